@@ -1,0 +1,67 @@
+"""The composition root: settings in, the Starlette application out."""
+
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from datetime import UTC, datetime
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+
+from gateway.access.gatekeeper import Gatekeeper
+from gateway.access.pepper import load_pepper
+from gateway.access.store import KeyStore
+from gateway.config import Settings
+from gateway.errors import GatewayError
+from gateway.service.rows import RowService
+from gateway.upstream.base import Sheets
+from gateway.upstream.google import open_google
+from gateway.upstream.guards import CountedSheets
+from gateway.web.problems import on_gateway_error, on_http_exception
+from gateway.web.routes import ROUTES, middleware
+from gateway.web.state import State
+
+OpenSheets = Callable[[], AbstractAsyncContextManager[Sheets]]
+
+
+def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Starlette:
+    """The whole gateway; `open_sheets` replaces Google, for tests."""
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[State]:
+        sheets_opener = open_sheets or (lambda: open_google(settings.google))
+        async with (
+            KeyStore.open(settings.access.database) as store,
+            sheets_opener() as sheets,
+        ):
+            rows = RowService(
+                CountedSheets(sheets),
+                cache=settings.cache,
+                writes=settings.writes,
+                api=settings.api,
+                clock=time.monotonic,
+            )
+            gatekeeper = Gatekeeper(
+                store=store,
+                pepper=load_pepper(settings.access),
+                plans=settings.plans,
+                clock=lambda: datetime.now(UTC),
+            )
+            try:
+                yield State(
+                    gatekeeper=gatekeeper, rows=rows, api=settings.api, server=settings.server
+                )
+            finally:
+                await rows.aclose()
+
+    app = Starlette(
+        routes=ROUTES,
+        middleware=middleware(settings.server),
+        exception_handlers={
+            GatewayError: on_gateway_error,
+            HTTPException: on_http_exception,
+        },
+        lifespan=lifespan,
+    )
+    app.router.redirect_slashes = False
+    return app

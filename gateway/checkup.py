@@ -1,0 +1,92 @@
+"""What is wrong with a set-up, in words that say how to mend it."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Literal
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from gateway.access.store import KeyStore
+from gateway.config import ConfigError, Settings
+from gateway.errors import GatewayError
+from gateway.rows import a1
+from gateway.rows.header import Header, parse_header
+from gateway.upstream.base import Sheets
+from gateway.upstream.google import open_google
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of the report; a `problem` makes the command fail."""
+
+    level: Literal["ok", "warning", "problem"]
+    text: str
+
+
+async def check_setup(settings: Settings, spreadsheet: str | None) -> AsyncIterator[Finding]:
+    """Look at the key store, the credentials and, if one is named, a spreadsheet. 0-2 reads."""
+    async for finding in _check_keys(settings):
+        yield finding
+    try:
+        async with open_google(settings.google) as sheets:
+            if settings.google.credentials is None:
+                yield Finding("ok", "credentials: Application Default Credentials will be used")
+            else:
+                yield Finding("ok", f"credentials: service account {sheets.account}")
+            if spreadsheet is not None:
+                async for finding in _check_spreadsheet(sheets, spreadsheet):
+                    yield finding
+    except ConfigError as error:
+        for problem in error.problems:
+            yield Finding("problem", problem)
+
+
+async def _check_keys(settings: Settings) -> AsyncIterator[Finding]:
+    try:
+        async with KeyStore.open(settings.access.database) as store:
+            records = [record for record in await store.list() if record.revoked_at is None]
+    except (OSError, SQLAlchemyError) as error:
+        yield Finding("problem", f"access.database: cannot be used: {error}")
+        return
+    yield Finding("ok", f"keys: {len(records)} not revoked")
+    for record in records:
+        if record.spreadsheets is None:
+            yield Finding(
+                "warning",
+                f"key {record.id} may use every spreadsheet shared with the service account",
+            )
+        if record.plan not in settings.plans:
+            yield Finding("problem", f"key {record.id} is on the plan {record.plan}, which is gone")
+
+
+async def _check_spreadsheet(sheets: Sheets, spreadsheet: str) -> AsyncIterator[Finding]:
+    try:
+        worksheets = await sheets.list_worksheets(spreadsheet)
+        titles = [worksheet.title for worksheet in worksheets]
+        tops = await sheets.read_ranges(spreadsheet, [a1.header_range(title) for title in titles])
+    except GatewayError as error:
+        yield Finding("problem", f"spreadsheet {spreadsheet}: {error.message}")
+        return
+    yield Finding("ok", f"spreadsheet {spreadsheet}: {len(titles)} worksheets")
+    for title, top in zip(titles, tops, strict=True):
+        for finding in _check_header(title, parse_header(top.cells[0] if top.cells else ())):
+            yield finding
+
+
+def _check_header(title: str, header: Header) -> list[Finding]:
+    place = f'worksheet "{title}":'
+    if not header.columns:
+        return [Finding("warning", f"{place} row 1 is blank, so it cannot be served")]
+    findings = [Finding("ok", f"{place} {len(header.columns)} fields")]
+    blanks = [a1.column_letters(i) for i, cell in enumerate(header.cells) if not cell.strip()]
+    strays = [name for name in header.columns if name != name.strip()]
+    if blanks:
+        columns = ", ".join(blanks)
+        findings.append(Finding("warning", f"{place} no header in column {columns}; not served"))
+    for name in header.duplicates():
+        findings.append(
+            Finding("warning", f'{place} "{name}" stands twice; only its first column is served')
+        )
+    for name in strays:
+        findings.append(Finding("warning", f'{place} blanks around the header "{name}"'))
+    return findings

@@ -1,0 +1,284 @@
+"""Everything that can go wrong, as one tree of exceptions with stable codes.
+
+    GatewayError
+    ├── Unauthorized            MissingApiKey 4010 · InvalidApiKey 4011 · KeyNotAllowedInUrl 4012
+    ├── BadRequest              InvalidSpreadsheetId 101 · InvalidBody 104
+    │                           AmbiguousCredentials 4001 · InvalidQuery 4002 · InvalidPath 4003
+    ├── Forbidden               SpreadsheetNotShared 101 · OriginNotAllowed 4031 · NotGranted 4032
+    │                           ProtectedCells 4033 · PlanLimit 4034
+    ├── NotFound                SpreadsheetNotFound 101 · RowNotFound 103 · WorksheetNotFound 105
+    │                           RouteNotFound 4040
+    ├── NoHeaderRow 102 (409)   Gone 4100 (410)   RequestTimeout 4080 (408)
+    ├── ReadOnlyKey 4050 (405)  MethodNotAllowed 4051 (405)
+    ├── TooLarge                BodyTooLarge 4130 · SheetTooLarge 4132 · UriTooLong 4140 (414)
+    │                           HeadersTooLarge 4310 (431)
+    ├── UnsupportedMediaType 4150 (415)     UnsupportedDocument 4221 (422)
+    ├── InternalError 5000
+    ├── UpstreamError 5020      UpstreamRefusal 5020 · UpstreamUnreachable 5021 · UpstreamAuth 5022
+    ├── TemporarilyUnavailable  QuotaSpent 5030 · QueueFull 5031 · ShuttingDown 5032
+    ├── UpstreamTimeout 5040    WriteOutcomeUnknown 5041
+    └── StorageFull 5070
+
+A code is never used again for another meaning, except that 101 names every trouble with the
+spreadsheet id (the status tells which). Only `gateway.web` knows how an error becomes a response.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+Outcome = Literal["not_applied", "applied", "unknown"]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One place of a request that is wrong: a JSON pointer as a URI fragment, and what is wrong."""
+
+    pointer: str
+    detail: str
+
+
+class GatewayError(Exception):
+    """Root of the tree; `message` says what is wrong and how to mend it, never a secret."""
+
+    code: ClassVar[int]
+    name: ClassVar[str]
+    status: ClassVar[int]
+    retryable: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        problems: Sequence[Problem] = (),
+        outcome: Outcome | None = None,
+        retry_after_seconds: int | None = None,
+        allowed_methods: Sequence[str] = (),
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.problems = tuple(problems)
+        self.outcome: Outcome | None = outcome
+        self.retry_after_seconds = retry_after_seconds
+        self.allowed_methods = tuple(allowed_methods)
+
+
+class Unauthorized(GatewayError):
+    status = 401
+
+
+class MissingApiKey(Unauthorized):
+    code, name = 4010, "MissingApiKey"
+
+
+class InvalidApiKey(Unauthorized):
+    """Unknown, mistyped, revoked and expired keys answer alike."""
+
+    code, name = 4011, "InvalidApiKey"
+
+
+class KeyNotAllowedInUrl(Unauthorized):
+    code, name = 4012, "KeyNotAllowedInUrl"
+
+
+class BadRequest(GatewayError):
+    status = 400
+
+
+class InvalidSpreadsheetId(BadRequest):
+    code, name = 101, "SpreadsheetIdNotFound"
+
+
+class InvalidBody(BadRequest):
+    code, name = 104, "InvalidBody"
+
+
+class AmbiguousCredentials(BadRequest):
+    code, name = 4001, "AmbiguousCredentials"
+
+
+class InvalidQuery(BadRequest):
+    code, name = 4002, "InvalidQuery"
+
+
+class InvalidPath(BadRequest):
+    code, name = 4003, "InvalidPath"
+
+
+class Forbidden(GatewayError):
+    status = 403
+
+
+class SpreadsheetNotShared(Forbidden):
+    code, name = 101, "SpreadsheetIdNotFound"
+
+
+class OriginNotAllowed(Forbidden):
+    code, name = 4031, "OriginNotAllowed"
+
+
+class NotGranted(Forbidden):
+    code, name = 4032, "NotGranted"
+
+
+class ProtectedCells(Forbidden):
+    code, name = 4033, "ProtectedCells"
+
+
+class PlanLimit(Forbidden):
+    code, name = 4034, "PlanLimit"
+
+
+class NotFound(GatewayError):
+    status = 404
+
+
+class SpreadsheetNotFound(NotFound):
+    """Unknown to Google, or not granted to the key: the two answer alike, byte for byte."""
+
+    code, name = 101, "SpreadsheetIdNotFound"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "There is no spreadsheet with this id that this key may use. Take the id from the "
+            "spreadsheet's URL, between /d/ and /edit, and ask the gateway's operator whether "
+            "the key was granted it."
+        )
+
+
+class RowNotFound(NotFound):
+    code, name = 103, "RowNotFound"
+
+
+class WorksheetNotFound(NotFound):
+    code, name = 105, "WorksheetNotFound"
+
+
+class RouteNotFound(NotFound):
+    code, name = 4040, "RouteNotFound"
+
+
+class NoHeaderRow(GatewayError):
+    code, name, status = 102, "NoHeaderRow", 409
+
+
+class ReadOnlyKey(GatewayError):
+    code, name, status = 4050, "ReadOnlyKey", 405
+
+
+class MethodNotAllowed(GatewayError):
+    code, name, status = 4051, "MethodNotAllowed", 405
+
+
+class Gone(GatewayError):
+    code, name, status = 4100, "Gone", 410
+
+
+class RequestTimeout(GatewayError):
+    """The client took too long to send its request."""
+
+    code, name, status = 4080, "RequestTimeout", 408
+    retryable = True
+
+
+class TooLarge(GatewayError):
+    status = 413
+
+
+class BodyTooLarge(TooLarge):
+    code, name = 4130, "BodyTooLarge"
+
+
+class SheetTooLarge(TooLarge):
+    code, name = 4132, "SheetTooLarge"
+
+
+class UriTooLong(TooLarge):
+    code, name, status = 4140, "UriTooLong", 414
+
+
+class HeadersTooLarge(TooLarge):
+    code, name, status = 4310, "HeadersTooLarge", 431
+
+
+class UnsupportedMediaType(GatewayError):
+    code, name, status = 4150, "UnsupportedMediaType", 415
+
+
+class UnsupportedDocument(GatewayError):
+    code, name, status = 4221, "UnsupportedDocument", 422
+
+
+class InternalError(GatewayError):
+    """A fault of ours: no detail leaves the gateway, all of it is in the log."""
+
+    code, name, status = 5000, "InternalError", 500
+
+
+class UpstreamError(GatewayError):
+    """Google failed, or answered something that makes no sense."""
+
+    code, name, status = 5020, "UpstreamError", 502
+    retryable = True
+
+
+class UpstreamRefusal(UpstreamError):
+    """Google called our request invalid (400 INVALID_ARGUMENT), before it did anything.
+
+    `google_message` is Google's own text; it can quote cells, so it is never sent to a client.
+    """
+
+    retryable = False
+
+    def __init__(self, google_message: str) -> None:
+        super().__init__(
+            "Google refused the request as invalid; the reason is in the gateway's log.",
+            outcome="not_applied",
+        )
+        self.google_message = google_message
+
+
+class UpstreamUnreachable(UpstreamError):
+    """Nothing was sent: no connection to Google could be had."""
+
+    code = 5021
+
+
+class UpstreamAuth(GatewayError):
+    """Google refused the service account itself, not the access to one spreadsheet."""
+
+    code, name, status = 5022, "UpstreamAuth", 502
+
+
+class TemporarilyUnavailable(GatewayError):
+    name, status = "TemporarilyUnavailable", 503
+    retryable = True
+
+
+class QuotaSpent(TemporarilyUnavailable):
+    code = 5030
+
+
+class QueueFull(TemporarilyUnavailable):
+    code = 5031
+
+
+class ShuttingDown(TemporarilyUnavailable):
+    code = 5032
+
+
+class UpstreamTimeout(GatewayError):
+    """Google did not answer a read in time."""
+
+    code, name, status = 5040, "UpstreamTimeout", 504
+    retryable = True
+
+
+class WriteOutcomeUnknown(GatewayError):
+    """A write was sent and Google's answer does not say whether it was applied."""
+
+    code, name, status = 5041, "WriteOutcomeUnknown", 504
+
+
+class StorageFull(GatewayError):
+    code, name, status = 5070, "StorageFull", 507

@@ -1,0 +1,89 @@
+"""A1 ranges: the only place that writes one for Google or reads one of Google's echoes.
+
+Rules: a worksheet title enters a range through `_quoted` alone, rows are numbers, columns are
+computed letters, and a header's text never enters a range. Rows count from 1 as in the sheet;
+columns count from 0 as in a list. Every range names its worksheet and a grid area, so it can
+never be taken for a named range or for a worksheet called like a cell (`D3`).
+"""
+
+import re
+from dataclasses import dataclass
+
+LAST_COLUMN = "ZZZ"
+"""Google's widest worksheet has 18,278 columns; it clamps a range that ends past the grid."""
+
+_AREA = re.compile(
+    r"(?:'(?P<quoted>(?:[^']|'')*)'|(?P<bare>[^'!]+))!"
+    r"(?P<left>[A-Z]{1,3})(?P<top>[0-9]{1,8})(?::(?P<right>[A-Z]{1,3})(?P<bottom>[0-9]{1,8}))?"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Area:
+    """A rectangle of cells in a worksheet, both ends included."""
+
+    title: str
+    first_row: int
+    last_row: int
+    first_column: int
+    last_column: int
+
+
+def header_range(title: str) -> str:
+    return row_range(title, 1)
+
+
+def row_range(title: str, row: int) -> str:
+    return f"{_quoted(title)}!{row}:{row}"
+
+
+def rows_from(title: str, row: int) -> str:
+    """Everything from `row` down to the end of the grid."""
+    return f"{_quoted(title)}!A{row}:{LAST_COLUMN}"
+
+
+def cell_range(title: str, row: int, column: int = 0) -> str:
+    return f"{_quoted(title)}!{column_letters(column)}{row}"
+
+
+def run_range(title: str, row: int, first_column: int, last_column: int) -> str:
+    """Neighbouring cells of one row."""
+    return f"{cell_range(title, row, first_column)}:{column_letters(last_column)}{row}"
+
+
+def parse_area(text: str) -> Area:
+    """Read a range as Google echoes it (`'My Sheet'!A1:C3`); ValueError if it is none."""
+    match = _AREA.fullmatch(text)
+    if match is None:
+        raise ValueError("not a range with a worksheet and cells")
+    bare = match["bare"]
+    top, left = int(match["top"]), column_index(match["left"])
+    return Area(
+        title=bare if bare is not None else match["quoted"].replace("''", "'"),
+        first_row=top,
+        last_row=int(match["bottom"] or top),
+        first_column=left,
+        last_column=column_index(match["right"]) if match["right"] else left,
+    )
+
+
+def column_letters(column: int) -> str:
+    """0 is A, 25 is Z, 26 is AA."""
+    letters = ""
+    number = column + 1
+    while number:
+        number, letter = divmod(number - 1, 26)
+        letters = chr(ord("A") + letter) + letters
+    return letters
+
+
+def column_index(letters: str) -> int:
+    """A is 0, Z is 25, AA is 26."""
+    number = 0
+    for letter in letters:
+        number = number * 26 + ord(letter) - ord("A") + 1
+    return number - 1
+
+
+def _quoted(title: str) -> str:
+    return "'" + title.replace("'", "''") + "'"

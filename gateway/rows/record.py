@@ -1,0 +1,98 @@
+"""From the fields of a request to the cells of a row, and back to what the answer shows."""
+
+import urllib.parse
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from gateway.errors import InvalidBody, Problem
+from gateway.rows.header import ROW_INDEX, Header
+
+Stored = str | int | float | bool | None
+"""A value as a client may send it; None and "" empty the cell."""
+
+NEVER_STORED = frozenset({ROW_INDEX, "apiKey", "spreadsheetId"})
+"""Clients put these into bodies; they are never written, whatever the header says."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Placement:
+    """Where the fields of a request belong: column to value, and the names left aside."""
+
+    cells: Mapping[int, Stored]
+    ignored: tuple[str, ...] = ()
+
+
+def pointer(*path: str) -> str:
+    """A JSON pointer as a URI fragment (RFC 6901, section 6)."""
+    escaped = (part.replace("~", "~0").replace("/", "~1") for part in path)
+    quoted = (urllib.parse.quote(part, safe="~$@!*();:,", errors="replace") for part in escaped)
+    return "#" + "".join(f"/{part}" for part in quoted)
+
+
+def place(fields: Mapping[str, Stored], header: Header, *, ignore_unknown: bool) -> Placement:
+    """Find the column of every field; InvalidBody names those that are no header."""
+    cells: dict[int, Stored] = {}
+    unknown: list[str] = []
+    twice: list[str] = []
+    for name, value in fields.items():
+        column = header.find(name)
+        if column is None:
+            unknown.append(name)
+        elif column in cells:
+            twice.append(name)
+        else:
+            cells[column] = value
+    if twice or (unknown and not ignore_unknown):
+        raise _misplaced(unknown if not ignore_unknown else [], twice, header)
+    if not cells:
+        raise InvalidBody(
+            f"No field of the body is a field of this worksheet; its fields are {header.listing()}."
+        )
+    return Placement(cells=cells, ignored=tuple(unknown))
+
+
+def new_row(cells: Mapping[int, Stored]) -> list[Stored]:
+    """The cells of a row to append, from column A; a cell without a value is left out of it."""
+    row: list[Stored] = [None] * (max(cells) + 1)
+    for column, value in cells.items():
+        row[column] = value if value != "" else None
+    return row
+
+
+def changed_runs(
+    cells: Mapping[int, Stored], displayed: Sequence[object]
+) -> list[tuple[int, list[Stored]]]:
+    """Neighbouring cells that an update writes, as (first column, values).
+
+    A string equal to what its cell displays is left out: clients send whole records back, and
+    writing those texts would turn numbers, dates and formulas into text.
+    """
+    runs: list[tuple[int, list[Stored]]] = []
+    for column in sorted(cells):
+        value = cells[column]
+        if isinstance(value, str) and value == text_at(displayed, column):
+            continue
+        written = "" if value is None else value
+        if runs and runs[-1][0] + len(runs[-1][1]) == column:
+            runs[-1][1].append(written)
+        else:
+            runs.append((column, [written]))
+    return runs
+
+
+def text_at(row: Sequence[object], column: int) -> str:
+    """What a cell of a displayed row shows; "" past its end."""
+    cell = row[column] if column < len(row) else None
+    return "" if cell is None else str(cell)
+
+
+def _misplaced(unknown: Sequence[str], twice: Sequence[str], header: Header) -> InvalidBody:
+    problems = [
+        *(Problem(pointer(name), "This is no field of the worksheet.") for name in unknown),
+        *(Problem(pointer(name), "Another field names the same column.") for name in twice),
+    ]
+    named = ", ".join(f'"{name}"' for name in (*unknown, *twice)[:10])
+    return InvalidBody(
+        f"{named}: not usable as fields; the fields of this worksheet are {header.listing()}.",
+        problems=problems,
+    )

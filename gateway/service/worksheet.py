@@ -1,0 +1,47 @@
+"""Which worksheet a request is about, and reading Google's echo of its name."""
+
+from dataclasses import dataclass, field
+
+from gateway.errors import UpstreamError, WorksheetNotFound
+from gateway.rows.a1 import Area, parse_area
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorksheetRef:
+    """A worksheet that the caller may use; only `gateway.access` makes one for a request.
+
+    `spreadsheet` matches the id pattern, `title` is any text. `visible` are the worksheets that
+    the caller may hear of, None for all; it plays no part in telling worksheets apart.
+    """
+
+    spreadsheet: str
+    title: str
+    visible: frozenset[str] | None = field(default=None, compare=False)
+
+    def may_hear_of(self, title: str) -> bool:
+        return self.visible is None or title in self.visible
+
+
+def worksheet_not_found(ref: WorksheetRef, near: list[str]) -> WorksheetNotFound:
+    """The error for a title that no worksheet has; names near ones that the caller may hear of."""
+    names = ", ".join(f'"{title}"' for title in near if ref.may_hear_of(title))
+    hint = f" Near names: {names}." if names else ""
+    return WorksheetNotFound(
+        f'The spreadsheet has no worksheet named "{ref.title[:100]}". The name is on the tab; '
+        f"case and blanks count.{hint}"
+    )
+
+
+def own_area(ref: WorksheetRef, echo: str) -> Area:
+    """The area of an echoed range, which must be of this very worksheet.
+
+    Google finds titles whatever their case, the contract does not: another spelling in the
+    echo means that the worksheet asked for is not there.
+    """
+    try:
+        area = parse_area(echo)
+    except ValueError as error:
+        raise UpstreamError("Google answered with a range that cannot be read.") from error
+    if area.title != ref.title:
+        raise worksheet_not_found(ref, [area.title])
+    return area

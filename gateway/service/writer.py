@@ -1,0 +1,103 @@
+"""One writer per worksheet: writes wait in line, one at a time is with Google.
+
+Rules: two appends to one worksheet never overlap, since Google loses rows then. A line is bounded
+in length and in time. A write that has begun is finished whatever becomes of its client.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
+from contextvars import Context, copy_context
+from dataclasses import dataclass, field
+
+from gateway.config import WriteSettings
+from gateway.errors import QueueFull, ShuttingDown
+from gateway.service.worksheet import WorksheetRef
+from gateway.service.writes import Write, Written
+
+Perform = Callable[[WorksheetRef, Write], Awaitable[Written]]
+"""Carries out one write, Google calls and all."""
+
+
+@dataclass(kw_only=True)
+class _Waiting:
+    """A write in line; it runs in the context of the request that brought it."""
+
+    write: Write
+    answer: asyncio.Future[Written]
+    timer: asyncio.TimerHandle
+    context: Context = field(default_factory=copy_context)
+
+
+class Writer:
+    def __init__(self, perform: Perform, settings: WriteSettings) -> None:
+        self._perform = perform
+        self._settings = settings
+        self._lines: dict[WorksheetRef, deque[_Waiting]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._is_closing = False
+
+    async def write(self, ref: WorksheetRef, write: Write) -> Written:
+        """Wait in line, then have the write carried out; its own errors come out here."""
+        if self._is_closing:
+            raise ShuttingDown(
+                "The gateway is shutting down.", outcome="not_applied", retry_after_seconds=5
+            )
+        waiting = self._join(ref, write)
+        return await asyncio.shield(waiting.answer)
+
+    async def aclose(self) -> None:
+        """Take no more writes and wait for those in line."""
+        self._is_closing = True
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+
+    def _join(self, ref: WorksheetRef, write: Write) -> _Waiting:
+        line = self._lines.get(ref)
+        if line is not None and len(line) >= self._settings.max_waiting_rows:
+            raise _too_busy()
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[Written] = loop.create_future()
+        timer = loop.call_later(self._settings.max_waiting_seconds, _give_up, answer)
+        waiting = _Waiting(write=write, answer=answer, timer=timer)
+        if line is not None:
+            line.append(waiting)
+            return waiting
+        self._lines[ref] = deque([waiting])
+        task = loop.create_task(self._drain(ref), context=Context())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return waiting
+
+    async def _drain(self, ref: WorksheetRef) -> None:
+        line = self._lines[ref]
+        while line:
+            # One write a turn; this is where those that wait can go out as one.
+            waiting = line.popleft()
+            waiting.timer.cancel()
+            if not waiting.answer.done():
+                turn = self._settle(ref, waiting)
+                await asyncio.create_task(turn, context=waiting.context)
+        del self._lines[ref]
+
+    async def _settle(self, ref: WorksheetRef, waiting: _Waiting) -> None:
+        try:
+            written = await self._perform(ref, waiting.write)
+        except Exception as error:  # handed to the request, which answers or logs it
+            waiting.answer.set_exception(error)
+            waiting.answer.exception()  # its client may be gone
+        else:
+            waiting.answer.set_result(written)
+
+
+def _give_up(answer: asyncio.Future[Written]) -> None:
+    answer.set_exception(_too_busy())
+    answer.exception()
+
+
+def _too_busy() -> QueueFull:
+    return QueueFull(
+        "Too many writes wait for this worksheet.",
+        outcome="not_applied",
+        retry_after_seconds=5,
+    )

@@ -1,0 +1,76 @@
+"""Running an ASGI application on uvicorn, in this thread or beside it."""
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import uvicorn
+from starlette.types import ASGIApp
+
+STARTUP_SECONDS = 30.0
+_BACKLOG = 2048
+
+
+def make_server(app: ASGIApp, *, shutdown_seconds: float) -> uvicorn.Server:
+    """A server without an access log (URLs may hold keys) that ends within `shutdown_seconds`."""
+    config = uvicorn.Config(
+        app,
+        http="httptools",
+        lifespan="on",
+        access_log=False,
+        log_config=None,
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=round(shutdown_seconds),
+    )
+    return uvicorn.Server(config)
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A listening socket; port 0 takes a free one. OSError if the address is taken."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    return socket.create_server((host, port), family=family, backlog=_BACKLOG)
+
+
+def base_url(listening: socket.socket) -> str:
+    host, port = listening.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+@contextmanager
+def in_background(server: uvicorn.Server, listening: socket.socket) -> Iterator[str]:
+    """Serve in a thread for the time of the block; gives the base URL."""
+    failures: list[BaseException] = []
+    ended = threading.Event()
+
+    def run() -> None:
+        try:
+            server.run(sockets=[listening])
+        except BaseException as error:  # handed to the thread that waits for the start
+            failures.append(error)
+        finally:
+            ended.set()
+
+    thread = threading.Thread(target=run, name="server", daemon=True)
+    thread.start()
+    _wait_until_started(server, ended, failures)
+    try:
+        yield base_url(listening)
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+def _wait_until_started(
+    server: uvicorn.Server, ended: threading.Event, failures: list[BaseException]
+) -> None:
+    for _ in range(round(STARTUP_SECONDS / 0.02)):
+        if server.started:
+            return
+        if ended.wait(0.02):
+            break
+    server.should_exit = True
+    raise RuntimeError("The server did not start; the log says why.") from next(
+        iter(failures), None
+    )

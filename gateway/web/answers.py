@@ -1,0 +1,54 @@
+"""Success answers: records as JSON bytes."""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import msgspec
+from starlette.responses import Response
+
+from gateway.service.rows import Record, RowPage
+
+EmptyCell = Literal["null", "", "omit"]
+
+_CACHING = {"Cache-Control": "private, no-cache"}
+
+
+def record_answer(
+    record: Record,
+    empty_cell: EmptyCell,
+    *,
+    status: int = 200,
+    headers: Mapping[str, str] | None = None,
+) -> Response:
+    return json_answer(_shaped(record, empty_cell), status=status, headers=headers)
+
+
+def page_answer(page: RowPage, empty_cell: EmptyCell) -> Response:
+    results = [_shaped(record, empty_cell) for record in page.records]
+    return json_answer({"results": results, "hasNextPage": page.has_next})
+
+
+def json_answer(
+    content: object, *, status: int = 200, headers: Mapping[str, str] | None = None
+) -> Response:
+    return Response(
+        msgspec.json.encode(content),
+        status_code=status,
+        headers={**_CACHING, **(headers or {})},
+        media_type="application/json",
+    )
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names for a header, percent-encoded where a header could not carry them."""
+    quoted = (msgspec.json.encode(name).decode() for name in names)
+    return ", ".join(name.encode("ascii", "backslashreplace").decode() for name in quoted)
+
+
+def _shaped(record: Record, empty_cell: EmptyCell) -> Record:
+    """The record with its empty cells (None) as the operator wants them."""
+    if empty_cell == "null":
+        return record
+    if empty_cell == "":
+        return {name: "" if value is None else value for name, value in record.items()}
+    return {name: value for name, value in record.items() if value is not None}

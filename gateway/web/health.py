@@ -1,0 +1,20 @@
+"""Whether the process lives and whether it is ready to serve; neither asks Google anything."""
+
+from sqlalchemy.exc import SQLAlchemyError
+from starlette.requests import Request
+from starlette.responses import Response
+
+from gateway.web.answers import json_answer
+from gateway.web.state import State
+
+
+async def livez(_: Request[State]) -> Response:
+    return json_answer({"status": "alive"})
+
+
+async def readyz(request: Request[State]) -> Response:
+    try:
+        await request.state["gatekeeper"].store.ping()
+    except SQLAlchemyError:
+        return json_answer({"status": "the key store does not answer"}, status=503)
+    return json_answer({"status": "ready"})

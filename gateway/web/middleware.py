@@ -1,0 +1,122 @@
+"""The frame around every request: its id and log line outside, its limits and error net inside.
+
+Rules: pure ASGI. Whatever happens, the client gets an answer in the contract's form with the
+common headers, and the log gets one line. CORS stands between the two, so that errors that the
+net makes carry its headers too.
+"""
+
+import re
+import secrets
+import time
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect, Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from gateway.config import ServerSettings
+from gateway.errors import GatewayError, HeadersTooLarge, InternalError, UriTooLong
+from gateway.observe import (
+    RequestEvent,
+    current_event,
+    request_done,
+    request_event,
+    request_failed,
+)
+from gateway.web.problems import error_response
+
+CLIENT_GONE = 499
+"""Status in the log only, for a client that left before it was answered."""
+
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+
+class RequestFrame:
+    """Opens and closes the event of each request; routes see the raw path without a last slash."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        # A name may hold an encoded slash: nothing is decoded before the path is split.
+        scope["path"] = scope["raw_path"].decode("latin-1").removesuffix("/") or "/"
+        event = RequestEvent(
+            request_id=_request_id(Headers(scope=scope)),
+            method=scope["method"],
+            path=scope["path"],
+        )
+        started = time.perf_counter()
+        with request_event(event):
+            try:
+                await self._app(scope, receive, _Framed(send, event))
+            finally:
+                event.seconds = time.perf_counter() - started
+                request_done(event)
+
+
+class ErrorNet:
+    """Refuses heads over their limits and answers for whatever nothing inside could answer."""
+
+    def __init__(self, app: ASGIApp, settings: ServerSettings) -> None:
+        self._app = app
+        self._settings = settings
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        event = current_event()
+        try:
+            check_head(scope, self._settings)
+            await self._app(scope, receive, send)
+        except ClientDisconnect:
+            if event is not None:
+                event.status = CLIENT_GONE
+        except GatewayError as error:
+            await error_response(Request(scope), error)(scope, receive, send)
+        except Exception as error:  # the edge: the log has all of it, the client an answer
+            request_failed(event, error)
+            if event is None or not event.status:
+                await error_response(Request(scope), _fault_of_ours())(scope, receive, send)
+
+
+class _Framed:
+    """A `send` that notes the status and adds the headers that all answers have."""
+
+    def __init__(self, send: Send, event: RequestEvent) -> None:
+        self._send = send
+        self.event = event
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.event.status = message["status"]
+            headers = MutableHeaders(scope=message)
+            headers["X-Request-Id"] = self.event.request_id
+            headers["X-Content-Type-Options"] = "nosniff"
+            headers["Referrer-Policy"] = "no-referrer"
+            headers["Server-Timing"] = f"google;dur={self.event.upstream_seconds * 1000:.1f}"
+        await self._send(message)
+
+
+def check_head(scope: Scope, settings: ServerSettings) -> None:
+    """Refuse a URL or head over its limit, also one that came in a single packet."""
+    url_bytes = len(scope["raw_path"]) + 1 + len(scope["query_string"])
+    if url_bytes > settings.max_url_bytes:
+        raise UriTooLong(f"The URL is longer than {settings.max_url_bytes} bytes.")
+    head_bytes = sum(len(name) + len(value) + 4 for name, value in scope["headers"])
+    if head_bytes > settings.max_head_bytes:
+        raise HeadersTooLarge(f"The headers are longer than {settings.max_head_bytes} bytes.")
+
+
+def _request_id(headers: Headers) -> str:
+    """The client's own id if it is one, else a new one."""
+    given = headers.get("x-request-id", "")
+    return given if _REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
+
+
+def _fault_of_ours() -> InternalError:
+    return InternalError(
+        "The gateway failed. Tell its operator the requestId; the log has the rest."
+    )

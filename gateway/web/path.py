@@ -1,0 +1,32 @@
+"""Path segments: split on the raw path, each decoded once, so `A%2FB` is one worksheet."""
+
+import re
+import urllib.parse
+
+from gateway.errors import InvalidPath
+
+_ROW = re.compile(r"[1-9][0-9]{0,7}")
+
+
+def decode_title(segment: str) -> str:
+    """The worksheet name that a raw path segment stands for."""
+    try:
+        title = urllib.parse.unquote_to_bytes(segment).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InvalidPath("The worksheet name in the path is not percent-encoded UTF-8.") from error
+    if "\0" in title:
+        raise InvalidPath("The worksheet name in the path holds a NUL character.")
+    return title
+
+
+def encode_title(title: str) -> str:
+    return urllib.parse.quote(title, safe="")
+
+
+def parse_row(segment: str) -> int:
+    """The row number that a raw path segment stands for."""
+    if _ROW.fullmatch(segment) is None:
+        raise InvalidPath(
+            "A row in the path is its rowIndex, a whole number from 1 with at most 8 digits."
+        )
+    return int(segment)

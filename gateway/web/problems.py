@@ -1,0 +1,134 @@
+"""The only place where an error becomes a response."""
+
+from collections.abc import Sequence
+
+import msgspec
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from gateway.errors import (
+    GatewayError,
+    InternalError,
+    MethodNotAllowed,
+    Outcome,
+    Problem,
+    RouteNotFound,
+    Unauthorized,
+)
+from gateway.observe import current_event
+
+ERROR_TYPE = "SheetsonError"
+"""What clients of this API test `type` for."""
+
+_PROBLEM_JSON = "application/problem+json"
+_READING = frozenset({"GET", "HEAD", "OPTIONS"})
+_WHOLE_PATH = "PUT and PATCH update a row: put its rowIndex into the path."
+
+
+async def on_gateway_error(request: Request, error: Exception) -> Response:
+    """Exception handler for the whole error tree."""
+    if not isinstance(error, GatewayError):
+        raise error
+    return error_response(request, error)
+
+
+async def on_http_exception(request: Request, error: Exception) -> Response:
+    """Exception handler for what the framework itself refuses."""
+    if not isinstance(error, HTTPException):
+        raise error
+    if error.status_code == 405 and request.method == "OPTIONS":
+        return Response(status_code=204, headers={"Allow": ", ".join(_allowed_methods(request))})
+    return error_response(request, _from_framework(request, error))
+
+
+def error_response(request: Request, error: GatewayError) -> Response:
+    event = current_event()
+    request_id = event.request_id if event else ""
+    if event is not None:
+        event.error_code = error.code
+    as_problem = _PROBLEM_JSON in request.headers.get("accept", "")
+    outcome = None if request.method in _READING else error.outcome or _default_outcome(error)
+    body: dict[str, object] = {
+        "type": ERROR_TYPE,
+        "name": error.name,
+        "code": error.code,
+        "message": error.message,
+        "status": error.status,
+        "requestId": request_id,
+        "retryable": error.retryable and outcome in (None, "not_applied"),
+    }
+    if error.problems:
+        body["errors"] = [_problem(problem) for problem in error.problems]
+    if outcome is not None:
+        body["outcome"] = outcome
+    if as_problem:
+        body |= {
+            "title": error.name,
+            "detail": error.message,
+            "instance": _instance(request, request_id),
+        }
+    return Response(
+        _encode(body),
+        status_code=error.status,
+        headers=_headers(error),
+        media_type=_PROBLEM_JSON if as_problem else "application/json",
+    )
+
+
+def _instance(request: Request, request_id: str) -> str:
+    return f"{request.url.path}#{request_id}"
+
+
+def _problem(problem: Problem) -> dict[str, str]:
+    return {"pointer": problem.pointer, "detail": problem.detail}
+
+
+def _default_outcome(error: GatewayError) -> Outcome:
+    """A write that failed before it was sent was not applied; a fault of ours proves nothing."""
+    return "unknown" if isinstance(error, InternalError) else "not_applied"
+
+
+def _headers(error: GatewayError) -> dict[str, str]:
+    headers = {"Cache-Control": "no-store", "Vary": "Accept"}
+    if isinstance(error, Unauthorized):
+        headers["WWW-Authenticate"] = "Bearer"
+    if error.retry_after_seconds is not None:
+        headers["Retry-After"] = str(error.retry_after_seconds)
+    if error.allowed_methods:
+        headers["Allow"] = ", ".join(error.allowed_methods)
+    return headers
+
+
+def _encode(body: dict[str, object]) -> bytes:
+    try:
+        return msgspec.json.encode(body)
+    except UnicodeEncodeError:  # a client's own text in the message, with half a surrogate pair
+        body["message"] = str(body["message"]).encode("utf-8", "replace").decode("utf-8")
+        return msgspec.json.encode(body)
+
+
+def _from_framework(request: Request, error: HTTPException) -> GatewayError:
+    if error.status_code == 405:
+        allowed = _allowed_methods(request)
+        detail = f" {_WHOLE_PATH}" if request.method in ("PUT", "PATCH") else ""
+        return MethodNotAllowed(
+            f"{request.method} is not an operation here; allowed: {', '.join(allowed)}.{detail}",
+            allowed_methods=allowed,
+        )
+    if error.status_code == 404:
+        return RouteNotFound(
+            "There is nothing at this path. Rows are at /v2/sheets/{sheetName} and "
+            "/v2/sheets/{sheetName}/{rowIndex}."
+        )
+    raise error
+
+
+def _allowed_methods(request: Request) -> Sequence[str]:
+    """The methods of all routes of this path; the framework names those of the first."""
+    methods = {"OPTIONS"}
+    for route in request.app.routes:
+        if isinstance(route, Route) and route.path_regex.match(request.scope["path"]):
+            methods |= route.methods or set()
+    return sorted(methods)

@@ -102,9 +102,14 @@ def header_trouble(spreadsheet: str, worksheet: str, duplicates: list[str]) -> N
 def google_refused(google_message: str) -> None:
     """Keep Google's own words about a refused request; its client does not get them."""
     event = _current.get()
-    log.warning(
-        "google-refused", id=event and event.request_id, text=google_message[:_LONGEST_TEXT]
-    )
+    log.warning("google-refused", id=event and event.request_id, text=_unquoted(google_message))
+
+
+def upstream_failed(error: BaseException) -> None:
+    """Keep what lies behind an error that the client is told little of."""
+    event = _current.get()
+    causes = [f"{type(each).__name__}: {_unquoted(str(each))}" for each in _chain(error)]
+    log.warning("upstream-failed", id=event and event.request_id, causes=causes)
 
 
 def misplaced_write(expected: str, found: str) -> None:
@@ -113,6 +118,18 @@ def misplaced_write(expected: str, found: str) -> None:
     log.error(
         "misplaced-write", id=event and event.request_id, expected=expected[:80], found=found[:80]
     )
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    cause = error.__cause__
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__
+
+
+def _unquoted(text: str) -> str:
+    """Google's words up to what they quote, which may be a cell."""
+    return text.partition('"')[0][:_LONGEST_TEXT]
 
 
 def configure_logging(stream: TextIO = sys.stderr) -> None:

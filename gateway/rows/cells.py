@@ -18,7 +18,8 @@ _EPOCH = datetime(1899, 12, 30)  # without a zone: serial dates are wall-clock t
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _MOMENT = re.compile(
     r"(?P<day>[0-9]{4}-[0-9]{2}-[0-9]{2})"
-    r"(?:[T ](?P<minute>[0-9]{2}:[0-9]{2})(?P<second>:[0-9]{2})?(?:[.,](?P<fraction>[0-9]{1,9}))?"
+    r"(?:[T ](?P<minute>[0-9]{2}:[0-9]{2})"
+    r"(?:(?P<second>:[0-9]{2})(?:[.,](?P<fraction>[0-9]{1,9}))?)?"
     r" ?(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?)?)?"
 )
 
@@ -64,7 +65,7 @@ def number_in(text: str) -> float | None:
 
 def plain_notation(number: float | int) -> str:
     """A number without exponent, separators or a needless fraction: 1250, -0.5."""
-    text = f"{Decimal(repr(number)):f}"
+    text = f"{Decimal(repr(number + 0)):f}"  # + 0: there is no -0 in plain notation
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 

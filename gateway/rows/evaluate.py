@@ -27,6 +27,8 @@ from gateway.rows.table import FIRST_DATA_ROW, Table, cell_at
 CellOf = Callable[[int], Cell]
 Test = Callable[[int], bool]
 
+_TRUTHS: Mapping[str, bool] = {"TRUE": True, "FALSE": False}
+
 
 @dataclass(frozen=True)
 class Page:
@@ -117,7 +119,7 @@ def _equals(cell: Cell, operand: Operand) -> bool:
     if value is None or value == "":
         return cell.is_empty
     if isinstance(value, bool):
-        return cell.boolean is value or (cell.is_text and cell.text == str(value).upper())
+        return _truth(cell) is value
     if isinstance(value, str):
         return _equals_text(cell, value, operand.serial)
     return cell.number is not None and cell.number == value
@@ -133,12 +135,18 @@ def _equals_text(cell: Cell, text: str, serial: float | None) -> bool:
     return plain_notation(cell.number) == text
 
 
+def _truth(cell: Cell) -> bool | None:
+    """What a boolean cell holds, or what the text TRUE or FALSE stands for."""
+    return _TRUTHS.get(cell.text) if cell.is_text else cell.boolean
+
+
 def _difference(cell: Cell, operand: Operand) -> int | None:
     """-1, 0 or 1 as the cell is below, at or above the operand; None if they do not compare."""
     if cell.is_empty or operand.value in (None, ""):
         return None
     if isinstance(operand.value, bool):
-        return None if cell.boolean is None else _sign(cell.boolean, operand.value)
+        truth = _truth(cell)
+        return None if truth is None else _sign(truth, operand.value)
     if operand.number is not None:
         return None if cell.number is None else _sign(cell.number, operand.number)
     if cell.is_text:

@@ -46,7 +46,9 @@ def place(fields: Mapping[str, Stored], header: Header, *, ignore_unknown: bool)
         raise _misplaced(unknown if not ignore_unknown else [], twice, header)
     if not cells:
         raise InvalidBody(
-            f"No field of the body is a field of this worksheet; its fields are {header.listing()}."
+            "No field of the body is a field of this worksheet; "
+            f"its fields are {header.listing()}.",
+            problems=[Problem(pointer(), "The object holds no field of the worksheet.")],
         )
     return Placement(cells=cells, ignored=tuple(unknown))
 

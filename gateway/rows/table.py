@@ -46,13 +46,14 @@ class Table:
     def is_torn(self, typed: Sequence[Column]) -> bool:
         """Whether `typed` was read from another state of the worksheet than the displayed half.
 
-        A text cell is the same in both halves; where one differs, the sheet changed in between.
+        Text and empty cells are the same in both halves; where one differs, the sheet changed in
+        between.
         """
         nothing: Column = ()
         return any(
-            isinstance(value, str) and value != (shown or "")
+            isinstance(value, str | None) and (value or "") != (shown or "")
             for cells, texts in zip_longest(typed, self.displayed, fillvalue=nothing)
-            for value, shown in zip_longest(cells, texts[: len(cells)])
+            for value, shown in zip_longest(cells, texts)
         )
 
 

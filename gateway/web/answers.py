@@ -40,7 +40,7 @@ def json_answer(
 
 
 def listed(names: Sequence[str]) -> str:
-    """Names for a header, percent-encoded where a header could not carry them."""
+    """Names for a header, each as a JSON string; what is not ASCII is escaped with backslashes."""
     quoted = (msgspec.json.encode(name).decode() for name in names)
     return ", ".join(name.encode("ascii", "backslashreplace").decode() for name in quoted)
 

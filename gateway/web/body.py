@@ -33,7 +33,7 @@ async def read_fields(request: Request[State]) -> Mapping[str, Stored]:
     fields = parse_fields(body, content_type)
     kept = {name: value for name, value in fields.items() if name not in NEVER_STORED}
     if not kept:
-        raise InvalidBody("The body holds no field to write.")
+        raise _invalid("The body holds no field to write.")
     return kept
 
 
@@ -46,15 +46,11 @@ def check_encoding(request: Request[State]) -> None:
 
 def parse_fields(body: bytes, content_type: str) -> Mapping[str, Stored]:
     """A JSON object, whatever its type says if it begins with `{`, else a form."""
-    try:
-        text = body.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise _invalid(f"The body is not UTF-8 at byte {error.start}.") from error
     is_json = content_type == "application/json" or content_type.endswith("+json")
-    if is_json or text.lstrip().startswith("{"):
-        return _checked(_decode_json(text))
+    if is_json or body.lstrip().startswith(b"{"):
+        return _checked(_decode_json(_decode_text(body)))
     if content_type == _FORM:
-        return _checked(_decode_form(text))
+        return _checked(_decode_form(_decode_text(body)))
     if content_type in ("", "text/plain"):
         raise _invalid("The body must be a JSON object.")
     raise UnsupportedMediaType("Send a JSON object with Content-Type: application/json, or a form.")
@@ -76,6 +72,13 @@ async def _read_body(request: Request[State], max_bytes: int) -> bytes:
     except TimeoutError as error:
         raise RequestTimeout("The body did not arrive in time.") from error
     return b"".join(chunks)
+
+
+def _decode_text(body: bytes) -> str:
+    try:
+        return body.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise _invalid(f"The body is not UTF-8 at byte {error.start}.") from error
 
 
 def _decode_json(text: str) -> Iterable[tuple[str, object]]:

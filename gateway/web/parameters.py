@@ -27,6 +27,7 @@ _COUNT_DIGITS = 15
 
 def parse_query(parameters: QueryParams, *, max_limit: int) -> Query:
     """The query of a list request; a `limit` over the plan's maximum is cut to it."""
+    _refuse_brackets(parameters)
     limit = _read(parameters, "limit", _count)
     return Query(
         where=_read(parameters, "where", _where),
@@ -87,7 +88,9 @@ def _where(name: str, text: str) -> Condition:
     if len(text.encode("utf-8", "surrogatepass")) > MAX_WHERE_BYTES:
         raise InvalidQuery(f"{name} is longer than {MAX_WHERE_BYTES} bytes.")
     try:
-        decoded = json.loads(text, parse_constant=_refuse_constant)
+        decoded = json.loads(
+            text, parse_constant=_refuse_constant, object_pairs_hook=_distinct_members
+        )
     except json.JSONDecodeError as error:
         raise InvalidQuery(
             f"{name} is not JSON at position {error.pos}: {error.msg}. It is a percent-encoded "
@@ -98,5 +101,23 @@ def _where(name: str, text: str) -> Condition:
     return parse_where(decoded)
 
 
+def _refuse_brackets(parameters: QueryParams) -> None:
+    """A filter spelled `where[field][$gte]=1` would otherwise be an unknown parameter."""
+    for name in parameters:
+        if name.startswith("where["):
+            raise InvalidQuery(
+                f"{name} is not understood; send where as one JSON object, such as "
+                '{"state":"California"}.'
+            )
+
+
 def _refuse_constant(constant: str) -> NoReturn:
     raise InvalidQuery(f"where holds {constant}, which is not JSON.")
+
+
+def _distinct_members(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """The object; one of two criteria of the same name would be lost in silence."""
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        raise InvalidQuery("where names a member twice; join them with $and.")
+    return members

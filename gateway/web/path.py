@@ -25,8 +25,9 @@ def encode_title(title: str) -> str:
 
 def parse_row(segment: str) -> int:
     """The row number that a raw path segment stands for."""
-    if _ROW.fullmatch(segment) is None:
+    text = urllib.parse.unquote(segment)
+    if _ROW.fullmatch(text) is None:
         raise InvalidPath(
             "A row in the path is its rowIndex, a whole number from 1 with at most 8 digits."
         )
-    return int(segment)
+    return int(text)

@@ -16,8 +16,9 @@ from gateway.errors import (
     Problem,
     RouteNotFound,
     Unauthorized,
+    WriteOutcomeUnknown,
 )
-from gateway.observe import current_event
+from gateway.observe import current_event, upstream_failed
 
 ERROR_TYPE = "SheetsonError"
 """What clients of this API test `type` for."""
@@ -48,13 +49,17 @@ def error_response(request: Request, error: GatewayError) -> Response:
     request_id = event.request_id if event else ""
     if event is not None:
         event.error_code = error.code
+    if error.__cause__ is not None and error.status >= 500:
+        upstream_failed(error)
     as_problem = _PROBLEM_JSON in request.headers.get("accept", "")
     outcome = None if request.method in _READING else error.outcome or _default_outcome(error)
+    # A client's own text in the message may hold half a surrogate pair.
+    message = error.message.encode("utf-8", "replace").decode("utf-8")
     body: dict[str, object] = {
         "type": ERROR_TYPE,
         "name": error.name,
         "code": error.code,
-        "message": error.message,
+        "message": message,
         "status": error.status,
         "requestId": request_id,
         "retryable": error.retryable and outcome in (None, "not_applied"),
@@ -66,11 +71,11 @@ def error_response(request: Request, error: GatewayError) -> Response:
     if as_problem:
         body |= {
             "title": error.name,
-            "detail": error.message,
+            "detail": message,
             "instance": _instance(request, request_id),
         }
     return Response(
-        _encode(body),
+        msgspec.json.encode(body),
         status_code=error.status,
         headers=_headers(error),
         media_type=_PROBLEM_JSON if as_problem else "application/json",
@@ -87,7 +92,8 @@ def _problem(problem: Problem) -> dict[str, str]:
 
 def _default_outcome(error: GatewayError) -> Outcome:
     """A write that failed before it was sent was not applied; a fault of ours proves nothing."""
-    return "unknown" if isinstance(error, InternalError) else "not_applied"
+    is_open = isinstance(error, InternalError | WriteOutcomeUnknown)
+    return "unknown" if is_open else "not_applied"
 
 
 def _headers(error: GatewayError) -> dict[str, str]:
@@ -99,14 +105,6 @@ def _headers(error: GatewayError) -> dict[str, str]:
     if error.allowed_methods:
         headers["Allow"] = ", ".join(error.allowed_methods)
     return headers
-
-
-def _encode(body: dict[str, object]) -> bytes:
-    try:
-        return msgspec.json.encode(body)
-    except UnicodeEncodeError:  # a client's own text in the message, with half a surrogate pair
-        body["message"] = str(body["message"]).encode("utf-8", "replace").decode("utf-8")
-        return msgspec.json.encode(body)
 
 
 def _from_framework(request: Request, error: HTTPException) -> GatewayError:

@@ -1,0 +1,127 @@
+"""Who calls, and what they may do; decided before any cache and any call to Google.
+
+Rules:
+- A key may do what it was granted, nothing else; "any" is `None`, never an empty set.
+- The spreadsheet is decided first, and one that is not granted answers as one that is not there.
+- No refusal tells whether a spreadsheet or worksheet exists.
+"""
+
+import enum
+import re
+from dataclasses import dataclass
+
+from gateway.access.origin import normal_origin
+from gateway.config import PlanSettings
+from gateway.errors import (
+    InvalidSpreadsheetId,
+    NotGranted,
+    OriginNotAllowed,
+    PlanLimit,
+    ReadOnlyKey,
+    SpreadsheetNotFound,
+)
+from gateway.service.worksheet import WorksheetRef
+
+READ_METHODS = ("GET", "HEAD", "OPTIONS")
+
+_SPREADSHEET_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
+
+
+class Operation(enum.Enum):
+    """What a request does to a worksheet."""
+
+    READ = "read"
+    WRITE = "write"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grants:
+    """What a key may touch: `None` is any spreadsheet, all worksheets; no origins are any origin.
+
+    Origins are as `normal_origin` gives them.
+    """
+
+    spreadsheets: frozenset[str] | None
+    worksheets: frozenset[str] | None = None
+    read_only: bool = False
+    origins: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Caller:
+    """The holder of a valid key; `key_id` and `name` may be logged."""
+
+    key_id: str
+    name: str
+    plan_name: str
+    plan: PlanSettings
+    grants: Grants
+
+
+def is_spreadsheet_id(text: str) -> bool:
+    """Whether the text can be an id: anything else could change the path of a call to Google."""
+    return _SPREADSHEET_ID.fullmatch(text) is not None
+
+
+def authorise(
+    caller: Caller, *, spreadsheet: str | None, worksheet: str, operation: Operation
+) -> WorksheetRef:
+    """The worksheet that the caller may use for this operation, or the error that says why not.
+
+    Without an id (None or blank) the one granted spreadsheet is meant, if there is exactly one.
+    """
+    found = _granted_spreadsheet(caller.grants, spreadsheet)
+    if caller.grants.worksheets is not None and worksheet not in caller.grants.worksheets:
+        raise NotGranted(
+            "This key may not use a worksheet of this name. Ask the gateway's operator for a key "
+            "that was granted it, and mind capitals and blanks: names match exactly."
+        )
+    if operation is Operation.WRITE and caller.grants.read_only:
+        raise ReadOnlyKey(
+            "This key may only read. Ask the gateway's operator for a key that may write.",
+            allowed_methods=READ_METHODS,
+        )
+    return WorksheetRef(spreadsheet=found, title=worksheet, visible=caller.grants.worksheets)
+
+
+def check_origin(caller: Caller, origin: str | None) -> None:
+    """Refuses a browser's `Origin` that is not among the key's; callers without one pass."""
+    allowed = caller.grants.origins
+    if origin is None or not allowed or normal_origin(origin) in allowed:
+        return
+    raise OriginNotAllowed(
+        "This key may not be used by pages of this origin. Ask the gateway's operator to make a "
+        "key for it; an origin is scheme, host and port, as in https://example.org."
+    )
+
+
+def check_query(caller: Caller, *, uses_where: bool, uses_order: bool) -> None:
+    """Refuses `where` and `order` on a plan without them: dropping them would show other rows."""
+    if caller.plan.where_and_order:
+        return
+    used = [name for name, is_used in (("where", uses_where), ("order", uses_order)) if is_used]
+    if used:
+        names = " and ".join(f"'{name}'" for name in used)
+        raise PlanLimit(
+            f"The plan '{caller.plan_name}' of this key does not include {names}. Leave it out, or "
+            "ask the gateway's operator for another plan."
+        )
+
+
+def _granted_spreadsheet(grants: Grants, spreadsheet: str | None) -> str:
+    granted = grants.spreadsheets
+    if not spreadsheet:
+        if granted is not None and len(granted) == 1:
+            return next(iter(granted))
+        raise InvalidSpreadsheetId(
+            "Which spreadsheet? Send its id in the header X-Spreadsheet-Id or in the query "
+            "parameter spreadsheetId; it stands in the spreadsheet's URL between /d/ and /edit."
+        )
+    if not is_spreadsheet_id(spreadsheet):
+        raise InvalidSpreadsheetId(
+            "This cannot be the id of a spreadsheet: ids are 1 to 128 letters, digits, '-' and "
+            "'_'. Take it from the spreadsheet's URL, between /d/ and /edit."
+        )
+    if granted is not None and spreadsheet not in granted:
+        raise SpreadsheetNotFound
+    return spreadsheet

@@ -1,0 +1,125 @@
+"""Issuing keys: what an operator asks for is checked, then a key is minted and its record kept."""
+
+import secrets
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from gateway.access.caller import is_spreadsheet_id
+from gateway.access.keys import RandomBytes, digest, mint_key, random_digits
+from gateway.access.origin import normal_origin
+from gateway.access.store import KeyRecord, KeyStore
+from gateway.config import ConfigError, PlanSettings
+
+ID_PREFIX = "key_"
+ID_DIGITS = 8
+MAX_NAME_CHARACTERS = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeyRequest:
+    """What an operator asks for: `None` is any spreadsheet, all worksheets, never expires."""
+
+    name: str
+    plan: str = "paid"
+    spreadsheets: frozenset[str] | None
+    worksheets: frozenset[str] | None = None
+    read_only: bool = False
+    origins: frozenset[str] = frozenset()
+    expires_at: datetime | None = None
+
+
+async def create_key(
+    request: KeyRequest,
+    *,
+    store: KeyStore,
+    pepper: bytes,
+    plans: Mapping[str, PlanSettings],
+    now: datetime,
+    random_bytes: RandomBytes = secrets.token_bytes,
+) -> tuple[KeyRecord, str]:
+    """The record kept, and the key, which is nowhere else from now on.
+
+    Raises `ConfigError` with all that is wrong with the request; nothing is kept then.
+    """
+    problems = list(_problems(request, plans, now))
+    if problems:
+        raise ConfigError(problems)
+    key = mint_key(random_bytes)
+    record = KeyRecord(
+        id=ID_PREFIX + random_digits(ID_DIGITS, random_bytes),
+        name=request.name,
+        last4=key[-4:],
+        plan=request.plan,
+        spreadsheets=request.spreadsheets,
+        worksheets=request.worksheets,
+        read_only=request.read_only,
+        origins=frozenset(filter(None, map(normal_origin, request.origins))),
+        created_at=now.astimezone(UTC),
+        expires_at=request.expires_at and request.expires_at.astimezone(UTC),
+    )
+    await store.add(record, digest(key, pepper))
+    return record, key
+
+
+def _problems(
+    request: KeyRequest, plans: Mapping[str, PlanSettings], now: datetime
+) -> Iterator[str]:
+    yield from _name_problems(request.name)
+    yield from _plan_problems(request.plan, plans)
+    yield from _spreadsheet_problems(request.spreadsheets)
+    yield from _worksheet_problems(request.worksheets)
+    yield from _origin_problems(request.origins)
+    yield from _expiry_problems(request.expires_at, now)
+
+
+def _name_problems(name: str) -> Iterator[str]:
+    if not name.strip() or len(name) > MAX_NAME_CHARACTERS or not name.isprintable():
+        yield f"name: must be 1 to {MAX_NAME_CHARACTERS} printable characters"
+
+
+def _plan_problems(plan: str, plans: Collection[str]) -> Iterator[str]:
+    if plan not in plans:
+        yield f"plan: {plan!r} is not configured; there are {', '.join(sorted(plans))}"
+
+
+def _spreadsheet_problems(spreadsheets: frozenset[str] | None) -> Iterator[str]:
+    if spreadsheets is not None and not spreadsheets:
+        yield "spreadsheets: name at least one, or ask for any explicitly"
+    for spreadsheet in sorted(spreadsheets or ()):
+        if not is_spreadsheet_id(spreadsheet):
+            yield (
+                f"spreadsheets: {spreadsheet!r} is not an id; take the part of the spreadsheet's "
+                "URL between /d/ and /edit"
+            )
+
+
+def _worksheet_problems(worksheets: frozenset[str] | None) -> Iterator[str]:
+    if worksheets is not None and not worksheets:
+        yield "worksheets: name at least one, or leave them out for all"
+    for title in sorted(worksheets or ()):
+        if not title or not _is_encodable(title):
+            yield f"worksheets: {title!r} cannot be the name of a worksheet"
+
+
+def _origin_problems(origins: frozenset[str]) -> Iterator[str]:
+    for origin in sorted(origins):
+        if normal_origin(origin) is None:
+            yield f"origins: {origin!r} is not scheme://host[:port], as in https://example.org"
+
+
+def _expiry_problems(expires_at: datetime | None, now: datetime) -> Iterator[str]:
+    if expires_at is None:
+        return
+    if expires_at.tzinfo is None:
+        yield "expires_at: has no time zone"
+    elif expires_at <= now:
+        yield "expires_at: lies in the past"
+
+
+def _is_encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,214 @@
+"""The key store: one SQLite table of what keys may do, found by the digest of the key.
+
+Rules:
+- Neither a key nor the pepper is ever in here, nor enough to make one of the other columns.
+- Each call is one statement in one transaction; a revoked key is refused from the next call on.
+- Instants are UTC; SQLite has no such type, so they are kept as ISO 8601 text.
+"""
+
+import os
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import (
+    JSON,
+    URL,
+    Boolean,
+    Column,
+    LargeBinary,
+    MetaData,
+    RowMapping,
+    String,
+    Table,
+    event,
+    insert,
+    select,
+    update,
+)
+from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from sqlalchemy.schema import CreateTable
+
+from gateway.config import ConfigError
+
+BUSY_TIMEOUT_MS = 5000
+
+_keys = Table(
+    "api_keys",
+    MetaData(),
+    Column("id", String, primary_key=True),
+    Column("digest", LargeBinary, nullable=False, unique=True),
+    Column("name", String, nullable=False),
+    Column("last4", String, nullable=False),
+    Column("plan", String, nullable=False),
+    Column("spreadsheets", JSON(none_as_null=True)),
+    Column("worksheets", JSON(none_as_null=True)),
+    Column("read_only", Boolean, nullable=False),
+    Column("origins", JSON, nullable=False),
+    Column("created_at", String, nullable=False),
+    Column("expires_at", String),
+    Column("revoked_at", String),
+)
+_RECORD_COLUMNS = [column for column in _keys.columns if column.name != "digest"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeyRecord:
+    """What is known of a key; `None` is any spreadsheet, all worksheets, never."""
+
+    id: str
+    name: str
+    last4: str
+    plan: str
+    spreadsheets: frozenset[str] | None
+    worksheets: frozenset[str] | None
+    read_only: bool
+    origins: frozenset[str]
+    created_at: datetime
+    expires_at: datetime | None = None
+    revoked_at: datetime | None = None
+
+
+class KeyStore:
+    """The keys of one database; made by `KeyStore.open`."""
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        self._engine = engine
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls, database: Path) -> AsyncIterator["KeyStore"]:
+        """Opens the store, making file and table where they are not there, and closes it.
+
+        Raises `ConfigError` for a file that cannot be had or is no key store.
+        """
+        engine = _engine(database)
+        try:
+            await _prepare(engine, database)
+            yield cls(engine)
+        finally:
+            await engine.dispose()
+
+    async def add(self, record: KeyRecord, digest: bytes) -> None:
+        """Keeps a new key."""
+        async with self._engine.begin() as connection:
+            await connection.execute(insert(_keys).values(**_row(record), digest=digest))
+
+    async def find(self, digest: bytes) -> KeyRecord | None:
+        """The key with this digest, be it revoked or expired, or None."""
+        # The time of an index look-up tells nothing: without the pepper nobody can aim a digest.
+        query = select(*_RECORD_COLUMNS).where(_keys.c.digest == digest)
+        async with self._engine.connect() as connection:
+            row = (await connection.execute(query)).mappings().one_or_none()
+        return None if row is None else _record(row)
+
+    async def revoke(self, key_id: str, now: datetime) -> bool:
+        """Revokes a key for ever; False if there is none of this id, or it was revoked already."""
+        is_valid = (_keys.c.id == key_id) & _keys.c.revoked_at.is_(None)
+        statement = update(_keys).where(is_valid).values(revoked_at=now.isoformat())
+        async with self._engine.begin() as connection:
+            return (await connection.execute(statement)).rowcount == 1
+
+    async def ping(self) -> None:
+        """Returns if keys can be looked up now, and raises otherwise."""
+        async with self._engine.connect() as connection:
+            await connection.execute(select(_keys.c.id).limit(1))
+
+    async def list(self) -> Sequence[KeyRecord]:
+        """All keys, the oldest first."""
+        query = select(*_RECORD_COLUMNS).order_by(_keys.c.created_at, _keys.c.id)
+        async with self._engine.connect() as connection:
+            rows = (await connection.execute(query)).mappings().all()
+        return [_record(row) for row in rows]
+
+
+def _engine(database: Path) -> AsyncEngine:
+    # hide_parameters: they would be in the text of errors, and so in the log.
+    url = URL.create("sqlite+aiosqlite", database=str(database.absolute()))
+    engine = create_async_engine(url, hide_parameters=True)
+    event.listen(engine.sync_engine, "connect", _set_up_connection)
+    return engine
+
+
+def _set_up_connection(connection: Any, _: object) -> None:
+    cursor = connection.cursor()
+    cursor.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
+    cursor.close()
+
+
+async def _prepare(engine: AsyncEngine, database: Path) -> None:
+    try:
+        _create_private(database)
+        async with engine.connect() as connection:
+            await _switch_to_wal(connection)
+            await connection.execute(CreateTable(_keys, if_not_exists=True))
+            await connection.commit()
+    except (OSError, SQLAlchemyError) as error:
+        raise ConfigError([_open_problem(database, error)]) from error
+
+
+async def _switch_to_wal(connection: AsyncConnection) -> None:
+    # So that `keys create` and a busy gateway do not lock each other out. The file remembers it.
+    # This statement does not wait for locks: whoever holds one is opening the store, and does
+    # the same.
+    with suppress(OperationalError):
+        await connection.exec_driver_sql("PRAGMA journal_mode = WAL")
+
+
+def _open_problem(database: Path, error: OSError | SQLAlchemyError) -> str:
+    reason = error.orig if isinstance(error, DBAPIError) else error
+    text = reason.strerror if isinstance(reason, OSError) else reason
+    return f"access.database: {database} cannot be used as the key store: {text}"
+
+
+def _create_private(database: Path) -> None:
+    # SQLite gives its side files the mode of this one. What cannot be opened must fail here: the
+    # thread that aiosqlite starts for a connection may outlive the event loop if connecting fails.
+    os.close(os.open(database, os.O_CREAT | os.O_RDWR, 0o600))
+
+
+def _row(record: KeyRecord) -> dict[str, object]:
+    return {
+        "id": record.id,
+        "name": record.name,
+        "last4": record.last4,
+        "plan": record.plan,
+        "spreadsheets": _sorted(record.spreadsheets),
+        "worksheets": _sorted(record.worksheets),
+        "read_only": record.read_only,
+        "origins": sorted(record.origins),
+        "created_at": record.created_at.isoformat(),
+        "expires_at": record.expires_at and record.expires_at.isoformat(),
+        "revoked_at": record.revoked_at and record.revoked_at.isoformat(),
+    }
+
+
+def _record(row: RowMapping) -> KeyRecord:
+    values = dict(row)
+    return KeyRecord(
+        **values
+        | {
+            "spreadsheets": _set(values["spreadsheets"]),
+            "worksheets": _set(values["worksheets"]),
+            "origins": frozenset(values["origins"]),
+            "created_at": datetime.fromisoformat(values["created_at"]),
+            "expires_at": _instant(values["expires_at"]),
+            "revoked_at": _instant(values["revoked_at"]),
+        }
+    )
+
+
+def _sorted(names: frozenset[str] | None) -> Sequence[str] | None:
+    return None if names is None else sorted(names)
+
+
+def _set(names: Sequence[str] | None) -> frozenset[str] | None:
+    return None if names is None else frozenset(names)
+
+
+def _instant(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)

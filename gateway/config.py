@@ -1,0 +1,282 @@
+"""Configuration: defaults, a TOML file, the environment and the command line become `Settings`.
+
+Rules:
+- What comes later wins: defaults < file < environment `GATEWAY_SECTION__KEY` < overrides.
+- All mistakes are told at once, each with its key path; a value is never told, it may be a secret.
+- Every setting has a sentence (the string below it), and a line in `config.example.toml`.
+- Nothing here reads `os.environ`: the caller hands the environment in.
+"""
+
+import ipaddress
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
+from pathlib import Path
+from types import MappingProxyType
+from typing import Annotated, Literal
+from urllib.parse import urlsplit
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
+
+from gateway.config_layers import (
+    KeyPath,
+    environment_layer,
+    file_layer,
+    merged,
+    override_layer,
+)
+from gateway.config_problems import in_words
+
+
+def _not_blank(name: object) -> object:
+    # Path("") is the working directory, which is never what was meant.
+    if name == "":
+        raise ValueError("may not be blank; leave it out for the default")
+    return name
+
+
+Port = Annotated[int, Field(ge=0, le=65535)]
+Count = Annotated[int, Field(ge=1)]
+Seconds = Annotated[float, Field(gt=0)]
+SecondsOrZero = Annotated[float, Field(ge=0)]
+FileName = Annotated[Path, BeforeValidator(_not_blank)]
+PlanName = Annotated[str, Field(pattern=r"^[a-z0-9]+([_-][a-z0-9]+)*$", max_length=32)]
+
+
+class ConfigError(Exception):
+    """The configuration cannot be used; `problems` has one line for each mistake."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = list(problems)
+
+
+class Section(BaseModel):
+    """A table of the file; the string below each setting is its description."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        allow_inf_nan=False,
+        hide_input_in_errors=True,
+        use_attribute_docstrings=True,
+    )
+
+
+class ServerSettings(Section):
+    """`[server]`: where the gateway listens, and how much it takes from a client."""
+
+    host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
+    """Address to listen on; 0.0.0.0 is every address of the machine."""
+    port: Port = 8000
+    """Port to listen on; 0 takes any free one."""
+    shutdown_seconds: Seconds = 25.0
+    """How long requests in flight and queued writes may take to end after SIGTERM."""
+    max_body_bytes: Count = 1_048_576
+    """Largest request body; larger ones are answered 413."""
+    max_url_bytes: Count = 8_192
+    """Longest request URL; longer ones are answered 414."""
+    max_head_bytes: Count = 16_384
+    """Largest head of a request, its line and headers; larger ones are answered 431."""
+
+
+class GoogleSettings(Section):
+    """`[google]`: the Sheets API, and what is asked of it."""
+
+    credentials: FileName | None = None
+    """Service account's key file; left out, Google's Application Default Credentials are used."""
+    allow_insecure_endpoint: bool = False
+    """Lets endpoint and token URL lie outside Google and this machine: they see the rows."""
+    endpoint: str = "https://sheets.googleapis.com"
+    """Base URL of the Sheets API, or of an emulator on this machine."""
+    connect_timeout_seconds: Seconds = 5.0
+    """Longest wait for a connection to Google."""
+    read_timeout_seconds: Seconds = 20.0
+    """Deadline of a whole reading call."""
+    write_timeout_seconds: Seconds = 60.0
+    """Deadline of a whole writing call."""
+    max_connections: Count = 32
+    """Most connections to Google at once."""
+    max_answer_bytes: Count = 33_554_432
+    """Largest answer of Google, decoded; a larger worksheet is answered 413."""
+    reads_per_minute: Count = 54
+    """Most reads a minute at Google, whose own limit is 60 (accepted, not yet enforced)."""
+    writes_per_minute: Count = 54
+    """Most writes a minute at Google, whose own limit is 60 (accepted, not yet enforced)."""
+
+    @field_validator("endpoint")
+    @classmethod
+    def _check_endpoint(cls, url: str, info: ValidationInfo) -> str:
+        # Where the flag itself is wrong that is mistake enough: it is not in info.data then.
+        allow_insecure = info.data.get("allow_insecure_endpoint", True)
+        if not is_allowed_endpoint(url, allow_insecure=allow_insecure):
+            raise ValueError(
+                "must be https on a host of googleapis.com, or http(s) on this machine's loopback "
+                "(anything else needs google.allow_insecure_endpoint), without user or password"
+            )
+        base = url.removesuffix("/")
+        if urlsplit(base).path or "?" in base or "#" in base:
+            raise ValueError("must be scheme://host[:port] alone, without path, query or fragment")
+        return base
+
+
+class CacheSettings(Section):
+    """`[cache]`: what is remembered of worksheets."""
+
+    header_ttl_seconds: SecondsOrZero = 10.0
+    """How long a header row is trusted by reads and creates; 0 reads it each time."""
+    max_worksheets: Count = 1000
+    """How many worksheets are remembered at once."""
+    rows_ttl_seconds: SecondsOrZero = 5.0
+    """How long the rows of a worksheet are served again (accepted, not yet enforced)."""
+
+
+class WriteSettings(Section):
+    """`[writes]`: the queue in front of each worksheet."""
+
+    max_waiting_rows: Count = 500
+    """Most rows that wait for one worksheet; more are answered 503."""
+    max_waiting_seconds: Seconds = 30.0
+    """Longest wait of a write in the queue, then it is answered 503."""
+
+
+class ApiSettings(Section):
+    """`[api]`: how rows look to clients."""
+
+    empty_cell: Literal["null", "", "omit"] = "null"
+    """An empty cell in an answer: "null" gives null, "" an empty string, "omit" leaves it out."""
+    unknown_fields: Literal["reject", "ignore"] = "reject"
+    """A field that is no header: "reject" answers 400, "ignore" drops and names it in a header."""
+
+
+class AccessSettings(Section):
+    """`[access]`: where the keys are."""
+
+    database: FileName = Path("keys.db")
+    """SQLite file of the keys; made when it is not there."""
+    pepper: Annotated[SecretStr, Field(min_length=16)] | None = None
+    """Secret mixed into stored keys, 16 characters or more; left out, DATABASE.pepper holds one."""
+
+
+class PlanSettings(Section):
+    """`[plans.NAME]`: what a key on this plan may do."""
+
+    where_and_order: bool = True
+    """Whether lists may be filtered and sorted."""
+    max_limit: Annotated[int, Field(ge=1, le=1000)] = 100
+    """Most rows in one answer; a larger `limit` is cut to it."""
+    requests_per_minute: Count = 600
+    """Most requests a minute of one key (accepted, not yet enforced)."""
+
+
+BUILT_IN_PLANS: Mapping[str, Mapping[str, object]] = {
+    "free": {"where_and_order": False},
+    "paid": {},
+}
+
+
+class Settings(Section):
+    """All of the configuration."""
+
+    server: ServerSettings = ServerSettings()
+    """Where the gateway listens, and how much it takes from a client."""
+    google: GoogleSettings = GoogleSettings()
+    """The Sheets API, and what is asked of it."""
+    cache: CacheSettings = CacheSettings()
+    """What is remembered of worksheets."""
+    writes: WriteSettings = WriteSettings()
+    """The queue in front of each worksheet."""
+    api: ApiSettings = ApiSettings()
+    """How rows look to clients."""
+    access: AccessSettings = AccessSettings()
+    """Where the keys are."""
+    plans: Annotated[Mapping[PlanName, PlanSettings], Field(validate_default=True)] = {}
+    """What the keys of each plan may do; `free` and `paid` are always there."""
+
+    @field_validator("plans", mode="before")
+    @classmethod
+    def _add_built_in_plans(cls, given: object) -> object:
+        return merged(BUILT_IN_PLANS, given) if isinstance(given, Mapping) else given
+
+
+def load_settings(
+    path: Path | None,
+    environ: Mapping[str, str],
+    overrides: Mapping[str, object] = MappingProxyType({}),
+) -> Settings:
+    """Settings from the file, then the environment, then the overrides, or `ConfigError`.
+
+    Without `path`, `config.toml` of the working directory is read if it is there. Overrides are
+    named by key path (`{"server.port": 9000}`); None is an option that was not given. Relative
+    paths of the file start at its directory, others at the working directory.
+    """
+    known = list(setting_paths())
+    file = file_layer(path, _FILE_SETTINGS)
+    environment = environment_layer(environ, known)
+    layers = [file, environment, override_layer(overrides)]
+
+    problems = [problem for layer in layers for problem in layer.problems]
+    try:
+        settings = Settings.model_validate(reduce(merged, [layer.tables for layer in layers]))
+    except ValidationError as error:
+        details = error.errors(include_url=False, include_context=False, include_input=False)
+        problems += [in_words(detail, environment.sources, known) for detail in details]
+    else:
+        if not problems:
+            return settings
+    raise ConfigError(problems)  # out here, for an error's context would hold the values
+
+
+def setting_paths() -> Iterator[KeyPath]:
+    """The key path of every setting, with `*` for the name of a plan."""
+    for section, field in Settings.model_fields.items():
+        if section == "plans":
+            yield from ((section, "*", key) for key in PlanSettings.model_fields)
+        else:
+            yield from ((section, key) for key in type(field.default).model_fields)
+
+
+def is_allowed_endpoint(url: str, *, allow_insecure: bool) -> bool:
+    """Whether Google's credentials or a sheet's rows may be sent to this http(s) URL.
+
+    Yes for https at Google and for loopback; `allow_insecure` admits every host. Never with user
+    information. The path is not looked at: token URLs have one.
+    """
+    # Parsers disagree about what follows these characters; the host must be beyond doubt.
+    if re.search(r"[^\x21-\x7e]|[\\@]", url):
+        return False
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+        parts.port  # noqa: B018  (raises for a port that is none)
+    except ValueError:
+        return False
+    if parts.scheme not in ("http", "https") or not re.fullmatch(r"[a-z0-9.-]+|[0-9a-f:]+", host):
+        return False
+    return allow_insecure or _is_loopback(host) or (parts.scheme == "https" and _is_google(host))
+
+
+def _is_google(host: str) -> bool:
+    return host == "accounts.google.com" or f".{host}".endswith(".googleapis.com")
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+_FILE_SETTINGS: Mapping[KeyPath, Path | None] = {
+    ("google", "credentials"): None,
+    ("access", "database"): AccessSettings().database,
+}

@@ -1,0 +1,218 @@
+"""Google Sheets over the wire: the end of every chain of `Sheets`.
+
+Rules:
+- Of gspread only the `HTTPClient` verbs are used, for they know Google's paths.
+- This is the one place where the gateway crosses into threads.
+- The spreadsheet id stands in the path as it is, and `..` would lead to other APIs: it is checked
+  here whatever the caller did.
+"""
+
+import re
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any, TypeVar
+
+import anyio
+import anyio.to_thread
+import google.auth
+from gspread.http_client import HTTPClient
+
+from gateway.config import GoogleSettings
+from gateway.errors import InvalidSpreadsheetId, UpstreamUnreachable
+from gateway.upstream.base import Dimension, Render, Value, Values, WorksheetProperties, Writing
+from gateway.upstream.client import Call, Gspread
+from gateway.upstream.credentials import load_service_account
+from gateway.upstream.operations import (
+    APPEND_ROWS,
+    GROW_GRID,
+    LIST_WORKSHEETS,
+    READ_RANGES,
+    READ_VALUES,
+    WRITE_CELLS,
+    Operation,
+    as_values,
+    counted,
+    displayed,
+    grid_worksheets,
+)
+from gateway.upstream.token import FindCredentials, TokenSource
+from gateway.upstream.translation import FAILURES, Attempt, translated
+from gateway.upstream.wire import Clock, Deadline, Wire, open_wire
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+_WRITTEN = {"includeValuesInResponse": True, "responseValueRenderOption": Render.DISPLAYED}
+
+
+@asynccontextmanager
+async def open_google(
+    settings: GoogleSettings,
+    *,
+    find_credentials: FindCredentials = google.auth.default,
+    clock: Clock = time.monotonic,
+) -> AsyncIterator["GoogleSheets"]:
+    """Google Sheets as the account of the key file, or of `find_credentials` if there is none.
+
+    Raises `ConfigError` for a key file that cannot be used. Needs no network before the first
+    call, and closes all connections at the end.
+    """
+    credentials = None
+    if settings.credentials is not None:
+        credentials = load_service_account(
+            settings.credentials, allow_insecure_endpoint=settings.allow_insecure_endpoint
+        )
+    with open_wire(
+        max_connections=settings.max_connections,
+        connect_timeout_seconds=settings.connect_timeout_seconds,
+    ) as wire:
+        tokens = TokenSource(wire, credentials=credentials, find_credentials=find_credentials)
+        yield GoogleSheets(settings, wire=wire, tokens=tokens, clock=clock)
+
+
+class GoogleSheets:
+    """`Sheets`, as Google's own API answers it."""
+
+    def __init__(
+        self, settings: GoogleSettings, *, wire: Wire, tokens: TokenSource, clock: Clock
+    ) -> None:
+        self._settings = settings
+        self._wire = wire
+        self._tokens = tokens
+        self._clock = clock
+        self._limiter = anyio.CapacityLimiter(settings.max_connections)
+
+    @property
+    def account(self) -> str | None:
+        """The address to share spreadsheets with, None where it is not known (yet)."""
+        return self._tokens.account
+
+    async def read_values(
+        self, spreadsheet: str, range_: str, *, render: Render, dimension: Dimension
+    ) -> Values:
+        params: dict[str, Any] = {
+            "valueRenderOption": render,
+            "dateTimeRenderOption": "SERIAL_NUMBER" if render is Render.TYPED else None,
+            "majorDimension": dimension,
+        }
+        return await self._call(
+            READ_VALUES,
+            spreadsheet,
+            lambda gspread: gspread.values_get(spreadsheet, range_, params),
+            as_values,
+        )
+
+    async def read_ranges(self, spreadsheet: str, ranges: Sequence[str]) -> list[Values]:
+        params: dict[str, Any] = {
+            "valueRenderOption": Render.DISPLAYED,
+            "majorDimension": Dimension.ROWS,
+        }
+        return await self._call(
+            READ_RANGES,
+            spreadsheet,
+            lambda gspread: gspread.values_batch_get(spreadsheet, list(ranges), params),
+            lambda found: [as_values(v) for v in counted(found.value_ranges, len(ranges))],
+        )
+
+    async def list_worksheets(self, spreadsheet: str) -> list[WorksheetProperties]:
+        return await self._call(
+            LIST_WORKSHEETS,
+            spreadsheet,
+            # With no parameters given, gspread would add some of its own.
+            lambda gspread: gspread.fetch_sheet_metadata(spreadsheet, {}),
+            grid_worksheets,
+        )
+
+    async def append_rows(
+        self, spreadsheet: str, anchor: str, rows: Sequence[Sequence[Value]]
+    ) -> Values:
+        params: dict[str, Any] = {
+            "valueInputOption": "RAW",
+            "insertDataOption": "INSERT_ROWS",
+            **_WRITTEN,
+        }
+        return await self._call(
+            APPEND_ROWS,
+            spreadsheet,
+            lambda gspread: gspread.values_append(spreadsheet, anchor, params, _grid(rows)),
+            lambda done: displayed(done.updates),
+        )
+
+    async def write_cells(self, spreadsheet: str, writings: Sequence[Writing]) -> list[Values]:
+        data = [{"range": writing.range, **_grid(writing.rows)} for writing in writings]
+        body = {"valueInputOption": "RAW", **_WRITTEN, "data": data}
+        return await self._call(
+            WRITE_CELLS,
+            spreadsheet,
+            lambda gspread: gspread.values_batch_update(spreadsheet, body),
+            lambda done: [displayed(update) for update in counted(done.responses, len(data))],
+        )
+
+    async def grow_grid(self, spreadsheet: str, sheet_id: int, rows: int) -> None:
+        growth = {"sheetId": sheet_id, "dimension": Dimension.ROWS, "length": rows}
+        body = {"requests": [{"appendDimension": growth}]}
+        await self._call(
+            GROW_GRID,
+            spreadsheet,
+            lambda gspread: gspread.batch_update(spreadsheet, body),
+            lambda done: done,
+        )
+
+    async def _call(
+        self,
+        operation: Operation[T],
+        spreadsheet: str,
+        verb: Callable[[HTTPClient], Any],
+        result: Callable[[T], R],
+    ) -> R:
+        """One call in a thread: the verb of gspread, its answer decoded, and what is made of it."""
+        refused = Attempt(is_write=operation.is_write).refused
+        if not re.fullmatch(r"[A-Za-z0-9_-]{1,128}", spreadsheet):
+            raise InvalidSpreadsheetId(
+                "This is no spreadsheet id. Take it from the spreadsheet's URL, between /d/ and "
+                "/edit.",
+                outcome=refused,
+            )
+        seconds = self._seconds(operation)
+        deadline = Deadline(at_seconds=self._clock() + seconds, clock=self._clock)
+        work = partial(self._work, operation, verb, result, deadline)
+        try:
+            # The timeout ends the wait for a thread only: a thread keeps the deadline by itself.
+            with anyio.fail_after(seconds):
+                return await anyio.to_thread.run_sync(work, limiter=self._limiter)
+        except TimeoutError as error:
+            raise UpstreamUnreachable(
+                "All connections to Google are in use, and nothing was sent. Try again.",
+                outcome=refused,
+            ) from error
+
+    def _work(
+        self,
+        operation: Operation[T],
+        verb: Callable[[HTTPClient], Any],
+        result: Callable[[T], R],
+        deadline: Deadline,
+    ) -> R:
+        call = Call(
+            wire=self._wire,
+            tokens=self._tokens,
+            deadline=deadline,
+            max_bytes=self._settings.max_answer_bytes,
+        )
+        gspread = Gspread(call, endpoint=self._settings.endpoint, fields=operation.fields)
+        try:
+            return result(operation.answer.decode(verb(gspread)))
+        except FAILURES as error:
+            attempt = Attempt(is_write=operation.is_write, account=self.account)
+            raise translated(error, attempt) from error
+
+    def _seconds(self, operation: Operation[T]) -> float:
+        settings = self._settings
+        is_write = operation.is_write
+        return settings.write_timeout_seconds if is_write else settings.read_timeout_seconds
+
+
+def _grid(rows: Sequence[Sequence[Value]]) -> dict[str, Any]:
+    return {"majorDimension": Dimension.ROWS, "values": [list(row) for row in rows]}

@@ -1,0 +1,134 @@
+"""The calls that are made of Google: what is asked back of each, and the shape it must have.
+
+Source: the discovery document of the Sheets API v4. Google leaves out what is empty, so members
+with a default may be missing; any other that is missing or of a wrong type makes the answer
+unreadable (`msgspec.ValidationError`).
+"""
+
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import msgspec
+
+from gateway.upstream.base import Value, Values, WorksheetProperties
+
+T = TypeVar("T")
+Cells = tuple[tuple[Value, ...], ...]
+
+
+class ValueRange(msgspec.Struct):
+    range: str
+    values: Cells = ()
+
+
+class BatchOfValues(msgspec.Struct, rename="camel"):
+    value_ranges: tuple[ValueRange, ...]
+
+
+class UpdatedData(msgspec.Struct):
+    values: Cells = ()
+
+
+class Update(msgspec.Struct, rename="camel"):
+    updated_range: str
+    updated_data: UpdatedData = msgspec.field(default_factory=UpdatedData)
+
+
+class Appending(msgspec.Struct):
+    updates: Update
+
+
+class BatchOfUpdates(msgspec.Struct):
+    responses: tuple[Update, ...]
+
+
+class Grid(msgspec.Struct, rename="camel"):
+    row_count: int
+    column_count: int
+
+
+class SheetProperties(msgspec.Struct, rename="camel"):
+    title: str
+    sheet_id: int = 0
+    sheet_type: str = "GRID"
+    grid_properties: Grid | None = None
+
+
+class Sheet(msgspec.Struct):
+    properties: SheetProperties
+
+
+class Spreadsheet(msgspec.Struct):
+    sheets: tuple[Sheet, ...]
+
+
+class Done(msgspec.Struct, rename="camel"):
+    spreadsheet_id: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operation(Generic[T]):
+    """A kind of call: whether it writes, the members that are asked for, and their shape."""
+
+    is_write: bool
+    fields: str
+    answer: msgspec.json.Decoder[T]
+
+
+READ_VALUES = Operation(
+    is_write=False, fields="range,values", answer=msgspec.json.Decoder(ValueRange)
+)
+READ_RANGES = Operation(
+    is_write=False,
+    fields="valueRanges(range,values)",
+    answer=msgspec.json.Decoder(BatchOfValues),
+)
+LIST_WORKSHEETS = Operation(
+    is_write=False,
+    fields="sheets.properties(sheetId,title,sheetType,gridProperties(rowCount,columnCount))",
+    answer=msgspec.json.Decoder(Spreadsheet),
+)
+APPEND_ROWS = Operation(
+    is_write=True,
+    fields="updates(updatedRange,updatedData(range,values))",
+    answer=msgspec.json.Decoder(Appending),
+)
+WRITE_CELLS = Operation(
+    is_write=True,
+    fields="responses(updatedRange,updatedData(range,values))",
+    answer=msgspec.json.Decoder(BatchOfUpdates),
+)
+GROW_GRID = Operation(is_write=True, fields="spreadsheetId", answer=msgspec.json.Decoder(Done))
+
+
+def displayed(update: Update) -> Values:
+    """The cells of an update as they are now."""
+    return Values(range=update.updated_range, cells=update.updated_data.values)
+
+
+def as_values(found: ValueRange) -> Values:
+    return Values(range=found.range, cells=found.values)
+
+
+def grid_worksheets(spreadsheet: Spreadsheet) -> list[WorksheetProperties]:
+    """The worksheets that have cells: charts and connected data have tabs of their own."""
+    properties = (sheet.properties for sheet in spreadsheet.sheets)
+    return [_worksheet(found) for found in properties if found.sheet_type == "GRID"]
+
+
+def _worksheet(found: SheetProperties) -> WorksheetProperties:
+    if found.grid_properties is None:
+        raise msgspec.ValidationError("a grid worksheet has no gridProperties")
+    return WorksheetProperties(
+        sheet_id=found.sheet_id,
+        title=found.title,
+        rows=found.grid_properties.row_count,
+        columns=found.grid_properties.column_count,
+    )
+
+
+def counted(found: tuple[T, ...], count: int) -> tuple[T, ...]:
+    """The parts of a batch's answer, of which there must be one for each that was asked."""
+    if len(found) != count:
+        raise msgspec.ValidationError(f"{len(found)} parts answer a batch of {count}")
+    return found

@@ -1,0 +1,174 @@
+"""The access token of the account that the gateway acts as.
+
+Rules:
+- google-auth makes the token, we decide when: its own `before_request` has no lock (16 threads
+  made 16 token calls) and starts a background call to another service.
+- One thread refreshes at a time; who waits for it waits no longer than its own call may last.
+- No token, key or assertion is part of an exception's text.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any
+
+import httpx2
+from google.auth.credentials import Credentials, TokenState
+from google.auth.exceptions import GoogleAuthError, TransportError
+from google.auth.transport import DEFAULT_RETRYABLE_STATUS_CODES
+
+from gateway.upstream.wire import AnswerTooLarge, Deadline, Message, Wire
+
+SCOPES = ("https://www.googleapis.com/auth/spreadsheets",)
+
+MAX_TOKEN_ANSWER_BYTES = 1_048_576
+
+FindCredentials = Callable[..., tuple[Credentials, str | None]]
+"""`google.auth.default`, or something in its place."""
+
+
+class TokenUnavailable(Exception):
+    """There is no token to send a call with; `retryable` tells whether waiting may help."""
+
+    def __init__(self, message: str, *, retryable: bool) -> None:
+        super().__init__(message)
+        self.retryable = retryable
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenAnswer:
+    """`google.auth.transport.Response`, as far as google-auth looks at it."""
+
+    status: int
+    headers: Mapping[str, str]
+    data: bytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenRequest:
+    """`google.auth.transport.Request` over our wire, within the deadline of the call it is for."""
+
+    wire: Wire
+    deadline: Deadline
+
+    def __call__(
+        self,
+        url: str,
+        method: str = "GET",
+        body: bytes | str | None = None,
+        headers: Mapping[str, str] | None = None,
+        timeout: float | None = None,
+        **_ignored: object,
+    ) -> TokenAnswer:
+        deadline = self.deadline if timeout is None else self.deadline.cut(timeout)
+        content = body.encode() if isinstance(body, str) else body
+        message = Message(method=method, url=url, headers=headers or {}, content=content)
+        try:
+            answer = self.wire.exchange(message, deadline, max_bytes=MAX_TOKEN_ANSWER_BYTES)
+        except (httpx2.HTTPError, httpx2.InvalidURL, AnswerTooLarge) as error:
+            raise TransportError(str(error)) from error  # type: ignore[no-untyped-call]
+        if answer.status in DEFAULT_RETRYABLE_STATUS_CODES or answer.status >= 500:
+            # Given such an answer google-auth would sleep and ask again, for longer than we may.
+            raise TransportError(f"HTTP {answer.status}")  # type: ignore[no-untyped-call]
+        return TokenAnswer(status=answer.status, headers=answer.headers, data=answer.body)
+
+
+class TokenSource:
+    """Authorization headers of one account, for any number of threads.
+
+    Without `credentials` they are looked for at the first call, as that may take requests.
+    """
+
+    def __init__(
+        self, wire: Wire, *, credentials: Credentials | None, find_credentials: FindCredentials
+    ) -> None:
+        self._wire = wire
+        self._lock = Lock()
+        self._credentials = credentials
+        self._find_credentials = find_credentials
+
+    @property
+    def account(self) -> str | None:
+        """E-mail of the service account; None for other accounts, and until it was looked for."""
+        email = getattr(self._credentials, "service_account_email", None)
+        # Compute Engine calls its account "default" until its first token.
+        return email if isinstance(email, str) and "@" in email else None
+
+    def authorization(
+        self, deadline: Deadline, *, refused: Mapping[str, str] | None = None
+    ) -> Mapping[str, str]:
+        """Headers that Google did not refuse yet. Raises `TokenUnavailable`.
+
+        A token is renewed some minutes before it expires; while that fails, or another thread is
+        at it, the old one serves as long as it lasts.
+        """
+        state, headers = self._held(refused)
+        if state is TokenState.FRESH:
+            return headers
+        wait_seconds = 0.0 if state is TokenState.STALE else deadline.remaining_seconds
+        if not self._lock.acquire(timeout=wait_seconds):
+            if state is TokenState.STALE:
+                return headers
+            raise TokenUnavailable("another thread still waits for a token", retryable=True)
+        try:
+            return self._renewed(deadline, refused)
+        finally:
+            self._lock.release()
+
+    def _renewed(self, deadline: Deadline, refused: Mapping[str, str] | None) -> Mapping[str, str]:
+        state, headers = self._held(refused)
+        if state is TokenState.FRESH:
+            return headers  # by the thread that had the lock before
+        try:
+            return self._refresh(TokenRequest(wire=self._wire, deadline=deadline))
+        except TokenUnavailable as error:
+            if state is TokenState.STALE and error.retryable:
+                return headers
+            raise
+
+    def _held(self, refused: Mapping[str, str] | None) -> tuple[TokenState, Mapping[str, str]]:
+        """The headers there are; those that Google refused are as good as none."""
+        if self._credentials is None:
+            return TokenState.INVALID, {}
+        state, headers = self._credentials.token_state, _headers(self._credentials)
+        return (TokenState.INVALID, {}) if headers in ({}, refused) else (state, headers)
+
+    def _refresh(self, request: TokenRequest) -> Mapping[str, str]:
+        try:
+            if self._credentials is None:
+                self._credentials, _ = self._find_credentials(scopes=SCOPES, request=request)
+            self._credentials.refresh(request)  # type: ignore[no-untyped-call]  # has no types
+        except GoogleAuthError as error:
+            raise TokenUnavailable(
+                "Google's token endpoint gave no token", retryable=_is_retryable(error)
+            ) from error
+        except (ValueError, TypeError, AttributeError, LookupError) as error:
+            # google-auth takes the endpoint's answer apart without looking, so a page of HTML
+            # with status 200 ends here. The errors' texts may quote it: not chained.
+            raise _senseless(type(error).__name__) from None
+        headers = _headers(self._credentials)
+        if not headers:
+            raise _senseless("a token that fits no header")
+        return headers
+
+
+def _senseless(what: str) -> TokenUnavailable:
+    return TokenUnavailable(f"the token endpoint's answer makes no sense: {what}", retryable=True)
+
+
+def _headers(credentials: Credentials) -> Mapping[str, str]:
+    """The headers of its token, none if that is no text that fits a header."""
+    token: Any = credentials.token
+    if not isinstance(token, str) or not re.fullmatch(r"[\x21-\x7e]+", token):
+        return {}
+    headers = {"authorization": f"Bearer {token}"}
+    quota_project = credentials.quota_project_id
+    return headers | ({"x-goog-user-project": quota_project} if quota_project else {})
+
+
+def _is_retryable(error: GoogleAuthError) -> bool:
+    """Whether the way to the token endpoint failed, rather than the account."""
+    # Compute Engine's credentials wrap a TransportError into a RefreshError.
+    is_transport = isinstance(error, TransportError) or isinstance(error.__cause__, TransportError)
+    return is_transport or bool(error.retryable)

@@ -1,0 +1,127 @@
+"""One HTTP exchange over the pool that Sheets and token calls share: within a deadline and a size.
+
+Rules:
+- Nothing here knows Sheets, gspread or tokens. Errors leave as httpx2 raises them, besides
+  `AnswerTooLarge`; whoever calls decides what they mean.
+- An answer is read in pieces as it is decoded, so a small gzip that grows is cut in time.
+- An answer that is not read to its end takes its connection with it.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+
+import httpx2
+
+from gateway import __version__
+
+Clock = Callable[[], float]
+Parameter = str | int | float | bool | Sequence[str] | None
+
+KEEPALIVE_SECONDS = 60.0
+
+
+class AnswerTooLarge(Exception):
+    """A decoded answer grew past the size that is read."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deadline:
+    """The moment on a monotonic clock by which a call must have ended."""
+
+    at_seconds: float
+    clock: Clock
+
+    @property
+    def remaining_seconds(self) -> float:
+        """Time that is left, 0 when there is none."""
+        return max(0.0, self.at_seconds - self.clock())
+
+    def cut(self, seconds: float) -> "Deadline":
+        """This deadline, or the one so many seconds from now if that is sooner."""
+        return Deadline(at_seconds=min(self.at_seconds, self.clock() + seconds), clock=self.clock)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Message:
+    """What is sent; parameters that are None are left out."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    content: bytes | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """What came back; the body of an answer other than 200 is empty if it could not be read."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wire:
+    """The pool, and the longest wait for one of its connections."""
+
+    client: httpx2.Client
+    connect_timeout_seconds: float
+
+    def exchange(self, message: Message, deadline: Deadline, *, max_bytes: int) -> Answer:
+        """Send and read the answer. Raises `httpx2.HTTPError` or `AnswerTooLarge`."""
+        seconds = deadline.remaining_seconds
+        if not seconds:
+            raise httpx2.PoolTimeout("the deadline passed before anything was sent")
+        connect_seconds = min(self.connect_timeout_seconds, seconds)
+        timeout = httpx2.Timeout(seconds, connect=connect_seconds, pool=connect_seconds)
+        with self.client.stream(
+            message.method,
+            message.url,
+            # None, as an empty mapping would take the query off the URL.
+            params={k: v for k, v in message.parameters.items() if v is not None} or None,
+            content=message.content,
+            headers=message.headers,
+            timeout=timeout,
+        ) as response:
+            read = _read if response.status_code == 200 else _read_refusal
+            body = read(response, deadline, max_bytes)
+        return Answer(status=response.status_code, headers=response.headers, body=body)
+
+
+@contextmanager
+def open_wire(*, max_connections: int, connect_timeout_seconds: float) -> Iterator[Wire]:
+    """A pool that is closed at the end; every exchange brings its own timeouts."""
+    limits = httpx2.Limits(
+        max_connections=max_connections,
+        max_keepalive_connections=max_connections,
+        keepalive_expiry=KEEPALIVE_SECONDS,
+    )
+    # Google asks for "gzip" in the user agent too:
+    # developers.google.com/workspace/sheets/api/guides/performance
+    headers = {"accept-encoding": "gzip", "user-agent": f"sheets-gateway/{__version__} (gzip)"}
+    no_cookies = CookieJar(DefaultCookiePolicy(allowed_domains=[]))
+    with httpx2.Client(
+        limits=limits, headers=headers, cookies=no_cookies, follow_redirects=False
+    ) as client:
+        yield Wire(client=client, connect_timeout_seconds=connect_timeout_seconds)
+
+
+def _read(response: httpx2.Response, deadline: Deadline, max_bytes: int) -> bytes:
+    body = bytearray()
+    for piece in response.iter_bytes():
+        body += piece
+        if len(body) > max_bytes:
+            raise AnswerTooLarge(f"the answer is larger than {max_bytes} bytes")
+        if not deadline.remaining_seconds:
+            raise httpx2.ReadTimeout("the deadline passed while the answer was read")
+    return bytes(body)
+
+
+def _read_refusal(response: httpx2.Response, deadline: Deadline, max_bytes: int) -> bytes:
+    try:
+        return _read(response, deadline, max_bytes)
+    except (httpx2.HTTPError, AnswerTooLarge):
+        return b""  # the status has come, and says more than how its explanation broke

@@ -1,0 +1,222 @@
+"""What a caller may do."""
+
+import pytest
+
+from gateway.access.caller import (
+    Caller,
+    Grants,
+    Operation,
+    authorise,
+    check_origin,
+    check_query,
+    is_spreadsheet_id,
+)
+from gateway.config import PlanSettings
+from gateway.errors import (
+    GatewayError,
+    InvalidSpreadsheetId,
+    NotGranted,
+    OriginNotAllowed,
+    PlanLimit,
+    ReadOnlyKey,
+    SpreadsheetNotFound,
+)
+from gateway.service.worksheet import WorksheetRef
+
+ONE = Grants(spreadsheets=frozenset({"one"}))
+TWO = Grants(spreadsheets=frozenset({"one", "two"}))
+ANY = Grants(spreadsheets=None)
+NARROW = Grants(
+    spreadsheets=frozenset({"one", "two"}), worksheets=frozenset({"Cities"}), read_only=True
+)
+READ, WRITE = Operation.READ, Operation.WRITE
+
+
+def caller(grants: Grants, plan: PlanSettings | None = None) -> Caller:
+    """A caller with these grants, on the plan `free`."""
+    return Caller(
+        key_id="key_1", name="n", plan_name="free", plan=plan or PlanSettings(), grants=grants
+    )
+
+
+@pytest.mark.parametrize(
+    ("grants", "spreadsheet", "worksheet", "operation", "expected"),
+    [
+        pytest.param(ONE, "one", "Cities", READ, "one", id="granted"),
+        pytest.param(ONE, "one", "Cities", WRITE, "one", id="granted for writing"),
+        pytest.param(ONE, None, "Cities", READ, "one", id="no id, one grant"),
+        pytest.param(ONE, "", "Cities", READ, "one", id="blank id, one grant"),
+        pytest.param(ANY, "other", "Cities", WRITE, "other", id="any"),
+        pytest.param(NARROW, "two", "Cities", READ, "two", id="all that a narrow key may"),
+    ],
+)
+def test_what_is_granted_is_authorised(
+    grants: Grants, spreadsheet: str | None, worksheet: str, operation: Operation, expected: str
+) -> None:
+    """A granted request gets the worksheet it named."""
+    ref = authorise(
+        caller(grants), spreadsheet=spreadsheet, worksheet=worksheet, operation=operation
+    )
+
+    assert ref == WorksheetRef(spreadsheet=expected, title=worksheet)
+
+
+# Each row has all the faults of the rows below it as well, so the order of the checks is held.
+@pytest.mark.parametrize(
+    ("grants", "spreadsheet", "worksheet", "operation", "error"),
+    [
+        pytest.param(NARROW, None, "x", WRITE, InvalidSpreadsheetId, id="no id, two grants"),
+        pytest.param(ANY, None, "x", WRITE, InvalidSpreadsheetId, id="no id, any"),
+        pytest.param(NARROW, "../../x", "x", WRITE, InvalidSpreadsheetId, id="malformed id"),
+        pytest.param(NARROW, "other", "x", WRITE, SpreadsheetNotFound, id="not granted"),
+        pytest.param(NARROW, "one", "x", WRITE, NotGranted, id="worksheet not granted"),
+        pytest.param(NARROW, "one", "cities", READ, NotGranted, id="name in other case"),
+        pytest.param(NARROW, "one", "Cities", WRITE, ReadOnlyKey, id="read-only key"),
+    ],
+)
+def test_the_first_thing_not_granted_is_told(
+    grants: Grants,
+    spreadsheet: str | None,
+    worksheet: str,
+    operation: Operation,
+    error: type[GatewayError],
+) -> None:
+    """Refusals come in one order: id, spreadsheet, worksheet, operation."""
+    with pytest.raises(GatewayError) as refusal:
+        authorise(caller(grants), spreadsheet=spreadsheet, worksheet=worksheet, operation=operation)
+
+    assert type(refusal.value) is error
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "../../drive/v3/files",
+        "abc/values/X!A1?x=",
+        "abc:batchUpdate?x=",
+        "abc#",
+        "abc\r\nX: y",
+        "abc\n",
+        "a" * 129,
+        "abcé",
+        "１２３",
+        "a b",
+        "%2e%2e",
+        "\ud800",
+        "\0",
+    ],
+    ids=ascii,
+)
+def test_what_cannot_be_an_id_goes_no_further(text: str) -> None:
+    """An id that could change the path of a call to Google is refused, even for an any-key."""
+    assert not is_spreadsheet_id(text)
+    with pytest.raises(InvalidSpreadsheetId):
+        authorise(caller(ANY), spreadsheet=text, worksheet="Cities", operation=READ)
+
+
+@pytest.mark.parametrize("text", ["a", "a" * 128, "1BxiMVs0XRA5nFMdKvBdBZjgmUUqptlbs74OgvE2upms_-"])
+def test_what_can_be_an_id_passes(text: str) -> None:
+    """Ids are 1 to 128 letters, digits, `-` and `_`."""
+    assert is_spreadsheet_id(text)
+
+
+def test_denied_and_unknown_spreadsheets_are_one_error() -> None:
+    """A spreadsheet outside the grant answers exactly as one that Google does not know."""
+    with pytest.raises(SpreadsheetNotFound) as denied:
+        authorise(caller(ONE), spreadsheet="two", worksheet="Cities", operation=WRITE)
+    unknown = SpreadsheetNotFound()
+
+    assert vars(denied.value) == vars(unknown)
+    assert denied.value.code == unknown.code
+
+
+def test_a_missing_id_says_where_to_put_it() -> None:
+    """Without an id the message names the header and the query parameter."""
+    with pytest.raises(InvalidSpreadsheetId, match=r"X-Spreadsheet-Id .*spreadsheetId"):
+        authorise(caller(TWO), spreadsheet=None, worksheet="Cities", operation=READ)
+
+
+def test_a_worksheet_refusal_is_the_same_for_every_name() -> None:
+    """Whether a worksheet exists cannot be learnt from the refusal."""
+    messages = set()
+    for title in ("Salaries", "no such worksheet"):
+        with pytest.raises(NotGranted) as refusal:
+            authorise(caller(NARROW), spreadsheet="one", worksheet=title, operation=READ)
+        messages.add(refusal.value.message)
+
+    assert len(messages) == 1
+
+
+def test_a_read_only_key_is_told_what_it_may() -> None:
+    """The refusal of a write lists the methods for `Allow`."""
+    with pytest.raises(ReadOnlyKey) as refusal:
+        authorise(caller(NARROW), spreadsheet="one", worksheet="Cities", operation=WRITE)
+
+    assert refusal.value.allowed_methods == ("GET", "HEAD", "OPTIONS")
+
+
+BROWSER = Grants(spreadsheets=None, origins=frozenset({"https://a.org", "http://localhost:3000"}))
+
+
+@pytest.mark.parametrize(
+    ("grants", "origin"),
+    [
+        pytest.param(ANY, "https://evil.org", id="key without origins"),
+        pytest.param(BROWSER, None, id="no browser"),
+        pytest.param(BROWSER, "https://a.org", id="its own"),
+        pytest.param(BROWSER, "https://A.ORG:443", id="its own, written otherwise"),
+        pytest.param(BROWSER, "http://localhost:3000", id="its own with a port"),
+    ],
+)
+def test_origins_of_the_key_pass(grants: Grants, origin: str | None) -> None:
+    """A key without origins serves all, one with origins serves them and what is no browser."""
+    check_origin(caller(grants), origin)
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "https://evil.org",
+        "http://a.org",
+        "https://a.org:8443",
+        "https://a.org.evil.org",
+        "null",
+        "",
+    ],
+)
+def test_other_origins_are_refused(origin: str) -> None:
+    """A page of another origin may not use the key."""
+    with pytest.raises(OriginNotAllowed):
+        check_origin(caller(BROWSER), origin)
+
+
+@pytest.mark.parametrize(
+    ("uses_where", "uses_order", "named"),
+    [
+        (True, False, "include 'where'\\."),
+        (False, True, "include 'order'\\."),
+        (True, True, "include 'where' and 'order'\\."),
+    ],
+)
+def test_a_plan_without_queries_refuses_them(
+    uses_where: bool, uses_order: bool, named: str
+) -> None:
+    """The refusal names the parameter and the plan."""
+    poor = caller(ANY, PlanSettings(where_and_order=False))
+
+    with pytest.raises(PlanLimit, match=f"plan 'free' .*{named}"):
+        check_query(poor, uses_where=uses_where, uses_order=uses_order)
+
+
+@pytest.mark.parametrize(
+    ("where_and_order", "uses"),
+    [(True, True), (True, False), (False, False)],
+    ids=["in the plan", "in the plan, unused", "not in the plan, unused"],
+)
+def test_queries_of_the_plan_pass(where_and_order: bool, uses: bool) -> None:
+    """A plan refuses only what is used and not in it."""
+    check_query(
+        caller(ANY, PlanSettings(where_and_order=where_and_order)),
+        uses_where=uses,
+        uses_order=uses,
+    )

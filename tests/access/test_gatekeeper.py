@@ -1,0 +1,143 @@
+"""From key to caller."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from gateway.access.caller import Caller, Grants
+from gateway.access.gatekeeper import Gatekeeper
+from gateway.access.issue import KeyRequest, create_key
+from gateway.access.keys import mint_key
+from gateway.access.store import KeyRecord, KeyStore
+from gateway.config import PlanSettings, Settings
+from gateway.errors import InvalidApiKey, MissingApiKey, PlanLimit
+from tests.access.conftest import NOW
+
+PEPPER = bytes(range(32))
+PLANS = Settings().plans
+NARROW = KeyRequest(
+    name="browser",
+    plan="free",
+    spreadsheets=frozenset({"one"}),
+    worksheets=frozenset({"Cities"}),
+    read_only=True,
+    origins=frozenset({"https://a.org"}),
+    expires_at=NOW + timedelta(hours=1),
+)
+WIDE = KeyRequest(name="server", spreadsheets=None)
+
+
+async def issue(store: KeyStore, request: KeyRequest) -> tuple[KeyRecord, str]:
+    """A key in the store, made now."""
+    return await create_key(request, store=store, pepper=PEPPER, plans=PLANS, now=NOW)
+
+
+def gatekeeper(store: KeyStore, now: datetime = NOW, pepper: bytes = PEPPER) -> Gatekeeper:
+    """A gatekeeper whose clock stands still."""
+    return Gatekeeper(store=store, pepper=pepper, plans=PLANS, clock=lambda: now)
+
+
+async def test_a_key_is_known_with_all_its_grants(store: KeyStore) -> None:
+    """The caller has the plan and the grants that the key was made with."""
+    record, key = await issue(store, NARROW)
+    caller = await gatekeeper(store).identify(key)
+
+    assert caller == Caller(
+        key_id=record.id,
+        name="browser",
+        plan_name="free",
+        plan=PlanSettings(where_and_order=False),
+        grants=Grants(
+            spreadsheets=frozenset({"one"}),
+            worksheets=frozenset({"Cities"}),
+            read_only=True,
+            origins=frozenset({"https://a.org"}),
+        ),
+    )
+
+
+async def test_each_key_is_its_own_caller(store: KeyStore) -> None:
+    """Two keys are never mixed up."""
+    narrow, narrow_key = await issue(store, NARROW)
+    _, wide_key = await issue(store, WIDE)
+    keeper = gatekeeper(store)
+
+    assert (await keeper.identify(narrow_key)).key_id == narrow.id
+    assert (await keeper.identify(wide_key)).grants == Grants(spreadsheets=None)
+
+
+@pytest.mark.parametrize("key", [None, "", "  \t"], ids=["none", "empty", "blanks"])
+async def test_no_key_is_told_how_to_send_one(store: KeyStore, key: str | None) -> None:
+    """A request without a key learns where a key goes."""
+    with pytest.raises(MissingApiKey, match="Authorization: Bearer"):
+        await gatekeeper(store).identify(key)
+
+
+async def test_all_keys_that_do_not_count_answer_alike(store: KeyStore) -> None:
+    """Mistyped, unknown, revoked, expired, other pepper: one answer, which tells nothing."""
+    revoked, revoked_key = await issue(store, WIDE)
+    await store.revoke(revoked.id, NOW)
+    _, expired_key = await issue(store, NARROW)
+    _, good_key = await issue(store, WIDE)
+    later = gatekeeper(store, now=NOW + timedelta(hours=1))
+    attempts = [
+        (later, revoked_key),
+        (later, expired_key),
+        (later, mint_key()),
+        (later, "sgw_" + good_key[4:].swapcase()),
+        (gatekeeper(store, pepper=bytes(32)), good_key),
+    ]
+    answers = []
+    for keeper, key in attempts:
+        with pytest.raises(InvalidApiKey) as refusal:
+            await keeper.identify(key)
+        answers.append(vars(refusal.value))
+
+    assert answers == [answers[0]] * len(attempts)
+
+
+async def test_a_key_expires_at_its_instant(store: KeyStore) -> None:
+    """Until the instant a key counts, from it on no more."""
+    record, key = await issue(store, NARROW)
+    just_before = NOW + timedelta(hours=1, microseconds=-1)
+    caller = await gatekeeper(store, now=just_before).identify(key)
+
+    assert caller.key_id == record.id
+    with pytest.raises(InvalidApiKey):
+        await gatekeeper(store, now=NOW + timedelta(hours=1)).identify(key)
+
+
+async def test_a_key_of_a_plan_that_is_gone_is_told_so(store: KeyStore) -> None:
+    """The key is valid, so its holder learns what to tell the operator."""
+    _, key = await issue(store, WIDE)
+    keeper = replace(gatekeeper(store), plans={"free": PlanSettings()})
+
+    with pytest.raises(PlanLimit, match=r"plan 'paid' .*operator"):
+        await keeper.identify(key)
+
+
+NASTY = ["ключ", "k" * 10_240, "sgw_\0", "\ud800", "sgw_" + "é" * 36, "\r\nX: y", "' OR 1=1 --"]
+
+
+@pytest.mark.parametrize("key", NASTY, ids=lambda key: ascii(key[:12]))
+async def test_nasty_keys_are_only_invalid(store: KeyStore, key: str) -> None:
+    """No text raises anything but the refusal."""
+    with pytest.raises(InvalidApiKey):
+        await gatekeeper(store).identify(key)
+
+
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(key=st.text(alphabet=st.characters(codec=None, exclude_categories=()), min_size=1))
+async def test_any_text_is_refused_in_order(store: KeyStore, key: str) -> None:
+    """Whatever comes as a key, the answer is one of the two refusals."""
+    with pytest.raises((InvalidApiKey, MissingApiKey)):
+        await gatekeeper(store).identify(key)
+
+
+async def test_a_gatekeeper_shows_no_pepper(store: KeyStore) -> None:
+    """The pepper is not in what a traceback or a log would show."""
+    assert repr(PEPPER) not in repr(gatekeeper(store))
+    assert "pepper=" not in repr(gatekeeper(store))

@@ -1,0 +1,135 @@
+"""Issuing keys."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+
+from gateway.access.issue import KeyRequest, create_key
+from gateway.access.keys import is_well_formed
+from gateway.access.store import KeyRecord, KeyStore
+from gateway.config import ConfigError, Settings
+from tests.access.conftest import NOW
+
+PEPPER = b"a pepper of 32 bytes, as if drawn"
+REQUEST = KeyRequest(name="demo", spreadsheets=frozenset({"one"}))
+
+
+async def issue(store: KeyStore, request: KeyRequest) -> tuple[KeyRecord, str]:
+    """A key in the store, made now."""
+    return await create_key(request, store=store, pepper=PEPPER, plans=Settings().plans, now=NOW)
+
+
+async def test_a_new_key_is_kept_as_asked_for(store: KeyStore) -> None:
+    """The record says what was asked for, in the store's forms."""
+    request = KeyRequest(
+        name="demo",
+        plan="free",
+        spreadsheets=frozenset({"one", "two"}),
+        worksheets=frozenset({"Cities"}),
+        read_only=True,
+        origins=frozenset({"HTTPS://A.org:443"}),
+        expires_at=datetime(2026, 3, 2, tzinfo=timezone(timedelta(hours=2))),
+    )
+    record, key = await issue(store, request)
+
+    assert await store.list() == [record]
+    assert is_well_formed(key)
+    assert record == KeyRecord(
+        id=record.id,
+        name="demo",
+        last4=key[-4:],
+        plan="free",
+        spreadsheets=frozenset({"one", "two"}),
+        worksheets=frozenset({"Cities"}),
+        read_only=True,
+        origins=frozenset({"https://a.org"}),
+        created_at=NOW,
+        expires_at=datetime(2026, 3, 1, 22, tzinfo=UTC),
+    )
+
+
+async def test_ids_of_keys_have_the_documented_form(store: KeyStore) -> None:
+    """An id is `key_` and 8 base62 digits, drawn apart from the key."""
+    record, key = await issue(store, REQUEST)
+
+    assert record.id.startswith("key_")
+    assert len(record.id) == 12
+    assert record.id[4:].isalnum()
+    assert record.id[4:] not in key
+
+
+async def test_the_store_holds_no_usable_key(store: KeyStore, database: Path) -> None:
+    """Neither a key, nor most of one, nor the pepper is in any byte of the store's files."""
+    keys = [(await issue(store, REQUEST))[1] for _ in range(20)]
+    dump = b"".join(path.read_bytes() for path in database.parent.iterdir())
+    parts = [key[at : at + 8].encode() for key in keys for at in range(len(key) - 7)]
+
+    assert all(key[-4:].encode() in dump for key in keys)
+    assert not [part for part in parts if part in dump]
+    assert PEPPER not in dump
+    assert PEPPER.hex().encode() not in dump
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        pytest.param({"name": " "}, "name: ", id="blank name"),
+        pytest.param({"name": "n" * 201}, "name: ", id="long name"),
+        pytest.param({"name": "a\nb"}, "name: ", id="line end in the name"),
+        pytest.param({"name": "\udcff"}, "name: ", id="name with a lone surrogate"),
+        pytest.param({"plan": "gold"}, "plan: 'gold' .* free, paid", id="unknown plan"),
+        pytest.param({"spreadsheets": frozenset()}, "spreadsheets: name", id="no spreadsheet"),
+        pytest.param(
+            {"spreadsheets": frozenset({"https://docs.google.com/spreadsheets/d/x/edit"})},
+            "spreadsheets: .*between /d/ and /edit",
+            id="URL for an id",
+        ),
+        pytest.param({"worksheets": frozenset()}, "worksheets: name", id="no worksheet"),
+        pytest.param({"worksheets": frozenset({""})}, "worksheets: ''", id="blank worksheet"),
+        pytest.param(
+            {"worksheets": frozenset({"\ud800"})}, r"worksheets: '\\ud800'", id="surrogate"
+        ),
+        pytest.param(
+            {"origins": frozenset({"https://a.org/"})}, "origins: 'https://a.org/'", id="origin"
+        ),
+        pytest.param({"expires_at": NOW}, "expires_at: .*past", id="expires now"),
+        pytest.param(
+            {"expires_at": datetime(2030, 1, 1)}, "expires_at: .*time zone", id="no time zone"
+        ),
+    ],
+)
+async def test_a_mistaken_request_is_refused_in_words(
+    store: KeyStore, change: dict[str, object], problem: str
+) -> None:
+    """The refusal names the part that is wrong, and nothing is kept."""
+    with pytest.raises(ConfigError, match=f"^{problem}") as refusal:
+        await issue(store, replace(REQUEST, **change))  # type: ignore[arg-type]
+
+    assert len(refusal.value.problems) == 1
+    assert await store.list() == []
+
+
+async def test_all_mistakes_are_told_at_once(store: KeyStore) -> None:
+    """An operator mends everything in one go."""
+    request = KeyRequest(
+        name="",
+        plan="gold",
+        spreadsheets=frozenset({"a b", "c d"}),
+        worksheets=frozenset({""}),
+        origins=frozenset({"*"}),
+        expires_at=NOW - timedelta(days=1),
+    )
+    with pytest.raises(ConfigError) as refusal:
+        await issue(store, request)
+
+    assert [problem.partition(":")[0] for problem in refusal.value.problems] == [
+        "name",
+        "plan",
+        "spreadsheets",
+        "spreadsheets",
+        "worksheets",
+        "origins",
+        "expires_at",
+    ]

@@ -1,0 +1,99 @@
+"""The pepper and its file."""
+
+import os
+import stat
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Barrier
+
+import pytest
+from pydantic import SecretStr
+
+from gateway.access.pepper import load_pepper
+from gateway.config import AccessSettings, ConfigError
+
+
+def pepper_file(database: Path) -> Path:
+    """Where the pepper of this database lies."""
+    return database.with_name("keys.db.pepper")
+
+
+def test_a_configured_pepper_is_used_and_no_file_is_made(database: Path) -> None:
+    """A pepper from the configuration leaves nothing on the disk."""
+    settings = AccessSettings(database=database, pepper=SecretStr("sixteen or more é"))
+    pepper = load_pepper(settings)
+
+    assert pepper == "sixteen or more é".encode()
+    assert not list(database.parent.iterdir())
+
+
+def test_without_one_a_pepper_is_made_and_found_again(database: Path) -> None:
+    """The first start makes a private file of 32 bytes, and later starts read it."""
+    first = load_pepper(AccessSettings(database=database))
+    second = load_pepper(AccessSettings(database=database))
+
+    assert first == second
+    assert len(first) == 32
+    assert stat.S_IMODE(pepper_file(database).stat().st_mode) == 0o600
+    assert list(database.parent.iterdir()) == [pepper_file(database)]
+
+
+def test_peppers_of_two_databases_differ(tmp_path: Path) -> None:
+    """A pepper is random."""
+    peppers = {load_pepper(AccessSettings(database=tmp_path / name)) for name in ("a", "b")}
+
+    assert len(peppers) == 2
+
+
+def test_starts_at_the_same_time_agree_on_one_pepper(database: Path) -> None:
+    """Of those who race to make the file one wins, and the others read what it wrote."""
+    racers = 8
+    barrier = Barrier(racers)
+
+    def start(_: int) -> bytes:
+        barrier.wait(timeout=10)
+        return load_pepper(AccessSettings(database=database))
+
+    with ThreadPoolExecutor(racers) as pool:
+        peppers = set(pool.map(start, range(racers)))
+
+    assert len(peppers) == 1
+    assert peppers == {pepper_file(database).read_bytes()}
+    assert list(database.parent.iterdir()) == [pepper_file(database)]
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o602, 0o644], ids=oct)
+def test_a_pepper_open_to_others_is_refused(database: Path, mode: int) -> None:
+    """A file that others may read or write is refused, and the message says how to mend it."""
+    load_pepper(AccessSettings(database=database))
+    pepper_file(database).chmod(mode)
+
+    with pytest.raises(ConfigError, match=r"^access\.pepper: .*chmod 600"):
+        load_pepper(AccessSettings(database=database))
+
+
+@pytest.mark.parametrize("content", [b"", b"short", bytes(33)], ids=["empty", "short", "long"])
+def test_a_damaged_pepper_is_refused_and_left_alone(database: Path, content: bytes) -> None:
+    """A file that cannot be a pepper is never replaced: that would void all keys for good."""
+    pepper_file(database).touch(0o600)
+    pepper_file(database).write_bytes(content)
+
+    with pytest.raises(ConfigError, match="damaged"):
+        load_pepper(AccessSettings(database=database))
+    assert pepper_file(database).read_bytes() == content
+
+
+def test_a_missing_directory_is_told(tmp_path: Path) -> None:
+    """Where no file can be made the message names it and says why."""
+    settings = AccessSettings(database=tmp_path / "missing" / "keys.db")
+
+    with pytest.raises(ConfigError, match=r"missing/keys\.db\.pepper .*: No such file"):
+        load_pepper(settings)
+
+
+def test_a_link_to_nowhere_is_told(database: Path) -> None:
+    """A dangling link is an error of the operator's, not a reason to write elsewhere."""
+    os.symlink("nowhere", pepper_file(database))
+
+    with pytest.raises(ConfigError, match="cannot be read or made"):
+        load_pepper(AccessSettings(database=database))

@@ -1,0 +1,66 @@
+"""The example file, and the sentence that every setting has."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from gateway.config import AccessSettings, PlanSettings, Settings, load_settings, setting_paths
+
+EXAMPLE = Path(__file__).parent.parent / "config.example.toml"
+
+
+def described_models() -> dict[str, type]:
+    """Every part of the configuration by the name of its table."""
+    sections = {name: type(getattr(Settings(), name)) for name in Settings.model_fields}
+    return sections | {"plans": PlanSettings}
+
+
+@pytest.mark.parametrize("table", described_models())
+def test_every_setting_has_a_sentence(table: str) -> None:
+    """A setting that nobody explains is not finished."""
+    fields = described_models()[table].model_fields  # type: ignore[attr-defined]
+
+    assert fields
+    assert [name for name, field in fields.items() if not (field.description or "").strip()] == []
+
+
+def test_the_example_loads_as_the_defaults() -> None:
+    """The example, used as it is, changes nothing."""
+    settings = load_settings(EXAMPLE, {})
+
+    assert settings == Settings(access=AccessSettings(database=EXAMPLE.parent / "keys.db"))
+
+
+def test_the_example_is_complete_and_says_each_default() -> None:
+    """Every setting is written with its default, or commented out where the default is none."""
+    tables = tomllib.loads(EXAMPLE.read_text("utf-8"))
+    defaults = Settings().model_dump(mode="json", exclude_none=True)
+
+    assert tables == defaults
+
+
+@pytest.mark.parametrize("at", list(setting_paths()), ids=".".join)
+def test_the_example_explains_each_setting_in_its_own_words(at: tuple[str, ...]) -> None:
+    """Above each setting stands its description, so that file and code say the same."""
+    section = "plans.paid" if at[0] == "plans" else at[0]
+    field = described_models()[at[0]].model_fields[at[-1]]  # type: ignore[attr-defined]
+    table = re.split(r"^\[", EXAMPLE.read_text("utf-8"), flags=re.MULTILINE)
+    (lines,) = [part for part in table if part.startswith(f"{section}]")]
+
+    assert re.search(
+        rf"^# {re.escape(field.description)}\n(#.*\n)?(# )?{at[-1]} = ", lines, re.MULTILINE
+    )
+
+
+@pytest.mark.parametrize(
+    "name", ["rows_ttl_seconds", "reads_per_minute", "writes_per_minute", "requests_per_minute"]
+)
+def test_the_example_owns_up_to_what_has_no_effect(name: str) -> None:
+    """A setting that is not acted on says so where it is set."""
+    lines = EXAMPLE.read_text("utf-8").splitlines()
+    above = [lines[at - 1] for at, line in enumerate(lines) if line.startswith(f"{name} = ")]
+
+    assert above
+    assert all("(accepted, not yet enforced)" in line for line in above)

@@ -98,6 +98,7 @@ def emulator(
 ) -> None:
     """Serve the emulator of the Google Sheets API."""
     from gateway.emulator.app import EmulatorOptions, create_emulator
+    from gateway.emulator.seed import SeedError
     from gateway.serving import base_url, make_server
 
     options = EmulatorOptions(
@@ -108,7 +109,7 @@ def emulator(
     )
     try:
         running = create_emulator(options)
-    except (OSError, ValueError) as error:
+    except (OSError, SeedError) as error:
         _fail([f"--seed: {error}"])
     listening = _bind(host, port)
     if credentials is not None:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, TextIO
 
 import structlog
@@ -108,7 +109,7 @@ def google_refused(google_message: str) -> None:
 def upstream_failed(error: BaseException) -> None:
     """Keep what lies behind an error that the client is told little of."""
     event = _current.get()
-    causes = [f"{type(each).__name__}: {_unquoted(str(each))}" for each in _chain(error)]
+    causes = [f"{type(each).__name__}: {_unquoted(str(each))}" for each in islice(_chain(error), 5)]
     log.warning("upstream-failed", id=event and event.request_id, causes=causes)
 
 
@@ -122,7 +123,7 @@ def misplaced_write(expected: str, found: str) -> None:
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
     cause = error.__cause__
-    while cause is not None:
+    while cause is not None and cause is not error:  # nothing keeps one from being its own cause
         yield cause
         cause = cause.__cause__
 

@@ -1,0 +1,74 @@
+"""An emulator of the Google Sheets API, for demos and tests: built here, met only over HTTP.
+
+What it assumes of Google where nothing is recorded: titles in ranges are found whatever their case
+where no title is exactly the same; an append grows the grid by exactly what it needs; a table is
+what `table` says; numbers without a format show ten significant digits. Formulas are kept and not
+evaluated (`#NAME?`), and formats are kept only as far as they change how a number is displayed.
+"""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.routing import Mount
+
+from gateway.emulator.control import control_routes
+from gateway.emulator.credentials import service_account, write_file
+from gateway.emulator.quota import Quota
+from gateway.emulator.seed import Seed, read_seed
+from gateway.emulator.service import Service, Timing
+from gateway.emulator.store import Store
+from gateway.emulator.tokens import Tokens
+from gateway.emulator.wire import TOKEN_PATH, Wire
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmulatorOptions:
+    """How an emulator starts: its data, the time of every call, and Google's limits (0: none)."""
+
+    seed: Path | None = None
+    latency_ms: int = 0
+    reads_per_minute: int = 0
+    writes_per_minute: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Emulator:
+    """A running emulator's application, to be served by an ASGI server on the loopback."""
+
+    app: Starlette
+    service: Service
+
+    def write_credentials(self, path: Path, base_url: str) -> None:
+        """Write the service-account file (mode 0600) for an emulator served at `base_url`."""
+        token_uri = base_url.rstrip("/") + TOKEN_PATH
+        self.service.tokens.audiences.add(token_uri)
+        write_file(self.service.tokens.account, path, token_uri)
+
+
+DEFAULT_OPTIONS = EmulatorOptions()
+REAL_TIME = Timing()
+
+
+def create_emulator(
+    options: EmulatorOptions = DEFAULT_OPTIONS, *, timing: Timing = REAL_TIME
+) -> Emulator:
+    """An emulator with its seed read; raises SeedError where the seed cannot be used."""
+    seed = read_seed(options.seed) if options.seed is not None else Seed()
+    service = Service(
+        seed=seed,
+        store=Store(unshared=seed.unshared),
+        tokens=Tokens(account=service_account(), now=timing.now),
+        quota=Quota(
+            limits={"read": options.reads_per_minute, "write": options.writes_per_minute},
+            now=timing.now,
+        ),
+        timing=timing,
+        latency_seconds=options.latency_ms / 1000,
+    )
+    service.reset()
+    wire = Mount("", app=Wire(service=service))
+    # A title in the path may hold line breaks.
+    wire.path_regex = re.compile(wire.path_regex.pattern, re.DOTALL)
+    return Emulator(app=Starlette(routes=[control_routes(service), wire]), service=service)

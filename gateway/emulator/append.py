@@ -1,0 +1,81 @@
+"""values.append: find the table, write under it.
+
+Rules
+- The row goes under the table, from the table's first column on; with no table it goes exactly
+  where the range starts, and the answer has no `tableRange` (recorded).
+- OVERWRITE writes into whatever lies there; INSERT_ROWS first inserts as many rows as are written.
+- Only append makes a grid larger, by exactly what is needed (how much is not known of Google).
+"""
+
+from dataclasses import dataclass
+
+from gateway.emulator.a1 import print_range
+from gateway.emulator.box import Box
+from gateway.emulator.dimensions import insert_rows
+from gateway.emulator.display import Rendering
+from gateway.emulator.entries import Entries, write_entries
+from gateway.emulator.places import find_place, require_unprotected
+from gateway.emulator.sheet import Sheet
+from gateway.emulator.table import find_table
+from gateway.emulator.values import Answer, Write, update_answer, value_range
+from gateway.emulator.workbook import Workbook
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """Where an append writes; `table` is None where the range touches none."""
+
+    sheet: Sheet
+    table: Box | None
+    box: Box
+
+
+def append(
+    workbook: Workbook,
+    write: Write,
+    *,
+    is_inserting: bool,
+    account: str,
+    rendering: Rendering | None,
+) -> Answer:
+    """The AppendValuesResponse, with `updatedData` where a rendering is given."""
+    target = _find_target(workbook, write)
+    write.entries.require_short()
+    _make_room(workbook, target, write.entries, is_inserting=is_inserting, account=account)
+    sheet, box = target.sheet, target.box
+    updates = update_answer(
+        workbook, sheet, box, write_entries(sheet, box.top, box.left, write.entries)
+    )
+    if rendering is not None:
+        dimension = write.entries.dimension
+        updates["updatedData"] = value_range(sheet, box, dimension=dimension, rendering=rendering)
+    answer: Answer = {"spreadsheetId": workbook.spreadsheet_id}
+    if target.table is not None:
+        answer["tableRange"] = print_range(sheet.title, target.table)
+    return {**answer, "updates": updates}
+
+
+def _find_target(workbook: Workbook, write: Write) -> Target:
+    place = find_place(workbook, write.range_text)
+    table = find_table(place.sheet, place.box)
+    if table is None:
+        box = write.entries.box_at(place.box.top, place.box.left)
+    else:
+        box = write.entries.box_at(table.bottom, table.left)
+    return Target(sheet=place.sheet, table=table, box=box)
+
+
+def _make_room(
+    workbook: Workbook, target: Target, entries: Entries, *, is_inserting: bool, account: str
+) -> None:
+    """Insert rows or grow the grid; raises before anything has changed."""
+    sheet, box = target.sheet, target.box
+    inserted = entries.height if is_inserting else 0
+    rows = max(sheet.row_count + inserted, box.top + entries.height)
+    columns = max(sheet.column_count, box.left + entries.width)
+    split = Box(top=box.top, bottom=box.top, left=0, right=sheet.column_count)
+    require_unprotected(sheet, split if inserted else box, account)
+    workbook.require_room(rows * columns - sheet.cell_count)
+    if inserted:
+        insert_rows(sheet, box.top, inserted)
+    sheet.grow(row_count=rows, column_count=columns)

@@ -1,0 +1,107 @@
+"""spreadsheets.batchUpdate: its kinds as a table, all requests or none.
+
+Rules
+- The requests work on a copy of the spreadsheet, which takes its place when all have succeeded.
+- A kind that is not in the table, or a part of a request that would have no effect here, is 501:
+  nothing is passed over in silence.
+"""
+
+from collections.abc import Callable
+
+from gateway.emulator.cell_requests import (
+    add_protected_range,
+    append_cells,
+    copy_paste,
+    cut_paste,
+    delete_protected_range,
+    sort_range,
+    update_cells,
+)
+from gateway.emulator.dimension_requests import (
+    append_dimension,
+    delete_dimension,
+    insert_dimension,
+    move_dimension,
+)
+from gateway.emulator.grid_range import Editing, Reply
+from gateway.emulator.message import Message
+from gateway.emulator.metadata import describe
+from gateway.emulator.refusal import Refusal, invalid, prefixed, unimplemented
+from gateway.emulator.sheet_requests import (
+    add_sheet,
+    delete_sheet,
+    duplicate_sheet,
+    update_sheet_properties,
+    update_spreadsheet_properties,
+)
+from gateway.emulator.workbook import Workbook
+
+BODY = (
+    "requests",
+    "includeSpreadsheetInResponse",
+    "responseRanges",
+    "responseIncludeGridData",
+)
+KINDS: dict[str, Callable[[Editing, Message], Reply]] = {
+    "addSheet": add_sheet,
+    "deleteSheet": delete_sheet,
+    "duplicateSheet": duplicate_sheet,
+    "updateSheetProperties": update_sheet_properties,
+    "updateSpreadsheetProperties": update_spreadsheet_properties,
+    "appendDimension": append_dimension,
+    "insertDimension": insert_dimension,
+    "deleteDimension": delete_dimension,
+    "moveDimension": move_dimension,
+    "updateCells": update_cells,
+    "appendCells": append_cells,
+    "sortRange": sort_range,
+    "copyPaste": copy_paste,
+    "cutPaste": cut_paste,
+    "addProtectedRange": add_protected_range,
+    "deleteProtectedRange": delete_protected_range,
+}
+
+
+def edit(workbook: Workbook, message: Message, *, account: str) -> dict[str, object]:
+    """The answer to a batchUpdate body; an account of "" is the spreadsheet's owner."""
+    message.require_known(BODY)
+    requests = message.messages("requests")
+    if not requests:
+        raise invalid("Must specify at least one request.")
+    draft = workbook.copy()
+    editing = Editing(workbook=draft, account=account)
+    replies = [_reply(editing, request, index) for index, request in enumerate(requests)]
+    answer: dict[str, object] = {"spreadsheetId": workbook.spreadsheet_id, "replies": replies}
+    if message.flag("includeSpreadsheetInResponse"):
+        answer["updatedSpreadsheet"] = describe(
+            draft,
+            account=account,
+            ranges=message.texts("responseRanges"),
+            has_grid_data=message.flag("responseIncludeGridData"),
+        )
+    workbook.adopt(draft)
+    return answer
+
+
+def _reply(editing: Editing, request: Message, index: int) -> Reply:
+    kinds = [kind for kind in request.fields if request.has(kind)]
+    if not kinds:
+        raise invalid(f"Invalid requests[{index}]: No request set.")
+    if len(kinds) > 1:
+        raise invalid(
+            f"Invalid value at 'requests[{index}]' (oneof), oneof field 'kind' is already set. "
+            f"Cannot set '{kinds[1]}'"
+        )
+    kind = kinds[0]
+    if kind not in KINDS:
+        raise unimplemented(f"the batchUpdate request '{kind}'")
+    try:
+        return KINDS[kind](editing, request.message(kind))
+    except Refusal as refusal:
+        raise _placed(refusal, f"Invalid requests[{index}].{kind}: ") from refusal
+
+
+def _placed(refusal: Refusal, prefix: str) -> Refusal:
+    """A refusal of a field has its place already; so has what is not implemented."""
+    is_placed = bool(refusal.details) or refusal.code == 501
+    return refusal if is_placed else prefixed(prefix, refusal)

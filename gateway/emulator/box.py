@@ -1,0 +1,62 @@
+"""Rectangles of a grid, zero-based and half-open."""
+
+from dataclasses import dataclass
+
+ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Box:
+    """Rows `top` to `bottom`, columns `left` to `right`; the ends are not part of it."""
+
+    top: int
+    left: int
+    bottom: int
+    right: int
+
+    @property
+    def height(self) -> int:
+        return self.bottom - self.top
+
+    @property
+    def width(self) -> int:
+        return self.right - self.left
+
+    def overlaps(self, other: "Box") -> bool:
+        return (
+            self.top < other.bottom
+            and other.top < self.bottom
+            and self.left < other.right
+            and other.left < self.right
+        )
+
+    def contains(self, other: "Box") -> bool:
+        return (
+            self.top <= other.top
+            and other.bottom <= self.bottom
+            and self.left <= other.left
+            and other.right <= self.right
+        )
+
+
+def sized(*, top: int, left: int, height: int, width: int) -> Box:
+    """The box of a size whose first cell is at (top, left)."""
+    return Box(top=top, left=left, bottom=top + height, right=left + width)
+
+
+def column_name(column: int) -> str:
+    """The letters of a zero-based column: 0 is A, 26 is AA."""
+    letters = ""
+    number = column + 1
+    while number:
+        number, digit = divmod(number - 1, 26)
+        letters = ALPHABET[digit] + letters
+    return letters
+
+
+def column_index(letters: str) -> int:
+    """The zero-based column of its letters, in either case."""
+    number = 0
+    for letter in letters.upper():
+        number = number * 26 + ALPHABET.index(letter) + 1
+    return number - 1

@@ -1,0 +1,94 @@
+"""The `/_emulator/*` routes, by which tests steer and watch the emulator.
+
+Rules
+- No credentials, so the client must be on this machine; what is done here is counted nowhere.
+"""
+
+from collections.abc import Awaitable, Callable
+from ipaddress import ip_address
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Mount, Route
+
+from gateway.emulator.answer import json_answer, refusal_answer
+from gateway.emulator.cell import Cell
+from gateway.emulator.display import FORMULA_ERROR, displayed, plain
+from gateway.emulator.faults import read_faults
+from gateway.emulator.refusal import Refusal, of_code
+from gateway.emulator.service import Service
+from gateway.emulator.sheet import Sheet
+
+Control = Callable[[Service, Request], Awaitable[object]]
+
+
+def control_routes(service: Service) -> Mount:
+    """The routes of a service, under their prefix."""
+    routes = [
+        Route(path, _endpoint(service, control), methods=[method])
+        for method, path, control in CONTROLS
+    ]
+    return Mount("/_emulator", routes=routes)
+
+
+async def _stats(service: Service, _: Request) -> object:
+    return service.tally.describe()
+
+
+async def _reset(service: Service, _: Request) -> object:
+    service.reset()
+    return {}
+
+
+async def _faults(service: Service, request: Request) -> object:
+    faults = read_faults(await request.body())
+    service.faults.replace(faults)
+    return {"faults": len(faults)}
+
+
+async def _spreadsheet(service: Service, request: Request) -> object:
+    workbooks = service.store.workbooks
+    spreadsheet_id = request.path_params["spreadsheet_id"]
+    if spreadsheet_id not in workbooks:
+        raise of_code(404)
+    return {sheet.title: _cells(sheet) for sheet in workbooks[spreadsheet_id].sheets}
+
+
+def _endpoint(service: Service, control: Control) -> Callable[[Request], Awaitable[Response]]:
+    async def answer(request: Request) -> Response:
+        try:
+            if _is_remote(request):
+                raise of_code(403)
+            found = json_answer(await control(service, request))
+        except Refusal as refusal:
+            found = refusal_answer(refusal)
+        return Response(found.body, found.status, media_type=found.content_type)
+
+    return answer
+
+
+def _is_remote(request: Request) -> bool:
+    """Has the client an address of another machine? A client in this process has no address."""
+    try:
+        address = ip_address(request.client.host if request.client else "")
+    except ValueError:
+        return False
+    return not address.is_loopback
+
+
+def _cells(sheet: Sheet) -> list[list[dict[str, object]]]:
+    """All cells of a worksheet; rows end where nothing was ever written after."""
+    return [[_cell(cell) for cell in row] for row in sheet.rows]
+
+
+def _cell(cell: Cell) -> dict[str, object]:
+    value = FORMULA_ERROR if cell.formula is not None else plain(cell.value)
+    return {"value": value, "formula": cell.formula, "text": displayed(cell)}
+
+
+CONTROLS: tuple[tuple[str, str, Control], ...] = (
+    ("GET", "/stats", _stats),
+    ("POST", "/reset", _reset),
+    ("POST", "/faults", _faults),
+    ("GET", "/spreadsheets/{spreadsheet_id}", _spreadsheet),
+)

@@ -1,0 +1,111 @@
+"""Faults as data: which calls go wrong, and how.
+
+Rules
+- A fault with none of `status`, `text`, `drop`, `truncate` answers normally (after its delay, its
+  edit); all members but `call` have defaults, and `status` has null.
+- Every fault counts the calls that match it, whoever answers them, and is used from the one after
+  `skip` on, `times` times; of several that could be used the first in the list is.
+- A faulty answer has no effect unless `apply`; with `late_ms` the effect comes after the answer,
+  also without `apply`. `truncate` without `apply` cuts the answer that the call would have got.
+- `delay_ms` lies between the effect and the answer. `text` without a status is a 200.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Annotated
+
+import msgspec
+
+from gateway.emulator.operations import OPERATIONS
+from gateway.emulator.refusal import invalid
+
+EVERY_CALL = "*"
+TOKEN = "token"  # noqa: S105 - the name of a call
+CALLS = (EVERY_CALL, TOKEN, *OPERATIONS)
+FIRST_FAILURE = 400
+
+Count = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One fault as it is posted; see the rules above."""
+
+    call: str
+    times: Count = 1
+    skip: Count = 0
+    apply: bool = False
+    status: Annotated[int, msgspec.Meta(ge=200, le=599)] | None = None
+    text: str | None = None
+    drop: bool = False
+    delay_ms: Count = 0
+    late_ms: Count = 0
+    truncate: Count | None = None
+    match: str | None = None
+    edit: dict[str, object] | None = None
+
+    @property
+    def is_failing(self) -> bool:
+        """Is the answer another one than the call would get?"""
+        return self.drop or self.status is not None or self.text is not None
+
+    @property
+    def has_effect(self) -> bool:
+        """Does the call take effect before its answer?"""
+        is_faulty = self.is_failing or self.truncate is not None
+        return not self.late_ms and (self.apply or not is_faulty)
+
+    def matches(self, name: str, body: bytes) -> bool:
+        """Is this fault meant for such a call?"""
+        is_meant = self.call == name or (self.call == EVERY_CALL and name != TOKEN)
+        return is_meant and (self.match is None or self.match.encode() in body)
+
+
+@dataclass(kw_only=True)
+class Pending:
+    """A posted fault and how often it was matched and used."""
+
+    fault: Fault
+    seen: int = 0
+    used: int = 0
+
+
+@dataclass(kw_only=True)
+class Faults:
+    """The faults that are waiting for their calls."""
+
+    pending: list[Pending] = field(default_factory=list)
+
+    def replace(self, faults: Sequence[Fault]) -> None:
+        """Wait for these faults only."""
+        self.pending = [Pending(fault=fault) for fault in faults]
+
+    def take(self, name: str, body: bytes) -> Fault:
+        """The fault of a call; the one that changes nothing where none is meant for it."""
+        chosen = None
+        for each in self.pending:
+            if each.fault.matches(name, body):
+                each.seen += 1
+                is_due = each.seen > each.fault.skip and each.used < each.fault.times
+                chosen = each if chosen is None and is_due else chosen
+        if chosen is None:
+            return NONE
+        chosen.used += 1
+        return chosen.fault
+
+
+NONE = Fault(call=EVERY_CALL)
+
+
+def read_faults(body: bytes) -> list[Fault]:
+    """The list of a `POST /_emulator/faults`; 400 for anything that is not one."""
+    try:
+        faults = msgspec.json.decode(body, type=list[Fault])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise invalid(f"The list of faults cannot be read: {error}") from error
+    for fault in faults:
+        if fault.call not in CALLS:
+            raise invalid(f"There is no call {fault.call!r}; calls are {', '.join(CALLS)}.")
+        is_success = fault.status is not None and fault.status < FIRST_FAILURE
+        if is_success and fault.text is None:
+            raise invalid(f"A fault with the status {fault.status} needs a text.")
+    return faults

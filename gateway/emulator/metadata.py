@@ -1,0 +1,117 @@
+"""The Spreadsheet resource that spreadsheets.get and spreadsheets.create answer."""
+
+from collections.abc import Sequence
+
+from gateway.emulator.box import Box
+from gateway.emulator.cell import Cell, CellValue
+from gateway.emulator.display import FORMULA_ERROR, displayed, plain
+from gateway.emulator.grid_range import describe_span
+from gateway.emulator.places import find_place
+from gateway.emulator.sheet import Protection, Sheet
+from gateway.emulator.workbook import Workbook
+
+Answer = dict[str, object]
+VALUE_KINDS: dict[type, str] = {str: "stringValue", bool: "boolValue", float: "numberValue"}
+
+
+def describe(
+    workbook: Workbook, *, account: str, ranges: Sequence[str] = (), has_grid_data: bool = False
+) -> Answer:
+    """The Spreadsheet resource for an account; `ranges` limit its worksheets and their data."""
+    boxes = _boxes(workbook, ranges)
+    sheets = [
+        _described(sheet, index, account, boxes[sheet.sheet_id] if has_grid_data else ())
+        for index, sheet in enumerate(workbook.sheets)
+        if sheet.sheet_id in boxes
+    ]
+    return {
+        "spreadsheetId": workbook.spreadsheet_id,
+        "properties": {
+            "title": workbook.title,
+            "locale": workbook.locale,
+            "autoRecalc": "ON_CHANGE",
+            "timeZone": workbook.time_zone,
+        },
+        "sheets": sheets,
+        "spreadsheetUrl": f"https://docs.google.com/spreadsheets/d/{workbook.spreadsheet_id}/edit",
+    }
+
+
+def sheet_properties(sheet: Sheet, index: int) -> Answer:
+    """The SheetProperties of a worksheet: zeros are shown, `hidden` only when true (recorded)."""
+    properties: Answer = {
+        "sheetId": sheet.sheet_id,
+        "title": sheet.title,
+        "index": index,
+        "sheetType": "GRID",
+        "gridProperties": {
+            "rowCount": sheet.row_count,
+            "columnCount": sheet.column_count,
+            **sheet.grid_options,
+        },
+    }
+    return {**properties, "hidden": True} if sheet.hidden else properties
+
+
+def describe_protection(sheet: Sheet, protection: Protection, account: str) -> Answer:
+    """A ProtectedRange, as an account sees it."""
+    described: Answer = {
+        "protectedRangeId": protection.protection_id,
+        "range": describe_span(sheet.sheet_id, protection.span),
+        "editors": {"users": list(protection.editors)} if protection.editors else {},
+    }
+    if protection.warning_only:
+        described["warningOnly"] = True
+    if protection.allows(account):
+        described["requestingUserCanEdit"] = True
+    if protection.description:
+        described["description"] = protection.description
+    return described
+
+
+def _boxes(workbook: Workbook, ranges: Sequence[str]) -> dict[int, list[Box]]:
+    """The boxes to show of each worksheet; a worksheet that no range touches is not there."""
+    if not ranges:
+        return {sheet.sheet_id: [sheet.grid] for sheet in workbook.sheets}
+    boxes: dict[int, list[Box]] = {}
+    for text in ranges:
+        place = find_place(workbook, text)
+        boxes.setdefault(place.sheet.sheet_id, []).append(place.box)
+    return boxes
+
+
+def _described(sheet: Sheet, index: int, account: str, boxes: Sequence[Box]) -> Answer:
+    described: Answer = {"properties": sheet_properties(sheet, index)}
+    if boxes:
+        described["data"] = [_grid_data(sheet, box) for box in boxes]
+    if sheet.protections:
+        described["protectedRanges"] = [
+            describe_protection(sheet, protection, account) for protection in sheet.protections
+        ]
+    return described
+
+
+def _grid_data(sheet: Sheet, box: Box) -> Answer:
+    """Values only: formats, notes and sizes of rows and columns are not kept."""
+    starts = {"startRow": box.top, "startColumn": box.left}
+    data: Answer = {name: start for name, start in starts.items() if start}
+    rows = [{"values": [_cell_data(cell) for cell in row]} for row in sheet.read(box)]
+    return {**data, "rowData": rows} if rows else data
+
+
+def _cell_data(cell: Cell) -> Answer:
+    if cell.is_blank:
+        return {}
+    return {
+        "userEnteredValue": _extended(cell.value)
+        if cell.formula is None
+        else {"formulaValue": cell.formula},
+        "effectiveValue": _extended(cell.value)
+        if cell.formula is None
+        else {"errorValue": {"type": "NAME", "message": FORMULA_ERROR}},
+        "formattedValue": displayed(cell),
+    }
+
+
+def _extended(value: CellValue) -> Answer:
+    return {VALUE_KINDS[type(value)]: plain(value)}

@@ -1,0 +1,65 @@
+"""From the range text of a request to cells of a worksheet, or Google's refusal."""
+
+from dataclasses import dataclass
+
+from gateway.emulator.a1 import Reference, Span, print_range, readings
+from gateway.emulator.box import Box
+from gateway.emulator.refusal import PROTECTED, Refusal, invalid
+from gateway.emulator.sheet import Sheet
+from gateway.emulator.workbook import Workbook
+
+ENDLESS = 2**31
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """A range that starts inside a worksheet's grid; `box` is its part within the grid."""
+
+    sheet: Sheet
+    span: Span
+    box: Box
+
+    @property
+    def text(self) -> str:
+        """The range as Google echoes it."""
+        return print_range(self.sheet.title, self.box)
+
+
+def find_place(workbook: Workbook, text: str) -> Place:
+    """The cells a range text names; 400 where it cannot be parsed or starts past the grid."""
+    for reference in readings(text):
+        sheet = _sheet_of(workbook, reference)
+        if sheet is not None:
+            if not sheet.holds(reference.span):
+                raise past_grid(sheet, reference.span)
+            return Place(sheet=sheet, span=reference.span, box=sheet.clamped(reference.span))
+    raise invalid(f"Unable to parse range: {text}")
+
+
+def past_grid(sheet: Sheet, span: Span | Box) -> Refusal:
+    """The range starts where the grid has ended."""
+    return invalid(
+        f"Range ({print_range(sheet.title, span)}) exceeds grid limits. "
+        f"Max rows: {sheet.row_count}, max columns: {sheet.column_count}"
+    )
+
+
+def require_unprotected(sheet: Sheet, box: Box, account: str) -> None:
+    """Raise where the box touches cells that the account may not write."""
+    for protection in sheet.protections:
+        if not protection.allows(account) and _unbounded(protection.span).overlaps(box):
+            raise invalid(PROTECTED)
+
+
+def _unbounded(span: Span) -> Box:
+    """The span with its open ends past every grid: what is appended there is protected too."""
+    bottom = ENDLESS if span.bottom is None else span.bottom
+    right = ENDLESS if span.right is None else span.right
+    return Box(top=span.top, left=span.left, bottom=bottom, right=right)
+
+
+def _sheet_of(workbook: Workbook, reference: Reference) -> Sheet | None:
+    if reference.title is not None:
+        return workbook.titled(reference.title)
+    visible = (sheet for sheet in workbook.sheets if not sheet.hidden)
+    return next(visible, None)

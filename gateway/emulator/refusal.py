@@ -1,0 +1,149 @@
+"""The errors of the Sheets API, in Google's words and shape.
+
+The texts are those of recorded or reported answers; clients classify by `code` and `status`.
+"""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+STATUS_WORDS = {
+    400: "INVALID_ARGUMENT",
+    401: "UNAUTHENTICATED",
+    403: "PERMISSION_DENIED",
+    404: "NOT_FOUND",
+    408: "DEADLINE_EXCEEDED",
+    409: "ABORTED",
+    412: "FAILED_PRECONDITION",
+    429: "RESOURCE_EXHAUSTED",
+    499: "CANCELLED",
+    500: "INTERNAL",
+    501: "UNIMPLEMENTED",
+    503: "UNAVAILABLE",
+    504: "DEADLINE_EXCEEDED",
+}
+MESSAGES = {
+    400: "Request contains an invalid argument.",
+    401: (
+        "Request had invalid authentication credentials. Expected OAuth 2 access token, login "
+        "cookie or other valid authentication credential. See "
+        "https://developers.google.com/identity/sign-in/web/devconsole-project."
+    ),
+    403: "The caller does not have permission",
+    404: "Requested entity was not found.",
+    409: "The operation was aborted.",
+    500: "Internal error encountered.",
+    503: "The service is currently unavailable.",
+    504: "Deadline expired before operation could complete.",
+}
+CHALLENGE = 'Bearer realm="https://accounts.google.com/", error="invalid_token"'
+PROTECTED = (
+    "You are trying to edit a protected cell or object. Please contact the spreadsheet owner to "
+    "remove protection if you need to edit."
+)
+CELL_TOO_LONG = "Your input contains more than the maximum of 50000 characters in a single cell."
+WORKBOOK_FULL = (
+    "This action would increase the number of cells in the workbook above the limit of "
+    "10000000 cells."
+)
+PROJECT_NUMBER = "123456789012"
+NO_HEADERS: Mapping[str, str] = MappingProxyType({})
+
+
+class Refusal(Exception):
+    """A request is answered with an error; `details` are Google's typed details."""
+
+    def __init__(
+        self,
+        *,
+        code: int,
+        message: str,
+        details: Sequence[Mapping[str, object]] = (),
+        headers: Mapping[str, str] = NO_HEADERS,
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.details = details
+        self.headers = headers
+
+    def body(self) -> Mapping[str, object]:
+        """The JSON body of the answer."""
+        error: dict[str, object] = {
+            "code": self.code,
+            "message": self.message,
+            "status": STATUS_WORDS.get(self.code, "UNKNOWN"),
+        }
+        if self.details:
+            error["details"] = list(self.details)
+        return {"error": error}
+
+
+def of_code(code: int) -> Refusal:
+    """The plain error of an HTTP status, with Google's usual text."""
+    headers = {"WWW-Authenticate": CHALLENGE} if code == 401 else NO_HEADERS
+    return Refusal(
+        code=code, message=MESSAGES.get(code, "The request has failed."), headers=headers
+    )
+
+
+def invalid(message: str) -> Refusal:
+    """A 400 that names no field."""
+    return Refusal(code=400, message=message)
+
+
+def invalid_field(field_path: str, description: str, *, message: str | None = None) -> Refusal:
+    """A 400 with the field that is wrong; the message is the description unless one is given."""
+    violation: dict[str, object] = {"description": description}
+    if field_path:
+        violation = {"field": field_path, **violation}
+    details = {
+        "@type": "type.googleapis.com/google.rpc.BadRequest",
+        "fieldViolations": [violation],
+    }
+    return Refusal(code=400, message=message or description, details=[details])
+
+
+def unimplemented(what: str) -> Refusal:
+    """Google could do this, the emulator cannot."""
+    return Refusal(code=501, message=f"The emulator does not implement {what}.")
+
+
+def prefixed(prefix: str, refusal: Refusal) -> Refusal:
+    """The same refusal with the place in a batch before its message."""
+    return Refusal(
+        code=refusal.code,
+        message=f"{prefix}{refusal.message}",
+        details=refusal.details,
+        headers=refusal.headers,
+    )
+
+
+def quota_exceeded(kind: str, limit: int) -> Refusal:
+    """The 429 of a spent per-minute limit; kind: "read" or "write". Google sends no Retry-After."""
+    name = kind.capitalize()
+    message = (
+        f"Quota exceeded for quota metric '{name} requests' and limit '{name} requests per minute "
+        "per user' of service 'sheets.googleapis.com' for consumer "
+        f"'project_number:{PROJECT_NUMBER}'."
+    )
+    metadata = {
+        "quota_limit_value": str(limit),
+        "service": "sheets.googleapis.com",
+        "consumer": f"projects/{PROJECT_NUMBER}",
+        "quota_unit": "1/min/{project}/{user}",
+        "quota_location": "global",
+        "quota_metric": f"sheets.googleapis.com/{kind}_requests",
+        "quota_limit": f"{name}RequestsPerMinutePerUser",
+    }
+    info = {
+        "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+        "reason": "RATE_LIMIT_EXCEEDED",
+        "domain": "googleapis.com",
+        "metadata": metadata,
+    }
+    link = {
+        "description": "Request a higher quota limit.",
+        "url": "https://cloud.google.com/docs/quotas/help/request_increase",
+    }
+    help_detail = {"@type": "type.googleapis.com/google.rpc.Help", "links": [link]}
+    return Refusal(code=429, message=message, details=[info, help_detail])

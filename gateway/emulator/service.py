@@ -1,0 +1,163 @@
+"""The whole of the emulator behind its routes: state, limits, faults, and one call's way through.
+
+Rules
+- The order of a call: token, limit, count, fault, the first half of the latency, the edit of the
+  fault, the effect, the fault's delay, the second half of the latency, the answer.
+- An effect is synchronous, so on one event loop every call is atomic.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Protocol
+
+from gateway.emulator.answer import HTML_TYPE, Answer, json_answer, refusal_answer
+from gateway.emulator.batch import edit
+from gateway.emulator.faults import TOKEN, Fault, Faults
+from gateway.emulator.message import Message
+from gateway.emulator.operations import OPERATIONS, Call, execute
+from gateway.emulator.query import is_pretty
+from gateway.emulator.quota import Quota
+from gateway.emulator.refusal import Refusal, of_code, quota_exceeded
+from gateway.emulator.seed import Seed
+from gateway.emulator.store import Store
+from gateway.emulator.tally import Tally
+from gateway.emulator.tokens import GrantError, Tokens
+
+USUAL_LIMIT = 60  # calls a minute, named in a 429 that a fault asks for where there is no limit
+
+
+class Cancellable(Protocol):
+    """An effect that is still to come."""
+
+    def cancel(self) -> None:
+        """Do not let it come."""
+
+
+def call_later(seconds: float, effect: Callable[[], None]) -> Cancellable:
+    """Let an effect come on the running event loop."""
+    return asyncio.get_running_loop().call_later(seconds, effect)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timing:
+    """All that the emulator knows of time; tests pass their own. `now`: seconds since 1970."""
+
+    now: Callable[[], float] = time.time
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    later: Callable[[float, Callable[[], None]], Cancellable] = call_later
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """How a call ends: an answer (None: the connection is dropped), cut after `truncate` bytes."""
+
+    answer: Answer | None
+    truncate: int | None = None
+
+
+@dataclass(kw_only=True)
+class Service:
+    """Everything that lives as long as the emulator does."""
+
+    seed: Seed
+    store: Store
+    tokens: Tokens
+    quota: Quota
+    timing: Timing
+    latency_seconds: float
+    tally: Tally = field(default_factory=Tally)
+    faults: Faults = field(default_factory=Faults)
+    late_effects: dict[int, Cancellable] = field(default_factory=dict)
+    late_numbers: Iterator[int] = field(default_factory=count)
+
+    def reset(self) -> None:
+        """Counts, limits and faults cleared, data as seeded; tokens stay valid."""
+        for effect in self.late_effects.values():
+            effect.cancel()
+        self.late_effects.clear()
+        self.tally.reset()
+        self.quota.reset()
+        self.faults.replace([])
+        self.store.restore(self.seed.workbooks)
+
+    async def call(self, call: Call) -> Outcome:
+        """Answer a call that has a valid token."""
+        kind = OPERATIONS[call.name].kind
+        pretty = is_pretty(call.query_string)
+        if not self.quota.take(call.account, kind):
+            self.tally.refuse()
+            refusal = quota_exceeded(kind, self.quota.limits[kind])
+            return Outcome(answer=refusal_answer(refusal, is_pretty=pretty))
+        self.tally.count(call.name, kind)
+        fault = self.faults.take(call.name, call.body)
+        await self._wait(self.latency_seconds / 2)
+        answer = self._answered(call, fault, pretty)
+        await self._wait(fault.delay_ms / 1000 + self.latency_seconds / 2)
+        self._let_come(call, fault)
+        return Outcome(answer=None if fault.drop else answer, truncate=fault.truncate)
+
+    async def token(self, body: bytes) -> Outcome:
+        """Answer a request for a token."""
+        self.tally.count(TOKEN, None)
+        fault = self.faults.take(TOKEN, body)
+        await self._wait(self.latency_seconds / 2)
+        answer = self._granted(body)
+        if fault.is_failing:
+            answer = self._faulty_answer(fault, "read", is_pretty=True)
+        await self._wait(fault.delay_ms / 1000 + self.latency_seconds / 2)
+        return Outcome(answer=None if fault.drop else answer, truncate=fault.truncate)
+
+    def _answered(self, call: Call, fault: Fault, pretty: bool) -> Answer:
+        """Let the call take effect, if it is to, and find what to answer."""
+        try:
+            if fault.edit is not None:
+                self._edit(call.spreadsheet_id, fault.edit)
+            stage = self.store if fault.has_effect else self.store.rehearsal(call.spreadsheet_id)
+            answer = json_answer(execute(stage, call), is_pretty=pretty)
+        except Refusal as refusal:
+            answer = refusal_answer(refusal, is_pretty=pretty)
+        if fault.is_failing:
+            kind = OPERATIONS[call.name].kind
+            answer = self._faulty_answer(fault, kind, is_pretty=pretty)
+        return answer
+
+    def _faulty_answer(self, fault: Fault, kind: str, *, is_pretty: bool) -> Answer:
+        status = fault.status or 200
+        if fault.text is not None:
+            return Answer(status=status, body=fault.text.encode(), content_type=HTML_TYPE)
+        limit = self.quota.limits[kind] or USUAL_LIMIT
+        refusal = quota_exceeded(kind, limit) if status == 429 else of_code(status)
+        return refusal_answer(refusal, is_pretty=is_pretty)
+
+    def _granted(self, body: bytes) -> Answer:
+        try:
+            return json_answer(self.tokens.issue(body))
+        except GrantError as error:
+            return json_answer(error.body(), status=400)
+
+    def _edit(self, spreadsheet_id: str, body: dict[str, object]) -> None:
+        """A person's edit: it is counted nowhere and no protection stops it."""
+        message = Message(fields=body, place="")
+        edit(self.store.workbook(spreadsheet_id), message, account="")
+
+    def _let_come(self, call: Call, fault: Fault) -> None:
+        """The effect that comes after the answer; a refusal has nobody to go to then."""
+        if not fault.late_ms:
+            return
+
+        number = next(self.late_numbers)
+
+        def take_effect() -> None:
+            del self.late_effects[number]
+            with suppress(Refusal):
+                execute(self.store, call)
+
+        self.late_effects[number] = self.timing.later(fault.late_ms / 1000, take_effect)
+
+    async def _wait(self, seconds: float) -> None:
+        if seconds > 0:
+            await self.timing.sleep(seconds)

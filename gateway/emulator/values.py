@@ -1,0 +1,195 @@
+"""The `values` of a spreadsheet: get, update and clear, alone and in batches.
+
+Rules
+- A batch is checked as a whole before any of it is written, so it is all or nothing.
+- Nothing here makes a grid larger; only `append` does.
+- Each function takes parsed input and returns the body of the answer.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gateway.emulator.a1 import Span, print_range
+from gateway.emulator.box import Box, column_name
+from gateway.emulator.cell import BLANK, Cell
+from gateway.emulator.display import Rendering, rendered
+from gateway.emulator.entries import Entries, Touched, total, write_entries
+from gateway.emulator.places import Place, find_place, require_unprotected
+from gateway.emulator.refusal import Refusal, invalid, prefixed
+from gateway.emulator.sheet import Sheet
+from gateway.emulator.workbook import Workbook
+
+Answer = dict[str, object]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Write:
+    """One range to write and what to write there."""
+
+    range_text: str
+    entries: Entries
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """A checked write: it can be carried out. `window` is the range it was asked for."""
+
+    sheet: Sheet
+    window: Box
+    box: Box
+    entries: Entries
+
+
+def get(workbook: Workbook, text: str, *, dimension: str, rendering: Rendering) -> Answer:
+    """values.get: one ValueRange."""
+    place = find_place(workbook, text)
+    return value_range(place.sheet, place.box, dimension=dimension, rendering=rendering)
+
+
+def batch_get(
+    workbook: Workbook, texts: Sequence[str], *, dimension: str, rendering: Rendering
+) -> Answer:
+    """values.batchGet: a ValueRange for each text."""
+    ranges = [get(workbook, text, dimension=dimension, rendering=rendering) for text in texts]
+    found: Answer = {"spreadsheetId": workbook.spreadsheet_id}
+    return {**found, "valueRanges": ranges} if ranges else found
+
+
+def update(
+    workbook: Workbook, write: Write, *, account: str, rendering: Rendering | None
+) -> Answer:
+    """values.update."""
+    plan = _planned(workbook, write, account)
+    touched = write_entries(plan.sheet, plan.box.top, plan.box.left, plan.entries)
+    return _updated(workbook, plan, touched, rendering)
+
+
+def batch_update(
+    workbook: Workbook, writes: Sequence[Write], *, account: str, rendering: Rendering | None
+) -> Answer:
+    """values.batchUpdate: all of the writes or none."""
+    plans = [_planned_in_batch(workbook, writes, index, account) for index in range(len(writes))]
+    parts = [write_entries(plan.sheet, plan.box.top, plan.box.left, plan.entries) for plan in plans]
+    sheets = len({plan.sheet.sheet_id for plan in plans})
+    return {
+        "spreadsheetId": workbook.spreadsheet_id,
+        **total(parts).counts("totalUpdated"),
+        **({"totalUpdatedSheets": sheets} if sheets else {}),
+        "responses": [
+            _updated(workbook, plan, part, rendering)
+            for plan, part in zip(plans, parts, strict=True)
+        ],
+    }
+
+
+def clear(workbook: Workbook, text: str, *, account: str) -> Answer:
+    """values.clear: the whole range, but not its formats."""
+    place = _clearable(workbook, text, account)
+    place.sheet.clear(place.box)
+    return {"spreadsheetId": workbook.spreadsheet_id, "clearedRange": place.text}
+
+
+def batch_clear(workbook: Workbook, texts: Sequence[str], *, account: str) -> Answer:
+    """values.batchClear: all of the ranges or none."""
+    places = []
+    for index, text in enumerate(texts):
+        try:
+            places.append(_clearable(workbook, text, account))
+        except Refusal as refusal:
+            raise prefixed(f"Invalid range[{index}]: ", refusal) from refusal
+    for place in places:
+        place.sheet.clear(place.box)
+    cleared = [place.text for place in places]
+    return {"spreadsheetId": workbook.spreadsheet_id, "clearedRanges": cleared}
+
+
+def value_range(sheet: Sheet, box: Box, *, dimension: str, rendering: Rendering) -> Answer:
+    """A ValueRange: trailing blanks are trimmed, and `values` is absent where nothing is left."""
+    rows = sheet.read(box)
+    lines = _columns(rows) if dimension == "COLUMNS" else rows
+    values = [[rendered(cell, rendering) for cell in _trimmed(line)] for line in lines]
+    while values and not values[-1]:
+        values.pop()
+    answer: Answer = {"range": print_range(sheet.title, box), "majorDimension": dimension}
+    return {**answer, "values": values} if values else answer
+
+
+def update_answer(
+    workbook: Workbook, sheet: Sheet, box: Box, touched: Touched
+) -> dict[str, object]:
+    """The UpdateValuesResponse of a write, without the values."""
+    return {
+        "spreadsheetId": workbook.spreadsheet_id,
+        "updatedRange": print_range(sheet.title, box),
+        **touched.counts("updated"),
+    }
+
+
+def _planned_in_batch(
+    workbook: Workbook, writes: Sequence[Write], index: int, account: str
+) -> Plan:
+    try:
+        return _planned(workbook, writes[index], account)
+    except Refusal as refusal:
+        raise prefixed(f"Invalid data[{index}]: ", refusal) from refusal
+
+
+def _planned(workbook: Workbook, write: Write, account: str) -> Plan:
+    place = find_place(workbook, write.range_text)
+    box = write.entries.box_at(place.box.top, place.box.left)
+    window = _window(place)
+    _require_within(place.sheet, window, write.entries)
+    write.entries.require_short()
+    require_unprotected(place.sheet, box, account)
+    whole = box if place.span.is_cell else window
+    return Plan(sheet=place.sheet, window=whole, box=box, entries=write.entries)
+
+
+def _window(place: Place) -> Box:
+    """Where the values may go: from a single cell on as far as the grid reaches."""
+    if not place.span.is_cell:
+        return place.box
+    return place.sheet.clamped(Span(top=place.box.top, left=place.box.left))
+
+
+def _require_within(sheet: Sheet, window: Box, entries: Entries) -> None:
+    for index, row in enumerate(entries.rows, start=window.top):
+        reached = f"row [{index + 1}]" if row and index >= window.bottom else ""
+        if not reached and len(row) > window.width:
+            reached = f"column [{column_name(window.right)}]"
+        if reached:
+            where = print_range(sheet.title, window)
+            raise invalid(
+                f"Requested writing within range [{where}], but tried writing to {reached}"
+            )
+
+
+def _updated(
+    workbook: Workbook, plan: Plan, touched: Touched, rendering: Rendering | None
+) -> Answer:
+    answer = update_answer(workbook, plan.sheet, plan.box, touched)
+    if rendering is None:
+        return answer
+    dimension = plan.entries.dimension
+    data = value_range(plan.sheet, plan.window, dimension=dimension, rendering=rendering)
+    return {**answer, "updatedData": data}
+
+
+def _clearable(workbook: Workbook, text: str, account: str) -> Place:
+    place = find_place(workbook, text)
+    require_unprotected(place.sheet, place.box, account)
+    return place
+
+
+def _trimmed(line: Sequence[Cell]) -> Sequence[Cell]:
+    end = len(line)
+    while end and line[end - 1].is_blank:
+        end -= 1
+    return line[:end]
+
+
+def _columns(rows: Sequence[Sequence[Cell]]) -> list[list[Cell]]:
+    width = max((len(row) for row in rows), default=0)
+    return [
+        [row[column] if column < len(row) else BLANK for row in rows] for column in range(width)
+    ]

@@ -1,0 +1,58 @@
+"""The `/_emulator/*` routes."""
+
+import pytest
+from starlette.testclient import TestClient
+
+from tests.emulator.bench import Bench
+from tests.emulator.conftest import BenchBuilder
+
+
+def test_spreadsheet_is_shown_cell_by_cell(build: BenchBuilder) -> None:
+    """Every cell has its typed value, its formula and its displayed text."""
+    bench = build({"Data": "x,$5,TRUE\n=A1,,2020-01-01\n"})
+
+    assert bench.client.get("/_emulator/spreadsheets/book").json() == {
+        "Data": [
+            [
+                {"value": "x", "formula": None, "text": "x"},
+                {"value": 5, "formula": None, "text": "$5"},
+                {"value": True, "formula": None, "text": "TRUE"},
+            ],
+            [
+                {"value": "#NAME?", "formula": "=A1", "text": "#NAME?"},
+                {"value": None, "formula": None, "text": ""},
+                {"value": 43831, "formula": None, "text": "2020-01-01"},
+            ],
+        ]
+    }
+
+
+def test_control_needs_no_credentials_and_counts_nothing(bench: Bench) -> None:
+    """What tests ask is not what the gateway asked."""
+    bench.client.get("/_emulator/spreadsheets/book")
+    bench.client.post("/_emulator/faults", json=[])
+
+    assert bench.stats()["calls"] == {}
+
+
+@pytest.mark.parametrize(
+    ("host", "status"), [("127.0.0.1", 200), ("::1", 200), ("192.0.2.7", 403), ("10.0.0.1", 403)]
+)
+def test_control_is_for_clients_on_this_machine(bench: Bench, host: str, status: int) -> None:
+    """A client of another machine is refused."""
+    client = TestClient(bench.emulator.app, client=(host, 50_000))
+
+    assert client.get("/_emulator/stats").status_code == status
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/_emulator/spreadsheets/none", 404),
+        ("GET", "/_emulator/reset", 405),
+        ("POST", "/_emulator/stats", 405),
+    ],
+)
+def test_other_requests_are_refused(bench: Bench, method: str, path: str, status: int) -> None:
+    """Unknown spreadsheets and wrong methods."""
+    assert bench.client.request(method, path).status_code == status

@@ -1,0 +1,139 @@
+"""Protected ranges: what the service account may not write."""
+
+from typing import Any
+
+import pytest
+
+from tests.emulator.bench import Bench, message, values_path
+from tests.emulator.requests_of import Request, dimension, grid_range
+
+TEXT = (
+    "You are trying to edit a protected cell or object. Please contact the spreadsheet owner to "
+    "remove protection if you need to edit."
+)
+CELL = grid_range(1, 1, 2, 2)  # B2
+
+
+def protect(bench: Bench, range_: Request, **members: object) -> Any:
+    """Protect a range; the ProtectedRange of the reply."""
+    request = {"addProtectedRange": {"protectedRange": {"range": range_, **members}}}
+    return bench.edit(request).json()["replies"][0]["addProtectedRange"]["protectedRange"]
+
+
+def test_writes_to_protected_cells_are_refused(bench: Bench) -> None:
+    """Update, clear and append are refused; the cells beside are free."""
+    protect(bench, CELL)
+    refused = [
+        bench.update("Data!B2", [["x"]]),
+        bench.update("Data!A1", [["x", "x"], ["x", "x"]]),
+        bench.call("POST", f"{values_path('Data')}:clear"),
+        bench.append("Data!B2", [["x"]]),
+    ]
+    allowed = bench.update("Data!A1", [["x"]])
+
+    assert [(each.status_code, message(each)) for each in refused] == [(400, TEXT)] * 4
+    assert allowed.status_code == 200
+    assert bench.grid("Data") == [["x"]]
+
+
+def test_refusal_in_a_batch_has_its_prefix(bench: Bench) -> None:
+    """The place in the batch comes before the text."""
+    protect(bench, CELL)
+    data = [{"range": "Data!A1", "values": [[1]]}, {"range": "Data!B2", "values": [[1]]}]
+    body = {"valueInputOption": "RAW", "data": data}
+    values = bench.call("POST", "/v4/spreadsheets/book/values:batchUpdate", body)
+    clear = bench.call("POST", "/v4/spreadsheets/book/values:batchClear", {"ranges": ["Data"]})
+    edit = bench.edit(dimension("deleteDimension", "ROWS", 1, 2))
+
+    assert message(values) == f"Invalid data[1]: {TEXT}"
+    assert message(clear) == f"Invalid range[0]: {TEXT}"
+    assert message(edit) == f"Invalid requests[0].deleteDimension: {TEXT}"
+    assert bench.grid("Data") == []
+
+
+def test_protection_moves_with_its_cells(bench: Bench) -> None:
+    """Inserted and deleted rows and columns shift what is protected."""
+    protect(bench, CELL)
+    bench.edit(
+        dimension("insertDimension", "ROWS", 0, 2), dimension("deleteDimension", "COLUMNS", 0, 1)
+    )
+    statuses = [bench.update(text, [["x"]]).status_code for text in ("Data!A4", "Data!B2")]
+
+    assert statuses == [400, 200]
+
+
+@pytest.mark.parametrize(
+    ("range_", "text", "status"),
+    [
+        pytest.param({"sheetId": 0}, "Data!E5", 400, id="whole worksheet"),
+        pytest.param({"startColumnIndex": 1, "endColumnIndex": 2}, "Data!B5", 400, id="column"),
+        pytest.param({"startColumnIndex": 1, "endColumnIndex": 2}, "Data!C5", 200, id="beside"),
+        pytest.param({"endRowIndex": 1}, "Data!E1", 400, id="row"),
+        pytest.param({"endRowIndex": 1}, "Data!E2", 200, id="below"),
+    ],
+)
+def test_open_ranges_protect_whole_rows_and_columns(
+    bench: Bench, range_: Request, text: str, status: int
+) -> None:
+    """A bound that is not given is the grid's."""
+    protect(bench, range_)
+
+    assert bench.update(text, [["x"]]).status_code == status
+
+
+def test_inserted_rows_may_not_split_what_is_protected(bench: Bench) -> None:
+    """INSERT_ROWS before a protected row pushes it down; inside it is refused."""
+    bench.update("Data!A1", [["h"]])
+    protect(bench, grid_range(2, 0, 4, 5))
+    before = bench.append("Data!A1", [["x"]], insertDataOption="INSERT_ROWS")
+    inside = bench.append("Data!C5", [["x"]], insertDataOption="INSERT_ROWS")
+    pushed = bench.update("Data!A5", [["x"]])
+
+    assert before.status_code == 200
+    assert inside.status_code == 400
+    assert pushed.status_code == 400
+
+
+def test_editors_and_warnings_do_not_stop_the_account(bench: Bench) -> None:
+    """Who is among the editors may write, and a warning only warns."""
+    email = bench.account["client_email"]
+    protect(bench, CELL, editors={"users": [email]})
+    warning = protect(bench, grid_range(0, 0, 1, 1), warningOnly=True)
+
+    assert warning["requestingUserCanEdit"] is True
+    assert bench.update("Data!A1", [["x", "x"], ["x", "x"]]).status_code == 200
+
+
+def test_deleted_protection_is_gone(bench: Bench) -> None:
+    """The id of the reply deletes it; another one is refused."""
+    number = protect(bench, CELL)["protectedRangeId"]
+    wrong = bench.edit({"deleteProtectedRange": {"protectedRangeId": number + 1}})
+    bench.edit({"deleteProtectedRange": {"protectedRangeId": number}})
+
+    assert wrong.status_code == 400
+    assert bench.update("Data!B2", [["x"]]).status_code == 200
+
+
+def test_persons_edit_is_not_stopped(bench: Bench) -> None:
+    """The edit of a fault is the owner's."""
+    protect(bench, CELL)
+    edit = {"requests": [dimension("deleteDimension", "ROWS", 1, 2)]}
+    bench.fault({"call": "values.get", "edit": edit})
+    status = bench.call("GET", values_path("Data")).status_code
+
+    assert status == 200
+    assert bench.size() == (4, 5)
+
+
+def test_protected_ranges_are_shown(bench: Bench) -> None:
+    """Reply and metadata have the range without the zeros that Google leaves out."""
+    shown = protect(bench, CELL, description="totals")
+    answer = bench.call("GET", "/v4/spreadsheets/book").json()
+
+    assert shown["range"] == {
+        "startRowIndex": 1,
+        "endRowIndex": 2,
+        "startColumnIndex": 1,
+        "endColumnIndex": 2,
+    }
+    assert answer["sheets"][0]["protectedRanges"] == [shown]

@@ -1,0 +1,112 @@
+"""A worksheet as it was read: ragged columns, its last row, its two halves."""
+
+import pytest
+
+from gateway.rows.table import Column, cell_at, make_table
+
+CITIES: list[Column] = [
+    ["name", "Boston", "", "Austin"],
+    ["state", "MA"],
+    [],
+    ["population", "", None, "961855"],
+]
+
+
+def test_records_have_row_index_first_and_nulls() -> None:
+    """A record is `rowIndex` and the wanted fields; an empty cell is null."""
+    table = make_table(CITIES)
+
+    records = [table.record(row, table.header.select(None)) for row in (2, 3, 4)]
+
+    assert [list(record.items()) for record in records] == [
+        [("rowIndex", 2), ("name", "Boston"), ("state", "MA"), ("population", None)],
+        [("rowIndex", 3), ("name", None), ("state", None), ("population", None)],
+        [("rowIndex", 4), ("name", "Austin"), ("state", None), ("population", "961855")],
+    ]
+
+
+def test_empty_cells_may_be_shown_otherwise() -> None:
+    """What stands for an empty cell is the caller's choice."""
+    table = make_table(CITIES)
+
+    assert table.record(3, [("name", 0)], "") == {"rowIndex": 3, "name": ""}
+
+
+@pytest.mark.parametrize(
+    ("columns", "last_row"),
+    [
+        pytest.param([], 0, id="no columns"),
+        pytest.param([[], []], 0, id="blank columns"),
+        pytest.param([["name"]], 1, id="header only"),
+        pytest.param([["name", "", None]], 1, id="trailing blanks"),
+        pytest.param([["name", "a"], ["state", "", "", "x", ""]], 4, id="ragged"),
+        pytest.param([["name"], ["", "", "stray"]], 3, id="below a blank header"),
+        pytest.param([["name", " "]], 2, id="a blank is content"),
+    ],
+)
+def test_the_last_row_is_the_last_with_content(columns: list[Column], last_row: int) -> None:
+    """Blank cells at the end of columns are no rows."""
+    assert make_table(columns).last_row == last_row
+
+
+def test_a_text_past_the_end_is_empty() -> None:
+    """Cells that a ragged column leaves out are empty, and so are columns that are not there."""
+    table = make_table(CITIES)
+
+    assert [table.text(2, 1), table.text(3, 1), table.text(9, 1), table.text(2, 9)] == [
+        *("MA", "", "", ""),
+    ]
+    assert cell_at(table.displayed, 2, 2) is None
+
+
+def test_a_header_is_row_1_across_ragged_columns() -> None:
+    """A column without any cell has a blank header."""
+    table = make_table(CITIES)
+
+    assert table.header.cells == ("name", "state", "", "population")
+
+
+def test_the_typed_half_joins_a_copy() -> None:
+    """A table stays as it is when its typed half is added."""
+    table = make_table(CITIES)
+    typed: list[Column] = [["name", "Boston"]]
+
+    both = table.with_typed(typed)
+
+    assert table.typed is None
+    assert both.typed is typed
+    assert both.displayed is table.displayed
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        pytest.param([["name", "Boston"], ["population", 675_647, True]], id="numbers, booleans"),
+        pytest.param([["name", "Boston", "", None], ["population", 675_647, True]], id="blanks"),
+    ],
+)
+def test_halves_of_one_moment_are_whole(typed: list[Column]) -> None:
+    """Numbers and booleans show as they please; texts are alike."""
+    table = make_table([["name", "Boston"], ["population", "675,647", "TRUE"]])
+
+    assert not table.is_torn(typed)
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        pytest.param([["name", "Austin"], ["population", 675_647]], id="other text"),
+        pytest.param([["name", "Boston", "Austin"], ["population", 675_647]], id="more rows"),
+        pytest.param([["name"], ["population", 675_647]], id="fewer rows"),
+        pytest.param([["name", ""], ["population", 675_647]], id="emptied cell"),
+        pytest.param([["name", "Boston"], ["people", 675_647]], id="other header"),
+        pytest.param([["name", "Boston"], ["population", 1], ["new"]], id="new column"),
+        pytest.param([["name", "Boston"]], id="column gone"),
+        pytest.param([["population", 675_647], ["name", "Boston"]], id="columns moved"),
+    ],
+)
+def test_halves_of_two_moments_are_torn(typed: list[Column]) -> None:
+    """A text that is not the same in both halves shows that the sheet changed in between."""
+    table = make_table([["name", "Boston"], ["population", "675,647"]])
+
+    assert table.is_torn(typed)

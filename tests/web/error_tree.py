@@ -1,0 +1,13 @@
+"""The errors that can be raised."""
+
+from collections.abc import Iterator
+
+from gateway.errors import GatewayError
+
+
+def concrete_errors(root: type[GatewayError] = GatewayError) -> Iterator[type[GatewayError]]:
+    """All classes of the tree that have a code."""
+    for error in root.__subclasses__():
+        if hasattr(error, "code"):
+            yield error
+        yield from concrete_errors(error)

@@ -1,0 +1,64 @@
+"""Success answers as bytes."""
+
+import json
+
+import pytest
+
+from gateway.service.rows import RowPage
+from gateway.web.answers import EmptyCell, listed, page_answer, record_answer
+
+RECORD = {"rowIndex": 2, "name": "Zürich", "state": None}
+
+
+@pytest.mark.parametrize(
+    ("empty_cell", "expected"),
+    [
+        ("null", {"rowIndex": 2, "name": "Zürich", "state": None}),
+        ("", {"rowIndex": 2, "name": "Zürich", "state": ""}),
+        ("omit", {"rowIndex": 2, "name": "Zürich"}),
+    ],
+)
+def test_empty_cells_are_as_the_operator_wants_them(
+    empty_cell: EmptyCell, expected: dict[str, object]
+) -> None:
+    """`null`, `""`, or left out; in records and in pages."""
+    record = json.loads(bytes(record_answer(RECORD, empty_cell).body))
+    rows = RowPage(records=[RECORD], has_next=True)
+    page = json.loads(bytes(page_answer(rows, empty_cell).body))
+
+    assert list(record.items()) == list(expected.items())
+    assert page == {"results": [expected], "hasNextPage": True}
+
+
+def test_an_answer_is_json_that_may_not_be_shared() -> None:
+    """UTF-8 JSON, kept by the client alone and checked before it is used again."""
+    response = record_answer(RECORD, "null", status=201, headers={"Location": "/v2/sheets/x/2"})
+
+    assert response.status_code == 201
+    assert response.headers["content-type"] == "application/json"
+    assert response.headers["cache-control"] == "private, no-cache"
+    assert response.headers["location"] == "/v2/sheets/x/2"
+    assert '"Zürich"'.encode() in bytes(response.body)
+
+
+def test_an_empty_page_has_both_members() -> None:
+    """No results are an empty list and no next page."""
+    body = json.loads(bytes(page_answer(RowPage(records=[], has_next=False), "null").body))
+
+    assert body == {"results": [], "hasNextPage": False}
+
+
+@pytest.mark.parametrize(
+    ("names", "header"),
+    [
+        (["a", "b c"], '"a", "b c"'),
+        (["a,b", 'say "x"'], r'"a,b", "say \"x\""'),
+        (["a\r\nSet-Cookie: x"], r'"a\r\nSet-Cookie: x"'),
+        (["\0"], r'"\u0000"'),
+        (["é", "中", "😀"], r'"\xe9", "\u4e2d", "\U0001f600"'),
+    ],
+    ids=["plain", "comma and quote", "line break", "NUL", "beyond ASCII"],
+)
+def test_names_fit_into_a_header(names: list[str], header: str) -> None:
+    """Names are quoted, so that none can end the header or look like two."""
+    assert listed(names) == header

@@ -1,0 +1,268 @@
+"""The frame around every request: id, log line, limits, error net."""
+
+import re
+from collections.abc import Iterator, MutableMapping
+from typing import Any
+
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+from starlette.testclient import TestClient
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from structlog.testing import capture_logs
+
+from gateway.config import ServerSettings
+from gateway.errors import BodyTooLarge
+from gateway.observe import upstream_called
+from gateway.web.middleware import CLIENT_GONE, ErrorNet, RequestFrame
+from gateway.web.routes import middleware
+from tests.web.requests import Sender, make_scope
+
+SETTINGS = ServerSettings(max_url_bytes=300, max_head_bytes=1000)
+SECRET = "what the database said"
+
+Logs = list[MutableMapping[str, Any]]
+
+
+async def echo(request: Request) -> Response:
+    upstream_called(is_write=False, seconds=0.25)
+    return PlainTextResponse(request.path_params["title"])
+
+
+async def broken(_: Request) -> Response:
+    raise RuntimeError(SECRET)
+
+
+async def early(_: Request) -> Response:
+    raise BodyTooLarge("too large")
+
+
+@pytest.fixture
+def client() -> TestClient:
+    """An application behind the gateway's own middleware; nothing may escape it."""
+    app = Starlette(
+        routes=[
+            Route("/broken", broken, methods=["GET", "POST"]),
+            Route("/early", early),
+            Route("/sheets/{title}", echo),
+        ],
+        middleware=middleware(SETTINGS),
+    )
+    app.router.redirect_slashes = False
+    return TestClient(app)
+
+
+@pytest.fixture
+def logs() -> Iterator[Logs]:
+    """What was logged while the test ran."""
+    with capture_logs() as lines:
+        yield lines
+
+
+@pytest.mark.parametrize("given", ["a", "A.b_c-9", "x" * 64])
+def test_a_request_id_is_taken_over(client: TestClient, logs: Logs, given: str) -> None:
+    """A client's own id stands in the answer and in the log."""
+    response = client.get("/sheets/x", headers={"X-Request-Id": given})
+
+    assert response.headers.get_list("x-request-id") == [given]
+    assert logs[-1]["id"] == given
+
+
+@pytest.mark.parametrize("given", ["", "x" * 65, "a b", "a/b", "a\tb", 'a"', "a,b", "é"])
+def test_another_request_id_is_replaced(client: TestClient, given: str) -> None:
+    """What is no id is not repeated; a new one is made for each request."""
+    headers = {b"X-Request-Id": given.encode("latin-1")}
+
+    made = [client.get("/sheets/x", headers=headers).headers["x-request-id"] for _ in range(2)]
+
+    assert all(re.fullmatch(r"[0-9a-f]{16}", one) for one in made)
+    assert made[0] != made[1]
+
+
+def test_every_answer_has_the_common_headers(client: TestClient) -> None:
+    """Also those that errors are answered with, CORS included."""
+    answers = [
+        client.get(path, headers={"Origin": "https://page.example"})
+        for path in ("/sheets/x", "/broken", "/early", "/nowhere", "/sheets/x?" + "y" * 300)
+    ]
+
+    assert [response.status_code for response in answers] == [200, 500, 413, 404, 414]
+    for response in answers:
+        assert response.headers["x-content-type-options"] == "nosniff"
+        assert response.headers["referrer-policy"] == "no-referrer"
+        assert response.headers["server-timing"].startswith("google;dur=")
+        assert response.headers["access-control-allow-origin"] == "*"
+        assert "X-Request-Id" in response.headers["access-control-expose-headers"]
+
+
+def test_a_request_is_one_line(client: TestClient, logs: Logs) -> None:
+    """The log has what was asked, how it went and what it cost, but no query and no header."""
+    client.get("/sheets/x?apiKey=k1", headers={"Authorization": "Bearer k2"})
+
+    (line,) = logs
+    assert {name: line[name] for name in ("event", "method", "path", "status", "reads")} == {
+        "event": "request",
+        "method": "GET",
+        "path": "/sheets/x",
+        "status": 200,
+        "reads": 1,
+    }
+    assert line["google_ms"] == 250
+    assert "k1" not in str(line)
+    assert "k2" not in str(line)
+
+
+@pytest.mark.parametrize(
+    ("path", "title"),
+    [
+        ("/sheets/x/", "x"),
+        ("/sheets/A%2FB", "A%2FB"),
+        ("/sheets/%252F/", "%252F"),
+        ("/sheets/a%20b", "a%20b"),
+    ],
+)
+def test_routes_see_the_raw_path(client: TestClient, path: str, title: str) -> None:
+    """Nothing is decoded before the path is split, and a last slash is no redirect."""
+    response = client.get(path)
+
+    assert (response.status_code, response.text, response.history) == (200, title, [])
+
+
+def test_a_url_at_its_limit_passes(client: TestClient) -> None:
+    """300 bytes of path and query are taken, one more is 414."""
+    path = "/sheets/x?"
+
+    answers = [client.get(path + "y" * (length - len(path))) for length in (300, 301)]
+
+    assert [response.status_code for response in answers] == [200, 414]
+    assert answers[1].json()["code"] == 4140
+    assert "300 bytes" in answers[1].json()["message"]
+
+
+@pytest.mark.parametrize(
+    "headers", [{"X-Long": "y" * 1000}, {f"X-{n}": "y" * 9 for n in range(60)}]
+)
+def test_headers_over_their_limit_are_refused(client: TestClient, headers: dict[str, str]) -> None:
+    """One long header or many short ones: 431."""
+    response = client.get("/sheets/x", headers=headers)
+
+    assert (response.status_code, response.json()["code"]) == (431, 4310)
+
+
+def test_a_fault_of_ours_is_hidden_from_the_client(client: TestClient, logs: Logs) -> None:
+    """The client gets 500 and its request id, the log gets the whole of it."""
+    response = client.get("/broken", headers={"X-Request-Id": "req-1"})
+
+    body = response.json()
+    assert (response.status_code, body["code"], body["requestId"]) == (500, 5000, "req-1")
+    assert SECRET not in response.text
+    assert "RuntimeError" not in response.text
+    fault, line = logs
+    assert (fault["event"], fault["log_level"], fault["id"]) == ("fault", "error", "req-1")
+    assert str(fault["exc_info"]) == SECRET
+    assert fault["exc_info"].__traceback__ is not None
+    assert (line["event"], line["status"], line["code"]) == ("request", 500, 5000)
+
+
+def test_a_fault_in_a_write_leaves_its_outcome_open(client: TestClient) -> None:
+    """Nobody knows how far a write came that failed in an unknown way."""
+    body = client.post("/broken").json()
+
+    assert (body["outcome"], body["retryable"]) == ("unknown", False)
+
+
+def test_errors_of_the_tree_are_answered_as_they_are(client: TestClient, logs: Logs) -> None:
+    """An error that no handler rendered is no fault."""
+    response = client.get("/early")
+
+    assert (response.status_code, response.json()["code"]) == (413, 4130)
+    assert [line["event"] for line in logs] == ["request"]
+
+
+class Wire:
+    """The client's end: the messages of an answer."""
+
+    def __init__(self) -> None:
+        self.messages: list[Message] = []
+
+    async def __call__(self, message: Message) -> None:
+        self.messages.append(message)
+
+
+async def call(app: ASGIApp, scope: Scope) -> list[Message]:
+    """The messages that a scope is answered with."""
+    wire = Wire()
+    await app(scope, Sender([]), wire)
+    return wire.messages
+
+
+def framed(app: ASGIApp) -> ASGIApp:
+    """The frame and the net around a bare application."""
+    return RequestFrame(ErrorNet(app, SETTINGS))
+
+
+async def test_a_client_that_left_is_noted(logs: Logs) -> None:
+    """Nobody is there to be answered; the log says so and it is no fault."""
+
+    async def disconnected(scope: Scope, receive: Receive, send: Send) -> None:
+        raise ClientDisconnect
+
+    messages = await call(framed(disconnected), make_scope())
+
+    assert messages == []
+    assert [(line["event"], line["status"]) for line in logs] == [("request", CLIENT_GONE)]
+
+
+async def test_a_fault_after_the_answer_began_adds_nothing(logs: Logs) -> None:
+    """A second answer cannot follow the first; the fault is in the log."""
+
+    async def half(scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        raise RuntimeError(SECRET)
+
+    messages = await call(framed(half), make_scope())
+
+    assert [message["type"] for message in messages] == ["http.response.start"]
+    assert [(line["event"], line.get("status")) for line in logs] == [
+        ("fault", None),
+        ("request", 200),
+    ]
+
+
+async def test_a_cancelled_request_has_its_line(logs: Logs) -> None:
+    """What is no exception of the request's passes, after the line is written."""
+
+    async def cancelled(scope: Scope, receive: Receive, send: Send) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        await call(framed(cancelled), make_scope())
+
+    assert [line["event"] for line in logs] == ["request"]
+
+
+async def test_what_is_no_request_passes(logs: Logs) -> None:
+    """The lifespan of the application is none of the frame's business."""
+    seen: list[str] = []
+
+    async def inner(scope: Scope, receive: Receive, send: Send) -> None:
+        seen.append(scope["type"])
+
+    await call(framed(inner), {"type": "lifespan"})
+
+    assert seen == ["lifespan"]
+    assert logs == []
+
+
+async def test_long_paths_are_cut_in_the_log(logs: Logs) -> None:
+    """A line stays short, and a line break in a path stays encoded."""
+
+    async def inner(scope: Scope, receive: Receive, send: Send) -> None:
+        await Response()(scope, receive, send)
+
+    await call(framed(inner), make_scope(path="/%0A" + "x" * 250))
+
+    assert len(logs[0]["path"]) == 200
+    assert "\n" not in logs[0]["path"]

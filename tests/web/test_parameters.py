@@ -1,0 +1,194 @@
+"""Query parameters of a read, as clients write them."""
+
+import json
+from urllib.parse import urlencode
+
+import pytest
+from starlette.datastructures import QueryParams
+
+from gateway.errors import InvalidQuery
+from gateway.rows.query import Comparison, Query, SortTerm, make_operand
+from gateway.web.parameters import MAX_WHERE_BYTES, parse_keys, parse_query
+
+
+def query_of(text: str, max_limit: int = 100) -> Query:
+    """What a query string asks for on a plan with this maximum."""
+    return parse_query(QueryParams(text), max_limit=max_limit)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "limit=&skip=&keys=&order=&where=", "page=3&Limit=5&sort=name&where_=x", "limit"]
+)
+def test_absent_empty_and_unknown_parameters_are_defaults(text: str) -> None:
+    """24 rows from the first, all fields, worksheet order."""
+    assert query_of(text) == Query(where=None, order=(), skip=0, limit=24, keys=None)
+
+
+@pytest.mark.parametrize(
+    ("text", "max_limit", "limit"),
+    [
+        ("limit=1", 100, 1),
+        ("limit=0", 100, 0),
+        ("limit=100", 100, 100),
+        ("limit=101", 100, 100),
+        ("limit=5000", 500, 500),
+        ("limit=007", 100, 7),
+        ("limit=%205%20", 100, 5),
+        ("limit=" + "9" * 5000, 100, 100),
+        ("", 10, 10),
+        ("limit=&limit=5", 100, 5),
+        ("limit=5&limit=5", 100, 5),
+    ],
+)
+def test_limit_is_cut_to_the_plan(text: str, max_limit: int, limit: int) -> None:
+    """A whole number from 0; over the plan's maximum it is the maximum."""
+    assert query_of(text, max_limit).limit == limit
+
+
+@pytest.mark.parametrize(
+    ("text", "skip"),
+    [("skip=0", 0), ("skip=24", 24), ("skip=1000000", 1_000_000), ("skip=" + "9" * 5000, 10**15)],
+    ids=["0", "24", "million", "5,000 nines"],
+)
+def test_skip_is_a_whole_number(text: str, skip: int) -> None:
+    """Skip has no maximum; what is past every worksheet's end stays past it."""
+    assert query_of(text).skip == skip
+
+
+@pytest.mark.parametrize("name", ["limit", "skip"])
+@pytest.mark.parametrize(
+    "value",
+    ["-1", "-0", "1.0", "1e2", "abc", "0x10", "1_000", "１２", "٣", "NaN", "%20", "1,5", "%00"],
+)
+def test_other_counts_are_refused(name: str, value: str) -> None:
+    """What is negative or no whole number in ASCII digits is an InvalidQuery naming it."""
+    with pytest.raises(InvalidQuery, match=f"{name} must be a whole number"):
+        query_of(f"{name}={value}")
+
+
+@pytest.mark.parametrize("name", ["limit", "skip", "order", "keys", "where"])
+def test_different_values_of_one_parameter_are_refused(name: str) -> None:
+    """Which of two values counts is not guessed."""
+    with pytest.raises(InvalidQuery, match=f"{name} is given more than once"):
+        query_of(f"{name}=1&{name}=2")
+
+
+@pytest.mark.parametrize(
+    ("value", "keys"),
+    [
+        pytest.param("name", ("name",), id="one"),
+        pytest.param("name,state", ("name", "state"), id="comma-separated"),
+        pytest.param("name,,state, ", ("name", "state"), id="empty names"),
+        pytest.param("rowIndex", ("rowIndex",), id="rowIndex"),
+        pytest.param('["name","a,b"]', ("name", "a,b"), id="JSON array"),
+        pytest.param("[]", (), id="empty JSON array"),
+        pytest.param("[name", ("[name",), id="no JSON array"),
+        pytest.param("[1]", ("[1]",), id="array of a number"),
+        pytest.param('["a",', ('["a"',), id="broken array"),
+        pytest.param("[" * 2000, ("[" * 2000,), id="deep array"),
+        pytest.param("Größe", ("Größe",), id="beyond ASCII"),
+    ],
+)
+def test_keys_are_names_or_a_json_array(value: str, keys: tuple[str, ...]) -> None:
+    """Names that no header has are not decided here."""
+    parameters = QueryParams(urlencode({"keys": value}))
+
+    assert parse_keys(parameters) == keys
+    assert parse_query(parameters, max_limit=100).keys == keys
+
+
+@pytest.mark.parametrize(
+    ("value", "order"),
+    [
+        pytest.param("name", [("name", False)], id="ascending"),
+        pytest.param("-name", [("name", True)], id="descending"),
+        pytest.param("state,-name", [("state", False), ("name", True)], id="several"),
+        pytest.param(" state , -name ", [("state", False), ("name", True)], id="blanks"),
+        pytest.param("-rowIndex", [("rowIndex", True)], id="rowIndex"),
+        pytest.param("--x", [("-x", True)], id="header that begins with a minus"),
+        pytest.param("a-b", [("a-b", False)], id="minus inside"),
+        pytest.param("- name", [(" name", True)], id="blank after the minus"),
+    ],
+)
+def test_order_is_names_with_an_optional_minus(value: str, order: list[tuple[str, bool]]) -> None:
+    """Each term is a field, descending with a minus before it."""
+    expected = tuple(SortTerm(field, descending=descending) for field, descending in order)
+    assert query_of(urlencode({"order": value})).order == expected
+
+
+@pytest.mark.parametrize("value", [",", "name,", ",name", "-", "name,-", "a,,b", "%20", "-%20"])
+def test_order_terms_without_a_name_are_refused(value: str) -> None:
+    """A term that names nothing is an error, not a term less."""
+    with pytest.raises(InvalidQuery, match="order holds a term without a field"):
+        query_of(f"order={value}")
+
+
+@pytest.mark.parametrize(
+    "encoded",
+    [
+        "%7B%22state%22%3A%22California%22%7D",
+        '{"state":"California"}',
+        "%20{%22state%22%20:%22California%22}%20",
+        "{%22state%22:{%22$eq%22:%22California%22}}",
+        "{%22st\\u0061te%22:%22California%22}",
+    ],
+)
+def test_where_is_json(encoded: str) -> None:
+    """However it is encoded, `where` is a JSON object of conditions."""
+    expected = Comparison("state", "$eq", (make_operand("California"),))
+    assert query_of(f"where={encoded}").where == expected
+
+
+@pytest.mark.parametrize(
+    ("where", "detail"),
+    [
+        pytest.param("state=California", "not JSON at position 0", id="no JSON"),
+        pytest.param('{"state":"California"', "not JSON at position 21", id="cut off"),
+        pytest.param('{"a":1} x', "not JSON at position 8", id="something behind"),
+        pytest.param(" ", "not JSON at position 1", id="blank"),
+        pytest.param("[]", "must be a JSON object", id="list"),
+        pytest.param("null", "must be a JSON object", id="null"),
+        pytest.param('"{}"', "must be a JSON object", id="string"),
+        pytest.param('{"a":NaN}', "NaN", id="NaN"),
+        pytest.param('{"a":-Infinity}', "-Infinity", id="infinite"),
+        pytest.param('{"a":1e999}', "where.a is not a finite number", id="too large a float"),
+        pytest.param('{"a":' + "9" * 4000 + "}", "where.a is not a finite", id="4,000 digits"),
+        pytest.param('{"a":' + "[" * 4000 + "}", "not JSON|too deep", id="deep list"),
+        pytest.param('{"$not":' * 500, "not JSON|too deep", id="deep object"),
+        pytest.param('{"a":{"$like":"x"}}', r"where\.a\.\$like is no operator", id="operator"),
+        pytest.param('{"a":1,"b":2,"a":3}', "names a member twice", id="field twice"),
+        pytest.param('{"a":{"$gt":1,"$gt":2}}', "names a member twice", id="operator twice"),
+        pytest.param('{"\ufeffa":', "not JSON", id="cut off beyond ASCII"),
+        pytest.param('\ufeff{"a":1}', "not JSON at position 0", id="byte order mark"),
+    ],
+)
+def test_a_where_that_is_not_understood_is_refused(where: str, detail: str) -> None:
+    """An error says where it stops to make sense; never is everything listed instead."""
+    with pytest.raises(InvalidQuery, match=detail):
+        query_of(urlencode({"where": where}))
+
+
+@pytest.mark.parametrize("name", ["where[population][$gte]", "where[state]", "where["])
+def test_a_where_in_brackets_is_not_passed_over(name: str) -> None:
+    """A filter spelled as brackets is told to be JSON rather than ignored."""
+    with pytest.raises(InvalidQuery, match="send where as one JSON object"):
+        query_of(urlencode({name: "1"}))
+
+
+def test_where_may_hold_4_kib() -> None:
+    """4,096 bytes of UTF-8 are read, one more is refused."""
+    longest = json.dumps({"a": "é" * 2044}, ensure_ascii=False, separators=(",", ":"))
+
+    accepted = query_of(urlencode({"where": longest}))
+
+    assert len(longest.encode()) == MAX_WHERE_BYTES
+    assert isinstance(accepted.where, Comparison)
+    with pytest.raises(InvalidQuery, match="longer than 4096 bytes"):
+        query_of(urlencode({"where": longest + " "}))
+
+
+def test_half_of_a_surrogate_pair_is_compared_like_any_text() -> None:
+    """An escape that JSON allows raises nothing, as name or as operand."""
+    where = query_of(urlencode({"where": r'{"\ud800":"\udfff"}'})).where
+
+    assert where == Comparison("\ud800", "$eq", (make_operand("\udfff"),))

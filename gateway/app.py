@@ -15,6 +15,7 @@ from gateway.config import Settings
 from gateway.errors import GatewayError
 from gateway.service.rows import RowService
 from gateway.upstream.base import Sheets
+from gateway.upstream.credentials import load_service_account
 from gateway.upstream.google import open_google
 from gateway.upstream.guards import CountedSheets
 from gateway.web.problems import on_gateway_error, on_http_exception
@@ -25,7 +26,17 @@ OpenSheets = Callable[[], AbstractAsyncContextManager[Sheets]]
 
 
 def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Starlette:
-    """The whole gateway; `open_sheets` replaces Google, for tests."""
+    """The whole gateway; `open_sheets` replaces Google, for tests.
+
+    Raises ConfigError for files that cannot be used, before anything is served.
+    """
+    pepper = load_pepper(settings.access)
+    if open_sheets is None and settings.google.credentials is not None:
+        # Read once more when the app starts; a mistake in it is told here, in words.
+        load_service_account(
+            settings.google.credentials,
+            allow_insecure_endpoint=settings.google.allow_insecure_endpoint,
+        )
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[State]:
@@ -43,7 +54,7 @@ def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Sta
             )
             gatekeeper = Gatekeeper(
                 store=store,
-                pepper=load_pepper(settings.access),
+                pepper=pepper,
                 plans=settings.plans,
                 clock=lambda: datetime.now(UTC),
             )

@@ -41,15 +41,20 @@ def serve(
 ) -> None:
     """Serve the gateway."""
     from gateway.app import create_app
+    from gateway.config import ConfigError
     from gateway.observe import configure_logging
-    from gateway.serving import base_url, make_server
+    from gateway.serving import base_url, make_server, run
 
     settings = _settings(config, {"server.host": host, "server.port": port})
     configure_logging()
+    try:
+        app = create_app(settings)
+    except ConfigError as error:
+        _fail(error.problems)
     listening = _bind(settings.server.host, settings.server.port)
-    server = make_server(create_app(settings), shutdown_seconds=settings.server.shutdown_seconds)
+    server = make_server(app, shutdown_seconds=settings.server.shutdown_seconds)
     typer.echo(f"Sheets gateway on {base_url(listening)}")
-    server.run(sockets=[listening])
+    run(server, listening)
     if not server.started:
         raise typer.Exit(1)
 
@@ -99,7 +104,7 @@ def emulator(
     """Serve the emulator of the Google Sheets API."""
     from gateway.emulator.app import EmulatorOptions, create_emulator
     from gateway.emulator.seed import SeedError
-    from gateway.serving import base_url, make_server
+    from gateway.serving import base_url, make_server, run
 
     options = EmulatorOptions(
         seed=seed,
@@ -116,7 +121,7 @@ def emulator(
         running.write_credentials(credentials, base_url(listening))
     typer.echo(f"Sheets emulator on {base_url(listening)}")
     sys.stdout.flush()
-    make_server(running.app, shutdown_seconds=1).run(sockets=[listening])
+    run(make_server(running.app, shutdown_seconds=1), listening)
 
 
 @main.command()

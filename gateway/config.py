@@ -87,6 +87,8 @@ class ServerSettings(Section):
     """Longest request URL; longer ones are answered 414."""
     max_head_bytes: Count = 16_384
     """Largest head of a request, its line and headers; larger ones are answered 431."""
+    body_timeout_seconds: Seconds = 30.0
+    """How long a request body may take to arrive; slower ones are answered 408."""
 
 
 class GoogleSettings(Section):

@@ -1,6 +1,8 @@
 """Running an ASGI application on uvicorn, in this thread or beside it."""
 
+import signal
 import socket
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -36,6 +38,16 @@ def bind(host: str, port: int) -> socket.socket:
 def base_url(listening: socket.socket) -> str:
     host, port = listening.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def run(server: uvicorn.Server, listening: socket.socket) -> None:
+    """Serve in this thread until SIGINT or SIGTERM, which end the process with status 0.
+
+    uvicorn ends in good order, then raises the signal once more for whoever handled it before.
+    """
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, lambda *_: sys.exit(0))
+    server.run(sockets=[listening])
 
 
 @contextmanager

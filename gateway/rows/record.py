@@ -1,7 +1,7 @@
 """From the fields of a request to the cells of a row, and back to what the answer shows."""
 
 import urllib.parse
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from gateway.errors import InvalidBody, Problem
@@ -61,20 +61,27 @@ def new_row(cells: Mapping[int, Stored]) -> list[Stored]:
     return row
 
 
+def check_has_value(values: Iterable[Stored]) -> None:
+    """InvalidBody unless one of the values fills a cell: a blank row would be none."""
+    if all(value is None or value == "" for value in values):
+        raise InvalidBody("A new row needs at least one field with a value.")
+
+
 def changed_runs(
     cells: Mapping[int, Stored], displayed: Sequence[object]
 ) -> list[tuple[int, list[Stored]]]:
     """Neighbouring cells that an update writes, as (first column, values).
 
-    A string equal to what its cell displays is left out: clients send whole records back, and
-    writing those texts would turn numbers, dates and formulas into text.
+    A string equal to what its cell displays is left out, and so is null for a cell that displays
+    nothing: clients send whole records back, and that must not turn numbers, dates and formulas
+    into text or nothing.
     """
     runs: list[tuple[int, list[Stored]]] = []
     for column in sorted(cells):
         value = cells[column]
-        if isinstance(value, str) and value == text_at(displayed, column):
-            continue
         written = "" if value is None else value
+        if isinstance(written, str) and written == text_at(displayed, column):
+            continue
         if runs and runs[-1][0] + len(runs[-1][1]) == column:
             runs[-1][1].append(written)
         else:

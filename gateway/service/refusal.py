@@ -37,8 +37,8 @@ async def explain(
 ) -> GatewayError:
     """The error that a refusal amounts to. 1 read: the worksheets' titles and sizes.
 
-    `row` is the last row that the request named. A refusal that nothing explains comes back
-    as it is.
+    `row` is the last row that the request named. A refusal that nothing explains gives another
+    one of its words: raised from itself, an exception would be its own cause.
     """
     google_refused(refusal.google_message)
     worksheets = {each.title: each for each in await sheets.list_worksheets(ref.spreadsheet)}
@@ -49,7 +49,7 @@ async def explain(
     for words, make in _WORDS.items():
         if words in refusal.google_message:
             return make()
-    return refusal
+    return UpstreamRefusal(refusal.google_message)
 
 
 @asynccontextmanager

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from gateway.config import ApiSettings, CacheSettings, WriteSettings
 from gateway.rows.evaluate import evaluate
 from gateway.rows.query import Query
-from gateway.rows.record import Stored
+from gateway.rows.record import Stored, check_has_value
 from gateway.rows.table import FIRST_DATA_ROW
 from gateway.service.appending import Appender
 from gateway.service.reading import Reader
@@ -79,7 +79,8 @@ class RowService:
         return table.record(row, table.header.select(keys))
 
     async def create_row(self, ref: WorksheetRef, fields: Mapping[str, Stored]) -> Written:
-        """Append a row after the last one that is not blank."""
+        """Append a row after the last one that is not blank; InvalidBody if it would be blank."""
+        check_has_value(fields.values())
         return await self._writer.write(ref, Create(fields))
 
     async def update_row(

@@ -8,7 +8,7 @@ from gateway.rows.record import Stored, changed_runs, place, text_at
 from gateway.service.reading import check_names
 from gateway.service.refusal import explaining, row_not_found
 from gateway.service.sightings import Sightings
-from gateway.service.worksheet import WorksheetRef, own_area
+from gateway.service.worksheet import WorksheetRef, own_area, written_area
 from gateway.service.writes import Written, written_record
 from gateway.upstream.base import Sheets, Writing
 
@@ -56,7 +56,8 @@ class Updater:
 
     async def _check_rows_follow(self, ref: WorksheetRef, row: int) -> None:
         """A blank row is a row only if a row that is not blank comes after it."""
-        below = await self._sheets.read_ranges(ref.spreadsheet, [a1.rows_from(ref.title, row)])
+        async with explaining(self._sheets, ref, row=row):
+            below = await self._sheets.read_ranges(ref.spreadsheet, [a1.rows_from(ref.title, row)])
         if not any(any(cells) for cells in below[0].cells):
             raise row_not_found(row)
 
@@ -71,7 +72,7 @@ class Updater:
             answers = await self._sheets.write_cells(ref.spreadsheet, writings)
         texts: dict[int, str] = {}
         for writing, values in zip(writings, answers, strict=True):
-            first = own_area(ref, values.range).first_column
+            first = written_area(ref, values.range).first_column
             shown = values.cells[0] if values.cells else ()
             for offset in range(len(writing.rows[0])):
                 texts[first + offset] = text_at(shown, offset)

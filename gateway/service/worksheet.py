@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from gateway.errors import UpstreamError, WorksheetNotFound
+from gateway.errors import GatewayError, UpstreamError, WorksheetNotFound
 from gateway.rows.a1 import Area, parse_area
 
 
@@ -45,3 +45,15 @@ def own_area(ref: WorksheetRef, echo: str) -> Area:
     if area.title != ref.title:
         raise worksheet_not_found(ref, [area.title])
     return area
+
+
+def written_area(ref: WorksheetRef, echo: str) -> Area:
+    """The area of a range that was written; whatever is odd about its echo, it was written."""
+    try:
+        return own_area(ref, echo)
+    except GatewayError as error:
+        raise UpstreamError(
+            "Google wrote the row, but answered with another place than asked. Look at the "
+            "worksheet, and do not send it again.",
+            outcome="applied",
+        ) from error

@@ -19,20 +19,30 @@ Perform = Callable[[WorksheetRef, Write], Awaitable[Written]]
 """Carries out one write, Google calls and all."""
 
 
-@dataclass(kw_only=True)
+CLOSING_SECONDS = 4.0
+"""How long writes still in line may take when the gateway closes; their requests had longer."""
+
+
+@dataclass(kw_only=True, eq=False)
 class _Waiting:
     """A write in line; it runs in the context of the request that brought it."""
 
     write: Write
     answer: asyncio.Future[Written]
-    timer: asyncio.TimerHandle
     context: Context = field(default_factory=copy_context)
 
 
 class Writer:
-    def __init__(self, perform: Perform, settings: WriteSettings) -> None:
+    def __init__(
+        self,
+        perform: Perform,
+        settings: WriteSettings,
+        *,
+        closing_seconds: float = CLOSING_SECONDS,
+    ) -> None:
         self._perform = perform
         self._settings = settings
+        self._closing_seconds = closing_seconds
         self._lines: dict[WorksheetRef, deque[_Waiting]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._is_closing = False
@@ -40,33 +50,32 @@ class Writer:
     async def write(self, ref: WorksheetRef, write: Write) -> Written:
         """Wait in line, then have the write carried out; its own errors come out here."""
         if self._is_closing:
-            raise ShuttingDown(
-                "The gateway is shutting down.", outcome="not_applied", retry_after_seconds=5
-            )
+            raise _shutting_down()
         waiting = self._join(ref, write)
         return await asyncio.shield(waiting.answer)
 
     async def aclose(self) -> None:
-        """Take no more writes and wait for those in line."""
+        """Take no more writes; those in line are carried out, as far as there is time."""
         self._is_closing = True
-        while self._tasks:
-            await asyncio.wait(self._tasks)
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=self._closing_seconds)
+        for line in self._lines.values():
+            while line:
+                _refuse(line.popleft(), _shutting_down())
 
     def _join(self, ref: WorksheetRef, write: Write) -> _Waiting:
         line = self._lines.get(ref)
         if line is not None and len(line) >= self._settings.max_waiting_rows:
             raise _too_busy()
         loop = asyncio.get_running_loop()
-        answer: asyncio.Future[Written] = loop.create_future()
-        timer = loop.call_later(self._settings.max_waiting_seconds, _give_up, answer)
-        waiting = _Waiting(write=write, answer=answer, timer=timer)
-        if line is not None:
-            line.append(waiting)
-            return waiting
-        self._lines[ref] = deque([waiting])
-        task = loop.create_task(self._drain(ref), context=Context())
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        waiting = _Waiting(write=write, answer=loop.create_future())
+        if line is None:
+            line = self._lines[ref] = deque()
+            task = loop.create_task(self._drain(ref), context=Context())
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        line.append(waiting)
+        loop.call_later(self._settings.max_waiting_seconds, _give_up, line, waiting)
         return waiting
 
     async def _drain(self, ref: WorksheetRef) -> None:
@@ -74,25 +83,29 @@ class Writer:
         while line:
             # One write a turn; this is where those that wait can go out as one.
             waiting = line.popleft()
-            waiting.timer.cancel()
-            if not waiting.answer.done():
-                turn = self._settle(ref, waiting)
-                await asyncio.create_task(turn, context=waiting.context)
+            turn = self._settle(ref, waiting)
+            await asyncio.create_task(turn, context=waiting.context)
         del self._lines[ref]
 
     async def _settle(self, ref: WorksheetRef, waiting: _Waiting) -> None:
         try:
             written = await self._perform(ref, waiting.write)
         except Exception as error:  # handed to the request, which answers or logs it
-            waiting.answer.set_exception(error)
-            waiting.answer.exception()  # its client may be gone
+            _refuse(waiting, error)
         else:
             waiting.answer.set_result(written)
 
 
-def _give_up(answer: asyncio.Future[Written]) -> None:
-    answer.set_exception(_too_busy())
-    answer.exception()
+def _give_up(line: deque[_Waiting], waiting: _Waiting) -> None:
+    """End a wait that took too long; a write that has begun is in no line any more."""
+    if waiting in line:
+        line.remove(waiting)
+        _refuse(waiting, _too_busy())
+
+
+def _refuse(waiting: _Waiting, error: Exception) -> None:
+    waiting.answer.set_exception(error)
+    waiting.answer.exception()  # looked at here, as its client may be gone
 
 
 def _too_busy() -> QueueFull:
@@ -100,4 +113,10 @@ def _too_busy() -> QueueFull:
         "Too many writes wait for this worksheet.",
         outcome="not_applied",
         retry_after_seconds=5,
+    )
+
+
+def _shutting_down() -> ShuttingDown:
+    return ShuttingDown(
+        "The gateway is shutting down.", outcome="not_applied", retry_after_seconds=5
     )

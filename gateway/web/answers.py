@@ -1,5 +1,6 @@
 """Success answers: records as JSON bytes."""
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
@@ -40,9 +41,8 @@ def json_answer(
 
 
 def listed(names: Sequence[str]) -> str:
-    """Names for a header, each as a JSON string; what is not ASCII is escaped with backslashes."""
-    quoted = (msgspec.json.encode(name).decode() for name in names)
-    return ", ".join(name.encode("ascii", "backslashreplace").decode() for name in quoted)
+    """Names for a header, each as a JSON string in ASCII."""
+    return ", ".join(json.dumps(name) for name in names)
 
 
 def _shaped(record: Record, empty_cell: EmptyCell) -> Record:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 
 from starlette.requests import Request
 
+from gateway.config import ServerSettings
 from gateway.errors import BodyTooLarge, InvalidBody, Problem, RequestTimeout, UnsupportedMediaType
 from gateway.rows.record import NEVER_STORED, Stored, pointer
 from gateway.web.state import State
@@ -19,7 +20,6 @@ from gateway.web.state import State
 MAX_FIELDS = 1000
 MAX_TEXT = 50_000
 MAX_INTEGER = 2**53
-BODY_TIMEOUT_SECONDS = 30.0
 
 _MAX_PROBLEMS = 20
 _FORM = "application/x-www-form-urlencoded"
@@ -28,7 +28,7 @@ _FORM = "application/x-www-form-urlencoded"
 async def read_fields(request: Request[State]) -> Mapping[str, Stored]:
     """The fields of a JSON object or a form, checked; at least one."""
     check_encoding(request)
-    body = await _read_body(request, request.state["server"].max_body_bytes)
+    body = await _read_body(request, request.state["server"])
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     fields = parse_fields(body, content_type)
     kept = {name: value for name, value in fields.items() if name not in NEVER_STORED}
@@ -56,14 +56,15 @@ def parse_fields(body: bytes, content_type: str) -> Mapping[str, Stored]:
     raise UnsupportedMediaType("Send a JSON object with Content-Type: application/json, or a form.")
 
 
-async def _read_body(request: Request[State], max_bytes: int) -> bytes:
+async def _read_body(request: Request[State], settings: ServerSettings) -> bytes:
+    max_bytes = settings.max_body_bytes
     announced = request.headers.get("content-length", "0")
     if not announced.isdecimal() or int(announced[:20]) > max_bytes:
         raise _too_large(max_bytes)
     chunks: list[bytes] = []
     length = 0
     try:
-        async with asyncio.timeout(BODY_TIMEOUT_SECONDS):
+        async with asyncio.timeout(settings.body_timeout_seconds):
             async for chunk in request.stream():
                 length += len(chunk)
                 if length > max_bytes:

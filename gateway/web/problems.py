@@ -51,7 +51,7 @@ def error_response(request: Request, error: GatewayError) -> Response:
         event.error_code = error.code
     if error.__cause__ is not None and error.status >= 500:
         upstream_failed(error)
-    as_problem = _PROBLEM_JSON in request.headers.get("accept", "")
+    as_problem = _PROBLEM_JSON in request.headers.get("accept", "").lower()
     outcome = None if request.method in _READING else error.outcome or _default_outcome(error)
     # A client's own text in the message may hold half a surrogate pair.
     message = error.message.encode("utf-8", "replace").decode("utf-8")
@@ -110,7 +110,8 @@ def _headers(error: GatewayError) -> dict[str, str]:
 def _from_framework(request: Request, error: HTTPException) -> GatewayError:
     if error.status_code == 405:
         allowed = _allowed_methods(request)
-        detail = f" {_WHOLE_PATH}" if request.method in ("PUT", "PATCH") else ""
+        lacks_row = request.method in ("PUT", "PATCH") and "POST" in allowed
+        detail = f" {_WHOLE_PATH}" if lacks_row else ""
         return MethodNotAllowed(
             f"{request.method} is not an operation here; allowed: {', '.join(allowed)}.{detail}",
             allowed_methods=allowed,

@@ -1,0 +1,135 @@
+"""Writes through the whole service, while they wait for Google and each other."""
+
+import asyncio
+
+import pytest
+from anyio import wait_all_tasks_blocked
+
+from gateway.config import ApiSettings, CacheSettings, WriteSettings
+from gateway.errors import QueueFull, QuotaSpent, ShuttingDown
+from gateway.observe import RequestEvent, request_event
+from gateway.service.rows import RowService
+from gateway.service.worksheet import WorksheetRef
+from gateway.upstream.guards import CountedSheets
+from tests.fakes import BOOK
+from tests.service.conftest import CITIES, REF, Bench, MakeBench
+from tests.service.scripted_sheets import Cost
+
+OTHER = WorksheetRef(spreadsheet=BOOK, title="Other")
+
+
+async def test_one_write_in_flight_per_worksheet(bench: Bench) -> None:
+    """Creates and updates of one worksheet never overlap at Google."""
+    await asyncio.gather(
+        *(bench.create(name=f"c{n}") for n in range(5)),
+        *(bench.service.update_row(REF, 2, {"population": n}) for n in range(5)),
+    )
+
+    assert bench.sheets.most_writes_at_once["Cities"] == 1
+    assert bench.sheets.count("append_rows") == bench.sheets.count("write_cells") == 5
+    assert bench.cities.cells[2, 3] == 4
+
+
+async def test_two_worksheets_in_parallel(bench: Bench) -> None:
+    """A write that Google holds up does not hold up another worksheet."""
+    other = bench.fake.add("Other", CITIES)
+    gate = asyncio.Event()
+    bench.sheets.before("append_rows", gate)
+    held = asyncio.create_task(bench.create(name="x"))
+    await bench.sheets.begun("append_rows")
+
+    written = await bench.service.create_row(OTHER, {"name": "y"})
+    is_early = held.done()
+    gate.set()
+
+    assert not is_early
+    assert other.lines()[written.row - 1] == ["y"]
+    assert await held == 5
+
+
+async def test_full_queue_sends_nothing(make_bench: MakeBench) -> None:
+    """A write for which there is no room in the line never reaches Google."""
+    bench = make_bench(writes=WriteSettings(max_waiting_rows=1))
+    gate = asyncio.Event()
+    bench.sheets.before("append_rows", gate)
+    held = asyncio.create_task(bench.create(name="x"))
+    await bench.sheets.begun("append_rows")
+    waiting = asyncio.create_task(bench.create(name="y"))
+    await wait_all_tasks_blocked()
+
+    with pytest.raises(QueueFull) as caught:
+        await bench.create(name="z")
+    gate.set()
+
+    assert caught.value.outcome == "not_applied"
+    assert [await held, await waiting] == [5, 6]
+    assert bench.cities.lines()[4:] == [["x"], ["y"]]
+    assert bench.sheets.cost() == Cost(1, 2)
+
+
+async def test_cancelled_create_is_completed_and_remembered(bench: Bench) -> None:
+    """A create whose client leaves is completed, and the next one lands below it."""
+    gate = asyncio.Event()
+    bench.sheets.before("append_rows", gate)
+    leaving = asyncio.create_task(bench.create(state="x"))
+    await bench.sheets.begun("append_rows")
+    leaving.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await leaving
+    gate.set()
+
+    row = await bench.create(state="y")
+
+    assert row == 6
+    assert bench.cities.lines()[4:] == [["", "x"], ["", "y"]]
+    assert bench.sheets.cost() == Cost(1, 2)
+
+
+async def test_failed_write_does_not_stop_the_line(bench: Bench) -> None:
+    """Of parallel creates only the one that Google refused fails."""
+    bench.sheets.before("append_rows", QuotaSpent("x", outcome="not_applied"), nth=2)
+
+    results = await asyncio.gather(
+        *(bench.create(name=f"c{n}") for n in range(4)), return_exceptions=True
+    )
+
+    assert [type(each) for each in results] == [int, QuotaSpent, int, int]
+    assert bench.cities.lines()[4:] == [["c0"], ["c2"], ["c3"]]
+
+
+async def test_closing_service_finishes_what_waits(bench: Bench) -> None:
+    """Closing waits for the writes in line and refuses new ones; reads go on."""
+    tasks = [asyncio.create_task(bench.create(name=f"c{n}")) for n in range(3)]
+    await bench.sheets.begun("read_values")
+
+    await bench.service.aclose()
+
+    assert [task.result() for task in tasks] == [5, 6, 7]
+    with pytest.raises(ShuttingDown):
+        await bench.create(name="late")
+    assert (await bench.service.read_row(REF, 7))["name"] == "c2"
+
+
+async def test_calls_count_for_the_right_request(bench: Bench) -> None:
+    """Each request's event has the calls made for it, also of writes that waited in line."""
+    service = RowService(
+        CountedSheets(bench.sheets),
+        cache=CacheSettings(),
+        writes=WriteSettings(),
+        api=ApiSettings(),
+        clock=bench.clock,
+    )
+    names = ("looks", "knows", "updates")
+    events = [RequestEvent(request_id=name, method="POST", path="/") for name in names]
+
+    async def as_request(event: RequestEvent, row: int | None) -> None:
+        with request_event(event):
+            if row is None:
+                await service.create_row(REF, {"name": event.request_id})
+            else:
+                await service.update_row(REF, row, {"name": event.request_id})
+
+    await asyncio.gather(*map(as_request, events, (None, None, 2)))
+
+    counts = [(event.upstream_reads, event.upstream_writes) for event in events]
+    assert counts == [(1, 1), (0, 1), (1, 1)]

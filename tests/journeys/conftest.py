@@ -1,0 +1,295 @@
+"""The whole gateway on the emulator, both served over HTTP on loopback."""
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from gateway.access.issue import KeyRequest, create_key
+from gateway.access.pepper import load_pepper
+from gateway.access.store import KeyStore
+from gateway.app import create_app
+from gateway.config import Settings, load_settings
+from gateway.emulator.app import EmulatorOptions, create_emulator
+from gateway.serving import base_url, bind, in_background, make_server
+
+MADE = datetime(2020, 1, 1, tzinfo=UTC)
+"""When the keys were made; one of them has expired since."""
+
+DEMO = frozenset({"demo"})
+KEYS: Mapping[str, KeyRequest] = {
+    "paid": KeyRequest(name="paid", spreadsheets=DEMO),
+    "free": KeyRequest(name="free", plan="free", spreadsheets=DEMO),
+    "read-only": KeyRequest(name="read-only", spreadsheets=DEMO, read_only=True),
+    "cities": KeyRequest(name="cities", spreadsheets=DEMO, worksheets=frozenset({"Cities"})),
+    "misnamed": KeyRequest(
+        name="misnamed", spreadsheets=DEMO, worksheets=frozenset({"Citiez", "New"})
+    ),
+    "two": KeyRequest(name="two", spreadsheets=frozenset({"demo", "other"})),
+    "any": KeyRequest(name="any", spreadsheets=None),
+    "pages": KeyRequest(
+        name="pages", spreadsheets=DEMO, origins=frozenset({"https://app.example.org"})
+    ),
+    "expired": KeyRequest(
+        name="expired", spreadsheets=DEMO, expires_at=datetime(2021, 1, 1, tzinfo=UTC)
+    ),
+    "revoked": KeyRequest(name="revoked", spreadsheets=DEMO),
+}
+
+CITIES = """name,state,country,population
+New York,New York,USA,8804190
+Los Angeles,California,USA,3898747
+Chicago,Illinois,USA,2746388
+Houston,Texas,USA,2304580
+Phoenix,Arizona,USA,1608139
+Philadelphia,Pennsylvania,USA,1603797
+San Antonio,Texas,USA,1434625
+San Diego,California,USA,1386932
+Dallas,Texas,USA,1304379
+San Jose,California,USA,1013240
+"""
+WORKBOOK: Mapping[str, Mapping[str, str]] = {
+    "demo": {
+        "Cities": CITIES,
+        "Empty": "",
+        "New": "name,state,country,population\n",
+        "HeaderOnly": "name,amount\n",
+        "NoHeader": ",\na,1\nb,2\n",
+        "Long": "number\n" + "".join(f"{number}\n" for number in range(1, 131)),
+        "BlankHeader": "name,,amount\na,hidden,1\nb,hidden,2\n",
+        "BlankFirst": ",name,amount\n,a,1\n,b,2\n",
+        "Duplicates": "name,amount,name\na,1,second\n",
+        "BlankRow": "name,amount\na,1\n,\nb,2\n",
+        "Totals": "name,amount\na,1\nb,2\n,\n,3\n",
+        "Mixed": (
+            "label,value,when,done\n"
+            'zip,\'007,2020-01-01,TRUE\nprice,"$1,250.50",2021-06-30,FALSE\n'
+            "share,50%,,TRUE\ntext,nan,2020-12-31,\nnothing,,,\ncount,1250,2019-05-05,'TRUE\n"
+        ),
+        "Texts": (
+            "label,value\ndigits,'1250\npadded,'007\ncomma,\"'1,250\"\nplus,'+441632960000\n"
+            "wide,'１２３\nhuge,'1e400\ninfinite,'inf\nexponent,'1.25e3\nnumber,1250\n"
+            'money,"$1,250.00"\nminus,-5\nupper,B\nlower,a\nsame,A\nlong,bb\nempty,\n'
+        ),
+        "Moments": (
+            "label,at\nus,6/30/2021\nnoon,2021-06-30 12:00:00\nlater,2021-07-01\n"
+            "text,'2021-06-30\nnumber,44377\nempty,\n"
+        ),
+        "Commas": '"a,b",c\n1,2\n',
+        "Formulas": "a,b,sum,note\n1,2,=A2+B2,x\n3,4,=A3+B3,y\n",
+        "RowIndex": "rowIndex,name\n99,a\n98,b\n",
+        "Spaced": " name ,amount\na,1\n",
+        "A%2FB": "name\nslash\n",
+        "a'!B1:Z9,'x": "name\nquote\n",
+        "D3": "name\ncell\n",
+        "1": "name\none\n",
+        " lead": "name\nblank\n",
+        "x:y!z": "name\npunctuation\n",
+        "Städte 🏙": "name\nUmlaut\n",
+        "%252F": "name\npercent\n",
+        "two%0Alines": "name\nbreak\n",
+    },
+    "other": {"Cities": "name\nElsewhere\n"},
+    "third": {"Secret": "name\ntop secret\n"},
+}
+
+
+@dataclass(frozen=True)
+class EmulatorControl:
+    """The emulator's control requests."""
+
+    url: str
+    credentials: Path
+    client: httpx2.Client = field(repr=False)
+
+    def reset(self) -> None:
+        self.client.post("/_emulator/reset").raise_for_status()
+
+    def stats(self) -> dict[str, Any]:
+        answer: dict[str, Any] = self.client.get("/_emulator/stats").json()
+        return answer
+
+    def calls(self) -> tuple[int, int]:
+        """Reads and writes since the last reset."""
+        stats = self.stats()
+        return stats["reads"], stats["writes"]
+
+    def faults(self, *faults: Mapping[str, Any]) -> None:
+        self.client.post("/_emulator/faults", json=faults).raise_for_status()
+
+    def cells(self, worksheet: str, spreadsheet: str = "demo") -> list[list[dict[str, Any]]]:
+        answer = self.client.get(f"/_emulator/spreadsheets/{spreadsheet}")
+        cells: list[list[dict[str, Any]]] = answer.json()[worksheet]
+        return cells
+
+    def texts(self, worksheet: str, spreadsheet: str = "demo") -> list[list[str]]:
+        """What the worksheet displays, blank cells and rows at the ends cut."""
+        rows = [[cell["text"] for cell in row] for row in self.cells(worksheet, spreadsheet)]
+        return _trimmed([_trimmed(row, "") for row in rows], [])
+
+    def everything(self) -> dict[str, Any]:
+        """All cells of the demo workbook, to see whether anything changed."""
+        answer: dict[str, Any] = self.client.get("/_emulator/spreadsheets/demo").json()
+        return answer
+
+
+@dataclass(frozen=True)
+class Api:
+    """A client of the gateway that sends a key and the demo's spreadsheet id unless told not to."""
+
+    url: str
+    emulator: EmulatorControl
+    keys: Mapping[str, str]
+    client: httpx2.Client = field(repr=False)
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        *,
+        key: str | None = "paid",
+        spreadsheet: str | None = "demo",
+        headers: Mapping[str, str] | None = None,
+        **options: Any,
+    ) -> httpx2.Response:
+        """One request; `path` goes after `/v2/sheets/`, or is whole if it begins with a slash."""
+        sent = dict(headers or {})
+        if key is not None:
+            sent.setdefault("Authorization", f"Bearer {self.keys.get(key, key)}")
+        if spreadsheet is not None:
+            sent.setdefault("X-Spreadsheet-Id", spreadsheet)
+        whole = path if path.startswith("/") else f"/v2/sheets/{path}"
+        return self.client.request(method, whole, headers=sent, **options)
+
+    def get(self, path: str, **options: Any) -> httpx2.Response:
+        return self.send("GET", path, **options)
+
+    def post(self, path: str, **options: Any) -> httpx2.Response:
+        return self.send("POST", path, **options)
+
+    def names(self, path: str, **parameters: str) -> list[str]:
+        """The `name` of every row that a list request gives."""
+        answer = self.get(path, params=parameters)
+        assert answer.status_code == 200, answer.text
+        return [record["name"] for record in answer.json()["results"]]
+
+
+OpenGateway = Callable[..., Api]
+KeysOnDisk = tuple[Path, Mapping[str, str]]
+"""The key store, and the keys in it by their names."""
+
+
+def _trimmed(cells: Sequence[Any], blank: object) -> list[Any]:
+    kept = list(cells)
+    while kept and kept[-1] == blank:
+        kept.pop()
+    return kept
+
+
+def write_seed(folder: Path) -> None:
+    """The workbook as a seed directory of the emulator."""
+    for spreadsheet, worksheets in WORKBOOK.items():
+        (folder / spreadsheet).mkdir(parents=True)
+        for name, text in worksheets.items():
+            (folder / spreadsheet / f"{name}.csv").write_text(text, encoding="utf-8")
+    (folder / "private.unshared").touch()
+
+
+async def _create_keys(settings: Settings) -> dict[str, str]:
+    async with KeyStore.open(settings.access.database) as store:
+        created = {
+            name: await create_key(
+                request,
+                store=store,
+                pepper=load_pepper(settings.access),
+                plans=settings.plans,
+                now=MADE,
+            )
+            for name, request in KEYS.items()
+        }
+        await store.revoke(created["revoked"][0].id, datetime.now(UTC))
+    return {name: key for name, (_, key) in created.items()}
+
+
+@pytest.fixture(scope="session")
+def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmulatorControl]:
+    """An emulator with the workbook, for all journeys."""
+    folder = tmp_path_factory.mktemp("emulator")
+    write_seed(folder / "seed")
+    running = create_emulator(EmulatorOptions(seed=folder / "seed"))
+    listening = bind("127.0.0.1", 0)
+    credentials = folder / "service-account.json"
+    running.write_credentials(credentials, base_url(listening))
+    with (
+        in_background(make_server(running.app, shutdown_seconds=1), listening) as url,
+        httpx2.Client(base_url=url) as client,
+    ):
+        yield EmulatorControl(url=url, credentials=credentials, client=client)
+
+
+@pytest.fixture(scope="session")
+def access(tmp_path_factory: pytest.TempPathFactory) -> KeysOnDisk:
+    """A key store with a key of every sort, and the keys by name."""
+    database = tmp_path_factory.mktemp("access") / "keys.db"
+    settings = load_settings(None, {}, {"access.database": str(database)})
+    return database, asyncio.run(_create_keys(settings))
+
+
+@contextmanager
+def running_gateways(emulator: EmulatorControl, access: KeysOnDisk) -> Iterator[OpenGateway]:
+    """Starts gateways with settings of the test's choice on a freshly seeded emulator."""
+    database, keys = access
+    emulator.reset()
+    with ExitStack() as stack:
+        stack.callback(emulator.reset)  # also for the tests after this one that share a gateway
+
+        def start(overrides: Mapping[str, object] | None = None) -> Api:
+            settings = load_settings(
+                None,
+                {},
+                {
+                    "google.endpoint": emulator.url,
+                    "google.credentials": str(emulator.credentials),
+                    "access.database": str(database),
+                    **(overrides or {}),
+                },
+            )
+            server = make_server(create_app(settings), shutdown_seconds=5)
+            url = stack.enter_context(in_background(server, bind("127.0.0.1", 0)))
+            client = stack.enter_context(httpx2.Client(base_url=url, timeout=30.0))
+            return Api(url=url, emulator=emulator, keys=keys, client=client)
+
+        yield start
+
+
+@pytest.fixture
+def open_gateway(emulator: EmulatorControl, access: KeysOnDisk) -> Iterator[OpenGateway]:
+    """Starts gateways with settings of the test's choice on a freshly seeded emulator."""
+    with running_gateways(emulator, access) as start:
+        yield start
+
+
+@pytest.fixture(scope="module")
+def reading_api(emulator: EmulatorControl, access: KeysOnDisk) -> Iterator[Api]:
+    """One gateway for all tests of a module that write nothing."""
+    with running_gateways(emulator, access) as start:
+        yield start()
+
+
+@pytest.fixture
+def api(open_gateway: OpenGateway) -> Api:
+    """A gateway of default settings that has seen nothing yet."""
+    return open_gateway()
+
+
+@pytest.fixture
+def shared_api(reading_api: Api) -> Api:
+    """The module's gateway on a freshly seeded emulator, for the many tests that change nothing."""
+    reading_api.emulator.reset()
+    return reading_api

@@ -1,0 +1,90 @@
+"""An error answer, checked against the one form that all of them have."""
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+NAMES: Mapping[int, str] = {
+    101: "SpreadsheetIdNotFound",
+    102: "NoHeaderRow",
+    103: "RowNotFound",
+    104: "InvalidBody",
+    105: "WorksheetNotFound",
+    4001: "AmbiguousCredentials",
+    4002: "InvalidQuery",
+    4003: "InvalidPath",
+    4010: "MissingApiKey",
+    4011: "InvalidApiKey",
+    4012: "KeyNotAllowedInUrl",
+    4031: "OriginNotAllowed",
+    4032: "NotGranted",
+    4033: "ProtectedCells",
+    4034: "PlanLimit",
+    4040: "RouteNotFound",
+    4050: "ReadOnlyKey",
+    4051: "MethodNotAllowed",
+    4080: "RequestTimeout",
+    4100: "Gone",
+    4130: "BodyTooLarge",
+    4132: "SheetTooLarge",
+    4140: "UriTooLong",
+    4150: "UnsupportedMediaType",
+    4221: "UnsupportedDocument",
+    4310: "HeadersTooLarge",
+    5000: "InternalError",
+    5020: "UpstreamError",
+    5021: "UpstreamError",
+    5022: "UpstreamAuth",
+    5030: "TemporarilyUnavailable",
+    5031: "TemporarilyUnavailable",
+    5032: "TemporarilyUnavailable",
+    5040: "UpstreamTimeout",
+    5041: "WriteOutcomeUnknown",
+    5070: "StorageFull",
+}
+
+_ALWAYS = {
+    "type": str,
+    "name": str,
+    "code": int,
+    "message": str,
+    "status": int,
+    "requestId": str,
+    "retryable": bool,
+}
+_SOMETIMES = {"errors": list, "outcome": str}
+_OUTCOMES = {None, "not_applied", "applied", "unknown"}
+
+
+class Answer(Protocol):
+    @property
+    def status_code(self) -> int: ...
+    @property
+    def headers(self) -> Mapping[str, str]: ...
+    @property
+    def content(self) -> bytes: ...
+    def json(self) -> Any: ...
+
+
+def refused(answer: Answer) -> tuple[int, int]:
+    """Status and code of an error; fails if its body is not exactly of the contract's form."""
+    body: dict[str, Any] = answer.json()
+    form = {**_ALWAYS, **{name: _SOMETIMES[name] for name in _SOMETIMES if name in body}}
+    code: int = body["code"]
+
+    assert {name: type(value) for name, value in body.items()} == form
+    assert answer.headers["content-type"] == "application/json"
+    assert (body["type"], body["name"]) == ("SheetsonError", NAMES[code])
+    assert body["status"] == answer.status_code
+    assert body["requestId"] == answer.headers["x-request-id"]
+    assert len(body["message"]) > 20
+    assert body.get("outcome") in _OUTCOMES
+    for problem in body.get("errors", [{"pointer": "#", "detail": "none"}]):
+        assert set(problem) == {"pointer", "detail"}
+        assert problem["pointer"].startswith("#")
+        assert problem["detail"]
+    return answer.status_code, code
+
+
+def anonymous(answer: Answer) -> bytes:
+    """The body without its request id, to compare answers byte for byte."""
+    return answer.content.replace(answer.headers["x-request-id"].encode(), b"")

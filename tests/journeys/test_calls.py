@@ -1,0 +1,187 @@
+"""What each path costs in calls to Google: the invariant that a cost is known and held."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from tests.journeys.conftest import Api, OpenGateway
+
+NO_ROWS_KEPT = {"cache.rows_ttl_seconds": 0}
+SETTINGS: Mapping[str, Mapping[str, object]] = {
+    "cold": NO_ROWS_KEPT,
+    "warm": NO_ROWS_KEPT,
+    "after-ttl": {**NO_ROWS_KEPT, "cache.header_ttl_seconds": 0},
+}
+SORTED_BY_NAME = {"params": {"where": '{"state":"Texas"}', "order": "-name"}}
+BODY = {"json": {"name": "n", "amount": 7}}
+
+
+def cost(api: Api, method: str, path: str, **options: Any) -> tuple[int, int, int]:
+    """The reads and writes that one request took, and its status."""
+    reads, writes = api.emulator.calls()
+    answer = api.send(method, path, **options)
+    after = api.emulator.calls()
+    return after[0] - reads, after[1] - writes, answer.status_code
+
+
+@pytest.mark.parametrize("seen", ["cold", "warm", "after-ttl"])
+@pytest.mark.parametrize(
+    ("method", "path", "options", "costs"),
+    [
+        pytest.param("GET", "Cities/2", {}, [(1, 0)] * 3, id="read"),
+        pytest.param("GET", "Cities", {}, [(1, 0)] * 3, id="list"),
+        pytest.param("GET", "Cities", {"params": {"skip": "5"}}, [(1, 0)] * 3, id="page"),
+        pytest.param("GET", "Cities", SORTED_BY_NAME, [(2, 0)] * 3, id="where-and-order"),
+        pytest.param("POST", "Cities/2", {"json": {"name": "n"}}, [(1, 1)] * 3, id="update"),
+        pytest.param(
+            "POST",
+            "Cities/2",
+            {"json": {"name": "n", "population": 1}},
+            [(1, 1)] * 3,
+            id="update-of-cells-apart",
+        ),
+        pytest.param("POST", "Cities/2", {"json": {"country": "USA"}}, [(1, 0)] * 3, id="same"),
+        pytest.param("POST", "BlankRow/3", BODY, [(2, 1)] * 3, id="update-of-a-blank-row"),
+        pytest.param(
+            "POST", "Cities", {"json": {"name": "n"}}, [(1, 1), (0, 1), (1, 1)], id="create"
+        ),
+        pytest.param("POST", "BlankRow", BODY, [(1, 1), (0, 1), (1, 1)], id="create-below-blanks"),
+        pytest.param("POST", "HeaderOnly", BODY, [(1, 1), (0, 1), (1, 1)], id="create-the-first"),
+        pytest.param("POST", "BlankFirst", BODY, [(2, 2), (1, 2), (2, 2)], id="create-growing"),
+    ],
+)
+def test_the_cost_of_a_path(
+    open_gateway: OpenGateway,
+    method: str,
+    path: str,
+    options: Mapping[str, Any],
+    costs: list[tuple[int, int]],
+    seen: str,
+) -> None:
+    """A path costs what the service says: nothing seen, header fresh, header seen but too old."""
+    api = open_gateway(SETTINGS[seen])
+    if seen != "cold":
+        api.get(path.partition("/")[0])
+    reads, writes, status = cost(api, method, path, **options)
+
+    assert status in (200, 201)
+    assert (reads, writes) == costs[list(SETTINGS).index(seen)]
+
+
+def test_creates_in_a_row_look_once(api: Api) -> None:
+    """Each create after the first costs one write and no read, as long as the header is fresh."""
+    costs = [cost(api, "POST", "Cities", json={"name": f"city {each}"}) for each in range(4)]
+
+    assert costs == [(1, 1, 201), (0, 1, 201), (0, 1, 201), (0, 1, 201)]
+    assert set(api.emulator.stats()["calls"]) - {"token"} == {"values.get", "values.append"}
+
+
+def test_growing_a_full_grid_stays_rare(api: Api) -> None:
+    """A grid that had to grow has room for the next rows: they cost one write each."""
+    costs = [cost(api, "POST", "BlankFirst", **BODY) for _ in range(3)]
+
+    assert costs == [(2, 2, 201), (0, 1, 201), (0, 1, 201)]
+
+
+def test_rows_of_a_list_cost_nothing_more(api: Api) -> None:
+    """A page's size, its place and its fields do not change what it costs."""
+    costs = {
+        cost(api, "GET", "Long", params=parameters)
+        for parameters in ({"limit": "0"}, {"limit": "100"}, {"skip": "999"}, {"keys": "number"})
+    }
+
+    assert costs == {(1, 0, 200)}
+
+
+@pytest.mark.parametrize("seen", ["cold", "warm"])
+@pytest.mark.parametrize(
+    ("method", "path", "options"),
+    [
+        pytest.param("GET", "Cities", {"params": {"order": "unknown"}}, id="order"),
+        pytest.param("GET", "Cities", {"params": {"where": '{"unknown":1}'}}, id="where"),
+        pytest.param("POST", "Cities", {"json": {"unknown": 1}}, id="create"),
+        pytest.param("POST", "Cities/2", {"json": {"unknown": 1}}, id="update"),
+    ],
+)
+def test_an_unknown_field_costs_a_read_at_most(
+    open_gateway: OpenGateway, method: str, path: str, options: Mapping[str, Any], seen: str
+) -> None:
+    """A field that is no header costs the look at the header and nothing more."""
+    api = open_gateway(NO_ROWS_KEPT)
+    if seen == "warm":
+        api.get("Cities")
+    reads, writes, status = cost(api, method, path, **options)
+
+    assert status == 400
+    assert reads <= 1
+    assert writes == 0
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "options", "status"),
+    [
+        pytest.param("GET", "Cities", {"key": None}, 401, id="no-key"),
+        pytest.param("GET", "Cities", {"key": "expired"}, 401, id="expired-key"),
+        pytest.param("GET", "Cities", {"key": "revoked"}, 401, id="revoked-key"),
+        pytest.param("GET", "Cities", {"spreadsheet": "other"}, 404, id="spreadsheet-not-granted"),
+        pytest.param("GET", "Cities", {"spreadsheet": "a/b"}, 400, id="spreadsheet-malformed"),
+        pytest.param("GET", "New", {"key": "cities"}, 403, id="worksheet-not-granted"),
+        pytest.param("POST", "New", {"key": "read-only", **BODY}, 405, id="read-only-key"),
+        pytest.param("GET", "Cities", {"key": "free", "params": {"order": "name"}}, 403, id="plan"),
+        pytest.param("GET", "Cities", {"params": {"limit": "-1"}}, 400, id="limit"),
+        pytest.param("GET", "Cities", {"params": {"where": "{"}}, 400, id="where"),
+        pytest.param("GET", "Cities/0", {}, 400, id="row-0"),
+        pytest.param("GET", "Cities/1", {}, 404, id="header-read"),
+        pytest.param("POST", "Cities/1", BODY, 404, id="header-updated"),
+        pytest.param("POST", "Cities", {"content": b"{"}, 400, id="body-cut"),
+        pytest.param("POST", "Cities", {"json": {"rowIndex": 1}}, 400, id="body-without-fields"),
+        pytest.param("DELETE", "Cities/2", {}, 405, id="method"),
+        pytest.param("GET", "/v1/sheets/Cities", {}, 410, id="version-1"),
+        pytest.param("GET", "/v2/other", {}, 404, id="route"),
+        pytest.param("GET", "/readyz", {}, 200, id="readiness"),
+    ],
+)
+def test_what_is_wrong_by_itself_costs_nothing(
+    reading_api: Api, method: str, path: str, options: Mapping[str, Any], status: int
+) -> None:
+    """What the key may not do, and what is wrong without looking at the sheet, costs no call."""
+
+    assert cost(reading_api, method, path, **options) == (0, 0, status)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "options", "status"),
+    [
+        pytest.param("GET", "Nowhere", {}, 404, id="list"),
+        pytest.param("POST", "Nowhere", BODY, 404, id="create"),
+        pytest.param("POST", "Nowhere/2", BODY, 404, id="update"),
+        pytest.param("POST", "Cities/99", {"json": {"name": "n"}}, 404, id="row-below-the-grid"),
+    ],
+)
+def test_a_refusal_is_looked_into_with_one_read(
+    reading_api: Api, method: str, path: str, options: Mapping[str, Any], status: int
+) -> None:
+    """A worksheet or row that is not there costs the refused call and one look at the workbook."""
+
+    assert cost(reading_api, method, path, **options) == (2, 0, status)
+
+
+def test_a_sheet_that_changes_during_a_search_is_read_once_more(open_gateway: OpenGateway) -> None:
+    """Where the two reads of a search saw different sheets both are read again, once."""
+    api = open_gateway(NO_ROWS_KEPT)
+    api.get("Cities")
+    cell = {"userEnteredValue": {"stringValue": "Renamed"}}
+    start = {
+        "sheetId": list(api.emulator.everything()).index("Cities"),
+        "rowIndex": 1,
+        "columnIndex": 0,
+    }
+    update = {"rows": [{"values": [cell]}], "fields": "userEnteredValue", "start": start}
+    api.emulator.faults(
+        {"call": "values.get", "skip": 1, "edit": {"requests": [{"updateCells": update}]}}
+    )
+    reads, writes, _ = cost(api, "GET", "Cities", params={"where": '{"rowIndex":2}'})
+
+    assert (reads, writes) == (4, 0)
+    assert api.names("Cities", where='{"name":"Renamed"}') == ["Renamed"]

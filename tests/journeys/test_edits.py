@@ -1,0 +1,246 @@
+"""A person changes the sheet just before a request looks at it: the right cell, or an error.
+
+The edit is a fault of the emulator: it takes effect just before a call is carried out.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from tests.journeys.conftest import Api, EmulatorControl, OpenGateway
+
+Request = Mapping[str, Any]
+Edit = Callable[[int], Request]
+"""From a worksheet's id to one request of a batchUpdate."""
+
+
+def insert_column(sheet: int) -> Request:
+    lines = {"sheetId": sheet, "dimension": "COLUMNS", "startIndex": 0, "endIndex": 1}
+    return {"insertDimension": {"range": lines, "inheritFromBefore": False}}
+
+
+def swap_columns(sheet: int) -> Request:
+    lines = {"sheetId": sheet, "dimension": "COLUMNS", "startIndex": 3, "endIndex": 4}
+    return {"moveDimension": {"source": lines, "destinationIndex": 0}}
+
+
+def rename_header(sheet: int) -> Request:
+    cell = {"userEnteredValue": {"stringValue": "inhabitants"}}
+    start = {"sheetId": sheet, "rowIndex": 0, "columnIndex": 3}
+    rows = [{"values": [cell]}]
+    return {"updateCells": {"rows": rows, "fields": "userEnteredValue", "start": start}}
+
+
+def sort_rows(sheet: int) -> Request:
+    by_name = {"dimensionIndex": 0, "sortOrder": "DESCENDING"}
+    return {"sortRange": {"range": {"sheetId": sheet, "startRowIndex": 1}, "sortSpecs": [by_name]}}
+
+
+def delete_rows(sheet: int) -> Request:
+    lines = {"sheetId": sheet, "dimension": "ROWS", "startIndex": 4, "endIndex": 11}
+    return {"deleteDimension": {"range": lines}}
+
+
+def delete_first_rows(sheet: int) -> Request:
+    lines = {"sheetId": sheet, "dimension": "ROWS", "startIndex": 1, "endIndex": 4}
+    return {"deleteDimension": {"range": lines}}
+
+
+def empty_last_rows(sheet: int) -> Request:
+    cells = {"sheetId": sheet, "startRowIndex": 8, "endRowIndex": 11}
+    return {"updateCells": {"range": cells, "fields": "userEnteredValue"}}
+
+
+def empty_a_cell_of_the_last_row(sheet: int) -> Request:
+    cells = {"sheetId": sheet, "startRowIndex": 10, "endRowIndex": 11}
+    cells |= {"startColumnIndex": 0, "endColumnIndex": 1}
+    return {"updateCells": {"range": cells, "fields": "userEnteredValue"}}
+
+
+def add_row(sheet: int) -> Request:
+    cell = {"userEnteredValue": {"stringValue": "by hand"}}
+    rows = [{"values": [cell]}]
+    return {"appendCells": {"sheetId": sheet, "rows": rows, "fields": "userEnteredValue"}}
+
+
+def edit_before(emulator: EmulatorControl, edit: Edit, call: str = "*") -> None:
+    """Let the edit of `Cities` take effect just before the next such call."""
+    sheet = list(emulator.everything()).index("Cities")
+    emulator.faults({"call": call, "edit": {"requests": [edit(sheet)]}})
+
+
+def edited(api: Api, edit: Edit) -> list[list[str]]:
+    """`Cities` after the edit alone; the emulator is as seeded again then."""
+    edit_before(api.emulator, edit)
+    api.get("Cities")
+    texts = api.emulator.texts("Cities")
+    api.emulator.reset()
+    return texts
+
+
+EDITS = [
+    insert_column,
+    swap_columns,
+    sort_rows,
+    delete_rows,
+    delete_first_rows,
+    empty_last_rows,
+    add_row,
+]
+NAMES = [edit.__name__ for edit in EDITS]
+SENT = {"name": "Austin", "population": 961855}
+NEW = {"name": "Austin", "state": "", "country": "", "population": "961855"}
+
+
+def as_fields(header: list[str], row: list[str]) -> dict[str, str]:
+    """The cells of a displayed row by their headers, those without one left out."""
+    padded = row + [""] * (len(header) - len(row))
+    return {name: text for name, text in zip(header, padded, strict=True) if name}
+
+
+@pytest.mark.parametrize("seen", ["nothing", "long ago"])
+@pytest.mark.parametrize("edit", EDITS, ids=NAMES)
+def test_a_create_after_an_edit(
+    reading_api: Api, open_gateway: OpenGateway, edit: Edit, seen: str
+) -> None:
+    """A create that looks after a person's edit writes its row below all others, as named."""
+    before = edited(reading_api, edit)
+    api = open_gateway({"cache.header_ttl_seconds": 0})
+    if seen == "long ago":
+        api.get("Cities")
+    edit_before(api.emulator, edit)
+    answer = api.post("Cities", json=SENT)
+    header, *rows = api.emulator.texts("Cities")
+
+    assert answer.status_code == 201
+    assert [header, *rows[:-1]] == before
+    assert as_fields(header, rows[-1]) == NEW
+    assert answer.json() == {"rowIndex": len(rows) + 1, "name": "Austin", "population": "961855"}
+
+
+@pytest.mark.parametrize("edit", [sort_rows, delete_rows, delete_first_rows, add_row])
+def test_a_create_with_a_fresh_header_after_an_edit_of_rows(
+    reading_api: Api, open_gateway: OpenGateway, edit: Edit
+) -> None:
+    """Rows that a person sorts, deletes or adds within the header's time mislead no create."""
+    before = edited(reading_api, edit)
+    api = open_gateway()
+    api.get("Cities")
+    edit_before(api.emulator, edit, "values.append")
+    answer = api.post("Cities", json=SENT)
+    header, *rows = api.emulator.texts("Cities")
+
+    assert answer.status_code == 201
+    assert [header, *rows[:-1]] == before
+    assert as_fields(header, rows[-1]) == NEW
+    assert answer.json()["rowIndex"] == len(rows) + 1
+
+
+def test_a_create_after_the_last_rows_were_emptied(
+    reading_api: Api, open_gateway: OpenGateway
+) -> None:
+    """Rows emptied within the header's time may leave a gap above the new row, nothing worse."""
+    before = edited(reading_api, empty_last_rows)
+    api = open_gateway()
+    api.get("Cities")
+    edit_before(api.emulator, empty_last_rows, "values.append")
+    answer = api.post("Cities", json=SENT)
+    texts = api.emulator.texts("Cities")
+
+    assert answer.status_code == 201
+    assert texts[: len(before)] == before
+    assert texts[answer.json()["rowIndex"] - 1] == ["Austin", "", "", "961855"]
+    assert [row for row in texts[len(before) :] if row] == [["Austin", "", "", "961855"]]
+
+
+def test_a_create_after_the_last_row_lost_its_first_cell(
+    reading_api: Api, open_gateway: OpenGateway
+) -> None:
+    """A first cell emptied within the header's time may put the new row above, but costs none."""
+    before = edited(reading_api, empty_a_cell_of_the_last_row)
+    api = open_gateway()
+    api.get("Cities")
+    edit_before(api.emulator, empty_a_cell_of_the_last_row, "values.append")
+    first = api.post("Cities", json=SENT)
+    second = api.post("Cities", json=SENT)
+    texts = api.emulator.texts("Cities")
+    new = [answer.json()["rowIndex"] - 1 for answer in (first, second)]
+
+    assert (first.status_code, second.status_code) == (201, 201)
+    assert [row for index, row in enumerate(texts) if index not in new] == before
+    assert [texts[index] for index in new] == [["Austin", "", "", "961855"]] * 2
+    assert new[1] == len(texts) - 1
+
+
+@pytest.mark.parametrize("edit", EDITS, ids=NAMES)
+def test_an_update_after_an_edit(reading_api: Api, open_gateway: OpenGateway, edit: Edit) -> None:
+    """An update writes the cell of its row and its header as they are now, and no other."""
+    expected = edited(reading_api, edit)
+    expected[2][expected[0].index("population")] = "7"
+    api = open_gateway()
+    api.get("Cities")
+    edit_before(api.emulator, edit)
+    answer = api.post("Cities/3", json={"population": 7})
+
+    assert answer.text == '{"rowIndex":3,"population":"7"}'
+    assert api.emulator.texts("Cities") == expected
+
+
+@pytest.mark.parametrize("edit", [delete_rows, empty_last_rows], ids=["deleted", "emptied"])
+def test_an_update_of_a_row_that_is_gone(
+    reading_api: Api, open_gateway: OpenGateway, edit: Edit
+) -> None:
+    """A row that a person deleted or emptied is not found, and nothing is written."""
+    expected = edited(reading_api, edit)
+    api = open_gateway()
+    api.get("Cities")
+    edit_before(api.emulator, edit)
+    answer = api.post("Cities/11", json={"population": 7})
+
+    assert (answer.status_code, answer.json()["code"]) == (404, 103)
+    assert answer.json()["outcome"] == "not_applied"
+    assert api.emulator.texts("Cities") == expected
+
+
+@pytest.mark.parametrize("path", ["Cities", "Cities/3"])
+def test_a_write_after_a_header_was_renamed(
+    reading_api: Api, open_gateway: OpenGateway, path: str
+) -> None:
+    """A field whose header a person renamed is refused, and nothing is written."""
+    expected = edited(reading_api, rename_header)
+    api = open_gateway({"cache.header_ttl_seconds": 0})
+    api.get("Cities")
+    edit_before(api.emulator, rename_header)
+    answer = api.post(path, json={"population": 7})
+
+    assert (answer.status_code, answer.json()["code"]) == (400, 104)
+    assert "inhabitants" in answer.json()["message"]
+    assert api.emulator.texts("Cities") == expected
+
+
+def test_a_new_header_is_found_at_once(open_gateway: OpenGateway) -> None:
+    """A field that the known header does not have is looked for once more before it is refused."""
+    api = open_gateway()
+    api.get("Cities")
+    edit_before(api.emulator, rename_header)
+    answer = api.post("Cities", json={"name": "Austin", "inhabitants": 7})
+
+    assert answer.json() == {"rowIndex": 12, "name": "Austin", "inhabitants": "7"}
+    assert api.emulator.texts("Cities")[11] == ["Austin", "", "", "7"]
+
+
+@pytest.mark.parametrize(
+    ("edit", "names"),
+    [
+        pytest.param(sort_rows, ["San Jose", "San Diego"], id="sorted"),
+        pytest.param(insert_column, ["New York", "Los Angeles"], id="inserted-column"),
+        pytest.param(delete_first_rows, ["Houston", "Phoenix"], id="deleted-rows"),
+    ],
+)
+def test_a_list_after_an_edit(api: Api, edit: Edit, names: list[str]) -> None:
+    """A list shows the sheet as a person left it."""
+    edit_before(api.emulator, edit)
+    found = api.names("Cities", limit="2")
+
+    assert found == names

@@ -1,0 +1,246 @@
+"""Errors that a request brings about: each with its status, code and body."""
+
+import json
+import re
+import shutil
+import sqlite3
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway.errors import GatewayError
+from tests.journeys.conftest import Api, KeysOnDisk, OpenGateway
+from tests.journeys.failure import NAMES, refused
+from tests.journeys.raw import send_raw
+
+CITY = {"json": {"name": "x"}}
+
+# Status, code, method, path and options of a request that gets them.
+TABLE = [
+    (401, 4010, "GET", "Cities", {"key": None}),
+    (401, 4011, "GET", "Cities", {"key": "unknown"}),
+    (401, 4012, "POST", "Cities", {"key": None, "params": {"apiKey": "x"}, **CITY}),
+    (400, 4001, "GET", "Cities", {"params": {"spreadsheetId": "other"}}),
+    (400, 4002, "GET", "Cities", {"params": {"where": "{"}}),
+    (400, 4003, "GET", "Cities/0", {}),
+    (400, 101, "GET", "Cities", {"key": "two", "spreadsheet": None}),
+    (400, 101, "GET", "Cities", {"spreadsheet": "a/b"}),
+    (404, 101, "GET", "Cities", {"spreadsheet": "other"}),
+    (404, 101, "GET", "Cities", {"spreadsheet": "unknown", "key": "any"}),
+    (403, 101, "GET", "Cities", {"spreadsheet": "private", "key": "any"}),
+    (409, 102, "GET", "Empty", {}),
+    (409, 102, "GET", "NoHeader/2", {}),
+    (409, 102, "POST", "Empty", CITY),
+    (409, 102, "PUT", "NoHeader/2", CITY),
+    (404, 103, "GET", "Cities/12", {}),
+    (404, 103, "PUT", "Cities/12", CITY),
+    (400, 104, "POST", "Cities", {"json": {"nope": 1}}),
+    (404, 105, "GET", "Nowhere", {}),
+    (403, 4031, "GET", "Cities", {"key": "pages", "headers": {"Origin": "https://x.example"}}),
+    (403, 4032, "GET", "New", {"key": "cities"}),
+    (403, 4034, "GET", "Cities", {"key": "free", "params": {"where": '{"name":"x"}'}}),
+    (403, 4034, "GET", "Cities", {"key": "free", "params": {"order": "name"}}),
+    (404, 4040, "GET", "/v2/rows", {}),
+    (405, 4051, "DELETE", "Cities/2", {}),
+    (405, 4050, "PUT", "Cities/2", {"key": "read-only", **CITY}),
+    (410, 4100, "GET", "/v1/sheets/Cities", {}),
+    (413, 4130, "POST", "Cities", {"content": b"{" + b" " * 1_048_576}),
+    (414, 4140, "GET", "Cities", {"params": {"keys": "k" * 8192}}),
+    (431, 4310, "GET", "Cities", {"headers": {"X-Long": "y" * 16_384}}),
+    (415, 4150, "POST", "Cities", {"content": b"<a/>", "headers": {"Content-Type": "text/xml"}}),
+]
+ROWS = [
+    pytest.param(*row, id=f"{row[1]} {row[2]} {row[3]} {position}")
+    for position, row in enumerate(TABLE)
+]
+OF_RFC_9457 = {"title", "detail", "instance"}
+
+
+@pytest.mark.parametrize(("status", "code", "method", "path", "options"), ROWS)
+def test_each_error_has_its_status_code_and_form(
+    shared_api: Api, status: int, code: int, method: str, path: str, options: dict[str, Any]
+) -> None:
+    """The body is the contract's to the member; a failed write says that it was not applied."""
+    before = shared_api.emulator.everything()
+
+    answer = shared_api.send(method, path, **options)
+
+    assert refused(answer) == (status, code)
+    body = answer.json()
+    assert body["retryable"] is False
+    assert body.get("outcome") == (None if method == "GET" else "not_applied")
+    assert ("errors" in body) == (code == 104)
+    assert ("www-authenticate" in answer.headers) == (status == 401)
+    assert ("allow" in answer.headers) == (status == 405)
+    assert shared_api.emulator.everything() == before
+
+
+@pytest.mark.parametrize(("status", "code", "method", "path", "options"), ROWS)
+@pytest.mark.parametrize(
+    "accept",
+    ["Application/Problem+JSON", "application/json;q=0.5, application/problem+json"],
+    ids=["alone", "in a list"],
+)
+def test_an_error_is_a_problem_for_those_who_ask(
+    shared_api: Api,
+    accept: str,
+    status: int,
+    code: int,
+    method: str,
+    path: str,
+    options: dict[str, Any],
+) -> None:
+    """With `Accept: application/problem+json` RFC 9457's members come on top of the usual ones."""
+    plain = shared_api.send(method, path, **options).json()
+    headers = {**options.get("headers", {}), "Accept": accept}
+
+    answer = shared_api.send(method, path, **{**options, "headers": headers})
+
+    problem = answer.json()
+    assert answer.status_code == problem["status"] == status
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert set(problem) == set(plain) | OF_RFC_9457
+    assert {**problem, "requestId": plain["requestId"]} == plain | {
+        name: problem[name] for name in OF_RFC_9457
+    }
+    assert problem["title"] == plain["name"]
+    assert problem["detail"] == plain["message"]
+    assert problem["requestId"] in problem["instance"]
+
+
+def test_the_names_of_all_codes_are_fixed() -> None:
+    """A code or a name that clients know never changes; a new one is added here."""
+    kinds = {kind.code: kind.name for kind in _leaves(GatewayError) if hasattr(kind, "code")}
+
+    assert kinds == NAMES
+
+
+def _leaves(kind: type[GatewayError]) -> Iterator[type[GatewayError]]:
+    yield kind
+    for child in kind.__subclasses__():
+        yield from _leaves(child)
+
+
+@pytest.mark.parametrize("path", ["Cities", "Cities/2", "Mixed", "New"])
+def test_a_success_has_no_member_of_an_error(shared_api: Api, path: str) -> None:
+    """Clients test for `type` and `code` to tell errors from rows."""
+    body = shared_api.get(path).json()
+
+    assert not {"type", "code"} & set(body)
+
+
+def test_an_unshared_spreadsheet_names_the_address_to_share_with(shared_api: Api) -> None:
+    """A granted spreadsheet that Google refuses says whom to share it with."""
+    account = json.loads(shared_api.emulator.credentials.read_text())["client_email"]
+
+    answers = [
+        shared_api.send(method, path, key="any", spreadsheet="private", json={"name": "x"})
+        for method, path in [
+            ("GET", "Cities"),
+            ("GET", "Cities/2"),
+            ("POST", "Cities"),
+            ("PATCH", "Cities/2"),
+        ]
+    ]
+
+    assert [refused(answer) for answer in answers] == [(403, 101)] * 4
+    assert all(account in answer.json()["message"] for answer in answers)
+    assert shared_api.emulator.calls()[1] == 0
+
+
+LIMITS = [
+    pytest.param(
+        {"server.max_body_bytes": 20}, "POST", "/v2/sheets/Cities", b'{"name":"xxxxxxxxxxx"}', 4130
+    ),
+    pytest.param({"server.max_url_bytes": 24}, "GET", "/v2/sheets/Cities?limit=1", None, 4140),
+    pytest.param({"server.max_head_bytes": 100}, "GET", "/v2/sheets/Cities", None, 4310),
+    pytest.param({"google.max_answer_bytes": 100}, "GET", "/v2/sheets/Cities", None, 4132),
+]
+
+
+@pytest.mark.parametrize(
+    ("settings", "method", "target", "body", "code"), LIMITS, ids=["body", "URL", "head", "sheet"]
+)
+def test_limits_are_settings(
+    open_gateway: OpenGateway,
+    settings: Mapping[str, object],
+    method: str,
+    target: str,
+    body: bytes | None,
+    code: int,
+) -> None:
+    """What is over a limit of the operator's is refused with the limit's own code."""
+    api = open_gateway(settings)
+
+    answer = send_raw(api, method, target, body=body)
+
+    assert refused(answer) == ({4140: 414, 4310: 431}.get(code, 413), code)
+    assert api.emulator.calls()[1] == 0
+
+
+@pytest.mark.parametrize("length", ["9" * 30, "1048577"])
+def test_a_body_that_is_announced_too_large_is_refused_at_once(
+    shared_api: Api, length: str
+) -> None:
+    """The announced length counts, before a byte of the body has come."""
+    sent = [("Authorization", shared_api.keys["paid"]), ("Content-Length", length)]
+
+    answer = send_raw(shared_api, "POST", "/v2/sheets/Cities", headers=sent)
+
+    assert answer.status_code in (400, 413)
+    assert length != "1048577" or refused(answer) == (413, 4130)
+
+
+def test_a_body_in_pieces_is_measured(shared_api: Api) -> None:
+    """A body of no announced length is refused when it has grown too large."""
+    pieces = (b" " * 65_536 for _ in range(20))
+
+    answer = shared_api.post("Cities", content=pieces)
+
+    assert refused(answer) == (413, 4130)
+
+
+def test_a_fault_of_ours_tells_nothing(
+    access: KeysOnDisk, open_gateway: OpenGateway, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A broken key store is 500 without a detail; the log has all of it under the request id."""
+    database = tmp_path / "keys.db"
+    for file in access[0].parent.iterdir():
+        shutil.copy(file, tmp_path / file.name)
+    api = open_gateway({"access.database": str(database)})
+    with sqlite3.connect(database) as connection:
+        tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        for (table,) in tables.fetchall():
+            connection.execute(f'DROP TABLE "{table}"')
+    connection.close()
+
+    headers = {"Origin": "https://shop.example", "X-Request-Id": "traced"}
+    answer = api.post("Cities", json={"name": "x"}, headers=headers)
+
+    assert refused(answer) == (500, 5000)
+    assert answer.json()["outcome"] == "unknown"
+    assert answer.headers["access-control-allow-origin"] == "*"
+    assert not re.search("sql|table|keys|traceback|select", answer.text, re.IGNORECASE)
+    log = capfd.readouterr()
+    assert "traced" in log.out + log.err
+    assert "no such table" in log.out + log.err
+
+
+def test_a_full_queue_is_told_to_come_back(open_gateway: OpenGateway) -> None:
+    """Writes over the length of a worksheet's queue are refused, those in it are written."""
+    api = open_gateway({"writes.max_waiting_rows": 1})
+    api.emulator.faults({"call": "values.append", "times": 9, "delay_ms": 200})
+
+    with ThreadPoolExecutor(6) as pool:
+        answers = list(pool.map(lambda n: api.post("New", json={"name": str(n)}), range(6)))
+
+    late = [answer for answer in answers if answer.status_code != 201]
+    assert 1 <= len(late) <= 4
+    assert {refused(answer) for answer in late} == {(503, 5031)}
+    assert {answer.json()["outcome"] for answer in late} == {"not_applied"}
+    assert {answer.json()["retryable"] for answer in late} == {True}
+    assert all(int(answer.headers["retry-after"]) > 0 for answer in late)
+    assert len(api.emulator.texts("New")) == 1 + len(answers) - len(late)

@@ -1,0 +1,255 @@
+"""Headers of answers: CORS, HEAD, the request id, and those that all answers have."""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from tests.journeys.conftest import Api, OpenGateway
+from tests.journeys.failure import refused
+from tests.journeys.raw import send_raw
+
+ORIGIN = {"Origin": "https://shop.example"}
+EXPOSED = {
+    *("ETag", "Age", "Cache-Status", "Location", "Allow", "Retry-After", "WWW-Authenticate"),
+    *("X-Request-Id", "X-Ignored-Fields", "Idempotent-Replayed", "Server-Timing"),
+    *("RateLimit", "RateLimit-Policy"),
+}
+CREDENTIAL_HEADERS = [
+    *("Authorization", "API-Key", "X-API-Key", "Authentication"),
+    *("X-Spreadsheet-Id", "X-Sheetson-Spreadsheet-Id"),
+    *("Content-Type", "Idempotency-Key", "If-Match", "If-None-Match", "X-Request-Id"),
+]
+
+# Method, path, options of the request, and the status that it gets.
+ANSWERS = [
+    pytest.param("GET", "Cities", {}, 200, id="list"),
+    pytest.param("GET", "Cities/2", {}, 200, id="read"),
+    pytest.param("PUT", "Cities/2", {"json": {"name": "New York"}}, 200, id="update"),
+    pytest.param("OPTIONS", "Cities", {}, 204, id="options"),
+    pytest.param("GET", "/livez", {}, 200, id="livez"),
+    pytest.param("GET", "Cities", {"params": {"limit": "x"}}, 400, id="bad query"),
+    pytest.param("POST", "Cities", {"content": b"{"}, 400, id="bad body"),
+    pytest.param("GET", "Cities/0", {}, 400, id="bad path"),
+    pytest.param("GET", "Cities", {"key": None}, 401, id="no key"),
+    pytest.param("POST", "Cities", {"key": "x", "json": {}}, 401, id="bad key"),
+    pytest.param("GET", "New", {"key": "cities"}, 403, id="not granted"),
+    pytest.param("GET", "Cities", {"spreadsheet": "other"}, 404, id="spreadsheet"),
+    pytest.param("GET", "Nowhere", {}, 404, id="worksheet"),
+    pytest.param("GET", "/nowhere", {}, 404, id="route"),
+    pytest.param("DELETE", "Cities/2", {}, 405, id="method"),
+    pytest.param("POST", "Cities", {"key": "read-only", "json": {}}, 405, id="read-only key"),
+    pytest.param("GET", "Empty", {}, 409, id="no header row"),
+    pytest.param("GET", "/v1/sheets/Cities", {}, 410, id="version 1"),
+    pytest.param("POST", "Cities", {"content": b"x" * 1_048_577}, 413, id="body too large"),
+    pytest.param("GET", "Cities", {"params": {"x": "y" * 9000}}, 414, id="URL too long"),
+    pytest.param("POST", "Cities", {"headers": {"Content-Type": "text/xml"}}, 415, id="type"),
+    pytest.param("GET", "Cities", {"headers": {"X-Long": "y" * 20_000}}, 431, id="head"),
+]
+
+
+def request(api: Api, method: str, path: str, options: Mapping[str, Any]) -> Any:
+    """The answer to a request that a page of another origin makes."""
+    headers = {**ORIGIN, **options.get("headers", {})}
+    return api.send(method, path, **{**options, "headers": headers})
+
+
+@pytest.mark.parametrize(("method", "path", "options", "status"), ANSWERS)
+def test_every_answer_may_be_read_by_pages(
+    shared_api: Api, method: str, path: str, options: dict[str, Any], status: int
+) -> None:
+    """CORS is open on successes and on errors of all layers, never with credentials."""
+    answer = request(shared_api, method, path, options)
+
+    assert answer.status_code == status
+    assert answer.headers["access-control-allow-origin"] == "*"
+    assert "access-control-allow-credentials" not in answer.headers
+    exposed = answer.headers["access-control-expose-headers"].split(", ")
+    assert {name.lower() for name in EXPOSED} <= {name.lower() for name in exposed}
+
+
+@pytest.mark.parametrize(("method", "path", "options", "status"), ANSWERS)
+def test_every_answer_has_the_common_headers(
+    shared_api: Api, method: str, path: str, options: dict[str, Any], status: int
+) -> None:
+    """A request id, no sniffing, no referrer, times, and a rule for caches."""
+    answer = request(shared_api, method, path, options)
+
+    assert answer.status_code == status
+    assert re.fullmatch(r"[A-Za-z0-9._-]{1,64}", answer.headers["x-request-id"])
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["referrer-policy"] == "no-referrer"
+    assert re.fullmatch(r"google;dur=[0-9.]+", answer.headers["server-timing"])
+    is_success = status == 200
+    assert answer.headers.get("cache-control", "no-store") == (
+        "private, no-cache" if is_success else "no-store"
+    )
+    assert "server" not in answer.headers
+    assert "set-cookie" not in answer.headers
+    if answer.content:
+        assert answer.headers["content-type"] == "application/json"
+        assert is_success or refused(answer)[0] == status
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH"])
+@pytest.mark.parametrize("path", ["Cities", "Cities/", "Cities/2", "Cities/2/", "Nowhere"])
+def test_a_preflight_allows_all_credential_headers(shared_api: Api, method: str, path: str) -> None:
+    """Browsers ask before they send a key; the answer is the same for all, without a key."""
+    asked = {
+        **ORIGIN,
+        "Access-Control-Request-Method": method,
+        "Access-Control-Request-Headers": ",".join(sorted(CREDENTIAL_HEADERS)).lower(),
+    }
+
+    answer = shared_api.send("OPTIONS", path, key=None, spreadsheet=None, headers=asked)
+
+    assert answer.status_code in (200, 204)
+    assert answer.headers["access-control-allow-origin"] == "*"
+    assert method in answer.headers["access-control-allow-methods"].split(", ")
+    allowed = answer.headers["access-control-allow-headers"].lower().replace(" ", "").split(",")
+    assert {name.lower() for name in CREDENTIAL_HEADERS} <= set(allowed)
+    assert "access-control-allow-credentials" not in answer.headers
+    assert int(answer.headers["access-control-max-age"]) >= 3600
+    assert shared_api.emulator.stats()["calls"] == {}
+
+
+@pytest.mark.parametrize("header", CREDENTIAL_HEADERS)
+def test_a_preflight_allows_each_credential_header_alone(shared_api: Api, header: str) -> None:
+    """Each header that a client may send is allowed when it is the only one asked for."""
+    asked = {
+        **ORIGIN,
+        "Access-Control-Request-Method": "POST",
+        "Access-Control-Request-Headers": header.lower(),
+    }
+
+    answer = shared_api.send("OPTIONS", "Cities", key=None, headers=asked)
+
+    assert answer.status_code in (200, 204)
+    assert header.lower() in answer.headers["access-control-allow-headers"].lower()
+
+
+@pytest.mark.parametrize(
+    ("origin", "status"),
+    [
+        ("https://app.example.org", 200),
+        ("https://APP.example.org:443", 200),
+        (None, 200),
+        ("http://app.example.org", 403),
+        ("https://app.example.org:8443", 403),
+        ("https://app.example.org.evil.example", 403),
+        ("https://example.org", 403),
+        ("null", 403),
+        ("https://app.example.org/", 403),
+        ("", 403),
+    ],
+)
+@pytest.mark.parametrize("method", ["GET", "PUT"])
+def test_a_key_of_some_origins_is_refused_to_pages_of_others(
+    shared_api: Api, method: str, origin: str | None, status: int
+) -> None:
+    """The key's origins are compared on the real request; programs without an origin pass."""
+    headers = {} if origin is None else {"Origin": origin}
+
+    answer = shared_api.send(
+        method, "Cities/2", key="pages", headers=headers, json={"name": "New York"}
+    )
+
+    assert answer.status_code == status
+    if status == 403:
+        assert refused(answer) == (403, 4031)
+        assert answer.headers.get("access-control-allow-origin", "*") == "*"
+        assert shared_api.emulator.stats()["calls"] == {}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/v2/sheets/Cities", "/v2/sheets/Cities?limit=3", "/v2/sheets/Cities/2", "/livez"),
+        *("/v2/sheets/Cities/99", "/v2/sheets/Nowhere", "/v2/sheets/Cities?limit=x", "/nowhere"),
+        *("/readyz", "/v2/sheets/Cities/2/", "/v2/sheets/Empty"),
+    ],
+)
+def test_head_answers_as_get_does_without_the_body(shared_api: Api, path: str) -> None:
+    """HEAD is there wherever GET is, with the same status and headers."""
+    head, get = send_raw(shared_api, "HEAD", path), send_raw(shared_api, "GET", path)
+    varying = {"date", "x-request-id", "server-timing"}
+
+    assert head.status_code == get.status_code
+    assert head.content == b""
+    assert {name: value for name, value in head.headers.items() if name not in varying} == {
+        name: value for name, value in get.headers.items() if name not in varying
+    }
+
+
+@pytest.mark.parametrize("given", ["a", "7f.A_z-9", "r" * 64])
+@pytest.mark.parametrize("path", ["Cities/2", "Cities/99", "/nowhere", "/livez"])
+def test_a_clients_request_id_is_taken_over(shared_api: Api, path: str, given: str) -> None:
+    """An id of letters, digits, dot, dash and underscore leads through the log to the client."""
+    answer = shared_api.get(path, headers={"X-Request-Id": given})
+
+    assert answer.headers["x-request-id"] == given
+    assert answer.is_success or answer.json()["requestId"] == given
+
+
+@pytest.mark.parametrize(
+    "given", ["", "r" * 65, "a b", "a/b", "<x>", "a,b", "\xe4", "{}", "a\tb", "%0a", 'a"b']
+)
+def test_what_is_no_request_id_is_replaced(shared_api: Api, given: str) -> None:
+    """Whatever could break a log line or a header is not taken over, and the request served."""
+    sent = [
+        ("Authorization", shared_api.keys["paid"]),
+        ("X-Spreadsheet-Id", "demo"),
+        ("X-Request-Id", given),
+    ]
+
+    answer = send_raw(shared_api, "GET", "/v2/sheets/Cities/2", headers=sent)
+
+    assert answer.status_code == 200
+    assert answer.headers["x-request-id"] != given
+    assert re.fullmatch(r"[A-Za-z0-9._-]{1,64}", answer.headers["x-request-id"])
+
+
+def test_requests_without_an_id_get_different_ones(shared_api: Api) -> None:
+    """No two requests share an id that the gateway made."""
+    ids = {shared_api.get("/livez").headers["x-request-id"] for _ in range(20)}
+
+    assert len(ids) == 20
+
+
+@pytest.mark.parametrize("title", ["Cities", "A/B", "Städte 🏙", "a'!B1:Z9,'x", "two\nlines"])
+def test_a_created_row_has_a_location_that_leads_to_it(api: Api, title: str) -> None:
+    """Location is a path on this gateway, ASCII whatever the worksheet's name."""
+    created = send_raw(api, "POST", f"/v2/sheets/{quoted(title)}", body=b'{"name":"there"}')
+
+    assert created.headers["location"].isascii()
+    assert send_raw(api, "GET", created.headers["location"]).json()["name"] == "there"
+
+
+def quoted(title: str) -> str:
+    """Every byte of a title percent-encoded."""
+    return "".join(f"%{byte:02X}" for byte in title.encode())
+
+
+def test_dropped_fields_are_named_in_a_header(open_gateway: OpenGateway) -> None:
+    """Where unknown fields are ignored, their names come back, escaped to fit a header."""
+    api = open_gateway({"api.unknown_fields": "ignore"})
+    body = {"name": "x", "größe": 1, "a,b": 2, "line\nbreak": 3, "\U0001f3d9": 4}
+
+    created = api.post("Cities", json=body)
+    updated = api.send("PUT", "Cities/2", json={"name": "y", "nope": 1})
+
+    assert created.json() == {"rowIndex": 12, "name": "x"}
+    assert updated.headers["x-ignored-fields"] == '"nope"'
+    named = created.headers["x-ignored-fields"]
+    assert named == '"gr\\u00f6\\u00dfe", "a,b", "line\\nbreak", "\\ud83c\\udfd9"'
+    assert json.loads(f"[{named}]") == ["größe", "a,b", "line\nbreak", "🏙"]
+
+
+def test_success_and_error_vary_by_what_they_depend_on(shared_api: Api) -> None:
+    """An error's form depends on Accept, which caches must know."""
+    success, error = shared_api.get("Cities/2"), shared_api.get("Cities/99")
+
+    assert "Origin" in success.headers["vary"]
+    assert {"Accept", "Origin"} <= set(error.headers["vary"].split(", "))

@@ -1,0 +1,260 @@
+"""The commands as processes of their own, as an operator starts, asks and ends them."""
+
+import json
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from tests.journeys.conftest import EmulatorControl, write_seed
+from tests.journeys.process import PATIENCE_SECONDS, Process, run, running
+
+
+@dataclass(frozen=True, kw_only=True)
+class Installation:
+    """A configuration with its own key store, and the emulator that it points at."""
+
+    folder: Path
+    emulator: EmulatorControl
+
+    def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return run(*arguments, "--config", str(self.folder / "config.toml"))
+
+    def create_key(self, *options: str) -> dict[str, str]:
+        done = self.command("keys", "create", "--name", "test", "--json", *options)
+        assert done.returncode == 0, done.stderr
+        created: dict[str, str] = json.loads(done.stdout)
+        return created
+
+
+@dataclass(frozen=True)
+class Served:
+    """The gateway of an installation as a process."""
+
+    gateway: Process
+
+    def request(
+        self, method: str, path: str, key: str, timeout: float = PATIENCE_SECONDS, **options: Any
+    ) -> httpx2.Response:
+        headers = {"Authorization": f"Bearer {key}", "X-Spreadsheet-Id": "demo"}
+        url = f"{self.gateway.url}/v2/sheets/{path}"
+        return httpx2.request(method, url, headers=headers, timeout=timeout, **options)
+
+
+def until(is_done: Callable[[], bool]) -> bool:
+    """Ask again and again until something is so; False if it takes too long."""
+    ends = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < ends:
+        if is_done():
+            return True
+    return False
+
+
+@pytest.fixture(scope="module")
+def separate_emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmulatorControl]:
+    """The emulator as a process, on a free port."""
+    folder = tmp_path_factory.mktemp("emulator")
+    write_seed(folder / "seed")
+    credentials = folder / "service-account.json"
+    options = ("--port", "0", "--seed", str(folder / "seed"), "--credentials", str(credentials))
+    with (
+        running(folder / "log", "emulator", *options) as process,
+        httpx2.Client(base_url=process.url, timeout=30.0) as client,
+    ):
+        yield EmulatorControl(url=process.url, credentials=credentials, client=client)
+
+
+@pytest.fixture
+def installation(separate_emulator: EmulatorControl, tmp_path: Path) -> Installation:
+    """A configuration in front of the emulator, with no key yet."""
+    separate_emulator.reset()
+    (tmp_path / "config.toml").write_text(
+        f'[google]\nendpoint = "{separate_emulator.url}"\n'
+        f'credentials = "{separate_emulator.credentials}"\n'
+    )
+    return Installation(folder=tmp_path, emulator=separate_emulator)
+
+
+@pytest.fixture
+def served(installation: Installation) -> Iterator[Served]:
+    """The gateway as a process, on a free port."""
+    config = str(installation.folder / "config.toml")
+    log = installation.folder / "log"
+    with running(log, "serve", "--port", "0", "--config", config) as process:
+        yield Served(process)
+
+
+def paste(lines: Sequence[str]) -> list[Any]:
+    """What each line answers in a shell, as JSON."""
+    answers = []
+    for line in lines:
+        done = subprocess.run(  # noqa: S602  (the demo's own lines)
+            line, shell=True, capture_output=True, timeout=PATIENCE_SECONDS, check=True
+        )
+        answers.append(json.loads(done.stdout))
+    return answers
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+def test_the_demo_works_as_pasted(tmp_path: Path) -> None:
+    """The curl lines that the demo prints work in a shell, and show what they say they show."""
+    with running(tmp_path / "log", "demo", "--port", "0", last_words="Ctrl-C") as demo:
+        lines = [each for each in demo.said if each.startswith("curl ")]
+        listed, found, read, created, updated, *errors = paste(lines)
+        status = demo.end()
+
+    assert [len(listed["results"]), listed["hasNextPage"]] == [3, True]
+    assert [city["name"] for city in found["results"]][:2] == ["New York", "Los Angeles"]
+    assert (read["rowIndex"], read["name"]) == (2, "New York")
+    assert created == {
+        "rowIndex": 12,
+        "name": "Austin",
+        "state": "Texas",
+        "country": "USA",
+        "population": "961855",
+    }
+    assert updated == {"rowIndex": 12, "population": "964000"}
+    assert [error["code"] for error in errors] == [4050, 4034]
+    assert status == 0
+
+
+def test_a_key_works_from_its_making_to_its_end(installation: Installation, served: Served) -> None:
+    """A running gateway takes a key as soon as it is made, and refuses it soon after its end."""
+    created = installation.create_key("--spreadsheet", "demo", "--worksheet", "Cities")
+    key = created["key"]
+    working = served.request("GET", "Cities/2", key)
+    denied = served.request("GET", "New", key)
+    listed = json.loads(installation.command("keys", "list", "--json").stdout)
+    revoked = installation.command("keys", "revoke", created["id"])
+    is_refused = until(lambda: served.request("GET", "Cities/2", key).status_code == 401)
+    again = installation.command("keys", "revoke", created["id"])
+    after = json.loads(installation.command("keys", "list", "--json").stdout)
+
+    assert set(created) == {"id", "key"}
+    assert working.json()["name"] == "New York"
+    assert (denied.status_code, denied.json()["code"]) == (403, 4032)
+    assert [(each["id"], each["worksheets"]) for each in listed] == [(created["id"], ["Cities"])]
+    assert listed[0]["revokedAt"] is None
+    assert key not in json.dumps(listed)
+    assert (revoked.returncode, is_refused, again.returncode) == (0, True, 2)
+    assert after[0]["revokedAt"] is not None
+
+
+def test_options_of_a_key_count(installation: Installation, served: Served) -> None:
+    """Plan, read-only and any-spreadsheet of `keys create` are what the gateway goes by."""
+    free = installation.create_key("--spreadsheet", "demo", "--plan", "free", "--read-only")["key"]
+    wide = installation.command("keys", "create", "--name", "w", "--any-spreadsheet", "--json")
+    unknown = installation.command("keys", "create", "--name", "x", "--any-spreadsheet", "--plan=y")
+    sort = served.request("GET", "Cities", free, params={"order": "name"})
+    write = served.request("POST", "Cities", free, json={"name": "n"})
+    key = json.loads(wide.stdout)["key"]
+    other = served.request("GET", "Cities", key, params={"limit": "1"})
+
+    assert (sort.json()["code"], write.json()["code"]) == (4034, 4050)
+    assert other.status_code == 200
+    assert "every spreadsheet" in wide.stderr
+    assert unknown.returncode == 2
+    assert "y" in unknown.stderr
+
+
+def test_check_says_what_is_wrong(installation: Installation) -> None:
+    """`check` tells in words what it found; only a problem makes it fail."""
+    installation.create_key("--any-spreadsheet")
+    odd = installation.command("check", "--spreadsheet", "demo")
+    unshared = installation.command("check", "--spreadsheet", "private")
+    unknown = installation.command("check", "--spreadsheet", "nowhere")
+    account = json.loads(installation.emulator.credentials.read_text())["client_email"]
+
+    assert odd.returncode == 0
+    assert (unshared.returncode, unknown.returncode) == (1, 1)
+    assert f"service account {account}" in odd.stdout
+    assert "every spreadsheet" in odd.stdout
+    for words in ('"Empty"', "row 1 is blank", '"Duplicates"', "stands twice", "no header in"):
+        assert words in odd.stdout
+    assert account in unshared.stdout.splitlines()[-1]
+    assert unknown.stdout.splitlines()[-1].startswith("problem")
+
+
+def test_a_write_in_flight_survives_the_end(installation: Installation, served: Served) -> None:
+    """SIGTERM during a slow write: it is answered 201, the row is there, the process ends well."""
+    key = installation.create_key("--spreadsheet", "demo")["key"]
+    served.request("GET", "New", key)
+    installation.emulator.faults({"call": "values.append", "delay_ms": 1500})
+    with ThreadPoolExecutor(1) as pool:
+        write = pool.submit(served.request, "POST", "New", key, json={"name": "kept"})
+        is_sent = until(lambda: "values.append" in installation.emulator.stats()["calls"])
+        began = time.monotonic()
+        status = served.gateway.end()
+        seconds = time.monotonic() - began
+        answer = write.result()
+
+    assert is_sent
+    assert (answer.status_code, answer.json()) == (201, {"rowIndex": 2, "name": "kept"})
+    assert installation.emulator.texts("New")[1:] == [["kept"]]
+    assert status == 0
+    assert seconds < 10
+
+
+def test_a_write_whose_client_left_survives_the_end(
+    installation: Installation, served: Served
+) -> None:
+    """SIGTERM while a write is being carried out for a client that is gone: the row is there."""
+    key = installation.create_key("--spreadsheet", "demo")["key"]
+    installation.emulator.faults({"call": "values.get", "delay_ms": 800})
+    with pytest.raises(httpx2.ReadTimeout):
+        served.request("POST", "New", key, json={"name": "kept"}, timeout=0.3)
+    before = installation.emulator.calls()
+    status = served.gateway.end()
+
+    assert before == (1, 0)
+    assert installation.emulator.texts("New")[1:] == [["kept"]]
+    assert status == 0
+
+
+def test_the_log_is_json_without_secrets(installation: Installation, served: Served) -> None:
+    """Each line of the log is a JSON object; none holds a key, whether good or bad, or a cell."""
+    key = installation.create_key("--spreadsheet", "demo")["key"]
+    served.request("GET", "Cities/2", key)
+    served.request("GET", "Cities", "sgw_notakey")
+    served.request("POST", "Cities", key, json={"name": "=secret cell"})
+    served.request("GET", "Cities", key, params={"apiKey": key, "where": '{"name":"Dallas"}'})
+    httpx2.get(f"{served.gateway.url}/v2/sheets/a%0Ab%22?apiKey={key}")
+    served.gateway.end()
+    log = served.gateway.log.read_text()
+    lines = [json.loads(line) for line in log.splitlines()]
+    requests = [line for line in lines if line["event"] == "request"]
+    levels = {line["level"] for line in lines}
+
+    assert [line["status"] for line in requests] == [200, 401, 201, 200, 404]
+    assert levels <= {"info", "warning"}
+    assert (requests[0]["worksheet"], requests[0]["reads"]) == ("Cities", 1)
+    for secret in (key, "notakey", "secret cell", "Dallas", "New York", "PRIVATE KEY"):
+        assert secret not in log
+
+
+def test_all_mistakes_of_a_configuration_are_told_at_once(tmp_path: Path) -> None:
+    """With a configuration that cannot be used every command lists all mistakes and exits 2."""
+    config = tmp_path / "config.toml"
+    config.write_text(
+        '[server]\nport = "many"\nprot = 1\n[google]\nendpoint = "http://example.org"\n'
+        '[plans.free]\nmax_limit = 0\n[api]\nempty_cell = "zero"\n'
+    )
+    environ = {"GATEWAY_CACHE__HEADER_TTL_SECONDS": "soon", "GATEWAY_SERVER__HOTS": "x"}
+    commands = (["serve"], ["keys", "list"])
+    done = [run(*each, "--config", str(config), environ=environ) for each in commands]
+
+    assert [each.returncode for each in done] == [2, 2]
+    for each in done:
+        for place in (
+            *("server.port", "server.prot", "google.endpoint", "plans.free.max_limit"),
+            *("api.empty_cell", "GATEWAY_CACHE__HEADER_TTL_SECONDS", "GATEWAY_SERVER__HOTS"),
+        ):
+            assert place in each.stderr
+        assert "Traceback" not in each.stderr

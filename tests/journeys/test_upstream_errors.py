@@ -1,0 +1,291 @@
+"""What Google, or the way to it, does wrong: each fault is asked of the emulator as data."""
+
+import csv
+import io
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from gateway.serving import base_url, bind
+from tests.journeys.conftest import WORKBOOK, Api, OpenGateway
+from tests.journeys.failure import refused
+
+SECRET = "what a cell holds"
+PAGE = "<!DOCTYPE html><title>Sorry...</title><p>We're sorry, something broke."
+NEW = {"name": "Oslo"}
+MOST_CELLS = 10_000_000
+
+Fault = Mapping[str, Any]
+
+
+def google(status: int, word: str, message: str, reason: str | None = None) -> dict[str, Any]:
+    """A fault with an error of Google's; the texts are recorded or reported ones."""
+    error: dict[str, Any] = {"code": status, "message": message, "status": word}
+    if reason is not None:
+        kind = "type.googleapis.com/google.rpc.ErrorInfo"
+        error["details"] = [{"@type": kind, "reason": reason, "domain": "googleapis.com"}]
+    return {"status": status, "text": json.dumps({"error": error})}
+
+
+OFFICE_FILE = google(
+    400, "FAILED_PRECONDITION", "This operation is not supported for this document"
+)
+DISABLED = google(
+    403,
+    "PERMISSION_DENIED",
+    "Google Sheets API has not been used in project 1234567890 before or it is disabled.",
+    "SERVICE_DISABLED",
+)
+SPENT = google(403, "PERMISSION_DENIED", "Quota exceeded", "RATE_LIMIT_EXCEEDED")
+REFUSED = google(400, "INVALID_ARGUMENT", f"Invalid value: {SECRET}")
+FORBIDDEN = google(403, "PERMISSION_DENIED", "The caller does not have permission")
+NOT_FOUND = google(404, "NOT_FOUND", "Requested entity was not found.")
+TRANSLATED = google(400, "INVALID_ARGUMENT", "Estás intentando editar una celda protegida.")
+
+# The fault of a read, then status, code, whether to try again.
+READ_FAULTS = [
+    pytest.param({"status": 500}, 502, 5020, True, id="500"),
+    pytest.param({"status": 502}, 502, 5020, True, id="502"),
+    pytest.param({"status": 503}, 502, 5020, True, id="503"),
+    pytest.param({"status": 503, "text": PAGE}, 502, 5020, True, id="503 as HTML"),
+    pytest.param({"text": PAGE}, 502, 5020, True, id="200 as HTML"),
+    pytest.param({"text": ""}, 502, 5020, True, id="200 and nothing"),
+    pytest.param({"text": "[]"}, 502, 5020, True, id="another shape"),
+    pytest.param({"text": "{}"}, 502, 5020, True, id="members missing"),
+    pytest.param({"text": "[" * 100_000}, 502, 5020, True, id="nested deeply"),
+    pytest.param({"text": '{"range":"Cities!A1:D11","values":[[{}]]}'}, 502, 5020, True, id="cell"),
+    pytest.param({"text": '{"range":"?","values":[["a"]]}'}, 502, 5020, True, id="range"),
+    pytest.param({"truncate": 30}, 502, 5020, True, id="truncated"),
+    pytest.param({"drop": True}, 502, 5020, True, id="dropped"),
+    pytest.param(OFFICE_FILE, 422, 4221, False, id="Office file"),
+    pytest.param(DISABLED, 502, 5022, False, id="API disabled"),
+    pytest.param({"status": 401}, 502, 5022, False, id="401"),
+    pytest.param(REFUSED, 502, 5020, False, id="refused"),
+    pytest.param(FORBIDDEN, 403, 101, False, id="not shared"),
+    pytest.param(NOT_FOUND, 404, 101, False, id="not found"),
+    pytest.param({"status": 429}, 503, 5030, True, id="429"),
+    pytest.param({"status": 429, "text": PAGE}, 503, 5030, True, id="429 as HTML"),
+    pytest.param(SPENT, 503, 5030, True, id="quota as 403"),
+]
+
+# The fault of a write, then status, code, outcome.
+WRITE_FAULTS = [
+    pytest.param({"status": 500}, 504, 5041, "unknown", id="500"),
+    pytest.param({"status": 503}, 504, 5041, "unknown", id="503"),
+    pytest.param({"status": 503, "apply": True}, 504, 5041, "unknown", id="503, applied"),
+    pytest.param({"text": PAGE}, 504, 5041, "unknown", id="200 as HTML"),
+    pytest.param({"text": "{}", "apply": True}, 504, 5041, "unknown", id="members missing"),
+    pytest.param({"truncate": 30, "apply": True}, 504, 5041, "unknown", id="truncated"),
+    pytest.param({"drop": True}, 504, 5041, "unknown", id="dropped"),
+    pytest.param({"drop": True, "apply": True}, 504, 5041, "unknown", id="dropped, applied"),
+    pytest.param(OFFICE_FILE, 422, 4221, "not_applied", id="Office file"),
+    pytest.param(DISABLED, 502, 5022, "not_applied", id="API disabled"),
+    pytest.param({"status": 401}, 502, 5022, "not_applied", id="401"),
+    pytest.param(REFUSED, 502, 5020, "not_applied", id="refused"),
+    pytest.param(TRANSLATED, 502, 5020, "not_applied", id="refused in Spanish"),
+    pytest.param(FORBIDDEN, 403, 101, "not_applied", id="not shared"),
+    pytest.param(NOT_FOUND, 404, 101, "not_applied", id="not found"),
+    pytest.param({"status": 429}, 503, 5030, "not_applied", id="429"),
+    pytest.param(SPENT, 503, 5030, "not_applied", id="quota as 403"),
+]
+
+WRITES = [
+    pytest.param("POST", "Cities", "values.append", id="create"),
+    pytest.param("PUT", "Cities/2", "values.batchUpdate", id="update"),
+]
+RETRY_AFTER = {5030: "60", 5041: "185"}
+
+
+@pytest.mark.parametrize(("fault", "status", "code", "retryable"), READ_FAULTS)
+@pytest.mark.parametrize("path", ["Cities", "Cities/2", 'Cities?where={"name":"Chicago"}'])
+def test_a_failed_read(
+    shared_api: Api, path: str, fault: Fault, status: int, code: int, retryable: bool
+) -> None:
+    """Every way in which a read fails has its code, and the next read is answered."""
+    shared_api.emulator.faults({"call": "values.get", "times": 9, **fault})
+    answer = shared_api.get(path)
+    shared_api.emulator.faults()
+
+    assert refused(answer) == (status, code)
+    assert answer.json()["retryable"] is retryable
+    assert "outcome" not in answer.json()
+    assert answer.headers.get("retry-after") == RETRY_AFTER.get(code)
+    assert SECRET not in answer.text
+    assert "sorry" not in answer.text
+    assert shared_api.get(path).status_code == 200
+
+
+@pytest.mark.parametrize(("fault", "status", "code", "outcome"), WRITE_FAULTS)
+@pytest.mark.parametrize(("method", "path", "call"), WRITES)
+def test_a_failed_write(
+    shared_api: Api,
+    method: str,
+    path: str,
+    call: str,
+    fault: Fault,
+    status: int,
+    code: int,
+    outcome: str,
+) -> None:
+    """Every way in which a write fails tells what became of it, and it is sent only once."""
+    before = shared_api.emulator.everything()
+    shared_api.emulator.faults({"call": call, "times": 9, **fault})
+
+    answer = shared_api.send(method, path, json=NEW)
+
+    assert refused(answer) == (status, code)
+    assert answer.json()["outcome"] == outcome
+    assert answer.json()["retryable"] is (code == 5030)
+    assert answer.headers.get("retry-after") == RETRY_AFTER.get(code)
+    assert SECRET not in answer.text
+    is_changed = shared_api.emulator.everything() != before
+    assert is_changed is fault.get("apply", False)
+    assert shared_api.emulator.calls()[1] <= (2 if fault.get("status") == 401 else 1)
+
+
+@pytest.mark.parametrize(("fault", "status", "code", "retryable"), READ_FAULTS)
+def test_a_write_whose_look_failed(
+    shared_api: Api, fault: Fault, status: int, code: int, retryable: bool
+) -> None:
+    """A write that could not look at the sheet first was not applied, whatever Google said."""
+    before = shared_api.emulator.everything()
+    shared_api.emulator.faults({"call": "values.batchGet", "times": 9, **fault})
+
+    answer = shared_api.send("PUT", "Cities/2", json=NEW)
+
+    assert refused(answer) == (status, code)
+    assert answer.json()["outcome"] == "not_applied"
+    assert answer.json()["retryable"] is retryable
+    assert shared_api.emulator.calls()[1] == 0
+    assert shared_api.emulator.everything() == before
+
+
+def test_a_read_past_its_deadline(open_gateway: OpenGateway) -> None:
+    """A read that Google does not answer in time is 504, and may be tried again."""
+    api = open_gateway({"google.read_timeout_seconds": 0.2})
+    assert api.get("Cities").status_code == 200
+    api.emulator.faults({"call": "values.get", "delay_ms": 500})
+
+    answer = api.get("Cities")
+
+    assert refused(answer) == (504, 5040)
+    assert answer.json()["retryable"] is True
+    assert api.get("Cities").status_code == 200
+
+
+@pytest.mark.parametrize(("method", "path", "call"), WRITES)
+def test_a_write_past_its_deadline(
+    open_gateway: OpenGateway, method: str, path: str, call: str
+) -> None:
+    """A write that Google does not answer in time may have been applied, or still be."""
+    api = open_gateway({"google.write_timeout_seconds": 0.2})
+    api.emulator.faults({"call": call, "delay_ms": 500})
+
+    answer = api.send(method, path, json=NEW)
+
+    assert refused(answer) == (504, 5041)
+    assert (answer.json()["outcome"], answer.headers["retry-after"]) == ("unknown", "185")
+    assert api.emulator.calls()[1] == 1
+
+
+def test_google_out_of_reach(open_gateway: OpenGateway) -> None:
+    """Where no connection can be had nothing was sent, and every request may be tried again."""
+    with bind("127.0.0.1", 0) as listening:
+        closed = base_url(listening)
+    api = open_gateway({"google.endpoint": closed})
+
+    read, write = api.get("Cities"), api.post("Cities", json=NEW)
+
+    assert [refused(answer) for answer in (read, write)] == [(502, 5021)] * 2
+    assert [answer.json()["retryable"] for answer in (read, write)] == [True, True]
+    assert write.json()["outcome"] == "not_applied"
+
+
+GRANT_ERROR = '{"error": "invalid_grant", "error_description": "Invalid JWT Signature."}'
+TOKEN_FAULTS = [
+    pytest.param({"status": 400, "text": GRANT_ERROR}, 5022, id="400"),
+    pytest.param({"status": 401, "text": '{"error": "invalid_client"}'}, 5022, id="401"),
+    pytest.param({"status": 500}, 5021, id="500"),
+    pytest.param({"status": 503, "text": PAGE}, 5021, id="503 as HTML"),
+    pytest.param({"status": 429}, 5021, id="429"),
+    pytest.param({"text": PAGE}, 5021, id="200 as HTML"),
+    pytest.param({"text": '{"access_token": "a\\nb", "expires_in": 9}'}, 5021, id="no token"),
+    pytest.param({"truncate": 20}, 5021, id="truncated"),
+    pytest.param({"drop": True}, 5021, id="dropped"),
+    pytest.param({"delay_ms": 600}, 5021, id="slow"),
+]
+
+
+@pytest.mark.parametrize(("fault", "code"), TOKEN_FAULTS)
+def test_no_token(open_gateway: OpenGateway, fault: Fault, code: int) -> None:
+    """Without a token nothing is asked of the Sheets API; with the next one all is well."""
+    api = open_gateway({"google.read_timeout_seconds": 0.3})
+    api.emulator.faults({"call": "token", "times": 9, **fault})
+
+    read, write = api.get("Cities"), api.post("Cities", json=NEW)
+    calls = set(api.emulator.stats()["calls"])
+    api.emulator.faults()
+    after = api.get("Cities")
+
+    assert [refused(answer) for answer in (read, write)] == [(502, code)] * 2
+    assert [answer.json()["retryable"] for answer in (read, write)] == [code == 5021] * 2
+    assert write.json()["outcome"] == "not_applied"
+    assert "JWT" not in read.text
+    assert calls == {"token"}
+    assert after.status_code == 200
+
+
+def test_a_token_that_google_does_not_take_is_renewed(api: Api) -> None:
+    """One 401 costs a new token and a second try, of reads and of writes."""
+    api.emulator.faults({"call": "*", "status": 401})
+    read = api.get("Cities")
+    api.emulator.faults({"call": "values.append", "status": 401})
+    write = api.post("Cities", json=NEW)
+
+    assert (read.status_code, write.status_code) == (200, 201)
+    assert api.emulator.stats()["calls"]["token"] == 3
+    assert len(api.emulator.texts("Cities")) == 12
+
+
+def sheet_id(worksheet: str) -> int:
+    """The id that the emulator gives to a worksheet: its place among the sorted file names."""
+    return sorted(f"{name}.csv" for name in WORKBOOK["demo"]).index(f"{worksheet}.csv")
+
+
+@pytest.mark.parametrize(("method", "path", "call"), WRITES)
+def test_protected_cells(api: Api, method: str, path: str, call: str) -> None:
+    """Cells that the owner protected are not written; the error says who can mend it."""
+    protection = {"protectedRange": {"range": {"sheetId": sheet_id("Cities")}}}
+    api.emulator.faults({"call": call, "edit": {"requests": [{"addProtectedRange": protection}]}})
+    before = api.emulator.everything()
+
+    answer = api.send(method, path, json=NEW)
+
+    assert refused(answer) == (403, 4033)
+    assert answer.json()["outcome"] == "not_applied"
+    assert "protected" in answer.json()["message"]
+    assert api.emulator.everything() == before
+
+
+def test_a_full_workbook(api: Api) -> None:
+    """A create that would pass Google's limit of cells is 507; updates still work."""
+    grid = {"rowCount": MOST_CELLS - sum(map(cells, WORKBOOK["demo"].values())), "columnCount": 1}
+    requests: list[dict[str, Any]] = [
+        {"addSheet": {"properties": {"sheetId": 999, "title": "Big", "gridProperties": grid}}}
+    ]
+    api.emulator.faults({"call": "values.append", "edit": {"requests": requests}})
+
+    answer = api.post("Cities", json=NEW)
+
+    assert refused(answer) == (507, 5070)
+    assert answer.json()["outcome"] == "not_applied"
+    assert len(api.emulator.texts("Cities")) == 11
+    assert api.send("PUT", "Cities/2", json=NEW).status_code == 200
+
+
+def cells(text: str) -> int:
+    """How many cells the grid of a seeded worksheet has: it is exactly as large as its data."""
+    rows = list(csv.reader(io.StringIO(text)))
+    return max(len(rows), 1) * max([len(row) for row in rows] or [1])

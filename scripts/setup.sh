@@ -1,10 +1,10 @@
 #!/bin/sh
 # Makes .venv with the gateway installed from this checkout, unless it is there already.
-# Usage: . scripts/setup EXTRAS     ("" or "[dev]"); sets VENV. Called from the checkout's top.
+# Usage: EXTRAS=... ; . scripts/setup.sh     ("" or "[dev]"); sets VENV. Called from the checkout's top.
 set -eu
 VENV="$PWD/.venv"
 PYTHON="${PYTHON:-python3}"
-WANTED="$1 $(cat pyproject.toml scripts/constraints.txt | cksum)"
+WANTED="$EXTRAS $(cat pyproject.toml scripts/constraints.txt | cksum)"
 
 if ! "$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
     echo "Python 3.11 or newer is needed; set PYTHON to its command." >&2
@@ -20,7 +20,7 @@ case "$STAMPS" in
     "$WANTED" | "[dev] $(cat pyproject.toml scripts/constraints.txt | cksum)") ;;
     *)
         echo "Installing the gateway and what it needs ..." >&2
-        "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check -c scripts/constraints.txt -e ".$1" >&2
+        "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check -c scripts/constraints.txt -e ".$EXTRAS" >&2
         echo "$WANTED" > "$VENV/installed"
         ;;
 esac

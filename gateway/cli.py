@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import sys
 from collections.abc import Coroutine, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -81,7 +80,6 @@ def demo(
             for title, line in curl_lines(running):
                 typer.echo(f"\n# {title}\n{line}")
             typer.echo("\nCtrl-C ends the demo; what was written goes with it.")
-            sys.stdout.flush()
             wait_for_signal()
     except ConfigError as error:
         _fail(error.problems)
@@ -120,7 +118,6 @@ def emulator(
     if credentials is not None:
         running.write_credentials(credentials, base_url(listening))
     typer.echo(f"Sheets emulator on {base_url(listening)}")
-    sys.stdout.flush()
     run(make_server(running.app, shutdown_seconds=1), listening)
 
 

@@ -7,7 +7,6 @@ Rules:
 """
 
 import enum
-import re
 from dataclasses import dataclass
 
 from gateway.access.origin import normal_origin
@@ -20,11 +19,10 @@ from gateway.errors import (
     ReadOnlyKey,
     SpreadsheetNotFound,
 )
+from gateway.rows.a1 import is_spreadsheet_id
 from gateway.service.worksheet import WorksheetRef
 
 READ_METHODS = ("GET", "HEAD", "OPTIONS")
-
-_SPREADSHEET_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
 
 
 class Operation(enum.Enum):
@@ -56,11 +54,6 @@ class Caller:
     plan_name: str
     plan: PlanSettings
     grants: Grants
-
-
-def is_spreadsheet_id(text: str) -> bool:
-    """Whether the text can be an id: anything else could change the path of a call to Google."""
-    return _SPREADSHEET_ID.fullmatch(text) is not None
 
 
 def authorise(

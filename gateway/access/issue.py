@@ -5,11 +5,11 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from gateway.access.caller import is_spreadsheet_id
 from gateway.access.keys import RandomBytes, digest, mint_key, random_digits
 from gateway.access.origin import normal_origin
 from gateway.access.store import KeyRecord, KeyStore
 from gateway.config import ConfigError, PlanSettings
+from gateway.rows.a1 import is_spreadsheet_id
 
 ID_PREFIX = "key_"
 ID_DIGITS = 8

@@ -1,9 +1,10 @@
-"""A1 ranges: the only place that writes one for Google or reads one of Google's echoes.
+"""Spreadsheet ids and A1 ranges: what goes into the paths of calls to Google, and the echoes.
 
-Rules: a worksheet title enters a range through `_quoted` alone, rows are numbers, columns are
-computed letters, and a header's text never enters a range. Rows count from 1 as in the sheet;
-columns count from 0 as in a list. Every range names its worksheet and a grid area, so it can
-never be taken for a named range or for a worksheet called like a cell (`D3`).
+Rules: no other module writes a range or decides what an id may look like. A worksheet title enters
+a range through `_quoted` alone, rows are numbers, columns are computed letters, and a header's
+text never enters a range. Rows count from 1 as in the sheet; columns count from 0 as in a list.
+Every range names its worksheet and a grid area, so it can never be taken for a named range or for
+a worksheet called like a cell (`D3`).
 """
 
 import re
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 LAST_COLUMN = "ZZZ"
 """Google's widest worksheet has 18,278 columns; it clamps a range that ends past the grid."""
 
+_SPREADSHEET_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
 _AREA = re.compile(
     r"(?:'(?P<quoted>(?:[^']|'')*)'|(?P<bare>[^'!]+))!"
     r"(?P<left>[A-Z]{1,3})(?P<top>[0-9]{1,8})(?::(?P<right>[A-Z]{1,3})(?P<bottom>[0-9]{1,8}))?"
@@ -27,6 +29,11 @@ class Area:
     last_row: int
     first_column: int
     last_column: int
+
+
+def is_spreadsheet_id(text: str) -> bool:
+    """Whether the text can be an id: anything else could lead a call to another API of Google."""
+    return _SPREADSHEET_ID.fullmatch(text) is not None
 
 
 def header_range(title: str) -> str:

@@ -7,7 +7,6 @@ Rules:
   here whatever the caller did.
 """
 
-import re
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -21,6 +20,7 @@ from gspread.http_client import HTTPClient
 
 from gateway.config import GoogleSettings
 from gateway.errors import InvalidSpreadsheetId, UpstreamUnreachable
+from gateway.rows.a1 import is_spreadsheet_id
 from gateway.upstream.base import Dimension, Render, Value, Values, WorksheetProperties, Writing
 from gateway.upstream.client import Call, Gspread
 from gateway.upstream.credentials import load_service_account
@@ -169,7 +169,7 @@ class GoogleSheets:
     ) -> R:
         """One call in a thread: the verb of gspread, its answer decoded, and what is made of it."""
         refused = Attempt(is_write=operation.is_write).refused
-        if not re.fullmatch(r"[A-Za-z0-9_-]{1,128}", spreadsheet):
+        if not is_spreadsheet_id(spreadsheet):
             raise InvalidSpreadsheetId(
                 "This is no spreadsheet id. Take it from the spreadsheet's URL, between /d/ and "
                 "/edit.",

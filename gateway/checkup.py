@@ -4,11 +4,11 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Literal
 
-from sqlalchemy.exc import SQLAlchemyError
-
+from gateway.access.pepper import load_pepper
 from gateway.access.store import KeyStore
 from gateway.config import ConfigError, Settings
 from gateway.errors import GatewayError
+from gateway.observe import causes
 from gateway.rows import a1
 from gateway.rows.header import Header, parse_header
 from gateway.upstream.base import Sheets
@@ -24,15 +24,18 @@ class Finding:
 
 
 async def check_setup(settings: Settings, spreadsheet: str | None) -> AsyncIterator[Finding]:
-    """Look at the key store, the credentials and, if one is named, a spreadsheet. 0-2 reads."""
+    """Look at the key store, the account and, if one is named, a spreadsheet. 0-2 reads."""
     async for finding in _check_keys(settings):
         yield finding
     try:
         async with open_google(settings.google) as sheets:
-            if settings.google.credentials is None:
-                yield Finding("ok", "credentials: Application Default Credentials will be used")
-            else:
-                yield Finding("ok", f"credentials: service account {sheets.account}")
+            try:
+                await sheets.sign_in()
+            except GatewayError as error:
+                yield _failed("the Google account", error)
+                return
+            account = sheets.account or "Application Default Credentials"
+            yield Finding("ok", f"credentials: Google accepts {account}")
             if spreadsheet is not None:
                 async for finding in _check_spreadsheet(sheets, spreadsheet):
                     yield finding
@@ -45,8 +48,10 @@ async def _check_keys(settings: Settings) -> AsyncIterator[Finding]:
     try:
         async with KeyStore.open(settings.access.database) as store:
             records = [record for record in await store.list() if record.revoked_at is None]
-    except (OSError, SQLAlchemyError) as error:
-        yield Finding("problem", f"access.database: cannot be used: {error}")
+            load_pepper(settings.access)
+    except ConfigError as error:
+        for problem in error.problems:
+            yield Finding("problem", problem)
         return
     yield Finding("ok", f"keys: {len(records)} not revoked")
     for record in records:
@@ -65,12 +70,17 @@ async def _check_spreadsheet(sheets: Sheets, spreadsheet: str) -> AsyncIterator[
         titles = [worksheet.title for worksheet in worksheets]
         tops = await sheets.read_ranges(spreadsheet, [a1.header_range(title) for title in titles])
     except GatewayError as error:
-        yield Finding("problem", f"spreadsheet {spreadsheet}: {error.message}")
+        yield _failed(f"spreadsheet {spreadsheet}", error)
         return
     yield Finding("ok", f"spreadsheet {spreadsheet}: {len(titles)} worksheets")
     for title, top in zip(titles, tops, strict=True):
         for finding in _check_header(title, parse_header(top.cells[0] if top.cells else ())):
             yield finding
+
+
+def _failed(what: str, error: GatewayError) -> Finding:
+    """An error in Google's own words as well: who runs this command has no log to look into."""
+    return Finding("problem", " - ".join([f"{what}: {error.message}", *causes(error)]))
 
 
 def _check_header(title: str, header: Header) -> list[Finding]:

@@ -48,6 +48,7 @@ def serve(
     configure_logging()
     try:
         app = create_app(settings)
+        asyncio.run(_open_once(settings))
     except ConfigError as error:
         _fail(error.problems)
     listening = _bind(settings.server.host, settings.server.port)
@@ -215,10 +216,8 @@ def list_keys(config: ConfigOption = None, as_json: JsonOption = False) -> None:
         typer.echo(json.dumps(records))
         return
     for record in records:
-        state = "revoked" if record["revokedAt"] else "active"
-        typer.echo(
-            f"{record['id']}  …{record['last4']}  {state:8} {record['plan']:8} {record['name']}"
-        )
+        key_id, last4, name = record["id"], record["last4"], record["name"]
+        typer.echo(f"{key_id}  …{last4}  {record['state']:8} {record['plan']:8} {name}")
 
 
 @keys.command("revoke")
@@ -237,6 +236,21 @@ def revoke(
     if not _run(end()):
         _fail([f"there is no key {key_id} that is not revoked yet"])
     typer.echo(f"{key_id} is revoked")
+
+
+async def _open_once(settings: "Settings") -> None:
+    """Open the key store and close it: a mistake about it is told before anything is served."""
+    from gateway.access.store import KeyStore
+
+    async with KeyStore.open(settings.access.database):
+        pass
+
+
+def _state(record: "KeyRecord") -> str:
+    if record.revoked_at is not None:
+        return "revoked"
+    is_expired = record.expires_at is not None and record.expires_at <= datetime.now(UTC)
+    return "expired" if is_expired else "active"
 
 
 def _described(record: "KeyRecord") -> dict[str, object]:
@@ -258,6 +272,7 @@ def _described(record: "KeyRecord") -> dict[str, object]:
         "createdAt": moment(record.created_at),
         "expiresAt": moment(record.expires_at),
         "revokedAt": moment(record.revoked_at),
+        "state": _state(record),
     }
 
 

@@ -5,6 +5,7 @@ that the operator chooses. A problem is one line for the operator and never hold
 """
 
 import difflib
+import re
 import tomllib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +17,11 @@ KeyPath = tuple[str, ...]
 Tables = Mapping[str, Any]
 
 ENVIRONMENT_PREFIX = "GATEWAY_"
+# Kubernetes gives these to every pod beside a Service that is named "gateway".
+_SERVICE_VARIABLE = re.compile(
+    r"GATEWAY_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_[0-9]+_(TCP|UDP|SCTP)(_[A-Z]+)?)?)"
+)
+
 DEFAULT_FILE = Path("config.toml")
 
 
@@ -52,7 +58,11 @@ def file_layer(path: Path | None, file_settings: Mapping[KeyPath, Path | None]) 
 
 def environment_layer(environ: Mapping[str, str], known: Collection[KeyPath]) -> Layer:
     """`GATEWAY_SECTION__KEY` as tables; any other name with the prefix is a problem."""
-    named = {name: _key_path(name) for name in environ if name.startswith(ENVIRONMENT_PREFIX)}
+    named = {
+        name: _key_path(name)
+        for name in environ
+        if name.startswith(ENVIRONMENT_PREFIX) and not _SERVICE_VARIABLE.fullmatch(name)
+    }
     sources = {
         at: name
         for name, at in named.items()

@@ -29,6 +29,9 @@ from typing import ClassVar, Literal
 
 Outcome = Literal["not_applied", "applied", "unknown"]
 
+UNKNOWN_RETRY_SECONDS = 185
+"""A request may run for 180 s at Google: later than this no write lands any more."""
+
 
 @dataclass(frozen=True)
 class Problem:

@@ -109,8 +109,12 @@ def google_refused(google_message: str) -> None:
 def upstream_failed(error: BaseException) -> None:
     """Keep what lies behind an error that the client is told little of."""
     event = _current.get()
-    causes = [f"{type(each).__name__}: {_unquoted(str(each))}" for each in islice(_chain(error), 5)]
-    log.warning("upstream-failed", id=event and event.request_id, causes=causes)
+    log.warning("upstream-failed", id=event and event.request_id, causes=causes(error))
+
+
+def causes(error: BaseException) -> list[str]:
+    """What an error was raised from, in Google's or the library's own words; no cells."""
+    return [f"{type(each).__name__}: {_unquoted(str(each))}" for each in islice(_chain(error), 5)]
 
 
 def misplaced_write(expected: str, found: str) -> None:

@@ -1,5 +1,7 @@
 """Running an ASGI application on uvicorn, in this thread or beside it."""
 
+import math
+import os
 import signal
 import socket
 import sys
@@ -24,7 +26,7 @@ def make_server(app: ASGIApp, *, shutdown_seconds: float) -> uvicorn.Server:
         log_config=None,
         server_header=False,
         proxy_headers=False,
-        timeout_graceful_shutdown=round(shutdown_seconds),
+        timeout_graceful_shutdown=math.ceil(shutdown_seconds),
     )
     return uvicorn.Server(config)
 
@@ -46,8 +48,13 @@ def run(server: uvicorn.Server, listening: socket.socket) -> None:
     uvicorn ends in good order, then raises the signal once more for whoever handled it before.
     """
     for each in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(each, lambda *_: sys.exit(0))
+        signal.signal(each, lambda *_: None)
     server.run(sockets=[listening])
+    if any(thread is not threading.main_thread() for thread in threading.enumerate()):
+        # A thread that still waits for Google would keep the process; its request is answered.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0 if server.started else 1)
 
 
 @contextmanager

@@ -107,6 +107,24 @@ def test_the_environment_sets_every_kind_of_value(tmp_path: Path) -> None:
     assert settings.plans["gold_2"] == PlanSettings(max_limit=1000)
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "GATEWAY_SERVICE_HOST",
+        "GATEWAY_SERVICE_PORT",
+        "GATEWAY_SERVICE_PORT_HTTP",
+        "GATEWAY_PORT",
+        "GATEWAY_PORT_8000_TCP",
+        "GATEWAY_PORT_8000_TCP_ADDR",
+    ],
+)
+def test_variables_of_a_kubernetes_service_are_passed_over(name: str, tmp_path: Path) -> None:
+    """A Service called gateway gives every pod variables of that name; they are no mistake."""
+    path = written(tmp_path, "")
+
+    assert load_settings(path, {name: "tcp://10.0.0.1:8000"}) == load_settings(path, {})
+
+
 def test_plans_are_merged_key_by_key(tmp_path: Path) -> None:
     """A table sets single keys of a plan; the others keep the defaults of that plan."""
     path = written(

@@ -17,15 +17,6 @@ def described_models() -> dict[str, type]:
     return sections | {"plans": PlanSettings}
 
 
-@pytest.mark.parametrize("table", described_models())
-def test_every_setting_has_a_sentence(table: str) -> None:
-    """A setting that nobody explains is not finished."""
-    fields = described_models()[table].model_fields  # type: ignore[attr-defined]
-
-    assert fields
-    assert [name for name, field in fields.items() if not (field.description or "").strip()] == []
-
-
 def test_the_example_loads_as_the_defaults() -> None:
     """The example, used as it is, changes nothing."""
     settings = load_settings(EXAMPLE, {})

@@ -1,24 +1,36 @@
 """The README says what the code does."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
+import pytest
 import typer
 
 from gateway.cli import main
-from gateway.errors import GatewayError
+from gateway.rows.conditions import ALIASES, COMBINATORS, NOT, OPERATORS
+from tests.error_tree import concrete_errors
 
 README = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
 _ERROR_ROW = re.compile(r"^\| (\d+) \| (\d+) \| (\w+) \|", re.MULTILINE)
 
 
-def error_classes(root: type[GatewayError] = GatewayError) -> Iterator[type[GatewayError]]:
-    """Every error of the tree that has a code."""
-    for each in root.__subclasses__():
-        if hasattr(each, "code"):
-            yield each
-        yield from error_classes(each)
+def commands(group: Any, prefix: str = "sheets-gateway") -> Iterator[tuple[str, Any]]:
+    """Every command by the words that call it; `sheets-gateway` is left out before `keys`."""
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from commands(command, name)
+        else:
+            yield f"{prefix} {name}", command
+
+
+COMMANDS: Mapping[str, Any] = dict(commands(typer.main.get_command(main)))
+
+
+def passages(words: str) -> str:
+    """The paragraphs and list items of the README that hold some words."""
+    return "\n".join(part for part in re.split(r"\n\n|\n(?=- )", README) if words in part)
 
 
 def test_every_error_is_in_the_table() -> None:
@@ -26,18 +38,41 @@ def test_every_error_is_in_the_table() -> None:
     documented = [
         (int(code), int(status), name) for code, status, name in _ERROR_ROW.findall(README)
     ]
-    raised = {(each.code, each.status, each.name) for each in error_classes()}
+    raised = {(each.code, each.status, each.name) for each in concrete_errors()}
 
     assert documented == sorted(raised)
 
 
-def test_every_command_is_named() -> None:
-    """Each command of the command line stands in the README."""
-    command = typer.main.get_command(main)
-    names = list(getattr(command, "commands", {}))
+def test_the_commands_are_found() -> None:
+    """What the next tests go by is the whole command line."""
+    assert set(COMMANDS) == {
+        *(f"sheets-gateway {name}" for name in ("serve", "demo", "emulator", "check")),
+        *(f"keys {name}" for name in ("create", "list", "revoke")),
+    }
 
-    assert len(names) >= 5
-    assert [name for name in names if name not in README] == []
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_every_command_is_named(words: str) -> None:
+    """Each command of the command line stands in the README as it is typed."""
+    assert re.search(rf"\b{words}\b", README)
+
+
+@pytest.mark.parametrize("words", ["keys create", "sheets-gateway emulator"])
+def test_every_option_is_named(words: str) -> None:
+    """Where the README speaks of these commands it names all of their options."""
+    told = re.findall(r"--[a-z-]+", passages(words))
+    options = {name for each in COMMANDS[words].params for name in each.opts if "--" in name}
+
+    assert len(options) >= 6
+    assert sorted(options - set(told)) == []
+
+
+def test_every_operator_is_named() -> None:
+    """The README has each operator of `where`, by all of its names, and what combines them."""
+    names = {*OPERATORS, *ALIASES, *COMBINATORS, NOT}
+
+    assert names >= {"$eq", "$neq", "$and", "$not"}
+    assert sorted(name for name in names if f"`{name}`" not in README) == []
 
 
 def test_every_setting_section_is_reachable_from_the_readme() -> None:

@@ -2,7 +2,7 @@
 
 Rules
 - The row goes under the table, from the table's first column on; with no table it goes exactly
-  where the range starts, and the answer has no `tableRange` (recorded).
+  where the range starts, and the reply has no `tableRange` (recorded).
 - OVERWRITE writes into whatever lies there; INSERT_ROWS first inserts as many rows as are written.
 - Only append makes a grid larger, by exactly what is needed (how much is not known of Google).
 """
@@ -15,9 +15,10 @@ from gateway.emulator.dimensions import insert_rows
 from gateway.emulator.display import Rendering
 from gateway.emulator.entries import Entries, write_entries
 from gateway.emulator.places import find_place, require_unprotected
+from gateway.emulator.reply import Reply
 from gateway.emulator.sheet import Sheet
 from gateway.emulator.table import find_table
-from gateway.emulator.values import Answer, Write, update_answer, value_range
+from gateway.emulator.values import Write, update_reply, value_range
 from gateway.emulator.workbook import Workbook
 
 
@@ -37,22 +38,21 @@ def append(
     is_inserting: bool,
     account: str,
     rendering: Rendering | None,
-) -> Answer:
+) -> Reply:
     """The AppendValuesResponse, with `updatedData` where a rendering is given."""
     target = _find_target(workbook, write)
     write.entries.require_short()
     _make_room(workbook, target, write.entries, is_inserting=is_inserting, account=account)
     sheet, box = target.sheet, target.box
-    updates = update_answer(
-        workbook, sheet, box, write_entries(sheet, box.top, box.left, write.entries)
-    )
+    touched = write_entries(sheet, box.top, box.left, write.entries)
+    updates = update_reply(workbook, sheet, box, touched)
     if rendering is not None:
         dimension = write.entries.dimension
         updates["updatedData"] = value_range(sheet, box, dimension=dimension, rendering=rendering)
-    answer: Answer = {"spreadsheetId": workbook.spreadsheet_id}
+    reply: Reply = {"spreadsheetId": workbook.spreadsheet_id}
     if target.table is not None:
-        answer["tableRange"] = print_range(sheet.title, target.table)
-    return {**answer, "updates": updates}
+        reply["tableRange"] = print_range(sheet.title, target.table)
+    return {**reply, "updates": updates}
 
 
 def _find_target(workbook: Workbook, write: Write) -> Target:

@@ -23,10 +23,11 @@ from gateway.emulator.dimension_requests import (
     insert_dimension,
     move_dimension,
 )
-from gateway.emulator.grid_range import Editing, Reply
+from gateway.emulator.grid_range import Editing
 from gateway.emulator.message import Message
 from gateway.emulator.metadata import describe
 from gateway.emulator.refusal import Refusal, invalid, prefixed, unimplemented
+from gateway.emulator.reply import Reply
 from gateway.emulator.sheet_requests import (
     add_sheet,
     delete_sheet,
@@ -62,8 +63,8 @@ KINDS: dict[str, Callable[[Editing, Message], Reply]] = {
 }
 
 
-def edit(workbook: Workbook, message: Message, *, account: str) -> dict[str, object]:
-    """The answer to a batchUpdate body; an account of "" is the spreadsheet's owner."""
+def edit(workbook: Workbook, message: Message, *, account: str) -> Reply:
+    """The reply to a batchUpdate body; an account of "" is the spreadsheet's owner."""
     message.require_known(BODY)
     requests = message.messages("requests")
     if not requests:
@@ -71,16 +72,16 @@ def edit(workbook: Workbook, message: Message, *, account: str) -> dict[str, obj
     draft = workbook.copy()
     editing = Editing(workbook=draft, account=account)
     replies = [_reply(editing, request, index) for index, request in enumerate(requests)]
-    answer: dict[str, object] = {"spreadsheetId": workbook.spreadsheet_id, "replies": replies}
+    reply: Reply = {"spreadsheetId": workbook.spreadsheet_id, "replies": replies}
     if message.flag("includeSpreadsheetInResponse"):
-        answer["updatedSpreadsheet"] = describe(
+        reply["updatedSpreadsheet"] = describe(
             draft,
             account=account,
             ranges=message.texts("responseRanges"),
             has_grid_data=message.flag("responseIncludeGridData"),
         )
     workbook.adopt(draft)
-    return answer
+    return reply
 
 
 def _reply(editing: Editing, request: Message, index: int) -> Reply:

@@ -9,7 +9,6 @@ from gateway.emulator.entered import stored
 from gateway.emulator.fields import leaves, read_mask
 from gateway.emulator.grid_range import (
     Editing,
-    Reply,
     read_area,
     read_coordinate,
     require_fields,
@@ -18,6 +17,7 @@ from gateway.emulator.grid_range import (
 from gateway.emulator.message import Message, wrong_type
 from gateway.emulator.metadata import describe_protection
 from gateway.emulator.refusal import CELL_TOO_LONG, invalid, unimplemented
+from gateway.emulator.reply import Reply
 from gateway.emulator.sheet import Protection, Sheet
 
 VALUE_KINDS = ("numberValue", "stringValue", "boolValue", "formulaValue")
@@ -31,7 +31,6 @@ PASTE_TYPES = (
     "PASTE_DATA_VALIDATION",
     "PASTE_CONDITIONAL_FORMATTING",
 )
-PROTECTED_RANGE = ("range", "description", "warningOnly", "requestingUserCanEdit", "editors")
 ORIENTATIONS = ("NORMAL", "TRANSPOSE")
 
 SortKey = tuple[int, float, str]

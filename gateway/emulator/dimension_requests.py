@@ -11,13 +11,13 @@ from gateway.emulator.dimensions import (
 from gateway.emulator.grid_range import (
     Editing,
     Lines,
-    Reply,
     read_is_rows,
     read_lines,
     require_sheet,
 )
 from gateway.emulator.message import Message
 from gateway.emulator.refusal import invalid
+from gateway.emulator.reply import Reply
 
 INSERT = {True: insert_rows, False: insert_columns}
 DELETE = {True: delete_rows, False: delete_columns}

@@ -1,8 +1,8 @@
 """Inserting, deleting and moving whole rows and columns.
 
 Rules
-- Protected parts move with their cells. Formulas are not evaluated here, so their references are
-  not adjusted either.
+- Protected parts move with their cells; one of which a move takes some cells only stays where it
+  is (an assumption). Formulas are not evaluated here, so their references are not adjusted either.
 """
 
 from collections.abc import Callable
@@ -52,8 +52,9 @@ def delete_columns(sheet: Sheet, start: int, end: int) -> None:
 
 def move_rows(sheet: Sheet, start: int, end: int, destination: int) -> None:
     """Move rows; `destination` counts as before the move."""
+    _shift_protections(sheet, rows=_relocated(start, end, destination))
     if len(sheet.rows) <= min(start, destination):
-        return  # all of it is blank
+        return  # all the cells are blank
     while len(sheet.rows) < max(end, destination):
         sheet.rows.append([])
     sheet.rows[:] = moved(sheet.rows, start, end, destination)
@@ -61,6 +62,7 @@ def move_rows(sheet: Sheet, start: int, end: int, destination: int) -> None:
 
 def move_columns(sheet: Sheet, start: int, end: int, destination: int) -> None:
     """Move columns; `destination` counts as before the move."""
+    _shift_protections(sheet, columns=_relocated(start, end, destination))
     for row in sheet.rows:
         row.extend([BLANK] * (max(end, destination) - len(row)))
         row[:] = moved(row, start, end, destination)
@@ -91,6 +93,23 @@ def _deleted(start: int, end: int) -> Shift:
         if last is not None and fall(last) <= fall(first):
             return None
         return fall(first), None if last is None else fall(last)
+
+    return shift
+
+
+def _relocated(start: int, end: int, destination: int) -> Shift:
+    """A move is two neighbouring blocks that change places; what is in one of them goes with it."""
+    low, high = min(start, destination), max(end, destination)
+    middle = end if destination > start else start
+
+    def shift(first: int, last: int | None) -> tuple[int, int | None]:
+        if last is None:
+            return first, last
+        if low <= first and last <= middle:
+            return first + high - middle, last + high - middle
+        if middle <= first and last <= high:
+            return first + low - middle, last + low - middle
+        return first, last
 
     return shift
 

@@ -6,7 +6,7 @@ Rules
 - The automatic format of a number: whole numbers below 1E+15 plain, otherwise ten significant
   digits without trailing zeros, and scientific from 1E+15 on and below 1E-9 (as Google's own page
   shows `=PI()`; an assumption for values.get).
-- Formulas are not evaluated in this cut: they show `#NAME?`.
+- Formulas are not evaluated: they show `#NAME?`.
 """
 
 from dataclasses import dataclass
@@ -28,9 +28,6 @@ class Rendering:
 
     value: str = "FORMATTED_VALUE"
     date_time: str = "SERIAL_NUMBER"
-
-
-FORMATTED = Rendering()
 
 
 def rendered(cell: Cell, rendering: Rendering) -> str | bool | int | float:

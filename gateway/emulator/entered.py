@@ -4,7 +4,7 @@ Rules
 - Sources: `0042`, `2,000,000.01`, ISO dates, `50%`, `$1,234.50`, `TRUE`, `'` and `3_1_0` are
   recorded or pinned by other projects against Google; the rest follows Google's documentation.
 - A text that is nothing else stays the text it is, blanks included.
-- Dates without a year and durations of a day and more are left as text in this cut.
+- Dates without a year and durations of a day and more are left as text.
 """
 
 import re

@@ -7,6 +7,7 @@ from gateway.emulator.box import Box
 from gateway.emulator.message import Message
 from gateway.emulator.places import require_unprotected
 from gateway.emulator.refusal import invalid
+from gateway.emulator.reply import Reply
 from gateway.emulator.sheet import Sheet
 from gateway.emulator.workbook import Workbook
 
@@ -14,8 +15,6 @@ GRID_RANGE = ("sheetId", "startRowIndex", "endRowIndex", "startColumnIndex", "en
 DIMENSION_RANGE = ("sheetId", "dimension", "startIndex", "endIndex")
 COORDINATE = ("sheetId", "rowIndex", "columnIndex")
 DIMENSIONS = ("DIMENSION_UNSPECIFIED", "ROWS", "COLUMNS")
-
-Reply = dict[str, object]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,7 +125,7 @@ def read_coordinate(workbook: Workbook, message: Message) -> tuple[Sheet, int, i
 
 
 def describe_span(sheet_id: int, span: Span) -> Reply:
-    """A GridRange as Google answers it: zeros of `sheetId` are left out (recorded)."""
+    """A GridRange as Google replies it: zeros of `sheetId` are left out (recorded)."""
     bounds = {
         "startRowIndex": span.top if span.bottom is not None or span.top else None,
         "endRowIndex": span.bottom,

@@ -1,4 +1,4 @@
-"""The Spreadsheet resource that spreadsheets.get and spreadsheets.create answer."""
+"""The Spreadsheet resource that spreadsheets.get and spreadsheets.create reply."""
 
 from collections.abc import Sequence
 
@@ -7,16 +7,16 @@ from gateway.emulator.cell import Cell, CellValue
 from gateway.emulator.display import FORMULA_ERROR, displayed, plain
 from gateway.emulator.grid_range import describe_span
 from gateway.emulator.places import find_place
+from gateway.emulator.reply import Reply
 from gateway.emulator.sheet import Protection, Sheet
 from gateway.emulator.workbook import Workbook
 
-Answer = dict[str, object]
 VALUE_KINDS: dict[type, str] = {str: "stringValue", bool: "boolValue", float: "numberValue"}
 
 
 def describe(
     workbook: Workbook, *, account: str, ranges: Sequence[str] = (), has_grid_data: bool = False
-) -> Answer:
+) -> Reply:
     """The Spreadsheet resource for an account; `ranges` limit its worksheets and their data."""
     boxes = _boxes(workbook, ranges)
     sheets = [
@@ -37,9 +37,9 @@ def describe(
     }
 
 
-def sheet_properties(sheet: Sheet, index: int) -> Answer:
+def sheet_properties(sheet: Sheet, index: int) -> Reply:
     """The SheetProperties of a worksheet: zeros are shown, `hidden` only when true (recorded)."""
-    properties: Answer = {
+    properties: Reply = {
         "sheetId": sheet.sheet_id,
         "title": sheet.title,
         "index": index,
@@ -53,9 +53,9 @@ def sheet_properties(sheet: Sheet, index: int) -> Answer:
     return {**properties, "hidden": True} if sheet.hidden else properties
 
 
-def describe_protection(sheet: Sheet, protection: Protection, account: str) -> Answer:
+def describe_protection(sheet: Sheet, protection: Protection, account: str) -> Reply:
     """A ProtectedRange, as an account sees it."""
-    described: Answer = {
+    described: Reply = {
         "protectedRangeId": protection.protection_id,
         "range": describe_span(sheet.sheet_id, protection.span),
         "editors": {"users": list(protection.editors)} if protection.editors else {},
@@ -80,8 +80,8 @@ def _boxes(workbook: Workbook, ranges: Sequence[str]) -> dict[int, list[Box]]:
     return boxes
 
 
-def _described(sheet: Sheet, index: int, account: str, boxes: Sequence[Box]) -> Answer:
-    described: Answer = {"properties": sheet_properties(sheet, index)}
+def _described(sheet: Sheet, index: int, account: str, boxes: Sequence[Box]) -> Reply:
+    described: Reply = {"properties": sheet_properties(sheet, index)}
     if boxes:
         described["data"] = [_grid_data(sheet, box) for box in boxes]
     if sheet.protections:
@@ -91,15 +91,15 @@ def _described(sheet: Sheet, index: int, account: str, boxes: Sequence[Box]) -> 
     return described
 
 
-def _grid_data(sheet: Sheet, box: Box) -> Answer:
+def _grid_data(sheet: Sheet, box: Box) -> Reply:
     """Values only: formats, notes and sizes of rows and columns are not kept."""
     starts = {"startRow": box.top, "startColumn": box.left}
-    data: Answer = {name: start for name, start in starts.items() if start}
+    data: Reply = {name: start for name, start in starts.items() if start}
     rows = [{"values": [_cell_data(cell) for cell in row]} for row in sheet.read(box)]
     return {**data, "rowData": rows} if rows else data
 
 
-def _cell_data(cell: Cell) -> Answer:
+def _cell_data(cell: Cell) -> Reply:
     if cell.is_blank:
         return {}
     return {
@@ -113,5 +113,5 @@ def _cell_data(cell: Cell) -> Answer:
     }
 
 
-def _extended(value: CellValue) -> Answer:
+def _extended(value: CellValue) -> Reply:
     return {VALUE_KINDS[type(value)]: plain(value)}

@@ -5,7 +5,7 @@ Rules
 - Nothing here waits, so each call is atomic; nothing here knows HTTP but names of parameters.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from gateway.emulator.append import append
@@ -17,6 +17,7 @@ from gateway.emulator.message import Message, read_message
 from gateway.emulator.metadata import describe
 from gateway.emulator.query import ENUMERATIONS, Query, input_option, read_query
 from gateway.emulator.refusal import unimplemented
+from gateway.emulator.reply import Reply
 from gateway.emulator.schema import (
     ALL_CLEARED,
     ALL_UPDATED,
@@ -69,13 +70,13 @@ class Operation:
     """What a call does: `kind` is the quota it counts on, `schema` what a field mask may name."""
 
     kind: str
-    run: Callable[[Store, Call, Query], Mapping[str, object]]
+    run: Callable[[Store, Call, Query], Reply]
     parameters: Sequence[str] = ()
     schema: Schema
 
 
 def execute(store: Store, call: Call) -> object:
-    """Carry a call out; the answer's JSON body, cut by the field mask. Raises Refusal."""
+    """Carry a call out; its reply, cut by the field mask. Raises Refusal."""
     operation = OPERATIONS[call.name]
     query = read_query(call.query_string, operation.parameters)
     mask = read_mask(query.text("fields")) if query.text("fields") else {}
@@ -83,7 +84,7 @@ def execute(store: Store, call: Call) -> object:
     return cut(operation.run(store, call, query), mask)
 
 
-def _get_spreadsheet(store: Store, call: Call, query: Query) -> Mapping[str, object]:
+def _get_spreadsheet(store: Store, call: Call, query: Query) -> Reply:
     wanted = query.text("fields")
     masked = read_mask(wanted) if wanted else None
     has_data = query.flag("includeGridData") if masked is None else _names_data(masked)
@@ -104,7 +105,7 @@ def _names_data(mask: Mask) -> bool:
     return "data" in sheets or "*" in sheets
 
 
-def _create(store: Store, call: Call, _: Query) -> Mapping[str, object]:
+def _create(store: Store, call: Call, _: Query) -> Reply:
     body = read_message(call.body)
     body.require_known(("properties", "sheets"))
     properties = body.message("properties")
@@ -126,24 +127,24 @@ def _create(store: Store, call: Call, _: Query) -> Mapping[str, object]:
     return describe(workbook, account=call.account)
 
 
-def _edit(store: Store, call: Call, _: Query) -> Mapping[str, object]:
+def _edit(store: Store, call: Call, _: Query) -> Reply:
     body = read_message(call.body)
     return edit(store.workbook(call.spreadsheet_id), body, account=call.account)
 
 
-def _get(store: Store, call: Call, query: Query) -> Mapping[str, object]:
+def _get(store: Store, call: Call, query: Query) -> Reply:
     dimension, rendering = query.choice("majorDimension"), query.rendering()
     workbook = store.workbook(call.spreadsheet_id)
     return get(workbook, call.range_text, dimension=dimension, rendering=rendering)
 
 
-def _batch_get(store: Store, call: Call, query: Query) -> Mapping[str, object]:
+def _batch_get(store: Store, call: Call, query: Query) -> Reply:
     dimension, rendering = query.choice("majorDimension"), query.rendering()
     workbook = store.workbook(call.spreadsheet_id)
     return batch_get(workbook, query.texts("ranges"), dimension=dimension, rendering=rendering)
 
 
-def _append(store: Store, call: Call, query: Query) -> Mapping[str, object]:
+def _append(store: Store, call: Call, query: Query) -> Reply:
     is_inserting = query.choice("insertDataOption") == "INSERT_ROWS"
     rendering = query.response_rendering()
     body = _value_range_body(call)
@@ -157,7 +158,7 @@ def _append(store: Store, call: Call, query: Query) -> Mapping[str, object]:
     )
 
 
-def _update(store: Store, call: Call, query: Query) -> Mapping[str, object]:
+def _update(store: Store, call: Call, query: Query) -> Reply:
     rendering = query.response_rendering()
     body = _value_range_body(call)
     write = _read_write(call.range_text, body, query.input_option())
@@ -165,7 +166,7 @@ def _update(store: Store, call: Call, query: Query) -> Mapping[str, object]:
     return update(workbook, write, account=call.account, rendering=rendering)
 
 
-def _batch_update(store: Store, call: Call, _: Query) -> Mapping[str, object]:
+def _batch_update(store: Store, call: Call, _: Query) -> Reply:
     body = read_message(call.body)
     body.require_known(BATCH_BODY)
     data = body.messages("data")
@@ -183,13 +184,13 @@ def _batch_update(store: Store, call: Call, _: Query) -> Mapping[str, object]:
     return batch_update(workbook, writes, account=call.account, rendering=rendering)
 
 
-def _clear(store: Store, call: Call, _: Query) -> Mapping[str, object]:
+def _clear(store: Store, call: Call, _: Query) -> Reply:
     read_message(call.body).require_known(())
     workbook = store.workbook(call.spreadsheet_id)
     return clear(workbook, call.range_text, account=call.account)
 
 
-def _batch_clear(store: Store, call: Call, _: Query) -> Mapping[str, object]:
+def _batch_clear(store: Store, call: Call, _: Query) -> Reply:
     body = read_message(call.body)
     body.require_known(("ranges",))
     texts = body.texts("ranges")

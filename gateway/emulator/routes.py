@@ -1,14 +1,17 @@
 """Which call a request line is.
 
 Rules
+- A call of the API that is not covered is 501 and named; no route at all has only what Google does
+  not know either.
 - The raw path is split, and `:append` or `:clear` taken off, before anything is decoded: a title
   may hold `/` and `:`. Each part is decoded once, as strict UTF-8.
 """
 
+import re
 from dataclasses import dataclass
 from urllib.parse import unquote_to_bytes
 
-from gateway.emulator.refusal import invalid
+from gateway.emulator.refusal import invalid, unimplemented
 
 ROOT = "/v4/spreadsheets"
 OF_ALL = {"POST": "spreadsheets.create"}
@@ -23,6 +26,15 @@ OF_VALUES = {
 }
 OF_RANGE = {"GET": "values.get", "PUT": "values.update"}
 RANGE_VERBS = {":append": "values.append", ":clear": "values.clear"}
+NOT_COVERED = {  # an asterisk is an id
+    "spreadsheets.getByDataFilter": ("POST", "*:getByDataFilter"),
+    "spreadsheets.sheets.copyTo": ("POST", "*/sheets/*:copyTo"),
+    "spreadsheets.developerMetadata.get": ("GET", "*/developerMetadata/*"),
+    "spreadsheets.developerMetadata.search": ("POST", "*/developerMetadata:search"),
+    "spreadsheets.values.batchGetByDataFilter": ("POST", "*/values:batchGetByDataFilter"),
+    "spreadsheets.values.batchUpdateByDataFilter": ("POST", "*/values:batchUpdateByDataFilter"),
+    "spreadsheets.values.batchClearByDataFilter": ("POST", "*/values:batchClearByDataFilter"),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,8 +47,18 @@ class Route:
 
 
 def find_route(method: str, raw_path: bytes) -> Route | None:
-    """The call that a method and an undecoded path ask for; None where there is none."""
+    """The call that a method and an undecoded path ask for; None where Google knows none.
+
+    501 for a call of the API that is not covered.
+    """
     path = raw_path.decode("latin-1")
+    route = _covered_route(method, path)
+    if route is None:
+        _require_no_call(method, path)
+    return route
+
+
+def _covered_route(method: str, path: str) -> Route | None:
     if path == ROOT:
         return _route(OF_ALL.get(method))
     parts = path.removeprefix(f"{ROOT}/").split("/")
@@ -52,6 +74,14 @@ def find_route(method: str, raw_path: bytes) -> Route | None:
     if len(parts) == 3 and parts[1] == "values" and parts[2]:
         return _range_route(method, parts[0], parts[2])
     return None
+
+
+def _require_no_call(method: str, path: str) -> None:
+    """Raise where the API has such a call that is not covered."""
+    for name, (verb, form) in NOT_COVERED.items():
+        pattern = f"{ROOT}/{form}".replace("*", "[^/:]+")
+        if method == verb and re.fullmatch(pattern, path):
+            raise unimplemented(f"the call '{name}'")
 
 
 def _range_route(method: str, spreadsheet_id: str, text: str) -> Route | None:

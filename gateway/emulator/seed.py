@@ -3,7 +3,10 @@
 Rules
 - `DIR/<spreadsheetId>/<worksheet>.csv` is a worksheet, its title the file name without `.csv`,
   percent-decoded once (`A%2FB.csv` is `A/B`); worksheets are in the order of their file names.
-- `DIR/<spreadsheetId>.unshared` is a spreadsheet that is not shared with the service account.
+- `DIR/<spreadsheetId>.unshared`, a file, is a spreadsheet that is not shared with the service
+  account.
+- Anything else in `DIR` or in a spreadsheet's directory is an error; other hidden files are
+  passed over.
 - Cells are read as typed by a person; the grid is exactly as large as the data. Nothing is written.
 """
 
@@ -17,6 +20,12 @@ from gateway.emulator.cell import LONGEST_TEXT, Cell
 from gateway.emulator.entered import typed
 from gateway.emulator.sheet import Sheet
 from gateway.emulator.workbook import Workbook
+
+UNSHARED = ".unshared"
+MISTAKEN = {
+    UNSHARED: "a spreadsheet that is not shared is an empty file of this name.",
+    ".xlsx": "seeds in the format .xlsx are not supported; use a directory of .csv files.",
+}
 
 
 class SeedError(Exception):
@@ -37,20 +46,34 @@ def read_seed(directory: Path) -> Seed:
         raise SeedError(f"The seed {directory} is not a directory.")
     workbooks: dict[str, Workbook] = {}
     unshared: set[str] = set()
-    for path in sorted(directory.iterdir()):
-        if path.is_dir():
-            workbooks[path.name] = _workbook(path)
-        elif path.suffix == ".unshared":
+    for path in _entries(directory):
+        if path.suffix == UNSHARED and path.is_file():
             unshared.add(path.stem)
-        elif path.suffix == ".xlsx":
-            raise SeedError(f"{path}: seeds in the format .xlsx are not supported yet; use .csv.")
+        elif path.suffix in MISTAKEN:
+            raise SeedError(f"{path}: {MISTAKEN[path.suffix]}")
+        elif path.is_dir():
+            workbooks[path.name] = _workbook(path)
+        else:
+            raise SeedError(f"{path}: a spreadsheet is a directory of .csv files, or {UNSHARED}.")
     return Seed(workbooks=workbooks, unshared=frozenset(unshared))
 
 
+def _entries(directory: Path) -> list[Path]:
+    """What is not hidden, in order; a title may begin with a dot."""
+    return sorted(
+        path
+        for path in directory.iterdir()
+        if path.suffix == ".csv" or not path.name.startswith(".")
+    )
+
+
 def _workbook(directory: Path) -> Workbook:
-    files = sorted(path for path in directory.iterdir() if path.suffix == ".csv")
+    files = _entries(directory)
     if not files:
         raise SeedError(f"{directory}: a spreadsheet needs at least one .csv file.")
+    for path in files:
+        if path.suffix != ".csv" or not path.is_file():
+            raise SeedError(f"{path}: a worksheet is a .csv file.")
     sheets = [_sheet(path, number) for number, path in enumerate(files)]
     workbook = Workbook(spreadsheet_id=directory.name, title=directory.name, sheets=sheets)
     for sheet in sheets:

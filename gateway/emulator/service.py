@@ -4,6 +4,8 @@ Rules
 - The order of a call: token, limit, count, fault, the first half of the latency, the edit of the
   fault, the effect, the fault's delay, the second half of the latency, the answer.
 - An effect is synchronous, so on one event loop every call is atomic.
+- A call that began before a reset never touches the data of after it: what of its effect was still
+  to come is dropped, and the answer is a 503.
 """
 
 import asyncio
@@ -73,9 +75,11 @@ class Service:
     faults: Faults = field(default_factory=Faults)
     late_effects: dict[int, Cancellable] = field(default_factory=dict)
     late_numbers: Iterator[int] = field(default_factory=count)
+    resets: int = 0
 
     def reset(self) -> None:
         """Counts, limits and faults cleared, data as seeded; tokens stay valid."""
+        self.resets += 1
         for effect in self.late_effects.values():
             effect.cancel()
         self.late_effects.clear()
@@ -85,7 +89,7 @@ class Service:
         self.store.restore(self.seed.workbooks)
 
     async def call(self, call: Call) -> Outcome:
-        """Answer a call that has a valid token."""
+        """Answer a call that has a valid token; raises Refusal where a reset came in between."""
         kind = OPERATIONS[call.name].kind
         pretty = is_pretty(call.query_string)
         if not self.quota.take(call.account, kind):
@@ -94,9 +98,12 @@ class Service:
             return Outcome(answer=refusal_answer(refusal, is_pretty=pretty))
         self.tally.count(call.name, kind)
         fault = self.faults.take(call.name, call.body)
+        resets = self.resets
         await self._wait(self.latency_seconds / 2)
+        self._require_no_reset_since(resets)
         answer = self._answered(call, fault, pretty)
         await self._wait(fault.delay_ms / 1000 + self.latency_seconds / 2)
+        self._require_no_reset_since(resets)
         self._let_come(call, fault)
         return Outcome(answer=None if fault.drop else answer, truncate=fault.truncate)
 
@@ -157,6 +164,10 @@ class Service:
                 execute(self.store, call)
 
         self.late_effects[number] = self.timing.later(fault.late_ms / 1000, take_effect)
+
+    def _require_no_reset_since(self, resets: int) -> None:
+        if self.resets != resets:
+            raise of_code(503)
 
     async def _wait(self, seconds: float) -> None:
         if seconds > 0:

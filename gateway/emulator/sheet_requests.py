@@ -5,10 +5,11 @@ from itertools import count
 
 from gateway.emulator.box import Box
 from gateway.emulator.fields import leaves, read_mask
-from gateway.emulator.grid_range import Editing, Reply, require_fields
+from gateway.emulator.grid_range import Editing, require_fields
 from gateway.emulator.message import Message
 from gateway.emulator.metadata import sheet_properties
 from gateway.emulator.refusal import invalid, unimplemented
+from gateway.emulator.reply import Reply
 from gateway.emulator.sheet import Sheet
 from gateway.emulator.workbook import NEW_COLUMNS, NEW_ROWS, Workbook, new_sheet
 

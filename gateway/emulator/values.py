@@ -3,7 +3,7 @@
 Rules
 - A batch is checked as a whole before any of it is written, so it is all or nothing.
 - Nothing here makes a grid larger; only `append` does.
-- Each function takes parsed input and returns the body of the answer.
+- Each function takes parsed input and returns its reply.
 """
 
 from collections.abc import Sequence
@@ -16,10 +16,9 @@ from gateway.emulator.display import Rendering, rendered
 from gateway.emulator.entries import Entries, Touched, total, write_entries
 from gateway.emulator.places import Place, find_place, require_unprotected
 from gateway.emulator.refusal import Refusal, invalid, prefixed
+from gateway.emulator.reply import Reply
 from gateway.emulator.sheet import Sheet
 from gateway.emulator.workbook import Workbook
-
-Answer = dict[str, object]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +39,7 @@ class Plan:
     entries: Entries
 
 
-def get(workbook: Workbook, text: str, *, dimension: str, rendering: Rendering) -> Answer:
+def get(workbook: Workbook, text: str, *, dimension: str, rendering: Rendering) -> Reply:
     """values.get: one ValueRange."""
     place = find_place(workbook, text)
     return value_range(place.sheet, place.box, dimension=dimension, rendering=rendering)
@@ -48,16 +47,14 @@ def get(workbook: Workbook, text: str, *, dimension: str, rendering: Rendering) 
 
 def batch_get(
     workbook: Workbook, texts: Sequence[str], *, dimension: str, rendering: Rendering
-) -> Answer:
+) -> Reply:
     """values.batchGet: a ValueRange for each text."""
     ranges = [get(workbook, text, dimension=dimension, rendering=rendering) for text in texts]
-    found: Answer = {"spreadsheetId": workbook.spreadsheet_id}
+    found: Reply = {"spreadsheetId": workbook.spreadsheet_id}
     return {**found, "valueRanges": ranges} if ranges else found
 
 
-def update(
-    workbook: Workbook, write: Write, *, account: str, rendering: Rendering | None
-) -> Answer:
+def update(workbook: Workbook, write: Write, *, account: str, rendering: Rendering | None) -> Reply:
     """values.update."""
     plan = _planned(workbook, write, account)
     touched = write_entries(plan.sheet, plan.box.top, plan.box.left, plan.entries)
@@ -66,7 +63,7 @@ def update(
 
 def batch_update(
     workbook: Workbook, writes: Sequence[Write], *, account: str, rendering: Rendering | None
-) -> Answer:
+) -> Reply:
     """values.batchUpdate: all of the writes or none."""
     plans = [_planned_in_batch(workbook, writes, index, account) for index in range(len(writes))]
     parts = [write_entries(plan.sheet, plan.box.top, plan.box.left, plan.entries) for plan in plans]
@@ -82,14 +79,14 @@ def batch_update(
     }
 
 
-def clear(workbook: Workbook, text: str, *, account: str) -> Answer:
+def clear(workbook: Workbook, text: str, *, account: str) -> Reply:
     """values.clear: the whole range, but not its formats."""
     place = _clearable(workbook, text, account)
     place.sheet.clear(place.box)
     return {"spreadsheetId": workbook.spreadsheet_id, "clearedRange": place.text}
 
 
-def batch_clear(workbook: Workbook, texts: Sequence[str], *, account: str) -> Answer:
+def batch_clear(workbook: Workbook, texts: Sequence[str], *, account: str) -> Reply:
     """values.batchClear: all of the ranges or none."""
     places = []
     for index, text in enumerate(texts):
@@ -103,20 +100,18 @@ def batch_clear(workbook: Workbook, texts: Sequence[str], *, account: str) -> An
     return {"spreadsheetId": workbook.spreadsheet_id, "clearedRanges": cleared}
 
 
-def value_range(sheet: Sheet, box: Box, *, dimension: str, rendering: Rendering) -> Answer:
+def value_range(sheet: Sheet, box: Box, *, dimension: str, rendering: Rendering) -> Reply:
     """A ValueRange: trailing blanks are trimmed, and `values` is absent where nothing is left."""
     rows = sheet.read(box)
     lines = _columns(rows) if dimension == "COLUMNS" else rows
     values = [[rendered(cell, rendering) for cell in _trimmed(line)] for line in lines]
     while values and not values[-1]:
         values.pop()
-    answer: Answer = {"range": print_range(sheet.title, box), "majorDimension": dimension}
-    return {**answer, "values": values} if values else answer
+    reply: Reply = {"range": print_range(sheet.title, box), "majorDimension": dimension}
+    return {**reply, "values": values} if values else reply
 
 
-def update_answer(
-    workbook: Workbook, sheet: Sheet, box: Box, touched: Touched
-) -> dict[str, object]:
+def update_reply(workbook: Workbook, sheet: Sheet, box: Box, touched: Touched) -> Reply:
     """The UpdateValuesResponse of a write, without the values."""
     return {
         "spreadsheetId": workbook.spreadsheet_id,
@@ -166,13 +161,13 @@ def _require_within(sheet: Sheet, window: Box, entries: Entries) -> None:
 
 def _updated(
     workbook: Workbook, plan: Plan, touched: Touched, rendering: Rendering | None
-) -> Answer:
-    answer = update_answer(workbook, plan.sheet, plan.box, touched)
+) -> Reply:
+    reply = update_reply(workbook, plan.sheet, plan.box, touched)
     if rendering is None:
-        return answer
+        return reply
     dimension = plan.entries.dimension
     data = value_range(plan.sheet, plan.window, dimension=dimension, rendering=rendering)
-    return {**answer, "updatedData": data}
+    return {**reply, "updatedData": data}
 
 
 def _clearable(workbook: Workbook, text: str, account: str) -> Place:

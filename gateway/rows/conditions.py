@@ -7,7 +7,7 @@ only refused here if its value can be no criterion of a field.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import cast, get_args
 
 from gateway.errors import InvalidQuery
@@ -26,13 +26,16 @@ MAX_DEPTH = 8
 MAX_CONDITIONS = 50
 
 OPERATORS: tuple[str, ...] = get_args(Operator)
-_ALIASES = {"$neq": "$ne"}
+ALIASES: Mapping[str, str] = {"$neq": "$ne"}
+COMBINATORS: Mapping[str, type[AllOf | AnyOf]] = {"$and": AllOf, "$or": AnyOf}
+NOT = "$not"
 _LISTS = {"$in", "$nin"}
 _OPERAND_TYPES: Mapping[str, tuple[type, str]] = {
     "$text": (str, "a string"),
     "$exists": (bool, "true or false"),
 }
-_ALLOWED = ", ".join((*OPERATORS, "$neq", "$not"))
+_ALLOWED = ", ".join((*OPERATORS, *ALIASES, NOT))
+_ALLOWED_ANYWHERE = ", ".join((*COMBINATORS, _ALLOWED))
 
 
 def parse_where(decoded: object) -> Condition:
@@ -48,11 +51,6 @@ class _Parser:
 
     def __init__(self) -> None:
         self._conditions = 0
-        self._combinators: Mapping[str, Callable[[object, str, int], Condition]] = {
-            "$and": lambda value, place, depth: AllOf(self._several(value, place, depth)),
-            "$or": lambda value, place, depth: AnyOf(self._several(value, place, depth)),
-            "$not": lambda value, place, depth: Negation(self.condition(value, place, depth)),
-        }
 
     def condition(self, decoded: object, place: str, depth: int) -> Condition:
         if not isinstance(decoded, dict):
@@ -62,10 +60,12 @@ class _Parser:
         return _joined([self._member(name, value, place, depth) for name, value in decoded.items()])
 
     def _member(self, name: str, value: object, place: str, depth: int) -> Condition:
-        combine = self._combinators.get(name)
-        if combine is not None:
-            return combine(value, f"{place}.{name}", depth + 1)
-        return self._field(name, value, f"{place}.{name}", depth)
+        inside = f"{place}.{name}"
+        if name == NOT:
+            return Negation(self.condition(value, inside, depth + 1))
+        if name in COMBINATORS:
+            return COMBINATORS[name](self._several(value, inside, depth + 1))
+        return self._field(name, value, inside, depth)
 
     def _several(self, value: object, place: str, depth: int) -> tuple[Condition, ...]:
         if not isinstance(value, list) or not value:
@@ -75,6 +75,10 @@ class _Parser:
         )
 
     def _field(self, name: str, value: object, place: str, depth: int) -> Condition:
+        if name.startswith("$") and isinstance(value, list):
+            raise InvalidQuery(
+                f"{place} is no operator; allowed: {', '.join(COMBINATORS)}, {_ALLOWED}."
+            )
         if not isinstance(value, dict):
             return self._comparison(name, "$eq", value, place)
         if not value:
@@ -89,13 +93,13 @@ class _Parser:
     def _operation(
         self, name: str, operator: str, value: object, place: str, depth: int
     ) -> Condition:
-        if operator == "$not":
+        if operator == NOT:
             if depth >= MAX_DEPTH:
                 raise InvalidQuery(f"where is nested deeper than {MAX_DEPTH} objects.")
             if not isinstance(value, dict):
                 raise InvalidQuery(f"{place} takes an object of operators.")
             return Negation(self._field(name, value, place, depth + 1))
-        operator = _ALIASES.get(operator, operator)
+        operator = ALIASES.get(operator, operator)
         if operator not in OPERATORS:
             raise InvalidQuery(f"{place} is no operator; allowed: {_ALLOWED}.")
         return self._comparison(name, operator, value, place)

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from gateway.errors import InvalidQuery
-from gateway.rows.cells import TOLERANCE_DAYS, Cell, classify, is_date, plain_notation
+from gateway.rows.cells import TOLERANCE_DAYS, Cell, classify, is_date
+from gateway.rows.choice import make_choice, truth
 from gateway.rows.header import ROW_INDEX, Header
 from gateway.rows.query import (
     AllOf,
@@ -26,8 +27,8 @@ from gateway.rows.table import FIRST_DATA_ROW, Table, cell_at
 
 CellOf = Callable[[int], Cell]
 Test = Callable[[int], bool]
-
-_TRUTHS: Mapping[str, bool] = {"TRUE": True, "FALSE": False}
+Criterion = Callable[[tuple[Operand, ...]], Callable[[Cell], bool]]
+"""Prepares the operands of a comparison once, for any number of cells."""
 
 
 @dataclass(frozen=True)
@@ -106,38 +107,8 @@ def _compile(condition: Condition, cells: _Cells) -> Test:
 
 
 def _comparison(comparison: Comparison, cell_of: CellOf) -> Test:
-    meets, operands = _OPERATORS[comparison.operator], comparison.operands
-    return lambda row: meets(cell_of(row), operands)
-
-
-def _is_any(cell: Cell, operands: tuple[Operand, ...]) -> bool:
-    return any(_equals(cell, operand) for operand in operands)
-
-
-def _equals(cell: Cell, operand: Operand) -> bool:
-    value = operand.value
-    if value is None or value == "":
-        return cell.is_empty
-    if isinstance(value, bool):
-        return _truth(cell) is value
-    if isinstance(value, str):
-        return _equals_text(cell, value, operand.serial)
-    return cell.number is not None and cell.number == value
-
-
-def _equals_text(cell: Cell, text: str, serial: float | None) -> bool:
-    if cell.text == text:
-        return True
-    if not cell.is_native or cell.number is None:
-        return False
-    if serial is not None:
-        return is_date(cell) and abs(cell.number - serial) <= TOLERANCE_DAYS
-    return plain_notation(cell.number) == text
-
-
-def _truth(cell: Cell) -> bool | None:
-    """What a boolean cell holds, or what the text TRUE or FALSE stands for."""
-    return _TRUTHS.get(cell.text) if cell.is_text else cell.boolean
+    meets = _OPERATORS[comparison.operator](comparison.operands)
+    return lambda row: meets(cell_of(row))
 
 
 def _difference(cell: Cell, operand: Operand) -> int | None:
@@ -145,8 +116,8 @@ def _difference(cell: Cell, operand: Operand) -> int | None:
     if cell.is_empty or operand.value in (None, ""):
         return None
     if isinstance(operand.value, bool):
-        truth = _truth(cell)
-        return None if truth is None else _sign(truth, operand.value)
+        truth_of_cell = truth(cell)
+        return None if truth_of_cell is None else _sign(truth_of_cell, operand.value)
     if operand.number is not None:
         return None if cell.number is None else _sign(cell.number, operand.number)
     if cell.is_text:
@@ -162,29 +133,46 @@ def _sign(left: Any, right: Any) -> int:
     return int(left > right) - int(left < right)
 
 
-def _range(is_within: Callable[[int], bool]) -> Callable[[Cell, tuple[Operand, ...]], bool]:
-    def meets(cell: Cell, operands: tuple[Operand, ...]) -> bool:
-        difference = _difference(cell, operands[0])
-        return difference is not None and is_within(difference)
+def _range(is_within: Callable[[int], bool]) -> Criterion:
+    def prepare(operands: tuple[Operand, ...]) -> Callable[[Cell], bool]:
+        def meets(cell: Cell) -> bool:
+            difference = _difference(cell, operands[0])
+            return difference is not None and is_within(difference)
 
-    return meets
+        return meets
+
+    return prepare
 
 
-def _contains(cell: Cell, operands: tuple[Operand, ...]) -> bool:
-    return str(operands[0].value).casefold() in cell.text.casefold()
+def _is_any(operands: tuple[Operand, ...]) -> Callable[[Cell], bool]:
+    return make_choice(operands).holds
 
 
-_OPERATORS: Mapping[Operator, Callable[[Cell, tuple[Operand, ...]], bool]] = {
+def _is_none(operands: tuple[Operand, ...]) -> Callable[[Cell], bool]:
+    holds = make_choice(operands).holds
+    return lambda cell: not holds(cell)
+
+
+def _contains(operands: tuple[Operand, ...]) -> Callable[[Cell], bool]:
+    part = str(operands[0].value).casefold()
+    return lambda cell: part in cell.text.casefold()
+
+
+def _exists(operands: tuple[Operand, ...]) -> Callable[[Cell], bool]:
+    return lambda cell: cell.is_empty is not operands[0].value
+
+
+_OPERATORS: Mapping[Operator, Criterion] = {
     "$eq": _is_any,
-    "$ne": lambda cell, operands: not _is_any(cell, operands),
+    "$ne": _is_none,
     "$in": _is_any,
-    "$nin": lambda cell, operands: not _is_any(cell, operands),
+    "$nin": _is_none,
     "$lt": _range(lambda difference: difference < 0),
     "$lte": _range(lambda difference: difference <= 0),
     "$gt": _range(lambda difference: difference > 0),
     "$gte": _range(lambda difference: difference >= 0),
     "$text": _contains,
-    "$exists": lambda cell, operands: cell.is_empty is not operands[0].value,
+    "$exists": _exists,
 }
 
 

@@ -6,6 +6,8 @@ from typing import Literal
 
 from gateway.rows.cells import number_in, serial_in
 
+DEFAULT_LIMIT = 24
+
 Scalar = str | int | float | bool | None
 Operator = Literal["$eq", "$ne", "$lt", "$lte", "$gt", "$gte", "$in", "$nin", "$text", "$exists"]
 
@@ -61,7 +63,7 @@ class Query:
     where: Condition | None = None
     order: tuple[SortTerm, ...] = ()
     skip: int = 0
-    limit: int = 24
+    limit: int = DEFAULT_LIMIT
     keys: tuple[str, ...] | None = None
     """Field names wanted; None is all of them. Names that are no header are passed over."""
 

@@ -10,6 +10,14 @@ from gateway.rows.header import ROW_INDEX, Header
 Stored = str | int | float | bool | None
 """A value as a client may send it; None and "" empty the cell."""
 
+MAX_CELL_CHARACTERS = 50_000
+"""Google's limit."""
+
+MAX_PROBLEMS = 20
+"""Places that one error names at most: an answer does not grow with the request."""
+
+_LONGEST_NAME = 100
+
 NEVER_STORED = frozenset({ROW_INDEX, "apiKey", "spreadsheetId"})
 """Clients put these into bodies; they are never written, whatever the header says."""
 
@@ -23,9 +31,10 @@ class Placement:
 
 
 def pointer(*path: str) -> str:
-    """A JSON pointer as a URI fragment (RFC 6901, section 6)."""
+    """A JSON pointer as a URI fragment (RFC 6901, section 6); very long names are cut."""
     escaped = (part.replace("~", "~0").replace("/", "~1") for part in path)
-    quoted = (urllib.parse.quote(part, safe="~$@!*();:,", errors="replace") for part in escaped)
+    cut = (part[:_LONGEST_NAME] for part in escaped)
+    quoted = (urllib.parse.quote(part, safe="~$@!*();:,", errors="replace") for part in cut)
     return "#" + "".join(f"/{part}" for part in quoted)
 
 
@@ -55,9 +64,10 @@ def place(fields: Mapping[str, Stored], header: Header, *, ignore_unknown: bool)
 
 def new_row(cells: Mapping[int, Stored]) -> list[Stored]:
     """The cells of a row to append, from column A; a cell without a value is left out of it."""
-    row: list[Stored] = [None] * (max(cells) + 1)
-    for column, value in cells.items():
-        row[column] = value if value != "" else None
+    filled = {column: value for column, value in cells.items() if value not in (None, "")}
+    row: list[Stored] = [None] * (max(filled, default=-1) + 1)
+    for column, value in filled.items():
+        row[column] = value
     return row
 
 
@@ -99,8 +109,8 @@ def _misplaced(unknown: Sequence[str], twice: Sequence[str], header: Header) -> 
     problems = [
         *(Problem(pointer(name), "This is no field of the worksheet.") for name in unknown),
         *(Problem(pointer(name), "Another field names the same column.") for name in twice),
-    ]
-    named = ", ".join(f'"{name}"' for name in (*unknown, *twice)[:10])
+    ][:MAX_PROBLEMS]
+    named = ", ".join(f'"{name[:_LONGEST_NAME]}"' for name in (*unknown, *twice)[:10])
     return InvalidBody(
         f"{named}: not usable as fields; the fields of this worksheet are {header.listing()}.",
         problems=problems,

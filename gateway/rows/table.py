@@ -31,13 +31,11 @@ class Table:
         cell = cell_at(self.displayed, row, column)
         return cell if isinstance(cell, str) else ""
 
-    def record(
-        self, row: int, columns: Sequence[tuple[str, int]], empty: str | None = None
-    ) -> dict[str, object]:
-        """`rowIndex` and the named columns of a row; an empty cell is `empty`."""
+    def record(self, row: int, columns: Sequence[tuple[str, int]]) -> dict[str, object]:
+        """`rowIndex` and the named columns of a row; an empty cell is None."""
         record: dict[str, object] = {ROW_INDEX: row}
         for name, column in columns:
-            record[name] = self.text(row, column) or empty
+            record[name] = self.text(row, column) or None
         return record
 
     def with_typed(self, typed: Sequence[Column]) -> "Table":

@@ -72,8 +72,9 @@ class Appender:
             seen = await self._with_room(ref, seen)
             anchor = a1.cell_range(ref.title, _anchor_row(seen))
             values = await self._sheets.append_rows(ref.spreadsheet, anchor, [row])
-        except GatewayError:
-            self._sightings.forget(ref)
+        except GatewayError as error:
+            if isinstance(error, UpstreamRefusal) or error.outcome != "not_applied":
+                self._sightings.forget(ref)
             raise
         return self._verified(ref, seen, placement, row, values)
 
@@ -127,7 +128,7 @@ class Appender:
                     last_row=area.first_row,
                     starts_blank=row[0] is None,
                     grid_rows=max(seen.grid_rows, area.first_row),
-                    as_of=self._reader.now(),
+                    as_of=self._sightings.moment(),
                 ),
             )
         texts = {

@@ -26,9 +26,6 @@ class Reader:
         self._sightings = sightings
         self._clock = clock
 
-    def now(self) -> float:
-        return self._clock()
-
     async def displayed_table(self, ref: WorksheetRef) -> Table:
         """The whole worksheet as it displays itself. 1 read."""
         table, _ = await self._survey(ref)
@@ -60,7 +57,7 @@ class Reader:
 
     async def _survey(self, ref: WorksheetRef) -> tuple[Table, Sighting]:
         """The displayed half, and what an append needs of it. 1 read."""
-        started = self._clock()
+        started, moment = self._clock(), self._sightings.moment()
         columns, grid_rows = await self._read_half(ref, Render.DISPLAYED)
         table = make_table(columns)
         self._check_header(ref, table.header)
@@ -70,14 +67,14 @@ class Reader:
             starts_blank=not table.text(table.last_row, 0),
             grid_rows=grid_rows,
             header_as_of=started,
-            as_of=started,
+            as_of=moment,
         )
         self._sightings.keep(ref, sighting)
         return table, sighting
 
     async def _look_again(self, ref: WorksheetRef, known: Sighting) -> Sighting | None:
         """Header and end by way of a known last row; None if that does not settle it."""
-        started = self._clock()
+        started, moment = self._clock(), self._sightings.moment()
         ranges = [a1.header_range(ref.title), a1.rows_from(ref.title, known.last_row)]
         try:
             top, end = await self._sheets.read_ranges(ref.spreadsheet, ranges)
@@ -96,7 +93,7 @@ class Reader:
             starts_blank=not text_at(end.cells[filled[-1]], 0),
             grid_rows=area.last_row,
             header_as_of=started,
-            as_of=started,
+            as_of=moment,
         )
         self._sightings.keep(ref, sighting)
         return sighting

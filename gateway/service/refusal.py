@@ -13,6 +13,7 @@ from gateway.errors import (
     UpstreamRefusal,
 )
 from gateway.observe import google_refused
+from gateway.rows.record import MAX_CELL_CHARACTERS
 from gateway.service.worksheet import WorksheetRef, worksheet_not_found
 from gateway.upstream.base import Sheets
 
@@ -27,7 +28,7 @@ _WORDS: Mapping[str, Callable[[], GatewayError]] = {
         "The spreadsheet has reached Google's limit of 10 million cells.", outcome="not_applied"
     ),
     "more than the maximum of 50000 characters": lambda: InvalidBody(
-        "A cell holds at most 50,000 characters.", outcome="not_applied"
+        f"A cell holds at most {MAX_CELL_CHARACTERS} characters.", outcome="not_applied"
     ),
 }
 

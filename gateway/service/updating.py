@@ -65,11 +65,13 @@ class Updater:
         self, ref: WorksheetRef, row: int, writings: Sequence[Writing]
     ) -> dict[int, str]:
         """Write, and give what the written cells display now, by column."""
-        if any(value == "" for writing in writings for value in writing.rows[0]):
-            # The worksheet may have a new last row now.
-            self._sightings.forget(ref)
-        async with explaining(self._sheets, ref, row=row):
-            answers = await self._sheets.write_cells(ref.spreadsheet, writings)
+        try:
+            async with explaining(self._sheets, ref, row=row):
+                answers = await self._sheets.write_cells(ref.spreadsheet, writings)
+        finally:
+            if any(value == "" for writing in writings for value in writing.rows[0]):
+                # The worksheet may have a new last row now; no look from before knows it.
+                self._sightings.forget(ref)
         texts: dict[int, str] = {}
         for writing, values in zip(writings, answers, strict=True):
             first = written_area(ref, values.range).first_column

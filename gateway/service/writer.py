@@ -11,7 +11,13 @@ from contextvars import Context, copy_context
 from dataclasses import dataclass, field
 
 from gateway.config import WriteSettings
-from gateway.errors import QueueFull, ShuttingDown
+from gateway.errors import (
+    UNKNOWN_RETRY_SECONDS,
+    GatewayError,
+    QueueFull,
+    ShuttingDown,
+    WriteOutcomeUnknown,
+)
 from gateway.service.worksheet import WorksheetRef
 from gateway.service.writes import Write, Written
 
@@ -25,8 +31,9 @@ CLOSING_SECONDS = 4.0
 
 @dataclass(kw_only=True, eq=False)
 class _Waiting:
-    """A write in line; it runs in the context of the request that brought it."""
+    """A write in line; it runs in the context of the request that brought it, with its `ref`."""
 
+    ref: WorksheetRef
     write: Write
     answer: asyncio.Future[Written]
     context: Context = field(default_factory=copy_context)
@@ -52,7 +59,12 @@ class Writer:
         if self._is_closing:
             raise _shutting_down()
         waiting = self._join(ref, write)
-        return await asyncio.shield(waiting.answer)
+        try:
+            return await asyncio.shield(waiting.answer)
+        except asyncio.CancelledError:
+            # A request is cancelled when the server's time to stop is over: what has not begun
+            # is not begun any more, what has goes on without anybody to tell.
+            raise self._withdrawn(waiting) from None
 
     async def aclose(self) -> None:
         """Take no more writes; those in line are carried out, as far as there is time."""
@@ -63,19 +75,34 @@ class Writer:
             while line:
                 _refuse(line.popleft(), _shutting_down())
 
+    def _withdrawn(self, waiting: _Waiting) -> GatewayError:
+        """Take a write out of its line, if it still is there; the error that says which."""
+        line = self._lines.get(waiting.ref)
+        if line is None or waiting not in line:
+            return WriteOutcomeUnknown(
+                "The gateway stops, and Google has not answered this write yet. Look before you "
+                "send it again.",
+                outcome="unknown",
+                retry_after_seconds=UNKNOWN_RETRY_SECONDS,
+            )
+        line.remove(waiting)
+        _refuse(waiting, _shutting_down())
+        return _shutting_down()
+
     def _join(self, ref: WorksheetRef, write: Write) -> _Waiting:
         line = self._lines.get(ref)
         if line is not None and len(line) >= self._settings.max_waiting_rows:
             raise _too_busy()
         loop = asyncio.get_running_loop()
-        waiting = _Waiting(write=write, answer=loop.create_future())
+        waiting = _Waiting(ref=ref, write=write, answer=loop.create_future())
         if line is None:
             line = self._lines[ref] = deque()
             task = loop.create_task(self._drain(ref), context=Context())
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
         line.append(waiting)
-        loop.call_later(self._settings.max_waiting_seconds, _give_up, line, waiting)
+        timer = loop.call_later(self._settings.max_waiting_seconds, _give_up, line, waiting)
+        waiting.answer.add_done_callback(lambda _: timer.cancel())
         return waiting
 
     async def _drain(self, ref: WorksheetRef) -> None:
@@ -83,13 +110,13 @@ class Writer:
         while line:
             # One write a turn; this is where those that wait can go out as one.
             waiting = line.popleft()
-            turn = self._settle(ref, waiting)
+            turn = self._settle(waiting)
             await asyncio.create_task(turn, context=waiting.context)
         del self._lines[ref]
 
-    async def _settle(self, ref: WorksheetRef, waiting: _Waiting) -> None:
+    async def _settle(self, waiting: _Waiting) -> None:
         try:
-            written = await self._perform(ref, waiting.write)
+            written = await self._perform(waiting.ref, waiting.write)
         except Exception as error:  # handed to the request, which answers or logs it
             _refuse(waiting, error)
         else:

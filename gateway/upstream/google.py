@@ -11,15 +11,17 @@ import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
+from threading import Event
 from typing import Any, TypeVar
 
 import anyio
 import anyio.to_thread
 import google.auth
+import httpx2
 from gspread.http_client import HTTPClient
 
 from gateway.config import GoogleSettings
-from gateway.errors import InvalidSpreadsheetId, UpstreamUnreachable
+from gateway.errors import InvalidSpreadsheetId
 from gateway.rows.a1 import is_spreadsheet_id
 from gateway.upstream.base import Dimension, Render, Value, Values, WorksheetProperties, Writing
 from gateway.upstream.client import Call, Gspread
@@ -43,6 +45,9 @@ from gateway.upstream.wire import Clock, Deadline, Wire, open_wire
 
 T = TypeVar("T")
 R = TypeVar("R")
+
+GRACE_SECONDS = 1.0
+"""How much longer than its deadline a call is waited for, so that its own error comes first."""
 
 _WRITTEN = {"includeValuesInResponse": True, "responseValueRenderOption": Render.DISPLAYED}
 
@@ -88,6 +93,15 @@ class GoogleSheets:
     def account(self) -> str | None:
         """The address to share spreadsheets with, None where it is not known (yet)."""
         return self._tokens.account
+
+    async def sign_in(self) -> None:
+        """Have a token made, to see whether Google takes the account. No read, no write."""
+        seconds = self._settings.read_timeout_seconds
+        deadline = Deadline(at_seconds=self._clock() + seconds, clock=self._clock)
+        try:
+            await anyio.to_thread.run_sync(self._tokens.authorization, deadline)
+        except FAILURES as error:
+            raise translated(error, Attempt(is_write=False, account=self.account)) from error
 
     async def read_values(
         self, spreadsheet: str, range_: str, *, render: Render, dimension: Dimension
@@ -168,25 +182,26 @@ class GoogleSheets:
         result: Callable[[T], R],
     ) -> R:
         """One call in a thread: the verb of gspread, its answer decoded, and what is made of it."""
-        refused = Attempt(is_write=operation.is_write).refused
+        attempt = Attempt(is_write=operation.is_write)
         if not is_spreadsheet_id(spreadsheet):
             raise InvalidSpreadsheetId(
                 "This is no spreadsheet id. Take it from the spreadsheet's URL, between /d/ and "
                 "/edit.",
-                outcome=refused,
+                outcome=attempt.refused,
             )
         seconds = self._seconds(operation)
         deadline = Deadline(at_seconds=self._clock() + seconds, clock=self._clock)
-        work = partial(self._work, operation, verb, result, deadline)
+        begun = Event()
+        work = partial(self._work, operation, verb, result, deadline, begun)
         try:
-            # The timeout ends the wait for a thread only: a thread keeps the deadline by itself.
-            with anyio.fail_after(seconds):
-                return await anyio.to_thread.run_sync(work, limiter=self._limiter)
+            # A thread keeps the deadline by itself, unless an answer comes byte by byte.
+            with anyio.fail_after(seconds + GRACE_SECONDS):
+                return await anyio.to_thread.run_sync(
+                    work, abandon_on_cancel=True, limiter=self._limiter
+                )
         except TimeoutError as error:
-            raise UpstreamUnreachable(
-                "All connections to Google are in use, and nothing was sent. Try again.",
-                outcome=refused,
-            ) from error
+            late = httpx2.ReadTimeout if begun.is_set() else httpx2.PoolTimeout
+            raise translated(late("the deadline passed"), attempt) from error
 
     def _work(
         self,
@@ -194,7 +209,9 @@ class GoogleSheets:
         verb: Callable[[HTTPClient], Any],
         result: Callable[[T], R],
         deadline: Deadline,
+        begun: Event,
     ) -> R:
+        begun.set()
         call = Call(
             wire=self._wire,
             tokens=self._tokens,

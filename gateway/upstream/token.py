@@ -143,6 +143,10 @@ class TokenSource:
             raise TokenUnavailable(
                 "Google's token endpoint gave no token", retryable=_is_retryable(error)
             ) from error
+        except OSError as error:
+            raise TokenUnavailable(
+                "the account's credentials cannot be read", retryable=False
+            ) from error
         except (ValueError, TypeError, AttributeError, LookupError) as error:
             # google-auth takes the endpoint's answer apart without looking, so a page of HTML
             # with status 200 ends here. The errors' texts may quote it: not chained.

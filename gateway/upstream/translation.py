@@ -14,6 +14,7 @@ import httpx2
 import msgspec
 
 from gateway.errors import (
+    UNKNOWN_RETRY_SECONDS,
     GatewayError,
     Outcome,
     QuotaSpent,
@@ -33,9 +34,6 @@ from gateway.upstream.wire import Answer, AnswerTooLarge
 
 QUOTA_RETRY_SECONDS = 60
 """Google's limits are per minute, and its 429 has no Retry-After."""
-
-UNKNOWN_RETRY_SECONDS = 185
-"""A request may run for 180 s at Google: later than this nothing lands any more."""
 
 _TOO_LARGE = (
     "The worksheet is larger than what the gateway reads at once. Ask for fewer rows, split the "

@@ -11,6 +11,9 @@ from gateway.service.rows import Record, RowPage
 
 EmptyCell = Literal["null", "", "omit"]
 
+_MOST_NAMES = 20
+_LONGEST_NAME = 50
+
 _CACHING = {"Cache-Control": "private, no-cache"}
 
 
@@ -41,8 +44,11 @@ def json_answer(
 
 
 def listed(names: Sequence[str]) -> str:
-    """Names for a header, each as a JSON string in ASCII."""
-    return ", ".join(json.dumps(name) for name in names)
+    """Names for a header, each as a JSON string in ASCII; the first ones, cut where long.
+
+    A client cannot read an answer whose head is too large, and would send its write again.
+    """
+    return ", ".join(json.dumps(name[:_LONGEST_NAME]) for name in names[:_MOST_NAMES])
 
 
 def _shaped(record: Record, empty_cell: EmptyCell) -> Record:

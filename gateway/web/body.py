@@ -14,14 +14,18 @@ from starlette.requests import Request
 
 from gateway.config import ServerSettings
 from gateway.errors import BodyTooLarge, InvalidBody, Problem, RequestTimeout, UnsupportedMediaType
-from gateway.rows.record import NEVER_STORED, Stored, pointer
+from gateway.rows.record import (
+    MAX_CELL_CHARACTERS,
+    MAX_PROBLEMS,
+    NEVER_STORED,
+    Stored,
+    pointer,
+)
 from gateway.web.state import State
 
 MAX_FIELDS = 1000
-MAX_TEXT = 50_000
 MAX_INTEGER = 2**53
 
-_MAX_PROBLEMS = 20
 _FORM = "application/x-www-form-urlencoded"
 
 
@@ -123,7 +127,7 @@ def _checked(pairs: Iterable[tuple[str, object]]) -> Mapping[str, Stored]:
         raise InvalidBody(
             "The body holds values that cannot be stored; nothing was written. First: "
             f"{problems[0].pointer} - {problems[0].detail}",
-            problems=problems[:_MAX_PROBLEMS],
+            problems=problems[:MAX_PROBLEMS],
         )
     return fields
 
@@ -144,8 +148,8 @@ def _fault(name: str, value: object) -> str | None:
 
 
 def _text_fault(text: str) -> str | None:
-    if len(text) > MAX_TEXT:
-        return f"A cell holds at most {MAX_TEXT} characters."
+    if len(text) > MAX_CELL_CHARACTERS:
+        return f"A cell holds at most {MAX_CELL_CHARACTERS} characters."
     return None if _is_encodable(text) else "The text holds half of a surrogate pair."
 
 

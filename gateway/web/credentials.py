@@ -37,7 +37,7 @@ def find_credentials(headers: Headers, query: QueryParams, *, is_write: bool) ->
         raise KeyNotAllowedInUrl(
             "A key in the URL may only read. Send it as 'Authorization: Bearer KEY'."
         )
-    if is_write and key is None and headers.get("content-type", "").startswith(_FORM):
+    if is_write and key is None and headers.get("content-type", "").lower().startswith(_FORM):
         raise MissingApiKey(
             "A key in a form is not read. To write, send it as 'Authorization: Bearer KEY'. To "
             "list with curl, add -G, so that the parameters go into the URL."

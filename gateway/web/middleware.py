@@ -5,6 +5,7 @@ common headers, and the log gets one line. CORS stands between the two, so that 
 net makes carry its headers too.
 """
 
+import asyncio
 import re
 import secrets
 import time
@@ -14,7 +15,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway.config import ServerSettings
-from gateway.errors import GatewayError, HeadersTooLarge, InternalError, UriTooLong
+from gateway.errors import GatewayError, HeadersTooLarge, InternalError, ShuttingDown, UriTooLong
 from gateway.observe import (
     RequestEvent,
     current_event,
@@ -76,6 +77,9 @@ class ErrorNet:
                 event.status = CLIENT_GONE
         except GatewayError as error:
             await error_response(Request(scope), error)(scope, receive, send)
+        except asyncio.CancelledError:  # the server's time to stop is over
+            if event is None or not event.status:
+                await error_response(Request(scope), _stopping())(scope, receive, send)
         except Exception as error:  # the edge: the log has all of it, the client an answer
             request_failed(event, error)
             if event is None or not event.status:
@@ -105,7 +109,7 @@ def check_head(scope: Scope, settings: ServerSettings) -> None:
     url_bytes = len(scope["raw_path"]) + 1 + len(scope["query_string"])
     if url_bytes > settings.max_url_bytes:
         raise UriTooLong(f"The URL is longer than {settings.max_url_bytes} bytes.")
-    head_bytes = sum(len(name) + len(value) + 4 for name, value in scope["headers"])
+    head_bytes = url_bytes + sum(len(name) + len(value) + 4 for name, value in scope["headers"])
     if head_bytes > settings.max_head_bytes:
         raise HeadersTooLarge(f"The headers are longer than {settings.max_head_bytes} bytes.")
 
@@ -114,6 +118,10 @@ def _request_id(headers: Headers) -> str:
     """The client's own id if it is one, else a new one."""
     given = headers.get("x-request-id", "")
     return given if _REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
+
+
+def _stopping() -> ShuttingDown:
+    return ShuttingDown("The gateway is shutting down. Send it again.", retry_after_seconds=5)
 
 
 def _fault_of_ours() -> InternalError:

@@ -14,10 +14,10 @@ from starlette.datastructures import QueryParams
 
 from gateway.errors import InvalidQuery
 from gateway.rows.conditions import parse_where
-from gateway.rows.query import Condition, Query, SortTerm
+from gateway.rows.query import DEFAULT_LIMIT, Condition, Query, SortTerm
 
-DEFAULT_LIMIT = 24
 MAX_WHERE_BYTES = 4096
+MAX_ORDER_FIELDS = 16
 
 T = TypeVar("T")
 
@@ -60,7 +60,12 @@ def _count(name: str, text: str) -> int:
 
 
 def _order(name: str, text: str) -> tuple[SortTerm, ...]:
-    return tuple(_sort_term(name, term) for term in text.split(","))
+    terms: dict[str, SortTerm] = {}
+    for term in (_sort_term(name, each) for each in text.split(",")):
+        terms.setdefault(term.field, term)  # a second term of a field has nothing left to sort
+    if len(terms) > MAX_ORDER_FIELDS:
+        raise InvalidQuery(f"{name} names more than {MAX_ORDER_FIELDS} fields.")
+    return tuple(terms.values())
 
 
 def _sort_term(name: str, term: str) -> SortTerm:

@@ -9,7 +9,6 @@ from gateway.access.caller import (
     authorise,
     check_origin,
     check_query,
-    is_spreadsheet_id,
 )
 from gateway.config import PlanSettings
 from gateway.errors import (
@@ -21,6 +20,7 @@ from gateway.errors import (
     ReadOnlyKey,
     SpreadsheetNotFound,
 )
+from gateway.rows.a1 import is_spreadsheet_id
 from gateway.service.worksheet import WorksheetRef
 
 ONE = Grants(spreadsheets=frozenset({"one"}))

@@ -124,6 +124,10 @@ class Bench:
 
     def ask_token(self, **claims: object) -> Response:
         """A token request whose assertion has these claims instead of the usual ones."""
+        return self.post_assertion(self.signed(claims))
+
+    def signed(self, claims: dict[str, object], algorithm: str = "RS256") -> str:
+        """An assertion; signed as RS256 whatever algorithm its head names."""
         signer = signer_of(self.account["private_key"])
         moment = int(self.clock.moment)
         usual: dict[str, object] = {
@@ -133,8 +137,10 @@ class Bench:
             "exp": moment + 3600,
             "scope": SCOPE,
         }
-        assertion: bytes = jwt.encode(signer, {**usual, **claims})  # type: ignore[no-untyped-call]
-        return self.post_assertion(assertion.decode())
+        assertion: bytes = jwt.encode(  # type: ignore[no-untyped-call]
+            signer, {**usual, **claims}, header={"alg": algorithm}
+        )
+        return assertion.decode()
 
     def post_assertion(self, assertion: str) -> Response:
         form = {"grant_type": GRANT_TYPE, "assertion": assertion}

@@ -80,6 +80,16 @@ def test_sparse_row_under_a_header_belongs_to_its_table(build: BenchBuilder) -> 
     assert bench.grid("Sheet1") == [["a", "b", "c"], ["1"], ["", "", "3"], ["new"]]
 
 
+@pytest.mark.parametrize("anchor", ["Sheet1!A1", "Sheet1!B2"])
+def test_cells_that_touch_at_a_corner_are_one_table(build: BenchBuilder, anchor: str) -> None:
+    """Diagonal neighbours hang together, to either side."""
+    bench = build({"Sheet1": "a,,c\n,b,\n"})
+    answer = bench.append(anchor, [["new"]]).json()
+
+    assert answer["tableRange"] == "Sheet1!A1:C2"
+    assert answer["updates"]["updatedRange"] == "Sheet1!A3"
+
+
 def test_columns_are_appended_column_wise(bench: Bench) -> None:
     """Recorded: `majorDimension` COLUMNS turns the values."""
     body = {"majorDimension": "COLUMNS", "values": [["a", "b"], ["c", "d"]]}

@@ -1,10 +1,15 @@
 """The `/_emulator/*` routes."""
 
+from typing import Any
+
 import pytest
 from starlette.testclient import TestClient
 
+from gateway.emulator.app import EmulatorOptions
 from tests.emulator.bench import Bench
 from tests.emulator.conftest import BenchBuilder
+
+ADD_SHEET = {"requests": [{"addSheet": {"properties": {"title": "New"}}}]}
 
 
 def test_spreadsheet_is_shown_cell_by_cell(build: BenchBuilder) -> None:
@@ -33,6 +38,32 @@ def test_control_needs_no_credentials_and_counts_nothing(bench: Bench) -> None:
     bench.client.post("/_emulator/faults", json=[])
 
     assert bench.stats()["calls"] == {}
+
+
+@pytest.mark.parametrize("fault", [{}, {"apply": True, "status": 500}, {"edit": ADD_SHEET}])
+@pytest.mark.parametrize("moment", [0.5, 1.5], ids=["before the effect", "after the effect"])
+def test_call_from_before_a_reset_does_not_touch_the_data_of_after_it(
+    build: BenchBuilder, moment: float, fault: dict[str, Any]
+) -> None:
+    """The effect of what was under way is dropped or undone, and the answer is a 503."""
+    bench = build({"Data": "a\n"}, EmulatorOptions(latency_ms=2000))
+    bench.fault({"call": "values.append", **fault})
+    bench.clock.later(moment, bench.emulator.service.reset)
+    answer = bench.append("Data", [["x"]])
+
+    assert (answer.status_code, answer.json()["error"]["status"]) == (503, "UNAVAILABLE")
+    assert bench.grid("Data") == [["a"]]
+    assert [sheet["title"] for sheet in bench.sheets()] == ["Data"]
+
+
+def test_late_effect_from_before_a_reset_does_not_come(bench: Bench) -> None:
+    """An effect that was to come after an answer that is still under way is dropped too."""
+    bench.fault({"call": "values.append", "delay_ms": 1000, "late_ms": 200})
+    bench.clock.later(0.5, bench.emulator.service.reset)
+    bench.append("Data", [["x"]])
+    bench.clock.advance(2.0)
+
+    assert bench.grid("Data") == []
 
 
 @pytest.mark.parametrize(

@@ -63,6 +63,44 @@ def test_protection_moves_with_its_cells(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "source", "destination", "text"),
+    [
+        pytest.param("ROWS", (1, 2), 5, "Data!B5", id="row moved down"),
+        pytest.param("ROWS", (1, 3), 0, "Data!B1", id="rows moved up"),
+        pytest.param("ROWS", (0, 1), 3, "Data!B1", id="row moved past it, down"),
+        pytest.param("ROWS", (3, 5), 0, "Data!B4", id="rows moved past it, up"),
+        pytest.param("ROWS", (3, 4), 5, "Data!B2", id="rows below"),
+        pytest.param("COLUMNS", (1, 2), 4, "Data!D2", id="column moved right"),
+        pytest.param("COLUMNS", (4, 5), 1, "Data!C2", id="column moved past it, left"),
+    ],
+)
+def test_protection_moves_with_moved_rows_and_columns(
+    bench: Bench, name: str, source: tuple[int, int], destination: int, text: str
+) -> None:
+    """The owner's move takes what is protected along, blank as the cells are."""
+    protect(bench, CELL)
+    range_ = {"sheetId": 0, "dimension": name, "startIndex": source[0], "endIndex": source[1]}
+    move = {"moveDimension": {"source": range_, "destinationIndex": destination}}
+    bench.fault({"call": "values.get", "edit": {"requests": [move]}})
+    bench.grid("Data")
+    cells = [f"Data!{column}{row}" for row in range(1, 6) for column in "ABCDE"]
+
+    assert [cell for cell in cells if bench.update(cell, [["x"]]).status_code == 400] == [text]
+
+
+def test_protection_stays_where_some_of_its_cells_are_moved_away(bench: Bench) -> None:
+    """What is protected does not fall into parts."""
+    protect(bench, grid_range(1, 0, 3, 5))
+    source = {"sheetId": 0, "dimension": "ROWS", "startIndex": 2, "endIndex": 3}
+    move = {"moveDimension": {"source": source, "destinationIndex": 5}}
+    bench.fault({"call": "values.get", "edit": {"requests": [move]}})
+    bench.grid("Data")
+    statuses = [bench.update(f"Data!A{row}", [["x"]]).status_code for row in range(1, 6)]
+
+    assert statuses == [200, 400, 400, 200, 200]
+
+
+@pytest.mark.parametrize(
     ("range_", "text", "status"),
     [
         pytest.param({"sheetId": 0}, "Data!E5", 400, id="whole worksheet"),

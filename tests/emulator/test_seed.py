@@ -55,8 +55,15 @@ def test_unshared_spreadsheet_is_refused_and_an_unknown_one_not_found(build: Ben
 @pytest.mark.parametrize(
     ("files", "complaint"),
     [
-        pytest.param({"book.xlsx": ""}, "not supported yet", id="xlsx"),
-        pytest.param({"book/readme.txt": ""}, "at least one .csv", id="no worksheet"),
+        pytest.param({"book.xlsx": ""}, "book.xlsx: .* not supported", id="xlsx"),
+        pytest.param({"book.unshared/A.csv": "x"}, "book.unshared: .* file", id="unshared"),
+        pytest.param({"notes.txt": ""}, "notes.txt: a spreadsheet is", id="another file"),
+        pytest.param({"book.csv": ""}, "book.csv: a spreadsheet is", id="worksheet outside"),
+        pytest.param({"book/.hidden": ""}, "at least one .csv", id="no worksheet"),
+        pytest.param(
+            {"book/A.csv": "", "book/readme.txt": ""}, "readme.txt: a worksheet is", id="no CSV"
+        ),
+        pytest.param({"book/A.csv/B.csv": ""}, "A.csv: a worksheet is", id="directory"),
         pytest.param(
             {"book/A B.csv": "", "book/A%20B.csv": ""}, "two worksheets", id="one title twice"
         ),
@@ -71,6 +78,15 @@ def test_seed_that_cannot_be_used_says_why(
     """The error names the file and what is wrong with it."""
     with pytest.raises(SeedError, match=complaint):
         read_seed(write_seed(tmp_path, files))
+
+
+def test_hidden_files_are_passed_over(tmp_path: Path) -> None:
+    """What systems and editors leave behind is no mistake; a title may begin with a dot."""
+    files = {".gitignore": "", "book/.DS_Store": "", "book/.env.csv": "x\n", "shut.unshared": ""}
+    seed = read_seed(write_seed(tmp_path, files))
+
+    assert [sheet.title for sheet in seed.workbooks["book"].sheets] == [".env"]
+    assert seed.unshared == {"shut"}
 
 
 def test_seed_has_to_be_a_directory(tmp_path: Path) -> None:

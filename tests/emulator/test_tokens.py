@@ -94,6 +94,16 @@ def test_wrong_signature_gets_no_token(bench: Bench) -> None:
     }
 
 
+@pytest.mark.parametrize("algorithm", ["none", "HS256", "rs256", ""])
+def test_other_algorithms_get_no_token(bench: Bench, algorithm: str) -> None:
+    """Only RS256 is taken, though claims and signature are right."""
+    answer = bench.post_assertion(bench.signed({}, algorithm))
+
+    assert answer.status_code == 400
+    assert answer.json()["error"] == "invalid_grant"
+    assert "RS256" in answer.json()["error_description"]
+
+
 @pytest.mark.parametrize("assertion", ["", "a.b", "a.b.c", "é.é.é", "e30.e30.e30", "....", "=.=.="])
 def test_malformed_assertion_gets_no_token(bench: Bench, assertion: str) -> None:
     """What is no assertion at all is an invalid grant."""

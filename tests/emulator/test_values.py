@@ -6,6 +6,7 @@ import pytest
 
 from tests.emulator.bench import Bench, message, values_path
 from tests.emulator.conftest import BenchBuilder
+from tests.emulator.requests_of import properties_of
 
 SOLAR = "x\n" * 980 + "x" + "," * 23 + "\n"  # 981 rows, 24 columns
 
@@ -44,6 +45,17 @@ def test_trailing_blanks_are_trimmed_and_inner_ones_kept(bench: Bench) -> None:
 def test_range_is_echoed_normalised_and_clamped(bench: Bench, text: str, echo: str) -> None:
     """The answer names the range as Google writes it, cut to the grid."""
     assert bench.values(text)["range"] == echo
+
+
+def test_range_without_a_title_is_of_the_first_worksheet_that_is_shown(
+    build: BenchBuilder,
+) -> None:
+    """A hidden worksheet is passed over where only cells are named."""
+    bench = build({"First": "1\n", "Second": "2\n"})
+    bench.edit(properties_of("hidden", sheetId=0, hidden=True))
+
+    assert (bench.values("A1")["range"], bench.grid("A1")) == ("Second!A1", [["2"]])
+    assert bench.grid("First!A1") == [["1"]]
 
 
 @pytest.mark.parametrize("title", ["D3", "my data", "🌵", "It's", "A/B", "x:append", "a!b", "%2F"])

@@ -25,6 +25,10 @@ LIST_VALUE = "type.googleapis.com/google.protobuf.ListValue"
         ("POST", f"{BOOK}/values:batchGet"),
         ("GET", f"{BOOK}/values/A/B"),
         ("DELETE", BOOK),
+        ("GET", f"{BOOK}:getByDataFilter"),
+        ("GET", f"{BOOK}/sheets/0:copyTo"),
+        ("POST", f"{BOOK}/sheets/0:copyFrom"),
+        ("POST", "/v4/spreadsheets/:getByDataFilter"),
         ("GET", "/v4/spreadsheetsx/book"),
         ("GET", "/"),
         ("GET", "/token"),
@@ -36,6 +40,32 @@ def test_other_paths_are_not_found(bench: Bench, method: str, path: str) -> None
 
     assert answer.status_code == 404
     assert answer.headers["Content-Type"].startswith("text/html")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "name"),
+    [
+        ("POST", f"{BOOK}:getByDataFilter", "getByDataFilter"),
+        ("POST", f"{BOOK}/sheets/0:copyTo", "sheets.copyTo"),
+        ("GET", f"{BOOK}/developerMetadata/7", "developerMetadata.get"),
+        ("POST", f"{BOOK}/developerMetadata:search", "developerMetadata.search"),
+        ("POST", f"{BOOK}/values:batchGetByDataFilter", "values.batchGetByDataFilter"),
+        ("POST", f"{BOOK}/values:batchUpdateByDataFilter", "values.batchUpdateByDataFilter"),
+        ("POST", f"{BOOK}/values:batchClearByDataFilter", "values.batchClearByDataFilter"),
+    ],
+)
+def test_calls_that_are_not_covered_are_named(
+    bench: Bench, method: str, path: str, name: str
+) -> None:
+    """What Google could do and the emulator cannot is a 501 in Google's shape."""
+    answer = bench.call(method, path, {} if method == "POST" else None)
+
+    assert answer.status_code == 501
+    assert answer.json()["error"] == {
+        "code": 501,
+        "message": f"The emulator does not implement the call 'spreadsheets.{name}'.",
+        "status": "UNIMPLEMENTED",
+    }
 
 
 def test_verb_is_taken_off_before_the_path_is_decoded(build: BenchBuilder) -> None:

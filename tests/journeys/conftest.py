@@ -128,6 +128,10 @@ class EmulatorControl:
         cells: list[list[dict[str, Any]]] = answer.json()[worksheet]
         return cells
 
+    def cell(self, worksheet: str, row: int, column: int) -> dict[str, Any]:
+        """One cell of the demo workbook; row and column count from 1."""
+        return self.cells(worksheet)[row - 1][column - 1]
+
     def texts(self, worksheet: str, spreadsheet: str = "demo") -> list[list[str]]:
         """What the worksheet displays, blank cells and rows at the ends cut."""
         rows = [[cell["text"] for cell in row] for row in self.cells(worksheet, spreadsheet)]

@@ -11,8 +11,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.journeys.waiting import PATIENCE_SECONDS
+
 COMMAND = (sys.executable, "-m", "gateway")
-PATIENCE_SECONDS = 20.0
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("GATEWAY_")}
 
 

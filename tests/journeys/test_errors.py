@@ -4,14 +4,14 @@ import json
 import re
 import shutil
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from gateway.errors import GatewayError
+from tests.error_tree import concrete_errors
 from tests.journeys.conftest import Api, KeysOnDisk, OpenGateway
 from tests.journeys.failure import NAMES, refused
 from tests.journeys.raw import send_raw
@@ -113,15 +113,9 @@ def test_an_error_is_a_problem_for_those_who_ask(
 
 def test_the_names_of_all_codes_are_fixed() -> None:
     """A code or a name that clients know never changes; a new one is added here."""
-    kinds = {kind.code: kind.name for kind in _leaves(GatewayError) if hasattr(kind, "code")}
+    kinds = {error.code: error.name for error in concrete_errors()}
 
     assert kinds == NAMES
-
-
-def _leaves(kind: type[GatewayError]) -> Iterator[type[GatewayError]]:
-    yield kind
-    for child in kind.__subclasses__():
-        yield from _leaves(child)
 
 
 @pytest.mark.parametrize("path", ["Cities", "Cities/2", "Mixed", "New"])

@@ -1,7 +1,5 @@
 """What the values of a body become in their cells, as the contract's section *Rows* says."""
 
-from typing import Any
-
 import pytest
 
 from tests.journeys.conftest import Api, OpenGateway
@@ -38,11 +36,6 @@ STORED_TYPED: list[tuple[str, object, str]] = [
     ("false", False, "FALSE"),
 ]
 """JSON as sent, what the cell holds, what it displays."""
-
-
-def cell(api: Api, worksheet: str, row: int, column: int) -> dict[str, Any]:
-    """A cell as the emulator holds it; row and column count from 1."""
-    return api.emulator.cells(worksheet)[row - 1][column - 1]
 
 
 def test_strings_are_stored_as_they_are(api: Api) -> None:
@@ -100,8 +93,8 @@ def test_null_and_the_empty_string_empty_a_cell(api: Api, empty: str | None) -> 
     assert created.text == '{"rowIndex":12,"name":"Austin","state":null,"population":"1"}'
     assert updated.text == '{"rowIndex":2,"state":null}'
     assert api.emulator.texts("Cities")[1] == ["New York", "", "USA", "8804190"]
-    assert cell(api, "Cities", 2, 2)["value"] is None
-    assert cell(api, "Cities", 12, 2)["value"] is None
+    assert api.emulator.cell("Cities", 2, 2)["value"] is None
+    assert api.emulator.cell("Cities", 12, 2)["value"] is None
 
 
 def test_the_answer_shows_what_the_sheet_displays(api: Api) -> None:
@@ -165,7 +158,7 @@ def test_a_json_object_needs_no_content_type(api: Api, content_type: str | None)
         201,
         {"rowIndex": 2, "name": "a", "amount": "1"},
     )
-    assert cell(api, "HeaderOnly", 2, 2)["value"] == 1
+    assert api.emulator.cell("HeaderOnly", 2, 2)["value"] == 1
 
 
 def test_forms_are_stored_as_text(api: Api) -> None:
@@ -175,4 +168,4 @@ def test_forms_are_stored_as_text(api: Api) -> None:
 
     assert created.json() == {"rowIndex": 2, "name": "=1+2 & ö", "amount": "007"}
     assert updated.json() == {"rowIndex": 2, "name": None}
-    assert cell(api, "HeaderOnly", 2, 2) == {"value": "007", "formula": None, "text": "007"}
+    assert api.emulator.cell("HeaderOnly", 2, 2) == {"value": "007", "formula": None, "text": "007"}

@@ -1,7 +1,6 @@
 """What a row is on its way out and on its way in, as the contract's section *Rows* says."""
 
 import json
-from typing import Any
 
 import pytest
 
@@ -12,11 +11,6 @@ def text_of(api: Api, path: str) -> str:
     answer = api.get(path)
     assert answer.status_code == 200, answer.text
     return answer.text
-
-
-def cell(api: Api, worksheet: str, row: int, column: int) -> dict[str, Any]:
-    """A cell as the emulator holds it; row and column count from 1."""
-    return api.emulator.cells(worksheet)[row - 1][column - 1]
 
 
 @pytest.mark.parametrize(
@@ -193,8 +187,8 @@ def test_an_update_writes_the_named_cells_only(api: Api) -> None:
     assert api.emulator.texts("BlankHeader")[1] == ["z", "hidden", "9"]
     assert api.emulator.texts("Duplicates")[1] == ["z", "1", "second"]
     assert [each["value"] for each in api.emulator.cells("Formulas")[1][:2]] == [10, 20]
-    assert cell(api, "Formulas", 2, 3)["formula"] == "=A2+B2"
-    assert cell(api, "Formulas", 3, 3)["formula"] == "=A3+B3"
+    assert api.emulator.cell("Formulas", 2, 3)["formula"] == "=A2+B2"
+    assert api.emulator.cell("Formulas", 3, 3)["formula"] == "=A3+B3"
 
 
 @pytest.mark.parametrize("path", ["Mixed/3", "Mixed/2", "Formulas/2", "Cities/2", "BlankRow/3"])
@@ -229,23 +223,3 @@ def test_displayed_strings_cost_no_write(api: Api) -> None:
 
     assert answer.text == '{"rowIndex":3,"value":"$1,250.50","done":"FALSE"}'
     assert api.emulator.calls()[1] == 0
-
-
-@pytest.mark.parametrize(
-    ("path", "location"),
-    [
-        pytest.param("New", "/v2/sheets/New/2", id="plain"),
-        pytest.param("New/", "/v2/sheets/New/2", id="trailing-slash"),
-        pytest.param(
-            "St%C3%A4dte%20%F0%9F%8F%99", "/v2/sheets/St%C3%A4dte%20%F0%9F%8F%99/3", id="unicode"
-        ),
-        pytest.param("x:y!z", "/v2/sheets/x%3Ay%21z/3", id="punctuation"),
-        pytest.param("A%2FB", "/v2/sheets/A%2FB/3", id="slash"),
-    ],
-)
-def test_location_leads_to_the_new_row(api: Api, path: str, location: str) -> None:
-    """The Location of a created row can be read as it stands."""
-    created = api.post(path, json={"name": "new"})
-
-    assert created.headers["location"] == location
-    assert api.get(location).json()["name"] == "new"

@@ -4,6 +4,7 @@ import pytest
 
 from tests.journeys.conftest import Api
 from tests.journeys.failure import refused
+from tests.journeys.operations import JSON, OPERATIONS, ROW
 from tests.journeys.raw import send_raw
 
 NOT_IDS = [
@@ -11,18 +12,6 @@ NOT_IDS = [
     *("demo.", "de mo", "demo%00", "demo\t1", "demo;", "..", ".", "*", "demo,other"),
     *("d" * 129, "dem\xf6", "\xff\xfe", "https://docs.google.com/spreadsheets/d/demo/edit"),
 ]
-
-OPERATIONS = [
-    pytest.param("GET", "Cities?limit=1", id="list"),
-    pytest.param("GET", "Cities/2", id="read"),
-    pytest.param("POST", "Cities", id="create"),
-    pytest.param("POST", "Cities/2", id="update by POST"),
-    pytest.param("PUT", "Cities/2", id="update by PUT"),
-    pytest.param("PATCH", "Cities/2", id="update by PATCH"),
-]
-
-ROW = b'{"name":"x"}'
-JSON = ("Content-Type", "application/json")
 
 
 @pytest.mark.parametrize("header", ["X-Spreadsheet-Id", "X-Sheetson-Spreadsheet-Id"])

@@ -2,100 +2,59 @@
 
 import csv
 import io
-import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
 
 from gateway.serving import base_url, bind
-from tests.journeys.conftest import WORKBOOK, Api, OpenGateway
+from tests.journeys.conftest import (
+    WORKBOOK,
+    Api,
+    EmulatorControl,
+    KeysOnDisk,
+    OpenGateway,
+    running_gateways,
+)
 from tests.journeys.failure import refused
+from tests.journeys.google_faults import (
+    PAGE,
+    READ_FAULTS,
+    RETRY_AFTER,
+    SECRET,
+    WRITE_FAULTS,
+    Fault,
+)
 
-SECRET = "what a cell holds"
-PAGE = "<!DOCTYPE html><title>Sorry...</title><p>We're sorry, something broke."
 NEW = {"name": "Oslo"}
 MOST_CELLS = 10_000_000
 
-Fault = Mapping[str, Any]
-
-
-def google(status: int, word: str, message: str, reason: str | None = None) -> dict[str, Any]:
-    """A fault with an error of Google's; the texts are recorded or reported ones."""
-    error: dict[str, Any] = {"code": status, "message": message, "status": word}
-    if reason is not None:
-        kind = "type.googleapis.com/google.rpc.ErrorInfo"
-        error["details"] = [{"@type": kind, "reason": reason, "domain": "googleapis.com"}]
-    return {"status": status, "text": json.dumps({"error": error})}
-
-
-OFFICE_FILE = google(
-    400, "FAILED_PRECONDITION", "This operation is not supported for this document"
-)
-DISABLED = google(
-    403,
-    "PERMISSION_DENIED",
-    "Google Sheets API has not been used in project 1234567890 before or it is disabled.",
-    "SERVICE_DISABLED",
-)
-SPENT = google(403, "PERMISSION_DENIED", "Quota exceeded", "RATE_LIMIT_EXCEEDED")
-REFUSED = google(400, "INVALID_ARGUMENT", f"Invalid value: {SECRET}")
-FORBIDDEN = google(403, "PERMISSION_DENIED", "The caller does not have permission")
-NOT_FOUND = google(404, "NOT_FOUND", "Requested entity was not found.")
-TRANSLATED = google(400, "INVALID_ARGUMENT", "Estás intentando editar una celda protegida.")
-
-# The fault of a read, then status, code, whether to try again.
-READ_FAULTS = [
-    pytest.param({"status": 500}, 502, 5020, True, id="500"),
-    pytest.param({"status": 502}, 502, 5020, True, id="502"),
-    pytest.param({"status": 503}, 502, 5020, True, id="503"),
-    pytest.param({"status": 503, "text": PAGE}, 502, 5020, True, id="503 as HTML"),
-    pytest.param({"text": PAGE}, 502, 5020, True, id="200 as HTML"),
-    pytest.param({"text": ""}, 502, 5020, True, id="200 and nothing"),
-    pytest.param({"text": "[]"}, 502, 5020, True, id="another shape"),
-    pytest.param({"text": "{}"}, 502, 5020, True, id="members missing"),
-    pytest.param({"text": "[" * 100_000}, 502, 5020, True, id="nested deeply"),
-    pytest.param({"text": '{"range":"Cities!A1:D11","values":[[{}]]}'}, 502, 5020, True, id="cell"),
-    pytest.param({"text": '{"range":"?","values":[["a"]]}'}, 502, 5020, True, id="range"),
-    pytest.param({"truncate": 30}, 502, 5020, True, id="truncated"),
-    pytest.param({"drop": True}, 502, 5020, True, id="dropped"),
-    pytest.param(OFFICE_FILE, 422, 4221, False, id="Office file"),
-    pytest.param(DISABLED, 502, 5022, False, id="API disabled"),
-    pytest.param({"status": 401}, 502, 5022, False, id="401"),
-    pytest.param(REFUSED, 502, 5020, False, id="refused"),
-    pytest.param(FORBIDDEN, 403, 101, False, id="not shared"),
-    pytest.param(NOT_FOUND, 404, 101, False, id="not found"),
-    pytest.param({"status": 429}, 503, 5030, True, id="429"),
-    pytest.param({"status": 429, "text": PAGE}, 503, 5030, True, id="429 as HTML"),
-    pytest.param(SPENT, 503, 5030, True, id="quota as 403"),
-]
-
-# The fault of a write, then status, code, outcome.
-WRITE_FAULTS = [
-    pytest.param({"status": 500}, 504, 5041, "unknown", id="500"),
-    pytest.param({"status": 503}, 504, 5041, "unknown", id="503"),
-    pytest.param({"status": 503, "apply": True}, 504, 5041, "unknown", id="503, applied"),
-    pytest.param({"text": PAGE}, 504, 5041, "unknown", id="200 as HTML"),
-    pytest.param({"text": "{}", "apply": True}, 504, 5041, "unknown", id="members missing"),
-    pytest.param({"truncate": 30, "apply": True}, 504, 5041, "unknown", id="truncated"),
-    pytest.param({"drop": True}, 504, 5041, "unknown", id="dropped"),
-    pytest.param({"drop": True, "apply": True}, 504, 5041, "unknown", id="dropped, applied"),
-    pytest.param(OFFICE_FILE, 422, 4221, "not_applied", id="Office file"),
-    pytest.param(DISABLED, 502, 5022, "not_applied", id="API disabled"),
-    pytest.param({"status": 401}, 502, 5022, "not_applied", id="401"),
-    pytest.param(REFUSED, 502, 5020, "not_applied", id="refused"),
-    pytest.param(TRANSLATED, 502, 5020, "not_applied", id="refused in Spanish"),
-    pytest.param(FORBIDDEN, 403, 101, "not_applied", id="not shared"),
-    pytest.param(NOT_FOUND, 404, 101, "not_applied", id="not found"),
-    pytest.param({"status": 429}, 503, 5030, "not_applied", id="429"),
-    pytest.param(SPENT, 503, 5030, "not_applied", id="quota as 403"),
-]
+Texts = list[list[str]]
 
 WRITES = [
     pytest.param("POST", "Cities", "values.append", id="create"),
     pytest.param("PUT", "Cities/2", "values.batchUpdate", id="update"),
 ]
-RETRY_AFTER = {5030: "60", 5041: "185"}
+CHANGE = {"name": "Quito", "population": 1}
+WRITTEN: Mapping[str, Callable[[Texts], Texts]] = {
+    "values.append": lambda texts: [*texts, ["Quito", "", "", "1"]],
+    "values.batchUpdate": lambda texts: [texts[0], ["Quito", "New York", "USA", "1"], *texts[2:]],
+}
+"""What the worksheet displays after a write of CHANGE."""
+
+
+@pytest.fixture(scope="module")
+def forgetful_gateway(emulator: EmulatorControl, access: KeysOnDisk) -> Iterator[Api]:
+    """A gateway that looks at the sheet before every write."""
+    with running_gateways(emulator, access) as start:
+        yield start({"cache.header_ttl_seconds": 0})
+
+
+@pytest.fixture
+def looking_api(forgetful_gateway: Api) -> Api:
+    """That gateway on a freshly seeded emulator."""
+    forgetful_gateway.emulator.reset()
+    return forgetful_gateway
 
 
 @pytest.mark.parametrize(("fault", "status", "code", "retryable"), READ_FAULTS)
@@ -120,7 +79,7 @@ def test_a_failed_read(
 @pytest.mark.parametrize(("fault", "status", "code", "outcome"), WRITE_FAULTS)
 @pytest.mark.parametrize(("method", "path", "call"), WRITES)
 def test_a_failed_write(
-    shared_api: Api,
+    looking_api: Api,
     method: str,
     path: str,
     call: str,
@@ -129,37 +88,45 @@ def test_a_failed_write(
     code: int,
     outcome: str,
 ) -> None:
-    """Every way in which a write fails tells what became of it, and it is sent only once."""
-    before = shared_api.emulator.everything()
-    shared_api.emulator.faults({"call": call, "times": 9, **fault})
+    """A failed write tells what became of it, is sent only once, and is done whole or not."""
+    before = looking_api.emulator.texts("Cities")
+    looking_api.emulator.faults({"call": call, "times": 9, **fault})
 
-    answer = shared_api.send(method, path, json=NEW)
+    answer = looking_api.send(method, path, json=CHANGE)
+    sent = looking_api.emulator.stats()["calls"][call]
+    failed = looking_api.emulator.texts("Cities")
+    looking_api.emulator.faults()
+    next_answer = looking_api.post("Cities", json=NEW)
 
     assert refused(answer) == (status, code)
     assert answer.json()["outcome"] == outcome
     assert answer.json()["retryable"] is (code == 5030)
     assert answer.headers.get("retry-after") == RETRY_AFTER.get(code)
     assert SECRET not in answer.text
-    is_changed = shared_api.emulator.everything() != before
-    assert is_changed is fault.get("apply", False)
-    assert shared_api.emulator.calls()[1] <= (2 if fault.get("status") == 401 else 1)
+    assert sent == (2 if fault.get("status") == 401 else 1)
+    assert failed == (WRITTEN[call](before) if fault.get("apply") else before)
+    assert next_answer.json() == {"rowIndex": len(failed) + 1, **NEW}
+    assert looking_api.emulator.texts("Cities") == [*failed, [NEW["name"]]]
 
 
 @pytest.mark.parametrize(("fault", "status", "code", "retryable"), READ_FAULTS)
+@pytest.mark.parametrize(
+    ("path", "look"), [("Cities", "values.get"), ("Cities/2", "values.batchGet")]
+)
 def test_a_write_whose_look_failed(
-    shared_api: Api, fault: Fault, status: int, code: int, retryable: bool
+    looking_api: Api, path: str, look: str, fault: Fault, status: int, code: int, retryable: bool
 ) -> None:
     """A write that could not look at the sheet first was not applied, whatever Google said."""
-    before = shared_api.emulator.everything()
-    shared_api.emulator.faults({"call": "values.batchGet", "times": 9, **fault})
+    before = looking_api.emulator.everything()
+    looking_api.emulator.faults({"call": look, "times": 9, **fault})
 
-    answer = shared_api.send("PUT", "Cities/2", json=NEW)
+    answer = looking_api.post(path, json=NEW)
 
     assert refused(answer) == (status, code)
     assert answer.json()["outcome"] == "not_applied"
     assert answer.json()["retryable"] is retryable
-    assert shared_api.emulator.calls()[1] == 0
-    assert shared_api.emulator.everything() == before
+    assert looking_api.emulator.calls()[1] == 0
+    assert looking_api.emulator.everything() == before
 
 
 def test_a_read_past_its_deadline(open_gateway: OpenGateway) -> None:

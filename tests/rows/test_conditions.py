@@ -147,6 +147,7 @@ def test_where_may_hold_50_conditions() -> None:
         pytest.param({"a": {"$or": [1]}}, "where.a.$or is no operator", id="or on a field"),
         pytest.param({"$and": {"a": 1}}, "where.$and takes a list of at least", id="and: object"),
         pytest.param({"$or": []}, "where.$or takes a list of at least", id="or: empty list"),
+        pytest.param({"$nor": [{"a": 1}]}, "where.$nor is no operator; allowed: $and", id="nor"),
         pytest.param({"$or": None}, "where.$or takes a list of at least", id="or: null"),
         pytest.param({"$or": [{}, 1]}, "where.$or[1] must be a JSON object", id="or: number in it"),
         pytest.param({"$not": [{"a": 1}]}, "where.$not must be a JSON object", id="not: list"),

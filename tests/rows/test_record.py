@@ -50,6 +50,18 @@ def test_unknown_fields_are_refused_with_their_places() -> None:
     assert '"nope", "a/b"' in refused.value.message
 
 
+def test_an_error_does_not_grow_with_the_body() -> None:
+    """Of many long strangers some are named, and those cut."""
+    fields: dict[str, Stored] = {f"{n} {'x' * 10_000}": 1 for n in range(100)}
+
+    with pytest.raises(InvalidBody) as caught:
+        place(fields, HEADER, ignore_unknown=False)
+
+    assert len(caught.value.message) < 2_000
+    assert len(caught.value.problems) == 20
+    assert all(len(problem.pointer) < 200 for problem in caught.value.problems)
+
+
 def test_a_blank_header_is_no_field() -> None:
     """A field without a name has no column, though the sheet has one without a header."""
     with pytest.raises(InvalidBody):

@@ -25,13 +25,6 @@ def test_records_have_row_index_first_and_nulls() -> None:
     ]
 
 
-def test_empty_cells_may_be_shown_otherwise() -> None:
-    """What stands for an empty cell is the caller's choice."""
-    table = make_table(CITIES)
-
-    assert table.record(3, [("name", 0)], "") == {"rowIndex": 3, "name": ""}
-
-
 @pytest.mark.parametrize(
     ("columns", "last_row"),
     [

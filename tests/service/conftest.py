@@ -10,6 +10,7 @@ from structlog.testing import capture_logs
 from gateway.config import ApiSettings, CacheSettings, WriteSettings
 from gateway.service.rows import RowService
 from gateway.service.worksheet import WorksheetRef
+from tests.clock import ManualClock
 from tests.fakes import BOOK, FakeSheets, FakeWorksheet, Held
 from tests.service.scripted_sheets import ScriptedSheets
 
@@ -21,19 +22,6 @@ CITIES: Sequence[Sequence[Held | None]] = [
     ["Austin", "TX", 964254],
 ]
 REF = WorksheetRef(spreadsheet=BOOK, title="Cities")
-
-
-class ManualClock:
-    """Seconds that pass only where a test says so."""
-
-    def __init__(self) -> None:
-        self._seconds = 1000.0
-
-    def __call__(self) -> float:
-        return self._seconds
-
-    def advance(self, seconds: float) -> None:
-        self._seconds += seconds
 
 
 @dataclass(frozen=True, kw_only=True)

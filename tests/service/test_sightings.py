@@ -7,7 +7,8 @@ import pytest
 from gateway.config import CacheSettings
 from gateway.rows.header import parse_header
 from gateway.service.sightings import Sighting, Sightings
-from tests.service.conftest import REF, ManualClock
+from tests.clock import ManualClock
+from tests.service.conftest import REF
 
 SEEN = Sighting(
     header=parse_header(["a"]),
@@ -15,7 +16,7 @@ SEEN = Sighting(
     starts_blank=False,
     grid_rows=9,
     header_as_of=1000.0,
-    as_of=1000.0,
+    as_of=5,
 )
 
 
@@ -51,10 +52,8 @@ def test_age_is_that_of_the_header(sightings: Sightings, clock: ManualClock) -> 
     assert sightings.fresh(REF) is None
 
 
-@pytest.mark.parametrize(
-    ("as_of", "last_row"), [(999.9, 5), (1000.0, 6), (1000.1, 6)], ids=["older", "same", "newer"]
-)
-def test_older_look_never_replaces_newer(sightings: Sightings, as_of: float, last_row: int) -> None:
+@pytest.mark.parametrize(("as_of", "last_row"), [(4, 5), (6, 6)], ids=["older", "newer"])
+def test_older_look_never_replaces_newer(sightings: Sightings, as_of: int, last_row: int) -> None:
     """Of two looks the newer one stays, in whatever order they come."""
     sightings.keep(REF, SEEN)
 
@@ -93,3 +92,17 @@ def test_worksheets_are_told_apart(sightings: Sightings) -> None:
     assert sightings.last(replace(REF, visible=frozenset())) is SEEN
     assert sightings.last(replace(REF, title="cities")) is None
     assert sightings.last(replace(REF, spreadsheet="other")) is None
+
+
+def test_a_look_from_before_the_forgetting_is_not_kept(sightings: Sightings) -> None:
+    """What began before a change is not remembered, however late it comes; what began after is."""
+    before = sightings.moment()
+    sightings.forget(REF)
+    after = sightings.moment()
+
+    sightings.keep(REF, replace(SEEN, as_of=before))
+    early = sightings.last(REF)
+    sightings.keep(REF, replace(SEEN, as_of=after))
+
+    assert early is None
+    assert sightings.last(REF) is not None

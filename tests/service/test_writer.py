@@ -9,7 +9,7 @@ import pytest
 from anyio import wait_all_tasks_blocked
 
 from gateway.config import WriteSettings
-from gateway.errors import GatewayError, QueueFull, ShuttingDown
+from gateway.errors import GatewayError, QueueFull, ShuttingDown, WriteOutcomeUnknown
 from gateway.service.worksheet import WorksheetRef
 from gateway.service.writer import Writer
 from gateway.service.writes import Create, Write, Written
@@ -143,12 +143,29 @@ async def test_client_leaves_after_sending(desk: Desk, writer: Writer) -> None:
     await wait_all_tasks_blocked()
 
     leaving.cancel()
-    with pytest.raises(asyncio.CancelledError):
+    with pytest.raises(WriteOutcomeUnknown) as caught:
         await leaving
     desk.open()
     await staying
 
+    assert caught.value.outcome == "unknown"
     assert desk.done == [0, 1]
+
+
+async def test_cancelled_in_line(desk: Desk, writer: Writer) -> None:
+    """A write that is cancelled before its turn is never carried out, and says so."""
+    desk.close("Cities")
+    first, waiting = _start(writer, 0), _start(writer, 1)
+    await wait_all_tasks_blocked()
+    waiting.cancel()
+    with pytest.raises(ShuttingDown) as caught:
+        await waiting
+    desk.open()
+    await first
+    await writer.aclose()
+
+    assert caught.value.outcome == "not_applied"
+    assert desk.done == [0]
 
 
 async def test_client_leaves_before_a_failure(desk: Desk, writer: Writer) -> None:
@@ -158,6 +175,8 @@ async def test_client_leaves_before_a_failure(desk: Desk, writer: Writer) -> Non
     leaving = _start(writer, 0)
     await wait_all_tasks_blocked()
     leaving.cancel()
+    with pytest.raises(WriteOutcomeUnknown):
+        await leaving
     desk.open()
 
     assert (await _start(writer, 1)).row == 1

@@ -6,7 +6,7 @@ import pytest
 from anyio import wait_all_tasks_blocked
 
 from gateway.config import ApiSettings, CacheSettings, WriteSettings
-from gateway.errors import QueueFull, QuotaSpent, ShuttingDown
+from gateway.errors import QueueFull, QuotaSpent, ShuttingDown, WriteOutcomeUnknown
 from gateway.observe import RequestEvent, request_event
 from gateway.service.rows import RowService
 from gateway.service.worksheet import WorksheetRef
@@ -68,13 +68,13 @@ async def test_full_queue_sends_nothing(make_bench: MakeBench) -> None:
 
 
 async def test_cancelled_create_is_completed_and_remembered(bench: Bench) -> None:
-    """A create whose client leaves is completed, and the next one lands below it."""
+    """A create that is cancelled while it is with Google is completed, and known to be there."""
     gate = asyncio.Event()
     bench.sheets.before("append_rows", gate)
     leaving = asyncio.create_task(bench.create(state="x"))
     await bench.sheets.begun("append_rows")
     leaving.cancel()
-    with pytest.raises(asyncio.CancelledError):
+    with pytest.raises(WriteOutcomeUnknown):
         await leaving
     gate.set()
 

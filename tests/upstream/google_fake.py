@@ -25,16 +25,6 @@ Verb = Callable[[GoogleSheets], Awaitable[object]]
 
 
 @dataclass
-class ManualClock:
-    """A monotonic clock that moves when it is told to."""
-
-    now_seconds: float = 1000.0
-
-    def __call__(self) -> float:
-        return self.now_seconds
-
-
-@dataclass
 class FakeGoogle:
     """The routes that a test changes: the token endpoint, and all of the Sheets API."""
 

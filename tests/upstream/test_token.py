@@ -24,13 +24,13 @@ from gateway.errors import UpstreamAuth, UpstreamUnreachable
 from gateway.upstream.google import open_google
 from gateway.upstream.token import TokenSource, TokenUnavailable
 from gateway.upstream.wire import Deadline, open_wire
+from tests.clock import ManualClock
 from tests.upstream.google_fake import (
     A_READ,
     A_WRITE,
     ACCOUNT,
     READ_ANSWER,
     FakeGoogle,
-    ManualClock,
     error_answer,
     failure,
     read_and_write,
@@ -225,7 +225,7 @@ async def test_without_a_token_nothing_is_sent(
 async def test_waiting_for_a_token_ends_at_the_deadline() -> None:
     """Who waits while another thread asks for a token waits no longer than its call may last."""
     clock = ManualClock()
-    gone = Deadline(at_seconds=clock.now_seconds, clock=clock)
+    gone = Deadline(at_seconds=clock(), clock=clock)
     started, ended = Event(), Event()
 
     def find_credentials(**_given: object) -> tuple[Credentials, None]:
@@ -240,7 +240,7 @@ async def test_waiting_for_a_token_ends_at_the_deadline() -> None:
     with open_wire(max_connections=1, connect_timeout_seconds=1) as wire:
         tokens = TokenSource(wire, credentials=None, find_credentials=find_credentials)
         async with anyio.create_task_group() as tasks:
-            later = Deadline(at_seconds=clock.now_seconds + 60, clock=clock)
+            later = Deadline(at_seconds=clock() + 60, clock=clock)
             tasks.start_soon(anyio.to_thread.run_sync, ask, later)
             await anyio.to_thread.run_sync(started.wait, 10)
             with pytest.raises(TokenUnavailable, match="another thread") as caught:

@@ -19,13 +19,13 @@ from gateway.errors import (
 )
 from gateway.upstream.base import Dimension, Render
 from gateway.upstream.google import open_google
+from tests.clock import ManualClock
 from tests.upstream.google_fake import (
     A_READ,
     A_WRITE,
     READ_ANSWER,
     SPREADSHEET,
     FakeGoogle,
-    ManualClock,
     Pieces,
     assert_open,
     error_answer,
@@ -61,7 +61,7 @@ def cut(error: Exception) -> Iterator[bytes]:
 def drip(clock: ManualClock) -> Iterator[bytes]:
     """A byte of a valid answer each second, without end."""
     while True:
-        clock.now_seconds += 1.0
+        clock.advance(1.0)
         yield b" "
 
 
@@ -167,7 +167,7 @@ async def test_timeouts_shrink_to_what_remains(
     google.sheets.respond(json=READ_ANSWER)
 
     def slow_token(_request: httpx.Request) -> httpx.Response:
-        clock.now_seconds += 17.0
+        clock.advance(17.0)
         return token_answer("slow")
 
     google.token.side_effect = slow_token

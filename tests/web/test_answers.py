@@ -62,3 +62,10 @@ def test_an_empty_page_has_both_members() -> None:
 def test_names_fit_into_a_header(names: list[str], header: str) -> None:
     """Names are quoted, so that none can end the header or look like two."""
     assert listed(names) == header
+
+
+def test_a_header_does_not_grow_with_the_body() -> None:
+    """Of many long names so many are listed that a client can still read the answer."""
+    names = [f"{n} {'ö' * 2_000}" for n in range(400)]
+
+    assert len(listed(names)) < 8_000

@@ -7,8 +7,8 @@ from urllib.parse import urlencode
 import pytest
 
 from gateway.errors import InvalidBody, UnsupportedMediaType
-from gateway.rows.record import Stored
-from gateway.web.body import MAX_FIELDS, MAX_TEXT, parse_fields
+from gateway.rows.record import MAX_CELL_CHARACTERS, Stored
+from gateway.web.body import MAX_FIELDS, parse_fields
 
 JSON, FORM = "application/json", "application/x-www-form-urlencoded"
 
@@ -63,7 +63,9 @@ def test_an_object_is_json_whatever_its_type_says(content_type: str) -> None:
         pytest.param("-" + "1" + "0" * 17, "2^53", id="18 digits"),
         pytest.param(r'"\ud800"', "surrogate", id="high surrogate"),
         pytest.param(r'"x\udc00y"', "surrogate", id="low surrogate"),
-        pytest.param(json.dumps("x" * (MAX_TEXT + 1)), "50000 char", id="50,001 characters"),
+        pytest.param(
+            json.dumps("x" * (MAX_CELL_CHARACTERS + 1)), "50000 char", id="50,001 characters"
+        ),
     ],
 )
 def test_values_that_cannot_be_stored_are_refused(value: str, detail: str) -> None:
@@ -79,7 +81,9 @@ def test_values_that_cannot_be_stored_are_refused(value: str, detail: str) -> No
 
 def test_the_longest_text_is_taken() -> None:
     """50,000 characters fit, whatever they take in bytes."""
-    assert parse_fields(json.dumps({"a": "é" * MAX_TEXT}).encode(), JSON) == {"a": "é" * MAX_TEXT}
+    assert parse_fields(json.dumps({"a": "é" * MAX_CELL_CHARACTERS}).encode(), JSON) == {
+        "a": "é" * MAX_CELL_CHARACTERS
+    }
 
 
 @pytest.mark.parametrize(
@@ -162,7 +166,7 @@ def test_forms_are_fields(body: str, fields: Mapping[str, Stored]) -> None:
     ("body", "pointer"),
     [
         pytest.param(b"a=1&b=2&a=3", "#/a", id="twice"),
-        pytest.param(b"a=" + b"x" * (MAX_TEXT + 1), "#/a", id="50,001 characters"),
+        pytest.param(b"a=" + b"x" * (MAX_CELL_CHARACTERS + 1), "#/a", id="50,001 characters"),
         pytest.param(b"a=%ff", "#", id="not UTF-8 when decoded"),
         pytest.param(b"a=%ED%A0%80", "#", id="surrogate"),
         pytest.param(b"a=\xff", "#", id="not UTF-8"),

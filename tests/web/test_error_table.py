@@ -8,7 +8,7 @@ import pytest
 
 from gateway import errors
 from gateway.errors import GatewayError
-from tests.web.error_tree import concrete_errors
+from tests.error_tree import concrete_errors
 
 CONTRACT = Path(__file__).parents[2].parent / "shared" / "api.md"
 

@@ -116,6 +116,22 @@ def test_order_is_names_with_an_optional_minus(value: str, order: list[tuple[str
     assert query_of(urlencode({"order": value})).order == expected
 
 
+def test_a_field_sorts_once() -> None:
+    """Only the first term of a field has anything to sort; the others cost nothing."""
+    order = query_of(f"order={','.join(['a', '-b', 'a', '-a'] * 200)}").order
+
+    assert order == (SortTerm("a"), SortTerm("b", descending=True))
+
+
+def test_order_names_few_fields() -> None:
+    """Sixteen fields are sorted by, no more."""
+    most = query_of(f"order={','.join(f'f{n}' for n in range(16))}").order
+
+    assert len(most) == 16
+    with pytest.raises(InvalidQuery, match="16"):
+        query_of(f"order={','.join(f'f{n}' for n in range(17))}")
+
+
 @pytest.mark.parametrize("value", [",", "name,", ",name", "-", "name,-", "a,,b", "%20", "-%20"])
 def test_order_terms_without_a_name_are_refused(value: str) -> None:
     """A term that names nothing is an error, not a term less."""

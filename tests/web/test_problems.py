@@ -31,7 +31,7 @@ from gateway.errors import (
 )
 from gateway.observe import RequestEvent, request_event
 from gateway.web.problems import error_response, on_gateway_error, on_http_exception
-from tests.web.error_tree import concrete_errors
+from tests.error_tree import concrete_errors
 from tests.web.requests import make_scope
 
 MEMBERS = ["type", "name", "code", "message", "status", "requestId", "retryable"]

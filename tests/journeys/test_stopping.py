@@ -1,0 +1,58 @@
+"""A stop that comes while writes wait in line and Google is slow."""
+
+import json
+import time
+from http.client import HTTPConnection
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx2
+
+from tests.journeys.conftest import EmulatorControl, KeysOnDisk
+from tests.journeys.process import running
+from tests.journeys.waiting import PATIENCE_SECONDS, until
+
+
+def test_what_waits_when_the_time_is_over_is_refused_and_never_written(
+    emulator: EmulatorControl, access: KeysOnDisk, tmp_path: Path
+) -> None:
+    """Once the time to stop is over, every client has a true answer, and the process ends."""
+    database, keys = access
+    emulator.reset()
+    emulator.faults({"call": "values.append", "delay_ms": 15_000})
+    config = tmp_path / "config.toml"
+    config.write_text(
+        "[server]\nshutdown_seconds = 1\n"
+        f"[google]\nendpoint = {json.dumps(emulator.url)}\n"
+        f"credentials = {json.dumps(str(emulator.credentials))}\n"
+        f"[access]\ndatabase = {json.dumps(str(database))}\n"
+    )
+
+    with running(tmp_path / "log", "serve", "--port", "0", "--config", str(config)) as gateway:
+        first = create(gateway.url, keys["paid"], "first")
+        assert until(lambda: emulator.calls()[1] == 1)
+        waiting = [create(gateway.url, keys["paid"], f"waiting {n}") for n in range(3)]
+        # It looks into the key store as the creates do, behind them.
+        assert httpx2.get(f"{gateway.url}/readyz").status_code == 200
+        time_of_stop = time.monotonic()
+        status = gateway.end()
+        seconds = time.monotonic() - time_of_stop
+        answers = [json.loads(each.getresponse().read()) for each in (first, *waiting)]
+
+    assert [(each["code"], each["outcome"]) for each in answers] == [
+        (5041, "unknown"),
+        *[(5032, "not_applied")] * 3,
+    ]
+    assert status == 0
+    assert seconds < 10
+    assert [row[0] for row in emulator.texts("New")[1:]] == ["first"]
+    emulator.reset()
+
+
+def create(url: str, key: str, name: str) -> HTTPConnection:
+    """Send a create and leave its answer for later."""
+    parts = urlsplit(url)
+    connection = HTTPConnection(parts.hostname or "", parts.port, timeout=PATIENCE_SECONDS)
+    headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+    connection.request("POST", "/v2/sheets/New", json.dumps({"name": name}), headers)
+    return connection

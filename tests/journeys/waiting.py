@@ -1,0 +1,18 @@
+"""Waiting for what happens in another thread or process."""
+
+import threading
+import time
+from collections.abc import Callable
+
+PATIENCE_SECONDS = 20.0
+BETWEEN_SECONDS = 0.02
+
+
+def until(is_done: Callable[[], bool]) -> bool:
+    """Ask now and then until something is so; False if it takes too long."""
+    ends = time.monotonic() + PATIENCE_SECONDS
+    while not is_done():
+        if time.monotonic() >= ends:
+            return False
+        threading.Event().wait(BETWEEN_SECONDS)
+    return True

@@ -53,10 +53,7 @@ def serve(
         _fail(error.problems)
     listening = _bind(settings.server.host, settings.server.port)
     server = make_server(app, shutdown_seconds=settings.server.shutdown_seconds)
-    typer.echo(f"Sheets gateway on {base_url(listening)}")
-    run(server, listening)
-    if not server.started:
-        raise typer.Exit(1)
+    run(server, listening, f"Sheets gateway on {base_url(listening)}")
 
 
 @main.command()
@@ -66,10 +63,11 @@ def demo(
 ) -> None:
     """Serve a sample workbook on the embedded emulator, with keys and curl lines to try."""
     from gateway.config import ConfigError
-    from gateway.demo import SPREADSHEET, WORKSHEET, curl_lines, running_demo, wait_for_signal
+    from gateway.demo import SPREADSHEET, WORKSHEET, curl_lines, running_demo, stop_at_signal
     from gateway.observe import configure_logging
 
     configure_logging()
+    stop = stop_at_signal()
     listening = _bind(host, port)
     try:
         with running_demo(listening, os.environ) as running:
@@ -81,7 +79,7 @@ def demo(
             for title, line in curl_lines(running):
                 typer.echo(f"\n# {title}\n{line}")
             typer.echo("\nCtrl-C ends the demo; what was written goes with it.")
-            wait_for_signal()
+            stop.wait()
     except ConfigError as error:
         _fail(error.problems)
 
@@ -118,8 +116,8 @@ def emulator(
     listening = _bind(host, port)
     if credentials is not None:
         running.write_credentials(credentials, base_url(listening))
-    typer.echo(f"Sheets emulator on {base_url(listening)}")
-    run(make_server(running.app, shutdown_seconds=1), listening)
+    server = make_server(running.app, shutdown_seconds=1)
+    run(server, listening, f"Sheets emulator on {base_url(listening)}")
 
 
 @main.command()

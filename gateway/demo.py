@@ -75,13 +75,12 @@ def running_demo(listening: socket.socket, environ: Mapping[str, str]) -> Iterat
         )
 
 
-def wait_for_signal() -> None:
-    """Return at SIGINT or SIGTERM."""
+def stop_at_signal() -> threading.Event:
+    """An event that SIGINT and SIGTERM set from now on."""
     stop = threading.Event()
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, lambda *_: stop.set())
-    while not stop.wait(1.0):
-        pass
+    return stop
 
 
 def curl_lines(demo: Demo) -> Iterator[tuple[str, str]]:

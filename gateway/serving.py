@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import NoReturn
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -42,19 +43,25 @@ def base_url(listening: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def run(server: uvicorn.Server, listening: socket.socket) -> None:
-    """Serve in this thread until SIGINT or SIGTERM, which end the process with status 0.
+def run(server: uvicorn.Server, listening: socket.socket, greeting: str) -> NoReturn:
+    """Print the greeting, serve in this thread until SIGINT or SIGTERM, and end the process.
 
+    The exit status is 0 after a signal, whenever it comes, and 1 if the server did not start.
     uvicorn ends in good order, then raises the signal once more for whoever handled it before.
     """
     for each in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(each, lambda *_: None)
-    server.run(sockets=[listening])
-    if any(thread is not threading.main_thread() for thread in threading.enumerate()):
+        signal.signal(each, lambda *_: sys.exit(0))
+    print(greeting, flush=True)
+    try:
+        server.run(sockets=[listening])
+        status = 0 if server.started else 1
+    except SystemExit:
+        status = 0
+    if len(threading.enumerate()) > 1:
         # A thread that still waits for Google would keep the process; its request is answered.
-        sys.stdout.flush()
         sys.stderr.flush()
-        os._exit(0 if server.started else 1)
+        os._exit(status)
+    sys.exit(status)
 
 
 @contextmanager

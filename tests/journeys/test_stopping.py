@@ -7,6 +7,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx2
+import pytest
 
 from tests.journeys.conftest import EmulatorControl, KeysOnDisk
 from tests.journeys.process import running
@@ -47,6 +48,18 @@ def test_what_waits_when_the_time_is_over_is_refused_and_never_written(
     assert seconds < 10
     assert [row[0] for row in emulator.texts("New")[1:]] == ["first"]
     emulator.reset()
+
+
+@pytest.mark.parametrize("command", ["serve", "emulator", "demo"])
+def test_a_stop_right_after_the_start_ends_well(command: str, tmp_path: Path) -> None:
+    """A signal that comes as soon as a command has said where it listens is not lost."""
+    (tmp_path / "config.toml").write_text("")
+    options = ("--config", str(tmp_path / "config.toml")) if command == "serve" else ()
+
+    with running(tmp_path / "log", command, "--port", "0", *options) as process:
+        status = process.end()
+
+    assert status == 0
 
 
 def create(url: str, key: str, name: str) -> HTTPConnection:

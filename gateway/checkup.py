@@ -7,7 +7,7 @@ from typing import Literal
 from gateway.access.pepper import load_pepper
 from gateway.access.store import KeyStore
 from gateway.config import ConfigError, Settings
-from gateway.errors import GatewayError
+from gateway.errors import GatewayError, SpreadsheetNotFound
 from gateway.observe import causes
 from gateway.rows import a1
 from gateway.rows.header import Header, parse_header
@@ -80,6 +80,12 @@ async def _check_spreadsheet(sheets: Sheets, spreadsheet: str) -> AsyncIterator[
 
 def _failed(what: str, error: GatewayError) -> Finding:
     """An error in Google's own words as well: who runs this command has no log to look into."""
+    if isinstance(error, SpreadsheetNotFound):
+        return Finding(
+            "problem",
+            f"{what}: Google knows none of this id. Take it from the spreadsheet's URL, between "
+            "/d/ and /edit",
+        )
     return Finding("problem", " - ".join([f"{what}: {error.message}", *causes(error)]))
 
 

@@ -75,46 +75,46 @@ def _problems(
 
 def _name_problems(name: str) -> Iterator[str]:
     if not name.strip() or len(name) > MAX_NAME_CHARACTERS or not name.isprintable():
-        yield f"name: must be 1 to {MAX_NAME_CHARACTERS} printable characters"
+        yield f"--name: must be 1 to {MAX_NAME_CHARACTERS} printable characters"
 
 
 def _plan_problems(plan: str, plans: Collection[str]) -> Iterator[str]:
     if plan not in plans:
-        yield f"plan: {plan!r} is not configured; there are {', '.join(sorted(plans))}"
+        yield f"--plan: {plan!r} is not configured; there are {', '.join(sorted(plans))}"
 
 
 def _spreadsheet_problems(spreadsheets: frozenset[str] | None) -> Iterator[str]:
     if spreadsheets is not None and not spreadsheets:
-        yield "spreadsheets: name at least one, or ask for any explicitly"
+        yield "--spreadsheet: name at least one, or ask for any explicitly"
     for spreadsheet in sorted(spreadsheets or ()):
         if not is_spreadsheet_id(spreadsheet):
             yield (
-                f"spreadsheets: {spreadsheet!r} is not an id; take the part of the spreadsheet's "
+                f"--spreadsheet: {spreadsheet!r} is not an id; take the part of the spreadsheet's "
                 "URL between /d/ and /edit"
             )
 
 
 def _worksheet_problems(worksheets: frozenset[str] | None) -> Iterator[str]:
     if worksheets is not None and not worksheets:
-        yield "worksheets: name at least one, or leave them out for all"
+        yield "--worksheet: name at least one, or leave them out for all"
     for title in sorted(worksheets or ()):
         if not title or not _is_encodable(title):
-            yield f"worksheets: {title!r} cannot be the name of a worksheet"
+            yield f"--worksheet: {title!r} cannot be the name of a worksheet"
 
 
 def _origin_problems(origins: frozenset[str]) -> Iterator[str]:
     for origin in sorted(origins):
         if normal_origin(origin) is None:
-            yield f"origins: {origin!r} is not scheme://host[:port], as in https://example.org"
+            yield f"--origin: {origin!r} is not scheme://host[:port], as in https://example.org"
 
 
 def _expiry_problems(expires_at: datetime | None, now: datetime) -> Iterator[str]:
     if expires_at is None:
         return
     if expires_at.tzinfo is None:
-        yield "expires_at: has no time zone"
+        yield "--expires: has no time zone"
     elif expires_at <= now:
-        yield "expires_at: lies in the past"
+        yield "--expires: lies in the past"
 
 
 def _is_encodable(text: str) -> bool:

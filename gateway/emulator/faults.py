@@ -1,8 +1,9 @@
 """Faults as data: which calls go wrong, and how.
 
 Rules
-- A fault with none of `status`, `text`, `drop`, `truncate` answers normally (after its delay, its
-  edit); all members but `call` have defaults, and `status` has null.
+- All members but `call` have defaults. `status` is 503, but null, so that the call is answered as
+  ever, for a fault that names another thing to happen (`text`, `drop`, `truncate`, `delay_ms`,
+  `late_ms`, `edit`); a `status` that is given, null too, stays.
 - Every fault counts the calls that match it, whoever answers them, and is used from the one after
   `skip` on, `times` times; of several that could be used the first in the list is.
 - A faulty answer has no effect unless `apply`; with `late_ms` the effect comes after the answer,
@@ -23,6 +24,8 @@ EVERY_CALL = "*"
 TOKEN = "token"  # noqa: S105 - the name of a call
 CALLS = (EVERY_CALL, TOKEN, *OPERATIONS)
 FIRST_FAILURE = 400
+UNAVAILABLE = 503
+BODILESS = (204, 205, 304)
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
 
@@ -34,7 +37,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     times: Count = 1
     skip: Count = 0
     apply: bool = False
-    status: Annotated[int, msgspec.Meta(ge=200, le=599)] | None = None
+    status: Annotated[int, msgspec.Meta(ge=200, le=599)] | msgspec.UnsetType | None = msgspec.UNSET
     text: str | None = None
     drop: bool = False
     delay_ms: Count = 0
@@ -44,9 +47,20 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     edit: dict[str, object] | None = None
 
     @property
+    def code(self) -> int | None:
+        """The status of the answer that takes the place of the call's own, None for that one."""
+        if self.status is not msgspec.UNSET:
+            return self.status
+        others = (self.text, self.truncate, self.edit)
+        is_bare = all(each is None for each in others) and not (
+            self.drop or self.delay_ms or self.late_ms
+        )
+        return UNAVAILABLE if is_bare else None
+
+    @property
     def is_failing(self) -> bool:
         """Is the answer another one than the call would get?"""
-        return self.drop or self.status is not None or self.text is not None
+        return self.drop or self.code is not None or self.text is not None
 
     @property
     def has_effect(self) -> bool:
@@ -93,7 +107,7 @@ class Faults:
         return chosen.fault
 
 
-NONE = Fault(call=EVERY_CALL)
+NONE = Fault(call=EVERY_CALL, status=None)
 
 
 def read_faults(body: bytes) -> list[Fault]:
@@ -105,7 +119,9 @@ def read_faults(body: bytes) -> list[Fault]:
     for fault in faults:
         if fault.call not in CALLS:
             raise invalid(f"There is no call {fault.call!r}; calls are {', '.join(CALLS)}.")
-        is_success = fault.status is not None and fault.status < FIRST_FAILURE
+        is_success = fault.code is not None and fault.code < FIRST_FAILURE
         if is_success and fault.text is None:
-            raise invalid(f"A fault with the status {fault.status} needs a text.")
+            raise invalid(f"A fault with the status {fault.code} needs a text.")
+        if fault.text is not None and fault.code in BODILESS:
+            raise invalid(f"An answer with the status {fault.code} has no text.")
     return faults

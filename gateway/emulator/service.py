@@ -133,7 +133,7 @@ class Service:
         return answer
 
     def _faulty_answer(self, fault: Fault, kind: str, *, is_pretty: bool) -> Answer:
-        status = fault.status or 200
+        status = fault.code or 200
         if fault.text is not None:
             return Answer(status=status, body=fault.text.encode(), content_type=HTML_TYPE)
         limit = self.quota.limits[kind] or USUAL_LIMIT

@@ -74,7 +74,8 @@ def new_row(cells: Mapping[int, Stored]) -> list[Stored]:
 def check_has_value(values: Iterable[Stored]) -> None:
     """InvalidBody unless one of the values fills a cell: a blank row would be none."""
     if all(value is None or value == "" for value in values):
-        raise InvalidBody("A new row needs at least one field with a value.")
+        detail = "A new row needs at least one field with a value."
+        raise InvalidBody(detail, problems=[Problem(pointer(), detail)])
 
 
 def changed_runs(

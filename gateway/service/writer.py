@@ -64,6 +64,8 @@ class Writer:
         except asyncio.CancelledError:
             # A request is cancelled when the server's time to stop is over: what has not begun
             # is not begun any more, what has goes on without anybody to tell.
+            if waiting.answer.done():
+                return waiting.answer.result()
             raise self._withdrawn(waiting) from None
 
     async def aclose(self) -> None:

@@ -14,9 +14,10 @@ import msgspec
 from gspread.http_client import FileType, HTTPClient, ParamsType
 from gspread.urls import SPREADSHEETS_API_V4_BASE_URL
 
+from gateway.upstream.deadline import Deadline
 from gateway.upstream.token import TokenSource
 from gateway.upstream.translation import GoogleRefusal
-from gateway.upstream.wire import Answer, Deadline, Message, Wire
+from gateway.upstream.wire import Answer, Message, Wire
 
 GOOGLE = SPREADSHEETS_API_V4_BASE_URL.removesuffix("/v4/spreadsheets")
 """The host that gspread writes in front of every path; the configured endpoint replaces it."""

@@ -26,6 +26,7 @@ from gateway.rows.a1 import is_spreadsheet_id
 from gateway.upstream.base import Dimension, Render, Value, Values, WorksheetProperties, Writing
 from gateway.upstream.client import Call, Gspread
 from gateway.upstream.credentials import load_service_account
+from gateway.upstream.deadline import Clock, Deadline
 from gateway.upstream.operations import (
     APPEND_ROWS,
     GROW_GRID,
@@ -41,7 +42,7 @@ from gateway.upstream.operations import (
 )
 from gateway.upstream.token import FindCredentials, TokenSource
 from gateway.upstream.translation import FAILURES, Attempt, translated
-from gateway.upstream.wire import Clock, Deadline, Wire, open_wire
+from gateway.upstream.wire import Wire, open_wire
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -18,7 +18,8 @@ from google.auth.credentials import Credentials, TokenState
 from google.auth.exceptions import GoogleAuthError, TransportError
 from google.auth.transport import DEFAULT_RETRYABLE_STATUS_CODES
 
-from gateway.upstream.wire import AnswerTooLarge, Deadline, Message, Wire
+from gateway.upstream.deadline import Deadline
+from gateway.upstream.wire import AnswerTooLarge, Message, Wire
 
 SCOPES = ("https://www.googleapis.com/auth/spreadsheets",)
 

@@ -7,7 +7,7 @@ Rules:
 - An answer that is not read to its end takes its connection with it.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.cookiejar import CookieJar, DefaultCookiePolicy
@@ -15,8 +15,9 @@ from http.cookiejar import CookieJar, DefaultCookiePolicy
 import httpx2
 
 from gateway import __version__
+from gateway.upstream.deadline import Deadline, under
+from gateway.upstream.sockets import keep_deadlines
 
-Clock = Callable[[], float]
 Parameter = str | int | float | bool | Sequence[str] | None
 
 KEEPALIVE_SECONDS = 60.0
@@ -24,23 +25,6 @@ KEEPALIVE_SECONDS = 60.0
 
 class AnswerTooLarge(Exception):
     """A decoded answer grew past the size that is read."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Deadline:
-    """The moment on a monotonic clock by which a call must have ended."""
-
-    at_seconds: float
-    clock: Clock
-
-    @property
-    def remaining_seconds(self) -> float:
-        """Time that is left, 0 when there is none."""
-        return max(0.0, self.at_seconds - self.clock())
-
-    def cut(self, seconds: float) -> "Deadline":
-        """This deadline, or the one so many seconds from now if that is sooner."""
-        return Deadline(at_seconds=min(self.at_seconds, self.clock() + seconds), clock=self.clock)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,15 +61,18 @@ class Wire:
             raise httpx2.PoolTimeout("the deadline passed before anything was sent")
         connect_seconds = min(self.connect_timeout_seconds, seconds)
         timeout = httpx2.Timeout(seconds, connect=connect_seconds, pool=connect_seconds)
-        with self.client.stream(
-            message.method,
-            message.url,
-            # None, as an empty mapping would take the query off the URL.
-            params={k: v for k, v in message.parameters.items() if v is not None} or None,
-            content=message.content,
-            headers=message.headers,
-            timeout=timeout,
-        ) as response:
+        with (
+            under(deadline),
+            self.client.stream(
+                message.method,
+                message.url,
+                # None, as an empty mapping would take the query off the URL.
+                params={k: v for k, v in message.parameters.items() if v is not None} or None,
+                content=message.content,
+                headers=message.headers,
+                timeout=timeout,
+            ) as response,
+        ):
             read = _read if response.status_code == 200 else _read_refusal
             body = read(response, deadline, max_bytes)
         return Answer(status=response.status_code, headers=response.headers, body=body)
@@ -106,6 +93,7 @@ def open_wire(*, max_connections: int, connect_timeout_seconds: float) -> Iterat
     with httpx2.Client(
         limits=limits, headers=headers, cookies=no_cookies, follow_redirects=False
     ) as client:
+        keep_deadlines(client)
         yield Wire(client=client, connect_timeout_seconds=connect_timeout_seconds)
 
 

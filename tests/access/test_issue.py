@@ -75,28 +75,28 @@ async def test_the_store_holds_no_usable_key(store: KeyStore, database: Path) ->
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        pytest.param({"name": " "}, "name: ", id="blank name"),
-        pytest.param({"name": "n" * 201}, "name: ", id="long name"),
-        pytest.param({"name": "a\nb"}, "name: ", id="line end in the name"),
-        pytest.param({"name": "\udcff"}, "name: ", id="name with a lone surrogate"),
-        pytest.param({"plan": "gold"}, "plan: 'gold' .* free, paid", id="unknown plan"),
-        pytest.param({"spreadsheets": frozenset()}, "spreadsheets: name", id="no spreadsheet"),
+        pytest.param({"name": " "}, "--name: ", id="blank name"),
+        pytest.param({"name": "n" * 201}, "--name: ", id="long name"),
+        pytest.param({"name": "a\nb"}, "--name: ", id="line end in the name"),
+        pytest.param({"name": "\udcff"}, "--name: ", id="name with a lone surrogate"),
+        pytest.param({"plan": "gold"}, "--plan: 'gold' .* free, paid", id="unknown plan"),
+        pytest.param({"spreadsheets": frozenset()}, "--spreadsheet: name", id="no spreadsheet"),
         pytest.param(
             {"spreadsheets": frozenset({"https://docs.google.com/spreadsheets/d/x/edit"})},
-            "spreadsheets: .*between /d/ and /edit",
+            "--spreadsheet: .*between /d/ and /edit",
             id="URL for an id",
         ),
-        pytest.param({"worksheets": frozenset()}, "worksheets: name", id="no worksheet"),
-        pytest.param({"worksheets": frozenset({""})}, "worksheets: ''", id="blank worksheet"),
+        pytest.param({"worksheets": frozenset()}, "--worksheet: name", id="no worksheet"),
+        pytest.param({"worksheets": frozenset({""})}, "--worksheet: ''", id="blank worksheet"),
         pytest.param(
-            {"worksheets": frozenset({"\ud800"})}, r"worksheets: '\\ud800'", id="surrogate"
+            {"worksheets": frozenset({"\ud800"})}, r"--worksheet: '\\ud800'", id="surrogate"
         ),
         pytest.param(
-            {"origins": frozenset({"https://a.org/"})}, "origins: 'https://a.org/'", id="origin"
+            {"origins": frozenset({"https://a.org/"})}, "--origin: 'https://a.org/'", id="origin"
         ),
-        pytest.param({"expires_at": NOW}, "expires_at: .*past", id="expires now"),
+        pytest.param({"expires_at": NOW}, "--expires: .*past", id="expires now"),
         pytest.param(
-            {"expires_at": datetime(2030, 1, 1)}, "expires_at: .*time zone", id="no time zone"
+            {"expires_at": datetime(2030, 1, 1)}, "--expires: .*time zone", id="no time zone"
         ),
     ],
 )
@@ -125,11 +125,11 @@ async def test_all_mistakes_are_told_at_once(store: KeyStore) -> None:
         await issue(store, request)
 
     assert [problem.partition(":")[0] for problem in refusal.value.problems] == [
-        "name",
-        "plan",
-        "spreadsheets",
-        "spreadsheets",
-        "worksheets",
-        "origins",
-        "expires_at",
+        "--name",
+        "--plan",
+        "--spreadsheet",
+        "--spreadsheet",
+        "--worksheet",
+        "--origin",
+        "--expires",
     ]

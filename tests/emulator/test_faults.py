@@ -34,6 +34,20 @@ def test_fault_is_used_once_and_only_for_its_call(bench: Bench) -> None:
     assert bench.grid("Data") == [["y"]]
 
 
+@pytest.mark.parametrize(
+    ("members", "status"),
+    [({}, 503), ({"apply": True}, 503), ({"status": None}, 200), ({"delay_ms": 1}, 200)],
+    ids=["bare", "applied", "null", "delayed"],
+)
+def test_a_fault_that_names_nothing_else_is_a_503(
+    bench: Bench, members: dict[str, Any], status: int
+) -> None:
+    """Left out, the status is 503, unless another thing is to happen to the call."""
+    bench.fault({"call": "values.get", **members})
+
+    assert read(bench) == status
+
+
 def test_times_and_skip_choose_the_calls(bench: Bench) -> None:
     """The fault is used `times` times after `skip` matching calls."""
     bench.fault({"call": "values.get", "status": 500, "times": 2, "skip": 1})
@@ -217,6 +231,7 @@ def test_posting_replaces_the_list(bench: Bench) -> None:
         pytest.param([{"call": "*", "times": "1"}], id="wrong type"),
         pytest.param([{"call": "*", "status": 200}], id="success without a text"),
         pytest.param([{"call": "*", "status": 700}], id="no such status"),
+        pytest.param([{"call": "*", "status": 204, "text": "x"}], id="text of a bodiless answer"),
         pytest.param({"call": "*"}, id="not a list"),
     ],
 )

@@ -21,9 +21,10 @@ from google.oauth2.credentials import Credentials
 
 from gateway.config import GoogleSettings
 from gateway.errors import UpstreamAuth, UpstreamUnreachable
+from gateway.upstream.deadline import Deadline
 from gateway.upstream.google import open_google
 from gateway.upstream.token import TokenSource, TokenUnavailable
-from gateway.upstream.wire import Deadline, open_wire
+from gateway.upstream.wire import open_wire
 from tests.clock import ManualClock
 from tests.upstream.google_fake import (
     A_READ,

@@ -76,9 +76,7 @@ class _Parser:
 
     def _field(self, name: str, value: object, place: str, depth: int) -> Condition:
         if name.startswith("$") and isinstance(value, list):
-            raise InvalidQuery(
-                f"{place} is no operator; allowed: {', '.join(COMBINATORS)}, {_ALLOWED}."
-            )
+            raise InvalidQuery(f"{place} is no operator; allowed: {_ALLOWED_ANYWHERE}.")
         if not isinstance(value, dict):
             return self._comparison(name, "$eq", value, place)
         if not value:

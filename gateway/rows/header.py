@@ -8,6 +8,7 @@ ROW_INDEX = "rowIndex"
 """The field that every record has; a column of that name is not part of a record."""
 
 _NAMES_IN_MESSAGES = 50
+_LONGEST_NAME = 100
 
 
 @dataclass(frozen=True)
@@ -33,10 +34,10 @@ class Header:
         return [(name, column) for name, column in self.columns.items() if column in wanted]
 
     def listing(self) -> str:
-        """The field names for a message, at most 50 of them."""
+        """The field names for a message, at most 50 of them, cut where long."""
         names = list(self.columns)
         more = len(names) - _NAMES_IN_MESSAGES
-        shown = ", ".join(f'"{name}"' for name in names[:_NAMES_IN_MESSAGES])
+        shown = ", ".join(f'"{name[:_LONGEST_NAME]}"' for name in names[:_NAMES_IN_MESSAGES])
         return f"{shown} and {more} more" if more > 0 else shown
 
     def duplicates(self) -> list[str]:

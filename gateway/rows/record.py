@@ -32,9 +32,9 @@ class Placement:
 
 def pointer(*path: str) -> str:
     """A JSON pointer as a URI fragment (RFC 6901, section 6); very long names are cut."""
-    escaped = (part.replace("~", "~0").replace("/", "~1") for part in path)
-    cut = (part[:_LONGEST_NAME] for part in escaped)
-    quoted = (urllib.parse.quote(part, safe="~$@!*();:,", errors="replace") for part in cut)
+    cut = (part[:_LONGEST_NAME] for part in path)
+    escaped = (part.replace("~", "~0").replace("/", "~1") for part in cut)
+    quoted = (urllib.parse.quote(part, safe="~$@!*();:,", errors="replace") for part in escaped)
     return "#" + "".join(f"/{part}" for part in quoted)
 
 

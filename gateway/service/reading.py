@@ -83,7 +83,7 @@ class Reader:
         header = parse_header(top.cells[0] if top.cells else ())
         area = own_area(ref, end.range)
         self._check_header(ref, header)
-        filled = [index for index, row in enumerate(end.cells) if any(map(_is_filled, row))]
+        filled = [index for index, row in enumerate(end.cells) if any(row)]
         if not filled:
             return None
         sighting = replace(
@@ -143,7 +143,3 @@ def check_names(header: Header) -> None:
         raise NoHeaderRow(
             "Row 1 of the worksheet names no field. Put the field names into its first row."
         )
-
-
-def _is_filled(cell: object) -> bool:
-    return cell not in ("", None)

@@ -22,7 +22,7 @@ class Updater:
     async def update(self, ref: WorksheetRef, row: int, fields: Mapping[str, Stored]) -> Written:
         """Write the named cells of a row. 1 read + 1 write; 1 more read if the row is blank.
 
-        No write if every field is a string that its cell displays already.
+        No write if every field is what its cell displays already: a string, or null for nothing.
         """
         header, displayed = await self._look(ref, row)
         placement = place(fields, header, ignore_unknown=self._ignore_unknown)

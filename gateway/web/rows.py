@@ -69,7 +69,7 @@ async def _admit(request: Request[State], operation: Operation) -> Admitted:
     caller = await request.state["gatekeeper"].identify(credentials.key)
     event = current_event()
     if event is not None:
-        event.key_id, event.spreadsheet, event.worksheet = caller.key_id, None, title
+        event.key_id, event.worksheet = caller.key_id, title
     check_origin(caller, request.headers.get("origin"))
     worksheet = authorise(
         caller, spreadsheet=credentials.spreadsheet, worksheet=title, operation=operation

@@ -99,3 +99,11 @@ def test_the_listing_for_messages_is_bounded() -> None:
 
     assert few == '"name", "state"'
     assert many.endswith('"h49" and 3 more')
+
+
+def test_a_listing_does_not_grow_with_the_header() -> None:
+    """Of many long names 50 are listed, each cut: an error message stays short."""
+    header = parse_header(f"{n} {'x' * 40_000}" for n in range(200))
+
+    assert len(header.listing()) < 6_000
+    assert header.listing().endswith("and 150 more")

@@ -22,6 +22,7 @@ HEADER = parse_header(["name", "state", "", " population ", "name", "rowIndex"])
         pytest.param(("é",), "#/%C3%A9", id="beyond ASCII"),
         pytest.param(("\ud800",), "#/%3F", id="half of a surrogate pair"),
         pytest.param(("",), "#/", id="empty name"),
+        pytest.param(("x" * 99 + "~~",), "#/" + "x" * 99 + "~0", id="cut, no escape in halves"),
         pytest.param(("a", "0"), "#/a/0", id="path"),
     ],
 )

@@ -1,27 +1,24 @@
 """An in-memory `Sheets`, for tests of what stands on one.
 
 Rules: it does what Google was seen to do; where that is not known, the docstring says "assumed".
-It reads ranges by itself, so that a mistake of the gateway's own A1 code shows. Rows and columns
-count from 1, boxes include both ends. A call acts in one piece, between two chances for others.
+The contract suite holds it to that, together with the emulator and Google itself. Rows and columns
+count from 1. A call acts in one piece, between two chances for others.
 """
 
-import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeVar
 
 from anyio.lowlevel import checkpoint
 
 from gateway.errors import SpreadsheetNotFound, UpstreamRefusal
 from gateway.upstream.base import Dimension, Render, Value, Values, WorksheetProperties, Writing
+from tests.fake_ranges import Box, Range, column_letters, echo, parse_range
 
 T = TypeVar("T")
 
 BOOK = "book"
 """The id of the spreadsheet that a fake holds."""
-
-_RANGE = re.compile(r"(?:'((?:[^']|'')+)'|([^'!]+))!([A-Z]{0,3})([0-9]*)(?::([A-Z]{0,3})([0-9]*))?")
-_BARE_TITLE = re.compile(r"(?![A-Za-z]{1,3}[0-9]+$|[Rr][0-9]*[Cc][0-9]*$)[A-Za-z_][A-Za-z0-9_]*")
 
 
 @dataclass(frozen=True)
@@ -36,17 +33,6 @@ class Formatted:
 
 
 Held = str | int | float | bool | Formatted
-
-
-@dataclass(frozen=True)
-class Box:
-    top: int
-    left: int
-    bottom: int
-    right: int
-
-    def holds(self, row: int, column: int) -> bool:
-        return self.top <= row <= self.bottom and self.left <= column <= self.right
 
 
 class FakeWorksheet:
@@ -143,11 +129,13 @@ class FakeSheets:
     async def read_values(
         self, spreadsheet: str, range_: str, *, render: Render, dimension: Dimension
     ) -> Values:
-        return await _turn(lambda: _values(*self._find(spreadsheet, range_), render, dimension))
+        return await _turn(lambda: self._read(spreadsheet, range_, render, dimension))
 
     async def read_ranges(self, spreadsheet: str, ranges: Sequence[str]) -> list[Values]:
         return await _turn(
-            lambda: [_values(*found) for found in [self._find(spreadsheet, r) for r in ranges]]
+            lambda: [
+                self._read(spreadsheet, each, Render.DISPLAYED, Dimension.ROWS) for each in ranges
+            ]
         )
 
     async def list_worksheets(self, spreadsheet: str) -> list[WorksheetProperties]:
@@ -174,42 +162,73 @@ class FakeSheets:
         Assumed: a blank cell is in no table, wherever it is, and the grid grows by the rows
         inserted.
         """
-        worksheet, box = self._find(spreadsheet, anchor)
+        worksheet, _, box = self._find(spreadsheet, anchor)
         table = worksheet.table_in(box)
         top, left = (table.bottom + 1, table.left) if table else (box.top, box.left)
-        target = Box(top, left, top + len(rows) - 1, left + max(map(len, rows)) - 1)
+        target = _filled_box(top, left, rows)
         worksheet.insert_rows(top, len(rows))
         worksheet.columns = max(worksheet.columns, target.right)
         _store(worksheet, target, rows)
         return _values(worksheet, target)
 
     def _write(self, spreadsheet: str, writings: Sequence[Writing]) -> list[Values]:
-        targets: list[tuple[FakeWorksheet, Box]] = []
+        targets: list[Target] = []
         for index, writing in enumerate(writings):
             try:
-                worksheet, box = self._find(spreadsheet, writing.range)
-                targets.append((worksheet, _target(worksheet, box, writing)))
+                worksheet, asked, box = self._find(spreadsheet, writing.range)
+                targets.append(_target(worksheet, asked, box, writing.rows))
             except UpstreamRefusal as refusal:
                 place = f"Invalid data[{index}]: "
                 raise UpstreamRefusal(place + refusal.google_message) from refusal
-        for (worksheet, box), writing in zip(targets, writings, strict=True):
-            _store(worksheet, box, writing.rows)
-        return [_values(worksheet, box) for worksheet, box in targets]
+        for target, writing in zip(targets, writings, strict=True):
+            _store(target.worksheet, target.box, writing.rows)
+        return [target.values() for target in targets]
 
     def _grow(self, spreadsheet: str, sheet_id: int, rows: int) -> None:
         _check_spreadsheet(spreadsheet)
-        worksheet = next(each for each in self.worksheets if each.sheet_id == sheet_id)
-        worksheet.rows += rows
+        found = [each for each in self.worksheets if each.sheet_id == sheet_id]
+        if not found:
+            raise UpstreamRefusal(
+                f"Invalid requests[0].appendDimension: No grid with id: {sheet_id}"
+            )
+        found[0].rows += rows
 
-    def _find(self, spreadsheet: str, range_: str) -> tuple[FakeWorksheet, Box]:
-        """The worksheet of a range, whatever its case, and the cells, clamped to its grid."""
+    def _read(self, spreadsheet: str, range_: str, render: Render, dimension: Dimension) -> Values:
+        worksheet, _, box = self._find(spreadsheet, range_)
+        return _values(worksheet, box, render, dimension)
+
+    def _find(self, spreadsheet: str, text: str) -> tuple[FakeWorksheet, Range, Box]:
+        """The worksheet of a range (assumed: whatever its case), and its cells within the grid."""
         _check_spreadsheet(spreadsheet)
-        match = _RANGE.fullmatch(range_)
-        title = (match[1] or match[2]).replace("''", "'").casefold() if match else None
-        found = [each for each in self.worksheets if each.title.casefold() == title]
-        if match is None or not found:
-            raise UpstreamRefusal(f"Unable to parse range: {range_}")
-        return found[0], _box(found[0], *match.group(3, 4, 5, 6))
+        asked = parse_range(text)
+        found = [
+            each
+            for each in self.worksheets
+            if asked and each.title.casefold() == asked.title.casefold()
+        ]
+        if asked is None or not found:
+            raise UpstreamRefusal(f"Unable to parse range: {text}")
+        worksheet = found[0]
+        box = asked.clamped(worksheet.rows, worksheet.columns)
+        if box is None:
+            raise UpstreamRefusal(
+                f"Range ({echo(worksheet.title, asked)}) exceeds grid limits. "
+                f"Max rows: {worksheet.rows}, max columns: {worksheet.columns}"
+            )
+        return worksheet, asked, box
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where values go, `box`, and the cells of which the answer tells, `window`."""
+
+    worksheet: FakeWorksheet
+    box: Box
+    window: Box
+
+    def values(self) -> Values:
+        shown = _values(self.worksheet, self.window)
+        return Values(range=echo(self.worksheet.title, self.box), cells=shown.cells)
 
 
 async def _turn(act: Callable[[], T]) -> T:
@@ -225,39 +244,28 @@ def _check_spreadsheet(spreadsheet: str) -> None:
         raise SpreadsheetNotFound
 
 
-def _box(worksheet: FakeWorksheet, left: str, top: str, right: str | None, bottom: str) -> Box:
-    """The cells between two corners; a coordinate that is left out is the edge of the grid."""
-    start = Box(int(top or 1), _number(left) or 1, int(top or 1), _number(left) or 1)
-    if start.top > worksheet.rows or start.left > worksheet.columns:
-        raise _past_grid(worksheet, start)
-    if right is None:
-        return start
-    last_row, last_column = int(bottom or worksheet.rows), _number(right) or worksheet.columns
-    return replace(
-        start, bottom=min(last_row, worksheet.rows), right=min(last_column, worksheet.columns)
-    )
+def _target(
+    worksheet: FakeWorksheet, asked: Range, box: Box, rows: Sequence[Sequence[Value]]
+) -> Target:
+    """Into the range, or from its one cell as far as the grid reaches; never past the grid.
 
-
-def _target(worksheet: FakeWorksheet, box: Box, writing: Writing) -> Box:
-    """Where values go: into the range, or from its one cell on; never past the grid."""
-    bottom = box.top + len(writing.rows) - 1
-    target = replace(box, bottom=bottom, right=box.left + max(map(len, writing.rows)) - 1)
-    is_anchor = (box.top, box.left) == (box.bottom, box.right)
-    if not is_anchor and (target.bottom > box.bottom or target.right > box.right):
-        within, tried = _echo(worksheet.title, box), _echo(worksheet.title, target)
+    Google's definition of `updatedData`: it has all of a range that is larger than the values.
+    """
+    target = _filled_box(box.top, box.left, rows)
+    limit = Box(box.top, box.left, worksheet.rows, worksheet.columns) if asked.is_cell else box
+    past = f"row [{limit.bottom + 1}]" if target.bottom > limit.bottom else ""
+    if target.right > limit.right:
+        past = past or f"column [{column_letters(limit.right + 1)}]"
+    if past:
+        within = echo(worksheet.title, limit)
         raise UpstreamRefusal(
-            f"Requested writing within range [{within}], but tried writing to [{tried}]"
+            f"Requested writing within range [{within}], but tried writing to {past}"
         )
-    if target.bottom > worksheet.rows or target.right > worksheet.columns:
-        raise _past_grid(worksheet, target)
-    return target
+    return Target(worksheet, target, target if asked.is_cell else box)
 
 
-def _past_grid(worksheet: FakeWorksheet, box: Box) -> UpstreamRefusal:
-    return UpstreamRefusal(
-        f"Range ({_echo(worksheet.title, box)}) exceeds grid limits. "
-        f"Max rows: {worksheet.rows}, max columns: {worksheet.columns}"
-    )
+def _filled_box(top: int, left: int, rows: Sequence[Sequence[Value]]) -> Box:
+    return Box(top, left, top + len(rows) - 1, left + max(map(len, rows)) - 1)
 
 
 def _store(worksheet: FakeWorksheet, box: Box, rows: Sequence[Sequence[Value]]) -> None:
@@ -274,7 +282,7 @@ def _values(
     lines: Sequence[Sequence[Value]] = worksheet.block(box, render)
     if dimension is Dimension.COLUMNS:
         lines = list(zip(*lines, strict=True))
-    return Values(range=_echo(worksheet.title, box), cells=_trimmed(lines))
+    return Values(range=echo(worksheet.title, box), cells=_trimmed(lines))
 
 
 def _trimmed(lines: Sequence[Sequence[Value]]) -> tuple[tuple[Value, ...], ...]:
@@ -299,21 +307,3 @@ def _displayed(value: Value) -> str:
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return str(value)
-
-
-def _echo(title: str, box: Box) -> str:
-    """A range as Google writes it: quoted only where needed, one cell without a colon."""
-    name = title if _BARE_TITLE.fullmatch(title) else "'" + title.replace("'", "''") + "'"
-    first, last = (_letters(box.left) + str(box.top), _letters(box.right) + str(box.bottom))
-    return f"{name}!{first}" if first == last else f"{name}!{first}:{last}"
-
-
-def _number(letters: str) -> int:
-    number = 0
-    for letter in letters:
-        number = number * 26 + ord(letter) - 64
-    return number
-
-
-def _letters(column: int) -> str:
-    return "" if column < 1 else _letters((column - 1) // 26) + chr(65 + (column - 1) % 26)

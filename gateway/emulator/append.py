@@ -48,7 +48,7 @@ def append(
     updates = update_reply(workbook, sheet, box, touched)
     if rendering is not None:
         dimension = write.entries.dimension
-        updates["updatedData"] = value_range(sheet, box, dimension=dimension, rendering=rendering)
+        updates["updatedData"] = value_range(workbook, sheet, box, dimension, rendering)
     reply: Reply = {"spreadsheetId": workbook.spreadsheet_id}
     if target.table is not None:
         reply["tableRange"] = print_range(sheet.title, target.table)
@@ -77,5 +77,5 @@ def _make_room(
     require_unprotected(sheet, split if inserted else box, account)
     workbook.require_room(rows * columns - sheet.cell_count)
     if inserted:
-        insert_rows(sheet, box.top, inserted)
+        insert_rows(workbook, sheet, box.top, inserted)
     sheet.grow(row_count=rows, column_count=columns)

@@ -1,7 +1,7 @@
 """spreadsheets.batchUpdate: its kinds as a table, all requests or none.
 
 Rules
-- The requests work on a copy of the spreadsheet, which takes its place when all have succeeded.
+- The requests work on a draft of the spreadsheet, which is thrown away unless all succeed.
 - A kind that is not in the table, or a part of a request that would have no effect here, is 501:
   nothing is passed over in silence.
 """
@@ -63,16 +63,15 @@ KINDS: dict[str, Callable[[Editing, Message], Reply]] = {
 }
 
 
-def edit(workbook: Workbook, message: Message, *, account: str) -> Reply:
+def edit(draft: Workbook, message: Message, *, account: str) -> Reply:
     """The reply to a batchUpdate body; an account of "" is the spreadsheet's owner."""
     message.require_known(BODY)
     requests = message.messages("requests")
     if not requests:
         raise invalid("Must specify at least one request.")
-    draft = workbook.copy()
     editing = Editing(workbook=draft, account=account)
     replies = [_reply(editing, request, index) for index, request in enumerate(requests)]
-    reply: Reply = {"spreadsheetId": workbook.spreadsheet_id, "replies": replies}
+    reply: Reply = {"spreadsheetId": draft.spreadsheet_id, "replies": replies}
     if message.flag("includeSpreadsheetInResponse"):
         reply["updatedSpreadsheet"] = describe(
             draft,
@@ -80,7 +79,6 @@ def edit(workbook: Workbook, message: Message, *, account: str) -> Reply:
             ranges=message.texts("responseRanges"),
             has_grid_data=message.flag("responseIncludeGridData"),
         )
-    workbook.adopt(draft)
     return reply
 
 

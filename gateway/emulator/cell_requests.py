@@ -14,11 +14,12 @@ from gateway.emulator.grid_range import (
     require_fields,
     require_sheet,
 )
+from gateway.emulator.marks import Protection
 from gateway.emulator.message import Message, wrong_type
 from gateway.emulator.metadata import describe_protection
 from gateway.emulator.refusal import CELL_TOO_LONG, invalid, unimplemented
 from gateway.emulator.reply import Reply
-from gateway.emulator.sheet import Protection, Sheet
+from gateway.emulator.sheet import Sheet
 
 VALUE_KINDS = ("numberValue", "stringValue", "boolValue", "formulaValue")
 ORDERS = ("ASCENDING", "DESCENDING", "SORT_ORDER_UNSPECIFIED")
@@ -212,8 +213,7 @@ def _width(rows: Sequence[Sequence[Cell]]) -> int:
 
 def _write_rows(sheet: Sheet, box: Box, rows: Sequence[Sequence[Cell]]) -> None:
     for row, cells in enumerate(rows, start=box.top):
-        for column, cell in enumerate(cells, start=box.left):
-            sheet.write(row, column, cell)
+        sheet.write(row, box.left, cells)
 
 
 def _full_rows(sheet: Sheet, box: Box) -> list[list[Cell]]:
@@ -224,8 +224,7 @@ def _full_rows(sheet: Sheet, box: Box) -> list[list[Cell]]:
 
 def _place_rows(sheet: Sheet, box: Box, rows: Sequence[Sequence[Cell]]) -> None:
     for row, cells in enumerate(rows, start=box.top):
-        for column, cell in enumerate(cells, start=box.left):
-            sheet.place(row, column, cell)
+        sheet.place(row, box.left, cells)
 
 
 def _sort(rows: list[list[Cell]], column: int, is_descending: bool) -> None:

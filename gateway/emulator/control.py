@@ -12,8 +12,8 @@ from starlette.responses import Response
 from starlette.routing import Mount, Route
 
 from gateway.emulator.answer import json_answer, refusal_answer
-from gateway.emulator.cell import Cell
-from gateway.emulator.display import FORMULA_ERROR, displayed, plain
+from gateway.emulator.display import displayed, plain
+from gateway.emulator.evaluate import CellError, Results
 from gateway.emulator.faults import read_faults
 from gateway.emulator.refusal import Refusal, of_code
 from gateway.emulator.service import Service
@@ -51,7 +51,9 @@ async def _spreadsheet(service: Service, request: Request) -> object:
     spreadsheet_id = request.path_params["spreadsheet_id"]
     if spreadsheet_id not in workbooks:
         raise of_code(404)
-    return {sheet.title: _cells(sheet) for sheet in workbooks[spreadsheet_id].sheets}
+    workbook = workbooks[spreadsheet_id]
+    results = Results(workbook)
+    return {sheet.title: _cells(sheet, results) for sheet in workbook.sheets}
 
 
 def _endpoint(service: Service, control: Control) -> Callable[[Request], Awaitable[Response]]:
@@ -76,14 +78,22 @@ def _is_remote(request: Request) -> bool:
     return not address.is_loopback
 
 
-def _cells(sheet: Sheet) -> list[list[dict[str, object]]]:
+def _cells(sheet: Sheet, results: Results) -> list[list[dict[str, object]]]:
     """All cells of a worksheet; rows end where nothing was ever written after."""
-    return [[_cell(cell) for cell in row] for row in sheet.rows]
+    return [
+        [_cell(sheet, row, column, results) for column in range(len(contents))]
+        for row, contents in enumerate(sheet.rows)
+    ]
 
 
-def _cell(cell: Cell) -> dict[str, object]:
-    value = FORMULA_ERROR if cell.formula is not None else plain(cell.value)
-    return {"value": value, "formula": cell.formula, "text": displayed(cell)}
+def _cell(sheet: Sheet, row: int, column: int, results: Results) -> dict[str, object]:
+    evaluated = results.of(sheet, row, column)
+    value = evaluated.value
+    return {
+        "value": value.text if isinstance(value, CellError) else plain(value),
+        "formula": sheet.cell(row, column).formula,
+        "text": displayed(evaluated),
+    }
 
 
 CONTROLS: tuple[tuple[str, str, Control], ...] = (

@@ -54,7 +54,7 @@ def insert_dimension(editing: Editing, message: Message) -> Reply:
         )
     editing.require_unprotected(lines.sheet, lines.box(lines.start, lines.start))
     editing.workbook.require_room(lines.count * lines.across)
-    INSERT[lines.is_rows](lines.sheet, lines.start, lines.count)
+    INSERT[lines.is_rows](editing.workbook, lines.sheet, lines.start, lines.count)
     return {}
 
 
@@ -66,7 +66,7 @@ def delete_dimension(editing: Editing, message: Message) -> Reply:
     if lines.count == lines.existing:
         raise invalid(f"You can't delete all the {NAMES[lines.is_rows]}s on the sheet.")
     editing.require_unprotected(lines.sheet, lines.box(lines.start, lines.end))
-    DELETE[lines.is_rows](lines.sheet, lines.start, lines.end)
+    DELETE[lines.is_rows](editing.workbook, lines.sheet, lines.start, lines.end)
     return {}
 
 
@@ -80,7 +80,7 @@ def move_dimension(editing: Editing, message: Message) -> Reply:
         raise invalid(f"Cannot move {NAMES[lines.is_rows]}s to index {destination}.")
     touched = lines.box(min(lines.start, destination), max(lines.end, destination))
     editing.require_unprotected(lines.sheet, touched)
-    MOVE[lines.is_rows](lines.sheet, lines.start, lines.end, destination)
+    MOVE[lines.is_rows](editing.workbook, lines.sheet, lines.start, lines.end, destination)
     return {}
 
 

@@ -1,8 +1,8 @@
 """Inserting, deleting and moving whole rows and columns.
 
 Rules
-- Protected parts move with their cells; one of which a move takes some cells only stays where it
-  is (an assumption). Formulas are not evaluated here, so their references are not adjusted either.
+- Marks move with their cells; one of which a move takes some cells only stays where it is (an
+  assumption). References of formulas, in all worksheets, follow the cells they name.
 """
 
 from collections.abc import Callable
@@ -10,62 +10,81 @@ from dataclasses import replace
 from typing import TypeVar
 
 from gateway.emulator.a1 import Span
-from gateway.emulator.cell import BLANK
-from gateway.emulator.sheet import Protection, Row, Sheet
+from gateway.emulator.cell import Cell, Content
+from gateway.emulator.marks import Filter, Line, Merge, NamedRange, Protection
+from gateway.emulator.references import Shift, shifted
+from gateway.emulator.sheet import Row, Sheet
+from gateway.emulator.workbook import Workbook
 
 Item = TypeVar("Item")
-Shift = Callable[[int, int | None], tuple[int, int | None] | None]
+Mark = TypeVar("Mark", Protection, NamedRange, Merge, Filter)
 
 
-def insert_rows(sheet: Sheet, start: int, count: int) -> None:
+def insert_rows(workbook: Workbook, sheet: Sheet, start: int, count: int) -> None:
     """Put blank rows before row `start`."""
     if start < len(sheet.rows):
-        new: list[Row] = [[] for _ in range(count)]
-        sheet.rows[start:start] = new
+        blank: list[Row] = [()] * count
+        sheet.replace_rows([*sheet.rows[:start], *blank, *sheet.rows[start:]])
     sheet.row_count += count
-    _shift_protections(sheet, rows=_inserted(start, count))
+    _shift(workbook, sheet, rows=_inserted(start, count))
 
 
-def insert_columns(sheet: Sheet, start: int, count: int) -> None:
+def insert_columns(workbook: Workbook, sheet: Sheet, start: int, count: int) -> None:
     """Put blank columns before column `start`."""
-    for row in sheet.rows:
-        if start < len(row):
-            row[start:start] = [BLANK] * count
+    blank: Row = (None,) * count
+    _change_rows(sheet, lambda row: row[:start] + blank + row[start:] if start < len(row) else row)
     sheet.column_count += count
-    _shift_protections(sheet, columns=_inserted(start, count))
+    _shift(workbook, sheet, columns=_inserted(start, count))
 
 
-def delete_rows(sheet: Sheet, start: int, end: int) -> None:
+def delete_rows(workbook: Workbook, sheet: Sheet, start: int, end: int) -> None:
     """Take the rows from `start` up to `end` out."""
-    del sheet.rows[start:end]
+    sheet.replace_rows(sheet.rows[:start] + sheet.rows[end:])
     sheet.row_count -= end - start
-    _shift_protections(sheet, rows=_deleted(start, end))
+    _shift(workbook, sheet, rows=_deleted(start, end))
 
 
-def delete_columns(sheet: Sheet, start: int, end: int) -> None:
+def delete_columns(workbook: Workbook, sheet: Sheet, start: int, end: int) -> None:
     """Take the columns from `start` up to `end` out."""
-    for row in sheet.rows:
-        del row[start:end]
+    _change_rows(sheet, lambda row: row[:start] + row[end:])
     sheet.column_count -= end - start
-    _shift_protections(sheet, columns=_deleted(start, end))
+    _shift(workbook, sheet, columns=_deleted(start, end))
 
 
-def move_rows(sheet: Sheet, start: int, end: int, destination: int) -> None:
+def move_rows(workbook: Workbook, sheet: Sheet, start: int, end: int, destination: int) -> None:
     """Move rows; `destination` counts as before the move."""
-    _shift_protections(sheet, rows=_relocated(start, end, destination))
-    if len(sheet.rows) <= min(start, destination):
-        return  # all the cells are blank
-    while len(sheet.rows) < max(end, destination):
-        sheet.rows.append([])
-    sheet.rows[:] = moved(sheet.rows, start, end, destination)
+    if len(sheet.rows) > min(start, destination):
+        missing: list[Row] = [()] * (max(end, destination) - len(sheet.rows))
+        sheet.replace_rows(moved(sheet.rows + missing, start, end, destination))
+    _shift(workbook, sheet, rows=_relocated(start, end, destination))
 
 
-def move_columns(sheet: Sheet, start: int, end: int, destination: int) -> None:
+def move_columns(workbook: Workbook, sheet: Sheet, start: int, end: int, destination: int) -> None:
     """Move columns; `destination` counts as before the move."""
-    _shift_protections(sheet, columns=_relocated(start, end, destination))
-    for row in sheet.rows:
-        row.extend([BLANK] * (max(end, destination) - len(row)))
-        row[:] = moved(row, start, end, destination)
+    length = max(end, destination)
+
+    def change(row: Row) -> Row:
+        padded = [*row, *[None] * (length - len(row))]
+        return tuple(moved(padded, start, end, destination))
+
+    _change_rows(sheet, change)
+    _shift(workbook, sheet, columns=_relocated(start, end, destination))
+
+
+def resize(workbook: Workbook, sheet: Sheet, *, row_count: int, column_count: int) -> None:
+    """Make the grid this large; what lies outside is lost."""
+    if row_count < sheet.row_count:
+        delete_rows(workbook, sheet, row_count, sheet.row_count)
+    if column_count < sheet.column_count:
+        delete_columns(workbook, sheet, column_count, sheet.column_count)
+    sheet.grow(row_count=row_count, column_count=column_count)
+
+
+def rewrite_formulas(workbook: Workbook, rewrite: Callable[[Sheet, str], str]) -> None:
+    """Put for each formula what `rewrite` makes of it, given its worksheet."""
+    for sheet in workbook.sheets:
+        if sheet.has_formulas:
+            _rewrite_formulas_of(sheet, rewrite)
 
 
 def moved(items: list[Item], start: int, end: int, destination: int) -> list[Item]:
@@ -118,16 +137,50 @@ def _unmoved(first: int, last: int | None) -> tuple[int, int | None]:
     return first, last
 
 
-def _shift_protections(sheet: Sheet, *, rows: Shift = _unmoved, columns: Shift = _unmoved) -> None:
-    shifted = (_shifted(protection, rows, columns) for protection in sheet.protections)
-    sheet.protections = [protection for protection in shifted if protection is not None]
+def _change_rows(sheet: Sheet, change: Callable[[Row], Row]) -> None:
+    sheet.replace_rows([change(row) for row in sheet.rows])
 
 
-def _shifted(protection: Protection, rows: Shift, columns: Shift) -> Protection | None:
-    span = protection.span
-    vertical = rows(span.top, span.bottom)
-    horizontal = columns(span.left, span.right)
-    if vertical is None or horizontal is None:
-        return None
-    (top, bottom), (left, right) = vertical, horizontal
-    return replace(protection, span=Span(top=top, left=left, bottom=bottom, right=right))
+def _rewrite_formulas_of(sheet: Sheet, rewrite: Callable[[Sheet, str], str]) -> None:
+    def rewritten(content: Content) -> Content:
+        if not isinstance(content, Cell) or content.formula is None:
+            return content
+        return replace(content, formula=rewrite(sheet, content.formula))
+
+    for index, row in enumerate(sheet.rows):
+        if Cell in map(type, row):
+            sheet.replace_row(index, tuple(map(rewritten, row)))
+
+
+def _shift(
+    workbook: Workbook, sheet: Sheet, *, rows: Shift = _unmoved, columns: Shift = _unmoved
+) -> None:
+    """Let marks and references follow the cells of a worksheet."""
+    sheet.protections = _shifted_marks(sheet.protections, rows, columns)
+    sheet.names = _shifted_marks(sheet.names, rows, columns)
+    sheet.merges = _shifted_marks(sheet.merges, rows, columns)
+    sheet.filters = _shifted_marks(sheet.filters, rows, columns)
+    sheet.row_lines = _shifted_lines(sheet.row_lines, rows)
+    sheet.column_lines = _shifted_lines(sheet.column_lines, columns)
+
+    def follow(own: Sheet, formula: str) -> str:
+        return shifted(formula, own_title=own.title, title=sheet.title, rows=rows, columns=columns)
+
+    rewrite_formulas(workbook, follow)
+
+
+def _shifted_marks(marks: list[Mark], rows: Shift, columns: Shift) -> list[Mark]:
+    found = []
+    for mark in marks:
+        vertical = rows(mark.span.top, mark.span.bottom)
+        horizontal = columns(mark.span.left, mark.span.right)
+        if vertical is not None and horizontal is not None:
+            (top, bottom), (left, right) = vertical, horizontal
+            span = Span(top=top, left=left, bottom=bottom, right=right)
+            found.append(replace(mark, span=span))
+    return found
+
+
+def _shifted_lines(lines: dict[int, Line], shift: Shift) -> dict[int, Line]:
+    places = ((shift(index, index + 1), line) for index, line in lines.items())
+    return {place[0]: line for place, line in places if place is not None}

@@ -3,23 +3,22 @@
 Rules
 - FORMATTED_VALUE: text, as the sheet displays it. UNFORMATTED_VALUE and FORMULA: JSON numbers and
   booleans, dates as serials unless FORMATTED_STRING is asked for (recorded).
-- The automatic format of a number: whole numbers below 1E+15 plain, otherwise ten significant
-  digits without trailing zeros, and scientific from 1E+15 on and below 1E-9 (as Google's own page
-  shows `=PI()`; an assumption for values.get).
-- Formulas are not evaluated: they show `#NAME?`.
+- Most cells are bare values and take a short way: a worksheet of a million cells is read in one go.
 """
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 
-from gateway.emulator.cell import Cell, CellValue
-from gateway.emulator.pattern import is_date, written
+from gateway.emulator.box import Box
+from gateway.emulator.cell import Cell, CellValue, Content, is_blank
+from gateway.emulator.evaluate import CellError, Evaluated, Results
+from gateway.emulator.numeral import automatic, displayed_number
+from gateway.emulator.pattern import is_date
+from gateway.emulator.sheet import Sheet
 
-FORMULA_ERROR = "#NAME?"
-LARGEST_PLAIN = 1e15
-SMALLEST_PLAIN = 1e-9
-SIGNIFICANT_DIGITS = 10
 LARGEST_EXACT = 2**53
+
+Shown = str | bool | int | float | None  # None: the cell is blank
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,47 +29,36 @@ class Rendering:
     date_time: str = "SERIAL_NUMBER"
 
 
-def rendered(cell: Cell, rendering: Rendering) -> str | bool | int | float:
-    """The JSON value of a cell in an answer; a blank cell is the empty string."""
-    if rendering.value == "FORMATTED_VALUE":
-        return displayed(cell)
-    if cell.formula is not None:
-        return cell.formula if rendering.value == "FORMULA" else FORMULA_ERROR
-    if isinstance(cell.value, float):
-        return _number(cell.value, cell.pattern, rendering)
-    return "" if cell.value is None else cell.value
+def rendered_rows(
+    sheet: Sheet, box: Box, rendering: Rendering, results: Results
+) -> list[list[Shown]]:
+    """The JSON values of a box row by row, which may end where only blank cells follow."""
+    bare = BARE[rendering.value]
+    lines = []
+    for number, row in enumerate(sheet.read(box), start=box.top):
+        if Cell in map(type, row):
+            places = enumerate(row, start=box.left)
+            lines.append(
+                [_rendered(sheet, number, at, each, rendering, results) for at, each in places]
+            )
+        else:
+            lines.append(
+                [
+                    each if type(each) is str or each is None else bare[type(each)](each)
+                    for each in row
+                ]
+            )
+    return lines
 
 
-def displayed(cell: Cell) -> str:
+def displayed(evaluated: Evaluated) -> str:
     """The text that the sheet shows."""
-    if cell.formula is not None:
-        return FORMULA_ERROR
-    if isinstance(cell.value, str):
-        return cell.value
-    if isinstance(cell.value, bool):
-        return "TRUE" if cell.value else "FALSE"
-    return "" if cell.value is None else displayed_number(cell.value, cell.pattern)
-
-
-def displayed_number(number: float, pattern: str | None) -> str:
-    """A number in its format, or in the automatic one."""
-    text = written(number, pattern) if pattern else None
-    return automatic(number) if text is None else text
-
-
-def automatic(number: float) -> str:
-    """A number as it is shown in a cell without a format of its own."""
-    size = abs(number)
-    if size == 0:
-        return "0"
-    if size >= LARGEST_PLAIN or size < SMALLEST_PLAIN:
-        return _scientific(number)
-    if number.is_integer():
-        return str(int(number))
-    whole_digits = len(str(int(size)))
-    decimals = max(SIGNIFICANT_DIGITS, whole_digits) - 1
-    text = f"{Decimal(f'{number:.{decimals}E}'):f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
+    value = evaluated.value
+    if isinstance(value, CellError):
+        return value.text
+    if isinstance(value, float):
+        return displayed_number(value, evaluated.pattern)
+    return "" if value is None else str(FORMATTED[type(value)](value))
 
 
 def plain(value: CellValue) -> CellValue:
@@ -80,13 +68,42 @@ def plain(value: CellValue) -> CellValue:
     return value
 
 
-def _number(number: float, pattern: str | None, rendering: Rendering) -> str | int | float:
-    if rendering.date_time == "FORMATTED_STRING" and is_date(pattern):
-        return displayed_number(number, pattern)
+def _rendered(
+    sheet: Sheet, row: int, column: int, content: Content, rendering: Rendering, results: Results
+) -> Shown:
+    if rendering.value == "FORMULA" and isinstance(content, Cell) and content.formula is not None:
+        return content.formula
+    if is_blank(content):
+        return None
+    evaluated = results.of(sheet, row, column)
+    if rendering.value == "FORMATTED_VALUE":
+        return displayed(evaluated)
+    value = evaluated.value
+    if isinstance(value, CellError):
+        return value.text
+    if isinstance(value, float) and rendering.date_time == "FORMATTED_STRING":
+        pattern = evaluated.pattern
+        return displayed_number(value, pattern) if is_date(pattern) else _number(value)
+    return "" if value is None else UNFORMATTED[type(value)](value)
+
+
+def _number(number: float) -> int | float:
     return int(number) if number.is_integer() and abs(number) <= LARGEST_EXACT else number
 
 
-def _scientific(number: float) -> str:
-    """Six significant digits, no trailing zeros: 1E+20, 1.23457E+15."""
-    digits, exponent = f"{number:.5E}".split("E")
-    return f"{digits.rstrip('0').rstrip('.')}E{exponent}"
+def _truth(value: bool) -> str:
+    return "TRUE" if value else "FALSE"
+
+
+def _same(value: Shown) -> Shown:
+    return value
+
+
+Bare = Mapping[type, Callable[..., Shown]]
+FORMATTED: Bare = {str: _same, float: automatic, bool: _truth}
+UNFORMATTED: Bare = {str: _same, float: _number, bool: _same}
+BARE: Mapping[str, Bare] = {
+    "FORMATTED_VALUE": FORMATTED,
+    "UNFORMATTED_VALUE": UNFORMATTED,
+    "FORMULA": UNFORMATTED,
+}

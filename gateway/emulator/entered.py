@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from re import Match, Pattern
 
-from gateway.emulator.cell import BLANK, Cell, CellValue
+from gateway.emulator.cell import BLANK, Cell, CellValue, Json, number_format
 from gateway.emulator.serial import from_moment, from_time
 
 BOOLEANS = {"true": True, "false": False}
@@ -83,19 +83,19 @@ def _number(match: Match[str]) -> Cell | None:
     if value in (float("inf"), float("-inf")):
         return None
     value = -value if signs == ["-"] else value
-    return Cell(value=value / 100 if match["percent"] else value, pattern=_number_pattern(match))
+    return Cell(value=value / 100 if match["percent"] else value, format=_number_format(match))
 
 
-def _number_pattern(match: Match[str]) -> str | None:
+def _number_format(match: Match[str]) -> Json | None:
     """The number format that Google gives a number for the way it was typed."""
     decimals = ".00" if re.search(r"\.\d", match["digits"]) else ""
     if match["percent"]:
-        return f"0{decimals}%"
+        return number_format("PERCENT", f"0{decimals}%")
     if match["exponent"]:
-        return "0.00E+00"
+        return number_format("SCIENTIFIC", "0.00E+00")
     if match["currency"]:
-        return f'"$"#,##0{decimals}'
-    return f"#,##0{decimals}" if "," in match["digits"] else None
+        return number_format("CURRENCY", f'"$"#,##0{decimals}')
+    return number_format("NUMBER", f"#,##0{decimals}") if "," in match["digits"] else None
 
 
 def _dated(match: Match[str]) -> Cell | None:
@@ -109,7 +109,8 @@ def _dated(match: Match[str]) -> Cell | None:
     except ValueError:
         return None
     pattern = " ".join(part for part in (_date_pattern(match), _time_pattern(parts)) if part)
-    return Cell(value=from_moment(moment), pattern=pattern)
+    kind = "DATE" if parts.get("hour") is None else "DATE_TIME"
+    return Cell(value=from_moment(moment), format=number_format(kind, pattern))
 
 
 def _timed(match: Match[str]) -> Cell | None:
@@ -119,7 +120,7 @@ def _timed(match: Match[str]) -> Cell | None:
         return None
     hour, minute, second = clock
     serial = from_time(hour=hour, minute=minute, second=second)
-    return Cell(value=serial, pattern=_time_pattern(parts))
+    return Cell(value=serial, format=number_format("TIME", _time_pattern(parts)))
 
 
 def _clock(parts: dict[str, str | None]) -> tuple[int, int, int] | None:

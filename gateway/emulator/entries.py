@@ -93,12 +93,12 @@ def write_entries(sheet: Sheet, top: int, left: int, entries: Entries) -> Touche
     columns: set[tuple[int, int]] = set()
     cells = 0
     for row, line in enumerate(entries.rows, start=top):
-        for column, cell in enumerate(line, start=left):
-            if cell is not None:
-                sheet.write(row, column, cell)
-                rows.add((sheet.sheet_id, row))
-                columns.add((sheet.sheet_id, column))
-                cells += 1
+        touched = [column for column, cell in enumerate(line, start=left) if cell is not None]
+        if touched:
+            sheet.write(row, left, line)
+            rows.add((sheet.sheet_id, row))
+            columns.update((sheet.sheet_id, column) for column in touched)
+            cells += len(touched)
     return Touched(rows=frozenset(rows), columns=frozenset(columns), cells=cells)
 
 

@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 
 from gateway.emulator.box import Box
-from gateway.emulator.cell import Cell, CellValue
-from gateway.emulator.display import FORMULA_ERROR, displayed, plain
+from gateway.emulator.cell import Cell, CellValue, whole
+from gateway.emulator.display import displayed, plain
+from gateway.emulator.evaluate import CellError, Evaluated, Results
 from gateway.emulator.grid_range import describe_span
+from gateway.emulator.marks import Protection
 from gateway.emulator.places import find_place
 from gateway.emulator.reply import Reply
-from gateway.emulator.sheet import Protection, Sheet
+from gateway.emulator.sheet import Sheet
 from gateway.emulator.workbook import Workbook
 
 VALUE_KINDS: dict[type, str] = {str: "stringValue", bool: "boolValue", float: "numberValue"}
@@ -19,8 +21,9 @@ def describe(
 ) -> Reply:
     """The Spreadsheet resource for an account; `ranges` limit its worksheets and their data."""
     boxes = _boxes(workbook, ranges)
+    results = Results(workbook)
     sheets = [
-        _described(sheet, index, account, boxes[sheet.sheet_id] if has_grid_data else ())
+        _described(sheet, index, account, boxes[sheet.sheet_id] if has_grid_data else (), results)
         for index, sheet in enumerate(workbook.sheets)
         if sheet.sheet_id in boxes
     ]
@@ -47,7 +50,7 @@ def sheet_properties(sheet: Sheet, index: int) -> Reply:
         "gridProperties": {
             "rowCount": sheet.row_count,
             "columnCount": sheet.column_count,
-            **sheet.grid_options,
+            **sheet.options,
         },
     }
     return {**properties, "hidden": True} if sheet.hidden else properties
@@ -80,10 +83,12 @@ def _boxes(workbook: Workbook, ranges: Sequence[str]) -> dict[int, list[Box]]:
     return boxes
 
 
-def _described(sheet: Sheet, index: int, account: str, boxes: Sequence[Box]) -> Reply:
+def _described(
+    sheet: Sheet, index: int, account: str, boxes: Sequence[Box], results: Results
+) -> Reply:
     described: Reply = {"properties": sheet_properties(sheet, index)}
     if boxes:
-        described["data"] = [_grid_data(sheet, box) for box in boxes]
+        described["data"] = [_grid_data(sheet, box, results) for box in boxes]
     if sheet.protections:
         described["protectedRanges"] = [
             describe_protection(sheet, protection, account) for protection in sheet.protections
@@ -91,27 +96,34 @@ def _described(sheet: Sheet, index: int, account: str, boxes: Sequence[Box]) -> 
     return described
 
 
-def _grid_data(sheet: Sheet, box: Box) -> Reply:
-    """Values only: formats, notes and sizes of rows and columns are not kept."""
+def _grid_data(sheet: Sheet, box: Box, results: Results) -> Reply:
     starts = {"startRow": box.top, "startColumn": box.left}
     data: Reply = {name: start for name, start in starts.items() if start}
-    rows = [{"values": [_cell_data(cell) for cell in row]} for row in sheet.read(box)]
+    rows = [
+        {
+            "values": [
+                _cell_data(whole(content), results.of(sheet, number, column))
+                for column, content in enumerate(row, start=box.left)
+            ]
+        }
+        for number, row in enumerate(sheet.read(box), start=box.top)
+    ]
     return {**data, "rowData": rows} if rows else data
 
 
-def _cell_data(cell: Cell) -> Reply:
+def _cell_data(cell: Cell, evaluated: Evaluated) -> Reply:
     if cell.is_blank:
         return {}
     return {
         "userEnteredValue": _extended(cell.value)
         if cell.formula is None
         else {"formulaValue": cell.formula},
-        "effectiveValue": _extended(cell.value)
-        if cell.formula is None
-        else {"errorValue": {"type": "NAME", "message": FORMULA_ERROR}},
-        "formattedValue": displayed(cell),
+        "effectiveValue": _extended(evaluated.value),
+        "formattedValue": displayed(evaluated),
     }
 
 
-def _extended(value: CellValue) -> Reply:
-    return {VALUE_KINDS[type(value)]: plain(value)}
+def _extended(value: CellValue | CellError) -> Reply:
+    if isinstance(value, CellError):
+        return {"errorValue": {"type": value.kind, "message": value.message}}
+    return {} if value is None else {VALUE_KINDS[type(value)]: plain(value)}

@@ -123,13 +123,16 @@ def _create(store: Store, call: Call, _: Query) -> Reply:
         workbook.require_room(sheet.cell_count)
         workbook.sheets.append(sheet)
     workbook.sheets = workbook.sheets or [new_sheet()]
-    store.add(workbook)
+    store.keep(workbook)
     return describe(workbook, account=call.account)
 
 
 def _edit(store: Store, call: Call, _: Query) -> Reply:
     body = read_message(call.body)
-    return edit(store.workbook(call.spreadsheet_id), body, account=call.account)
+    draft = store.draft(call.spreadsheet_id)
+    reply = edit(draft, body, account=call.account)
+    store.keep(draft)
+    return reply
 
 
 def _get(store: Store, call: Call, query: Query) -> Reply:
@@ -149,21 +152,22 @@ def _append(store: Store, call: Call, query: Query) -> Reply:
     rendering = query.response_rendering()
     body = _value_range_body(call)
     write = _read_write(call.range_text, body, query.input_option())
-    return append(
-        store.workbook(call.spreadsheet_id),
-        write,
-        is_inserting=is_inserting,
-        account=call.account,
-        rendering=rendering,
+    draft = store.draft(call.spreadsheet_id)
+    reply = append(
+        draft, write, is_inserting=is_inserting, account=call.account, rendering=rendering
     )
+    store.keep(draft)
+    return reply
 
 
 def _update(store: Store, call: Call, query: Query) -> Reply:
     rendering = query.response_rendering()
     body = _value_range_body(call)
     write = _read_write(call.range_text, body, query.input_option())
-    workbook = store.workbook(call.spreadsheet_id)
-    return update(workbook, write, account=call.account, rendering=rendering)
+    draft = store.draft(call.spreadsheet_id)
+    reply = update(draft, write, account=call.account, rendering=rendering)
+    store.keep(draft)
+    return reply
 
 
 def _batch_update(store: Store, call: Call, _: Query) -> Reply:
@@ -180,21 +184,28 @@ def _batch_update(store: Store, call: Call, _: Query) -> Reply:
             value=_choice(body, "responseValueRenderOption") or "FORMATTED_VALUE",
             date_time=_choice(body, "responseDateTimeRenderOption") or "SERIAL_NUMBER",
         )
-    workbook = store.workbook(call.spreadsheet_id)
-    return batch_update(workbook, writes, account=call.account, rendering=rendering)
+    draft = store.draft(call.spreadsheet_id)
+    reply = batch_update(draft, writes, account=call.account, rendering=rendering)
+    store.keep(draft)
+    return reply
 
 
 def _clear(store: Store, call: Call, _: Query) -> Reply:
     read_message(call.body).require_known(())
-    workbook = store.workbook(call.spreadsheet_id)
-    return clear(workbook, call.range_text, account=call.account)
+    draft = store.draft(call.spreadsheet_id)
+    reply = clear(draft, call.range_text, account=call.account)
+    store.keep(draft)
+    return reply
 
 
 def _batch_clear(store: Store, call: Call, _: Query) -> Reply:
     body = read_message(call.body)
     body.require_known(("ranges",))
     texts = body.texts("ranges")
-    return batch_clear(store.workbook(call.spreadsheet_id), texts, account=call.account)
+    draft = store.draft(call.spreadsheet_id)
+    reply = batch_clear(draft, texts, account=call.account)
+    store.keep(draft)
+    return reply
 
 
 def _value_range_body(call: Call) -> Message:

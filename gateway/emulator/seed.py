@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote
 
-from gateway.emulator.cell import LONGEST_TEXT, Cell
+from gateway.emulator.cell import LONGEST_TEXT, Cell, bare
 from gateway.emulator.entered import typed
 from gateway.emulator.sheet import Sheet
 from gateway.emulator.workbook import Workbook
@@ -83,13 +83,14 @@ def _workbook(directory: Path) -> Workbook:
 
 
 def _sheet(path: Path, sheet_id: int) -> Sheet:
-    rows = [list(_cells(path, line)) for line in _lines(path)]
+    rows = [tuple(map(bare, _cells(path, line))) for line in _lines(path)]
     return Sheet(
         sheet_id=sheet_id,
         title=_title(path),
         row_count=max(len(rows), 1),
         column_count=max((len(row) for row in rows), default=1) or 1,
         rows=rows,
+        has_formulas=any(isinstance(each, Cell) and each.formula for row in rows for each in row),
     )
 
 

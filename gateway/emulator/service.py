@@ -123,7 +123,7 @@ class Service:
         try:
             if fault.edit is not None:
                 self._edit(call.spreadsheet_id, fault.edit)
-            stage = self.store if fault.has_effect else self.store.rehearsal(call.spreadsheet_id)
+            stage = self.store if fault.has_effect else self.store.rehearsal()
             answer = json_answer(execute(stage, call), is_pretty=pretty)
         except Refusal as refusal:
             answer = refusal_answer(refusal, is_pretty=pretty)
@@ -149,7 +149,9 @@ class Service:
     def _edit(self, spreadsheet_id: str, body: dict[str, object]) -> None:
         """A person's edit: it is counted nowhere and no protection stops it."""
         message = Message(fields=body, place="")
-        edit(self.store.workbook(spreadsheet_id), message, account="")
+        draft = self.store.draft(spreadsheet_id)
+        edit(draft, message, account="")
+        self.store.keep(draft)
 
     def _let_come(self, call: Call, fault: Fault) -> None:
         """The effect that comes after the answer; a refusal has nobody to go to then."""

@@ -4,10 +4,12 @@ from collections.abc import Callable
 from itertools import count
 
 from gateway.emulator.box import Box
+from gateway.emulator.dimensions import resize, rewrite_formulas
 from gateway.emulator.fields import leaves, read_mask
 from gateway.emulator.grid_range import Editing, require_fields
 from gateway.emulator.message import Message
 from gateway.emulator.metadata import sheet_properties
+from gateway.emulator.references import renamed, without_sheet
 from gateway.emulator.refusal import invalid, unimplemented
 from gateway.emulator.reply import Reply
 from gateway.emulator.sheet import Sheet
@@ -62,6 +64,7 @@ def delete_sheet(editing: Editing, message: Message) -> Reply:
     if not any(other is not sheet and not other.hidden for other in editing.workbook.sheets):
         raise invalid("You can't remove all the sheets in a document.")
     editing.workbook.sheets.remove(sheet)
+    rewrite_formulas(editing.workbook, lambda _, formula: without_sheet(formula, sheet.title))
     return {}
 
 
@@ -72,7 +75,7 @@ def duplicate_sheet(editing: Editing, message: Message) -> Reply:
     source = _sheet(workbook, message.integer("sourceSheetId"))
     workbook.require_room(source.cell_count)
     duplicate = source.copy()
-    duplicate.protections = []
+    duplicate.protections, duplicate.names = [], []
     duplicate.sheet_id = message.integer("newSheetId") or workbook.new_id()
     stems = (f"Copy of {source.title}{_suffix(number)}" for number in count(1))
     duplicate.title = message.text("newSheetName") or workbook.free_title(stems)
@@ -117,7 +120,8 @@ def _named_fields(mask: str) -> list[str]:
 def _set_title(editing: Editing, sheet: Sheet, properties: Message) -> None:
     title = properties.text("title")
     editing.workbook.require_free_title(title, owner=sheet)
-    sheet.title = title
+    old, sheet.title = sheet.title, title
+    rewrite_formulas(editing.workbook, lambda _, formula: renamed(formula, old, title))
 
 
 def _set_index(editing: Editing, sheet: Sheet, properties: Message) -> None:
@@ -152,12 +156,11 @@ def _resize(editing: Editing, sheet: Sheet, lost: Box, *, rows: int, columns: in
     if lost.height > 0 and lost.width > 0:
         editing.require_unprotected(sheet, lost)
     editing.workbook.require_room(rows * columns - sheet.cell_count)
-    sheet.resize(row_count=rows, column_count=columns)
+    resize(editing.workbook, sheet, row_count=rows, column_count=columns)
 
 
 def _grid_option_setter(name: str) -> Setter:
     def set_option(_: Editing, sheet: Sheet, properties: Message) -> None:
-        sheet.grid_options.pop(name, None)
         _set_grid_option(sheet, properties.message("gridProperties"), name)
 
     return set_option
@@ -166,8 +169,8 @@ def _grid_option_setter(name: str) -> Setter:
 def _set_grid_option(sheet: Sheet, grid: Message, name: str) -> None:
     is_flag = name.startswith("hide")
     value = grid.flag(name) if is_flag else grid.integer(name)
-    if value:
-        sheet.grid_options[name] = value
+    kept = {key: kept for key, kept in sheet.options.items() if key != name}
+    sheet.options = {**kept, name: value} if value else kept
 
 
 def _size(grid: Message, name: str, default: int) -> int:

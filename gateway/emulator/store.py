@@ -2,7 +2,7 @@
 
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from gateway.emulator.refusal import of_code
 from gateway.emulator.workbook import Workbook
@@ -24,10 +24,15 @@ class Store:
             raise of_code(404)
         return self.workbooks[spreadsheet_id]
 
-    def add(self, workbook: Workbook) -> None:
-        """Keep a spreadsheet that was created."""
-        self.workbooks[workbook.spreadsheet_id] = workbook
-        self.created += 1
+    def draft(self, spreadsheet_id: str) -> Workbook:
+        """A copy of a spreadsheet to try a write on; refused as `workbook` refuses."""
+        return self.workbook(spreadsheet_id).copy()
+
+    def keep(self, draft: Workbook) -> None:
+        """Let a draft take the place of the spreadsheet, or be a new one."""
+        if draft.spreadsheet_id not in self.workbooks:
+            self.created += 1
+        self.workbooks[draft.spreadsheet_id] = draft
 
     def new_id(self) -> str:
         """An id for a spreadsheet, the same in each run."""
@@ -38,14 +43,11 @@ class Store:
             if spreadsheet_id not in self.workbooks:
                 return spreadsheet_id
 
-    def rehearsal(self, spreadsheet_id: str) -> "Store":
-        """A store in which a call on one spreadsheet can be tried without effect."""
-        workbooks = dict(self.workbooks)
-        if spreadsheet_id in workbooks:
-            workbooks[spreadsheet_id] = workbooks[spreadsheet_id].copy()
-        return Store(workbooks=workbooks, unshared=self.unshared, created=self.created)
+    def rehearsal(self) -> "Store":
+        """A store in which a call can be tried without effect."""
+        return replace(self, workbooks=dict(self.workbooks))
 
     def restore(self, seeded: Mapping[str, Workbook]) -> None:
         """Go back to the spreadsheets as they were seeded."""
-        self.workbooks = {key: workbook.copy() for key, workbook in seeded.items()}
+        self.workbooks = dict(seeded)
         self.created = 0

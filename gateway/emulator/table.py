@@ -6,8 +6,10 @@ Rules
   box does not.
 - In a range that holds several tables the last one counts (Google's guide): here the one with the
   last non-blank cell of the range, by row and then by column.
+- A table that spans all columns of its worksheet is found without a look at each of its rows.
 """
 
+from bisect import bisect_left
 from dataclasses import replace
 
 from gateway.emulator.box import Box, sized
@@ -24,20 +26,10 @@ def table_round(sheet: Sheet, row: int, column: int) -> Box:
     """The table that a non-blank cell belongs to."""
     box = sized(top=row, left=column, height=1, width=1)
     while True:
-        wider = _wider(sheet, _taller(sheet, box))
+        wider = _taller(sheet, _wider(sheet, box))
         if wider == box:
             return box
         box = wider
-
-
-def _taller(sheet: Sheet, box: Box) -> Box:
-    top, bottom = box.top, box.bottom
-    left, right = box.left - 1, box.right + 1
-    while sheet.is_used(Box(top=top - 1, bottom=top, left=left, right=right)):
-        top -= 1
-    while sheet.is_used(Box(top=bottom, bottom=bottom + 1, left=left, right=right)):
-        bottom += 1
-    return replace(box, top=top, bottom=bottom)
 
 
 def _wider(sheet: Sheet, box: Box) -> Box:
@@ -48,3 +40,27 @@ def _wider(sheet: Sheet, box: Box) -> Box:
     while sheet.is_used(Box(top=top, bottom=bottom, left=right, right=right + 1)):
         right += 1
     return replace(box, left=left, right=right)
+
+
+def _taller(sheet: Sheet, box: Box) -> Box:
+    if box.left <= 1 and box.right + 1 >= sheet.width:
+        return _between_blank_rows(sheet, box)
+    top, bottom = box.top, box.bottom
+    left, right = box.left - 1, box.right + 1
+    while sheet.is_used(Box(top=top - 1, bottom=top, left=left, right=right)):
+        top -= 1
+    while sheet.is_used(Box(top=bottom, bottom=bottom + 1, left=left, right=right)):
+        bottom += 1
+    return replace(box, top=top, bottom=bottom)
+
+
+def _between_blank_rows(sheet: Sheet, box: Box) -> Box:
+    """All columns count: the box reaches from one blank row to the next."""
+    blank = sheet.blank_rows
+    above = bisect_left(blank, box.top)
+    below = bisect_left(blank, box.bottom)
+    return replace(
+        box,
+        top=blank[above - 1] + 1 if above else 0,
+        bottom=blank[below] if below < len(blank) else len(sheet.rows),
+    )

@@ -8,12 +8,13 @@ Rules
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from gateway.emulator.a1 import Span, print_range
 from gateway.emulator.box import Box, column_name
-from gateway.emulator.cell import BLANK, Cell
-from gateway.emulator.display import Rendering, rendered
+from gateway.emulator.display import Rendering, Shown, rendered_rows
 from gateway.emulator.entries import Entries, Touched, total, write_entries
+from gateway.emulator.evaluate import Results
 from gateway.emulator.places import Place, find_place, require_unprotected
 from gateway.emulator.refusal import Refusal, invalid, prefixed
 from gateway.emulator.reply import Reply
@@ -42,7 +43,7 @@ class Plan:
 def get(workbook: Workbook, text: str, *, dimension: str, rendering: Rendering) -> Reply:
     """values.get: one ValueRange."""
     place = find_place(workbook, text)
-    return value_range(place.sheet, place.box, dimension=dimension, rendering=rendering)
+    return value_range(workbook, place.sheet, place.box, dimension, rendering)
 
 
 def batch_get(
@@ -100,11 +101,12 @@ def batch_clear(workbook: Workbook, texts: Sequence[str], *, account: str) -> Re
     return {"spreadsheetId": workbook.spreadsheet_id, "clearedRanges": cleared}
 
 
-def value_range(sheet: Sheet, box: Box, *, dimension: str, rendering: Rendering) -> Reply:
+def value_range(
+    workbook: Workbook, sheet: Sheet, box: Box, dimension: str, rendering: Rendering
+) -> Reply:
     """A ValueRange: trailing blanks are trimmed, and `values` is absent where nothing is left."""
-    rows = sheet.read(box)
-    lines = _columns(rows) if dimension == "COLUMNS" else rows
-    values = [[rendered(cell, rendering) for cell in _trimmed(line)] for line in lines]
+    rows = rendered_rows(sheet, box, rendering, Results(workbook))
+    values = [_trimmed(line) for line in (_columns(rows) if dimension == "COLUMNS" else rows)]
     while values and not values[-1]:
         values.pop()
     reply: Reply = {"range": print_range(sheet.title, box), "majorDimension": dimension}
@@ -165,8 +167,7 @@ def _updated(
     reply = update_reply(workbook, plan.sheet, plan.box, touched)
     if rendering is None:
         return reply
-    dimension = plan.entries.dimension
-    data = value_range(plan.sheet, plan.window, dimension=dimension, rendering=rendering)
+    data = value_range(workbook, plan.sheet, plan.window, plan.entries.dimension, rendering)
     return {**reply, "updatedData": data}
 
 
@@ -176,15 +177,12 @@ def _clearable(workbook: Workbook, text: str, account: str) -> Place:
     return place
 
 
-def _trimmed(line: Sequence[Cell]) -> Sequence[Cell]:
-    end = len(line)
-    while end and line[end - 1].is_blank:
-        end -= 1
-    return line[:end]
+def _columns(rows: list[list[Shown]]) -> list[list[Shown]]:
+    return [list(column) for column in zip_longest(*rows)]
 
 
-def _columns(rows: Sequence[Sequence[Cell]]) -> list[list[Cell]]:
-    width = max((len(row) for row in rows), default=0)
-    return [
-        [row[column] if column < len(row) else BLANK for row in rows] for column in range(width)
-    ]
+def _trimmed(line: list[Shown]) -> list[Shown]:
+    """The values without the blank ones at the end; those between are the empty string."""
+    while line and line[-1] is None:
+        line.pop()
+    return ["" if shown is None else shown for shown in line] if None in line else line

@@ -2,7 +2,7 @@
 
 import zlib
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from gateway.emulator.refusal import WORKBOOK_FULL, Refusal, invalid
 from gateway.emulator.sheet import Sheet
@@ -15,7 +15,10 @@ LARGEST_ID = 0x7FFFFFFF
 
 @dataclass(kw_only=True)
 class Workbook:
-    """A spreadsheet and its properties; `sheets` are in the order of their tabs."""
+    """A spreadsheet and its properties; `sheets` are in the order of their tabs.
+
+    One that the store holds is never changed: each write makes a copy that takes its place.
+    """
 
     spreadsheet_id: str
     title: str
@@ -25,23 +28,8 @@ class Workbook:
     ids_given: int = field(default=0)
 
     def copy(self) -> "Workbook":
-        """An independent copy."""
-        return Workbook(
-            spreadsheet_id=self.spreadsheet_id,
-            title=self.title,
-            sheets=[sheet.copy() for sheet in self.sheets],
-            locale=self.locale,
-            time_zone=self.time_zone,
-            ids_given=self.ids_given,
-        )
-
-    def adopt(self, other: "Workbook") -> None:
-        """Take over the content of a copy, as the one step that makes a batch take effect."""
-        self.title = other.title
-        self.sheets = other.sheets
-        self.locale = other.locale
-        self.time_zone = other.time_zone
-        self.ids_given = other.ids_given
+        """An independent copy, on which a write is tried."""
+        return replace(self, sheets=[sheet.copy() for sheet in self.sheets])
 
     def titled(self, title: str) -> Sheet | None:
         """The worksheet of that very title; else the one that differs by case only."""

@@ -15,6 +15,7 @@ from starlette.testclient import TestClient
 
 from gateway.emulator.app import Emulator, EmulatorOptions, create_emulator
 from gateway.emulator.service import Timing
+from tests.exchanges import Recorder
 
 BASE_URL = "http://testserver"
 SCOPE = "https://www.googleapis.com/auth/spreadsheets"
@@ -70,6 +71,7 @@ class Bench:
     """An emulator, a client of it, and the token that the client's calls carry."""
 
     emulator: Emulator
+    recorder: Recorder
     client: TestClient
     clock: ManualClock
     account: dict[str, str]
@@ -181,8 +183,9 @@ def build_bench(directory: Path, options: EmulatorOptions) -> Bench:
     path = directory / "credentials.json"
     emulator.write_credentials(path, BASE_URL)
     account = json.loads(path.read_text(encoding="utf-8"))
-    client = TestClient(emulator.app, base_url=BASE_URL)
-    bench = Bench(emulator=emulator, client=client, clock=clock, account=account)
+    recorder = Recorder(app=emulator.app, faults=emulator.service.faults)
+    client = TestClient(recorder, base_url=BASE_URL)
+    bench = Bench(emulator=emulator, recorder=recorder, client=client, clock=clock, account=account)
     bench.token = bench.ask_token().json()["access_token"]
     client.post("/_emulator/reset")
     return bench

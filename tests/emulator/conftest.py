@@ -1,4 +1,7 @@
-"""Fixtures: a bench, and a builder of benches for other data and options."""
+"""Fixtures: a bench, and a builder of benches for other data and options.
+
+Whatever a test exchanges with its benches has to be possible at Google, by the discovery document.
+"""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -8,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from gateway.emulator.app import EmulatorOptions
+from tests.discovery import all_problems
 from tests.emulator.bench import Bench, build_bench, write_seed
+from tests.exchanges import Recorder
 
 BLANK_GRID = "\n".join([","] * 4 + [",,,,"]) + "\n"  # 5 rows, 5 columns, nothing in them
 
@@ -19,16 +24,21 @@ BenchBuilder = Callable[..., Bench]
 def build(tmp_path: Path) -> Iterator[BenchBuilder]:
     """Builds a bench whose spreadsheet `book` has these worksheets (title -> CSV text)."""
     clients = ExitStack()
+    recorders: list[Recorder] = []
 
     def built(sheets: dict[str, str], options: EmulatorOptions | None = None) -> Bench:
         files = {f"book/{title}.csv": text for title, text in sheets.items()}
         seed = write_seed(tmp_path / "seed", {"closed.unshared": "", **files})
         bench = build_bench(tmp_path, replace(options or EmulatorOptions(), seed=seed))
         clients.enter_context(bench.client)
+        recorders.append(bench.recorder)
         return bench
 
     with clients:
         yield built
+    exchanges = [exchange for recorder in recorders for exchange in recorder.take()]
+
+    assert all_problems(exchanges) == []
 
 
 @pytest.fixture

@@ -1,0 +1,57 @@
+"""The text of a formula cut into its smallest parts, without a character lost.
+
+Rules
+- `"".join(lexeme.text for lexeme in lexemes(text))` is the text, whatever the text.
+- From the first character on that no formula has, the rest is one lexeme, `junk`: a formula
+  with junk cannot be parsed, and looking further could take quadratic time.
+- A reference has at most three letters and eight digits; anything longer is a name.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+COLUMN = r"\$?[A-Za-z]{1,3}"
+ROW = r"\$?[1-9][0-9]{0,7}"
+TO = r"\s*+:\s*+"
+CELLS = (
+    rf"(?:{COLUMN}{ROW}(?:{TO}(?:{COLUMN}{ROW}|{COLUMN}|{ROW}))?"
+    rf"|{COLUMN}{TO}(?:{COLUMN}{ROW}|{COLUMN})"
+    rf"|{ROW}{TO}(?:{COLUMN}{ROW}|{ROW}))(?![\w.$!]|\s*+\()"
+)
+TITLE = r"(?:'(?:[^']|'')++'|\w[\w.]*+)!"
+LEXEME = re.compile(
+    rf"""
+    (?P<text>"(?:[^"]|"")*+")
+    |(?P<call>[^\W\d][\w.]*+\s*+\()
+    |(?P<area>(?:{TITLE})?{CELLS})
+    |(?P<lost>(?:{TITLE})?\#REF!(?:{CELLS})?)
+    |(?P<number>(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?)
+    |(?P<name>[^\W\d][\w.]*+)
+    |(?P<blank>\s++)
+    |(?P<mark><>|<=|>=|[-+*/^&=<>%(),;{{}}:])
+    |(?P<junk>.++)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+
+class Lexeme(NamedTuple):
+    """A part of a formula; `kind` is the name of a group of `LEXEME`."""
+
+    kind: str
+    text: str
+
+
+def lexemes(text: str) -> Iterator[Lexeme]:
+    """The parts of a formula's text, one after the other."""
+    for match in LEXEME.finditer(text):
+        yield Lexeme(match.lastgroup or "junk", match[0])
+
+
+def split_area(text: str) -> tuple[str | None, str]:
+    """The worksheet's title (None: not given) and the cells of a lexeme of the kind `area`."""
+    title, _, cells = text.rpartition("!")
+    if not title:
+        return None, cells
+    return title[1:-1].replace("''", "'") if title.startswith("'") else title, cells

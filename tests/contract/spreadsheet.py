@@ -1,0 +1,140 @@
+"""One spreadsheet behind the API, at Google or an emulator: `Sheets`, and raw calls beside it.
+
+The raw calls set worksheets up and take them away, and give the whole answers of Google. All calls
+go over the adapter's own client, and wait where Google's quota is spent.
+"""
+
+import json
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio.to_thread
+import google.auth
+from gspread.http_client import HTTPClient
+
+from gateway.config import GoogleSettings
+from gateway.upstream.base import Sheets, Value
+from gateway.upstream.client import Call, Gspread
+from gateway.upstream.credentials import load_service_account
+from gateway.upstream.deadline import Deadline
+from gateway.upstream.google import GoogleSheets
+from gateway.upstream.token import TokenSource
+from gateway.upstream.translation import FAILURES, Attempt, translated
+from gateway.upstream.wire import Wire, open_wire
+from tests.contract.patience import PatientSheets, Sleep, patiently
+
+Verb = Callable[[HTTPClient], Any]
+Answer = dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where a spreadsheet is, and the key file of an account that may edit it."""
+
+    endpoint: str
+    credentials: Path
+    spreadsheet: str
+
+    def settings(self) -> GoogleSettings:
+        return GoogleSettings(endpoint=self.endpoint, credentials=self.credentials)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spreadsheet:
+    """The spreadsheet of a place; errors are those of `Sheets`."""
+
+    id: str
+    sheets: Sheets
+    settings: GoogleSettings
+    wire: Wire
+    tokens: TokenSource
+    sleep: Sleep
+
+    async def add_worksheet(self, title: str, *, rows: int, columns: int) -> int:
+        """A blank worksheet with a grid of this size; gives its id. 1 write."""
+        grid = {"rowCount": rows, "columnCount": columns}
+        request = {"addSheet": {"properties": {"title": title, "gridProperties": grid}}}
+        answer = await self._edit([request])
+        sheet_id: int = answer["replies"][0]["addSheet"]["properties"]["sheetId"]
+        return sheet_id
+
+    async def delete_worksheets(self, sheet_ids: Sequence[int]) -> None:
+        """1 write."""
+        await self._edit([{"deleteSheet": {"sheetId": each}} for each in sheet_ids])
+
+    async def update(
+        self, range_: str, rows: Sequence[Sequence[Value]], *, option: str = "RAW"
+    ) -> None:
+        """Write from the range's first cell on, as values or as typed by a person. 1 write."""
+        body = {"values": [list(row) for row in rows]}
+        params: Any = {"valueInputOption": option}
+        await self._call(lambda gspread: gspread.values_update(self.id, range_, params, body))
+
+    async def append(
+        self, range_: str, rows: Sequence[Sequence[Value]], *, insertion: str
+    ) -> Answer:
+        """Append values as they are; gives what Google says of the update. 1 write."""
+        body = {"values": [list(row) for row in rows]}
+        params: Any = {"valueInputOption": "RAW", "insertDataOption": insertion}
+        answer = await self._call(
+            lambda gspread: gspread.values_append(self.id, range_, params, body)
+        )
+        updates: Answer = answer["updates"]
+        return updates
+
+    async def formulas(self, range_: str) -> list[list[Value]]:
+        """What was entered in the cells of a range. 1 read."""
+        params: Any = {"valueRenderOption": "FORMULA"}
+        answer = await self._call(lambda gspread: gspread.values_get(self.id, range_, params))
+        values: list[list[Value]] = answer.get("values", [])
+        return values
+
+    async def _edit(self, requests: Sequence[Answer]) -> Answer:
+        return await self._call(
+            lambda gspread: gspread.batch_update(self.id, {"requests": list(requests)})
+        )
+
+    async def _call(self, verb: Verb) -> Answer:
+        send = partial(anyio.to_thread.run_sync, self._send, verb)
+        return await patiently(send, self.sleep)
+
+    def _send(self, verb: Verb) -> Answer:
+        seconds = self.settings.write_timeout_seconds
+        call = Call(
+            wire=self.wire,
+            tokens=self.tokens,
+            deadline=Deadline(at_seconds=time.monotonic() + seconds, clock=time.monotonic),
+            max_bytes=self.settings.max_answer_bytes,
+        )
+        try:
+            body = verb(Gspread(call, endpoint=self.settings.endpoint, fields="*"))
+        except FAILURES as error:
+            raise translated(error, Attempt(is_write=True)) from error
+        answer: Answer = json.loads(body)
+        return answer
+
+
+@asynccontextmanager
+async def open_spreadsheet(place: Place, *, sleep: Sleep = anyio.sleep) -> AsyncIterator[Spreadsheet]:
+    """The spreadsheet of a place; raises `ConfigError` for a key file that cannot be used."""
+    settings = place.settings()
+    credentials = load_service_account(place.credentials, allow_insecure_endpoint=False)
+    with open_wire(
+        max_connections=settings.max_connections,
+        connect_timeout_seconds=settings.connect_timeout_seconds,
+    ) as wire:
+        tokens = TokenSource(wire, credentials=credentials, find_credentials=google.auth.default)
+        sheets = GoogleSheets(settings, wire=wire, tokens=tokens, clock=time.monotonic)
+        yield Spreadsheet(
+            id=place.spreadsheet,
+            sheets=PatientSheets(inner=sheets, sleep=sleep),
+            settings=settings,
+            wire=wire,
+            tokens=tokens,
+            sleep=sleep,
+        )

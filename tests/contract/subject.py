@@ -1,0 +1,129 @@
+"""What the contract suite asks of everything that claims to be `Sheets`.
+
+Rules: a test makes its own worksheets and looks at no others, as the spreadsheet at Google may hold
+more. A title is made of a pattern and a number, so that no two tests meet.
+"""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Protocol
+
+from gateway.upstream.base import Dimension, Render, Sheets, Value, WorksheetProperties
+from tests.contract.spreadsheet import Spreadsheet
+from tests.fakes import BOOK, FakeSheets, Formatted
+
+TITLE = "Rows_{}"
+
+_numbers = count(random.randrange(100_000, 900_000))  # noqa: S311 - other runs may have left some
+
+
+@dataclass(frozen=True)
+class Typed:
+    """A cell as a person types it, and what Google makes of that (locale en_US)."""
+
+    text: str
+    value: Value
+    shown: str
+
+
+Content = Value | Typed
+Lines = Sequence[Sequence[Content]]
+
+
+class Subject(Protocol):
+    """Something that claims to be `Sheets`, and worksheets to hold it to that."""
+
+    @property
+    def sheets(self) -> Sheets: ...
+
+    @property
+    def spreadsheet(self) -> str: ...
+
+    async def worksheet(self, lines: Lines, *, rows: int = 0, title: str = TITLE) -> str:
+        """A worksheet with these cells; gives its title, which is `title` with a number in it.
+
+        Its grid is as large as its cells, or has `rows`.
+        """
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class FakeSubject:
+    """The in-memory fake."""
+
+    sheets: FakeSheets = field(default_factory=FakeSheets)
+    spreadsheet: str = BOOK
+
+    async def worksheet(self, lines: Lines, *, rows: int = 0, title: str = TITLE) -> str:
+        held = [[_held(content) for content in line] for line in lines]
+        return self.sheets.add(_numbered(title), held, rows=rows).title
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemoteSubject:
+    """The adapter, with Google or an emulator at the other end; `made` are worksheets to delete."""
+
+    remote: Spreadsheet
+    made: list[int] = field(default_factory=list)
+
+    @property
+    def sheets(self) -> Sheets:
+        return self.remote.sheets
+
+    @property
+    def spreadsheet(self) -> str:
+        return self.remote.id
+
+    async def worksheet(self, lines: Lines, *, rows: int = 0, title: str = TITLE) -> str:
+        numbered = _numbered(title)
+        height, width = max(len(lines), rows, 1), max(1, *map(len, lines), 1)
+        self.made.append(await self.remote.add_worksheet(numbered, rows=height, columns=width))
+        for option, values in (("RAW", _stored(lines)), ("USER_ENTERED", _typed(lines))):
+            if any(value is not None for line in values for value in line):
+                await self.remote.update(at(numbered, "A1"), values, option=option)
+        return numbered
+
+    async def clean_up(self) -> None:
+        if self.made:
+            await self.remote.delete_worksheets(self.made)
+
+
+def at(title: str, cells: str) -> str:
+    """A range, its title quoted whatever it is."""
+    return "'" + title.replace("'", "''") + f"'!{cells}"
+
+
+async def shown(subject: Subject, title: str) -> tuple[tuple[Value, ...], ...]:
+    """All that a worksheet displays, row by row."""
+    values = await subject.sheets.read_values(
+        subject.spreadsheet,
+        at(title, "A1:ZZZ"),
+        render=Render.DISPLAYED,
+        dimension=Dimension.ROWS,
+    )
+    return values.cells
+
+
+async def properties(subject: Subject, title: str) -> WorksheetProperties:
+    """The worksheet as it is listed."""
+    listed = await subject.sheets.list_worksheets(subject.spreadsheet)
+    [found] = [each for each in listed if each.title == title]
+    return found
+
+
+def _numbered(title: str) -> str:
+    return title.format(next(_numbers))
+
+
+def _held(content: Content) -> str | int | float | bool | Formatted | None:
+    return Formatted(content.value, content.shown) if isinstance(content, Typed) else content
+
+
+def _stored(lines: Lines) -> list[list[Value]]:
+    return [[None if isinstance(each, Typed) else each for each in line] for line in lines]
+
+
+def _typed(lines: Lines) -> list[list[Value]]:
+    return [[each.text if isinstance(each, Typed) else None for each in line] for line in lines]

@@ -1,0 +1,170 @@
+"""Google's discovery document of the Sheets API as JSON Schema, for requests and for answers.
+
+Rules
+- Answers are strict: Google writes camelCase, the right types, no null, and nothing but cells in
+  `values`. Requests may be written in all ways that protobuf's JSON reader takes: numbers as
+  strings, null for absent, snake_case names, a lone item for a list of one, an enumeration's
+  numbers.
+- No member is required: a field mask may leave out any.
+- What stands in a cell is the document's word on `ValueRange.values`: booleans, strings, doubles.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from jsonschema import (  # type: ignore[import-untyped]
+    Draft202012Validator,
+    TypeChecker,
+    ValidationError,
+)
+from jsonschema.validators import extend  # type: ignore[import-untyped]
+
+Json = dict[str, Any]
+
+DOCUMENT = "discovery_cache/documents/sheets.v4.json"
+CELL_TYPES = (str, float, int, bool)
+SCHEMA_OF_FORMAT: Mapping[str, Json] = {
+    "int32": {"minimum": -(2**31), "maximum": 2**31 - 1},
+    "google-fieldmask": {"pattern": r"^[\w.,/()*\s]*$"},
+    "google-datetime": {"pattern": r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$"},
+}
+NOT_FINITE = ["NaN", "Infinity", "-Infinity"]
+NUMBER_TEXT = r"^-?\d+(\.\d+)?([eE][+-]?\d+)?$|^NaN$|^-?Infinity$"
+INTEGER_TEXT = r"^-?\d+(\.0+)?$"
+
+
+@cache
+def document() -> Json:
+    """The document that this machine's google-api-python-client brings along."""
+    text = (files("googleapiclient") / DOCUMENT).read_text(encoding="utf-8")
+    found: Json = json.loads(text)
+    return found
+
+
+def camel(name: str) -> str:
+    """`value_input_option` is `valueInputOption`."""
+    return re.sub(r"(?<=.)_(\w)", lambda match: match[1].upper(), name)
+
+
+def snake(name: str) -> str:
+    return re.sub(r"([A-Z])", lambda match: f"_{match[1].lower()}", name)
+
+
+def request_errors(schema: str, value: object) -> list[str]:
+    """What is wrong with the body of a request, by the schema of this name."""
+    return _errors(_request_validator(schema), value)
+
+
+def answer_errors(schema: str, value: object) -> list[str]:
+    """What is wrong with the body of an answer, by the schema of this name."""
+    return _errors(_answer_validator(schema), value)
+
+
+def _errors(validator: Any, value: object) -> list[str]:
+    return [f"{error.json_path}: {error.message[:200]}" for error in validator.iter_errors(value)]
+
+
+@cache
+def _answer_validator(schema: str) -> Any:
+    return _STRICT({"$ref": f"#/$defs/{schema}", "$defs": _definitions(_answer_schema)})
+
+
+@cache
+def _request_validator(schema: str) -> Any:
+    return _LENIENT({"$ref": f"#/$defs/{schema}", "$defs": _definitions(_request_schema)})
+
+
+@cache
+def _definitions(translate: Any) -> Json:
+    return {name: translate(each) for name, each in document()["schemas"].items()}
+
+
+def _answer_schema(described: Json) -> Json:
+    """A part of the document as the schema of what Google writes."""
+    if "$ref" in described:
+        return {"$ref": f"#/$defs/{described['$ref']}"}
+    kind = described["type"]
+    if _is_grid_of_cells(described):
+        return {"type": "array", "cells": CELL_TYPES}
+    if kind == "array":
+        return {"type": "array", "items": _answer_schema(described["items"])}
+    if kind == "object":
+        return {"type": "object", **_members(described, _answer_schema)}
+    if kind == "number":
+        return {"anyOf": [{"type": "number"}, {"enum": NOT_FINITE}]}
+    if kind == "any":
+        return {}
+    return {"type": kind, **_narrowed(described)}
+
+
+def _request_schema(described: Json) -> Json:
+    """A part of the document as the schema of what Google reads."""
+    if "$ref" in described:
+        return {"$ref": f"#/$defs/{described['$ref']}"}
+    kind = described["type"]
+    if _is_grid_of_cells(described):
+        return {"type": ["array", "null"], "cells": (*CELL_TYPES, type(None))}
+    if kind == "array":
+        item = _request_schema(described["items"])
+        return {"if": {"type": "array"}, "then": {"items": item}, "else": item}
+    if kind == "object":
+        return {"type": ["object", "null"], **_members(described, _request_schema)}
+    if kind == "any":
+        return {}
+    if "enum" in described:
+        number = {"type": ["integer", "null"]}
+        return {"if": {"type": "string"}, "then": {"enum": described["enum"]}, "else": number}
+    texts = {"integer": INTEGER_TEXT, "number": NUMBER_TEXT}
+    if kind in texts:
+        types = [kind, "string", "null"]
+        return {"type": types, "pattern": texts[kind], **_narrowed(described)}
+    return {"type": [kind, "null"], **_narrowed(described)}
+
+
+def _is_grid_of_cells(described: Json) -> bool:
+    row = described.get("items", {})
+    return bool(row.get("items", {}).get("type") == "any")
+
+
+def _narrowed(described: Json) -> Json:
+    """What is said of a value besides its type."""
+    narrowed = dict(SCHEMA_OF_FORMAT.get(described.get("format", ""), {}))
+    return narrowed | ({"enum": described["enum"]} if "enum" in described else {})
+
+
+def _members(described: Json, translate: Any) -> Json:
+    """The members of an object: the named ones and no other, or any of one type."""
+    if "additionalProperties" in described:
+        return {"additionalProperties": translate(described["additionalProperties"])}
+    properties = {name: translate(each) for name, each in described.get("properties", {}).items()}
+    if translate is _request_schema:
+        properties |= {snake(name): each for name, each in properties.items()}
+    return {"properties": properties, "additionalProperties": False}
+
+
+def _cells(_: Any, allowed: tuple[type, ...], grid: Any, __: Json) -> Iterator[ValidationError]:
+    """The keyword `cells`: a list of lists of values of these types; quick, for large answers."""
+    if not isinstance(grid, list):
+        return
+    for number, row in enumerate(grid):
+        if not isinstance(row, list):
+            yield ValidationError(f"{row!r:.80} is no list of cells", path=[number])
+            continue
+        for column, cell in enumerate(row):
+            if type(cell) not in allowed:
+                yield ValidationError(f"{cell!r:.80} is no cell", path=[number, column])
+
+
+def _is_integer(_: TypeChecker, value: object) -> bool:
+    """Google writes no integer as `1.0`."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+_LENIENT = extend(Draft202012Validator, {"cells": _cells})
+_STRICT = extend(
+    _LENIENT, type_checker=Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_integer)
+)

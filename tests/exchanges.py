@@ -1,0 +1,116 @@
+"""The exchanges of a client with the emulator, kept while they pass by.
+
+Rules
+- Nothing of an exchange is changed, and `receive` goes on with its `__self__`: the emulator closes
+  connections by it.
+- Kept is what the emulator computed as a whole: no answer that a fault put in its place, none that
+  was cut, no token, no control request. An exchange is kept before its client has all of it.
+"""
+
+import gzip
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from gateway.emulator.faults import Faults
+
+NOT_KEPT = ("/_emulator/", "/token")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exchange:
+    """A request and its answer; the path as it was sent, the bodies as they were written."""
+
+    method: str
+    raw_path: str
+    query: str = ""
+    body: bytes = b""
+    status: int = 200
+    answer: bytes = b""
+    is_page: bool = False
+    """Is the answer HTML?"""
+
+
+@dataclass(kw_only=True)
+class Recorder:
+    """The application `app`, and what is said to it and by it; `faults` are those it obeys."""
+
+    app: ASGIApp
+    faults: Faults
+    exchanges: list[Exchange] = field(default_factory=list)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["path"].startswith(NOT_KEPT):
+            await self.app(scope, receive, send)
+            return
+        before = self._faked()
+        hearing = Hearing(receive=receive)
+
+        def keep(start: Message, answer: bytes) -> None:
+            if self._faked() == before:
+                self.exchanges.append(_exchange(scope, hearing.heard, start, answer))
+
+        await self.app(scope, hearing, Speaking(send=send, keep=keep))
+
+    def take(self) -> list[Exchange]:
+        """The exchanges since the last time, which are kept no longer."""
+        taken, self.exchanges = self.exchanges, []
+        return taken
+
+    def _faked(self) -> list[tuple[object, int]]:
+        """What changes whenever a fault answers in the emulator's place."""
+        return [(each, each.used) for each in self.faults.pending if each.fault.is_failing]
+
+
+@dataclass(kw_only=True)
+class Hearing:
+    """A `receive` that remembers the body."""
+
+    receive: Receive
+    heard: bytes = b""
+    __self__: object = None
+    """What `receive` is a method of."""
+
+    def __post_init__(self) -> None:
+        self.__self__ = getattr(self.receive, "__self__", None)
+
+    async def __call__(self) -> Message:
+        message = await self.receive()
+        self.heard += message.get("body", b"")
+        return message
+
+
+@dataclass(kw_only=True)
+class Speaking:
+    """A `send` that hands over the start and the body of an answer when it has all of them."""
+
+    send: Send
+    keep: Callable[[Message, bytes], None]
+    start: Message = field(default_factory=dict)
+    said: bytes = b""
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.start = message
+        if message["type"] == "http.response.body":
+            self.said += message.get("body", b"")
+            if not message.get("more_body", False):
+                self.keep(self.start, self.said)
+        await self.send(message)
+
+
+def _exchange(scope: Scope, body: bytes, start: Message, answer: bytes) -> Exchange:
+    headers = Headers(raw=start["headers"])
+    is_zipped = headers.get("content-encoding") == "gzip"
+    raw_path: bytes = scope.get("raw_path") or scope["path"].encode()
+    return Exchange(
+        method=scope["method"],
+        raw_path=raw_path.partition(b"?")[0].decode("latin-1"),
+        query=scope["query_string"].decode("latin-1"),
+        body=body,
+        status=start["status"],
+        answer=gzip.decompress(answer) if is_zipped else answer,
+        is_page=headers.get("content-type", "").startswith("text/html"),
+    )

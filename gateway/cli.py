@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
 
 import typer
 
+from gateway.cli_keys import described, line_of
+
 if TYPE_CHECKING:
     import socket
 
@@ -89,23 +91,41 @@ def emulator(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on.")] = 9099,
     seed: Annotated[
-        Path | None, typer.Option(help="Directory of SPREADSHEET-ID/WORKSHEET.csv files.")
+        Path | None,
+        typer.Option(help="Directory of SPREADSHEET-ID/WORKSHEET.csv and SPREADSHEET-ID.xlsx."),
+    ] = None,
+    db: Annotated[
+        Path | None,
+        typer.Option(
+            help="File that keeps all data from run to run, made if there is none. Of the seed it "
+            "takes in what it lacks; a reset puts it back to the seed."
+        ),
     ] = None,
     credentials: Annotated[
         Path | None, typer.Option(help="Write a service-account file for this emulator here.")
     ] = None,
     latency_ms: Annotated[int, typer.Option(min=0, help="Time that every call takes.")] = 0,
+    latency_jitter_ms: Annotated[
+        int, typer.Option(min=0, help="Random time that a call takes besides, at most.")
+    ] = 0,
+    racing_inserts: Annotated[
+        bool, typer.Option("--racing-inserts", help="Appends with INSERT_ROWS race, too.")
+    ] = False,
     reads_per_minute: Annotated[int, typer.Option(min=0, help="Read quota; 0: none.")] = 0,
     writes_per_minute: Annotated[int, typer.Option(min=0, help="Write quota; 0: none.")] = 0,
 ) -> None:
     """Serve the emulator of the Google Sheets API."""
     from gateway.emulator.app import EmulatorOptions, create_emulator
+    from gateway.emulator.disk import DiskError
     from gateway.emulator.seed import SeedError
     from gateway.serving import base_url, make_server, run
 
     options = EmulatorOptions(
         seed=seed,
+        db=db,
         latency_ms=latency_ms,
+        latency_jitter_ms=latency_jitter_ms,
+        racing_inserts=racing_inserts,
         reads_per_minute=reads_per_minute,
         writes_per_minute=writes_per_minute,
     )
@@ -113,7 +133,10 @@ def emulator(
         running = create_emulator(options)
     except (OSError, SeedError) as error:
         _fail([f"--seed: {error}"])
+    except DiskError as error:
+        _fail([f"--db: {error}"])
     listening = _bind(host, port)
+    running.serve_at(base_url(listening))
     if credentials is not None:
         running.write_credentials(credentials, base_url(listening))
     server = make_server(running.app, shutdown_seconds=1)
@@ -207,15 +230,14 @@ def list_keys(config: ConfigOption = None, as_json: JsonOption = False) -> None:
 
     async def fetch() -> list[dict[str, object]]:
         async with KeyStore.open(settings.access.database) as store:
-            return [_described(record) for record in await store.list()]
+            return [described(record) for record in await store.list()]
 
     records = _run(fetch())
     if as_json:
         typer.echo(json.dumps(records))
         return
     for record in records:
-        key_id, last4, name = record["id"], record["last4"], record["name"]
-        typer.echo(f"{key_id}  …{last4}  {record['state']:8} {record['plan']:8} {name}")
+        typer.echo(line_of(record))
 
 
 @keys.command("revoke")
@@ -242,36 +264,6 @@ async def _open_once(settings: "Settings") -> None:
 
     async with KeyStore.open(settings.access.database):
         pass
-
-
-def _state(record: "KeyRecord") -> str:
-    if record.revoked_at is not None:
-        return "revoked"
-    is_expired = record.expires_at is not None and record.expires_at <= datetime.now(UTC)
-    return "expired" if is_expired else "active"
-
-
-def _described(record: "KeyRecord") -> dict[str, object]:
-    def listed(names: frozenset[str] | None) -> list[str] | None:
-        return None if names is None else sorted(names)
-
-    def moment(instant: datetime | None) -> str | None:
-        return None if instant is None else instant.isoformat()
-
-    return {
-        "id": record.id,
-        "name": record.name,
-        "last4": record.last4,
-        "plan": record.plan,
-        "spreadsheets": listed(record.spreadsheets),
-        "worksheets": listed(record.worksheets),
-        "readOnly": record.read_only,
-        "origins": listed(record.origins),
-        "createdAt": moment(record.created_at),
-        "expiresAt": moment(record.expires_at),
-        "revokedAt": moment(record.revoked_at),
-        "state": _state(record),
-    }
 
 
 def _settings(config: Path | None, overrides: Mapping[str, object] | None = None) -> "Settings":

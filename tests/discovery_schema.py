@@ -11,19 +11,17 @@ Rules
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from jsonschema import (  # type: ignore[import-untyped]
-    Draft202012Validator,
-    TypeChecker,
-    ValidationError,
-)
-from jsonschema.validators import extend  # type: ignore[import-untyped]
+from jsonschema import Draft202012Validator, TypeChecker, ValidationError
+from jsonschema.validators import extend
 
 Json = dict[str, Any]
+Translate = Callable[[Json], Json]
+"""From a part of the document to its schema."""
 
 DOCUMENT = "discovery_cache/documents/sheets.v4.json"
 CELL_TYPES = (str, float, int, bool)
@@ -79,7 +77,7 @@ def _request_validator(schema: str) -> Any:
 
 
 @cache
-def _definitions(translate: Any) -> Json:
+def _definitions(translate: Translate) -> Json:
     return {name: translate(each) for name, each in document()["schemas"].items()}
 
 
@@ -136,7 +134,7 @@ def _narrowed(described: Json) -> Json:
     return narrowed | ({"enum": described["enum"]} if "enum" in described else {})
 
 
-def _members(described: Json, translate: Any) -> Json:
+def _members(described: Json, translate: Translate) -> Json:
     """The members of an object: the named ones and no other, or any of one type."""
     if "additionalProperties" in described:
         return {"additionalProperties": translate(described["additionalProperties"])}
@@ -164,7 +162,7 @@ def _is_integer(_: TypeChecker, value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-_LENIENT = extend(Draft202012Validator, {"cells": _cells})
-_STRICT = extend(
+_LENIENT = extend(Draft202012Validator, {"cells": _cells})  # type: ignore[no-untyped-call]
+_STRICT = extend(  # type: ignore[no-untyped-call]
     _LENIENT, type_checker=Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_integer)
 )

@@ -4,7 +4,8 @@ Rules
 - Nothing of an exchange is changed, and `receive` goes on with its `__self__`: the emulator closes
   connections by it.
 - Kept is what the emulator computed as a whole: no answer that a fault put in its place, none that
-  was cut, no token, no control request. An exchange is kept before its client has all of it.
+  was cut. An exchange is kept before its client has all of it.
+- Only calls of the Sheets API are kept: no token, no control request, nothing of Drive.
 """
 
 import gzip
@@ -16,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway.emulator.faults import Faults
 
-NOT_KEPT = ("/_emulator/", "/token")
+KEPT = "/v4/"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +43,7 @@ class Recorder:
     exchanges: list[Exchange] = field(default_factory=list)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"].startswith(NOT_KEPT):
+        if scope["type"] != "http" or not scope["path"].startswith(KEPT):
             await self.app(scope, receive, send)
             return
         before = self._faked()

@@ -1,7 +1,8 @@
 """A1 notation: which cells a range text names, and how Google writes it back.
 
 Rules
-- This file knows no worksheet: a title that may also be a cell (`D3`) is resolved by `places`.
+- This file knows no worksheet: a title that may also be a cell (`D3`) or the name of a range is
+  resolved by `places`.
 - An end may be open (`A5:Z`, `1:1`, `A:C`, a bare title); corners may come in any order.
 - A range is written with its title in quotes only where it needs them (recorded: blanks, emoji,
   titles that look like a cell; a public test of Google's answers: Cyrillic letters).
@@ -16,6 +17,7 @@ CORNER = re.compile(r"\$?(?P<column>[A-Za-z]{1,3})?\$?(?P<row>[1-9][0-9]{0,7})?"
 QUOTED = re.compile(r"'(?P<title>(?:[^']|'')+)'(?:!(?P<cells>.*))?", re.DOTALL)
 PLAIN_TITLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 LOOKS_LIKE_CELL = re.compile(r"[A-Za-z]{1,3}[0-9]+|[Rr][0-9]*[Cc][0-9]*")
+RANGE_NAME = re.compile(r"(?!true|false)[^\W\d]\w{0,249}", re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,10 +36,14 @@ class Span:
 
 @dataclass(frozen=True, kw_only=True)
 class Reference:
-    """A parsed range text; `title` is None where it names cells only (of the first worksheet)."""
+    """A parsed range text; `title` is None where it names cells only (of the first worksheet).
+
+    With a `name` it is the named range of that name; with a title too, of that worksheet.
+    """
 
     title: str | None
     span: Span
+    name: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +58,7 @@ def readings(text: str) -> list[Reference]:
     """All ways to read a range text, the likelier first; empty: it cannot be parsed.
 
     `A1` may be a cell or a worksheet called A1; Google takes the cell (reported for node-sheets).
+    `Data` may be a named range or a worksheet; Google takes the name (its documentation).
     """
     quoted = QUOTED.fullmatch(text)
     if quoted:
@@ -60,12 +67,19 @@ def readings(text: str) -> list[Reference]:
     cells = parse_cells(text)
     if cells is not None:
         found.append(Reference(title=None, span=cells))
+    elif is_range_name(text):
+        found.append(Reference(title=None, span=Span(), name=text))
     title, mark, rest = text.rpartition("!")
     if mark and title:
         found.extend(_with_title(title, rest))
     if text:
         found.append(Reference(title=text, span=Span()))
     return found
+
+
+def is_range_name(text: str) -> bool:
+    """May a range have this name? Google's rules: letters, digits, `_`; it looks like no cell."""
+    return bool(RANGE_NAME.fullmatch(text)) and not LOOKS_LIKE_CELL.fullmatch(text)
 
 
 def parse_cells(text: str) -> Span | None:
@@ -102,7 +116,10 @@ def _with_title(title: str, cells: str | None) -> list[Reference]:
     if cells is None:
         return [Reference(title=title, span=Span())]
     span = parse_cells(cells)
-    return [] if span is None else [Reference(title=title, span=span)]
+    if span is not None:
+        return [Reference(title=title, span=span)]
+    named = Reference(title=title, span=Span(), name=cells)
+    return [named] if is_range_name(cells) else []
 
 
 def _corner(text: str) -> Corner | None:

@@ -9,11 +9,9 @@ Rules
 from collections.abc import Callable
 
 from gateway.emulator.cell_requests import (
-    add_protected_range,
     append_cells,
     copy_paste,
     cut_paste,
-    delete_protected_range,
     sort_range,
     update_cells,
 )
@@ -26,6 +24,7 @@ from gateway.emulator.dimension_requests import (
 from gateway.emulator.grid_range import Editing
 from gateway.emulator.message import Message
 from gateway.emulator.metadata import describe
+from gateway.emulator.protection_requests import add_protected_range, delete_protected_range
 from gateway.emulator.refusal import Refusal, invalid, prefixed, unimplemented
 from gateway.emulator.reply import Reply
 from gateway.emulator.sheet_requests import (

@@ -1,6 +1,6 @@
 """Rectangles of a grid, zero-based and half-open."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -37,6 +37,19 @@ class Box:
             and self.left <= other.left
             and other.right <= self.right
         )
+
+    def without(self, other: "Box") -> list["Box"]:
+        """What of this box is not in another, as boxes that do not overlap."""
+        if not self.overlaps(other):
+            return [self]
+        top, bottom = max(self.top, other.top), min(self.bottom, other.bottom)
+        parts = [
+            replace(self, bottom=top),
+            replace(self, top=bottom),
+            replace(self, top=top, bottom=bottom, right=other.left),
+            replace(self, top=top, bottom=bottom, left=other.right),
+        ]
+        return [part for part in parts if part.height > 0 and part.width > 0]
 
 
 def sized(*, top: int, left: int, height: int, width: int) -> Box:

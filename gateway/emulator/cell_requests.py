@@ -1,4 +1,4 @@
-"""batchUpdate: writing, appending, sorting, copying and cutting cells, and protecting them."""
+"""batchUpdate: writing, appending, sorting, copying and cutting cells."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,9 +14,7 @@ from gateway.emulator.grid_range import (
     require_fields,
     require_sheet,
 )
-from gateway.emulator.marks import Protection
 from gateway.emulator.message import Message, wrong_type
-from gateway.emulator.metadata import describe_protection
 from gateway.emulator.refusal import CELL_TOO_LONG, invalid, unimplemented
 from gateway.emulator.reply import Reply
 from gateway.emulator.sheet import Sheet
@@ -116,42 +114,6 @@ def cut_paste(editing: Editing, message: Message) -> Reply:
     _place_rows(source.sheet, source.box, blanks)
     _paste(editing, sheet, sized(top=top, left=left, height=1, width=1), rows)
     return {}
-
-
-def add_protected_range(editing: Editing, message: Message) -> Reply:
-    """addProtectedRange: the service account is refused unless it is among the editors.
-
-    At Google whoever adds a protection may edit; here it stands for the owner's protection.
-    """
-    message.require_implemented(("protectedRange",))
-    wanted = message.message("protectedRange")
-    wanted.require_implemented(
-        ("range", "description", "warningOnly", "requestingUserCanEdit", "editors")
-    )
-    area = read_area(editing.workbook, wanted.message("range"))
-    editors = wanted.message("editors")
-    protection = Protection(
-        protection_id=editing.workbook.new_id(),
-        span=area.span,
-        warning_only=wanted.flag("warningOnly"),
-        description=wanted.text("description") or None,
-        editors=tuple(editors.texts("users")),
-    )
-    area.sheet.protections.append(protection)
-    described = describe_protection(area.sheet, protection, editing.account)
-    return {"addProtectedRange": {"protectedRange": described}}
-
-
-def delete_protected_range(editing: Editing, message: Message) -> Reply:
-    """deleteProtectedRange."""
-    message.require_implemented(("protectedRangeId",))
-    wanted = message.integer("protectedRangeId")
-    for sheet in editing.workbook.sheets:
-        kept = [each for each in sheet.protections if each.protection_id != wanted]
-        if len(kept) < len(sheet.protections):
-            sheet.protections = kept
-            return {}
-    raise invalid(f"No protected range with id: {wanted}")
 
 
 def _require_value_mask(message: Message) -> None:

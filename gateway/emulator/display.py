@@ -3,11 +3,14 @@
 Rules
 - FORMATTED_VALUE: text, as the sheet displays it. UNFORMATTED_VALUE and FORMULA: JSON numbers and
   booleans, dates as serials unless FORMATTED_STRING is asked for (recorded).
-- Most cells are bare values and take a short way: a worksheet of a million cells is read in one go.
+- Most columns hold values of one type: a worksheet of a million cells is read by the column.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
+from types import NoneType
+from typing import cast
 
 from gateway.emulator.box import Box
 from gateway.emulator.cell import Cell, CellValue, Content, is_blank
@@ -17,8 +20,20 @@ from gateway.emulator.pattern import is_date
 from gateway.emulator.sheet import Sheet
 
 LARGEST_EXACT = 2**53
+LARGEST_SHORT = 10**9
+BLOCK_ROWS = 1000
+AS_THEY_ARE = frozenset([str, NoneType])
+NUMBERS = frozenset([float])
 
 Shown = str | bool | int | float | None  # None: the cell is blank
+
+
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    """Some rows of what is shown, column by column."""
+
+    height: int
+    columns: Sequence[Sequence[Shown]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,26 +44,19 @@ class Rendering:
     date_time: str = "SERIAL_NUMBER"
 
 
-def rendered_rows(
+def rendered_blocks(
     sheet: Sheet, box: Box, rendering: Rendering, results: Results
-) -> list[list[Shown]]:
-    """The JSON values of a box row by row, which may end where only blank cells follow."""
-    bare = BARE[rendering.value]
-    lines = []
-    for number, row in enumerate(sheet.read(box), start=box.top):
-        if Cell in map(type, row):
-            places = enumerate(row, start=box.left)
-            lines.append(
-                [_rendered(sheet, number, at, each, rendering, results) for at, each in places]
-            )
-        else:
-            lines.append(
-                [
-                    each if type(each) is str or each is None else bare[type(each)](each)
-                    for each in row
-                ]
-            )
-    return lines
+) -> Iterator[Block]:
+    """The JSON values of a box, which may end where only blank cells follow."""
+    rows = sheet.read(box)
+    for start in range(0, len(rows), BLOCK_ROWS):
+        block = rows[start : start + BLOCK_ROWS]
+        top = box.top + start
+        columns = [
+            _rendered_column(sheet, top, column, contents, rendering, results)
+            for column, contents in enumerate(zip_longest(*block), start=box.left)
+        ]
+        yield Block(height=len(block), columns=columns)
 
 
 def displayed(evaluated: Evaluated) -> str:
@@ -58,7 +66,9 @@ def displayed(evaluated: Evaluated) -> str:
         return value.text
     if isinstance(value, float):
         return displayed_number(value, evaluated.pattern)
-    return "" if value is None else str(FORMATTED[type(value)](value))
+    if value is None or isinstance(value, str):
+        return value or ""
+    return _truth(value)
 
 
 def plain(value: CellValue) -> CellValue:
@@ -66,6 +76,30 @@ def plain(value: CellValue) -> CellValue:
     if isinstance(value, float) and value.is_integer() and abs(value) <= LARGEST_EXACT:
         return int(value)
     return value
+
+
+def _rendered_column(
+    sheet: Sheet,
+    top: int,
+    column: int,
+    contents: Sequence[Content],
+    rendering: Rendering,
+    results: Results,
+) -> Sequence[Shown]:
+    """Part of a column; the types in it decide how much is to be done."""
+    types = set(map(type, contents))
+    if Cell in types:
+        places = enumerate(contents, start=top)
+        return [_rendered(sheet, row, column, each, rendering, results) for row, each in places]
+    plain_contents = cast(Sequence[CellValue], contents)
+    if types <= AS_THEY_ARE:
+        return plain_contents
+    if types == NUMBERS:
+        return NUMBER_COLUMNS[rendering.value](cast(Sequence[float], contents))
+    bare = BARE[rendering.value]
+    return [
+        each if type(each) in AS_THEY_ARE else bare[type(each)](each) for each in plain_contents
+    ]
 
 
 def _rendered(
@@ -84,26 +118,46 @@ def _rendered(
     if isinstance(value, float) and rendering.date_time == "FORMATTED_STRING":
         pattern = evaluated.pattern
         return displayed_number(value, pattern) if is_date(pattern) else _number(value)
-    return "" if value is None else UNFORMATTED[type(value)](value)
+    if isinstance(value, float):
+        return _number(value)
+    return "" if value is None else value
 
 
 def _number(number: float) -> int | float:
     return int(number) if number.is_integer() and abs(number) <= LARGEST_EXACT else number
 
 
+def _automatic_column(numbers: Sequence[float]) -> Sequence[str]:
+    whole = _whole_column(numbers)
+    return list(map(automatic, numbers)) if whole is None else list(map(str, whole))
+
+
+def _number_column(numbers: Sequence[float]) -> Sequence[float]:
+    whole = _whole_column(numbers)
+    return list(map(_number, numbers)) if whole is None else whole
+
+
+def _whole_column(numbers: Sequence[float]) -> list[int] | None:
+    """The numbers as integers; None where one of them is not a short whole number."""
+    whole = list(map(int, numbers))
+    is_short = min(whole) > -LARGEST_SHORT and max(whole) < LARGEST_SHORT
+    return whole if is_short and whole == list(numbers) else None
+
+
 def _truth(value: bool) -> str:
     return "TRUE" if value else "FALSE"
 
 
-def _same(value: Shown) -> Shown:
-    return value
-
-
 Bare = Mapping[type, Callable[..., Shown]]
-FORMATTED: Bare = {str: _same, float: automatic, bool: _truth}
-UNFORMATTED: Bare = {str: _same, float: _number, bool: _same}
+FORMATTED: Bare = {float: automatic, bool: _truth}
+UNFORMATTED: Bare = {float: _number, bool: bool}
 BARE: Mapping[str, Bare] = {
     "FORMATTED_VALUE": FORMATTED,
     "UNFORMATTED_VALUE": UNFORMATTED,
     "FORMULA": UNFORMATTED,
+}
+NUMBER_COLUMNS: Mapping[str, Callable[[Sequence[float]], Sequence[Shown]]] = {
+    "FORMATTED_VALUE": _automatic_column,
+    "UNFORMATTED_VALUE": _number_column,
+    "FORMULA": _number_column,
 }

@@ -2,50 +2,39 @@
 
 Rules
 - Sources: `0042`, `2,000,000.01`, ISO dates, `50%`, `$1,234.50`, `TRUE`, `'` and `3_1_0` are
-  recorded or pinned by other projects against Google; the rest follows Google's documentation.
-- A text that is nothing else stays the text it is, blanks included.
-- Dates without a year and durations of a day and more are left as text.
+  recorded or pinned by other projects against Google; the rest follows Google's documentation and
+  what Sheets commonly does.
+- A text that is nothing else stays the text it is, blanks included. What is not known stays text:
+  blanks inside a number, grouping in other than threes, a currency after the number, `$5%`.
+- Only `=` starts a formula: `+A1` and `-A1` stay text.
+- Blanks round a number are those of ASCII; a number with a non-breaking blank is text.
 """
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from re import Match, Pattern
 
 from gateway.emulator.cell import BLANK, Cell, CellValue, Json, number_format
-from gateway.emulator.serial import from_moment, from_time
+from gateway.emulator.dates import typed_date
 
 BOOLEANS = {"true": True, "false": False}
-DIGITS = r"(?:\d{1,3}(?:,\d{3})+|\d+)"
-NUMBER = re.compile(
-    rf"(?P<sign>[+-])?(?P<currency>\$)?(?P<sign2>[+-])?"
-    rf"(?P<digits>{DIGITS}(?:\.\d*)?|\.\d+)(?P<exponent>[eE][+-]?\d+)?(?P<percent>\s?%)?",
-    re.ASCII,
-)
-TIME = r"(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2}))?(?:\s?(?P<half>[AaPp][Mm]))?"
-DATES = (
-    r"(?P<year>\d{4})(?P<mark>[-/])(?P<month>\d{1,2})(?P=mark)(?P<day>\d{1,2})",
-    r"(?P<month>\d{1,2})(?P<mark>[-/])(?P<day>\d{1,2})(?P=mark)(?P<year>\d{4}|\d{2})",
-    r"(?P<month>[A-Za-z]{3,9})\s(?P<day>\d{1,2}),\s?(?P<year>\d{4})",
-    r"(?P<day>\d{1,2})(?P<mark>[ -])(?P<month>[A-Za-z]{3,9})(?P=mark)(?P<year>\d{4})",
-)
-MONTHS = (
-    *("January", "February", "March", "April", "May", "June"),
-    *("July", "August", "September", "October", "November", "December"),
-)
-MONTH_NUMBERS = {name.lower(): number for number, name in enumerate(MONTHS, start=1)} | {
-    name[:3].lower(): number for number, name in enumerate(MONTHS, start=1)
-}
-FIRST_YEAR_OF_1900S = 30  # a year of two digits: 30 is 1930, 29 is 2029
+BLANKS = " \t\r\n"
+ANY_DIGIT = re.compile(r"\d", re.ASCII)
+SIGN = r"(?P<sign>[+-])?"
+PLAIN = r"(?P<digits>\d+(?:\.\d*)?|\.\d+)"
+AMOUNT = r"(?P<digits>(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d*)?|\.\d+)"
+SYMBOLS: Mapping[str, str] = {"$": '"$"', "€": "[$€]", "£": "[$£]", "¥": "[$¥]"}
+CURRENCY = rf"(?P<symbol>[{''.join(SYMBOLS)}])"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reader:
-    """A form of typed text and the cell that its match becomes; None: not a cell of this form."""
+class NumberReader:
+    """A form of typed number: `suffix` follows its digits as Python reads them."""
 
     pattern: Pattern[str]
-    cell: Callable[[Match[str]], Cell | None]
+    suffix: Callable[[Match[str]], str]
+    format: Callable[[Match[str]], Json | None]
 
 
 def stored(value: CellValue) -> Cell:
@@ -64,113 +53,85 @@ def typed(text: str) -> Cell:
         return stored(text[1:])
     if text.startswith("=") and len(text) > 1:
         return Cell(formula=text)
-    bare = text.strip()
+    bare = text.strip(BLANKS)
     if bare.lower() in BOOLEANS:
         return Cell(value=BOOLEANS[bare.lower()])
-    for reader in READERS:
-        match = reader.pattern.fullmatch(bare)
-        cell = reader.cell(match) if match else None
-        if cell is not None:
-            return cell
-    return stored(text)
+    if not ANY_DIGIT.search(bare):
+        return stored(text)
+    return _typed_number(bare) or typed_date(bare) or stored(text)
 
 
-def _number(match: Match[str]) -> Cell | None:
-    signs = [sign for sign in (match["sign"], match["sign2"]) if sign]
-    if len(signs) > 1 or (match["sign2"] and not match["currency"]):
+def _typed_number(text: str) -> Cell | None:
+    """The cell of a typed number; None: the text is none. Parentheses make it negative."""
+    if not (text.startswith("(") and text.endswith(")")):
+        return _signed_number(text)
+    inner = text[1:-1]
+    cell = None if "-" in inner or "+" in inner else _signed_number(inner)
+    if cell is None or not isinstance(cell.value, float):
         return None
-    value = float(match["digits"].replace(",", "") + (match["exponent"] or ""))
-    if value in (float("inf"), float("-inf")):
+    return replace(cell, value=0.0 - cell.value)
+
+
+def _signed_number(text: str) -> Cell | None:
+    for reader in NUMBER_READERS:
+        match = reader.pattern.fullmatch(text)
+        if match:
+            value = _value(match, reader)
+            return None if value is None else Cell(value=value, format=reader.format(match))
+    return None
+
+
+def _value(match: Match[str], reader: NumberReader) -> float | None:
+    """The number; None past all doubles. There is no negative zero."""
+    size = float(match["digits"].replace(",", "") + reader.suffix(match))
+    if size == float("inf"):
         return None
-    value = -value if signs == ["-"] else value
-    return Cell(value=value / 100 if match["percent"] else value, format=_number_format(match))
+    return 0.0 - size if match["sign"] == "-" else size
 
 
-def _number_format(match: Match[str]) -> Json | None:
-    """The number format that Google gives a number for the way it was typed."""
-    decimals = ".00" if re.search(r"\.\d", match["digits"]) else ""
-    if match["percent"]:
-        return number_format("PERCENT", f"0{decimals}%")
-    if match["exponent"]:
-        return number_format("SCIENTIFIC", "0.00E+00")
-    if match["currency"]:
-        return number_format("CURRENCY", f'"$"#,##0{decimals}')
-    return number_format("NUMBER", f"#,##0{decimals}") if "," in match["digits"] else None
+def _nothing(_: Match[str]) -> str:
+    return ""
 
 
-def _dated(match: Match[str]) -> Cell | None:
-    parts = match.groupdict()
-    month = MONTH_NUMBERS.get(parts["month"].lower()) or _digits(parts["month"])
-    clock = _clock(parts)
-    if month is None or clock is None:
-        return None
-    try:
-        moment = datetime(_year(parts["year"]), month, int(parts["day"]), *clock)
-    except ValueError:
-        return None
-    pattern = " ".join(part for part in (_date_pattern(match), _time_pattern(parts)) if part)
-    kind = "DATE" if parts.get("hour") is None else "DATE_TIME"
-    return Cell(value=from_moment(moment), format=number_format(kind, pattern))
+def _hundredth(_: Match[str]) -> str:
+    return "e-2"
 
 
-def _timed(match: Match[str]) -> Cell | None:
-    parts = match.groupdict()
-    clock = _clock(parts)
-    if clock is None:
-        return None
-    hour, minute, second = clock
-    serial = from_time(hour=hour, minute=minute, second=second)
-    return Cell(value=serial, format=number_format("TIME", _time_pattern(parts)))
+def _exponent(match: Match[str]) -> str:
+    return match["exponent"]
 
 
-def _clock(parts: dict[str, str | None]) -> tuple[int, int, int] | None:
-    """Hour, minute, second; midnight where no time was typed, None where there is no such time."""
-    hour, minute, second = (int(parts.get(part) or 0) for part in ("hour", "minute", "second"))
-    half = (parts.get("half") or "").lower()
-    if minute > 59 or second > 59 or hour > 23 or (half and not 1 <= hour <= 12):
-        return None
-    if half:
-        hour = hour % 12 + (12 if half == "pm" else 0)
-    return hour, minute, second
+def _decimals(match: Match[str]) -> str:
+    return ".00" if re.search(r"\.\d", match["digits"]) else ""
 
 
-def _year(text: str) -> int:
-    year = int(text)
-    if len(text) == 4:
-        return year
-    return year + (1900 if year >= FIRST_YEAR_OF_1900S else 2000)
+def _plain_format(match: Match[str]) -> Json | None:
+    is_grouped = "," in match["digits"]
+    return number_format("NUMBER", f"#,##0{_decimals(match)}") if is_grouped else None
 
 
-def _digits(text: str) -> int | None:
-    return int(text) if text.isdecimal() else None
+def _percent_format(match: Match[str]) -> Json:
+    return number_format("PERCENT", f"0{_decimals(match)}%")
 
 
-def _date_pattern(match: Match[str]) -> str:
-    """The typed date with each part replaced by its letters: `1/02/2020` gives `m/dd/yyyy`."""
-    parts = sorted(("year", "month", "day"), key=match.start)
-    text, done = "", match.start(parts[0])
-    for part in parts:
-        text += match.string[done : match.start(part)] + _letters(part, match[part])
-        done = match.end(part)
-    return text
+def _scientific_format(_: Match[str]) -> Json:
+    return number_format("SCIENTIFIC", "0.00E+00")
 
 
-def _letters(part: str, text: str) -> str:
-    if part == "month" and not text.isdecimal():
-        return "mmm" if len(text) == 3 else "mmmm"
-    return part[0] * len(text)
+def _currency_format(match: Match[str]) -> Json:
+    return number_format("CURRENCY", f"{SYMBOLS[match['symbol']]}#,##0{_decimals(match)}")
 
 
-def _time_pattern(parts: dict[str, str | None]) -> str:
-    if parts.get("hour") is None:
-        return ""
-    seconds = ":ss" if parts.get("second") is not None else ""
-    half = " am/pm" if parts.get("half") else ""
-    return f"h:mm{seconds}{half}"
+def _reader(
+    pattern: str, suffix: Callable[[Match[str]], str], form: Callable[[Match[str]], Json | None]
+) -> NumberReader:
+    return NumberReader(pattern=re.compile(pattern, re.ASCII), suffix=suffix, format=form)
 
 
-READERS = (
-    Reader(pattern=NUMBER, cell=_number),
-    Reader(pattern=re.compile(TIME, re.ASCII), cell=_timed),
-    *(Reader(pattern=re.compile(rf"{form}(?:\s{TIME})?", re.ASCII), cell=_dated) for form in DATES),
+NUMBER_READERS = (
+    _reader(rf"{SIGN}{AMOUNT}", _nothing, _plain_format),
+    _reader(rf"{SIGN}{AMOUNT} ?%", _hundredth, _percent_format),
+    _reader(rf"{SIGN}{PLAIN}(?P<exponent>[eE][+-]?\d+)", _exponent, _scientific_format),
+    _reader(rf"{SIGN}{CURRENCY}{AMOUNT}", _nothing, _currency_format),
+    _reader(rf"{CURRENCY}{SIGN}{AMOUNT}", _nothing, _currency_format),
 )

@@ -9,6 +9,8 @@ Rules
 - A faulty answer has no effect unless `apply`; with `late_ms` the effect comes after the answer,
   also without `apply`. `truncate` without `apply` cuts the answer that the call would have got.
 - `delay_ms` lies between the effect and the answer. `text` without a status is a 200.
+- `match` is looked for in the body as it was sent and, where that is JSON, as it reads without
+  escapes. An `edit` needs a spreadsheet: with `*` it leaves `spreadsheets.create` out.
 """
 
 from collections.abc import Sequence
@@ -26,6 +28,7 @@ CALLS = (EVERY_CALL, TOKEN, *OPERATIONS)
 FIRST_FAILURE = 400
 UNAVAILABLE = 503
 BODILESS = (204, 205, 304)
+WITHOUT_SPREADSHEET = (TOKEN, "spreadsheets.create")
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
 
@@ -71,7 +74,9 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     def matches(self, name: str, body: bytes) -> bool:
         """Is this fault meant for such a call?"""
         is_meant = self.call == name or (self.call == EVERY_CALL and name != TOKEN)
-        return is_meant and (self.match is None or self.match.encode() in body)
+        if self.edit is not None and name in WITHOUT_SPREADSHEET:
+            is_meant = False
+        return is_meant and (self.match is None or _holds(body, self.match.encode()))
 
 
 @dataclass(kw_only=True)
@@ -107,6 +112,16 @@ class Faults:
         return chosen.fault
 
 
+def _holds(body: bytes, text: bytes) -> bool:
+    """Is the text in the body? Clients escape what is not ASCII; the text may have it bare."""
+    if text in body:
+        return True
+    try:
+        return text in msgspec.json.encode(msgspec.json.decode(body))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+
+
 NONE = Fault(call=EVERY_CALL, status=None)
 
 
@@ -119,6 +134,8 @@ def read_faults(body: bytes) -> list[Fault]:
     for fault in faults:
         if fault.call not in CALLS:
             raise invalid(f"There is no call {fault.call!r}; calls are {', '.join(CALLS)}.")
+        if fault.edit is not None and fault.call in WITHOUT_SPREADSHEET:
+            raise invalid(f"The call {fault.call!r} is of no spreadsheet that could be edited.")
         is_success = fault.code is not None and fault.code < FIRST_FAILURE
         if is_success and fault.text is None:
             raise invalid(f"A fault with the status {fault.code} needs a text.")

@@ -6,14 +6,17 @@ Rules
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import NoReturn
 
-from gateway.emulator.refusal import invalid_field
+from gateway.emulator.message import snake
+from gateway.emulator.refusal import invalid, invalid_field
 
 Mask = dict[str, "Mask"]  # field -> mask of its inner fields; an empty mask takes all of them
 Schema = Mapping[str, "Schema | None"]  # None: inner fields are not checked
 
 TOKEN = re.compile(r"[A-Za-z0-9_]+|\*|[,()./]")
+DEEPEST = 50  # names in one path; Google's definition has fewer
 INVALID = "Request contains an invalid argument."
 
 
@@ -23,7 +26,7 @@ def read_mask(text: str) -> Mask:
     if "".join(tokens) != re.sub(r"\s", "", text) or not tokens:
         raise _bad_mask(text)
     mask: Mask = {}
-    position = _read_list(tokens, 0, mask, text)
+    position = _read_list(tokens, 0, mask, text, 0)
     if position != len(tokens):
         raise _bad_mask(text)
     return mask
@@ -62,19 +65,47 @@ def leaves(mask: Mask, path: str = "") -> list[str]:
     return found
 
 
-def _read_list(tokens: list[str], position: int, mask: Mask, text: str) -> int:
+def update_paths(text: str, schema: Schema) -> list[str]:
+    """The dotted paths that the mask of an update names, each taken apart as far as is known.
+
+    `gridProperties` gives a path for each of its fields, `*` those of all; 400 for an unknown one.
+    """
+    return list(dict.fromkeys(_paths(read_mask(text), schema, "")))
+
+
+def _paths(mask: Mask, schema: Schema, path: str) -> Iterator[str]:
+    for name, inner in mask.items():
+        if name == "*":
+            yield from _paths({each: {} for each in schema}, schema, path)
+            continue
+        full = f"{path}.{name}" if path else name
+        known = schema.get(name, {}) if name in schema else _unknown_field(full)
+        if known:
+            yield from _paths(inner or {"*": {}}, known, full)
+        elif known is None:
+            yield from leaves(inner, full) if inner else [full]
+        else:
+            yield full if not inner else _unknown_field(leaves(inner, full)[0])
+
+
+def _unknown_field(path: str) -> NoReturn:
+    raise invalid(f"Invalid field: {snake(path)}")
+
+
+def _read_list(tokens: list[str], position: int, mask: Mask, text: str, depth: int) -> int:
     """Read `a.b,c(d)` into the mask; returns the position of what follows."""
     while True:
-        position = _read_path(tokens, position, mask, text)
+        position = _read_path(tokens, position, mask, text, depth)
         if position >= len(tokens) or tokens[position] != ",":
             return position
         position += 1
 
 
-def _read_path(tokens: list[str], position: int, mask: Mask, text: str) -> int:
+def _read_path(tokens: list[str], position: int, mask: Mask, text: str, depth: int) -> int:
     inner = mask
     while True:
-        if position >= len(tokens) or tokens[position] in ",()./":
+        depth += 1
+        if position >= len(tokens) or tokens[position] in ",()./" or depth > DEEPEST:
             raise _bad_mask(text)
         is_shared = tokens[position] in inner
         whole = is_shared and not inner[tokens[position]]
@@ -84,7 +115,7 @@ def _read_path(tokens: list[str], position: int, mask: Mask, text: str) -> int:
         if whole and following:
             inner = {}  # the field was taken whole before: what is named inside adds nothing
         if following == "(":
-            position = _read_list(tokens, position + 1, inner, text)
+            position = _read_list(tokens, position + 1, inner, text, depth)
             if position >= len(tokens) or tokens[position] != ")":
                 raise _bad_mask(text)
             return position + 1

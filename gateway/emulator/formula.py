@@ -28,6 +28,7 @@ from gateway.emulator.result import (
 )
 
 FORMULAS_KEPT = 4096  # parsed formulas that are remembered
+LONGEST_KEPT = 1000  # characters
 BOOLEANS = {"TRUE": True, "FALSE": False}
 
 
@@ -124,9 +125,17 @@ class Assembly:
                 self.steps.append(call)
 
 
-@lru_cache(maxsize=FORMULAS_KEPT)
 def parse(text: str) -> tuple[Step, ...] | CellError:
     """The steps of a formula (`=` and all), or the error that it is whatever the cells hold."""
+    return _remembered(text) if len(text) <= LONGEST_KEPT else _parsed(text)
+
+
+@lru_cache(maxsize=FORMULAS_KEPT)
+def _remembered(text: str) -> tuple[Step, ...] | CellError:
+    return _parsed(text)
+
+
+def _parsed(text: str) -> tuple[Step, ...] | CellError:
     assembly = Assembly()
     is_parsed = all(
         (_operand if assembly.wants_operand else _operator)(assembly, lexeme)

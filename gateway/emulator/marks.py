@@ -16,13 +16,21 @@ COLUMN_PIXELS = 100
 
 @dataclass(frozen=True, kw_only=True)
 class Protection:
-    """A protected part of a worksheet."""
+    """A protected part of a worksheet.
+
+    `editors` are e-mail addresses, `groups` those of groups. `range_id`: the named range that it
+    protects, whose span it has. `open_spans`: what of a protected worksheet anyone may write.
+    """
 
     protection_id: int
     span: Span
     warning_only: bool = False
     description: str | None = None
     editors: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    is_open_to_domain: bool = False
+    range_id: str | None = None
+    open_spans: tuple[Span, ...] = ()
 
     def allows(self, account: str) -> bool:
         """May the account write here? An account of "" is the owner, who always may."""
@@ -57,12 +65,14 @@ class Filter:
 class Line:
     """A row or a column that is not as a new one is.
 
-    `pixels` None: the size of a new one. `depth`: how many groups it is in.
+    `pixels` None: the size of a new one. `depth`: how many groups it is in; `collapsed`: the
+    depths of those that are collapsed.
     """
 
     pixels: int | None = None
     is_hidden: bool = False
     depth: int = 0
+    collapsed: frozenset[int] = frozenset()
 
 
 PLAIN_LINE = Line()

@@ -3,17 +3,14 @@
 from collections.abc import Sequence
 
 from gateway.emulator.box import Box
-from gateway.emulator.cell import Cell, CellValue, whole
-from gateway.emulator.display import displayed, plain
-from gateway.emulator.evaluate import CellError, Evaluated, Results
+from gateway.emulator.cell_data import grid_data
+from gateway.emulator.evaluate import Results
 from gateway.emulator.grid_range import describe_span
 from gateway.emulator.marks import Protection
 from gateway.emulator.places import find_place
 from gateway.emulator.reply import Reply
 from gateway.emulator.sheet import Sheet
 from gateway.emulator.workbook import Workbook
-
-VALUE_KINDS: dict[type, str] = {str: "stringValue", bool: "boolValue", float: "numberValue"}
 
 
 def describe(
@@ -88,42 +85,9 @@ def _described(
 ) -> Reply:
     described: Reply = {"properties": sheet_properties(sheet, index)}
     if boxes:
-        described["data"] = [_grid_data(sheet, box, results) for box in boxes]
+        described["data"] = [grid_data(sheet, box, results) for box in boxes]
     if sheet.protections:
         described["protectedRanges"] = [
             describe_protection(sheet, protection, account) for protection in sheet.protections
         ]
     return described
-
-
-def _grid_data(sheet: Sheet, box: Box, results: Results) -> Reply:
-    starts = {"startRow": box.top, "startColumn": box.left}
-    data: Reply = {name: start for name, start in starts.items() if start}
-    rows = [
-        {
-            "values": [
-                _cell_data(whole(content), results.of(sheet, number, column))
-                for column, content in enumerate(row, start=box.left)
-            ]
-        }
-        for number, row in enumerate(sheet.read(box), start=box.top)
-    ]
-    return {**data, "rowData": rows} if rows else data
-
-
-def _cell_data(cell: Cell, evaluated: Evaluated) -> Reply:
-    if cell.is_blank:
-        return {}
-    return {
-        "userEnteredValue": _extended(cell.value)
-        if cell.formula is None
-        else {"formulaValue": cell.formula},
-        "effectiveValue": _extended(evaluated.value),
-        "formattedValue": displayed(evaluated),
-    }
-
-
-def _extended(value: CellValue | CellError) -> Reply:
-    if isinstance(value, CellError):
-        return {"errorValue": {"type": value.kind, "message": value.message}}
-    return {} if value is None else {VALUE_KINDS[type(value)]: plain(value)}

@@ -13,6 +13,7 @@ from gateway.emulator.pattern import written
 LARGEST_PLAIN = 1e15
 SMALLEST_PLAIN = 1e-9
 SIGNIFICANT_DIGITS = 10
+SMALLEST_SHORT, LARGEST_SHORT = 1e-4, 9e9  # where "g" writes no exponent, and quickly
 
 
 def displayed_number(number: float, pattern: str | None) -> str:
@@ -26,11 +27,10 @@ def automatic(number: float) -> str:
     size = abs(number)
     if number.is_integer() and size < LARGEST_PLAIN:
         return str(int(number))
+    if SMALLEST_SHORT <= size < LARGEST_SHORT:
+        return f"{number:.{SIGNIFICANT_DIGITS}g}"
     if size >= LARGEST_PLAIN or size < SMALLEST_PLAIN:
         return _scientific(number)
-    shortest = repr(number)
-    if len(shortest) <= SIGNIFICANT_DIGITS and "e" not in shortest:
-        return shortest
     whole_digits = len(str(int(size)))
     decimals = max(SIGNIFICANT_DIGITS, whole_digits) - 1
     text = f"{Decimal(f'{number:.{decimals}E}'):f}"

@@ -6,9 +6,9 @@ Rules
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from gateway.emulator.append import append
+from gateway.emulator.append import Target, append, find_target
 from gateway.emulator.batch import edit
 from gateway.emulator.display import Rendering
 from gateway.emulator.entries import read_entries, require_types
@@ -16,7 +16,7 @@ from gateway.emulator.fields import Mask, Schema, cut, read_mask, require_known
 from gateway.emulator.message import Message, read_message
 from gateway.emulator.metadata import describe
 from gateway.emulator.query import ENUMERATIONS, Query, input_option, read_query
-from gateway.emulator.refusal import unimplemented
+from gateway.emulator.refusal import Refusal, unimplemented
 from gateway.emulator.reply import Reply
 from gateway.emulator.schema import (
     ALL_CLEARED,
@@ -55,7 +55,10 @@ BATCH_BODY = ("data", *WRITE)
 
 @dataclass(frozen=True, kw_only=True)
 class Call:
-    """One request of the API. `account` is the e-mail address it is made as."""
+    """One request of the API. `account` is the e-mail address it is made as.
+
+    `seen` is what an append that looked for its table before now has found.
+    """
 
     name: str
     spreadsheet_id: str = ""
@@ -63,6 +66,7 @@ class Call:
     query_string: bytes = b""
     body: bytes = b""
     account: str
+    seen: Target | Refusal | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +86,23 @@ def execute(store: Store, call: Call) -> object:
     mask = read_mask(query.text("fields")) if query.text("fields") else {}
     require_known(mask, operation.schema)
     return cut(operation.run(store, call, query), mask)
+
+
+def looked(store: Store, call: Call, *, is_inserting_too: bool) -> Call:
+    """The call, knowing where its table is now if it is an append that looks when it arrives.
+
+    One with OVERWRITE does, one with INSERT_ROWS only where told so.
+    """
+    operation = OPERATIONS[call.name]
+    if operation.run is not _append:
+        return call
+    try:
+        query = read_query(call.query_string, operation.parameters)
+        if _is_inserting(query) and not is_inserting_too:
+            return call
+        return replace(call, seen=find_target(store.workbook(call.spreadsheet_id), call.range_text))
+    except Refusal as refusal:
+        return replace(call, seen=refusal)
 
 
 def _get_spreadsheet(store: Store, call: Call, query: Query) -> Reply:
@@ -148,16 +169,27 @@ def _batch_get(store: Store, call: Call, query: Query) -> Reply:
 
 
 def _append(store: Store, call: Call, query: Query) -> Reply:
-    is_inserting = query.choice("insertDataOption") == "INSERT_ROWS"
     rendering = query.response_rendering()
+    is_inserting = _is_inserting(query)
     body = _value_range_body(call)
     write = _read_write(call.range_text, body, query.input_option())
+    if isinstance(call.seen, Refusal):
+        raise call.seen
     draft = store.draft(call.spreadsheet_id)
     reply = append(
-        draft, write, is_inserting=is_inserting, account=call.account, rendering=rendering
+        draft,
+        write,
+        seen=call.seen,
+        is_inserting=is_inserting,
+        account=call.account,
+        rendering=rendering,
     )
     store.keep(draft)
     return reply
+
+
+def _is_inserting(query: Query) -> bool:
+    return query.choice("insertDataOption") == "INSERT_ROWS"
 
 
 def _update(store: Store, call: Call, query: Query) -> Reply:

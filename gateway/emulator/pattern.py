@@ -1,106 +1,126 @@
-"""Numbers written in a number format: dates, times, grouping, currency, percent, scientific.
+"""Numbers written in a number format such as `#,##0.00` or `yyyy-mm-dd`, in the locale en_US.
 
 Rules
-- Only the formats that entering a value gives are known (`entered`); any other one shows the
-  number as the automatic format does.
-- `m` is the minute after an hour and the month elsewhere, as in Google's formats.
+- Formats are read as Google's guide to date and number formats describes them; where it is silent,
+  as spreadsheets commonly do.
+- Sections: all numbers; or zero and above, below; or above zero, below zero, zero. The fourth, or
+  a last one with `@`, is for texts. A number in a section of its own for negative ones has no sign.
+- With conditions, such as `[>100]`, the first section whose condition holds is taken; one without
+  a condition holds always.
+- What is not known shows as the automatic format does; colours are left out.
 """
 
+import math
+import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
-from decimal import ROUND_HALF_UP, Context, Decimal
+from functools import lru_cache
 
-from gateway.emulator.serial import to_moment
+from gateway.emulator.date_form import DateForm, date_form, written_date
+from gateway.emulator.format_tokens import DATE_KINDS, Kind, Tokens, has, sections
+from gateway.emulator.number_form import NumberForm, number_form, written_number
 
-EXACT = Context(prec=400)  # the largest double has 309 digits
-LITERAL = re.compile(r'"([^"]*)"')
-NO_LETTERS = re.compile(r'"[^"]*"|\[[^]]*]')
-DATE_LETTERS = re.compile(r"[dmyhs]", re.IGNORECASE)
-LETTERS = re.compile(r"y+|m+|d+|h+|s+|am/pm", re.IGNORECASE)
-NUMBER = re.compile(
-    r"(?P<prefix>[^#0]*)(?P<digits>#,##0|0)(?P<decimals>\.0+)?(?P<exponent>E\+00)?(?P<suffix>%?)"
-)
-PARTS: dict[str, Callable[[datetime], str]] = {
-    "yyyy": lambda moment: f"{moment.year:04}",
-    "yy": lambda moment: f"{moment.year % 100:02}",
-    "mmmm": lambda moment: f"{moment:%B}",
-    "mmm": lambda moment: f"{moment:%b}",
-    "mm": lambda moment: f"{moment.month:02}",
-    "m": lambda moment: str(moment.month),
-    "dd": lambda moment: f"{moment.day:02}",
-    "d": lambda moment: str(moment.day),
-    "h": lambda moment: str(moment.hour),
-    "hh": lambda moment: f"{moment.hour:02}",
-    "minute": lambda moment: f"{moment.minute:02}",
-    "ss": lambda moment: f"{moment.second:02}",
-    "s": lambda moment: str(moment.second),
-    "am/pm": lambda moment: "AM" if moment.hour < 12 else "PM",
-    "half": lambda moment: str((moment.hour + 11) % 12 + 1),
+DEFAULTS: Mapping[str, str] = {
+    "NUMBER": "#,##0.00",
+    "PERCENT": "0.00%",
+    "CURRENCY": '"$"#,##0.00',
+    "DATE": "m/d/yyyy",
+    "TIME": "h:mm:ss am/pm",
+    "DATE_TIME": "m/d/yy h:mm:ss",
+    "SCIENTIFIC": "0.00E+00",
+}
+CONDITION = re.compile(r"([<>=]+)(.+)")
+COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "=": operator.eq,
+    "<>": operator.ne,
 }
 
 
 @dataclass(frozen=True, kw_only=True)
-class NumberForm:
-    """A parsed number format."""
+class Condition:
+    """A comparison that decides whether a section is for a number."""
 
-    prefix: str
-    is_grouped: bool
-    decimals: int
-    is_scientific: bool
-    is_percent: bool
+    holds: Callable[[float, float], bool]
+    limit: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """A section of a format; `form` is None where it is not known."""
+
+    condition: Condition | None
+    form: NumberForm | DateForm | None
+
+
+def default_pattern(kind: str) -> str | None:
+    """The format of a NumberFormatType that comes without a pattern; None: the automatic one.
+
+    Source: the examples in Google's discovery document.
+    """
+    return DEFAULTS.get(kind)
 
 
 def is_date(pattern: str | None) -> bool:
-    """Does the format show a date or a time?"""
-    return pattern is not None and bool(DATE_LETTERS.search(NO_LETTERS.sub("", pattern)))
+    """Does the format show a date, a time or a duration?"""
+    return pattern is not None and any(
+        isinstance(section.form, DateForm) for section in _parsed(pattern)
+    )
 
 
 def written(number: float, pattern: str) -> str | None:
     """The number in the format; None where the format is not known or cannot show it."""
-    if is_date(pattern):
-        moment = to_moment(number)
-        return None if moment is None else _written_moment(moment, pattern)
-    form = _parsed(pattern)
-    return None if form is None else _written_number(number, form)
-
-
-def _written_moment(moment: datetime, pattern: str) -> str:
-    has_half = "am/pm" in pattern.lower()
-    seen_hour = False
-
-    def part(match: re.Match[str]) -> str:
-        nonlocal seen_hour
-        letters = match[0].lower()
-        if letters.startswith("h"):
-            seen_hour = True
-            letters = "half" if has_half else letters
-        elif letters.startswith("m") and seen_hour:
-            letters = "minute"
-        return PARTS[letters](moment) if letters in PARTS else match[0]
-
-    return LETTERS.sub(part, pattern)
-
-
-def _parsed(pattern: str) -> NumberForm | None:
-    match = NUMBER.fullmatch(LITERAL.sub(r"\1", pattern))
-    if match is None:
+    chosen = _chosen(_parsed(pattern), number) if math.isfinite(number) else None
+    if chosen is None:
         return None
-    return NumberForm(
-        prefix=match["prefix"],
-        is_grouped="," in match["digits"],
-        decimals=len(match["decimals"] or ".") - 1,
-        is_scientific=bool(match["exponent"]),
-        is_percent=bool(match["suffix"]),
-    )
+    section, is_signed = chosen
+    if isinstance(section.form, DateForm):
+        return written_date(number, section.form)
+    if isinstance(section.form, NumberForm):
+        return written_number(number, section.form, is_signed=is_signed)
+    return None
 
 
-def _written_number(number: float, form: NumberForm) -> str:
-    exact = Decimal(repr(number)) * (100 if form.is_percent else 1)
-    if form.is_scientific:
-        return f"{number:.{form.decimals}E}"
-    rounded = exact.quantize(Decimal(1).scaleb(-form.decimals), ROUND_HALF_UP, EXACT)
-    sign = "-" if rounded < 0 else ""
-    digits = f"{rounded.copy_abs():{',' if form.is_grouped else ''}f}"
-    return f"{sign}{form.prefix}{digits}{'%' if form.is_percent else ''}"
+@lru_cache(maxsize=256)
+def _parsed(pattern: str) -> tuple[Section, ...]:
+    """The sections for numbers; none for a format that is not known."""
+    found = sections(pattern) or ()
+    is_last_for_text = len(found) == 4 or (len(found) > 1 and has(found[-1], Kind.TEXT))
+    return tuple(_section(each) for each in (found[:-1] if is_last_for_text else found))
+
+
+def _section(tokens: Tokens) -> Section:
+    conditions = [_condition(token.text) for token in tokens if token.kind is Kind.CONDITION]
+    shown = tuple(token for token in tokens if token.kind is not Kind.CONDITION)
+    return Section(condition=conditions[0] if conditions else None, form=_form(shown))
+
+
+def _form(tokens: Tokens) -> NumberForm | DateForm | None:
+    if has(tokens, Kind.TEXT):
+        return None
+    return date_form(tokens) if has(tokens, *DATE_KINDS) else number_form(tokens)
+
+
+def _condition(text: str) -> Condition:
+    sign, limit = re.findall(CONDITION, text)[0]
+    return Condition(holds=COMPARISONS[sign], limit=float(limit))
+
+
+def _chosen(found: tuple[Section, ...], number: float) -> tuple[Section, bool] | None:
+    """The section for a number, and whether a minus is shown; None if there is no section."""
+    if any(section.condition for section in found):
+        fitting = (each for each in found if _holds(each.condition, number))
+        return next(((section, True) for section in fitting), None)
+    if number < 0 and len(found) > 1:
+        return found[1], False
+    if number == 0 and len(found) > 2:
+        return found[2], False
+    return (found[0], True) if found else None
+
+
+def _holds(condition: Condition | None, number: float) -> bool:
+    return condition is None or condition.holds(number, condition.limit)

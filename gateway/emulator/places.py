@@ -1,9 +1,11 @@
 """From the range text of a request to cells of a worksheet, or Google's refusal."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gateway.emulator.a1 import Reference, Span, print_range, readings
 from gateway.emulator.box import Box
+from gateway.emulator.marks import NamedRange
 from gateway.emulator.refusal import PROTECTED, Refusal, invalid
 from gateway.emulator.sheet import Sheet
 from gateway.emulator.workbook import Workbook
@@ -28,11 +30,12 @@ class Place:
 def find_place(workbook: Workbook, text: str) -> Place:
     """The cells a range text names; 400 where it cannot be parsed or starts past the grid."""
     for reference in readings(text):
-        sheet = _sheet_of(workbook, reference)
-        if sheet is not None:
-            if not sheet.holds(reference.span):
-                raise past_grid(sheet, reference.span)
-            return Place(sheet=sheet, span=reference.span, box=sheet.clamped(reference.span))
+        found = _resolved(workbook, reference)
+        if found is not None:
+            sheet, span = found
+            if not sheet.holds(span):
+                raise past_grid(sheet, span)
+            return Place(sheet=sheet, span=span, box=sheet.clamped(span))
     raise invalid(f"Unable to parse range: {text}")
 
 
@@ -48,7 +51,16 @@ def require_unprotected(sheet: Sheet, box: Box, account: str) -> None:
     """Raise where the box touches cells that the account may not write."""
     for protection in sheet.protections:
         if not protection.allows(account) and _unbounded(protection.span).overlaps(box):
-            raise invalid(PROTECTED)
+            _require_covered(box, [_unbounded(span) for span in protection.open_spans])
+
+
+def _require_covered(box: Box, openings: Sequence[Box]) -> None:
+    """Raise where a part of the box is in none of the openings of a protected worksheet."""
+    rest = [box]
+    for opening in openings:
+        rest = [part for piece in rest for part in piece.without(opening)]
+    if rest:
+        raise invalid(PROTECTED)
 
 
 def _unbounded(span: Span) -> Box:
@@ -56,6 +68,26 @@ def _unbounded(span: Span) -> Box:
     bottom = ENDLESS if span.bottom is None else span.bottom
     right = ENDLESS if span.right is None else span.right
     return Box(top=span.top, left=span.left, bottom=bottom, right=right)
+
+
+def named_range(workbook: Workbook, name: str) -> tuple[Sheet, NamedRange] | None:
+    """The range of a name, whatever its case."""
+    folded = name.casefold()
+    for sheet in workbook.sheets:
+        for named in sheet.names:
+            if named.name.casefold() == folded:
+                return sheet, named
+    return None
+
+
+def _resolved(workbook: Workbook, reference: Reference) -> tuple[Sheet, Span] | None:
+    if reference.name is None:
+        sheet = _sheet_of(workbook, reference)
+        return None if sheet is None else (sheet, reference.span)
+    found = named_range(workbook, reference.name)
+    if found is None or (reference.title and workbook.titled(reference.title) is not found[0]):
+        return None
+    return found[0], found[1].span
 
 
 def _sheet_of(workbook: Workbook, reference: Reference) -> Sheet | None:

@@ -18,33 +18,83 @@ def unchecked(*names: str) -> dict[str, Schema | None]:
     return dict.fromkeys(names)
 
 
+COLOR: Schema = plain("red", "green", "blue", "alpha")
+COLOR_STYLE: Schema = {**plain("themeColor"), "rgbColor": COLOR}
+GRID_RANGE: Schema = plain(
+    "sheetId", "startRowIndex", "endRowIndex", "startColumnIndex", "endColumnIndex"
+)
+DIMENSION_RANGE: Schema = plain("sheetId", "dimension", "startIndex", "endIndex")
+GRID_PROPERTIES: Schema = plain(
+    "rowCount",
+    "columnCount",
+    "frozenRowCount",
+    "frozenColumnCount",
+    "hideGridlines",
+    "rowGroupControlAfter",
+    "columnGroupControlAfter",
+)
 SHEET_PROPERTIES: Schema = {
     **plain("sheetId", "title", "index", "sheetType", "hidden", "rightToLeft"),
-    **unchecked("gridProperties", "tabColor", "tabColorStyle", "dataSourceSheetProperties"),
+    "gridProperties": GRID_PROPERTIES,
+    "tabColor": COLOR,
+    "tabColorStyle": COLOR_STYLE,
+    **unchecked("dataSourceSheetProperties"),
+}
+CELL_DATA: Schema = {
+    **plain("formattedValue", "hyperlink", "note"),
+    **unchecked("userEnteredValue", "effectiveValue", "userEnteredFormat", "effectiveFormat"),
+    **unchecked("textFormatRuns", "dataValidation", "pivotTable", "dataSourceTable"),
+    **unchecked("dataSourceFormula", "chipRuns"),
+}
+DIMENSION_PROPERTIES: Schema = {
+    **plain("hiddenByFilter", "hiddenByUser", "pixelSize"),
+    **unchecked("developerMetadata", "dataSourceColumnReference"),
 }
 GRID_DATA: Schema = {
     **plain("startRow", "startColumn"),
-    **unchecked("rowData", "rowMetadata", "columnMetadata"),
+    "rowData": {"values": CELL_DATA},
+    "rowMetadata": DIMENSION_PROPERTIES,
+    "columnMetadata": DIMENSION_PROPERTIES,
 }
+PROTECTED_RANGE: Schema = {
+    **plain("protectedRangeId", "namedRangeId", "tableId", "description", "warningOnly"),
+    **plain("requestingUserCanEdit"),
+    "range": GRID_RANGE,
+    "unprotectedRanges": GRID_RANGE,
+    "editors": plain("users", "groups", "domainUsersCanEdit"),
+}
+NAMED_RANGE: Schema = {**plain("namedRangeId", "name"), "range": GRID_RANGE}
+BASIC_FILTER: Schema = {
+    **plain("tableId"),
+    "range": GRID_RANGE,
+    **unchecked("sortSpecs", "criteria", "filterSpecs"),
+}
+DIMENSION_GROUP: Schema = {**plain("depth", "collapsed"), "range": DIMENSION_RANGE}
 SHEET: Schema = {
     "properties": SHEET_PROPERTIES,
     "data": GRID_DATA,
-    **unchecked("merges", "conditionalFormats", "filterViews", "protectedRanges", "basicFilter"),
-    **unchecked("charts", "bandedRanges", "developerMetadata", "rowGroups", "columnGroups"),
-    **unchecked("slicers", "tables"),
+    "merges": GRID_RANGE,
+    "protectedRanges": PROTECTED_RANGE,
+    "basicFilter": BASIC_FILTER,
+    "rowGroups": DIMENSION_GROUP,
+    "columnGroups": DIMENSION_GROUP,
+    **unchecked("conditionalFormats", "filterViews", "charts", "bandedRanges", "developerMetadata"),
+    **unchecked("slicers", "tables", "commentAnchors"),
 }
 SPREADSHEET_PROPERTIES: Schema = {
     **plain("title", "locale", "autoRecalc", "timeZone", "importFunctionsExternalUrlAccessAllowed"),
-    **unchecked("defaultFormat", "iterativeCalculationSettings", "spreadsheetTheme"),
+    "iterativeCalculationSettings": plain("maxIterations", "convergenceThreshold"),
+    **unchecked("defaultFormat", "spreadsheetTheme"),
 }
 SPREADSHEET: Schema = {
-    **plain("spreadsheetId", "spreadsheetUrl"),
+    **plain("spreadsheetId", "spreadsheetUrl", "commentsViewMode"),
     "properties": SPREADSHEET_PROPERTIES,
     "sheets": SHEET,
-    **unchecked("namedRanges", "developerMetadata", "dataSources", "dataSourceSchedules"),
+    "namedRanges": NAMED_RANGE,
+    **unchecked("developerMetadata", "dataSources", "dataSourceSchedules", "comments"),
 }
 EDITED: Schema = {
-    "spreadsheetId": {},
+    **plain("spreadsheetId", "commentUpdateState"),
     "replies": None,
     "updatedSpreadsheet": SPREADSHEET,
 }

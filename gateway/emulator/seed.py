@@ -3,11 +3,14 @@
 Rules
 - `DIR/<spreadsheetId>/<worksheet>.csv` is a worksheet, its title the file name without `.csv`,
   percent-decoded once (`A%2FB.csv` is `A/B`); worksheets are in the order of their file names.
+- `DIR/<spreadsheetId>.xlsx` is a spreadsheet, too: what `seed_xlsx` says.
 - `DIR/<spreadsheetId>.unshared`, a file, is a spreadsheet that is not shared with the service
   account.
 - Anything else in `DIR` or in a spreadsheet's directory is an error; other hidden files are
   passed over.
-- Cells are read as typed by a person; the grid is exactly as large as the data. Nothing is written.
+- A spreadsheet has one entry in `DIR`, and each of its worksheets a title of its own.
+- Cells of a .csv file are read as typed by a person; the grid is exactly as large as the data.
+- Nothing is written.
 """
 
 import csv
@@ -18,13 +21,15 @@ from urllib.parse import unquote
 
 from gateway.emulator.cell import LONGEST_TEXT, Cell, bare
 from gateway.emulator.entered import typed
+from gateway.emulator.seed_xlsx import XlsxError, read_xlsx
 from gateway.emulator.sheet import Sheet
-from gateway.emulator.workbook import Workbook
+from gateway.emulator.workbook import MOST_CELLS, Workbook
 
 UNSHARED = ".unshared"
+XLSX = ".xlsx"
 MISTAKEN = {
     UNSHARED: "a spreadsheet that is not shared is an empty file of this name.",
-    ".xlsx": "seeds in the format .xlsx are not supported; use a directory of .csv files.",
+    XLSX: "a spreadsheet in this format is a file.",
 }
 
 
@@ -47,15 +52,37 @@ def read_seed(directory: Path) -> Seed:
     workbooks: dict[str, Workbook] = {}
     unshared: set[str] = set()
     for path in _entries(directory):
-        if path.suffix == UNSHARED and path.is_file():
-            unshared.add(path.stem)
-        elif path.suffix in MISTAKEN:
-            raise SeedError(f"{path}: {MISTAKEN[path.suffix]}")
-        elif path.is_dir():
-            workbooks[path.name] = _workbook(path)
+        spreadsheet_id = _spreadsheet_id(path)
+        if spreadsheet_id in workbooks or spreadsheet_id in unshared:
+            raise SeedError(f"{path}: there is another entry for {spreadsheet_id!r}.")
+        if path.suffix == UNSHARED:
+            unshared.add(spreadsheet_id)
         else:
-            raise SeedError(f"{path}: a spreadsheet is a directory of .csv files, or {UNSHARED}.")
+            sheets = _from_xlsx(path) if path.suffix == XLSX else _from_directory(path)
+            workbooks[spreadsheet_id] = _workbook(path, spreadsheet_id, sheets)
     return Seed(workbooks=workbooks, unshared=frozenset(unshared))
+
+
+def _spreadsheet_id(path: Path) -> str:
+    """The id that an entry of the seed is for; raises for what is no entry."""
+    is_file = path.is_file()
+    if path.suffix in MISTAKEN:
+        if not is_file:
+            raise SeedError(f"{path}: {MISTAKEN[path.suffix]}")
+        return _utf8(path, path.stem)
+    if not path.is_dir():
+        raise SeedError(
+            f"{path}: a spreadsheet is a directory of .csv files, {XLSX}, or {UNSHARED}."
+        )
+    return _utf8(path, path.name)
+
+
+def _utf8(path: Path, name: str) -> str:
+    try:
+        name.encode()
+    except UnicodeEncodeError as error:
+        raise SeedError(f"{str(path)!a}: the file name is not UTF-8.") from error
+    return name
 
 
 def _entries(directory: Path) -> list[Path]:
@@ -67,19 +94,34 @@ def _entries(directory: Path) -> list[Path]:
     )
 
 
-def _workbook(directory: Path) -> Workbook:
+def _workbook(path: Path, spreadsheet_id: str, sheets: list[Sheet]) -> Workbook:
+    workbook = Workbook(spreadsheet_id=spreadsheet_id, title=spreadsheet_id, sheets=sheets)
+    for sheet in sheets:
+        if workbook.titled(sheet.title) is not sheet:
+            raise SeedError(f"{path}: two worksheets are called {sheet.title!r}.")
+    if sum(sheet.cell_count for sheet in sheets) > MOST_CELLS:
+        raise SeedError(f"{path}: a spreadsheet holds {MOST_CELLS} cells at most.")
+    return workbook
+
+
+def _from_xlsx(path: Path) -> list[Sheet]:
+    try:
+        sheets = read_xlsx(path)
+    except (OSError, XlsxError) as error:
+        raise SeedError(f"{path}: {error}") from error
+    if not sheets:
+        raise SeedError(f"{path}: a spreadsheet needs at least one worksheet.")
+    return sheets
+
+
+def _from_directory(directory: Path) -> list[Sheet]:
     files = _entries(directory)
     if not files:
         raise SeedError(f"{directory}: a spreadsheet needs at least one .csv file.")
     for path in files:
         if path.suffix != ".csv" or not path.is_file():
             raise SeedError(f"{path}: a worksheet is a .csv file.")
-    sheets = [_sheet(path, number) for number, path in enumerate(files)]
-    workbook = Workbook(spreadsheet_id=directory.name, title=directory.name, sheets=sheets)
-    for sheet in sheets:
-        if workbook.titled(sheet.title) is not sheet:
-            raise SeedError(f"{directory}: two worksheets are called {sheet.title!r}.")
-    return workbook
+    return [_sheet(path, number) for number, path in enumerate(files)]
 
 
 def _sheet(path: Path, sheet_id: int) -> Sheet:
@@ -96,7 +138,7 @@ def _sheet(path: Path, sheet_id: int) -> Sheet:
 
 def _title(path: Path) -> str:
     try:
-        return unquote(path.stem, errors="strict")
+        return unquote(_utf8(path, path.stem), errors="strict")
     except UnicodeDecodeError as error:
         raise SeedError(f"{path}: the file name is not percent-encoded UTF-8.") from error
 

@@ -1,9 +1,17 @@
-"""Dates and times as Google stores them: days since 30 December 1899, the time as a fraction."""
+"""Dates and times as Google stores them: days since 30 December 1899, the time as a fraction.
+
+Days before the epoch have negative serials; 1900 is no leap year (both: Google's guide to formats).
+"""
 
 from datetime import datetime, timedelta
 
 EPOCH = datetime(1899, 12, 30)
 MILLISECONDS_PER_DAY = 86_400_000
+MONTHS = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
 def from_moment(moment: datetime) -> float:
@@ -11,9 +19,18 @@ def from_moment(moment: datetime) -> float:
     return (moment - EPOCH) / timedelta(days=1)
 
 
-def from_time(*, hour: int, minute: int, second: int) -> float:
-    """The serial of a time of day without a date."""
-    return (hour * 3600 + minute * 60 + second) / 86_400
+def from_time(*, hour: int, minute: int, second: int, millisecond: int = 0) -> float:
+    """The serial of a time of day without a date, or of a duration of any number of hours."""
+    seconds = hour * 3600 + minute * 60 + second
+    return (seconds * 1000 + millisecond) / MILLISECONDS_PER_DAY
+
+
+def to_milliseconds(serial: float) -> int | None:
+    """The milliseconds since the epoch, rounded; None for a serial too large to count them."""
+    try:
+        return round(serial * MILLISECONDS_PER_DAY)
+    except (OverflowError, ValueError):
+        return None
 
 
 def to_moment(serial: float) -> datetime | None:

@@ -1,14 +1,18 @@
 """The whole of the emulator behind its routes: state, limits, faults, and one call's way through.
 
 Rules
-- The order of a call: token, limit, count, fault, the first half of the latency, the edit of the
-  fault, the effect, the fault's delay, the second half of the latency, the answer.
-- An effect is synchronous, so on one event loop every call is atomic.
+- The order of a call: token, limit, count, fault, the look of an append, the first half of the
+  latency, the edit of the fault, the effect, the fault's delay, the second half of the latency,
+  the answer. The latency has a random part (jitter), drawn once for each call.
+- An effect is synchronous, so on one event loop every call is atomic; but an append with OVERWRITE
+  writes where it saw its table's end when it arrived, so those that overlap in time overwrite each
+  other. One whose fault has an edit looks after that, with its effect; so does a late effect.
 - A call that began before a reset never touches the data of after it: what of its effect was still
   to come is dropped, and the answer is a 503.
 """
 
 import asyncio
+import random
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
@@ -18,9 +22,11 @@ from typing import Protocol
 
 from gateway.emulator.answer import HTML_TYPE, Answer, json_answer, refusal_answer
 from gateway.emulator.batch import edit
+from gateway.emulator.drive import Drive, DriveRequest, answer_drive
 from gateway.emulator.faults import TOKEN, Fault, Faults
+from gateway.emulator.file_times import FileTimes
 from gateway.emulator.message import Message
-from gateway.emulator.operations import OPERATIONS, Call, execute
+from gateway.emulator.operations import OPERATIONS, Call, execute, looked
 from gateway.emulator.query import is_pretty
 from gateway.emulator.quota import Quota
 from gateway.emulator.refusal import Refusal, of_code, quota_exceeded
@@ -46,11 +52,15 @@ def call_later(seconds: float, effect: Callable[[], None]) -> Cancellable:
 
 @dataclass(frozen=True, kw_only=True)
 class Timing:
-    """All that the emulator knows of time; tests pass their own. `now`: seconds since 1970."""
+    """All that the emulator knows of time and chance; tests pass their own.
+
+    `now`: seconds since 1970. `share`: from 0 to 1, how much of the jitter a call gets.
+    """
 
     now: Callable[[], float] = time.time
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     later: Callable[[float, Callable[[], None]], Cancellable] = call_later
+    share: Callable[[], float] = random.random
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +73,10 @@ class Outcome:
 
 @dataclass(kw_only=True)
 class Service:
-    """Everything that lives as long as the emulator does."""
+    """Everything that lives as long as the emulator does.
+
+    With `racing_inserts` an append with INSERT_ROWS looks for its table when it arrives, too.
+    """
 
     seed: Seed
     store: Store
@@ -71,8 +84,11 @@ class Service:
     quota: Quota
     timing: Timing
     latency_seconds: float
+    jitter_seconds: float = 0.0
+    racing_inserts: bool = False
     tally: Tally = field(default_factory=Tally)
     faults: Faults = field(default_factory=Faults)
+    file_times: FileTimes = field(default_factory=FileTimes)
     late_effects: dict[int, Cancellable] = field(default_factory=dict)
     late_numbers: Iterator[int] = field(default_factory=count)
     resets: int = 0
@@ -87,6 +103,8 @@ class Service:
         self.quota.reset()
         self.faults.replace([])
         self.store.restore(self.seed.workbooks)
+        self.file_times = FileTimes()
+        self._note_times()
 
     async def call(self, call: Call) -> Outcome:
         """Answer a call that has a valid token; raises Refusal where a reset came in between."""
@@ -99,10 +117,12 @@ class Service:
         self.tally.count(call.name, kind)
         fault = self.faults.take(call.name, call.body)
         resets = self.resets
-        await self._wait(self.latency_seconds / 2)
+        half = self._latency() / 2
+        arrived = self._arrived(call, fault)
+        await self._wait(half)
         self._require_no_reset_since(resets)
-        answer = self._answered(call, fault, pretty)
-        await self._wait(fault.delay_ms / 1000 + self.latency_seconds / 2)
+        answer = self._answered(arrived, fault, pretty)
+        await self._wait(fault.delay_ms / 1000 + half)
         self._require_no_reset_since(resets)
         self._let_come(call, fault)
         return Outcome(answer=None if fault.drop else answer, truncate=fault.truncate)
@@ -111,12 +131,33 @@ class Service:
         """Answer a request for a token."""
         self.tally.count(TOKEN, None)
         fault = self.faults.take(TOKEN, body)
-        await self._wait(self.latency_seconds / 2)
+        half = self._latency() / 2
+        await self._wait(half)
         answer = self._granted(body)
         if fault.is_failing:
             answer = self._faulty_answer(fault, "read", is_pretty=True)
-        await self._wait(fault.delay_ms / 1000 + self.latency_seconds / 2)
+        await self._wait(fault.delay_ms / 1000 + half)
         return Outcome(answer=None if fault.drop else answer, truncate=fault.truncate)
+
+    async def drive(self, request: DriveRequest) -> Outcome:
+        """Answer a call of the Drive API, which no limit and no fault is for."""
+        resets = self.resets
+        half = self._latency() / 2
+        await self._wait(half)
+        self._require_no_reset_since(resets)
+        drive = Drive(
+            store=self.store, times=self.file_times, request=request, moment=self.timing.now()
+        )
+        answer = answer_drive(drive)
+        self._note_times()
+        await self._wait(half)
+        return Outcome(answer=answer)
+
+    def _arrived(self, call: Call, fault: Fault) -> Call:
+        """The call as it knows the spreadsheet when it arrives."""
+        if fault.edit is not None:
+            return call
+        return looked(self.store, call, is_inserting_too=self.racing_inserts)
 
     def _answered(self, call: Call, fault: Fault, pretty: bool) -> Answer:
         """Let the call take effect, if it is to, and find what to answer."""
@@ -127,6 +168,7 @@ class Service:
             answer = json_answer(execute(stage, call), is_pretty=pretty)
         except Refusal as refusal:
             answer = refusal_answer(refusal, is_pretty=pretty)
+        self._note_times()
         if fault.is_failing:
             kind = OPERATIONS[call.name].kind
             answer = self._faulty_answer(fault, kind, is_pretty=pretty)
@@ -164,8 +206,16 @@ class Service:
             del self.late_effects[number]
             with suppress(Refusal):
                 execute(self.store, call)
+            self._note_times()
 
         self.late_effects[number] = self.timing.later(fault.late_ms / 1000, take_effect)
+
+    def _note_times(self) -> None:
+        self.file_times.note(self.store.workbooks, self.timing.now())
+
+    def _latency(self) -> float:
+        """How long a call takes, in seconds."""
+        return self.latency_seconds + self.jitter_seconds * self.timing.share()
 
     def _require_no_reset_since(self, resets: int) -> None:
         if self.resets != resets:

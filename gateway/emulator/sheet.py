@@ -89,7 +89,9 @@ class Sheet:
         """The rows in which nothing is used, in order, as far as rows are kept at all."""
         if self._blank_rows is None:
             self._blank_rows = [
-                index for index, row in enumerate(self.rows) if all(map(is_blank, row))
+                index
+                for index, row in enumerate(self.rows)
+                if not row or (type(row[0]) is not str and all(map(is_blank, row)))
             ]
         return self._blank_rows
 

@@ -15,6 +15,8 @@ from dataclasses import replace
 from gateway.emulator.box import Box, sized
 from gateway.emulator.sheet import Sheet
 
+FEW_ROWS = 30
+
 
 def find_table(sheet: Sheet, searched: Box) -> Box | None:
     """The last table that has cells in the searched box; None where all of it is blank."""
@@ -43,13 +45,19 @@ def _wider(sheet: Sheet, box: Box) -> Box:
 
 
 def _taller(sheet: Sheet, box: Box) -> Box:
+    """Some rows more, at most about twice as many: the next ones may be wider."""
     if box.left <= 1 and box.right + 1 >= sheet.width:
         return _between_blank_rows(sheet, box)
     top, bottom = box.top, box.bottom
     left, right = box.left - 1, box.right + 1
-    while sheet.is_used(Box(top=top - 1, bottom=top, left=left, right=right)):
+    most = 2 * box.height + FEW_ROWS
+    while bottom - top < most and sheet.is_used(
+        Box(top=top - 1, bottom=top, left=left, right=right)
+    ):
         top -= 1
-    while sheet.is_used(Box(top=bottom, bottom=bottom + 1, left=left, right=right)):
+    while bottom - top < most and sheet.is_used(
+        Box(top=bottom, bottom=bottom + 1, left=left, right=right)
+    ):
         bottom += 1
     return replace(box, top=top, bottom=bottom)
 

@@ -6,13 +6,13 @@ Rules
 - Each function takes parsed input and returns its reply.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
 from gateway.emulator.a1 import Span, print_range
 from gateway.emulator.box import Box, column_name
-from gateway.emulator.display import Rendering, Shown, rendered_rows
+from gateway.emulator.display import Block, Rendering, Shown, rendered_blocks
 from gateway.emulator.entries import Entries, Touched, total, write_entries
 from gateway.emulator.evaluate import Results
 from gateway.emulator.places import Place, find_place, require_unprotected
@@ -105,8 +105,8 @@ def value_range(
     workbook: Workbook, sheet: Sheet, box: Box, dimension: str, rendering: Rendering
 ) -> Reply:
     """A ValueRange: trailing blanks are trimmed, and `values` is absent where nothing is left."""
-    rows = rendered_rows(sheet, box, rendering, Results(workbook))
-    values = [_trimmed(line) for line in (_columns(rows) if dimension == "COLUMNS" else rows)]
+    blocks = rendered_blocks(sheet, box, rendering, Results(workbook))
+    values = _columns(blocks) if dimension == "COLUMNS" else _rows(blocks)
     while values and not values[-1]:
         values.pop()
     reply: Reply = {"range": print_range(sheet.title, box), "majorDimension": dimension}
@@ -177,12 +177,30 @@ def _clearable(workbook: Workbook, text: str, account: str) -> Place:
     return place
 
 
-def _columns(rows: list[list[Shown]]) -> list[list[Shown]]:
-    return [list(column) for column in zip_longest(*rows)]
+def _rows(blocks: Iterable[Block]) -> list[Sequence[Shown]]:
+    rows: list[Sequence[Shown]] = []
+    for block in blocks:
+        if any(None in column for column in block.columns):
+            rows.extend(map(_trimmed, zip(*block.columns, strict=True)))
+        else:
+            rows.extend(zip(*block.columns, strict=True) if block.columns else [()] * block.height)
+    return rows
 
 
-def _trimmed(line: list[Shown]) -> list[Shown]:
+def _columns(blocks: Iterable[Block]) -> list[Sequence[Shown]]:
+    columns: list[list[Shown]] = []
+    height = 0
+    for block in blocks:
+        columns.extend([None] * height for _ in range(len(block.columns) - len(columns)))
+        for column, shown in zip_longest(columns, block.columns):
+            column.extend(shown or [None] * block.height)
+        height += block.height
+    return [_trimmed(column) for column in columns]
+
+
+def _trimmed(line: Sequence[Shown]) -> Sequence[Shown]:
     """The values without the blank ones at the end; those between are the empty string."""
-    while line and line[-1] is None:
-        line.pop()
-    return ["" if shown is None else shown for shown in line] if None in line else line
+    end = len(line)
+    while end and line[end - 1] is None:
+        end -= 1
+    return ["" if shown is None else shown for shown in line[:end]]

@@ -9,6 +9,7 @@ from starlette.types import Receive, Scope, Send
 
 from gateway.emulator.answer import HTML_TYPE, Answer, refusal_answer, send_answer
 from gateway.emulator.connection import close_connection
+from gateway.emulator.drive import ROOTS, DriveRequest
 from gateway.emulator.operations import Call
 from gateway.emulator.query import is_pretty
 from gateway.emulator.refusal import Refusal, of_code
@@ -20,7 +21,7 @@ TOKEN_PATH = "/token"  # noqa: S105 - a path
 
 @dataclass(frozen=True, kw_only=True)
 class Wire:
-    """Answers `POST /token` and everything under `/v4/spreadsheets`."""
+    """Answers `POST /token`, everything under `/v4/spreadsheets`, and a little of Drive."""
 
     service: Service
 
@@ -39,12 +40,19 @@ class Wire:
     async def _outcome(self, scope: Scope, body: bytes) -> Outcome:
         if scope["path"] == TOKEN_PATH and scope["method"] == "POST":
             return await self.service.token(body)
+        if scope["path"].startswith(ROOTS):
+            return await self.service.drive(
+                DriveRequest(
+                    method=scope["method"],
+                    raw_path=_raw_path(scope).decode("latin-1"),
+                    query_string=scope["query_string"],
+                    body=body,
+                    account=self._account(scope),
+                )
+            )
         route = find_route(scope["method"], _raw_path(scope))
         if route is None:
             return Outcome(answer=_no_such_page(scope["path"]))
-        account = self.service.tokens.account_of(Headers(scope=scope).get("authorization"))
-        if account is None:
-            raise of_code(401)
         return await self.service.call(
             Call(
                 name=route.name,
@@ -52,9 +60,16 @@ class Wire:
                 range_text=route.range_text,
                 query_string=scope["query_string"],
                 body=body,
-                account=account,
+                account=self._account(scope),
             )
         )
+
+    def _account(self, scope: Scope) -> str:
+        """Whose token the request carries; 401 without a valid one."""
+        account = self.service.tokens.account_of(Headers(scope=scope).get("authorization"))
+        if account is None:
+            raise of_code(401)
+        return account
 
 
 def _raw_path(scope: Scope) -> bytes:

@@ -4,6 +4,7 @@ import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+from gateway.emulator.cell import Json
 from gateway.emulator.refusal import WORKBOOK_FULL, Refusal, invalid
 from gateway.emulator.sheet import Sheet
 
@@ -11,12 +12,14 @@ MOST_CELLS = 10_000_000
 NEW_ROWS = 1000
 NEW_COLUMNS = 26
 LARGEST_ID = 0x7FFFFFFF
+LONGEST_TITLE = 100
 
 
 @dataclass(kw_only=True)
 class Workbook:
     """A spreadsheet and its properties; `sheets` are in the order of their tabs.
 
+    `look` are the members of SpreadsheetProperties that change nothing here, as they were set.
     One that the store holds is never changed: each write makes a copy that takes its place.
     """
 
@@ -25,6 +28,7 @@ class Workbook:
     sheets: list[Sheet]
     locale: str = "en_US"
     time_zone: str = "Etc/GMT"
+    look: Json = field(default_factory=dict)
     ids_given: int = field(default=0)
 
     def copy(self) -> "Workbook":
@@ -62,9 +66,11 @@ class Workbook:
             raise invalid(WORKBOOK_FULL)
 
     def require_free_title(self, title: str, *, owner: Sheet | None = None) -> None:
-        """Raise where the title is empty or another worksheet has it."""
+        """Raise where the title is empty or too long, or another worksheet has it."""
         if not title:
             raise invalid("The sheet name cannot be empty.")
+        if len(title) > LONGEST_TITLE:
+            raise invalid(f"The sheet name cannot be greater than {LONGEST_TITLE} characters.")
         holder = self.titled(title)
         if holder is not None and holder is not owner:
             raise title_taken(title)

@@ -6,11 +6,10 @@ go over the adapter's own client, and wait where Google's quota is spent.
 
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import anyio.to_thread
@@ -27,21 +26,10 @@ from gateway.upstream.token import TokenSource
 from gateway.upstream.translation import FAILURES, Attempt, translated
 from gateway.upstream.wire import Wire, open_wire
 from tests.contract.patience import PatientSheets, Sleep, patiently
+from tests.contract.place import Place
 
 Verb = Callable[[HTTPClient], Any]
 Answer = dict[str, Any]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Place:
-    """Where a spreadsheet is, and the key file of an account that may edit it."""
-
-    endpoint: str
-    credentials: Path
-    spreadsheet: str
-
-    def settings(self) -> GoogleSettings:
-        return GoogleSettings(endpoint=self.endpoint, credentials=self.credentials)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,11 +37,17 @@ class Spreadsheet:
     """The spreadsheet of a place; errors are those of `Sheets`."""
 
     id: str
-    sheets: Sheets
     settings: GoogleSettings
     wire: Wire
     tokens: TokenSource
     sleep: Sleep
+
+    def sheets(self) -> Sheets:
+        """The adapter, for one event loop."""
+        sheets = GoogleSheets(
+            self.settings, wire=self.wire, tokens=self.tokens, clock=time.monotonic
+        )
+        return PatientSheets(inner=sheets, sleep=self.sleep)
 
     async def add_worksheet(self, title: str, *, rows: int, columns: int) -> int:
         """A blank worksheet with a grid of this size; gives its id. 1 write."""
@@ -119,8 +113,8 @@ class Spreadsheet:
         return answer
 
 
-@asynccontextmanager
-async def open_spreadsheet(place: Place, *, sleep: Sleep = anyio.sleep) -> AsyncIterator[Spreadsheet]:
+@contextmanager
+def open_spreadsheet(place: Place, *, sleep: Sleep = anyio.sleep) -> Iterator[Spreadsheet]:
     """The spreadsheet of a place; raises `ConfigError` for a key file that cannot be used."""
     settings = place.settings()
     credentials = load_service_account(place.credentials, allow_insecure_endpoint=False)
@@ -129,12 +123,6 @@ async def open_spreadsheet(place: Place, *, sleep: Sleep = anyio.sleep) -> Async
         connect_timeout_seconds=settings.connect_timeout_seconds,
     ) as wire:
         tokens = TokenSource(wire, credentials=credentials, find_credentials=google.auth.default)
-        sheets = GoogleSheets(settings, wire=wire, tokens=tokens, clock=time.monotonic)
         yield Spreadsheet(
-            id=place.spreadsheet,
-            sheets=PatientSheets(inner=sheets, sleep=sleep),
-            settings=settings,
-            wire=wire,
-            tokens=tokens,
-            sleep=sleep,
+            id=place.spreadsheet, settings=settings, wire=wire, tokens=tokens, sleep=sleep
         )

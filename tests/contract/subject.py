@@ -66,11 +66,8 @@ class RemoteSubject:
     """The adapter, with Google or an emulator at the other end; `made` are worksheets to delete."""
 
     remote: Spreadsheet
+    sheets: Sheets
     made: list[int] = field(default_factory=list)
-
-    @property
-    def sheets(self) -> Sheets:
-        return self.remote.sheets
 
     @property
     def spreadsheet(self) -> str:

@@ -18,6 +18,8 @@ from gateway.app import create_app
 from gateway.config import Settings, load_settings
 from gateway.emulator.app import EmulatorOptions, create_emulator
 from gateway.serving import base_url, bind, in_background, make_server
+from tests.discovery import all_problems
+from tests.exchanges import Exchange, Recorder
 
 MADE = datetime(2020, 1, 1, tzinfo=UTC)
 """When the keys were made; one of them has expired since."""
@@ -107,6 +109,12 @@ class EmulatorControl:
     url: str
     credentials: Path
     client: httpx2.Client = field(repr=False)
+    take_exchanges: Callable[[], Sequence[Exchange]] = field(default=tuple, repr=False)
+    """Those since the last time; none of an emulator in another process."""
+
+    def check(self) -> None:
+        """Fail if what was exchanged since the last check could not be so at Google."""
+        assert all_problems(self.take_exchanges()) == []
 
     def reset(self) -> None:
         self.client.post("/_emulator/reset").raise_for_status()
@@ -230,11 +238,16 @@ def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmulatorContr
     listening = bind("127.0.0.1", 0)
     credentials = folder / "service-account.json"
     running.write_credentials(credentials, base_url(listening))
+    recorder = Recorder(app=running.app, faults=running.service.faults)
     with (
-        in_background(make_server(running.app, shutdown_seconds=1), listening) as url,
+        in_background(make_server(recorder, shutdown_seconds=1), listening) as url,
         httpx2.Client(base_url=url) as client,
     ):
-        yield EmulatorControl(url=url, credentials=credentials, client=client)
+        control = EmulatorControl(
+            url=url, credentials=credentials, client=client, take_exchanges=recorder.take
+        )
+        yield control
+        control.check()
 
 
 @pytest.fixture(scope="session")
@@ -270,6 +283,7 @@ def running_gateways(emulator: EmulatorControl, access: KeysOnDisk) -> Iterator[
             return Api(url=url, emulator=emulator, keys=keys, client=client)
 
         yield start
+    emulator.check()
 
 
 @pytest.fixture
@@ -293,7 +307,8 @@ def api(open_gateway: OpenGateway) -> Api:
 
 
 @pytest.fixture
-def shared_api(reading_api: Api) -> Api:
+def shared_api(reading_api: Api) -> Iterator[Api]:
     """The module's gateway on a freshly seeded emulator, for the many tests that change nothing."""
     reading_api.emulator.reset()
-    return reading_api
+    yield reading_api
+    reading_api.emulator.check()

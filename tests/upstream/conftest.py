@@ -1,4 +1,7 @@
-"""Fixtures around the made-up Google; its key file is a real one with a key of its own."""
+"""Fixtures around the made-up Google; its key file is a real one with a key of its own.
+
+Whatever a test sends to the made-up Google has to be valid by the real one's discovery document.
+"""
 
 import json
 from collections.abc import Iterator
@@ -11,6 +14,8 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from gateway.config import GoogleSettings
+from tests.discovery import request_problems
+from tests.exchanges import Exchange
 from tests.upstream.google_fake import (
     ACCOUNT,
     ENDPOINT,
@@ -63,8 +68,18 @@ def google() -> Iterator[FakeGoogle]:
 
     # As pytest-httpx2's own fixture does it, whose option for this is no registered marker.
     with respx.mock(using="httpcore2", assert_all_called=False) as router:
-        yield FakeGoogle(
+        fake = FakeGoogle(
             router=router,
             token=router.post(TOKEN_URL).mock(side_effect=token),
             sheets=router.route(url__startswith=f"{ENDPOINT}/"),
         )
+        yield fake
+        requests = [as_exchange(call.request) for call in fake.sheets.calls]
+
+    assert [problem for each in requests for problem in request_problems(each)] == []
+
+
+def as_exchange(request: httpx.Request) -> Exchange:
+    """A request of the adapter; what the made-up Google answers is wrong on purpose."""
+    path, _, query = request.url.raw_path.decode().partition("?")
+    return Exchange(method=request.method, raw_path=path, query=query, body=request.read())

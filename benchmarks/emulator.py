@@ -1,0 +1,130 @@
+"""How fast the emulator answers, in ratios of one run.  Usage: python benchmarks/emulator.py
+
+A process serves one worksheet of 100,000 rows and 10 columns over the loopback; the figure that
+its times are measured by is the time that msgspec takes to encode the same answer. Times are
+medians, memory is the most that the process ever held.
+"""
+
+import random
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+from google.auth.transport.requests import AuthorizedSession
+from google.oauth2.service_account import Credentials
+
+ROWS = (1_000, 100_000)
+ROUNDS = 7
+SCOPES = ["https://www.googleapis.com/auth/spreadsheets"]
+RENDERINGS = ("FORMATTED_VALUE", "UNFORMATTED_VALUE")
+DIMENSIONS = ("ROWS", "COLUMNS")
+
+
+def main() -> None:
+    """Print the table."""
+    for rows in ROWS:
+        with tempfile.TemporaryDirectory() as directory:
+            write_seed(Path(directory) / "seed", rows)
+            with serving(Path(directory)) as (process, url, session):
+                print(f"{rows:,} rows x 10 columns")
+                report_reads(session, f"{url}/v4/spreadsheets/book/values/")
+                report_appends(session, f"{url}/v4/spreadsheets/book/values/Data:append")
+                print(f"  memory at most {peak_megabytes(process.pid):.0f} MB")
+
+
+def write_seed(directory: Path, rows: int) -> None:
+    """Whole and broken numbers, texts that repeat and texts that do not, booleans."""
+    chance = random.Random(1)  # noqa: S311 - the same worksheet in each run
+    path = directory / "book" / "Data.csv"
+    path.parent.mkdir(parents=True)
+    with path.open("w", encoding="utf-8") as file:
+        file.write(",".join(f"column {number}" for number in range(10)) + "\n")
+        for row in range(1, rows):
+            city, state = f"City {row}", f"State {row % 50}"
+            price, share = chance.randint(0, 10**8) / 100, chance.random()
+            counts = f"{row},{chance.randint(0, 10**6)},{row % 100}"
+            file.write(f"{city},{state},{counts},{price},{share},true,x{row},y{row % 7}\n")
+
+
+@contextmanager
+def serving(directory: Path) -> Iterator[tuple["subprocess.Popen[str]", str, AuthorizedSession]]:
+    """The emulator as a process of its own, and a session with its credentials."""
+    credentials = directory / "credentials.json"
+    command = [sys.executable, "-m", "gateway", "emulator", "--port", "0"]
+    options = ["--seed", str(directory / "seed"), "--credentials", str(credentials)]
+    with subprocess.Popen([*command, *options], stdout=subprocess.PIPE, text=True) as process:  # noqa: S603
+        try:
+            yield process, _url(process), _session(credentials)
+        finally:
+            process.kill()
+
+
+def report_reads(session: AuthorizedSession, url: str) -> None:
+    """Everything, uncompressed and not indented, over HTTP, against the encoding alone."""
+    for rendering in RENDERINGS:
+        for dimension in DIMENSIONS:
+            wanted = {"valueRenderOption": rendering, "majorDimension": dimension}
+            query = {**wanted, "prettyPrint": "false"}
+            headers = {"Accept-Encoding": "identity"}
+            reads, encodings = [], []
+            for _ in range(ROUNDS):
+                body, seconds = timed(
+                    lambda: session.get(f"{url}Data", params=query, headers=headers).content
+                )
+                reads.append(seconds)
+                answer = msgspec.json.decode(body)
+                encodings.append(timed(lambda: msgspec.json.encode(answer))[1])
+            ratio = statistics.median(reads) / statistics.median(encodings)
+            print(
+                f"  values.get {rendering} {dimension}: {ratio:.1f} x the encoding "
+                f"({statistics.median(reads) * 1000:.0f} ms, {len(body) / 1e6:.1f} MB)"
+            )
+
+
+def report_appends(session: AuthorizedSession, url: str) -> None:
+    """One row under the table, again and again."""
+    for option in ("OVERWRITE", "INSERT_ROWS"):
+        query = {"valueInputOption": "RAW", "insertDataOption": option, "prettyPrint": "false"}
+        body = {"values": [["Oslo", "Norway", 1]]}
+        times = [timed(lambda: session.post(url, params=query, json=body))[1] for _ in range(50)]
+        print(f"  values.append {option}: {statistics.median(times) * 1000:.2f} ms")
+
+
+def timed(action: Callable[[], bytes | object]) -> tuple[bytes, float]:
+    """What an action gives, and its time in seconds."""
+    start = time.perf_counter()
+    found = action()
+    return found, time.perf_counter() - start  # type: ignore[return-value]
+
+
+def peak_megabytes(pid: int) -> float:
+    """The most memory that a process ever held."""
+    status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+    found = re.search(r"VmHWM:\s+(\d+) kB", status)
+    return int(found[1]) / 1024 if found else float("nan")
+
+
+def _url(process: "subprocess.Popen[str]") -> str:
+    for line in process.stdout or ():
+        found = re.search(r" on (http://\S+[0-9])", line)
+        if found:
+            return found[1]
+    raise SystemExit("The emulator did not start.")
+
+
+def _session(credentials: Path) -> AuthorizedSession:
+    account = Credentials.from_service_account_file(  # type: ignore[no-untyped-call]
+        str(credentials), scopes=SCOPES
+    )
+    return AuthorizedSession(account)  # type: ignore[no-untyped-call]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,133 @@
+"""A number format in tokens, such as `h`, `#` or a literal, and its sections between `;`.
+
+Rules
+- Names and meanings are those of Google's guide to date and number formats.
+- Quoted and escaped text, colours and conditions never count as letters of a date.
+- A format that is longer than any real one, has more than four sections or a bracket of unknown
+  meaning has no sections here: its numbers show as the automatic format shows them.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum, auto
+from itertools import groupby
+
+LONGEST_PATTERN = 500  # characters; bounds the work that one number can ask for
+MOST_SECTIONS = 4
+SCANNER = re.compile(
+    r"""
+      "(?P<quoted>[^"]*)"?
+    | \\(?P<escaped>.?)
+    | _(?P<blank>.?)
+    | \*(?P<fill>.?)
+    | \[(?P<elapsed>[hH]+|[mM]+|[sS]+)]
+    | \[\$(?P<currency>[^]-]*)(?:-[^]]*)?]
+    | \[(?P<condition>(?:<=|>=|<>|<|>|=)-?\d+(?:\.\d+)?)]
+    | \[(?P<colour>(?i:black|blue|cyan|green|magenta|red|white|yellow|color\ ?\d{1,2}))]
+    | \[(?P<bracket>[^]]*)]
+    | (?P<section>;)
+    | (?P<general>(?i:general))
+    | (?P<half>(?i:am/pm|a/p)|(?<![A-Za-z])[AP]M(?![A-Za-z]))
+    | (?P<exponent>[eE][+-])(?=[0#?])
+    | (?P<date>[yY]+|m+|M+|[dD]+|[hH]+|[sS]+)
+    | (?P<digit>[0#?])
+    | (?P<point>\.)
+    | (?P<commas>,+)
+    | (?P<percent>%)
+    | (?P<slash>/)
+    | (?P<text>@)
+    | (?P<plain>.)
+    """,
+    re.VERBOSE | re.DOTALL | re.ASCII,
+)
+
+
+class Kind(Enum):
+    """What a token stands for."""
+
+    LITERAL = auto()
+    DIGIT = auto()
+    POINT = auto()
+    COMMAS = auto()
+    PERCENT = auto()
+    EXPONENT = auto()
+    SLASH = auto()
+    TEXT = auto()
+    DATE = auto()
+    ELAPSED = auto()
+    HALF = auto()
+    CONDITION = auto()
+    SECTION = auto()
+    NOTHING = auto()
+    UNKNOWN = auto()
+
+
+KINDS: Mapping[str, Kind] = {
+    "quoted": Kind.LITERAL,
+    "escaped": Kind.LITERAL,
+    "currency": Kind.LITERAL,
+    "plain": Kind.LITERAL,
+    "blank": Kind.LITERAL,
+    "fill": Kind.NOTHING,
+    "colour": Kind.NOTHING,
+    "bracket": Kind.UNKNOWN,
+    "general": Kind.UNKNOWN,
+    "section": Kind.SECTION,
+    "condition": Kind.CONDITION,
+    "elapsed": Kind.ELAPSED,
+    "half": Kind.HALF,
+    "exponent": Kind.EXPONENT,
+    "date": Kind.DATE,
+    "digit": Kind.DIGIT,
+    "point": Kind.POINT,
+    "commas": Kind.COMMAS,
+    "percent": Kind.PERCENT,
+    "slash": Kind.SLASH,
+    "text": Kind.TEXT,
+}
+DATE_KINDS = frozenset({Kind.DATE, Kind.ELAPSED, Kind.HALF})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Token:
+    """One token; `text`: what it shows or, for placeholders, its letters."""
+
+    kind: Kind
+    text: str
+
+
+Tokens = tuple[Token, ...]
+
+
+def sections(pattern: str) -> tuple[Tokens, ...] | None:
+    """The tokens of each section; None for a format that is not known."""
+    if len(pattern) > LONGEST_PATTERN:
+        return None
+    tokens = [_token(match) for match in SCANNER.finditer(pattern)]
+    if any(token.kind is Kind.UNKNOWN for token in tokens):
+        return None
+    found = _split(token for token in tokens if token.kind is not Kind.NOTHING)
+    return found if len(found) <= MOST_SECTIONS else None
+
+
+def has(tokens: Tokens, *kinds: Kind) -> bool:
+    """Is there a token of one of these kinds?"""
+    return any(token.kind in kinds for token in tokens)
+
+
+def _token(match: re.Match[str]) -> Token:
+    group = match.lastgroup or "plain"
+    text = " " if group == "blank" else match[group]
+    return Token(kind=KINDS[group], text=text)
+
+
+def _split(tokens: Iterable[Token]) -> tuple[Tokens, ...]:
+    """The tokens between the marks; two marks side by side have an empty section between them."""
+    found: list[Tokens] = [()]
+    for is_mark, run in groupby(tokens, key=lambda token: token.kind is Kind.SECTION):
+        if is_mark:
+            found += [() for _ in run]
+        else:
+            found[-1] = tuple(run)
+    return tuple(found)

@@ -1,0 +1,284 @@
+"""What nobody has recorded of Google, asked of it: `python -m tests.contract.open_facts`.
+
+Prints a line for each fact: the question, what was answered, and whether the emulator assumes the
+same. Where a line says DIFFERS, the emulator (and the fake in memory) is to be changed, or the
+difference told among those of `gateway.emulator.app`.
+
+Every fact is asked on a worksheet of its own, which is deleted afterwards.
+"""
+
+import argparse
+import json
+import os
+import random
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+
+from gateway.config import ConfigError
+from gateway.errors import GatewayError, UpstreamRefusal
+from gateway.upstream.base import Value
+from tests.contract.place import CREDENTIALS, GOOGLE, SPREADSHEET, Place
+from tests.contract.spreadsheet import Spreadsheet, open_spreadsheet
+
+AT_ONCE = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bench:
+    """A worksheet to ask a fact on."""
+
+    spreadsheet: Spreadsheet
+    title: str
+
+    def at(self, cells: str) -> str:
+        return f"'{self.title}'!{cells}"
+
+    def without_title(self, text: str) -> str:
+        return text.replace(f"{self.title}!", "")
+
+    async def append(self, cells: str, rows: Sequence[Sequence[Value]], insertion: str) -> str:
+        """The range that was written."""
+        updates = await self.spreadsheet.append(self.at(cells), rows, insertion=insertion)
+        return self.without_title(updates["updatedRange"])
+
+    async def rows(self) -> int:
+        """How many rows the grid has."""
+        listed = await self.spreadsheet.sheets().list_worksheets(self.spreadsheet.id)
+        [found] = [each for each in listed if each.title == self.title]
+        return found.rows
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fact:
+    """A question to Google, on a worksheet of some lines, and what the emulator assumes."""
+
+    question: str
+    assumed: str
+    ask: Callable[[Bench], Awaitable[str]]
+    lines: Sequence[Sequence[Value]] = (("a", "b"), ("1", "2"))
+    blank_rows: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """A fact and what was answered."""
+
+    fact: Fact
+    answer: str
+
+    @property
+    def agrees(self) -> bool:
+        return self.answer == self.fact.assumed
+
+    def line(self) -> str:
+        verdict = "AGREES " if self.agrees else "DIFFERS"
+        return (
+            f"{verdict} {self.fact.question} Answered: {self.answer}. "
+            f"The emulator assumes: {self.fact.assumed}."
+        )
+
+
+async def ask(fact: Fact, spreadsheet: Spreadsheet) -> Finding:
+    """The answer of Google, or its refusal, which is an answer too."""
+    async with _worksheet(fact, spreadsheet) as bench:
+        try:
+            answer = await fact.ask(bench)
+        except UpstreamRefusal as refusal:
+            answer = f"refused, {bench.without_title(refusal.google_message)!r}"
+    return Finding(fact=fact, answer=answer)
+
+
+@asynccontextmanager
+async def _worksheet(fact: Fact, spreadsheet: Spreadsheet) -> AsyncIterator[Bench]:
+    title = f"Fact_{random.randrange(10**9)}"  # noqa: S311 - only so that no two are the same
+    sheet_id = await spreadsheet.add_worksheet(
+        title,
+        rows=max(len(fact.lines), 1) + fact.blank_rows,
+        columns=max(map(len, fact.lines), default=1),
+    )
+    try:
+        bench = Bench(spreadsheet=spreadsheet, title=title)
+        if fact.lines:
+            await spreadsheet.update(bench.at("A1"), fact.lines, option="USER_ENTERED")
+        yield bench
+    finally:
+        await spreadsheet.delete_worksheets([sheet_id])
+
+
+async def _append_past_the_grid(bench: Bench) -> str:
+    return "written at " + await bench.append("A3", [["x"]], "INSERT_ROWS")
+
+
+async def _append_leading_nulls(bench: Bench) -> str:
+    return await bench.append("A1", [[None, None, "z"]], "INSERT_ROWS")
+
+
+def _growth(insertion: str) -> Callable[[Bench], Awaitable[str]]:
+    async def grown(bench: Bench) -> str:
+        before = await bench.rows()
+        await bench.append("A1", [["x"], ["y"], ["z"]], insertion)
+        return f"{await bench.rows() - before} rows"
+
+    return grown
+
+
+def _race(insertion: str) -> Callable[[Bench], Awaitable[str]]:
+    async def kept(bench: Bench) -> str:
+        told: list[str] = []
+        failed: list[GatewayError] = []
+
+        async def append(number: int) -> None:
+            try:
+                told.append(await bench.append("A1", [[f"row {number}"]], insertion))
+            except GatewayError as error:
+                failed.append(error)
+
+        async with anyio.create_task_group() as group:
+            for number in range(AT_ONCE):
+                group.start_soon(append, number)
+        lines = await bench.spreadsheet.formulas(bench.at("A2:A"))
+        found = {str(line[0]) for line in lines if line}
+        answer = f"{len(found)} of {AT_ONCE} are there, {len(set(told))} places were told"
+        return f"{answer}, {len(failed)} failed" if failed else answer
+
+    return kept
+
+
+async def _formulas_pushed(bench: Bench) -> str:
+    written = await bench.append("A3", [["3", "4"]], "INSERT_ROWS")
+    column = [
+        line[0] if line else "" for line in await bench.spreadsheet.formulas(bench.at("C2:C"))
+    ]
+    return f"written at {written}, formulas then {json.dumps(column)}"
+
+
+async def _other_case(bench: Bench) -> str:
+    await bench.spreadsheet.formulas(f"'{bench.title.swapcase()}'!A1")
+    return "read"
+
+
+async def _corner(bench: Bench) -> str:
+    return "written at " + await bench.append("A1", [["x"]], "INSERT_ROWS")
+
+
+async def _overrun(bench: Bench) -> str:
+    await bench.spreadsheet.update(bench.at("B2"), [["x", "y"]])
+    return "written"
+
+
+FACTS = (
+    Fact(
+        question=f"{AT_ONCE} appends at once with INSERT_ROWS: are all rows kept?",
+        assumed=f"{AT_ONCE} of {AT_ONCE} are there, {AT_ONCE} places were told",
+        ask=_race("INSERT_ROWS"),
+        lines=[["n"]],
+    ),
+    Fact(
+        question=f"{AT_ONCE} appends at once with OVERWRITE: are all rows kept?",
+        assumed=f"{AT_ONCE} of {AT_ONCE} are there, {AT_ONCE} places were told",
+        ask=_race("OVERWRITE"),
+        lines=[["n"]],
+    ),
+    Fact(
+        question="An append anchored one row past the grid: what happens?",
+        assumed="refused, 'Range (A3) exceeds grid limits. Max rows: 2, max columns: 2'",
+        ask=_append_past_the_grid,
+    ),
+    Fact(
+        question="An appended row that starts with two nulls: which range was updated?",
+        assumed="A3:C3",
+        ask=_append_leading_nulls,
+    ),
+    Fact(
+        question="An append of three rows with INSERT_ROWS to a full grid: how much does it grow?",
+        assumed="3 rows",
+        ask=_growth("INSERT_ROWS"),
+    ),
+    Fact(
+        question="The same with five blank rows under the table: how much does it grow?",
+        assumed="3 rows",
+        ask=_growth("INSERT_ROWS"),
+        blank_rows=5,
+    ),
+    Fact(
+        question="An append of three rows with OVERWRITE to a full grid: how much does it grow?",
+        assumed="3 rows",
+        ask=_growth("OVERWRITE"),
+    ),
+    Fact(
+        question="An append with INSERT_ROWS above formulas filled down: what are they then?",
+        assumed=('written at A3:B3, formulas then ["=A2+B2", "", "=A4+B4", "=A5+B5"]'),
+        ask=_formulas_pushed,
+        lines=[["a", "b", "sum"], [1, 2, "=A2+B2"], [None, None, "=A3+B3"], [None, None, "=A4+B4"]],
+    ),
+    Fact(
+        question="A range whose title is written in the other case: is it read?",
+        assumed="read",
+        ask=_other_case,
+    ),
+    Fact(
+        question="Two cells that touch at a corner: under which of them does a row go?",
+        assumed="written at A3",
+        ask=_corner,
+        lines=[["a", None], [None, "b"]],
+        blank_rows=3,
+    ),
+    Fact(
+        question="A write from one cell that runs past the last column: what happens?",
+        assumed=("refused, 'Requested writing within range [B2], but tried writing to column [C]'"),
+        ask=_overrun,
+    ),
+)
+
+
+async def ask_all(
+    place: Place, tell: Callable[[str], None], facts: Sequence[Fact] = FACTS
+) -> list[Finding]:
+    """Ask one after the other; each line is told as soon as it is known."""
+    findings = []
+    with open_spreadsheet(place) as spreadsheet:
+        for fact in facts:
+            findings.append(await ask(fact, spreadsheet))
+            tell(findings[-1].line())
+    return findings
+
+
+def main(arguments: Sequence[str], environment: Mapping[str, str]) -> int:
+    """The exit status: 0 if the emulator is right in everything, 1 if not, 2 without a place."""
+    place = _read_place(arguments, environment)
+    try:
+        findings = anyio.run(ask_all, place, lambda line: print(line, flush=True))
+    except (ConfigError, GatewayError) as error:
+        print(f"Not all was asked. {error}", file=sys.stderr)
+        return 1
+    return 0 if all(finding.agrees for finding in findings) else 1
+
+
+def _read_place(arguments: Sequence[str], environment: Mapping[str, str]) -> Place:
+    parser = argparse.ArgumentParser(description="Asks Google what the emulator only assumes.")
+    parser.add_argument("--endpoint", default=GOOGLE, help="base URL (default: Google's)")
+    parser.add_argument(
+        "--credentials",
+        default=environment.get(CREDENTIALS),
+        help=f"service account's key file (default: {CREDENTIALS})",
+    )
+    parser.add_argument(
+        "--spreadsheet",
+        default=environment.get(SPREADSHEET),
+        help=f"id of a scratch spreadsheet shared with it (default: {SPREADSHEET})",
+    )
+    read = parser.parse_args(arguments)
+    if not read.credentials or not read.spreadsheet:
+        parser.error("name a key file and a spreadsheet")
+    return Place(
+        endpoint=read.endpoint, credentials=Path(read.credentials), spreadsheet=read.spreadsheet
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:], os.environ))

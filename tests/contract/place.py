@@ -1,0 +1,50 @@
+"""Where the spreadsheets are that the contract is held against, besides the one in memory."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from gateway.config import GoogleSettings
+from gateway.emulator.app import EmulatorOptions, create_emulator
+from gateway.serving import base_url, bind, in_background, make_server
+
+CREDENTIALS = "SHEETS_GATEWAY_TEST_CREDENTIALS"
+SPREADSHEET = "SHEETS_GATEWAY_TEST_SPREADSHEET"
+"""Environment: a service account's key file, and the id of a scratch spreadsheet shared with it."""
+
+GOOGLE = "https://sheets.googleapis.com"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """A spreadsheet behind the API, and the key file of an account that may edit it."""
+
+    credentials: Path
+    spreadsheet: str
+    endpoint: str = GOOGLE
+
+    def settings(self) -> GoogleSettings:
+        return GoogleSettings(endpoint=self.endpoint, credentials=self.credentials)
+
+
+def google_place(environment: Mapping[str, str]) -> Place | None:
+    """The scratch spreadsheet at Google, if the environment names one."""
+    credentials, spreadsheet = environment.get(CREDENTIALS), environment.get(SPREADSHEET)
+    if not credentials or not spreadsheet:
+        return None
+    return Place(credentials=Path(credentials), spreadsheet=spreadsheet)
+
+
+@contextmanager
+def serving_emulator(folder: Path) -> Iterator[Place]:
+    """An emulator on the loopback with one spreadsheet; the folder is for its files."""
+    worksheet = folder / "seed" / "scratch" / "Start.csv"
+    worksheet.parent.mkdir(parents=True)
+    worksheet.touch()
+    emulator = create_emulator(EmulatorOptions(seed=folder / "seed"))
+    listening = bind("127.0.0.1", 0)
+    credentials = folder / "service-account.json"
+    emulator.write_credentials(credentials, base_url(listening))
+    with in_background(make_server(emulator.app, shutdown_seconds=1), listening) as url:
+        yield Place(credentials=credentials, spreadsheet="scratch", endpoint=url)

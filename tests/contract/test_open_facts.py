@@ -1,0 +1,62 @@
+"""The facts that Google is asked about, asked of the emulator."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.contract.open_facts import FACTS, ask_all, main
+from tests.contract.place import CREDENTIALS, SPREADSHEET, Place
+
+
+def arguments(place: Place) -> list[str]:
+    return [
+        *("--endpoint", place.endpoint),
+        *("--credentials", str(place.credentials)),
+        *("--spreadsheet", place.spreadsheet),
+    ]
+
+
+def test_the_emulator_does_what_it_is_said_to_assume(
+    emulator: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each fact has a line, and asked of the emulator itself every line agrees."""
+    status = main(arguments(emulator), {})
+    lines = capsys.readouterr().out.splitlines()
+
+    assert [line for line in lines if not line.startswith("AGREES ")] == []
+    assert [line.split(" Answered: ")[0] for line in lines] == [
+        f"AGREES  {fact.question}" for fact in FACTS
+    ]
+    assert status == 0
+
+
+async def test_another_answer_differs(emulator: Place) -> None:
+    """A line shows what was answered beside what is assumed, if they are not the same."""
+    wrong = replace(FACTS[3], assumed="C3")
+    told: list[str] = []
+
+    [finding] = await ask_all(emulator, told.append, [wrong])
+
+    assert not finding.agrees
+    assert told == [f"DIFFERS {wrong.question} Answered: A3:C3. The emulator assumes: C3."]
+
+
+@pytest.mark.parametrize("named", [CREDENTIALS, SPREADSHEET])
+def test_a_place_is_needed(named: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without a key file and a spreadsheet, from options or the environment, nothing is asked."""
+    with pytest.raises(SystemExit) as ended:
+        main([], {named: "x"})
+
+    assert ended.value.code == 2
+    assert "name a key file and a spreadsheet" in capsys.readouterr().err
+
+
+def test_a_spreadsheet_that_is_not_there_ends_the_questions(
+    emulator: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What stands in the way is told in a sentence, and the status is 1."""
+    status = main(arguments(replace(emulator, spreadsheet="unknown")), {})
+    told = capsys.readouterr()
+
+    assert (status, told.out) == (1, "")
+    assert told.err.startswith("Not all was asked. There is no spreadsheet with this id")

@@ -1,0 +1,83 @@
+"""Waiting for quota: how long, how often, and for what only."""
+
+import pytest
+
+from gateway.errors import GatewayError, QuotaSpent, UpstreamRefusal
+from gateway.upstream.base import WorksheetProperties
+from tests.contract.patience import MOST_ATTEMPTS, PatientSheets, patiently
+from tests.fakes import BOOK, FakeSheets
+
+
+class Failing:
+    """A call that fails so many times, and a sleep that takes no time."""
+
+    def __init__(self, error: GatewayError, times: int) -> None:
+        self.error = error
+        self.times = times
+        self.calls = 0
+        self.slept: list[float] = []
+
+    async def __call__(self) -> str:
+        self.calls += 1
+        if self.calls <= self.times:
+            raise self.error
+        return "answer"
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+
+
+@pytest.mark.parametrize(
+    ("told", "waited"), [pytest.param(7, 7, id="as-told"), pytest.param(None, 60, id="a-minute")]
+)
+async def test_waits_as_told_until_there_is_quota(told: int | None, waited: float) -> None:
+    """A call that met no quota is made again after the wait that is told, or a minute."""
+    call = Failing(QuotaSpent("spent", retry_after_seconds=told), times=2)
+
+    answer = await patiently(call, call.sleep)
+
+    assert answer == "answer"
+    assert (call.calls, call.slept) == (3, [waited, waited])
+
+
+async def test_gives_up_at_last() -> None:
+    """After a number of attempts the lack of quota is the result."""
+    call = Failing(QuotaSpent("spent"), times=100)
+
+    with pytest.raises(QuotaSpent):
+        await patiently(call, call.sleep)
+
+    assert call.calls == MOST_ATTEMPTS
+
+
+async def test_does_not_wait_for_other_errors() -> None:
+    """What waiting does not help ends the call at once."""
+    call = Failing(UpstreamRefusal("no"), times=1)
+
+    with pytest.raises(UpstreamRefusal):
+        await patiently(call, call.sleep)
+
+    assert (call.calls, call.slept) == (1, [])
+
+
+class Short(FakeSheets):
+    """Sheets without quota for the first call."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.failing = Failing(QuotaSpent("spent", retry_after_seconds=9), times=1)
+
+    async def list_worksheets(self, spreadsheet: str) -> list[WorksheetProperties]:
+        await self.failing()
+        return await super().list_worksheets(spreadsheet)
+
+
+async def test_sheets_wait_too() -> None:
+    """Calls of patient `Sheets` wait, and then give what the inner ones give."""
+    short = Short()
+    short.add("T", [["a"]])
+
+    listed = await PatientSheets(inner=short, sleep=short.failing.sleep).list_worksheets(BOOK)
+
+    assert [each.title for each in listed] == ["T"]
+    assert short.failing.slept == [9]

@@ -1,0 +1,82 @@
+"""When Google is asked: only where a key file and a scratch spreadsheet are named."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.contract.place import CREDENTIALS, SPREADSHEET, Place, google_place
+
+TOP = Path(__file__).parents[2]
+NAMED = {CREDENTIALS: "key.json", SPREADSHEET: "scratch"}
+UNNAMED = [
+    pytest.param({}, id="neither"),
+    pytest.param({CREDENTIALS: "key.json"}, id="no-spreadsheet"),
+    pytest.param({SPREADSHEET: "scratch"}, id="no-key-file"),
+    pytest.param({**NAMED, SPREADSHEET: ""}, id="blank"),
+]
+
+
+def run(*command: str, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    """Run a command with nothing in its environment that names a place, but what is given."""
+    inherited = {name: value for name, value in os.environ.items() if name not in NAMED}
+    return subprocess.run(  # noqa: S603 - our own interpreter and script
+        command,
+        cwd=TOP,
+        env={**inherited, **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_the_environment_names_the_place() -> None:
+    """It is Google's own endpoint, with the key file and the spreadsheet that are named."""
+    assert google_place(NAMED) == Place(
+        credentials=Path("key.json"),
+        spreadsheet="scratch",
+        endpoint="https://sheets.googleapis.com",
+    )
+
+
+@pytest.mark.parametrize("environment", UNNAMED)
+def test_half_a_place_is_none(environment: Mapping[str, str]) -> None:
+    """Both have to be named."""
+    assert google_place(environment) is None
+
+
+@pytest.mark.parametrize(
+    ("environment", "options", "subjects"),
+    [
+        pytest.param({}, [], {"fake", "emulator"}, id="ordinary-run"),
+        pytest.param(NAMED, [], {"fake", "emulator"}, id="ordinary-run-with-a-place"),
+        pytest.param(NAMED, ["-m", "google"], {"google"}, id="google"),
+        pytest.param({}, ["-m", "google"], set(), id="google-without-a-place"),
+    ],
+)
+def test_google_is_asked_on_demand(
+    environment: Mapping[str, str], options: list[str], subjects: set[str]
+) -> None:
+    """Tests of Google are left out unless they are asked for and there is a place."""
+    collecting = ("-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", *options)
+    file = "tests/contract/test_worksheets.py"
+    done = run(sys.executable, *collecting, file, environment=environment)
+
+    assert done.returncode == (0 if subjects else pytest.ExitCode.NO_TESTS_COLLECTED), done.stdout
+    assert set(re.findall(r"\[(fake|emulator|google)\b", done.stdout)) == subjects
+
+
+@pytest.mark.parametrize("environment", UNNAMED)
+def test_the_script_needs_a_place(environment: Mapping[str, str]) -> None:
+    """`against-google` says what is missing and what it is, and ends with status 2."""
+    done = run("scripts/against-google", environment=environment)
+
+    missing = CREDENTIALS if CREDENTIALS not in environment else SPREADSHEET
+    assert done.returncode == 2
+    assert f"{missing} is not set" in done.stderr
+    assert done.stdout == ""

@@ -1,0 +1,41 @@
+"""Raw calls on a spreadsheet, as the contract suite sets its worksheets up."""
+
+import httpx2
+
+from tests.contract.place import Place
+from tests.contract.spreadsheet import open_spreadsheet
+
+
+async def test_raw_calls_wait_for_quota(emulator: Place) -> None:
+    """A call for which there is no quota is made again after Google's minute."""
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    faults = [{"call": "spreadsheets.batchUpdate", "status": 429}]
+    httpx2.post(f"{emulator.endpoint}/_emulator/faults", json=faults).raise_for_status()
+    with open_spreadsheet(emulator, sleep=sleep) as spreadsheet:
+        sheet_id = await spreadsheet.add_worksheet("Quota", rows=2, columns=2)
+        await spreadsheet.delete_worksheets([sheet_id])
+
+    assert slept == [60]
+
+
+async def test_a_worksheet_is_made_filled_and_deleted(emulator: Place) -> None:
+    """What is typed in becomes what a person's typing would, and nothing is left in the end."""
+    with open_spreadsheet(emulator) as spreadsheet:
+        sheet_id = await spreadsheet.add_worksheet("Made", rows=3, columns=2)
+        await spreadsheet.update("'Made'!A1", [["007", None]])
+        await spreadsheet.update("'Made'!A1", [[None, "007"]], option="USER_ENTERED")
+        updates = await spreadsheet.append("'Made'!A1", [[1]], insertion="OVERWRITE")
+        entered = await spreadsheet.formulas("'Made'!A1:B3")
+        sheets = spreadsheet.sheets()
+        [made] = [each for each in await sheets.list_worksheets(spreadsheet.id) if each.sheet_id]
+        await spreadsheet.delete_worksheets([sheet_id])
+        left = await sheets.list_worksheets(spreadsheet.id)
+
+    assert entered == [["007", 7], [1]]
+    assert updates["updatedRange"] == "Made!A2"
+    assert (made.title, made.rows, made.columns) == ("Made", 3, 2)
+    assert [each.title for each in left] == ["Start"]

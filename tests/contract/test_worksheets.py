@@ -1,0 +1,78 @@
+"""The list of worksheets, the size of their grids, and spreadsheets that are not there."""
+
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from gateway.errors import SpreadsheetNotFound, UpstreamRefusal
+from gateway.upstream.base import Dimension, Render, Sheets, Writing
+from tests.contract.subject import Subject, properties, shown
+
+UNKNOWN = "1" * 44
+
+CALLS: dict[str, Callable[[Sheets], Awaitable[object]]] = {
+    "read_values": lambda sheets: sheets.read_values(
+        UNKNOWN, "'T'!A1", render=Render.TYPED, dimension=Dimension.ROWS
+    ),
+    "read_ranges": lambda sheets: sheets.read_ranges(UNKNOWN, ["'T'!A1"]),
+    "list_worksheets": lambda sheets: sheets.list_worksheets(UNKNOWN),
+    "append_rows": lambda sheets: sheets.append_rows(UNKNOWN, "'T'!A1", [["x"]]),
+    "write_cells": lambda sheets: sheets.write_cells(
+        UNKNOWN, [Writing(range="'T'!A1", rows=[["x"]])]
+    ),
+    "grow_grid": lambda sheets: sheets.grow_grid(UNKNOWN, 0, 1),
+}
+
+
+async def test_worksheets_are_listed_in_order(subject: Subject) -> None:
+    """The list has the worksheets in the order of their tabs, each with an id of its own."""
+    titles = [
+        await subject.worksheet([["a"]], title=title) for title in ("Z {}", "A {}", "it's {}")
+    ]
+
+    listed = await subject.sheets.list_worksheets(subject.spreadsheet)
+
+    assert [each.title for each in listed if each.title in titles] == titles
+    assert len({each.sheet_id for each in listed}) == len(listed)
+
+
+@pytest.mark.parametrize(
+    ("rows", "size"),
+    [pytest.param(0, (2, 3), id="full"), pytest.param(7, (7, 3), id="with-blank-rows")],
+)
+async def test_the_list_tells_the_size_of_the_grid(
+    subject: Subject, rows: int, size: tuple[int, int]
+) -> None:
+    """Rows and columns are those of the grid, blank ones too."""
+    title = await subject.worksheet([["a", "b", "c"], ["d"]], rows=rows)
+
+    listed = await properties(subject, title)
+
+    assert (listed.rows, listed.columns) == size
+
+
+async def test_growing_adds_blank_rows_at_the_end(subject: Subject) -> None:
+    """The grid has so many rows more, and the cells stay."""
+    title = await subject.worksheet([["a", "b"], ["c"]])
+    before = await properties(subject, title)
+
+    await subject.sheets.grow_grid(subject.spreadsheet, before.sheet_id, 5)
+    after = await properties(subject, title)
+
+    assert (after.sheet_id, after.rows, after.columns) == (before.sheet_id, 7, 2)
+    assert await shown(subject, title) == (("a", "b"), ("c",))
+
+
+async def test_a_grid_that_is_not_there_does_not_grow(subject: Subject) -> None:
+    """An unknown worksheet id is refused."""
+    with pytest.raises(UpstreamRefusal):
+        await subject.sheets.grow_grid(subject.spreadsheet, 2_000_000_001, 1)
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+async def test_a_spreadsheet_that_is_not_there(
+    subject: Subject, call: Callable[[Sheets], Awaitable[object]]
+) -> None:
+    """Every call to an id that nobody has says that there is no such spreadsheet."""
+    with pytest.raises(SpreadsheetNotFound):
+        await call(subject.sheets)

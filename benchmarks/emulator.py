@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -70,38 +70,43 @@ def report_reads(session: AuthorizedSession, url: str) -> None:
     """Everything, uncompressed and not indented, over HTTP, against the encoding alone."""
     for rendering in RENDERINGS:
         for dimension in DIMENSIONS:
-            wanted = {"valueRenderOption": rendering, "majorDimension": dimension}
-            query = {**wanted, "prettyPrint": "false"}
-            headers = {"Accept-Encoding": "identity"}
-            reads, encodings = [], []
-            for _ in range(ROUNDS):
-                body, seconds = timed(
-                    lambda: session.get(f"{url}Data", params=query, headers=headers).content
-                )
-                reads.append(seconds)
-                answer = msgspec.json.decode(body)
-                encodings.append(timed(lambda: msgspec.json.encode(answer))[1])
-            ratio = statistics.median(reads) / statistics.median(encodings)
+            query = {"valueRenderOption": rendering, "majorDimension": dimension}
+            rounds = [time_read(session, f"{url}Data", query) for _ in range(ROUNDS)]
+            reads, encodings, sizes = zip(*rounds, strict=True)
+            read, encoding = statistics.median(reads), statistics.median(encodings)
             print(
-                f"  values.get {rendering} {dimension}: {ratio:.1f} x the encoding "
-                f"({statistics.median(reads) * 1000:.0f} ms, {len(body) / 1e6:.1f} MB)"
+                f"  values.get {rendering} {dimension}: {read / encoding:.1f} x the encoding "
+                f"({read * 1000:.0f} ms, {sizes[0] / 1e6:.1f} MB)"
             )
+
+
+def time_read(
+    session: AuthorizedSession, url: str, query: dict[str, str]
+) -> tuple[float, float, int]:
+    """Seconds of a read, seconds of encoding its answer, and the answer's bytes."""
+    headers = {"Accept-Encoding": "identity"}
+    start = time.perf_counter()
+    body = session.get(url, params={**query, "prettyPrint": "false"}, headers=headers).content
+    read_seconds = time.perf_counter() - start
+    answer = msgspec.json.decode(body)
+    start = time.perf_counter()
+    msgspec.json.encode(answer)
+    return read_seconds, time.perf_counter() - start, len(body)
 
 
 def report_appends(session: AuthorizedSession, url: str) -> None:
     """One row under the table, again and again."""
     for option in ("OVERWRITE", "INSERT_ROWS"):
         query = {"valueInputOption": "RAW", "insertDataOption": option, "prettyPrint": "false"}
-        body = {"values": [["Oslo", "Norway", 1]]}
-        times = [timed(lambda: session.post(url, params=query, json=body))[1] for _ in range(50)]
+        times = [time_append(session, url, query) for _ in range(50)]
         print(f"  values.append {option}: {statistics.median(times) * 1000:.2f} ms")
 
 
-def timed(action: Callable[[], bytes | object]) -> tuple[bytes, float]:
-    """What an action gives, and its time in seconds."""
+def time_append(session: AuthorizedSession, url: str, query: dict[str, str]) -> float:
+    """Seconds of an append."""
     start = time.perf_counter()
-    found = action()
-    return found, time.perf_counter() - start  # type: ignore[return-value]
+    session.post(url, params=query, data=b'{"values": [["Oslo", "Norway", 1]]}').raise_for_status()
+    return time.perf_counter() - start
 
 
 def peak_megabytes(pid: int) -> float:

@@ -13,7 +13,6 @@ Where it differs from Google:
 
 - Every call is atomic. So parallel appends with OVERWRITE lose nothing here, unlike what users
   report of Google, and INSERT_ROWS does not race.
-- `addProtectedRange` also stops the account that added it: it stands for the owner's protection.
 - Formulas are kept and not evaluated (`#NAME?`), and formats are kept only as far as they change
   how a number is displayed.
 - Calls, requests and members that Google knows and this does not are 501.

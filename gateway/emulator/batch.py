@@ -2,29 +2,40 @@
 
 Rules
 - The requests work on a draft of the spreadsheet, which is thrown away unless all succeed.
-- A kind that is not in the table, or a part of a request that would have no effect here, is 501:
-  nothing is passed over in silence.
+- A kind of Google's that is not in the table, or a part of a request that would have no effect
+  here, is 501: nothing is passed over in silence.
 """
 
 from collections.abc import Callable
 
-from gateway.emulator.cell_requests import (
-    append_cells,
-    copy_paste,
-    cut_paste,
-    sort_range,
-    update_cells,
-)
+from gateway.emulator.cell_kinds import CELL_KINDS
 from gateway.emulator.dimension_requests import (
     append_dimension,
     delete_dimension,
     insert_dimension,
     move_dimension,
 )
+from gateway.emulator.filter_requests import clear_basic_filter, set_basic_filter
 from gateway.emulator.grid_range import Editing
+from gateway.emulator.line_requests import (
+    add_dimension_group,
+    auto_resize_dimensions,
+    delete_dimension_group,
+    update_dimension_group,
+    update_dimension_properties,
+)
 from gateway.emulator.message import Message
 from gateway.emulator.metadata import describe
-from gateway.emulator.protection_requests import add_protected_range, delete_protected_range
+from gateway.emulator.name_requests import (
+    add_named_range,
+    delete_named_range,
+    update_named_range,
+)
+from gateway.emulator.protection_requests import (
+    add_protected_range,
+    delete_protected_range,
+    update_protected_range,
+)
 from gateway.emulator.refusal import Refusal, invalid, prefixed, unimplemented
 from gateway.emulator.reply import Reply
 from gateway.emulator.sheet_requests import (
@@ -32,16 +43,10 @@ from gateway.emulator.sheet_requests import (
     delete_sheet,
     duplicate_sheet,
     update_sheet_properties,
-    update_spreadsheet_properties,
 )
+from gateway.emulator.spreadsheet_properties import update_spreadsheet_properties
 from gateway.emulator.workbook import Workbook
 
-BODY = (
-    "requests",
-    "includeSpreadsheetInResponse",
-    "responseRanges",
-    "responseIncludeGridData",
-)
 KINDS: dict[str, Callable[[Editing, Message], Reply]] = {
     "addSheet": add_sheet,
     "deleteSheet": delete_sheet,
@@ -52,19 +57,25 @@ KINDS: dict[str, Callable[[Editing, Message], Reply]] = {
     "insertDimension": insert_dimension,
     "deleteDimension": delete_dimension,
     "moveDimension": move_dimension,
-    "updateCells": update_cells,
-    "appendCells": append_cells,
-    "sortRange": sort_range,
-    "copyPaste": copy_paste,
-    "cutPaste": cut_paste,
+    **CELL_KINDS,
+    "updateDimensionProperties": update_dimension_properties,
+    "autoResizeDimensions": auto_resize_dimensions,
+    "addDimensionGroup": add_dimension_group,
+    "deleteDimensionGroup": delete_dimension_group,
+    "updateDimensionGroup": update_dimension_group,
+    "addNamedRange": add_named_range,
+    "updateNamedRange": update_named_range,
+    "deleteNamedRange": delete_named_range,
     "addProtectedRange": add_protected_range,
+    "updateProtectedRange": update_protected_range,
     "deleteProtectedRange": delete_protected_range,
+    "setBasicFilter": set_basic_filter,
+    "clearBasicFilter": clear_basic_filter,
 }
 
 
 def edit(draft: Workbook, message: Message, *, account: str) -> Reply:
     """The reply to a batchUpdate body; an account of "" is the spreadsheet's owner."""
-    message.require_known(BODY)
     requests = message.messages("requests")
     if not requests:
         raise invalid("Must specify at least one request.")

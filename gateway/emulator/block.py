@@ -11,16 +11,25 @@ from dataclasses import dataclass
 
 from gateway.emulator.box import Box
 from gateway.emulator.cell import BLANK, Cell, Content, bare, whole
+from gateway.emulator.grid_range import Area, Editing, read_area
+from gateway.emulator.message import Message
 from gateway.emulator.sheet import Row, Sheet, full_row
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Taken:
     """A cell taken out of a worksheet, and where it was."""
 
     cell: Cell
     row: int
     column: int
+
+
+def open_area(editing: Editing, message: Message, name: str = "range") -> Area:
+    """A GridRange of a request, all of whose cells may be written."""
+    area = read_area(editing.workbook, message.message(name))
+    editing.require_unprotected(area.sheet, area.box)
+    return area
 
 
 def take(sheet: Sheet, box: Box) -> list[list[Taken]]:
@@ -34,12 +43,18 @@ def take(sheet: Sheet, box: Box) -> list[list[Taken]]:
     ]
 
 
-def put(sheet: Sheet, row: int, left: int, cells: Sequence[Cell]) -> None:
+def contents(sheet: Sheet, row: int, box: Box) -> list[Content]:
+    """What a box holds in a row, at its full width."""
+    return _padded(sheet, row, box.right)[box.left : box.right]
+
+
+def put(sheet: Sheet, row: int, left: int, cells: Sequence[Content]) -> None:
     """Put cells, formats and all, in the place of those of a row; blank ends are not kept."""
-    contents = _padded(sheet, row, left + len(cells))
-    contents[left : left + len(cells)] = map(bare, cells)
-    sheet.has_formulas |= any(cell.formula is not None for cell in cells)
-    _keep(sheet, row, contents)
+    row_contents = _padded(sheet, row, left + len(cells))
+    put_in = [bare(each) if isinstance(each, Cell) else each for each in cells]
+    row_contents[left : left + len(cells)] = put_in
+    sheet.has_formulas |= any(isinstance(each, Cell) and each.formula for each in put_in)
+    _keep(sheet, row, row_contents)
 
 
 def change_each(sheet: Sheet, box: Box, change: Callable[[Cell, int, int], Cell]) -> None:
@@ -57,10 +72,7 @@ def change_all(sheet: Sheet, box: Box, change: Callable[[Cell], Cell]) -> None:
     bottom = min(box.bottom, len(sheet.rows)) if blank is None else box.bottom
     for row in range(box.top, bottom):
         if row < len(sheet.rows) and sheet.rows[row]:
-            contents = _padded(sheet, row, box.right)
-            inner = (bare(change(whole(each))) for each in contents[box.left : box.right])
-            contents[box.left : box.right] = inner
-            _keep(sheet, row, contents)
+            put(sheet, row, box.left, [change(whole(each)) for each in contents(sheet, row, box)])
         elif blank is not None:
             sheet.replace_row(row, outside)
 
@@ -71,10 +83,10 @@ def _padded(sheet: Sheet, row: int, width: int) -> list[Content]:
     return [*kept, *[None] * (width - len(kept))]
 
 
-def _keep(sheet: Sheet, row: int, contents: Sequence[Content]) -> None:
+def _keep(sheet: Sheet, row: int, kept: Sequence[Content]) -> None:
     """Keep a row without the blanks at its end; a blank one under all others not at all."""
-    end = len(contents)
-    while end and contents[end - 1] is None:
+    end = len(kept)
+    while end and kept[end - 1] is None:
         end -= 1
     if end or row < len(sheet.rows):
-        sheet.replace_row(row, contents[:end])
+        sheet.replace_row(row, kept[:end])

@@ -13,6 +13,8 @@ from functools import cache
 from types import MappingProxyType
 from typing import cast
 
+from gateway.emulator.pattern import default_pattern
+
 CellValue = bool | float | str | None
 Json = Mapping[str, object]
 LONGEST_TEXT = 50_000  # characters of one cell, Google's limit
@@ -42,8 +44,10 @@ class Cell:
         """The number format, such as `yyyy-mm-dd`; None is the automatic one."""
         if self.format is None:
             return None
-        number_format = cast(Json, self.format.get("numberFormat", NOTHING))
-        return cast(str | None, number_format.get("pattern"))
+        wanted = cast(Json, self.format.get("numberFormat", NOTHING))
+        return cast(str, wanted.get("pattern")) or default_pattern(
+            cast(str, wanted.get("type", ""))
+        )
 
 
 Content = CellValue | Cell

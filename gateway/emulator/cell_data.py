@@ -10,24 +10,24 @@ Rules
   cell is `{}`, and so is a blank row.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gateway.emulator.box import Box
 from gateway.emulator.cell import BLANK, LONGEST_TEXT, NOTHING, Cell, CellValue, Json, whole
-from gateway.emulator.cell_format import CELL_FORMAT, merged_format
+from gateway.emulator.cell_format import CELL_FORMAT, merging
 from gateway.emulator.display import displayed, plain
 from gateway.emulator.entered import stored
 from gateway.emulator.evaluate import Results
-from gateway.emulator.fields import Mask, Schema, read_mask, update_paths
+from gateway.emulator.fields import Mask, read_mask, require_updatable
 from gateway.emulator.message import Message
-from gateway.emulator.pattern import kind_of
-from gateway.emulator.refusal import CELL_TOO_LONG, invalid, unimplemented
+from gateway.emulator.number_kind import kind_of
+from gateway.emulator.refusal import CELL_TOO_LONG, invalid, invalid_field, unimplemented
 from gateway.emulator.reply import Reply
 from gateway.emulator.result import CellError, Evaluated
-from gateway.emulator.shape import number, read_shape, schema_of
+from gateway.emulator.shape import number, read_shape
 from gateway.emulator.sheet import Row, Sheet
-from gateway.emulator.validation import VALIDATION_RULE, read_rule
+from gateway.emulator.validation import read_rule
 
 VALUE_KINDS: dict[type, str] = {str: "stringValue", bool: "boolValue", float: "numberValue"}
 ENTERED_KINDS = ("formulaValue", "stringValue", "boolValue", "numberValue")
@@ -40,30 +40,25 @@ READ_ONLY = (
     "hyperlink",
     "dataSourceFormula",
 )
-CELL_DATA: Schema = {
-    "userEnteredValue": None,
-    "userEnteredFormat": schema_of(CELL_FORMAT),
-    "note": {},
-    "dataValidation": schema_of(VALIDATION_RULE),
-    **dict.fromkeys((*NOT_KEPT, *READ_ONLY)),
-}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Patch:
-    """What a CellData puts into a cell; `format` as given, not yet merged."""
+    """What a CellData puts into a cell; `merge` makes the new format of the old one."""
 
     cell: Cell
-    format: Json = NOTHING
+    merge: Callable[[Json | None], Json | None]
 
 
-CLEARING = Patch(cell=BLANK)
+def clearing(mask: Mask) -> Patch:
+    """What clears all that the mask names."""
+    return Patch(cell=BLANK, merge=_merging(NOTHING, mask))
 
 
 def read_cell_mask(text: str) -> Mask:
     """The mask of a request that writes cells; 400 for what a CellData does not have."""
     mask = read_mask(text)
-    update_paths(text, CELL_DATA)
+    require_updatable(mask, "CellData")
     for name in (*NOT_KEPT, *READ_ONLY):
         if name in mask:
             raise unimplemented(f"writing '{name}' of a cell")
@@ -72,16 +67,11 @@ def read_cell_mask(text: str) -> Mask:
 
 def read_rows(rows: Sequence[Message], mask: Mask) -> list[list[Patch]]:
     """The cells of some RowData."""
-    found = []
-    for row in rows:
-        row.require_known(("values",))
-        found.append([read_patch(cell, mask) for cell in row.messages("values")])
-    return found
+    return [[read_patch(cell, mask) for cell in row.messages("values")] for row in rows]
 
 
 def read_patch(data: Message, mask: Mask) -> Patch:
     """A CellData; 501 for one that has what the mask takes and is not kept here."""
-    data.require_known(tuple(CELL_DATA))
     for name in NOT_KEPT:
         if data.has(name) and "*" in mask:
             raise unimplemented(f"writing '{name}' of a cell")
@@ -90,7 +80,8 @@ def read_patch(data: Message, mask: Mask) -> Patch:
         note=data.text("note") or None,
         validation=read_rule(data.message("dataValidation")),
     )
-    return Patch(cell=cell, format=read_shape(data.message("userEnteredFormat"), CELL_FORMAT))
+    given = read_shape(data.message("userEnteredFormat"), CELL_FORMAT)
+    return Patch(cell=cell, merge=_merging(given, mask))
 
 
 def patched(old: Cell, patch: Patch, mask: Mask) -> Cell:
@@ -100,8 +91,7 @@ def patched(old: Cell, patch: Patch, mask: Mask) -> Cell:
     if takes_all or "userEnteredValue" in mask:
         new = replace(new, value=patch.cell.value, formula=patch.cell.formula)
     if takes_all or "userEnteredFormat" in mask:
-        inner = {} if takes_all else mask["userEnteredFormat"]
-        new = replace(new, format=merged_format(old.format, patch.format, inner))
+        new = replace(new, format=patch.merge(old.format))
     if takes_all or "note" in mask:
         new = replace(new, note=patch.cell.note)
     if takes_all or "dataValidation" in mask:
@@ -139,6 +129,10 @@ def describe_cell(cell: Cell, evaluated: Evaluated) -> Reply:
     return {**shown, **{name: member for name, member in members.items() if member}}
 
 
+def _merging(given: Json, mask: Mask) -> Callable[[Json | None], Json | None]:
+    return merging(given, {} if "*" in mask else mask.get("userEnteredFormat", {}))
+
+
 def _row_data(sheet: Sheet, row: Row, number: int, left: int, results: Results) -> Reply:
     end = len(row)
     while end and row[end - 1] is None:
@@ -169,18 +163,16 @@ def _effective_format(cell: Cell, evaluated: Evaluated) -> Json | None:
 
 
 def _read_value(value: Message) -> Cell:
-    value.require_known(EXTENDED_VALUE)
     given = [name for name in EXTENDED_VALUE if value.has(name)]
     if len(given) > 1:
-        raise invalid(
-            f"Invalid value at '{value.place}' (oneof), oneof field 'value' is already set. "
-            f"Cannot set '{given[1]}'"
-        )
+        complaint = "oneof field 'value' is already set. Cannot set"
+        text = f"Invalid value at '{value.place}' (oneof), {complaint} '{given[1]}'"
+        raise invalid_field(value.place, text)
     if not given:
         return BLANK
     if given[0] not in ENTERED_KINDS:
         raise unimplemented(f"entering '{given[0]}', which is read-only")
-    return _READERS[given[0]](value, given[0])
+    return READERS[given[0]](value, given[0])
 
 
 def _read_formula(value: Message, name: str) -> Cell:
@@ -196,7 +188,7 @@ def _short(text: str) -> str:
     return text
 
 
-_READERS = {
+READERS: Mapping[str, Callable[[Message, str], Cell]] = {
     "formulaValue": _read_formula,
     "stringValue": lambda value, name: stored(_short(value.text(name))),
     "boolValue": lambda value, name: Cell(value=value.flag(name)),

@@ -124,14 +124,26 @@ def merged_format(old: Json | None, given: Json, mask: Mask) -> Json | None:
     return completed_format(_merged(old or NOTHING, given, mask))
 
 
+def merging(given: Json, mask: Mask) -> Callable[[Json | None], Json | None]:
+    """`merged_format` with these for many cells: the same format is merged once and then shared."""
+    known: dict[int, tuple[Json | None, Json | None]] = {}  # the old one is kept, so is its id
+
+    def merge(old: Json | None) -> Json | None:
+        if id(old) not in known:
+            known[id(old)] = old, merged_format(old, given, mask)
+        return known[id(old)][1]
+
+    return merge
+
+
 def completed_format(given: Json) -> Json | None:
     """A format as Google answers it after it was given; None where it says nothing."""
     return _completed(given) or None
 
 
-def with_border(old: Json | None, side: str, border: Json) -> Json | None:
-    """The format with another border at a side, completed."""
-    return merged_format(old, {"borders": {side: border}}, {"borders": {side: {}}})
+def bordering(side: str, border: Json) -> Callable[[Json | None], Json | None]:
+    """Gives a format another border at a side, completed."""
+    return merging({"borders": {side: border}}, {"borders": {side: {}}})
 
 
 def _merged(old: Json, given: Json, mask: Mask) -> Json:

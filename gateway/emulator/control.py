@@ -13,9 +13,10 @@ from starlette.routing import Mount, Route
 
 from gateway.emulator.answer import json_answer, refusal_answer
 from gateway.emulator.display import displayed, plain
-from gateway.emulator.evaluate import CellError, Results
+from gateway.emulator.evaluate import Results
 from gateway.emulator.faults import read_faults
 from gateway.emulator.refusal import Refusal, of_code
+from gateway.emulator.result import CellError
 from gateway.emulator.service import Service
 from gateway.emulator.sheet import Sheet
 

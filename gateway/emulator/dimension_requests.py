@@ -8,13 +8,19 @@ from gateway.emulator.dimensions import (
     move_columns,
     move_rows,
 )
+from gateway.emulator.frozen_lines import (
+    freeze_deleted,
+    freeze_inserted,
+    require_unfrozen_left,
+)
 from gateway.emulator.grid_range import (
     Editing,
-    Lines,
     read_is_rows,
     read_lines,
+    require_existing,
     require_sheet,
 )
+from gateway.emulator.inheritance import inherit
 from gateway.emulator.message import Message
 from gateway.emulator.refusal import invalid
 from gateway.emulator.reply import Reply
@@ -42,39 +48,42 @@ def append_dimension(editing: Editing, message: Message) -> Reply:
 def insert_dimension(editing: Editing, message: Message) -> Reply:
     """insertDimension: blank rows or columns before an index.
 
-    `inheritFromBefore` is about formats only; new cells have none here.
+    They have the formats and the size of those before, or of those after them.
     """
-    message.require_implemented(("range", "inheritFromBefore"))
-    message.flag("inheritFromBefore")
+    is_from_before = message.flag("inheritFromBefore")
     lines = read_lines(editing.workbook, message.message("range"))
     if lines.start > lines.existing:
         raise invalid(
             f"range.startIndex[{lines.start}] is after last {NAMES[lines.is_rows]} "
             f"in grid[{lines.existing}]"
         )
+    if is_from_before and not lines.start:
+        raise invalid("inheritFromBefore cannot be set where range.startIndex is 0.")
     editing.require_unprotected(lines.sheet, lines.box(lines.start, lines.start))
     editing.workbook.require_room(lines.count * lines.across)
     INSERT[lines.is_rows](editing.workbook, lines.sheet, lines.start, lines.count)
+    freeze_inserted(lines.sheet, lines.start, lines.count, is_rows=lines.is_rows)
+    inherit(lines, lines.start - 1 if is_from_before else lines.end)
     return {}
 
 
 def delete_dimension(editing: Editing, message: Message) -> Reply:
     """deleteDimension: at least one row and one column stay."""
-    message.require_implemented(("range",))
     lines = read_lines(editing.workbook, message.message("range"))
-    _require_existing(lines)
+    require_existing(lines, "delete")
     if lines.count == lines.existing:
         raise invalid(f"You can't delete all the {NAMES[lines.is_rows]}s on the sheet.")
+    require_unfrozen_left(lines.sheet, lines.start, lines.end, is_rows=lines.is_rows)
     editing.require_unprotected(lines.sheet, lines.box(lines.start, lines.end))
     DELETE[lines.is_rows](editing.workbook, lines.sheet, lines.start, lines.end)
+    freeze_deleted(lines.sheet, lines.start, lines.end, is_rows=lines.is_rows)
     return {}
 
 
 def move_dimension(editing: Editing, message: Message) -> Reply:
     """moveDimension: the destination counts as before the move (Google's documentation)."""
-    message.require_implemented(("source", "destinationIndex"))
     lines = read_lines(editing.workbook, message.message("source"))
-    _require_existing(lines)
+    require_existing(lines, "move")
     destination = message.integer("destinationIndex")
     if not 0 <= destination <= lines.existing or lines.start < destination < lines.end:
         raise invalid(f"Cannot move {NAMES[lines.is_rows]}s to index {destination}.")
@@ -82,13 +91,3 @@ def move_dimension(editing: Editing, message: Message) -> Reply:
     editing.require_unprotected(lines.sheet, touched)
     MOVE[lines.is_rows](editing.workbook, lines.sheet, lines.start, lines.end, destination)
     return {}
-
-
-def _require_existing(lines: Lines) -> None:
-    name = NAMES[lines.is_rows]
-    if lines.end > lines.existing:
-        missing = max(lines.start, lines.existing)
-        raise invalid(
-            f"Cannot delete a {name} that doesn't exist. Tried to delete {name} index {missing} "
-            f"but there are only {lines.existing} {name}s."
-        )

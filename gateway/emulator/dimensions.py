@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from gateway.emulator.a1 import Span
 from gateway.emulator.cell import Cell, Content
+from gateway.emulator.line_groups import extended
 from gateway.emulator.marks import Filter, Line, Merge, NamedRange, Protection
 from gateway.emulator.references import Shift, shifted
 from gateway.emulator.sheet import Row, Sheet
@@ -27,6 +28,7 @@ def insert_rows(workbook: Workbook, sheet: Sheet, start: int, count: int) -> Non
         sheet.replace_rows([*sheet.rows[:start], *blank, *sheet.rows[start:]])
     sheet.row_count += count
     _shift(workbook, sheet, rows=_inserted(start, count))
+    sheet.row_lines = extended(sheet.row_lines, start, count)
 
 
 def insert_columns(workbook: Workbook, sheet: Sheet, start: int, count: int) -> None:
@@ -35,6 +37,7 @@ def insert_columns(workbook: Workbook, sheet: Sheet, start: int, count: int) -> 
     _change_rows(sheet, lambda row: row[:start] + blank + row[start:] if start < len(row) else row)
     sheet.column_count += count
     _shift(workbook, sheet, columns=_inserted(start, count))
+    sheet.column_lines = extended(sheet.column_lines, start, count)
 
 
 def delete_rows(workbook: Workbook, sheet: Sheet, start: int, end: int) -> None:
@@ -156,7 +159,8 @@ def _shift(
     workbook: Workbook, sheet: Sheet, *, rows: Shift = _unmoved, columns: Shift = _unmoved
 ) -> None:
     """Let marks and references follow the cells of a worksheet."""
-    sheet.protections = _shifted_marks(sheet.protections, rows, columns)
+    protections = _shifted_marks(sheet.protections, rows, columns)
+    sheet.protections = [_shifted_openings(each, rows, columns) for each in protections]
     sheet.names = _shifted_marks(sheet.names, rows, columns)
     sheet.merges = _shifted_marks(sheet.merges, rows, columns)
     sheet.filters = _shifted_marks(sheet.filters, rows, columns)
@@ -172,13 +176,24 @@ def _shift(
 def _shifted_marks(marks: list[Mark], rows: Shift, columns: Shift) -> list[Mark]:
     found = []
     for mark in marks:
-        vertical = rows(mark.span.top, mark.span.bottom)
-        horizontal = columns(mark.span.left, mark.span.right)
-        if vertical is not None and horizontal is not None:
-            (top, bottom), (left, right) = vertical, horizontal
-            span = Span(top=top, left=left, bottom=bottom, right=right)
+        span = _shifted_span(mark.span, rows, columns)
+        if span is not None:
             found.append(replace(mark, span=span))
     return found
+
+
+def _shifted_openings(protection: Protection, rows: Shift, columns: Shift) -> Protection:
+    """The protection with what it leaves open where its cells have gone."""
+    spans = (_shifted_span(span, rows, columns) for span in protection.open_spans)
+    return replace(protection, open_spans=tuple(span for span in spans if span is not None))
+
+
+def _shifted_span(span: Span, rows: Shift, columns: Shift) -> Span | None:
+    vertical, horizontal = rows(span.top, span.bottom), columns(span.left, span.right)
+    if vertical is None or horizontal is None:
+        return None
+    (top, bottom), (left, right) = vertical, horizontal
+    return Span(top=top, left=left, bottom=bottom, right=right)
 
 
 def _shifted_lines(lines: dict[int, Line], shift: Shift) -> dict[int, Line]:

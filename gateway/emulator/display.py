@@ -14,9 +14,10 @@ from typing import cast
 
 from gateway.emulator.box import Box
 from gateway.emulator.cell import Cell, CellValue, Content, is_blank
-from gateway.emulator.evaluate import CellError, Evaluated, Results
+from gateway.emulator.evaluate import Results
 from gateway.emulator.numeral import automatic, displayed_number
 from gateway.emulator.pattern import is_date
+from gateway.emulator.result import CellError, Evaluated
 from gateway.emulator.sheet import Sheet
 
 LARGEST_EXACT = 2**53

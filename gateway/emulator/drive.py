@@ -103,7 +103,7 @@ def _copy(drive: Drive, file_id: str) -> Answer:
 
 
 def _delete(drive: Drive, file_id: str) -> Answer:
-    del drive.store.workbooks[_workbook(drive, file_id).spreadsheet_id]
+    drive.store.discard(_workbook(drive, file_id).spreadsheet_id)
     return Answer(status=204, body=b"")
 
 

@@ -2,7 +2,6 @@
 
 Rules
 - `null` leaves its cell alone and is not counted; `""` empties its cell and is (recorded).
-- A wrong JSON type is reported before anything is looked up (recorded).
 """
 
 from collections.abc import Callable, Sequence
@@ -16,7 +15,6 @@ from gateway.emulator.message import Message
 from gateway.emulator.refusal import CELL_TOO_LONG, invalid
 from gateway.emulator.sheet import Sheet
 
-VALUE_RANGE = ("range", "majorDimension", "values")
 DIMENSIONS = ("ROWS", "COLUMNS")
 READERS: dict[str, Callable[[CellValue], Cell]] = {"RAW": stored, "USER_ENTERED": entered}
 
@@ -63,14 +61,6 @@ class Touched:
         """The counts of an answer; Google leaves zeros out."""
         counts = {"Rows": len(self.rows), "Columns": len(self.columns), "Cells": self.cells}
         return {f"{prefix}{name}": count for name, count in counts.items() if count}
-
-
-def require_types(message: Message) -> None:
-    """Raise where the JSON types of a ValueRange are wrong."""
-    message.require_known(VALUE_RANGE)
-    message.text("range")
-    message.choice("majorDimension", "Dimension", DIMENSIONS)
-    message.lists("values")
 
 
 def read_entries(message: Message, option: str) -> Entries:

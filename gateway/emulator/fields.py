@@ -7,13 +7,13 @@ Rules
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import NoReturn
 
+from gateway.emulator.definition import Type, members
 from gateway.emulator.message import snake
 from gateway.emulator.refusal import invalid, invalid_field
+from gateway.emulator.scalar import camel_mask
 
 Mask = dict[str, "Mask"]  # field -> mask of its inner fields; an empty mask takes all of them
-Schema = Mapping[str, "Schema | None"]  # None: inner fields are not checked
 
 TOKEN = re.compile(r"[A-Za-z0-9_]+|\*|[,()./]")
 DEEPEST = 50  # names in one path; Google's definition has fewer
@@ -21,9 +21,9 @@ INVALID = "Request contains an invalid argument."
 
 
 def read_mask(text: str) -> Mask:
-    """The parsed mask; 400 where it is malformed."""
-    tokens = TOKEN.findall(text)
-    if "".join(tokens) != re.sub(r"\s", "", text) or not tokens:
+    """The parsed mask, in camelCase whatever it was in; 400 where it is malformed."""
+    tokens = TOKEN.findall(camel_mask(text))
+    if "".join(tokens) != re.sub(r"\s", "", camel_mask(text)) or not tokens:
         raise _bad_mask(text)
     mask: Mask = {}
     position = _read_list(tokens, 0, mask, text, 0)
@@ -32,17 +32,18 @@ def read_mask(text: str) -> Mask:
     return mask
 
 
-def require_known(mask: Mask, schema: Schema, path: str = "") -> None:
-    """Raise where the mask names a field that the definition does not have."""
-    for name, inner in mask.items():
-        full = f"{path}.{name}" if path else name
-        if name == "*":
-            continue
-        if name not in schema:
-            raise _bad_mask(full)
-        known = schema[name]
-        if known is not None:
-            require_known(inner, known, full)
+def require_known(mask: Mask, kind: Type) -> None:
+    """Raise where the mask of an answer names what Google's definition does not have in a type."""
+    path = _unknown_path(mask, kind, "")
+    if path is not None:
+        raise _bad_mask(path)
+
+
+def require_updatable(mask: Mask, kind: Type) -> None:
+    """Raise where the mask of an update names what Google's definition does not have in a type."""
+    path = _unknown_path(mask, kind, "")
+    if path is not None:
+        raise invalid(f"Invalid field: {snake(path)}")
 
 
 def cut(answer: object, mask: Mask) -> object:
@@ -65,31 +66,42 @@ def leaves(mask: Mask, path: str = "") -> list[str]:
     return found
 
 
-def update_paths(text: str, schema: Schema) -> list[str]:
-    """The dotted paths that the mask of an update names, each taken apart as far as is known.
+def update_paths(text: str, kind: Type) -> list[str]:
+    """The dotted paths that the mask of an update of a type names, each taken apart to the end.
 
     `gridProperties` gives a path for each of its fields, `*` those of all; 400 for an unknown one.
     """
-    return list(dict.fromkeys(_paths(read_mask(text), schema, "")))
+    mask = read_mask(text)
+    require_updatable(mask, kind)
+    return list(dict.fromkeys(_paths(mask, members(kind) or {}, "")))
 
 
-def _paths(mask: Mask, schema: Schema, path: str) -> Iterator[str]:
+def _paths(mask: Mask, known: Mapping[str, Type], path: str) -> Iterator[str]:
     for name, inner in mask.items():
         if name == "*":
-            yield from _paths({each: {} for each in schema}, schema, path)
+            yield from _paths({each: {} for each in known}, known, path)
             continue
         full = f"{path}.{name}" if path else name
-        known = schema.get(name, {}) if name in schema else _unknown_field(full)
-        if known:
-            yield from _paths(inner or {"*": {}}, known, full)
-        elif known is None:
-            yield from leaves(inner, full) if inner else [full]
+        within = members(known[name])
+        if within:
+            yield from _paths(inner or {"*": {}}, within, full)
         else:
-            yield full if not inner else _unknown_field(leaves(inner, full)[0])
+            yield from leaves(inner, full) if inner else [full]
 
 
-def _unknown_field(path: str) -> NoReturn:
-    raise invalid(f"Invalid field: {snake(path)}")
+def _unknown_path(mask: Mask, kind: Type, path: str) -> str | None:
+    """The first path of a mask that a type does not have."""
+    known = members(kind)
+    if known is None:  # a map, whose keys may be any
+        return None
+    for name, inner in mask.items():
+        if name == "*":
+            continue
+        full = f"{path}.{name}" if path else name
+        deeper = _unknown_path(inner, known[name], full) if name in known else full
+        if deeper is not None:
+            return deeper
+    return None
 
 
 def _read_list(tokens: list[str], position: int, mask: Mask, text: str, depth: int) -> int:

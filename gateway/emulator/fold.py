@@ -7,6 +7,7 @@ import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from typing import cast
 
 from gateway.emulator.cell import CellValue
 from gateway.emulator.operators import bounded_number, bounded_text, number_of, text_of
@@ -34,7 +35,7 @@ class Fold:
 
 
 def _add(total: Part, parts: Sequence[Part]) -> Total:
-    return bounded_number(reduce(operator.add, parts, total))
+    return bounded_number(reduce(operator.add, cast(Sequence[float], parts), cast(float, total)))
 
 
 def _append(total: Part, parts: Sequence[Part]) -> Total:

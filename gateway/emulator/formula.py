@@ -19,6 +19,7 @@ from functools import lru_cache
 from gateway.emulator.a1 import Span, parse_cells
 from gateway.emulator.lexeme import Lexeme, lexemes, split_area
 from gateway.emulator.result import (
+    ERROR_TEXTS,
     LOST,
     NOT_PARSED,
     TOO_LARGE,
@@ -30,6 +31,7 @@ from gateway.emulator.result import (
 FORMULAS_KEPT = 4096  # parsed formulas that are remembered
 LONGEST_KEPT = 1000  # characters
 BOOLEANS = {"TRUE": True, "FALSE": False}
+ERRORS = {text: cell_error(kind, "") for kind, text in ERROR_TEXTS.items()}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -90,6 +92,7 @@ FUNCTIONS = {
 }
 CLOSING = {"(": ")", "{": "}"}
 ARRAY = "{"
+RANGE = ":"  # between two references that are not cells, such as `A1:OFFSET(…)`
 
 
 @dataclass(kw_only=True, slots=True)
@@ -178,6 +181,9 @@ def _operator(assembly: Assembly, lexeme: Lexeme) -> bool:
         assembly.wants_operand = True
     elif lexeme.text == "%":
         assembly.steps.append(Call(name="UNARY_PERCENT", count=1))
+    elif lexeme.text == RANGE:
+        assembly.complain(cell_error("NAME", "A range of computed ends is not known."))
+        assembly.wants_operand = True
     else:
         return _end_argument(assembly, lexeme.text)
     return True
@@ -246,6 +252,10 @@ def _lost(_: Assembly, _text: str) -> Step:
     return Evaluated(value=LOST)
 
 
+def _error(_: Assembly, text: str) -> Step:
+    return Evaluated(value=ERRORS[text.upper()])
+
+
 def _area(_: Assembly, text: str) -> Step:
     title, cells = split_area(text)
     span = parse_cells("".join(cells.split()))
@@ -263,6 +273,7 @@ OPERANDS: dict[str, Callable[[Assembly, str], Step]] = {
     "number": _number,
     "text": _text,
     "lost": _lost,
+    "error": _error,
     "area": _area,
     "name": _name,
 }

@@ -11,9 +11,6 @@ from gateway.emulator.reply import Reply
 from gateway.emulator.sheet import Sheet
 from gateway.emulator.workbook import Workbook
 
-GRID_RANGE = ("sheetId", "startRowIndex", "endRowIndex", "startColumnIndex", "endColumnIndex")
-DIMENSION_RANGE = ("sheetId", "dimension", "startIndex", "endIndex")
-COORDINATE = ("sheetId", "rowIndex", "columnIndex")
 DIMENSIONS = ("DIMENSION_UNSPECIFIED", "ROWS", "COLUMNS")
 
 
@@ -78,7 +75,6 @@ def require_sheet(workbook: Workbook, sheet_id: int) -> Sheet:
 
 def read_area(workbook: Workbook, message: Message) -> Area:
     """A GridRange that starts inside the grid."""
-    message.require_known(GRID_RANGE)
     sheet = require_sheet(workbook, message.integer("sheetId"))
     span = Span(
         top=message.integer("startRowIndex"),
@@ -95,7 +91,6 @@ def read_area(workbook: Workbook, message: Message) -> Area:
 
 def read_lines(workbook: Workbook, message: Message) -> Lines:
     """A DimensionRange; an open end is the grid's, an end past the grid is left as it is."""
-    message.require_known(DIMENSION_RANGE)
     sheet = require_sheet(workbook, message.integer("sheetId"))
     is_rows = read_is_rows(message)
     existing = sheet.row_count if is_rows else sheet.column_count
@@ -104,6 +99,17 @@ def read_lines(workbook: Workbook, message: Message) -> Lines:
     if start < 0 or end <= start:
         raise invalid(f"range.endIndex[{end}] must be greater than range.startIndex[{start}]")
     return Lines(sheet=sheet, is_rows=is_rows, start=start, end=end)
+
+
+def require_existing(lines: Lines, verb: str) -> None:
+    """Raise where some of the lines are past the grid; `verb` is what is to be done with them."""
+    if lines.end > lines.existing:
+        name = "row" if lines.is_rows else "column"
+        missing = max(lines.start, lines.existing)
+        raise invalid(
+            f"Cannot {verb} a {name} that doesn't exist. Tried to {verb} {name} index {missing} "
+            f"but there are only {lines.existing} {name}s."
+        )
 
 
 def read_is_rows(message: Message) -> bool:
@@ -116,7 +122,6 @@ def read_is_rows(message: Message) -> bool:
 
 def read_coordinate(workbook: Workbook, message: Message) -> tuple[Sheet, int, int]:
     """A GridCoordinate: worksheet, row, column; inside the grid."""
-    message.require_known(COORDINATE)
     sheet = require_sheet(workbook, message.integer("sheetId"))
     row, column = message.integer("rowIndex"), message.integer("columnIndex")
     _require_inside("GridCoordinate.rowIndex", row, sheet.row_count, "row")

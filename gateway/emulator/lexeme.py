@@ -26,6 +26,7 @@ LEXEME = re.compile(
     |(?P<call>[^\W\d][\w.]*+\s*+\()
     |(?P<area>(?:{TITLE})?{CELLS})
     |(?P<lost>(?:{TITLE})?\#REF!(?:{CELLS})?)
+    |(?P<error>\#(?:DIV/0!|ERROR!|N/A|NAME\?|NULL!|NUM!|VALUE!))
     |(?P<number>(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?)
     |(?P<name>[^\W\d][\w.]*+)
     |(?P<blank>\s++)

@@ -18,6 +18,7 @@ SNAKE = re.compile(r"([A-Z])")
 LIST_VALUE = "type.googleapis.com/google.protobuf.ListValue"
 ENUM_TYPE = "type.googleapis.com/google.apps.sheets.v4."
 LARGEST_INT = 2**31 - 1
+LONGEST_SHOWN = 1000  # characters of a value or a name in an error
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,12 +105,6 @@ class Message:
             found.append(item)
         return found
 
-    def require_known(self, names: Sequence[str]) -> None:
-        """Raise for a field that Google's definition does not have."""
-        for name in self.fields:
-            if name not in names:
-                raise unknown_name(name, self.place)
-
     def require_implemented(self, names: Sequence[str]) -> None:
         """Raise for a field that this emulator would have to pass over in silence."""
         for name, value in self.fields.items():
@@ -132,17 +127,20 @@ class Message:
 
 def read_message(body: bytes, *, place: str = "") -> Message:
     """The JSON object of a request body; an empty body is an empty object. 400 otherwise."""
+    return Message(fields=decode_object(body), place=place)
+
+
+def decode_object(body: bytes) -> dict[str, object]:
+    """The JSON object of a request body; an empty body is an empty object. 400 otherwise."""
     if not body.strip():
-        return Message(fields={}, place=place)
+        return {}
     try:
         value = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise invalid_field("", f"Invalid JSON payload received. {error}") from error
     if isinstance(value, dict):
-        return Message(fields=value, place=place)
-    raise invalid_field(
-        "", 'Invalid JSON payload received. Unknown name "": Root element must be a message.'
-    )
+        return value
+    raise invalid_field("", unknown_name_text("", "", "Root element must be a message."))
 
 
 def snake(name: str) -> str:
@@ -152,14 +150,19 @@ def snake(name: str) -> str:
 
 def wrong_type(place: str, kind: str, value: object) -> Refusal:
     """A field holds another JSON type than its definition says."""
-    shown = msgspec.json.encode(value).decode()
-    return invalid_field(place, f"Invalid value at '{place}' ({kind}), {shown}")
+    return invalid_field(place, wrong_type_text(place, kind, value))
 
 
-def unknown_name(name: str, place: str) -> Refusal:
-    """A field that Google's definition does not have."""
+def wrong_type_text(place: str, kind: str, value: object, text: str = "") -> str:
+    """How Google tells of a value of another type; `text` in place of the value."""
+    shown = text or msgspec.json.encode(value).decode()
+    if len(shown) > LONGEST_SHOWN:
+        shown = f"{shown[:LONGEST_SHOWN]}..."
+    return f"Invalid value at '{place}' ({kind}), {shown}"
+
+
+def unknown_name_text(name: str, place: str, reason: str = "Cannot find field.") -> str:
+    """How Google tells of a name that has no place where it stands."""
     where = f" at '{place}'" if place else ""
-    return invalid_field(
-        place,
-        f'Invalid JSON payload received. Unknown name "{name}"{where}: Cannot find field.',
-    )
+    shown = name if len(name) <= LONGEST_SHOWN else f"{name[:LONGEST_SHOWN]}..."
+    return f'Invalid JSON payload received. Unknown name "{shown}"{where}: {reason}'

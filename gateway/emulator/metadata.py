@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from gateway.emulator.box import Box
 from gateway.emulator.cell_data import grid_data
 from gateway.emulator.evaluate import Results
-from gateway.emulator.grid_range import describe_span
-from gateway.emulator.marks import Protection
+from gateway.emulator.mark_data import describe_lines, describe_marks, describe_name
 from gateway.emulator.places import find_place
 from gateway.emulator.reply import Reply
 from gateway.emulator.sheet import Sheet
@@ -24,6 +23,7 @@ def describe(
         for index, sheet in enumerate(workbook.sheets)
         if sheet.sheet_id in boxes
     ]
+    names = [describe_name(sheet, named) for sheet in workbook.sheets for named in sheet.names]
     return {
         "spreadsheetId": workbook.spreadsheet_id,
         "properties": {
@@ -31,8 +31,10 @@ def describe(
             "locale": workbook.locale,
             "autoRecalc": "ON_CHANGE",
             "timeZone": workbook.time_zone,
+            **workbook.look,
         },
         "sheets": sheets,
+        **({"namedRanges": names} if names else {}),
         "spreadsheetUrl": f"https://docs.google.com/spreadsheets/d/{workbook.spreadsheet_id}/edit",
     }
 
@@ -50,23 +52,7 @@ def sheet_properties(sheet: Sheet, index: int) -> Reply:
             **sheet.options,
         },
     }
-    return {**properties, "hidden": True} if sheet.hidden else properties
-
-
-def describe_protection(sheet: Sheet, protection: Protection, account: str) -> Reply:
-    """A ProtectedRange, as an account sees it."""
-    described: Reply = {
-        "protectedRangeId": protection.protection_id,
-        "range": describe_span(sheet.sheet_id, protection.span),
-        "editors": {"users": list(protection.editors)} if protection.editors else {},
-    }
-    if protection.warning_only:
-        described["warningOnly"] = True
-    if protection.allows(account):
-        described["requestingUserCanEdit"] = True
-    if protection.description:
-        described["description"] = protection.description
-    return described
+    return {**properties, **({"hidden": True} if sheet.hidden else {}), **sheet.look}
 
 
 def _boxes(workbook: Workbook, ranges: Sequence[str]) -> dict[int, list[Box]]:
@@ -85,9 +71,7 @@ def _described(
 ) -> Reply:
     described: Reply = {"properties": sheet_properties(sheet, index)}
     if boxes:
-        described["data"] = [grid_data(sheet, box, results) for box in boxes]
-    if sheet.protections:
-        described["protectedRanges"] = [
-            describe_protection(sheet, protection, account) for protection in sheet.protections
+        described["data"] = [
+            {**grid_data(sheet, box, results), **describe_lines(sheet, box)} for box in boxes
         ]
-    return described
+    return {**described, **describe_marks(sheet, account)}

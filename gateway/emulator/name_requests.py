@@ -3,15 +3,15 @@
 from dataclasses import replace
 
 from gateway.emulator.a1 import is_range_name
+from gateway.emulator.definition import members
 from gateway.emulator.fields import update_paths
 from gateway.emulator.grid_range import Area, Editing, read_area, require_fields
+from gateway.emulator.mark_data import describe_name
 from gateway.emulator.marks import NamedRange
 from gateway.emulator.message import Message
-from gateway.emulator.metadata import describe_name
 from gateway.emulator.places import named_range
 from gateway.emulator.refusal import invalid, unimplemented
 from gateway.emulator.reply import Reply
-from gateway.emulator.schema import NAMED_RANGE
 from gateway.emulator.sheet import Sheet
 from gateway.emulator.workbook import Workbook
 
@@ -20,9 +20,7 @@ BOUNDS = "range."
 
 def add_named_range(editing: Editing, message: Message) -> Reply:
     """addNamedRange: the id is the given one or a new one."""
-    message.require_known(("namedRange",))
     wanted = message.message("namedRange")
-    wanted.require_known(tuple(NAMED_RANGE))
     name = _free_name(editing.workbook, wanted.text("name"), verb="add named range with name")
     area = _area(editing, wanted)
     named = NamedRange(range_id=_new_id(editing.workbook, wanted), name=name, span=area.span)
@@ -32,11 +30,9 @@ def add_named_range(editing: Editing, message: Message) -> Reply:
 
 def update_named_range(editing: Editing, message: Message) -> Reply:
     """updateNamedRange: the name, the range or both, as the mask says."""
-    message.require_known(("namedRange", "fields"))
     wanted = message.message("namedRange")
-    wanted.require_known(tuple(NAMED_RANGE))
     sheet, named = require_named_range(editing.workbook, wanted.text("namedRangeId"))
-    paths = update_paths(require_fields(message), NAMED_RANGE)
+    paths = update_paths(require_fields(message), "NamedRange")
     if "name" in paths:
         name = wanted.text("name")
         if name.casefold() != named.name.casefold():
@@ -44,7 +40,7 @@ def update_named_range(editing: Editing, message: Message) -> Reply:
         named = _replaced(sheet, named, replace(named, name=name))
     bounds = [path for path in paths if path.startswith(BOUNDS)]
     if bounds:
-        if len(bounds) < len(NAMED_RANGE["range"] or ()):
+        if len(bounds) < len(members("GridRange") or ()):
             raise unimplemented(f"updateNamedRange of '{bounds[0]}'")
         _move(sheet, named, _area(editing, wanted))
     return {}
@@ -52,7 +48,6 @@ def update_named_range(editing: Editing, message: Message) -> Reply:
 
 def delete_named_range(editing: Editing, message: Message) -> Reply:
     """deleteNamedRange: what was protected by its name stays protected."""
-    message.require_known(("namedRangeId",))
     sheet, named = require_named_range(editing.workbook, message.text("namedRangeId"))
     sheet.names.remove(named)
     sheet.protections = [
@@ -91,7 +86,8 @@ def _new_id(workbook: Workbook, wanted: Message) -> str:
     taken = {named.range_id for sheet in workbook.sheets for named in sheet.names}
     if range_id in taken:
         raise invalid(
-            f"Cannot add named range with ID: {range_id}, a named range with that ID already exists."
+            f"Cannot add named range with ID: {range_id}, a named range with that ID already "
+            "exists."
         )
     return range_id
 

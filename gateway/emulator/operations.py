@@ -5,31 +5,22 @@ Rules
 - Nothing here waits, so each call is atomic; nothing here knows HTTP but names of parameters.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from gateway.emulator.append import Target, append, find_target
 from gateway.emulator.batch import edit
+from gateway.emulator.creation import build_spreadsheet, copy_sheet
+from gateway.emulator.definition import method
 from gateway.emulator.display import Rendering
-from gateway.emulator.entries import read_entries, require_types
-from gateway.emulator.fields import Mask, Schema, cut, read_mask, require_known
-from gateway.emulator.message import Message, read_message
+from gateway.emulator.entries import read_entries
+from gateway.emulator.fields import Mask, cut, read_mask, require_known
+from gateway.emulator.message import Message
 from gateway.emulator.metadata import describe
-from gateway.emulator.query import ENUMERATIONS, Query, input_option, read_query
-from gateway.emulator.refusal import Refusal, unimplemented
+from gateway.emulator.payload import read_body
+from gateway.emulator.query import Query, input_option, read_query
+from gateway.emulator.refusal import Refusal, invalid
 from gateway.emulator.reply import Reply
-from gateway.emulator.schema import (
-    ALL_CLEARED,
-    ALL_UPDATED,
-    APPENDED,
-    CLEARED,
-    EDITED,
-    SPREADSHEET,
-    UPDATED,
-    VALUE_RANGES,
-    VALUES,
-)
-from gateway.emulator.sheet_requests import build_sheet
 from gateway.emulator.store import Store
 from gateway.emulator.values import (
     Write,
@@ -40,17 +31,13 @@ from gateway.emulator.values import (
     get,
     update,
 )
-from gateway.emulator.workbook import Workbook, new_sheet
 
-SIZES = ("rowMetadata", "columnMetadata")
-READ = ("majorDimension", "valueRenderOption", "dateTimeRenderOption")
-WRITE = (
-    "valueInputOption",
-    "includeValuesInResponse",
-    "responseValueRenderOption",
-    "responseDateTimeRenderOption",
-)
-BATCH_BODY = ("data", *WRITE)
+# What Google's errors call the body of a call; it is the whole of the others' request.
+BODIES = {
+    "spreadsheets.create": "spreadsheet",
+    "values.append": "data",
+    "values.update": "data",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +50,7 @@ class Call:
     name: str
     spreadsheet_id: str = ""
     range_text: str = ""
+    tab: str = ""
     query_string: bytes = b""
     body: bytes = b""
     account: str
@@ -71,20 +59,21 @@ class Call:
 
 @dataclass(frozen=True, kw_only=True)
 class Operation:
-    """What a call does: `kind` is the quota it counts on, `schema` what a field mask may name."""
+    """What a call does: `kind` is the quota it counts on."""
 
     kind: str
     run: Callable[[Store, Call, Query], Reply]
-    parameters: Sequence[str] = ()
-    schema: Schema
 
 
 def execute(store: Store, call: Call) -> object:
     """Carry a call out; its reply, cut by the field mask. Raises Refusal."""
     operation = OPERATIONS[call.name]
-    query = read_query(call.query_string, operation.parameters)
+    query = read_query(call.query_string, call.name)
     mask = read_mask(query.text("fields")) if query.text("fields") else {}
-    require_known(mask, operation.schema)
+    definition = method(call.name)
+    require_known(mask, definition.response)
+    if definition.request is None and call.body:
+        raise invalid(f"A {call.name} takes no body.")
     return cut(operation.run(store, call, query), mask)
 
 
@@ -97,7 +86,7 @@ def looked(store: Store, call: Call, *, is_inserting_too: bool) -> Call:
     if operation.run is not _append:
         return call
     try:
-        query = read_query(call.query_string, operation.parameters)
+        query = read_query(call.query_string, call.name)
         if _is_inserting(query) and not is_inserting_too:
             return call
         return replace(call, seen=find_target(store.workbook(call.spreadsheet_id), call.range_text))
@@ -119,37 +108,27 @@ def _get_spreadsheet(store: Store, call: Call, query: Query) -> Reply:
 
 def _names_data(mask: Mask) -> bool:
     """A mask makes `includeGridData` irrelevant: data is there if the mask names it."""
-    sheets = mask.get("sheets", {})
-    for name in SIZES:
-        if name in sheets.get("data", {}):
-            raise unimplemented(f"'{name}', the sizes of rows or columns")
-    return "data" in sheets or "*" in sheets
+    sheets = mask.get("sheets", {"data": {}} if "*" in mask else {})
+    return "data" in sheets or "*" in sheets or ("sheets" in mask and not sheets)
 
 
 def _create(store: Store, call: Call, _: Query) -> Reply:
-    body = read_message(call.body)
-    body.require_known(("properties", "sheets"))
-    properties = body.message("properties")
-    properties.require_implemented(("title", "locale", "timeZone"))
-    workbook = Workbook(
-        spreadsheet_id=store.new_id(),
-        title=properties.text("title", "Untitled spreadsheet"),
-        locale=properties.text("locale", "en_US"),
-        time_zone=properties.text("timeZone", "Etc/GMT"),
-        sheets=[],
-    )
-    for wanted in body.messages("sheets"):
-        wanted.require_implemented(("properties",))
-        sheet = build_sheet(workbook, wanted.message("properties"))
-        workbook.require_room(sheet.cell_count)
-        workbook.sheets.append(sheet)
-    workbook.sheets = workbook.sheets or [new_sheet()]
+    workbook = build_spreadsheet(store.new_id(), _body(call), account=call.account)
     store.keep(workbook)
     return describe(workbook, account=call.account)
 
 
+def _copy_to(store: Store, call: Call, _: Query) -> Reply:
+    body = _body(call)
+    source = store.workbook(call.spreadsheet_id)
+    draft = store.draft(body.text("destinationSpreadsheetId"))
+    reply = copy_sheet(source, call.tab, draft)
+    store.keep(draft)
+    return reply
+
+
 def _edit(store: Store, call: Call, _: Query) -> Reply:
-    body = read_message(call.body)
+    body = _body(call)
     draft = store.draft(call.spreadsheet_id)
     reply = edit(draft, body, account=call.account)
     store.keep(draft)
@@ -171,7 +150,7 @@ def _batch_get(store: Store, call: Call, query: Query) -> Reply:
 def _append(store: Store, call: Call, query: Query) -> Reply:
     rendering = query.response_rendering()
     is_inserting = _is_inserting(query)
-    body = _value_range_body(call)
+    body = _body(call)
     write = _read_write(call.range_text, body, query.input_option())
     if isinstance(call.seen, Refusal):
         raise call.seen
@@ -194,7 +173,7 @@ def _is_inserting(query: Query) -> bool:
 
 def _update(store: Store, call: Call, query: Query) -> Reply:
     rendering = query.response_rendering()
-    body = _value_range_body(call)
+    body = _body(call)
     write = _read_write(call.range_text, body, query.input_option())
     draft = store.draft(call.spreadsheet_id)
     reply = update(draft, write, account=call.account, rendering=rendering)
@@ -203,18 +182,14 @@ def _update(store: Store, call: Call, query: Query) -> Reply:
 
 
 def _batch_update(store: Store, call: Call, _: Query) -> Reply:
-    body = read_message(call.body)
-    body.require_known(BATCH_BODY)
-    data = body.messages("data")
-    for part in data:
-        require_types(part)
-    option = input_option(_choice(body, "valueInputOption"))
-    writes = [_read_write(part.text("range"), part, option) for part in data]
+    body = _body(call)
+    option = input_option(body.text("valueInputOption"))
+    writes = [_read_write(part.text("range"), part, option) for part in body.messages("data")]
     rendering = None
     if body.flag("includeValuesInResponse"):
         rendering = Rendering(
-            value=_choice(body, "responseValueRenderOption") or "FORMATTED_VALUE",
-            date_time=_choice(body, "responseDateTimeRenderOption") or "SERIAL_NUMBER",
+            value=body.text("responseValueRenderOption", "FORMATTED_VALUE"),
+            date_time=body.text("responseDateTimeRenderOption", "SERIAL_NUMBER"),
         )
     draft = store.draft(call.spreadsheet_id)
     reply = batch_update(draft, writes, account=call.account, rendering=rendering)
@@ -223,7 +198,7 @@ def _batch_update(store: Store, call: Call, _: Query) -> Reply:
 
 
 def _clear(store: Store, call: Call, _: Query) -> Reply:
-    read_message(call.body).require_known(())
+    _body(call)
     draft = store.draft(call.spreadsheet_id)
     reply = clear(draft, call.range_text, account=call.account)
     store.keep(draft)
@@ -231,8 +206,7 @@ def _clear(store: Store, call: Call, _: Query) -> Reply:
 
 
 def _batch_clear(store: Store, call: Call, _: Query) -> Reply:
-    body = read_message(call.body)
-    body.require_known(("ranges",))
+    body = _body(call)
     texts = body.texts("ranges")
     draft = store.draft(call.spreadsheet_id)
     reply = batch_clear(draft, texts, account=call.account)
@@ -240,41 +214,25 @@ def _batch_clear(store: Store, call: Call, _: Query) -> Reply:
     return reply
 
 
-def _value_range_body(call: Call) -> Message:
-    """The ValueRange of a body; Google's errors call it `data`."""
-    body = read_message(call.body, place="data")
-    require_types(body)
-    return body
+def _body(call: Call) -> Message:
+    schema = str(method(call.name).request)
+    return read_body(call.body, schema, place=BODIES.get(call.name, ""))
 
 
 def _read_write(range_text: str, body: Message, option: str) -> Write:
     return Write(range_text=range_text, entries=read_entries(body, option))
 
 
-def _choice(body: Message, name: str) -> str:
-    """An enumeration in a body; "" where it is absent."""
-    kind, choices = ENUMERATIONS[name]
-    return body.choice(name, kind, ("", *choices))
-
-
 OPERATIONS: dict[str, Operation] = {
-    "spreadsheets.get": Operation(
-        kind="read",
-        run=_get_spreadsheet,
-        parameters=("ranges", "includeGridData"),
-        schema=SPREADSHEET,
-    ),
-    "spreadsheets.create": Operation(kind="write", run=_create, schema=SPREADSHEET),
-    "spreadsheets.batchUpdate": Operation(kind="write", run=_edit, schema=EDITED),
-    "values.get": Operation(kind="read", run=_get, parameters=READ, schema=VALUES),
-    "values.batchGet": Operation(
-        kind="read", run=_batch_get, parameters=(*READ, "ranges"), schema=VALUE_RANGES
-    ),
-    "values.append": Operation(
-        kind="write", run=_append, parameters=(*WRITE, "insertDataOption"), schema=APPENDED
-    ),
-    "values.update": Operation(kind="write", run=_update, parameters=WRITE, schema=UPDATED),
-    "values.batchUpdate": Operation(kind="write", run=_batch_update, schema=ALL_UPDATED),
-    "values.clear": Operation(kind="write", run=_clear, schema=CLEARED),
-    "values.batchClear": Operation(kind="write", run=_batch_clear, schema=ALL_CLEARED),
+    "spreadsheets.get": Operation(kind="read", run=_get_spreadsheet),
+    "spreadsheets.create": Operation(kind="write", run=_create),
+    "spreadsheets.sheets.copyTo": Operation(kind="write", run=_copy_to),
+    "spreadsheets.batchUpdate": Operation(kind="write", run=_edit),
+    "values.get": Operation(kind="read", run=_get),
+    "values.batchGet": Operation(kind="read", run=_batch_get),
+    "values.append": Operation(kind="write", run=_append),
+    "values.update": Operation(kind="write", run=_update),
+    "values.batchUpdate": Operation(kind="write", run=_batch_update),
+    "values.clear": Operation(kind="write", run=_clear),
+    "values.batchClear": Operation(kind="write", run=_batch_clear),
 }

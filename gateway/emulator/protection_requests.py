@@ -12,17 +12,15 @@ from dataclasses import replace
 from gateway.emulator.a1 import Span
 from gateway.emulator.fields import update_paths
 from gateway.emulator.grid_range import Editing, read_area, require_fields
+from gateway.emulator.mark_data import describe_editors, describe_protection
 from gateway.emulator.marks import Protection
 from gateway.emulator.message import Message
-from gateway.emulator.metadata import describe_editors, describe_protection
 from gateway.emulator.name_requests import require_named_range
 from gateway.emulator.refusal import PROTECTED, invalid, unimplemented
 from gateway.emulator.reply import Reply
-from gateway.emulator.schema import PROTECTED_RANGE
 from gateway.emulator.sheet import Sheet
 from gateway.emulator.workbook import Workbook
 
-EDITORS = ("users", "groups", "domainUsersCanEdit")
 WHOLE = Span()
 
 Setter = Callable[[Protection, Message], Protection]
@@ -30,7 +28,6 @@ Setter = Callable[[Protection, Message], Protection]
 
 def add_protected_range(editing: Editing, message: Message) -> Reply:
     """addProtectedRange: the reply tells the editors as they were given (recorded)."""
-    message.require_known(("protectedRange",))
     wanted = _read(message)
     sheet, place = _place(editing.workbook, wanted)
     protection = replace(
@@ -50,10 +47,9 @@ def add_protected_range(editing: Editing, message: Message) -> Reply:
 
 def update_protected_range(editing: Editing, message: Message) -> Reply:
     """updateProtectedRange: the fields that the mask names; those only Google sets stay."""
-    message.require_known(("protectedRange", "fields"))
     wanted = _read(message)
     sheet, old = _require_protection(editing, wanted.integer("protectedRangeId"))
-    paths = update_paths(require_fields(message), PROTECTED_RANGE)
+    paths = update_paths(require_fields(message), "ProtectedRange")
     names = {path.partition(".")[0] for path in paths}
     target, protection = sheet, old
     if names & {"range", "namedRangeId"}:
@@ -62,8 +58,8 @@ def update_protected_range(editing: Editing, message: Message) -> Reply:
     if "unprotectedRanges" in names:
         spans = _open_spans(editing.workbook, target, protection, wanted)
         protection = replace(protection, open_spans=spans)
-    for path in paths:
-        if path in SETTERS:
+    for path in SETTERS:
+        if path in paths:
             protection = SETTERS[path](protection, wanted)
     sheet.protections.remove(old)
     _require_allowed(target, protection)
@@ -73,7 +69,6 @@ def update_protected_range(editing: Editing, message: Message) -> Reply:
 
 def delete_protected_range(editing: Editing, message: Message) -> Reply:
     """deleteProtectedRange."""
-    message.require_known(("protectedRangeId",))
     sheet, protection = _require_protection(editing, message.integer("protectedRangeId"))
     sheet.protections.remove(protection)
     return {}
@@ -81,11 +76,8 @@ def delete_protected_range(editing: Editing, message: Message) -> Reply:
 
 def _read(message: Message) -> Message:
     wanted = message.message("protectedRange")
-    wanted.require_known(tuple(PROTECTED_RANGE))
     if wanted.has("tableId"):
         raise unimplemented("protecting a table")
-    wanted.message("editors").require_known(EDITORS)
-    wanted.flag("requestingUserCanEdit")  # Google's to say
     return wanted
 
 

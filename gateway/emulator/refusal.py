@@ -93,14 +93,20 @@ def invalid(message: str) -> Refusal:
 
 def invalid_field(field_path: str, description: str, *, message: str | None = None) -> Refusal:
     """A 400 with the field that is wrong; the message is the description unless one is given."""
-    violation: dict[str, object] = {"description": description}
-    if field_path:
-        violation = {"field": field_path, **violation}
+    return invalid_fields([(field_path, description)], message=message)
+
+
+def invalid_fields(violations: Sequence[tuple[str, str]], *, message: str | None = None) -> Refusal:
+    """A 400 with all fields that are wrong: (field, description) of each, in Google's order."""
     details = {
         "@type": "type.googleapis.com/google.rpc.BadRequest",
-        "fieldViolations": [violation],
+        "fieldViolations": [
+            {**({"field": path} if path else {}), "description": description}
+            for path, description in violations
+        ],
     }
-    return Refusal(code=400, message=message or description, details=[details])
+    descriptions = "\n".join(description for _, description in violations)
+    return Refusal(code=400, message=message or descriptions, details=[details])
 
 
 def unimplemented(what: str) -> Refusal:

@@ -25,10 +25,11 @@ OF_VALUES = {
     ("POST", "batchClear"): "values.batchClear",
 }
 OF_RANGE = {"GET": "values.get", "PUT": "values.update"}
+TAB = re.compile(r"-?[0-9]+")
+OF_TAB = {("POST", "copyTo"): "spreadsheets.sheets.copyTo"}
 RANGE_VERBS = {":append": "values.append", ":clear": "values.clear"}
 NOT_COVERED = {  # an asterisk is an id
     "spreadsheets.getByDataFilter": ("POST", "*:getByDataFilter"),
-    "spreadsheets.sheets.copyTo": ("POST", "*/sheets/*:copyTo"),
     "spreadsheets.developerMetadata.get": ("GET", "*/developerMetadata/*"),
     "spreadsheets.developerMetadata.search": ("POST", "*/developerMetadata:search"),
     "spreadsheets.values.batchGetByDataFilter": ("POST", "*/values:batchGetByDataFilter"),
@@ -39,11 +40,12 @@ NOT_COVERED = {  # an asterisk is an id
 
 @dataclass(frozen=True, kw_only=True)
 class Route:
-    """The call of a request line."""
+    """The call of a request line; `tab` is the id of a worksheet, as it was sent."""
 
     name: str
     spreadsheet_id: str = ""
     range_text: str = ""
+    tab: str = ""
 
 
 def find_route(method: str, raw_path: bytes) -> Route | None:
@@ -73,6 +75,10 @@ def _covered_route(method: str, path: str) -> Route | None:
         return _route(name, parts[0])
     if len(parts) == 3 and parts[1] == "values" and parts[2]:
         return _range_route(method, parts[0], parts[2])
+    if len(parts) == 3 and parts[1] == "sheets":
+        tab, _, verb = parts[2].partition(":")
+        is_number = TAB.fullmatch(tab) is not None
+        return _route(OF_TAB.get((method, verb)) if is_number else None, parts[0], tab=tab)
     return None
 
 
@@ -93,11 +99,16 @@ def _range_route(method: str, spreadsheet_id: str, text: str) -> Route | None:
     return None
 
 
-def _route(name: str | None, spreadsheet_id: str = "", range_text: str = "") -> Route | None:
+def _route(
+    name: str | None, spreadsheet_id: str = "", range_text: str = "", *, tab: str = ""
+) -> Route | None:
     if name is None:
         return None
     return Route(
-        name=name, spreadsheet_id=_decoded(spreadsheet_id), range_text=_decoded(range_text)
+        name=name,
+        spreadsheet_id=_decoded(spreadsheet_id),
+        range_text=_decoded(range_text),
+        tab=_decoded(tab),
     )
 
 

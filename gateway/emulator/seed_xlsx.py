@@ -45,7 +45,7 @@ class XlsxError(Exception):
 def read_xlsx(path: Path) -> list[Sheet]:
     """The worksheets of a file, in order; raises XlsxError and OSError."""
     try:
-        with path.open("rb") as file, CalamineWorkbook.from_filelike(file) as book:
+        with CalamineWorkbook.from_path(path) as book:
             return [
                 _sheet(sheet_id, metadata, book.get_sheet_by_name(metadata.name))
                 for sheet_id, metadata in enumerate(_worksheets(book))

@@ -27,6 +27,7 @@ from gateway.emulator.faults import TOKEN, Fault, Faults
 from gateway.emulator.file_times import FileTimes
 from gateway.emulator.message import Message
 from gateway.emulator.operations import OPERATIONS, Call, execute, looked
+from gateway.emulator.payload import check
 from gateway.emulator.query import is_pretty
 from gateway.emulator.quota import Quota
 from gateway.emulator.refusal import Refusal, of_code, quota_exceeded
@@ -190,7 +191,7 @@ class Service:
 
     def _edit(self, spreadsheet_id: str, body: dict[str, object]) -> None:
         """A person's edit: it is counted nowhere and no protection stops it."""
-        message = Message(fields=body, place="")
+        message = Message(fields=check("BatchUpdateSpreadsheetRequest", body), place="")
         draft = self.store.draft(spreadsheet_id)
         edit(draft, message, account="")
         self.store.keep(draft)

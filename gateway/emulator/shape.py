@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from gateway.emulator.cell import Json
-from gateway.emulator.fields import Schema
 from gateway.emulator.message import Message, snake, wrong_type
 
 NUMERAL_LENGTH = 400  # the longest text that is taken for a number; a double has 309 digits
@@ -31,14 +30,9 @@ Shape = Mapping[str, Field]
 
 def read_shape(message: Message, shape: Shape) -> Json:
     """The object as its definition says; 400 for another type or name."""
-    message.require_known(tuple(shape))
+    message.require_implemented(tuple(shape))
     found = {name: shape[name].read(message, name) for name in message.fields if message.has(name)}
     return {name: value for name, value in found.items() if value is not None}
-
-
-def schema_of(shape: Shape) -> Schema:
-    """What a field mask may name in an object."""
-    return {name: schema_of(each.inner or {}) for name, each in shape.items()}
 
 
 def number(message: Message, name: str) -> float:

@@ -95,6 +95,10 @@ class Sheet:
             ]
         return self._blank_rows
 
+    def lines(self, *, is_rows: bool) -> dict[int, Line]:
+        """The rows or the columns that are not as new ones are, by index."""
+        return self.row_lines if is_rows else self.column_lines
+
     def holds(self, span: Span) -> bool:
         """Does the span start inside the grid?"""
         return span.top < self.row_count and span.left < self.column_count

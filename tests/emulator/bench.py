@@ -107,6 +107,15 @@ class Bench:
         body = {"requests": list(requests)}
         return self.call("POST", "/v4/spreadsheets/book:batchUpdate", body)
 
+    def owner_edits(self, *requests: dict[str, Any]) -> Response:
+        """The owner edits the spreadsheet `book` before the account reads a cell of it."""
+        self.fault({"call": "values.get", "edit": {"requests": list(requests)}})
+        return self.call("GET", values_path("A1"))
+
+    def described(self, **parameters: str) -> Any:
+        """The spreadsheet `book` as spreadsheets.get answers it."""
+        return self.call("GET", "/v4/spreadsheets/book", **parameters).json()
+
     def sheets(self, sheet_id: str = "book") -> list[dict[str, Any]]:
         """The properties of all worksheets."""
         answer = self.call("GET", f"/v4/spreadsheets/{sheet_id}", fields="sheets.properties")

@@ -2,7 +2,15 @@
 
 import pytest
 
-from gateway.emulator.a1 import Reference, Span, parse_cells, print_range, print_title, readings
+from gateway.emulator.a1 import (
+    Reference,
+    Span,
+    is_range_name,
+    parse_cells,
+    print_range,
+    print_title,
+    readings,
+)
 
 
 @pytest.mark.parametrize(
@@ -35,7 +43,7 @@ def test_other_texts_are_no_cells(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "title", "span"),
     [
-        pytest.param("Sheet1", "Sheet1", Span(), id="bare title"),
+        pytest.param("my data", "my data", Span(), id="bare title"),
         pytest.param("'Sheet1'", "Sheet1", Span(), id="quoted title"),
         pytest.param(
             "'It''s!'!B2", "It's!", Span(top=1, left=1, bottom=2, right=2), id="doubled quotes"
@@ -54,10 +62,52 @@ def test_likeliest_reading_of_a_range_text(text: str, title: str | None, span: S
     assert readings(text)[0] == Reference(title=title, span=span)
 
 
-@pytest.mark.parametrize("text", ["", "''", "'open", "'a'b", "'Sheet1'!", "'Sheet1'!x"])
+@pytest.mark.parametrize("text", ["", "''", "'open", "'a'b", "'Sheet1'!", "'Sheet1'!x y"])
 def test_malformed_range_texts_have_no_reading(text: str) -> None:
     """An empty text, quotes that do not close and cells that are none cannot be parsed."""
     assert [each for each in readings(text) if each.title != text] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        pytest.param("Total", [(None, "Total"), ("Total", None)], id="name or title"),
+        pytest.param("'Total'", [("Total", None)], id="title in quotes"),
+        pytest.param("'My data'!Total", [("My data", "Total")], id="name with a title"),
+        pytest.param("A1:Total", [("A1:Total", None)], id="no name"),
+    ],
+)
+def test_text_may_be_the_name_of_a_range(
+    text: str, found: list[tuple[str | None, str | None]]
+) -> None:
+    """A bare word is read as a name first and as a title after that; quotes make it a title."""
+    read = [(each.title, each.name) for each in readings(text)]
+
+    assert read == found
+
+
+@pytest.mark.parametrize(
+    ("name", "may_be"),
+    [
+        pytest.param("Total_2020", True, id="letters, digits, underscore"),
+        pytest.param("Größe", True, id="other letters"),
+        pytest.param("_", True, id="underscore"),
+        pytest.param("x" * 250, True, id="longest"),
+        pytest.param("x" * 251, False, id="too long"),
+        pytest.param("", False, id="empty"),
+        pytest.param("A1", False, id="cell"),
+        pytest.param("xfd1", False, id="cell, lower case"),
+        pytest.param("R1C1", False, id="cell in the other notation"),
+        pytest.param("2020", False, id="digit first"),
+        pytest.param("my data", False, id="blank"),
+        pytest.param("a-b", False, id="punctuation"),
+        pytest.param("TRUE", False, id="boolean"),
+        pytest.param("falsehood", False, id="begins as a boolean"),
+    ],
+)
+def test_names_of_ranges_follow_googles_rules(name: str, may_be: bool) -> None:
+    """Letters, digits and underscores that look neither like a cell nor like a boolean."""
+    assert is_range_name(name) is may_be
 
 
 def test_text_that_looks_like_a_cell_may_also_be_a_title() -> None:

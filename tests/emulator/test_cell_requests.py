@@ -1,10 +1,18 @@
-"""batchUpdate: cells written, appended, sorted and pasted."""
+"""batchUpdate: cells written, appended and repeated, and their validation rules."""
 
 import pytest
 
-from tests.emulator.bench import Bench
+from tests.emulator.bench import Bench, message
+from tests.emulator.cells_of import cells
 from tests.emulator.conftest import BenchBuilder
 from tests.emulator.requests_of import Request, grid_range
+
+RULE = {"condition": {"type": "ONE_OF_LIST", "values": [{"userEnteredValue": "y"}]}}
+
+
+def repeated(cell: Request, fields: str, **bounds: int) -> Request:
+    """A repeatCell request; without bounds for the whole worksheet."""
+    return {"repeatCell": {"range": {"sheetId": 0, **bounds}, "cell": cell, "fields": fields}}
 
 
 def test_update_cells_writes_typed_values_from_a_start(bench: Bench) -> None:
@@ -41,6 +49,39 @@ def test_update_cells_of_a_range_empties_its_rest(bench: Bench) -> None:
     assert bench.grid("Data") == [["x"], [], ["e", "f"]]
 
 
+def test_update_cells_clears_only_what_its_mask_names(bench: Bench) -> None:
+    """Clearing the notes of a range leaves its values."""
+    bench.update("Data!A1", [["a", "b"]])
+    note = {"rows": [{"values": [{"note": "1"}, {"note": "2"}]}], "fields": "note"}
+    bench.edit({"updateCells": {**note, "start": {"sheetId": 0}}})
+    bench.edit({"updateCells": {"fields": "note", "range": grid_range(0, 0, 1, 1)}})
+
+    assert cells(bench, fields="note,formattedValue") == [
+        [{"formattedValue": "a"}, {"formattedValue": "b", "note": "2"}]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("place", "complaint"),
+    [
+        ({"range": grid_range(0, 0, 1, 5)}, "Attempting to write row: 1, beyond the last"),
+        ({"range": grid_range(0, 0, 2, 1)}, "Attempting to write column: 1, beyond the last"),
+        ({"start": {"sheetId": 0, "rowIndex": 4}}, "Attempting to write row: 5"),
+        ({"start": {"sheetId": 0, "columnIndex": 4}}, "Attempting to write column: 5"),
+        ({"start": {"sheetId": 0, "rowIndex": 5}}, "is after last row in grid[5]"),
+        ({}, "Exactly one of 'start' and 'range'"),
+        ({"start": {}, "range": {}}, "Exactly one of 'start' and 'range'"),
+    ],
+)
+def test_update_cells_stays_in_its_place(bench: Bench, place: Request, complaint: str) -> None:
+    """Rows past the range or the grid are refused, and so is a request that says no place."""
+    rows = [{"values": [{"note": "x"}, {}]}] * 2
+    answer = bench.edit({"updateCells": {"rows": rows, "fields": "note", **place}})
+
+    assert answer.status_code == 400
+    assert complaint in message(answer)
+
+
 def test_append_cells_goes_under_the_last_row_with_data(build: BenchBuilder) -> None:
     """Tables do not matter, and the grid grows."""
     bench = build({"Data": "a,\n,b\n"})
@@ -51,50 +92,99 @@ def test_append_cells_goes_under_the_last_row_with_data(build: BenchBuilder) -> 
     assert bench.size() == (3, 2)
 
 
-@pytest.mark.parametrize(
-    ("order", "column"),
-    [
-        ("ASCENDING", ["2", "10", "apple", "Bear", "TRUE"]),
-        ("DESCENDING", ["TRUE", "Bear", "apple", "10", "2"]),
-    ],
-)
-def test_sort_puts_blanks_last_both_ways(
-    build: BenchBuilder, order: str, column: list[str]
-) -> None:
-    """Numbers, text in either case, booleans; blanks at the end whatever the order."""
-    bench = build({"Data": "Bear,1\n10,2\n,3\napple,4\nTRUE,5\n2,6\n"})
-    specs = [{"dimensionIndex": 0, "sortOrder": order}]
-    bench.edit({"sortRange": {"range": grid_range(0, 0, 6, 2), "sortSpecs": specs}})
+def test_repeated_formula_moves_its_references(bench: Bench) -> None:
+    """Google's own example: `=A1` into B2:C4 is `=A2` in B3 and `=B1` in C2."""
+    cell = {"userEnteredValue": {"formulaValue": "=A1+$A$1"}}
+    bounds = {"startRowIndex": 1, "endRowIndex": 3, "startColumnIndex": 1, "endColumnIndex": 3}
+    bench.edit(repeated(cell, "userEnteredValue", **bounds))
 
-    assert bench.grid("Data!A:A", majorDimension="COLUMNS") == [column]
-    assert bench.grid("Data!B6") == [["3"]]
-
-
-def test_sort_moves_the_cells_of_its_range_only(build: BenchBuilder) -> None:
-    """A header above and a column beside the range stay; ties keep their order."""
-    bench = build({"Data": "h,i,j\n2,x,1\n1,y,2\n1,z,3\n"})
-    specs = [{"dimensionIndex": 0}, {"dimensionIndex": 1, "sortOrder": "DESCENDING"}]
-    bench.edit({"sortRange": {"range": grid_range(1, 0, 4, 2), "sortSpecs": specs}})
-
-    assert bench.grid("Data") == [
-        ["h", "i", "j"],
-        ["1", "z", "1"],
-        ["1", "y", "2"],
-        ["2", "x", "3"],
+    assert bench.grid("Data!B2:C3", valueRenderOption="FORMULA") == [
+        ["=A1+$A$1", "=B1+$A$1"],
+        ["=A2+$A$1", "=B2+$A$1"],
     ]
 
 
-def test_copy_and_cut_paste_move_cells(build: BenchBuilder) -> None:
-    """A copy is repeated over its destination; a cut leaves blanks behind."""
-    bench = build({"Data": "a,,,\nb,,,\n,,,\n"})
+def test_repeated_format_changes_how_numbers_are_shown(bench: Bench) -> None:
+    """A number with a date format is read as a date; the value stays."""
+    bench.update("Data!A1", [[43831, 0.5]])
+    date = {"userEnteredFormat": {"numberFormat": {"type": "DATE", "pattern": "yyyy-mm-dd"}}}
+    bench.edit(repeated(date, "userEnteredFormat.numberFormat", endColumnIndex=1))
+
+    assert bench.grid("Data") == [["2020-01-01", "0.5"]]
+    assert bench.grid("Data", valueRenderOption="UNFORMATTED_VALUE") == [[43831, 0.5]]
+
+
+def test_repeated_format_merges_with_the_one_before(bench: Bench) -> None:
+    """Each request changes the fields of its mask; recorded: a colour comes with its style."""
+    color = {"green": 1, "blue": 0.5}
+    kept = {"green": 1, "blue": 0.49803922}
     bench.edit(
-        {"copyPaste": {"source": grid_range(0, 0, 1, 1), "destination": grid_range(0, 1, 1, 3)}},
-        {
-            "cutPaste": {
-                "source": grid_range(1, 0, 2, 1),
-                "destination": {"sheetId": 0, "rowIndex": 2, "columnIndex": 3},
-            }
-        },
+        repeated(
+            {"userEnteredFormat": {"backgroundColor": color, "textFormat": {"bold": True}}},
+            "userEnteredFormat(backgroundColor,textFormat)",
+            endRowIndex=1,
+            endColumnIndex=1,
+        ),
+        repeated(
+            {"userEnteredFormat": {"textFormat": {"fontSize": 9}}},
+            "userEnteredFormat.textFormat.fontSize",
+            endRowIndex=1,
+            endColumnIndex=1,
+        ),
     )
 
-    assert bench.grid("Data") == [["a", "a", "a"], [], ["", "", "", "b"]]
+    assert cells(bench, fields="userEnteredFormat")[0][0]["userEnteredFormat"] == {
+        "backgroundColor": kept,
+        "backgroundColorStyle": {"rgbColor": kept},
+        "textFormat": {"bold": True, "fontSize": 9},
+    }
+
+
+def test_repeated_cell_reaches_all_of_an_open_range(bench: Bench) -> None:
+    """An open range is the whole grid; nothing is kept of what is cleared again."""
+    bench.edit(repeated({"note": "n"}, "note"))
+    everywhere = cells(bench, fields="note")
+    bench.edit(repeated({}, "note"))
+
+    assert everywhere == [[{"note": "n"}] * 5] * 5
+    assert cells(bench, fields="note") == []
+
+
+def test_entering_a_value_leaves_format_note_and_rule(bench: Bench) -> None:
+    """values.update changes the value only."""
+    whole = {"userEnteredFormat": {"wrapStrategy": "CLIP"}, "note": "n", "dataValidation": RULE}
+    bench.edit(repeated(whole, "*", endRowIndex=1, endColumnIndex=1))
+    bench.update("Data!A1", [["forbidden by the rule"]])
+    cell = cells(bench)[0][0]
+
+    assert {name: cell[name] for name in whole} == whole
+    assert cell["formattedValue"] == "forbidden by the rule"
+
+
+def test_validation_rule_is_set_and_cleared(bench: Bench) -> None:
+    """It is read back without its flags that are false; without a rule it is cleared."""
+    area = grid_range(0, 0, 1, 2)
+    rule = {**RULE, "strict": True, "showCustomUi": False, "inputMessage": "pick"}
+    bench.edit({"setDataValidation": {"range": area, "rule": rule}})
+    bench.edit({"setDataValidation": {"range": grid_range(0, 1, 1, 2)}})
+
+    assert cells(bench) == [[{"dataValidation": {**RULE, "strict": True, "inputMessage": "pick"}}]]
+
+
+@pytest.mark.parametrize(
+    ("condition", "complaint"),
+    [
+        ({}, "must have a condition with a type"),
+        ({"type": "ODD"}, "ConditionType"),
+        ({"type": "ONE_OF_LIST"}, "ONE_OF_LIST cannot have 0 values"),
+        ({"type": "NUMBER_BETWEEN", "values": [{"userEnteredValue": "1"}]}, "cannot have 1"),
+        ({"type": "DATE_BEFORE", "values": [{"relativeDate": "TODAY"}]}, "Relative dates"),
+    ],
+)
+def test_validation_rule_must_make_sense(bench: Bench, condition: Request, complaint: str) -> None:
+    """A rule without a type, or with too many or too few values, is refused."""
+    rule = {"condition": condition, "strict": True}
+    answer = bench.edit({"setDataValidation": {"range": grid_range(0, 0, 1, 1), "rule": rule}})
+
+    assert answer.status_code == 400
+    assert complaint in message(answer)

@@ -1,9 +1,11 @@
 """batchUpdate: rows and columns."""
 
 import pytest
+from httpx2 import Response
 
+from tests.emulator.bench import Bench, message
 from tests.emulator.conftest import BenchBuilder
-from tests.emulator.requests_of import Request, dimension
+from tests.emulator.requests_of import Request, dimension, properties_of
 
 
 @pytest.mark.parametrize(
@@ -84,3 +86,116 @@ def test_moved_rows_and_columns_go_before_the_destination(
     bench.edit({"moveDimension": {"source": source, "destinationIndex": destination}})
 
     assert bench.grid("Data!A:A", majorDimension="COLUMNS") == [column or ["1", "2", "3", "4"]]
+
+
+def looks(bench: Bench) -> list[list[object]]:
+    """The number formats of the cells of the first worksheet."""
+    answer = bench.described(fields="sheets.data.rowData.values.userEnteredFormat.numberFormat")
+    rows = answer["sheets"][0]["data"][0].get("rowData", [])
+    return [
+        [cell.get("userEnteredFormat", {}).get("numberFormat", {}).get("type") for cell in cells]
+        for cells in (row.get("values", []) for row in rows)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "is_from_before", "found"),
+    [
+        ("ROWS", True, [["CURRENCY", None], ["CURRENCY"], ["DATE"]]),
+        ("ROWS", False, [["CURRENCY", None], ["DATE"], ["DATE"]]),
+        ("COLUMNS", True, [["CURRENCY", "CURRENCY", None], ["DATE", "DATE"]]),
+        ("COLUMNS", False, [["CURRENCY", None, None], ["DATE"]]),
+    ],
+)
+def test_inserted_lines_are_formatted_as_one_beside_them(
+    build: BenchBuilder, name: str, is_from_before: bool, found: list[list[object]]
+) -> None:
+    """Google's definition: from before the place or from after it; the cells are blank."""
+    bench = build({"Data": "$1,x\n2020-01-01,\n"})
+    request = dimension("insertDimension", name, 1, 2)
+    request["insertDimension"]["inheritFromBefore"] = is_from_before
+    bench.edit(request)
+    blank = bench.grid("Data!A2:B2" if name == "ROWS" else "Data!B1:B2")
+
+    assert looks(bench) == found
+    assert blank == []
+
+
+def test_inserted_lines_are_as_large_as_one_beside_them(build: BenchBuilder) -> None:
+    """The size in pixels is taken over too."""
+    bench = build({"Data": "a\nb\n"})
+    resize = dimension("updateDimensionProperties", "ROWS", 1, 2)
+    resize["updateDimensionProperties"] |= {"properties": {"pixelSize": 50}, "fields": "pixelSize"}
+    bench.edit(resize, dimension("insertDimension", "ROWS", 1, 3))
+    rows = bench.described(fields="sheets.data.rowMetadata")["sheets"][0]["data"][0]["rowMetadata"]
+
+    assert [row["pixelSize"] for row in rows] == [21, 50, 50, 50]
+
+
+def test_nothing_is_before_the_first_line(build: BenchBuilder) -> None:
+    """inheritFromBefore needs a row before the place."""
+    request = dimension("insertDimension", "ROWS", 0, 1)
+    request["insertDimension"]["inheritFromBefore"] = True
+    answer = build({"Data": "a\n"}).edit(request)
+
+    assert answer.status_code == 400
+
+
+def frozen(bench: Bench, rows: int) -> Response:
+    properties = {"gridProperties": {"frozenRowCount": rows}}
+    return bench.edit(properties_of("gridProperties.frozenRowCount", **properties))
+
+
+@pytest.mark.parametrize(
+    ("request_", "left"),
+    [
+        pytest.param(dimension("insertDimension", "ROWS", 1, 3), 4, id="inserted among them"),
+        pytest.param(dimension("insertDimension", "ROWS", 2, 3), 2, id="inserted below"),
+        pytest.param(dimension("deleteDimension", "ROWS", 1, 4), 1, id="deleted"),
+        pytest.param(dimension("deleteDimension", "ROWS", 3, 4), 2, id="deleted below"),
+        pytest.param(dimension("deleteDimension", "ROWS", 0, 2), None, id="all of them deleted"),
+    ],
+)
+def test_frozen_rows_come_and_go_with_others(
+    bench: Bench, request_: Request, left: int | None
+) -> None:
+    """Two of five rows are frozen; what is put in above the last of them is frozen too."""
+    frozen(bench, 2)
+    bench.edit(request_)
+
+    assert bench.sheets()[0]["gridProperties"].get("frozenRowCount") == left
+
+
+@pytest.mark.parametrize(
+    ("requests", "complaint"),
+    [
+        pytest.param(
+            [dimension("deleteDimension", "ROWS", 2, 5)],
+            "Sorry, it is not possible to delete all non-frozen rows.",
+            id="deleted",
+        ),
+        pytest.param(
+            [
+                properties_of(
+                    "gridProperties(frozenRowCount,rowCount)", gridProperties={"rowCount": 2}
+                )
+            ],
+            "Sorry, it is not possible to delete all non-frozen rows.",
+            id="cut off, though thawed by the same request",
+        ),
+        pytest.param(
+            [properties_of("gridProperties", gridProperties={"frozenColumnCount": 5})],
+            "You can't freeze all visible columns on the sheet.",
+            id="frozen",
+        ),
+    ],
+)
+def test_a_line_that_is_not_frozen_stays(
+    bench: Bench, requests: list[Request], complaint: str
+) -> None:
+    """Reported: neither deleting nor freezing may take the last one."""
+    frozen(bench, 2)
+    answer = bench.edit(*requests)
+
+    assert answer.status_code == 400
+    assert message(answer).endswith(complaint)

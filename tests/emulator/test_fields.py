@@ -4,7 +4,6 @@ import pytest
 
 from gateway.emulator.fields import cut, leaves, read_mask, require_known
 from gateway.emulator.refusal import Refusal
-from gateway.emulator.schema import SPREADSHEET
 
 SHEET = {"properties": {"sheetId": 0, "title": "T", "index": 0}, "merges": []}
 ANSWER = {"spreadsheetId": "x", "properties": {"title": "B"}, "sheets": [SHEET]}
@@ -48,7 +47,7 @@ ANSWER = {"spreadsheetId": "x", "properties": {"title": "B"}, "sheets": [SHEET]}
 def test_mask_cuts_the_answer(mask: str, answer: object) -> None:
     """Only what the mask names is left, parents included."""
     read = read_mask(mask)
-    require_known(read, SPREADSHEET)
+    require_known(read, "Spreadsheet")
 
     assert cut(ANSWER, read) == answer
 
@@ -65,7 +64,7 @@ def test_mask_cuts_the_answer(mask: str, answer: object) -> None:
 def test_unknown_field_is_refused_by_its_path(mask: str, path: str) -> None:
     """A field that Google's definition does not have is named in the violation."""
     with pytest.raises(Refusal) as refused:
-        require_known(read_mask(mask), SPREADSHEET)
+        require_known(read_mask(mask), "Spreadsheet")
 
     assert refused.value.message == "Request contains an invalid argument."
     assert refused.value.details[0]["fieldViolations"] == [

@@ -108,7 +108,7 @@ def unavailable(bench: Bench) -> Response:
 
 
 def protected(bench: Bench) -> Response:
-    bench.edit({"addProtectedRange": {"protectedRange": {"range": {"sheetId": 0}}}})
+    bench.owner_edits({"addProtectedRange": {"protectedRange": {"range": {"sheetId": 0}}}})
     return batch_update(bench, "/v4/spreadsheets/book", "Data!A1")
 
 

@@ -51,43 +51,15 @@ def test_every_new_spreadsheet_has_an_id_of_its_own(bench: Bench) -> None:
     assert len(ids) == 3
 
 
-def test_grid_data_has_values_as_entered_and_as_shown(build: BenchBuilder) -> None:
-    """With includeGridData each cell has what was entered, what it is and how it is shown."""
+def test_grid_data_has_cells_rows_and_columns(build: BenchBuilder) -> None:
+    """With includeGridData there are the cells, and the sizes of all rows and columns."""
     bench = build({"Data": "x,$5\n=A1,\n"})
-    answer = bench.call("GET", "/v4/spreadsheets/book", includeGridData="true").json()
-    text = {"stringValue": "x"}
-    number = {"numberValue": 5}
+    data = bench.described(includeGridData="true")["sheets"][0]["data"][0]
+    shown = [[cell.get("formattedValue") for cell in row["values"]] for row in data["rowData"]]
 
-    assert answer["sheets"][0]["data"] == [
-        {
-            "rowData": [
-                {
-                    "values": [
-                        {
-                            "userEnteredValue": text,
-                            "effectiveValue": text,
-                            "formattedValue": "x",
-                        },
-                        {
-                            "userEnteredValue": number,
-                            "effectiveValue": number,
-                            "formattedValue": "$5",
-                        },
-                    ]
-                },
-                {
-                    "values": [
-                        {
-                            "userEnteredValue": {"formulaValue": "=A1"},
-                            "effectiveValue": {"errorValue": {"type": "NAME", "message": "#NAME?"}},
-                            "formattedValue": "#NAME?",
-                        },
-                        {},
-                    ]
-                },
-            ]
-        }
-    ]
+    assert shown == [["x", "$5"], ["x"]]
+    assert data["rowMetadata"] == [{"pixelSize": 21}] * 2
+    assert data["columnMetadata"] == [{"pixelSize": 100}] * 2
 
 
 def test_mask_makes_include_grid_data_irrelevant(build: BenchBuilder) -> None:
@@ -104,12 +76,35 @@ def test_mask_makes_include_grid_data_irrelevant(build: BenchBuilder) -> None:
     assert without.json() == {"sheets": [{"properties": {"title": "Data"}}]}
 
 
-def test_sizes_of_rows_and_columns_are_not_implemented(bench: Bench) -> None:
-    """A mask that asks for what is not kept is 501, not an empty answer."""
-    answer = bench.call("GET", "/v4/spreadsheets/book", fields="sheets.data.columnMetadata")
+def test_sizes_of_rows_and_columns_are_shown(bench: Bench) -> None:
+    """Each row and column that is asked for has its pixels; those of a new one are recorded."""
+    whole = bench.described(fields="sheets.data(rowMetadata,columnMetadata)")
+    part = bench.described(fields="sheets.data(rowMetadata,startRow)", ranges="Data!B2:C3")
 
-    assert answer.status_code == 501
-    assert "'columnMetadata'" in message(answer)
+    assert whole["sheets"][0]["data"] == [
+        {"rowMetadata": [{"pixelSize": 21}] * 5, "columnMetadata": [{"pixelSize": 100}] * 5}
+    ]
+    assert part["sheets"][0]["data"] == [{"startRow": 1, "rowMetadata": [{"pixelSize": 21}] * 2}]
+
+
+@pytest.mark.parametrize(
+    ("fields", "has_data"),
+    [
+        ("sheets", True),
+        ("sheets.*", True),
+        ("*", True),
+        ("sheets(properties,data)", True),
+        ("sheets.properties", False),
+        ("properties", False),
+    ],
+)
+def test_mask_that_takes_worksheets_whole_takes_their_data(
+    bench: Bench, fields: str, has_data: bool
+) -> None:
+    """A field that is named without inner fields comes with all of them."""
+    answer = bench.described(fields=fields)
+
+    assert ("data" in answer.get("sheets", [{}])[0]) is has_data
 
 
 def test_ranges_choose_worksheets_and_cells(build: BenchBuilder) -> None:
@@ -126,7 +121,7 @@ def test_ranges_choose_worksheets_and_cells(build: BenchBuilder) -> None:
 @pytest.mark.parametrize(
     ("body", "complaint"),
     [
-        ({"properties": {"title": 5}}, "Invalid value at 'properties.title' (TYPE_STRING), 5"),
+        ({"properties": {"title": 5}}, "properties.title' (TYPE_STRING), 5"),
         ({"sheets": [{"properties": {"title": "A"}}] * 2}, "already exists"),
         ({"spreadsheet": {}}, 'Unknown name "spreadsheet"'),
     ],

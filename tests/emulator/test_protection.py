@@ -1,4 +1,4 @@
-"""Protected ranges: what the service account may not write."""
+"""Protected ranges: what the service account may not write, be it by whatever request."""
 
 from typing import Any
 
@@ -15,9 +15,10 @@ CELL = grid_range(1, 1, 2, 2)  # B2
 
 
 def protect(bench: Bench, range_: Request, **members: object) -> Any:
-    """Protect a range; the ProtectedRange of the reply."""
+    """The owner protects a range; the ProtectedRange as the account sees it."""
     request = {"addProtectedRange": {"protectedRange": {"range": range_, **members}}}
-    return bench.edit(request).json()["replies"][0]["addProtectedRange"]["protectedRange"]
+    assert bench.owner_edits(request).status_code == 200
+    return bench.described(fields="sheets.protectedRanges")["sheets"][0]["protectedRanges"][-1]
 
 
 def test_writes_to_protected_cells_are_refused(bench: Bench) -> None:
@@ -80,9 +81,7 @@ def test_protection_moves_with_moved_rows_and_columns(
     """The owner's move takes what is protected along, blank as the cells are."""
     protect(bench, CELL)
     range_ = {"sheetId": 0, "dimension": name, "startIndex": source[0], "endIndex": source[1]}
-    move = {"moveDimension": {"source": range_, "destinationIndex": destination}}
-    bench.fault({"call": "values.get", "edit": {"requests": [move]}})
-    bench.grid("Data")
+    bench.owner_edits({"moveDimension": {"source": range_, "destinationIndex": destination}})
     cells = [f"Data!{column}{row}" for row in range(1, 6) for column in "ABCDE"]
 
     assert [cell for cell in cells if bench.update(cell, [["x"]]).status_code == 400] == [text]
@@ -92,9 +91,7 @@ def test_protection_stays_where_some_of_its_cells_are_moved_away(bench: Bench) -
     """What is protected does not fall into parts."""
     protect(bench, grid_range(1, 0, 3, 5))
     source = {"sheetId": 0, "dimension": "ROWS", "startIndex": 2, "endIndex": 3}
-    move = {"moveDimension": {"source": source, "destinationIndex": 5}}
-    bench.fault({"call": "values.get", "edit": {"requests": [move]}})
-    bench.grid("Data")
+    bench.owner_edits({"moveDimension": {"source": source, "destinationIndex": 5}})
     statuses = [bench.update(f"Data!A{row}", [["x"]]).status_code for row in range(1, 6)]
 
     assert statuses == [200, 400, 400, 200, 200]
@@ -142,36 +139,65 @@ def test_editors_and_warnings_do_not_stop_the_account(bench: Bench) -> None:
     assert bench.update("Data!A1", [["x", "x"], ["x", "x"]]).status_code == 200
 
 
-def test_deleted_protection_is_gone(bench: Bench) -> None:
-    """The id of the reply deletes it; another one is refused."""
-    number = protect(bench, CELL)["protectedRangeId"]
-    wrong = bench.edit({"deleteProtectedRange": {"protectedRangeId": number + 1}})
-    bench.edit({"deleteProtectedRange": {"protectedRangeId": number}})
+def test_what_is_left_open_of_a_protected_worksheet_is_free(bench: Bench) -> None:
+    """A write that stays in unprotected ranges is taken, also over two that touch."""
+    openings = [grid_range(0, 0, 2, 2), grid_range(0, 2, 2, 4)]
+    protect(bench, {"sheetId": 0}, unprotectedRanges=openings)
+    cells = ("Data!A1", "Data!D2", "Data!E1", "Data!A3")
+    statuses = [bench.update(text, [["x"]]).status_code for text in cells]
+    across = bench.update("Data!A1", [["x"] * 4] * 2)
+    beyond = bench.update("Data!A1", [["x"] * 5])
 
-    assert wrong.status_code == 400
-    assert bench.update("Data!B2", [["x"]]).status_code == 200
+    assert statuses == [200, 200, 400, 400]
+    assert (across.status_code, beyond.status_code) == (200, 400)
+
+
+def test_what_is_left_open_moves_with_its_cells(bench: Bench) -> None:
+    """Rows inserted above push the unprotected range down."""
+    protect(bench, {"sheetId": 0}, unprotectedRanges=[CELL])
+    bench.owner_edits(dimension("insertDimension", "ROWS", 0, 2))
+    statuses = [bench.update(text, [["x"]]).status_code for text in ("Data!B2", "Data!B4")]
+
+    assert statuses == [400, 200]
 
 
 def test_persons_edit_is_not_stopped(bench: Bench) -> None:
     """The edit of a fault is the owner's."""
     protect(bench, CELL)
-    edit = {"requests": [dimension("deleteDimension", "ROWS", 1, 2)]}
-    bench.fault({"call": "values.get", "edit": edit})
-    status = bench.call("GET", values_path("Data")).status_code
+    status = bench.owner_edits(dimension("deleteDimension", "ROWS", 1, 2)).status_code
 
     assert status == 200
     assert bench.size() == (4, 5)
 
 
-def test_protected_ranges_are_shown(bench: Bench) -> None:
-    """Reply and metadata have the range without the zeros that Google leaves out."""
-    shown = protect(bench, CELL, description="totals")
-    answer = bench.call("GET", "/v4/spreadsheets/book").json()
+LINES = {"sheetId": 0, "dimension": "ROWS", "startIndex": 1, "endIndex": 2}
 
-    assert shown["range"] == {
-        "startRowIndex": 1,
-        "endRowIndex": 2,
-        "startColumnIndex": 1,
-        "endColumnIndex": 2,
-    }
-    assert answer["sheets"][0]["protectedRanges"] == [shown]
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        pytest.param({"updateDimensionProperties": {"range": LINES, "fields": "*"}}, id="size"),
+        pytest.param({"autoResizeDimensions": {"dimensions": LINES}}, id="fit"),
+        pytest.param({"addDimensionGroup": {"range": LINES}}, id="group"),
+        pytest.param({"deleteDimensionGroup": {"range": LINES}}, id="ungroup"),
+        pytest.param({"setBasicFilter": {"filter": {"range": {"sheetId": 0}}}}, id="filter"),
+        pytest.param(dimension("insertDimension", "COLUMNS", 1, 2), id="beside"),
+        pytest.param({"deleteSheet": {"sheetId": 0}}, id="worksheet"),
+        pytest.param(
+            {
+                "updateSheetProperties": {
+                    "properties": {"gridProperties": {"rowCount": 1}},
+                    "fields": "gridProperties.rowCount",
+                }
+            },
+            id="smaller grid",
+        ),
+    ],
+)
+def test_requests_that_touch_protected_cells_are_refused(bench: Bench, request_: Request) -> None:
+    """Rows, columns, filters and worksheets with protected cells in them are not changed."""
+    protect(bench, grid_range(1, 0, 2, 5))
+    answer = bench.edit(request_)
+
+    assert answer.status_code == 400
+    assert message(answer).endswith(TEXT)

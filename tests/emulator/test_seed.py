@@ -21,9 +21,9 @@ def test_cells_are_typed_as_a_person_types_them(build: BenchBuilder) -> None:
     """Numbers, dates and booleans of a CSV are numbers, dates and booleans of the sheet."""
     bench = build({"A": '0042,"2,000.5",2020-01-01,TRUE,\'007,=1+1,\n'})
 
-    assert bench.grid("A") == [["42", "2,000.50", "2020-01-01", "TRUE", "007", "#NAME?"]]
+    assert bench.grid("A") == [["42", "2,000.50", "2020-01-01", "TRUE", "007", "2"]]
     assert bench.grid("A", valueRenderOption="UNFORMATTED_VALUE") == [
-        [42, 2000.5, 43831, True, "007", "#NAME?"]
+        [42, 2000.5, 43831, True, "007", 2]
     ]
     assert bench.size() == (1, 7)
 
@@ -55,7 +55,13 @@ def test_unshared_spreadsheet_is_refused_and_an_unknown_one_not_found(build: Ben
 @pytest.mark.parametrize(
     ("files", "complaint"),
     [
-        pytest.param({"book.xlsx": ""}, "book.xlsx: .* not supported", id="xlsx"),
+        pytest.param({"book.xlsx/A.csv": "x"}, "book.xlsx: .* file", id="xlsx"),
+        pytest.param(
+            {"book/A.csv": "", "book.unshared": ""}, "another entry for 'book'", id="and unshared"
+        ),
+        pytest.param(
+            {"book.unshared": "", "book.xlsx": ""}, "book.xlsx: there is another", id="and xlsx"
+        ),
         pytest.param({"book.unshared/A.csv": "x"}, "book.unshared: .* file", id="unshared"),
         pytest.param({"notes.txt": ""}, "notes.txt: a spreadsheet is", id="another file"),
         pytest.param({"book.csv": ""}, "book.csv: a spreadsheet is", id="worksheet outside"),
@@ -69,7 +75,10 @@ def test_unshared_spreadsheet_is_refused_and_an_unknown_one_not_found(build: Ben
         ),
         pytest.param({"book/A.csv": '"open\n'}, "A.csv", id="malformed CSV"),
         pytest.param({"book/A.csv": "x" * 50_001}, "50000 characters", id="cell too long"),
+        pytest.param({"book/A.csv": "," * 4000 + "x\n" * 2501}, "10000000 cells", id="too many"),
         pytest.param({"book/%FF.csv": "x"}, "percent-encoded", id="title that is no UTF-8"),
+        pytest.param({"book/\udcff.csv": "x"}, "not UTF-8", id="file name that is no UTF-8"),
+        pytest.param({"\udcff.unshared": "x"}, "not UTF-8", id="id that is no UTF-8"),
     ],
 )
 def test_seed_that_cannot_be_used_says_why(

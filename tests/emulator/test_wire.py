@@ -46,7 +46,6 @@ def test_other_paths_are_not_found(bench: Bench, method: str, path: str) -> None
     ("method", "path", "name"),
     [
         ("POST", f"{BOOK}:getByDataFilter", "getByDataFilter"),
-        ("POST", f"{BOOK}/sheets/0:copyTo", "sheets.copyTo"),
         ("GET", f"{BOOK}/developerMetadata/7", "developerMetadata.get"),
         ("POST", f"{BOOK}/developerMetadata:search", "developerMetadata.search"),
         ("POST", f"{BOOK}/values:batchGetByDataFilter", "values.batchGetByDataFilter"),

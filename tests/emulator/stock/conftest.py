@@ -35,3 +35,15 @@ def sheets(served: Served) -> Iterator[Any]:
     """Stock google-api-python-client: the `spreadsheets` of its Sheets service."""
     with stock_api_client(served) as service:
         yield service.spreadsheets()
+
+
+@pytest.fixture(scope="module")
+def book(client: gspread.Client) -> gspread.Spreadsheet:
+    """A spreadsheet that stock gspread has made."""
+    return client.create("A long session")
+
+
+@pytest.fixture
+def sheet(book: gspread.Spreadsheet, request: pytest.FixtureRequest) -> gspread.Worksheet:
+    """A new worksheet of ten rows and six columns, called after the test."""
+    return book.add_worksheet(request.node.name[:90], rows=10, cols=6)

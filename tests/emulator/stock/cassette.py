@@ -1,0 +1,143 @@
+"""Recorded exchanges of gspread with Google, and the same calls made to the emulator.
+
+Rules
+- An id is as good as another: numbers of six digits or more are numbered in their order.
+- Query parameters may come in any order, members of objects too. A member of a body that is null
+  is as good as absent: newer versions of gspread send some that older ones left out.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl
+
+import gspread
+
+from tests.exchanges import Exchange
+
+RECORDINGS = Path(__file__).parents[3].parent / "shared" / "recordings" / "visible.jsonl"
+ROOT = "/v4/"
+ID = re.compile(r"(?<![\d.])\d{6,}(?![\d.])")
+
+Recorded = Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Told:
+    """One exchange as far as it is compared."""
+
+    method: str
+    path: str
+    query: tuple[tuple[str, str], ...]
+    body: object
+    status: int
+    answer: object
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cassette:
+    """One recorded sequence, which starts with a new spreadsheet."""
+
+    exchanges: tuple[Recorded, ...]
+
+    @property
+    def title(self) -> str:
+        """What the spreadsheet was called when it was made."""
+        title: str = self.exchanges[0]["response_body"]["properties"]["title"]
+        return title
+
+    @property
+    def told(self) -> list[Told]:
+        spreadsheet = self.exchanges[0]["spreadsheet"]
+        numbering = _Numbering(spreadsheet=spreadsheet, ids={})
+        return [
+            numbering.told(
+                method=each["method"],
+                url=each["path"],
+                body=each["request_body"],
+                status=each["status"],
+                answer=each["response_body"],
+            )
+            for each in self.exchanges
+        ]
+
+    def values(self, number: int) -> list[list[Any]]:
+        """The values that the exchange of a number has written."""
+        found: list[list[Any]] = self.exchanges[number]["request_body"]["values"]
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Take:
+    """The cassette to play, and the new spreadsheet and its worksheet to play it on."""
+
+    cassette: Cassette
+    book: gspread.Spreadsheet
+    sheet: gspread.Worksheet
+
+    def values(self, number: int) -> list[list[Any]]:
+        return self.cassette.values(number)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Numbering:
+    """What ids stand for within one sequence."""
+
+    spreadsheet: str
+    ids: dict[str, str]
+
+    def told(self, *, method: str, url: str, body: object, status: int, answer: object) -> Told:
+        path, _, query = url.partition("?")
+        return Told(
+            method=method,
+            path=path.replace(self.spreadsheet, "ID"),
+            query=tuple(sorted(parse_qsl(query))),
+            body=self._numbered(_without_nulls(body)),
+            status=status,
+            answer=self._numbered(answer),
+        )
+
+    def _numbered(self, value: object) -> object:
+        text = json.dumps(value, sort_keys=True).replace(self.spreadsheet, "ID")
+        return json.loads(ID.sub(self._number, text))
+
+    def _number(self, match: re.Match[str]) -> str:
+        return self.ids.setdefault(match[0], str(900_000 + len(self.ids)))
+
+
+def _without_nulls(body: object) -> object:
+    if not isinstance(body, dict):
+        return body
+    return {name: value for name, value in body.items() if value is not None}
+
+
+def told_by(exchanges: Iterable[Exchange], spreadsheet: str) -> list[Told]:
+    """What was exchanged with the emulator about a spreadsheet, Drive aside."""
+    numbering = _Numbering(spreadsheet=spreadsheet, ids={})
+    return [
+        numbering.told(
+            method=each.method,
+            url=f"{each.raw_path}?{each.query}",
+            body=json.loads(each.body) if each.body else None,
+            status=each.status,
+            answer=json.loads(each.answer),
+        )
+        for each in exchanges
+        if each.raw_path.startswith(ROOT)
+    ]
+
+
+def cassettes() -> Mapping[str, Cassette]:
+    """The last recorded run of each of gspread's tests; nothing where there are no recordings."""
+    return dict(_sequences()) if RECORDINGS.exists() else {}
+
+
+def _sequences() -> Iterator[tuple[str, Cassette]]:
+    exchanges = map(json.loads, RECORDINGS.read_text("utf-8").splitlines())
+    groups = groupby(exchanges, key=lambda each: (each["cassette"], each["run"]))
+    for (name, _), group in groups:
+        yield name.partition(".")[2], Cassette(exchanges=tuple(group))

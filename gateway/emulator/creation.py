@@ -23,7 +23,7 @@ from gateway.emulator.spreadsheet_properties import (
 from gateway.emulator.workbook import Workbook, new_sheet
 
 SPREADSHEET_PARTS = ("properties", "sheets", "namedRanges")
-READ_ONLY = ("spreadsheetId", "spreadsheetUrl")
+READ_ONLY = ("spreadsheetId", "spreadsheetUrl", "commentsViewMode", "dataSourceSchedules")
 SHEET_PARTS = ("properties", "data", "merges", "protectedRanges", "basicFilter")
 GROUPS = ("rowGroups", "columnGroups")
 LINES = {"rowMetadata": ("ROWS", "startRow"), "columnMetadata": ("COLUMNS", "startColumn")}

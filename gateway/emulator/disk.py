@@ -9,6 +9,7 @@ Rules
 - No message of an error tells what a cell holds.
 """
 
+import errno
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator
@@ -183,11 +184,8 @@ class Disk:
 
 def open_disk(path: Path) -> Disk:
     """The file at a path, made if there is none; raises DiskError."""
-    place = path.absolute()
-    if place.is_dir():
-        raise DiskError(f"{path}: this is a directory; name a file.")
     try:
-        _make_private(place)
+        place = _writable(path.absolute())
         connection = sqlite3.connect(
             place, timeout=0, isolation_level=None, check_same_thread=False
         )
@@ -206,13 +204,19 @@ def open_disk(path: Path) -> Disk:
     return Disk(path=path, connection=connection)
 
 
-def _make_private(path: Path) -> None:
-    """Make an empty file that only its owner reads; leave one that is there alone.
+def _writable(place: Path) -> Path:
+    """The place, made if there is nothing; OSError where SQLite could not write.
 
-    A file that is open must not be opened and closed besides: that would end SQLite's locks on it.
+    A new file is for its owner only. One that is there is not opened here: closing it again would
+    end the locks that SQLite may have on it in this process.
     """
     with suppress(FileExistsError):
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE_MODE))
+        os.close(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE_MODE))
+    if place.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "this is a directory; name a file")
+    if not (os.access(place, os.R_OK | os.W_OK) and os.access(place.parent, os.W_OK)):
+        raise PermissionError(errno.EACCES, "the file or its directory cannot be written")
+    return place
 
 
 def _take(connection: sqlite3.Connection, path: Path) -> None:
@@ -253,5 +257,4 @@ def _told(error: sqlite3.Error) -> str:
 TELLINGS = {
     "SQLITE_BUSY": "another process has it open; an emulator needs a file of its own.",
     "SQLITE_NOTADB": "this is no file of an emulator.",
-    "SQLITE_READONLY": "it cannot be written.",
 }

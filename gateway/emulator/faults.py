@@ -1,14 +1,14 @@
 """Faults as data: which calls go wrong, and how.
 
 Rules
-- All members but `call` have defaults. `status` is 503, but null, so that the call is answered as
-  ever, for a fault that names another thing to happen (`text`, `drop`, `truncate`, `delay_ms`,
-  `late_ms`, `edit`); a `status` that is given, null too, stays.
+- All members but `call` have defaults. `status` is 503, but null for a fault without a text that
+  names another thing to happen (`drop`, `truncate`, `delay_ms`, `late_ms`, `edit`); one that is
+  given stays. Null, or a success without a text: the call is answered as ever.
 - Every fault counts the calls that match it, whoever answers them, and is used from the one after
   `skip` on, `times` times; of several that could be used the first in the list is.
 - A faulty answer has no effect unless `apply`; with `late_ms` the effect comes after the answer,
   also without `apply`. `truncate` without `apply` cuts the answer that the call would have got.
-- `delay_ms` lies between the effect and the answer. `text` without a status is a 200.
+- `delay_ms` lies between the effect and the answer. `text` with the status null is a 200.
 - `match` is looked for in the body as it was sent and, where that is JSON, as it reads without
   escapes. An `edit` needs a spreadsheet: with `*` it leaves `spreadsheets.create` out.
 """
@@ -52,13 +52,12 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     @property
     def code(self) -> int | None:
         """The status of the answer that takes the place of the call's own, None for that one."""
-        if self.status is not msgspec.UNSET:
-            return self.status
-        others = (self.text, self.truncate, self.edit)
-        is_bare = all(each is None for each in others) and not (
-            self.drop or self.delay_ms or self.late_ms
-        )
-        return UNAVAILABLE if is_bare else None
+        if self.status is msgspec.UNSET:
+            is_else = self.drop or self.delay_ms or self.late_ms
+            is_else = is_else or self.truncate is not None or self.edit is not None
+            return UNAVAILABLE if self.text is not None or not is_else else None
+        is_success = self.status is not None and self.status < FIRST_FAILURE
+        return None if is_success and self.text is None else self.status
 
     @property
     def is_failing(self) -> bool:
@@ -136,9 +135,6 @@ def read_faults(body: bytes) -> list[Fault]:
             raise invalid(f"There is no call {fault.call!r}; calls are {', '.join(CALLS)}.")
         if fault.edit is not None and fault.call in WITHOUT_SPREADSHEET:
             raise invalid(f"The call {fault.call!r} is of no spreadsheet that could be edited.")
-        is_success = fault.code is not None and fault.code < FIRST_FAILURE
-        if is_success and fault.text is None:
-            raise invalid(f"A fault with the status {fault.code} needs a text.")
         if fault.text is not None and fault.code in BODILESS:
             raise invalid(f"An answer with the status {fault.code} has no text.")
     return faults

@@ -86,6 +86,58 @@ def test_spreadsheets_are_created_as_defined(bench: Bench, data: st.DataObject) 
 
 
 @pytest.mark.parametrize(
+    ("request_", "wrong"),
+    [
+        pytest.param(
+            {"updateSheetProperties": {"properties": {"nope": 1}, "fields": "title"}},
+            "nope",
+            id="properties",
+        ),
+        pytest.param(
+            {
+                "updateSheetProperties": {
+                    "properties": {"title": "x", "gridProperties": {"nope": None}},
+                    "fields": "title",
+                }
+            },
+            "nope",
+            id="null in the grid's properties",
+        ),
+        pytest.param(
+            {"updateSpreadsheetProperties": {"properties": {"nope": 1}, "fields": "title"}},
+            "nope",
+            id="properties of the spreadsheet",
+        ),
+        pytest.param(
+            {"addProtectedRange": {"protectedRange": {"range": {}, "requestingUserCanEdit": "x"}}},
+            "requesting_user_can_edit",
+            id="what only Google sets",
+        ),
+        pytest.param(
+            {"addProtectedRange": {"protectedRange": {"range": {}, "editors": {"nope": []}}}},
+            "nope",
+            id="editors",
+        ),
+        pytest.param(
+            {"addProtectedRange": {"protectedRange": {"range": {}, "editors": {"groups": 1.5}}}},
+            "editors.groups",
+            id="groups",
+        ),
+        pytest.param({"addSheet": {}, "nope": None}, "nope", id="null beside a kind"),
+        pytest.param({"addChart": {"nope": 1}}, "nope", id="in a kind that is not covered"),
+    ],
+)
+def test_a_member_without_effect_is_checked_as_well(
+    bench: Bench, request_: dict[str, Any], wrong: str
+) -> None:
+    """Names and types are refused wherever they stand."""
+    answer = send(bench, BATCH_PATH, {"requests": [request_]})
+
+    assert answer.status_code == 400
+    assert wrong in answer.json()["error"]["message"]
+
+
+@pytest.mark.parametrize(
     "request_",
     [
         pytest.param({"addSheet": {"properties": {"sheetId": "7"}}}, id="number as text"),
@@ -110,6 +162,7 @@ def test_spellings_have_the_same_effect(bench: Bench, request_: dict[str, Any]) 
             id="comments of a batch",
         ),
         pytest.param(CREATE_PATH, {"spreadsheetId": "x", "spreadsheetUrl": "y"}, id="output"),
+        pytest.param(CREATE_PATH, {"dataSourceSchedules": [{}]}, id="schedules"),
         pytest.param(CREATE_PATH, {"namedRanges": []}, id="no named ranges"),
     ],
 )
@@ -161,6 +214,15 @@ def test_a_mask_may_name_whatever_google_has(bench: Bench, mask: str) -> None:
     answer = bench.call("GET", "/v4/spreadsheets/book", fields=mask)
 
     assert answer.status_code == 200
+    assert all_problems(bench.recorder.take()) == []
+
+
+def test_a_mask_of_a_batch_may_name_the_state_of_comments(bench: Bench) -> None:
+    """It is never answered."""
+    body: dict[str, Any] = {"requests": [{"addSheet": {}}]}
+    answer = bench.call("POST", BATCH_PATH, body, fields="commentUpdateState,spreadsheetId")
+
+    assert answer.json() == {"spreadsheetId": "book"}
     assert all_problems(bench.recorder.take()) == []
 
 

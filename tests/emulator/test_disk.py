@@ -259,13 +259,18 @@ def test_a_path_that_cannot_be_used_says_why(tmp_path: Path, name: str, complain
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write to everything")
-def test_a_file_that_is_read_only_says_so(disk: Disk) -> None:
+@pytest.mark.parametrize("modes", [(0o400, 0o700), (0o600, 0o500)], ids=["file", "directory"])
+def test_a_place_that_is_read_only_says_so(disk: Disk, modes: tuple[int, int]) -> None:
     """An emulator that could not keep a write does not start."""
     disk.close()
-    disk.path.chmod(0o400)
-
-    with pytest.raises(DiskError, match="cannot be written"):
+    disk.path.chmod(modes[0])
+    disk.path.parent.chmod(modes[1])
+    with pytest.raises(DiskError, match="the file or its directory cannot be written"):
         open_disk(disk.path)
+    disk.path.parent.chmod(0o700)
+    disk.path.chmod(0o600)
+
+    open_disk(disk.path).close()
 
 
 @pytest.mark.parametrize(

@@ -112,16 +112,29 @@ def test_status_has_googles_body(bench: Bench, status: int, word: str) -> None:
     assert error["message"]
 
 
+def test_success_without_a_text_is_the_answer_of_the_call(bench: Bench) -> None:
+    """A fault may say 200 for a call that something else happens to."""
+    bench.update("A1", [["before"]])
+    edit = {"requests": [{"addSheet": {"properties": {"title": "Other"}}}]}
+    bench.fault({"call": "values.get", "status": 200, "edit": edit})
+    answer = bench.call("GET", DATA)
+
+    assert (answer.status_code, answer.json()["values"]) == (200, [["before"]])
+    assert [sheet["title"] for sheet in bench.sheets()] == ["Data", "Other"]
+
+
 def test_text_takes_the_place_of_the_json(bench: Bench) -> None:
-    """`text` is the body as it is; without a status it is a 200."""
+    """`text` is the body as it is, of the 503 that a fault is unless it says otherwise."""
     bench.fault(
         {"call": "values.get", "status": 502, "text": "<html>Bad Gateway</html>"},
         {"call": "values.get", "text": "{"},
+        {"call": "values.get", "status": 200, "text": "{"},
     )
-    answers = [bench.call("GET", DATA) for _ in range(2)]
+    answers = [bench.call("GET", DATA) for _ in range(3)]
 
     assert [(each.status_code, each.text) for each in answers] == [
         (502, "<html>Bad Gateway</html>"),
+        (503, "{"),
         (200, "{"),
     ]
     assert answers[0].headers["Content-Type"] == "text/html; charset=UTF-8"
@@ -229,7 +242,6 @@ def test_posting_replaces_the_list(bench: Bench) -> None:
         pytest.param([{}], id="no call"),
         pytest.param([{"call": "*", "times": -1}], id="negative"),
         pytest.param([{"call": "*", "times": "1"}], id="wrong type"),
-        pytest.param([{"call": "*", "status": 200}], id="success without a text"),
         pytest.param([{"call": "*", "status": 700}], id="no such status"),
         pytest.param([{"call": "*", "status": 204, "text": "x"}], id="text of a bodiless answer"),
         pytest.param({"call": "*"}, id="not a list"),

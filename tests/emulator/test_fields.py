@@ -2,10 +2,18 @@
 
 import pytest
 
-from gateway.emulator.fields import cut, leaves, read_mask, require_known
+from gateway.emulator.fields import cut, leaves, read_mask, require_known, update_paths
 from gateway.emulator.refusal import Refusal
 
 SHEET = {"properties": {"sheetId": 0, "title": "T", "index": 0}, "merges": []}
+GROUP_PATHS = [
+    "dimensionGroup.collapsed",
+    "dimensionGroup.depth",
+    *(
+        f"dimensionGroup.range.{name}"
+        for name in ("dimension", "endIndex", "sheetId", "startIndex")
+    ),
+]
 ANSWER = {"spreadsheetId": "x", "properties": {"title": "B"}, "sheets": [SHEET]}
 
 
@@ -88,3 +96,39 @@ def test_leaves_are_the_dotted_paths() -> None:
     mask = read_mask("title,gridProperties(rowCount,columnCount)")
 
     assert leaves(mask) == ["title", "gridProperties.rowCount", "gridProperties.columnCount"]
+
+
+@pytest.mark.parametrize(
+    ("mask", "kind", "paths"),
+    [
+        pytest.param("name", "NamedRange", ["name"], id="field"),
+        pytest.param(
+            "range",
+            "GridCoordinate",
+            None,
+            id="unknown",
+        ),
+        pytest.param(
+            "grid_properties(row_count),title",
+            "SheetProperties",
+            ["gridProperties.rowCount", "title"],
+            id="snake_case",
+        ),
+        pytest.param(
+            "dimensionGroup",
+            "UpdateDimensionGroupRequest",
+            GROUP_PATHS,
+            id="taken apart to the end",
+        ),
+        pytest.param("*", "GridCoordinate", ["columnIndex", "rowIndex", "sheetId"], id="all"),
+        pytest.param("criteria.a.b", "BasicFilter", ["criteria.a.b"], id="in a map"),
+        pytest.param("title.x", "SheetProperties", None, id="in a text"),
+    ],
+)
+def test_paths_of_an_update_are_taken_apart(mask: str, kind: str, paths: list[str] | None) -> None:
+    """Each ends at a value; a name that Google's definition does not have is refused."""
+    if paths is None:
+        with pytest.raises(Refusal, match="Invalid field: "):
+            update_paths(mask, kind)
+    else:
+        assert update_paths(mask, kind) == paths

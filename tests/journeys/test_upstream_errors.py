@@ -177,8 +177,10 @@ TOKEN_FAULTS = [
     pytest.param({"status": 500}, 5021, id="500"),
     pytest.param({"status": 503, "text": PAGE}, 5021, id="503 as HTML"),
     pytest.param({"status": 429}, 5021, id="429"),
-    pytest.param({"text": PAGE}, 5021, id="200 as HTML"),
-    pytest.param({"text": '{"access_token": "a\\nb", "expires_in": 9}'}, 5021, id="no token"),
+    pytest.param({"status": 200, "text": PAGE}, 5021, id="200 as HTML"),
+    pytest.param(
+        {"status": 200, "text": '{"access_token": "a\\nb", "expires_in": 9}'}, 5021, id="no token"
+    ),
     pytest.param({"truncate": 20}, 5021, id="truncated"),
     pytest.param({"drop": True}, 5021, id="dropped"),
     pytest.param({"delay_ms": 600}, 5021, id="slow"),

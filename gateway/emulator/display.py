@@ -13,9 +13,9 @@ from types import NoneType
 from typing import cast
 
 from gateway.emulator.box import Box
-from gateway.emulator.cell import Cell, CellValue, Content, is_blank
+from gateway.emulator.cell import Cell, CellValue, Content
 from gateway.emulator.evaluate import Results
-from gateway.emulator.numeral import automatic, displayed_number
+from gateway.emulator.numeral import automatic, automatic_column, displayed_number
 from gateway.emulator.pattern import is_date
 from gateway.emulator.result import CellError, Evaluated
 from gateway.emulator.sheet import Sheet
@@ -89,27 +89,26 @@ def _rendered_column(
 ) -> Sequence[Shown]:
     """Part of a column; the types in it decide how much is to be done."""
     types = set(map(type, contents))
-    if Cell in types:
-        places = enumerate(contents, start=top)
-        return [_rendered(sheet, row, column, each, rendering, results) for row, each in places]
-    plain_contents = cast(Sequence[CellValue], contents)
     if types <= AS_THEY_ARE:
-        return plain_contents
+        return cast(Sequence[Shown], contents)
     if types == NUMBERS:
         return NUMBER_COLUMNS[rendering.value](cast(Sequence[float], contents))
     bare = BARE[rendering.value]
     return [
-        each if type(each) in AS_THEY_ARE else bare[type(each)](each) for each in plain_contents
+        _rendered(sheet, row, column, each, rendering, results)
+        if isinstance(each, Cell)
+        else bare[type(each)](each)
+        for row, each in enumerate(contents, start=top)
     ]
 
 
 def _rendered(
-    sheet: Sheet, row: int, column: int, content: Content, rendering: Rendering, results: Results
+    sheet: Sheet, row: int, column: int, cell: Cell, rendering: Rendering, results: Results
 ) -> Shown:
-    if rendering.value == "FORMULA" and isinstance(content, Cell) and content.formula is not None:
-        return content.formula
-    if is_blank(content):
+    if cell.is_blank:
         return None
+    if rendering.value == "FORMULA" and cell.formula is not None:
+        return cell.formula
     evaluated = results.of(sheet, row, column)
     if rendering.value == "FORMATTED_VALUE":
         return displayed(evaluated)
@@ -130,7 +129,7 @@ def _number(number: float) -> int | float:
 
 def _automatic_column(numbers: Sequence[float]) -> Sequence[str]:
     whole = _whole_column(numbers)
-    return list(map(automatic, numbers)) if whole is None else list(map(str, whole))
+    return automatic_column(numbers) if whole is None else list(map(str, whole))
 
 
 def _number_column(numbers: Sequence[float]) -> Sequence[float]:
@@ -149,9 +148,13 @@ def _truth(value: bool) -> str:
     return "TRUE" if value else "FALSE"
 
 
+def _same(value: Shown) -> Shown:
+    return value
+
+
 Bare = Mapping[type, Callable[..., Shown]]
-FORMATTED: Bare = {float: automatic, bool: _truth}
-UNFORMATTED: Bare = {float: _number, bool: bool}
+FORMATTED: Bare = {str: _same, NoneType: _same, float: automatic, bool: _truth}
+UNFORMATTED: Bare = {str: _same, NoneType: _same, float: _number, bool: _same}
 BARE: Mapping[str, Bare] = {
     "FORMATTED_VALUE": FORMATTED,
     "UNFORMATTED_VALUE": UNFORMATTED,

@@ -6,7 +6,9 @@ Rules
   an assumption for values.get).
 """
 
+from collections.abc import Sequence
 from decimal import Decimal
+from functools import lru_cache
 
 from gateway.emulator.pattern import written
 
@@ -35,6 +37,18 @@ def automatic(number: float) -> str:
     decimals = max(SIGNIFICANT_DIGITS, whole_digits) - 1
     text = f"{Decimal(f'{number:.{decimals}E}'):f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def automatic_column(numbers: Sequence[float]) -> Sequence[str]:
+    """Many numbers at once, as `automatic` writes each of them."""
+    if max(map(abs, numbers)) < LARGEST_SHORT and min(map(abs, numbers)) >= SMALLEST_SHORT:
+        return (_template(len(numbers)) % tuple(numbers)).split(" ")
+    return list(map(automatic, numbers))
+
+
+@lru_cache(maxsize=8)
+def _template(count: int) -> str:
+    return " ".join([f"%.{SIGNIFICANT_DIGITS}g"] * count)
 
 
 def _scientific(number: float) -> str:

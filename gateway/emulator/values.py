@@ -203,4 +203,5 @@ def _trimmed(line: Sequence[Shown]) -> Sequence[Shown]:
     end = len(line)
     while end and line[end - 1] is None:
         end -= 1
-    return ["" if shown is None else shown for shown in line[:end]]
+    kept = line[:end]
+    return ["" if shown is None else shown for shown in kept] if None in kept else kept

@@ -1,12 +1,14 @@
 """How numbers, dates and whole rows of cells are shown."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gateway.emulator.box import sized
 from gateway.emulator.cell import Cell, Content, number_format
 from gateway.emulator.display import Rendering, rendered_blocks
 from gateway.emulator.evaluate import Results
-from gateway.emulator.numeral import automatic, displayed_number
+from gateway.emulator.numeral import automatic, automatic_column, displayed_number
 from gateway.emulator.sheet import Sheet
 from gateway.emulator.workbook import Workbook
 
@@ -127,3 +129,15 @@ def test_cell_is_rendered_as_asked(content: Content, rendering: Rendering, value
     found = rendered(content, rendering)
 
     assert (type(found), found) == (type(value), value)
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=20))
+def test_many_numbers_are_shown_as_each_of_them(numbers: list[float]) -> None:
+    """The quick way for a column of numbers and the way for one give the same texts."""
+    assert automatic_column(numbers) == [automatic(number) for number in numbers]
+
+
+@given(st.lists(st.floats(min_value=1e-4, max_value=8e9), min_size=1, max_size=20))
+def test_many_usual_numbers_are_shown_as_each_of_them(numbers: list[float]) -> None:
+    """So do numbers of the usual sizes, which take the quick way."""
+    assert automatic_column(numbers) == [automatic(number) for number in numbers]

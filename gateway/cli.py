@@ -116,8 +116,8 @@ def emulator(
 ) -> None:
     """Serve the emulator of the Google Sheets API."""
     from gateway.emulator.app import EmulatorOptions, create_emulator
-    from gateway.emulator.disk import DiskError
-    from gateway.emulator.seed import SeedError
+    from gateway.emulator.state.disk import DiskError
+    from gateway.emulator.state.seed import SeedError
     from gateway.serving import base_url, make_server, run
 
     options = EmulatorOptions(

@@ -49,7 +49,7 @@ def test_imports_follow_the_layers(tmp_path: Path) -> None:
     [
         ("gateway/rows/cells.py", "import gateway.web.rows", "Each layer"),
         ("gateway/rows/cells.py", "import time", "gateway.rows is pure"),
-        ("gateway/emulator/a1.py", "import gateway.rows.a1", "The emulator knows nothing"),
+        ("gateway/emulator/grid/a1.py", "import gateway.rows.a1", "The emulator knows nothing"),
         ("gateway/web/rows.py", "import gspread", "Google is met"),
         ("gateway/service/rows.py", "import starlette", "HTTP is met"),
         ("gateway/app.py", "import gateway.emulator.app", "The gateway knows nothing"),

@@ -28,13 +28,13 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 
 from gateway.emulator.control import control_routes
-from gateway.emulator.credentials import kept_account, service_account, write_file
-from gateway.emulator.disk import Disk, open_disk
+from gateway.emulator.http.credentials import kept_account, service_account, write_file
+from gateway.emulator.http.tokens import Tokens
 from gateway.emulator.quota import Quota
-from gateway.emulator.seed import Seed, read_seed
 from gateway.emulator.service import Service, Timing
-from gateway.emulator.store import open_store
-from gateway.emulator.tokens import Tokens
+from gateway.emulator.state.disk import Disk, open_disk
+from gateway.emulator.state.seed import Seed, read_seed
+from gateway.emulator.state.store import open_store
 from gateway.emulator.wire import TOKEN_PATH, Wire
 
 

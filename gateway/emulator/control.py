@@ -11,14 +11,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Mount, Route
 
-from gateway.emulator.answer import json_answer, refusal_answer
-from gateway.emulator.display import displayed, plain
-from gateway.emulator.evaluate import Results
 from gateway.emulator.faults import read_faults
+from gateway.emulator.formulas.display import displayed, plain
+from gateway.emulator.formulas.evaluate import Results
+from gateway.emulator.formulas.result import CellError
+from gateway.emulator.grid.sheet import Sheet
+from gateway.emulator.http.answer import json_answer, refusal_answer
 from gateway.emulator.refusal import Refusal, of_code
-from gateway.emulator.result import CellError
 from gateway.emulator.service import Service
-from gateway.emulator.sheet import Sheet
 
 Control = Callable[[Service, Request], Awaitable[object]]
 

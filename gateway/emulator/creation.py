@@ -7,20 +7,20 @@ Rules
 
 from collections.abc import Iterator, Mapping
 
-from gateway.emulator.batch import KINDS
-from gateway.emulator.grid_range import Editing
-from gateway.emulator.message import LARGEST_INT, Message, wrong_type
-from gateway.emulator.metadata import sheet_properties
-from gateway.emulator.reply import Reply
-from gateway.emulator.sheet import Sheet
-from gateway.emulator.sheet_properties import read_properties
-from gateway.emulator.sheet_requests import build_sheet, copied, require_tab
-from gateway.emulator.spreadsheet_properties import (
+from gateway.emulator.edits.batch import KINDS
+from gateway.emulator.edits.sheet_properties import read_properties
+from gateway.emulator.edits.sheet_requests import build_sheet, copied, require_tab
+from gateway.emulator.edits.spreadsheet_properties import (
     UNTITLED,
     dress_spreadsheet,
     read_spreadsheet_properties,
 )
-from gateway.emulator.workbook import Workbook, new_sheet
+from gateway.emulator.grid.sheet import Sheet
+from gateway.emulator.grid.workbook import Workbook, new_sheet
+from gateway.emulator.protocol.message import LARGEST_INT, Message, wrong_type
+from gateway.emulator.reply import Reply
+from gateway.emulator.resources.grid_range import Editing
+from gateway.emulator.resources.metadata import sheet_properties
 
 SPREADSHEET_PARTS = ("properties", "sheets", "namedRanges")
 READ_ONLY = ("spreadsheetId", "spreadsheetUrl", "commentsViewMode", "dataSourceSchedules")

@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from urllib.parse import parse_qs, unquote
 
-from gateway.emulator.answer import Answer, json_answer
-from gateway.emulator.fields import cut, read_mask
 from gateway.emulator.file_times import FileTimes
-from gateway.emulator.message import read_message
+from gateway.emulator.grid.workbook import Workbook, new_sheet
+from gateway.emulator.http.answer import Answer, json_answer
+from gateway.emulator.protocol.fields import cut, read_mask
+from gateway.emulator.protocol.message import read_message
 from gateway.emulator.refusal import Refusal, unimplemented
 from gateway.emulator.reply import Reply
-from gateway.emulator.store import Store
-from gateway.emulator.workbook import Workbook, new_sheet
+from gateway.emulator.state.store import Store
 
 ROOTS = ("/drive/", "/upload/drive/")
 FILES = "/drive/v3/files"

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from gateway.emulator.workbook import Workbook
+from gateway.emulator.grid.workbook import Workbook
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,21 +8,21 @@ Rules
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from gateway.emulator.append import Target, append, find_target
-from gateway.emulator.batch import edit
 from gateway.emulator.creation import build_spreadsheet, copy_sheet
-from gateway.emulator.definition import method
-from gateway.emulator.display import Rendering
-from gateway.emulator.entries import read_entries
-from gateway.emulator.fields import Mask, cut, read_mask, require_known
-from gateway.emulator.message import Message
-from gateway.emulator.metadata import describe
-from gateway.emulator.payload import read_body
-from gateway.emulator.query import Query, input_option, read_query
+from gateway.emulator.edits.batch import edit
+from gateway.emulator.formulas.display import Rendering
+from gateway.emulator.protocol.definition import method
+from gateway.emulator.protocol.fields import Mask, cut, read_mask, require_known
+from gateway.emulator.protocol.message import Message
+from gateway.emulator.protocol.payload import read_body
+from gateway.emulator.protocol.query import Query, input_option, read_query
 from gateway.emulator.refusal import Refusal, invalid
 from gateway.emulator.reply import Reply
-from gateway.emulator.store import Store
-from gateway.emulator.values import (
+from gateway.emulator.resources.metadata import describe
+from gateway.emulator.state.store import Store
+from gateway.emulator.values.append import Target, append, find_target
+from gateway.emulator.values.entries import read_entries
+from gateway.emulator.values.ranges import (
     Write,
     batch_clear,
     batch_get,

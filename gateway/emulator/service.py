@@ -20,21 +20,21 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Protocol
 
-from gateway.emulator.answer import HTML_TYPE, Answer, json_answer, refusal_answer
-from gateway.emulator.batch import edit
 from gateway.emulator.drive import Drive, DriveRequest, answer_drive
+from gateway.emulator.edits.batch import edit
 from gateway.emulator.faults import TOKEN, Fault, Faults
 from gateway.emulator.file_times import FileTimes
-from gateway.emulator.message import Message
+from gateway.emulator.http.answer import HTML_TYPE, Answer, json_answer, refusal_answer
+from gateway.emulator.http.tokens import GrantError, Tokens
 from gateway.emulator.operations import OPERATIONS, Call, execute, looked
-from gateway.emulator.payload import check
-from gateway.emulator.query import is_pretty
+from gateway.emulator.protocol.message import Message
+from gateway.emulator.protocol.payload import check
+from gateway.emulator.protocol.query import is_pretty
 from gateway.emulator.quota import Quota
 from gateway.emulator.refusal import Refusal, of_code, quota_exceeded
-from gateway.emulator.seed import Seed
-from gateway.emulator.store import Store
+from gateway.emulator.state.seed import Seed
+from gateway.emulator.state.store import Store
 from gateway.emulator.tally import Tally
-from gateway.emulator.tokens import GrantError, Tokens
 
 USUAL_LIMIT = 60  # calls a minute, named in a 429 that a fault asks for where there is no limit
 

@@ -7,13 +7,13 @@ from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
-from gateway.emulator.answer import HTML_TYPE, Answer, refusal_answer, send_answer
-from gateway.emulator.connection import close_connection
 from gateway.emulator.drive import ROOTS, DriveRequest
+from gateway.emulator.http.answer import HTML_TYPE, Answer, refusal_answer, send_answer
+from gateway.emulator.http.connection import close_connection
+from gateway.emulator.http.routes import find_route
 from gateway.emulator.operations import Call
-from gateway.emulator.query import is_pretty
+from gateway.emulator.protocol.query import is_pretty
 from gateway.emulator.refusal import Refusal, of_code
-from gateway.emulator.routes import find_route
 from gateway.emulator.service import Outcome, Service
 
 TOKEN_PATH = "/token"  # noqa: S105 - a path

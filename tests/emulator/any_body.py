@@ -11,7 +11,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from gateway.emulator.batch import KINDS
+from gateway.emulator.edits.batch import KINDS
 from tests.discovery_schema import Json, document
 
 DEEPEST = 8

@@ -19,7 +19,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from google.auth import jwt
 
-from gateway.emulator.tokens import GOOGLE_AUDIENCE
+from gateway.emulator.http.tokens import GOOGLE_AUDIENCE
 from tests.emulator.bench import GRANT_TYPE, SCOPE, signer_of
 
 PATIENCE_SECONDS = 20.0

@@ -3,7 +3,7 @@
 It is made from the discovery document that google-api-python-client brings along, and has its
 names and types only:
 
-    python -m tests.emulator.definition > gateway/emulator/definition.json
+    python -m tests.emulator.definition > gateway/emulator/protocol/definition.json
 
 The document does not name its enumerations. Their names, which Google's errors tell, come from
 their first values: `SORT_ORDER_UNSPECIFIED` is of `SortOrder`.

@@ -10,8 +10,8 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from hypothesis import strategies as st
 
-from gateway.emulator.sheet import Row, Sheet
-from gateway.emulator.workbook import Workbook
+from gateway.emulator.grid.sheet import Row, Sheet
+from gateway.emulator.grid.workbook import Workbook
 
 ODD_TEXTS = ("", "'", "=1+1", "007", "\0", "🙂", "é\u0301", "\u2028\r\n", '"', "\\", "null")
 TEXTS = st.one_of(st.sampled_from(ODD_TEXTS), st.text(max_size=4))

@@ -1,0 +1,116 @@
+"""spreadsheets.batchUpdate: its kinds as a table, all requests or none.
+
+Rules
+- The requests work on a draft of the spreadsheet, which is thrown away unless all succeed.
+- A kind of Google's that is not in the table, or a part of a request that would have no effect
+  here, is 501: nothing is passed over in silence.
+"""
+
+from collections.abc import Callable
+
+from gateway.emulator.edits.cell_kinds import CELL_KINDS
+from gateway.emulator.edits.dimension_requests import (
+    append_dimension,
+    delete_dimension,
+    insert_dimension,
+    move_dimension,
+)
+from gateway.emulator.edits.filter_requests import clear_basic_filter, set_basic_filter
+from gateway.emulator.edits.line_requests import (
+    add_dimension_group,
+    auto_resize_dimensions,
+    delete_dimension_group,
+    update_dimension_group,
+    update_dimension_properties,
+)
+from gateway.emulator.edits.name_requests import (
+    add_named_range,
+    delete_named_range,
+    update_named_range,
+)
+from gateway.emulator.edits.protection_requests import (
+    add_protected_range,
+    delete_protected_range,
+    update_protected_range,
+)
+from gateway.emulator.edits.sheet_requests import (
+    add_sheet,
+    delete_sheet,
+    duplicate_sheet,
+    update_sheet_properties,
+)
+from gateway.emulator.edits.spreadsheet_properties import update_spreadsheet_properties
+from gateway.emulator.grid.workbook import Workbook
+from gateway.emulator.protocol.message import Message
+from gateway.emulator.refusal import Refusal, invalid, prefixed, unimplemented
+from gateway.emulator.reply import Reply
+from gateway.emulator.resources.grid_range import Editing
+from gateway.emulator.resources.metadata import describe
+
+KINDS: dict[str, Callable[[Editing, Message], Reply]] = {
+    "addSheet": add_sheet,
+    "deleteSheet": delete_sheet,
+    "duplicateSheet": duplicate_sheet,
+    "updateSheetProperties": update_sheet_properties,
+    "updateSpreadsheetProperties": update_spreadsheet_properties,
+    "appendDimension": append_dimension,
+    "insertDimension": insert_dimension,
+    "deleteDimension": delete_dimension,
+    "moveDimension": move_dimension,
+    **CELL_KINDS,
+    "updateDimensionProperties": update_dimension_properties,
+    "autoResizeDimensions": auto_resize_dimensions,
+    "addDimensionGroup": add_dimension_group,
+    "deleteDimensionGroup": delete_dimension_group,
+    "updateDimensionGroup": update_dimension_group,
+    "addNamedRange": add_named_range,
+    "updateNamedRange": update_named_range,
+    "deleteNamedRange": delete_named_range,
+    "addProtectedRange": add_protected_range,
+    "updateProtectedRange": update_protected_range,
+    "deleteProtectedRange": delete_protected_range,
+    "setBasicFilter": set_basic_filter,
+    "clearBasicFilter": clear_basic_filter,
+}
+
+
+def edit(draft: Workbook, message: Message, *, account: str) -> Reply:
+    """The reply to a batchUpdate body; an account of "" is the spreadsheet's owner."""
+    requests = message.messages("requests")
+    if not requests:
+        raise invalid("Must specify at least one request.")
+    editing = Editing(workbook=draft, account=account)
+    replies = [_reply(editing, request, index) for index, request in enumerate(requests)]
+    reply: Reply = {"spreadsheetId": draft.spreadsheet_id, "replies": replies}
+    if message.flag("includeSpreadsheetInResponse"):
+        reply["updatedSpreadsheet"] = describe(
+            draft,
+            account=account,
+            ranges=message.texts("responseRanges"),
+            has_grid_data=message.flag("responseIncludeGridData"),
+        )
+    return reply
+
+
+def _reply(editing: Editing, request: Message, index: int) -> Reply:
+    kinds = [kind for kind in request.fields if request.has(kind)]
+    if not kinds:
+        raise invalid(f"Invalid requests[{index}]: No request set.")
+    if len(kinds) > 1:
+        raise invalid(
+            f"Invalid value at 'requests[{index}]' (oneof), oneof field 'kind' is already set. "
+            f"Cannot set '{kinds[1]}'"
+        )
+    kind = kinds[0]
+    if kind not in KINDS:
+        raise unimplemented(f"the batchUpdate request '{kind}'")
+    try:
+        return KINDS[kind](editing, request.message(kind))
+    except Refusal as refusal:
+        raise _placed(refusal, f"Invalid requests[{index}].{kind}: ") from refusal
+
+
+def _placed(refusal: Refusal, prefix: str) -> Refusal:
+    """A refusal of a field has its place already; so has what is not implemented."""
+    is_placed = bool(refusal.details) or refusal.code == 501
+    return refusal if is_placed else prefixed(prefix, refusal)

@@ -1,0 +1,85 @@
+"""batchUpdate: the basic filter of a worksheet.
+
+Its criteria are remembered, but hide no rows: `hiddenByFilter` is never answered.
+"""
+
+from collections.abc import Mapping
+
+from gateway.emulator.grid.a1 import Span
+from gateway.emulator.grid.cell import Json
+from gateway.emulator.grid.marks import Filter
+from gateway.emulator.protocol.message import Message
+from gateway.emulator.protocol.shape import INTEGER, Field, Shape, one, read_shape
+from gateway.emulator.refusal import invalid, unimplemented
+from gateway.emulator.reply import Reply
+from gateway.emulator.resources.cell_format import COLOR, COLOR_STYLE
+from gateway.emulator.resources.grid_range import Editing, read_area, require_sheet
+from gateway.emulator.resources.validation import CONDITION
+
+CRITERIA: Shape = {
+    "hiddenValues": Field(read=Message.texts),
+    "condition": one(CONDITION),
+    "visibleBackgroundColor": COLOR,
+    "visibleBackgroundColorStyle": one(COLOR_STYLE),
+    "visibleForegroundColor": COLOR,
+    "visibleForegroundColorStyle": one(COLOR_STYLE),
+}
+SPEC: Shape = {"columnIndex": INTEGER, "filterCriteria": one(CRITERIA)}
+
+
+def set_basic_filter(editing: Editing, message: Message) -> Reply:
+    """setBasicFilter: over the part of the range that is in the grid (recorded)."""
+    wanted = message.message("filter")
+    for name in ("sortSpecs", "tableId"):
+        if wanted.has(name):
+            raise unimplemented(f"'{name}' of a basic filter")
+    if not wanted.has("range"):
+        raise invalid("Must specify a range for the filter.")
+    area = read_area(editing.workbook, wanted.message("range"))
+    editing.require_unprotected(area.sheet, area.box)
+    box = area.box
+    span = Span(top=box.top, left=box.left, bottom=box.bottom, right=box.right)
+    area.sheet.filters = [Filter(span=span, settings=_settings(wanted))]
+    return {}
+
+
+def clear_basic_filter(editing: Editing, message: Message) -> Reply:
+    """clearBasicFilter."""
+    sheet = require_sheet(editing.workbook, message.integer("sheetId"))
+    if sheet.filters:
+        editing.require_unprotected(sheet, sheet.clamped(sheet.filters[0].span))
+    sheet.filters = []
+    return {}
+
+
+def _settings(wanted: Message) -> Json:
+    """The criteria in both of their forms, as Google answers them; the newer form counts."""
+    specs = [_spec(each) for each in wanted.messages("filterSpecs")]
+    criteria = specs or _criteria(wanted.message("criteria"))
+    if not criteria:
+        return {}
+    by_column = {str(column): each for column, each in criteria}
+    as_list = [{"columnIndex": column, "filterCriteria": each} for column, each in criteria]
+    return {"criteria": by_column, "filterSpecs": as_list}
+
+
+def _spec(message: Message) -> tuple[int, Json]:
+    if message.has("dataSourceColumnReference"):
+        raise unimplemented("a filter of a data source")
+    read_shape(message, SPEC)
+    return message.integer("columnIndex"), read_shape(message.message("filterCriteria"), CRITERIA)
+
+
+def _criteria(message: Message) -> list[tuple[int, Json]]:
+    found: Mapping[int, Json] = {
+        _column(name): read_shape(message.message(name), CRITERIA)
+        for name in message.fields
+        if message.has(name)
+    }
+    return sorted(found.items(), key=lambda pair: pair[0])
+
+
+def _column(name: str) -> int:
+    if not (name.isascii() and name.isdigit() and len(name) < 10):
+        raise invalid(f"The criteria of a filter are by column: {name[:50]!r} is none.")
+    return int(name)

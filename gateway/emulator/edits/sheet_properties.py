@@ -1,0 +1,174 @@
+"""SheetProperties: read for a new worksheet, set on one that is there.
+
+Rules
+- The sizes of the grid are set before all else, so a smaller grid is checked with what is frozen
+  before the request.
+- What an update names and does not bring gets its default.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from gateway.emulator.edits.dimensions import resize, rewrite_formulas
+from gateway.emulator.edits.frozen_lines import require_unfrozen, require_unfrozen_left
+from gateway.emulator.formulas.references import renamed
+from gateway.emulator.grid.box import Box
+from gateway.emulator.grid.cell import Json
+from gateway.emulator.grid.color import with_both
+from gateway.emulator.grid.sheet import Sheet
+from gateway.emulator.protocol.message import Message
+from gateway.emulator.protocol.shape import FLAG, INTEGER, Shape, one, read_shape
+from gateway.emulator.refusal import invalid, unimplemented
+from gateway.emulator.resources.cell_format import COLOR, COLOR_STYLE
+from gateway.emulator.resources.grid_range import Editing
+
+SHEET_TYPES = ("GRID", "SHEET_TYPE_UNSPECIFIED", "OBJECT", "DATA_SOURCE")
+SIZES = ("rowCount", "columnCount")
+FROZEN = ("frozenRowCount", "frozenColumnCount")
+OPTIONS: Shape = {
+    **dict.fromkeys(FROZEN, INTEGER),
+    "hideGridlines": FLAG,
+    "rowGroupControlAfter": FLAG,
+    "columnGroupControlAfter": FLAG,
+}
+LOOK: Shape = {"rightToLeft": FLAG, "tabColor": COLOR, "tabColorStyle": one(COLOR_STYLE)}
+TAB = ("tabColor", "tabColorStyle")
+KEPT = ("sheetId", "sheetType", "dataSourceSheetProperties")  # no update changes them
+
+Setter = Callable[[Editing, Sheet, Message], None]
+
+
+def read_properties(message: Message) -> Message:
+    """The SheetProperties of a request; 501 for a worksheet that is no grid."""
+    properties = message.message("properties")
+    kind = properties.choice("sheetType", "SheetType", SHEET_TYPES)
+    if kind in SHEET_TYPES[2:] or properties.has("dataSourceSheetProperties"):
+        raise unimplemented(f"worksheets of the type {kind}")
+    return properties
+
+
+def dress(sheet: Sheet, properties: Message) -> None:
+    """Give a new worksheet everything of its properties but its id, title and index."""
+    grid = properties.message("gridProperties")
+    sheet.hidden = properties.flag("hidden")
+    sheet.row_count = _size(grid, "rowCount", sheet.row_count)
+    sheet.column_count = _size(grid, "columnCount", sheet.column_count)
+    sheet.options = _given(read_shape(_only(grid, OPTIONS), OPTIONS))
+    sheet.look = _with_tab(_given(read_shape(_only(properties, LOOK), LOOK)))
+    require_unfrozen(sheet)
+
+
+def update_properties(
+    editing: Editing, sheet: Sheet, properties: Message, paths: Sequence[str]
+) -> None:
+    """Set what the paths name."""
+    for path in sorted(paths, key=_is_no_size):
+        name = path if path.startswith("gridProperties.") else path.partition(".")[0]
+        if name not in KEPT:
+            SETTERS[name](editing, sheet, properties)
+    require_unfrozen(sheet)
+
+
+def _is_no_size(path: str) -> bool:
+    return path.rpartition(".")[2] not in SIZES
+
+
+def _set_title(editing: Editing, sheet: Sheet, properties: Message) -> None:
+    title = properties.text("title")
+    editing.workbook.require_free_title(title, owner=sheet)
+    old, sheet.title = sheet.title, title
+    rewrite_formulas(editing.workbook, lambda _, formula: renamed(formula, old, title))
+
+
+def _set_index(editing: Editing, sheet: Sheet, properties: Message) -> None:
+    """Move the tab; the index counts as before the move, without one it is the last (Google)."""
+    sheets = editing.workbook.sheets
+    current = sheets.index(sheet)
+    index = properties.integer("index", len(sheets))
+    if index < 0:
+        raise invalid(f"The sheet index {index} must not be negative.")
+    target = min(index, len(sheets))
+    if target not in (current, current + 1):
+        sheets.remove(sheet)
+        sheets.insert(target - 1 if target > current else target, sheet)
+
+
+def _set_hidden(editing: Editing, sheet: Sheet, properties: Message) -> None:
+    sheet.hidden = properties.flag("hidden")
+    if all(other.hidden for other in editing.workbook.sheets):
+        raise invalid("You can't hide all the sheets in a document.")
+
+
+def _set_row_count(editing: Editing, sheet: Sheet, properties: Message) -> None:
+    rows = _size(properties.message("gridProperties"), "rowCount", sheet.row_count)
+    require_unfrozen_left(sheet, rows, sheet.row_count, is_rows=True)
+    lost = Box(top=rows, bottom=sheet.row_count, left=0, right=sheet.column_count)
+    _resize(editing, sheet, lost, rows=rows, columns=sheet.column_count)
+
+
+def _set_column_count(editing: Editing, sheet: Sheet, properties: Message) -> None:
+    columns = _size(properties.message("gridProperties"), "columnCount", sheet.column_count)
+    require_unfrozen_left(sheet, columns, sheet.column_count, is_rows=False)
+    lost = Box(top=0, bottom=sheet.row_count, left=columns, right=sheet.column_count)
+    _resize(editing, sheet, lost, rows=sheet.row_count, columns=columns)
+
+
+def _resize(editing: Editing, sheet: Sheet, lost: Box, *, rows: int, columns: int) -> None:
+    if lost.height > 0 and lost.width > 0:
+        editing.require_unprotected(sheet, lost)
+    editing.workbook.require_room(rows * columns - sheet.cell_count)
+    resize(editing.workbook, sheet, row_count=rows, column_count=columns)
+
+
+def _option_setter(name: str) -> Setter:
+    def set_option(_: Editing, sheet: Sheet, properties: Message) -> None:
+        grid = properties.message("gridProperties")
+        kept = {key: value for key, value in sheet.options.items() if key != name}
+        sheet.options = {**kept, **_given(read_shape(_only(grid, (name,)), OPTIONS))}
+
+    return set_option
+
+
+def _set_direction(_: Editing, sheet: Sheet, properties: Message) -> None:
+    kept = {key: value for key, value in sheet.look.items() if key != "rightToLeft"}
+    sheet.look = {**kept, **({"rightToLeft": True} if properties.flag("rightToLeft") else {})}
+
+
+def _set_tab(_: Editing, sheet: Sheet, properties: Message) -> None:
+    """Both members of the colour are one; a style without a colour clears it (recorded)."""
+    kept = {key: value for key, value in sheet.look.items() if key not in TAB}
+    sheet.look = _with_tab({**kept, **_given(read_shape(_only(properties, TAB), LOOK))})
+
+
+def _with_tab(look: Json) -> Json:
+    return with_both(look, *TAB)
+
+
+def _only(message: Message, names: Sequence[str] | Mapping[str, object]) -> Message:
+    """The message with some of its fields only."""
+    fields = {name: value for name, value in message.fields.items() if name in names}
+    return Message(fields=fields, place=message.place)
+
+
+def _given(members: Json) -> Json:
+    """The members that say something: as in every answer, false and zero are left out."""
+    return {name: member for name, member in members.items() if member or name in TAB}
+
+
+def _size(grid: Message, name: str, default: int) -> int:
+    size = grid.integer(name, default)
+    if size < 1:
+        raise invalid(f"gridProperties.{name} must be greater than 0.")
+    return size
+
+
+SETTERS: dict[str, Setter] = {
+    "title": _set_title,
+    "index": _set_index,
+    "hidden": _set_hidden,
+    "rightToLeft": _set_direction,
+    "tabColor": _set_tab,
+    "tabColorStyle": _set_tab,
+    "gridProperties.rowCount": _set_row_count,
+    "gridProperties.columnCount": _set_column_count,
+    **{f"gridProperties.{name}": _option_setter(name) for name in OPTIONS},
+}

@@ -9,10 +9,17 @@ import pytest
 import typer
 
 from gateway.cli import main
+from gateway.emulator.edits.batch import KINDS
+from gateway.emulator.faults import Fault
+from gateway.emulator.http.routes import NOT_COVERED
+from gateway.emulator.operations import OPERATIONS
+from gateway.emulator.protocol.definition import members
 from gateway.rows.conditions import ALIASES, COMBINATORS, NOT, OPERATORS
 from tests.error_tree import concrete_errors
 
-README = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
+PROJECT = Path(__file__).parents[1]
+README = (PROJECT / "README.md").read_text("utf-8")
+EMULATOR = (PROJECT / "docs" / "emulator.md").read_text("utf-8")
 _ERROR_ROW = re.compile(r"^\| (\d+) \| (\d+) \| (\w+) \|", re.MULTILINE)
 
 
@@ -78,3 +85,27 @@ def test_every_operator_is_named() -> None:
 def test_every_setting_section_is_reachable_from_the_readme() -> None:
     """The README leads to the file that has all settings."""
     assert "(config.example.toml)" in README
+
+
+def test_every_kind_of_a_batch_that_the_emulator_covers_is_named() -> None:
+    """The list of kinds is the table of kinds, and has none that Google does not have."""
+    kinds = EMULATOR.partition("Kinds of `batchUpdate`")[2].partition("\n\n")[0]
+
+    assert set(re.findall(r"`(\w+)`", kinds)) == set(KINDS) <= set(members("Request") or ())
+
+
+@pytest.mark.parametrize("name", [*OPERATIONS, *NOT_COVERED])
+def test_every_call_is_covered_or_missing_by_name(name: str) -> None:
+    """Each call of the API is in the page on the emulator, under what it is."""
+    covered, _, missing = EMULATOR.partition("## Missing")
+    last_word = re.split(r"\.(?:get|search)$", name)[0].split(".")[-1]
+    page = covered if name in OPERATIONS else missing
+
+    assert f"`{name}`" in page or f"`{last_word}`" in page or f"`{name.split('.')[-1]}`" in page
+
+
+def test_every_member_of_a_fault_is_named() -> None:
+    """The example of a fault has all members with their defaults."""
+    example = EMULATOR.partition('`{"call":')[2].partition("}`")[0]
+
+    assert set(re.findall(r'"(\w+)":', '"call":' + example)) == set(Fault.__struct_fields__)

@@ -1,21 +1,7 @@
 """An emulator of the Google Sheets API, for demos and tests: built here, met only over HTTP.
 
-What it assumes of Google where nothing is recorded:
-
-- Titles in ranges match whatever their case if no title is exactly the same.
-- A table is what `table` says. An append grows the grid by exactly what it needs, but one whose
-  range starts past the grid is 400.
-- The range that a write echoes is the whole rectangle, also where a row starts with nulls.
-- Numbers without a format show ten significant digits.
-- A protected part of which a moved dimension takes some cells only stays where it is.
-
-Where it differs from Google:
-
-- Every call is atomic. So parallel appends with OVERWRITE lose nothing here, unlike what users
-  report of Google, and INSERT_ROWS does not race.
-- Formulas are kept and not evaluated (`#NAME?`), and formats are kept only as far as they change
-  how a number is displayed.
-- Calls, requests and members that Google knows and this does not are 501.
+What it covers, what it assumes of Google where nothing is recorded, and what it lacks is in
+docs/emulator.md.
 """
 
 import re

@@ -3,7 +3,7 @@
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,6 +18,7 @@ from gateway.emulator.grid.workbook import Workbook, new_sheet
 from gateway.emulator.state.disk import Disk, DiskError, open_disk
 from tests.emulator.drawn import workbooks
 
+NOBODY = 65534
 EXAMPLES = settings(max_examples=60, deadline=None)
 
 
@@ -258,19 +259,37 @@ def test_a_path_that_cannot_be_used_says_why(tmp_path: Path, name: str, complain
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write to everything")
-@pytest.mark.parametrize("modes", [(0o400, 0o700), (0o600, 0o500)], ids=["file", "directory"])
-def test_a_place_that_is_read_only_says_so(disk: Disk, modes: tuple[int, int]) -> None:
-    """An emulator that could not keep a write does not start."""
-    disk.close()
-    disk.path.chmod(modes[0])
-    disk.path.parent.chmod(modes[1])
-    with pytest.raises(DiskError, match="the file or its directory cannot be written"):
-        open_disk(disk.path)
-    disk.path.parent.chmod(0o700)
-    disk.path.chmod(0o600)
+@contextmanager
+def powerless(path: Path) -> Iterator[None]:
+    """Root, who may write everywhere, is nobody for the time of the block, who owns the path."""
+    if os.geteuid() != 0:
+        yield
+        return
+    for each in (path, *path.iterdir()):
+        os.chown(each, NOBODY, -1)
+    os.setresuid(NOBODY, NOBODY, 0)
+    try:
+        yield
+    finally:
+        os.setresuid(0, 0, 0)
 
-    open_disk(disk.path).close()
+
+@pytest.mark.parametrize("modes", [(0o400, 0o700), (0o600, 0o500)], ids=["file", "directory"])
+def test_a_place_that_is_read_only_says_so(modes: tuple[int, int]) -> None:
+    """An emulator that could not keep a write does not start."""
+    with TemporaryDirectory() as directory:
+        path = Path(directory) / "book.db"
+        open_disk(path).close()
+        with powerless(path.parent):
+            path.chmod(modes[0])
+            path.parent.chmod(modes[1])
+            with pytest.raises(DiskError, match="the file or its directory cannot be written"):
+                open_disk(path)
+            path.parent.chmod(0o700)
+            path.chmod(0o600)
+            open_disk(path).close()
+
+        assert path.is_file()
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,7 @@ def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Sta
         sheets_opener = open_sheets or (lambda: open_google(settings.google))
         async with (
             KeyStore.open(settings.access.database) as store,
+            store.open_ledger(time.time) as ledger,
             sheets_opener() as sheets,
         ):
             rows = RowService(
@@ -50,7 +51,9 @@ def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Sta
                 cache=settings.cache,
                 writes=settings.writes,
                 api=settings.api,
+                ledger=ledger,
                 clock=time.monotonic,
+                wall_clock=time.time,
             )
             gatekeeper = Gatekeeper(
                 store=store,

@@ -149,6 +149,8 @@ class WriteSettings(Section):
     """Most rows that wait for one worksheet; more are answered 503."""
     max_waiting_seconds: Seconds = 30.0
     """Longest wait of a write in the queue, then it is answered 503."""
+    look_again_seconds: Seconds = 2.0
+    """Pause between the two looks for a write that Google gave no clear answer to."""
 
 
 class ApiSettings(Section):
@@ -176,6 +178,8 @@ class PlanSettings(Section):
     """Whether lists may be filtered and sorted."""
     max_limit: Annotated[int, Field(ge=1, le=1000)] = 100
     """Most rows in one answer; a larger `limit` is cut to it."""
+    require_if_match: bool = False
+    """Whether an update must say in If-Match which state of the row it was made for."""
     requests_per_minute: Count = 600
     """Most requests a minute of one key (accepted, not yet enforced)."""
 

@@ -4,12 +4,15 @@
     ├── Unauthorized            MissingApiKey 4010 · InvalidApiKey 4011 · KeyNotAllowedInUrl 4012
     ├── BadRequest              InvalidSpreadsheetId 101 · InvalidBody 104
     │                           AmbiguousCredentials 4001 · InvalidQuery 4002 · InvalidPath 4003
+    │                           InvalidIdempotencyKey 4004
     ├── Forbidden               SpreadsheetNotShared 101 · OriginNotAllowed 4031 · NotGranted 4032
     │                           ProtectedCells 4033 · PlanLimit 4034
     ├── NotFound                SpreadsheetNotFound 101 · RowNotFound 103 · WorksheetNotFound 105
     │                           RouteNotFound 4040
     ├── NoHeaderRow 102 (409)   Gone 4100 (410)   RequestTimeout 4080 (408)
     ├── ReadOnlyKey 4050 (405)  MethodNotAllowed 4051 (405)
+    ├── IdempotencyInProgress 4090 (409)    IdempotencyKeyReused 4220 (422)
+    ├── PreconditionFailed 4120 (412)       PreconditionRequired 4280 (428)
     ├── TooLarge                BodyTooLarge 4130 · SheetTooLarge 4132 · UriTooLong 4140 (414)
     │                           HeadersTooLarge 4310 (431)
     ├── UnsupportedMediaType 4150 (415)     UnsupportedDocument 4221 (422)
@@ -21,6 +24,7 @@
 
 A code is never used again for another meaning, except that 101 names every trouble with the
 spreadsheet id (the status tells which). Only `gateway.web` knows how an error becomes a response.
+The classes of keys, conditions and open outcomes of writes are in `gateway.write_errors`.
 """
 
 from collections.abc import Sequence
@@ -28,9 +32,6 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 Outcome = Literal["not_applied", "applied", "unknown"]
-
-UNKNOWN_RETRY_SECONDS = 185
-"""A request may run for 180 s at Google: later than this no write lands any more."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,8 @@ class GatewayError(Exception):
         self.outcome: Outcome | None = outcome
         self.retry_after_seconds = retry_after_seconds
         self.allowed_methods = tuple(allowed_methods)
+        self.is_replayed = False
+        """Whether this is the answer that an earlier request with the same key had."""
 
 
 class Unauthorized(GatewayError):
@@ -275,12 +278,6 @@ class UpstreamTimeout(GatewayError):
 
     code, name, status = 5040, "UpstreamTimeout", 504
     retryable = True
-
-
-class WriteOutcomeUnknown(GatewayError):
-    """A write was sent and Google's answer does not say whether it was applied."""
-
-    code, name, status = 5041, "WriteOutcomeUnknown", 504
 
 
 class StorageFull(GatewayError):

@@ -6,7 +6,7 @@ token or a cell's value. Other modules describe what happened and do not log.
 
 import logging
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -115,6 +115,28 @@ def upstream_failed(error: BaseException) -> None:
 def causes(error: BaseException) -> list[str]:
     """What an error was raised from, in Google's or the library's own words; no cells."""
     return [f"{type(each).__name__}: {_unquoted(str(each))}" for each in islice(_chain(error), 5)]
+
+
+def header_drift(spreadsheet: str, worksheet: str, rows: Sequence[int]) -> None:
+    """The header changed around writes: these rows may have values in other columns than meant."""
+    log.warning(
+        "header-drift",
+        spreadsheet=spreadsheet,
+        worksheet=worksheet[:_LONGEST_TEXT],
+        rows=list(rows[:50]),
+        count=len(rows),
+    )
+
+
+def look_failed(error: BaseException) -> None:
+    """A look at what became of an open write failed."""
+    event = _current.get()
+    log.warning(
+        "look-failed",
+        id=event and event.request_id,
+        error=type(error).__name__,
+        causes=causes(error),
+    )
 
 
 def misplaced_write(expected: str, found: str) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+import gateway.write_errors  # noqa: F401 - a class is in the tree once its module is imported
 from gateway.errors import GatewayError
 
 

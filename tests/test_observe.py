@@ -15,7 +15,9 @@ from gateway.observe import (
     configure_logging,
     current_event,
     google_refused,
+    header_drift,
     header_trouble,
+    look_failed,
     misplaced_write,
     request_done,
     request_event,
@@ -97,6 +99,7 @@ def test_request_is_one_line(lines: Lines) -> None:
         pytest.param(lambda: request_done(_event(path=NASTY)), "path", id="path"),
         pytest.param(lambda: request_done(_event(worksheet=NASTY)), "worksheet", id="worksheet"),
         pytest.param(lambda: header_trouble("s", NASTY, []), "worksheet", id="header"),
+        pytest.param(lambda: header_drift("s", NASTY, [2]), "worksheet", id="drift"),
         pytest.param(lambda: misplaced_write("x", NASTY), "found", id="misplaced"),
         pytest.param(lambda: logging.getLogger("x").warning(NASTY), "event", id="library"),
     ],
@@ -116,6 +119,7 @@ def test_control_characters_are_escaped(lines: Lines, log: Callable[[], None], m
         pytest.param(lambda text: request_done(_event(worksheet=text)), 200, id="worksheet"),
         pytest.param(lambda text: header_trouble("s", text, []), 200, id="header-worksheet"),
         pytest.param(lambda text: header_trouble("s", "w", [text]), 200, id="header"),
+        pytest.param(lambda text: header_drift("s", text, [2]), 200, id="drift"),
         pytest.param(lambda text: google_refused(text), 200, id="google"),
         pytest.param(lambda text: misplaced_write("x", text), 80, id="misplaced"),
     ],
@@ -135,6 +139,29 @@ def test_many_duplicates_are_cut(lines: Lines) -> None:
     [line] = lines()
     assert (line["level"], line["event"]) == ("warning", "duplicate-headers")
     assert line["headers"] == [str(n) for n in range(10)]
+
+
+def test_drift_names_the_first_rows(lines: Lines) -> None:
+    """The warning about a changed header names fifty rows at most, and says how many there are."""
+    header_drift("s", "w", range(2, 1002))
+
+    [line] = lines()
+    assert (line["level"], line["event"]) == ("warning", "header-drift")
+    assert (line["spreadsheet"], line["worksheet"]) == ("s", "w")
+    assert (line["rows"], line["count"]) == (list(range(2, 52)), 1000)
+
+
+def test_failed_look_says_why(lines: Lines) -> None:
+    """A failed look at an open write is told under the request's id, with what lies behind it."""
+    error = LookupError("told to nobody")
+    error.__cause__ = OSError("reset")
+
+    with request_event(_event()):
+        look_failed(error)
+
+    [line] = lines()
+    assert (line["event"], line["id"], line["error"]) == ("look-failed", "r1", "LookupError")
+    assert line["causes"] == ["OSError: reset"]
 
 
 def _fail() -> None:

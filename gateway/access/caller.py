@@ -21,6 +21,7 @@ from gateway.errors import (
 )
 from gateway.rows.a1 import is_spreadsheet_id
 from gateway.service.worksheet import WorksheetRef
+from gateway.write_errors import PreconditionRequired
 
 READ_METHODS = ("GET", "HEAD", "OPTIONS")
 
@@ -74,7 +75,12 @@ def authorise(
             "This key may only read. Ask the gateway's operator for a key that may write.",
             allowed_methods=READ_METHODS,
         )
-    return WorksheetRef(spreadsheet=found, title=worksheet, visible=caller.grants.worksheets)
+    return WorksheetRef(
+        spreadsheet=found,
+        title=worksheet,
+        visible=caller.grants.worksheets,
+        key_id=caller.key_id,
+    )
 
 
 def check_origin(caller: Caller, origin: str | None) -> None:
@@ -98,6 +104,15 @@ def check_query(caller: Caller, *, uses_where: bool, uses_order: bool) -> None:
         raise PlanLimit(
             f"The plan '{caller.plan_name}' of this key does not include {names}. Leave it out, or "
             "ask the gateway's operator for another plan."
+        )
+
+
+def check_conditional(caller: Caller, *, is_conditional: bool) -> None:
+    """Refuses an update that does not say which state of the row it was made for, if it must."""
+    if caller.plan.require_if_match and not is_conditional:
+        raise PreconditionRequired(
+            f"The plan '{caller.plan_name}' of this key takes no update without If-Match. Read the "
+            "row and send its ETag, or send 'If-Match: *' to update it whatever it holds."
         )
 
 

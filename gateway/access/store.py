@@ -1,4 +1,6 @@
-"""The key store: one SQLite table of what keys may do, found by the digest of the key.
+"""The key store: a SQLite table of what keys may do, found by the digest of the key.
+
+The ledger of `gateway.access.ledger` has its table in the same database.
 
 Rules:
 - Neither a key nor the pepper is ever in here, nor enough to make one of the other columns.
@@ -7,8 +9,8 @@ Rules:
 """
 
 import os
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -33,6 +35,7 @@ from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.schema import CreateTable
 
+from gateway.access.ledger import TABLES, SqlLedger, open_ledger
 from gateway.config import ConfigError
 
 BUSY_TIMEOUT_MS = 5000
@@ -82,7 +85,7 @@ class KeyStore:
     @classmethod
     @asynccontextmanager
     async def open(cls, database: Path) -> AsyncIterator["KeyStore"]:
-        """Opens the store, making file and table where they are not there, and closes it.
+        """Opens the store, making file and tables where they are not there, and closes it.
 
         Raises `ConfigError` for a file that cannot be had or is no key store.
         """
@@ -92,6 +95,10 @@ class KeyStore:
             yield cls(engine)
         finally:
             await engine.dispose()
+
+    def open_ledger(self, clock: Callable[[], float]) -> AbstractAsyncContextManager[SqlLedger]:
+        """Opens the ledger beside the keys; `clock` gives seconds since the epoch."""
+        return open_ledger(self._engine, clock)
 
     async def add(self, record: KeyRecord, digest: bytes) -> None:
         """Keeps a new key."""
@@ -145,7 +152,8 @@ async def _prepare(engine: AsyncEngine, database: Path) -> None:
         _create_private(database)
         async with engine.connect() as connection:
             await _switch_to_wal(connection)
-            await connection.execute(CreateTable(_keys, if_not_exists=True))
+            for statement in (CreateTable(_keys, if_not_exists=True), *TABLES):
+                await connection.execute(statement)
             await connection.commit()
     except (OSError, SQLAlchemyError) as error:
         raise ConfigError([_open_problem(database, error)]) from error

@@ -18,6 +18,9 @@ MAX_PROBLEMS = 20
 
 _LONGEST_NAME = 100
 
+WHOLE_BODY = "#"
+"""The pointer to a body as a whole."""
+
 NEVER_STORED = frozenset({ROW_INDEX, "apiKey", "spreadsheetId"})
 """Clients put these into bodies; they are never written, whatever the header says."""
 
@@ -30,16 +33,25 @@ class Placement:
     ignored: tuple[str, ...] = ()
 
 
-def pointer(*path: str) -> str:
-    """A JSON pointer as a URI fragment (RFC 6901, section 6); very long names are cut."""
+def pointer(*path: str, at: str = WHOLE_BODY) -> str:
+    """A JSON pointer as a URI fragment (RFC 6901, section 6), below `at`; long names are cut."""
     cut = (part[:_LONGEST_NAME] for part in path)
     escaped = (part.replace("~", "~0").replace("/", "~1") for part in cut)
     quoted = (urllib.parse.quote(part, safe="~$@!*();:,", errors="replace") for part in escaped)
-    return "#" + "".join(f"/{part}" for part in quoted)
+    return at + "".join(f"/{part}" for part in quoted)
 
 
-def place(fields: Mapping[str, Stored], header: Header, *, ignore_unknown: bool) -> Placement:
-    """Find the column of every field; InvalidBody names those that are no header."""
+def place(
+    fields: Mapping[str, Stored],
+    header: Header,
+    *,
+    ignore_unknown: bool,
+    at: str = WHOLE_BODY,
+) -> Placement:
+    """Find the column of every field; InvalidBody names those that are no header.
+
+    `at` points at the object within the body: `#/3` where it is one of a list.
+    """
     cells: dict[int, Stored] = {}
     unknown: list[str] = []
     twice: list[str] = []
@@ -52,12 +64,12 @@ def place(fields: Mapping[str, Stored], header: Header, *, ignore_unknown: bool)
         else:
             cells[column] = value
     if twice or (unknown and not ignore_unknown):
-        raise _misplaced(unknown if not ignore_unknown else [], twice, header)
+        raise _misplaced(unknown if not ignore_unknown else [], twice, header, at)
     if not cells:
         raise InvalidBody(
             "No field of the body is a field of this worksheet; "
             f"its fields are {header.listing()}.",
-            problems=[Problem(pointer(), "The object holds no field of the worksheet.")],
+            problems=[Problem(at, "The object holds no field of the worksheet.")],
         )
     return Placement(cells=cells, ignored=tuple(unknown))
 
@@ -71,11 +83,11 @@ def new_row(cells: Mapping[int, Stored]) -> list[Stored]:
     return row
 
 
-def check_has_value(values: Iterable[Stored]) -> None:
+def check_has_value(values: Iterable[Stored], *, at: str = WHOLE_BODY) -> None:
     """InvalidBody unless one of the values fills a cell: a blank row would be none."""
     if all(value is None or value == "" for value in values):
         detail = "A new row needs at least one field with a value."
-        raise InvalidBody(detail, problems=[Problem(pointer(), detail)])
+        raise InvalidBody(detail, problems=[Problem(at, detail)])
 
 
 def changed_runs(
@@ -106,10 +118,12 @@ def text_at(row: Sequence[object], column: int) -> str:
     return "" if cell is None else str(cell)
 
 
-def _misplaced(unknown: Sequence[str], twice: Sequence[str], header: Header) -> InvalidBody:
+def _misplaced(
+    unknown: Sequence[str], twice: Sequence[str], header: Header, at: str
+) -> InvalidBody:
     problems = [
-        *(Problem(pointer(name), "This is no field of the worksheet.") for name in unknown),
-        *(Problem(pointer(name), "Another field names the same column.") for name in twice),
+        *(Problem(pointer(name, at=at), "This is no field of the worksheet.") for name in unknown),
+        *(Problem(pointer(name, at=at), "Another field names the same column.") for name in twice),
     ][:MAX_PROBLEMS]
     named = ", ".join(f'"{name[:_LONGEST_NAME]}"' for name in (*unknown, *twice)[:10])
     return InvalidBody(

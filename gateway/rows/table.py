@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 from gateway.rows.header import ROW_INDEX, Header, parse_header
+from gateway.rows.tag import row_tag
 
 Column = Sequence[object]
 """The cells of one column from row 1 down; blank cells at its end are left out."""
@@ -37,6 +38,11 @@ class Table:
         for name, column in columns:
             record[name] = self.text(row, column) or None
         return record
+
+    def tag(self, row: int) -> str:
+        """The entity tag of a row: over its header and all that it displays."""
+        cells = [cell_at(self.displayed, row, column) for column in range(len(self.displayed))]
+        return row_tag(self.header.cells, cells)
 
     def with_typed(self, typed: Sequence[Column]) -> "Table":
         return replace(self, typed=typed)

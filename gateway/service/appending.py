@@ -1,82 +1,195 @@
-"""Creates: a row is appended where we looked, and checked to be where it should.
+"""Creates: rows are appended where we looked, and checked to be where they should.
 
 Rules: the anchor is a cell, never the whole sheet, since a blank header or cell would send the
-row to other columns. It is the blank cell below the last row, which Google writes exactly there
+rows to other columns. It is the blank cell below the last row, which Google writes exactly there
 or, if somebody was quicker, below their rows; rows are inserted, never written over. Where the
 grid ends with the last row (every imported sheet), the anchor is the last row itself, under
 which Google appends and grows the grid; if that row begins with a blank, the grid grows first.
 """
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from gateway.errors import (
-    GatewayError,
-    UpstreamError,
-    UpstreamRefusal,
-    WriteOutcomeUnknown,
-)
-from gateway.observe import misplaced_write
+from gateway.errors import GatewayError, UpstreamError, UpstreamRefusal
 from gateway.rows import a1
-from gateway.rows.record import Placement, Stored, check_has_value, new_row, place, text_at
-from gateway.rows.table import FIRST_DATA_ROW
+from gateway.rows.header import Header
+from gateway.rows.record import Placement, Stored, check_has_value, new_row, place
+from gateway.service.culprits import MAX_EXTRA_WRITES, separate
+from gateway.service.landing import Landing, check_landing
+from gateway.service.ledger import Ledger, stacked
 from gateway.service.reading import Reader
-from gateway.service.refusal import explain
+from gateway.service.refusal import SHEET_WIDE, explain
+from gateway.service.settling import Settler, displayed_rows
 from gateway.service.sightings import Sighting, Sightings
-from gateway.service.worksheet import WorksheetRef, written_area
-from gateway.service.writes import Written, written_record
-from gateway.upstream.base import Sheets, Values
+from gateway.service.worksheet import WorksheetRef
+from gateway.service.writes import Create, Outcome, Results, written_row
+from gateway.upstream.base import Sheets
+from gateway.write_errors import WriteOutcomeUnknown
 
 GROWTH_ROWS = 100
 """Rows added to a full grid, so that growing stays rare."""
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Part:
+    """A create whose values have found their columns."""
+
+    index: int
+    create: Create
+    placements: Sequence[Placement]
+    rows: Sequence[list[Stored]]
+
+
 class Appender:
     def __init__(
-        self, sheets: Sheets, reader: Reader, sightings: Sightings, *, ignore_unknown: bool
+        self,
+        sheets: Sheets,
+        reader: Reader,
+        sightings: Sightings,
+        settler: Settler,
+        ledger: Ledger,
+        *,
+        ignore_unknown: bool,
     ) -> None:
         self._sheets = sheets
         self._reader = reader
         self._sightings = sightings
+        self._settler = settler
+        self._ledger = ledger
         self._ignore_unknown = ignore_unknown
 
-    async def append(self, ref: WorksheetRef, fields: Mapping[str, Stored]) -> Written:
-        """Append one row. 1 write if the header was seen just now, else 1 read + 1 write.
+    async def append(self, ref: WorksheetRef, creates: Sequence[Create]) -> Sequence[Outcome]:
+        """Append all rows at once. 1 write if the header was seen just now, else 1 read + 1 write.
 
-        A full grid whose last row begins with a blank costs 1 read + 1 write more.
+        A full grid whose last row begins with a blank costs 1 read + 1 write more. A refused
+        group costs at most 4 more writes, and 1 read each time to learn why.
         """
-        known = self._sightings.fresh(ref)
-        if known is not None and self._knows(known, fields):
+        tries = MAX_EXTRA_WRITES
+        seen = self._known(ref, creates)
+        is_old = seen is not None
+        while True:
+            seen = seen or await self._reader.look(ref)
+            parts, refused = self._parts(creates, seen)
             try:
-                return await self._append_after(ref, known, fields)
+                sent = await self._send(ref, seen, parts) if parts else {}
             except UpstreamRefusal as refusal:
                 error = await explain(self._sheets, ref, refusal)
-                if not isinstance(error, UpstreamRefusal):
+                if isinstance(error, SHEET_WIDE):
                     raise error from refusal
-        return await self._append_looking(ref, fields)
+                if is_old and isinstance(error, UpstreamRefusal):  # what was seen may be the reason
+                    seen, is_old, tries = None, False, tries - 1
+                    continue
+                sent = await self._separated(ref, parts, error, tries)
+            outcomes = refused | {part.index: outcome for part, outcome in sent.items()}
+            return [outcomes[index] for index in range(len(creates))]
 
-    async def _append_looking(self, ref: WorksheetRef, fields: Mapping[str, Stored]) -> Written:
-        seen = await self._reader.look(ref)
-        try:
-            return await self._append_after(ref, seen, fields)
-        except UpstreamRefusal as refusal:
-            raise await explain(self._sheets, ref, refusal) from refusal
+    def _known(self, ref: WorksheetRef, creates: Sequence[Create]) -> Sighting | None:
+        """What was seen just now, if its header has all fields: none of them asks for a look."""
+        seen = self._sightings.fresh(ref)
+        if seen is None or self._ignore_unknown:
+            return seen
+        names = {name for create in creates for fields in create.rows for name in fields}
+        return seen if all(seen.header.find(name) is not None for name in names) else None
 
-    async def _append_after(
-        self, ref: WorksheetRef, seen: Sighting, fields: Mapping[str, Stored]
-    ) -> Written:
-        placement = place(fields, seen.header, ignore_unknown=self._ignore_unknown)
-        row = new_row(placement.cells)
-        check_has_value(row)
+    def _parts(
+        self, creates: Sequence[Create], seen: Sighting
+    ) -> tuple[list[_Part], dict[int, Outcome]]:
+        """The creates that can be sent, and why the others, by their index, cannot."""
+        parts: list[_Part] = []
+        refused: dict[int, Outcome] = {}
+        for index, create in enumerate(creates):
+            try:
+                parts.append(self._part(index, create, seen))
+            except GatewayError as error:
+                refused[index] = error
+        return parts, refused
+
+    def _part(self, index: int, create: Create, seen: Sighting) -> _Part:
+        placements = []
+        for number, fields in enumerate(create.rows):
+            path = create.path(number)
+            placement = place(fields, seen.header, ignore_unknown=self._ignore_unknown, at=path)
+            check_has_value(placement.cells.values(), at=path)
+            placements.append(placement)
+        rows = [new_row(placement.cells) for placement in placements]
+        return _Part(index=index, create=create, placements=placements, rows=rows)
+
+    async def _separated(
+        self, ref: WorksheetRef, parts: Sequence[_Part], refusal: GatewayError, tries: int
+    ) -> Mapping[_Part, Outcome]:
+        async def send(some: Sequence[_Part]) -> Mapping[_Part, Outcome]:
+            seen = self._sightings.fresh(ref) or await self._reader.look(ref)
+            # The header may be another one by now.
+            again, refused = self._parts([part.create for part in some], seen)
+            sent = await self._send(ref, seen, again) if again else {}
+            outcomes = refused | {part.index: outcome for part, outcome in sent.items()}
+            return {part: outcomes[index] for index, part in enumerate(some)}
+
+        values = {part: part.rows for part in parts}
+        return await separate(values, send, refusal, tries=tries)
+
+    async def _send(
+        self, ref: WorksheetRef, seen: Sighting, parts: Sequence[_Part]
+    ) -> Mapping[_Part, Outcome]:
+        """Append the rows of all parts in one write, and find where they are."""
+        rows = [row for part in parts for row in part.rows]
         try:
             seen = await self._with_room(ref, seen)
-            anchor = a1.cell_range(ref.title, _anchor_row(seen))
-            values = await self._sheets.append_rows(ref.spreadsheet, anchor, [row])
+            anchor_row = min(seen.last_row + 1, seen.grid_rows)
+            sendings = [(part.create.ticket, part.rows) for part in parts]
+            await self._ledger.sending(stacked(seen.last_row + 1, sendings))
+            anchor = a1.cell_range(ref.title, anchor_row)
+            values = await self._sheets.append_rows(ref.spreadsheet, anchor, rows)
+        except WriteOutcomeUnknown as error:
+            self._sightings.forget(ref)
+            landing = await self._settled(ref, seen, rows, error)
         except GatewayError as error:
             if isinstance(error, UpstreamRefusal) or error.outcome != "not_applied":
                 self._sightings.forget(ref)
             raise
-        return self._verified(ref, seen, placement, row, values)
+        else:
+            self._sightings.forget(ref)
+            landing = check_landing(ref, values, rows, anchor_row=anchor_row)
+            self._remember(ref, seen, rows, landing)
+        self._sightings.note_rows(ref, seen.header, landing.first_row, len(rows))
+        results = _results(parts, seen.header, landing)
+        await self._ledger.landed(ref, [(part.create.ticket, results[part]) for part in parts])
+        return results
+
+    async def _settled(
+        self,
+        ref: WorksheetRef,
+        seen: Sighting,
+        rows: Sequence[Sequence[Stored]],
+        error: WriteOutcomeUnknown,
+    ) -> Landing:
+        """Where the rows of a write are whose outcome Google left open; its error, if nowhere."""
+        first_row = await self._settler.settle_append(
+            ref, rows, from_row=seen.last_row + 1, error=error
+        )
+        displayed = await displayed_rows(self._sheets, ref, first_row, len(rows))
+        return Landing(first_row=first_row, displayed=displayed)
+
+    def _remember(
+        self,
+        ref: WorksheetRef,
+        seen: Sighting,
+        rows: Sequence[Sequence[Stored]],
+        landing: Landing,
+    ) -> None:
+        """The new end of the worksheet, unless the end was not where it was seen."""
+        last_row = landing.first_row + len(rows) - 1
+        if landing.first_row > seen.last_row:
+            self._sightings.keep(
+                ref,
+                replace(
+                    seen,
+                    last_row=last_row,
+                    starts_blank=rows[-1][0] is None,
+                    grid_rows=max(seen.grid_rows, last_row),
+                    as_of=self._sightings.moment(),
+                ),
+            )
 
     async def _with_room(self, ref: WorksheetRef, seen: Sighting) -> Sighting:
         """The sighting, once the grid has grown if it has no cell to anchor at."""
@@ -95,52 +208,15 @@ class Appender:
             ) from error
         return replace(seen, grid_rows=seen.grid_rows + GROWTH_ROWS)
 
-    def _verified(
-        self,
-        ref: WorksheetRef,
-        seen: Sighting,
-        placement: Placement,
-        row: list[Stored],
-        values: Values,
-    ) -> Written:
-        """What was written, once Google's answer shows that it is where it should be."""
-        self._sightings.forget(ref)
-        area = written_area(ref, values.range)
-        named = [column for column, value in enumerate(row) if value is not None]
-        # Whether Google's echo counts cells that were skipped at the start is not known.
-        columns = {(0, len(row) - 1), (named[0], named[-1])}
-        is_placed = (area.first_column, area.last_column) in columns
-        # At the anchor itself also where it was the last row: a person may have emptied it since.
-        anchor_row = max(_anchor_row(seen), FIRST_DATA_ROW)
-        if not is_placed or not anchor_row <= area.first_row == area.last_row:
-            misplaced_write(f"columns {sorted(columns)} from row {anchor_row}", values.range)
-            raise UpstreamError(
-                f"Google put the row elsewhere than asked, at {area.first_row}:{area.last_row} "
-                "of the worksheet. It is there; move it, and do not send it again.",
-                outcome="applied",
-            )
-        shown = values.cells[0] if values.cells else ()
-        if area.first_row > seen.last_row:  # else the end is not where it was seen
-            self._sightings.keep(
-                ref,
-                replace(
-                    seen,
-                    last_row=area.first_row,
-                    starts_blank=row[0] is None,
-                    grid_rows=max(seen.grid_rows, area.first_row),
-                    as_of=self._sightings.moment(),
-                ),
-            )
-        texts = {
-            column: text_at(shown, column - area.first_column) if column >= named[0] else ""
-            for column in placement.cells
-        }
-        return written_record(area.first_row, placement, seen.header, texts)
 
-    def _knows(self, seen: Sighting, fields: Mapping[str, Stored]) -> bool:
-        """Whether the header has all fields, so that none of them asks for a new look."""
-        return self._ignore_unknown or all(seen.header.find(name) is not None for name in fields)
-
-
-def _anchor_row(seen: Sighting) -> int:
-    return min(seen.last_row + 1, seen.grid_rows)
+def _results(parts: Sequence[_Part], header: Header, landing: Landing) -> Mapping[_Part, Results]:
+    """The answers of creates whose rows are one under the other."""
+    results: dict[_Part, Results] = {}
+    done = 0
+    for part in parts:
+        results[part] = tuple(
+            written_row(landing.first_row + at, placement, header, landing.texts(at))
+            for at, placement in enumerate(part.placements, start=done)
+        )
+        done += len(part.placements)
+    return results

@@ -60,6 +60,7 @@ class Reader:
         started, moment = self._clock(), self._sightings.moment()
         columns, grid_rows = await self._read_half(ref, Render.DISPLAYED)
         table = make_table(columns)
+        self._sightings.compare(ref, table.header, as_of=moment)
         self._check_header(ref, table.header)
         sighting = Sighting(
             header=table.header,
@@ -82,6 +83,7 @@ class Reader:
             return None
         header = parse_header(top.cells[0] if top.cells else ())
         area = own_area(ref, end.range)
+        self._sightings.compare(ref, header, as_of=moment)
         self._check_header(ref, header)
         filled = [index for index, row in enumerate(end.cells) if any(row)]
         if not filled:

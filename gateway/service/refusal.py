@@ -11,11 +11,15 @@ from gateway.errors import (
     RowNotFound,
     StorageFull,
     UpstreamRefusal,
+    WorksheetNotFound,
 )
 from gateway.observe import google_refused
 from gateway.rows.record import MAX_CELL_CHARACTERS
 from gateway.service.worksheet import WorksheetRef, worksheet_not_found
 from gateway.upstream.base import Sheets
+
+SHEET_WIDE = (WorksheetNotFound, StorageFull)
+"""What a refused group is refused for as a whole; anything else may be wrong with one write."""
 
 # Google's English words are the last resort: they may be localised, then it is a 502.
 _WORDS: Mapping[str, Callable[[], GatewayError]] = {

@@ -11,12 +11,14 @@ class WorksheetRef:
     """A worksheet that the caller may use; only `gateway.access` makes one for a request.
 
     `spreadsheet` matches the id pattern, `title` is any text. `visible` are the worksheets that
-    the caller may hear of, None for all; it plays no part in telling worksheets apart.
+    the caller may hear of, None for all, `key_id` is whose turn it is; neither plays a part in
+    telling worksheets apart.
     """
 
     spreadsheet: str
     title: str
     visible: frozenset[str] | None = field(default=None, compare=False)
+    key_id: str = field(default="", compare=False)
 
     def may_hear_of(self, title: str) -> bool:
         return self.visible is None or title in self.visible

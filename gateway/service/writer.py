@@ -1,41 +1,34 @@
-"""One writer per worksheet: writes wait in line, one at a time is with Google.
+"""One writer per worksheet: writes wait in line, one group at a time is with Google.
 
 Rules: two appends to one worksheet never overlap, since Google loses rows then. A line is bounded
-in length and in time. A write that has begun is finished whatever becomes of its client.
+in rows and in time. A write that has begun is finished whatever becomes of its client.
 """
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextvars import Context, copy_context
 from dataclasses import dataclass, field
 
 from gateway.config import WriteSettings
-from gateway.errors import (
-    UNKNOWN_RETRY_SECONDS,
-    GatewayError,
-    QueueFull,
-    ShuttingDown,
-    WriteOutcomeUnknown,
-)
+from gateway.errors import GatewayError, QueueFull, ShuttingDown
+from gateway.service.group import Waiting, row_count, take_group
 from gateway.service.worksheet import WorksheetRef
-from gateway.service.writes import Write, Written
+from gateway.service.writes import Outcome, Results, Write
+from gateway.write_errors import UNKNOWN_RETRY_SECONDS, WriteOutcomeUnknown
 
-Perform = Callable[[WorksheetRef, Write], Awaitable[Written]]
-"""Carries out one write, Google calls and all."""
-
+Perform = Callable[[WorksheetRef, Sequence[Write]], Awaitable[Sequence[Outcome]]]
+"""Carries out a group of writes of one kind, Google calls and all; how each of them ended."""
 
 CLOSING_SECONDS = 4.0
 """How long writes still in line may take when the gateway closes; their requests had longer."""
 
 
 @dataclass(kw_only=True, eq=False)
-class _Waiting:
-    """A write in line; it runs in the context of the request that brought it, with its `ref`."""
+class _InLine(Waiting):
+    """A write in line; a group runs in the context of the request that brought its first."""
 
-    ref: WorksheetRef
-    write: Write
-    answer: asyncio.Future[Written]
+    answer: asyncio.Future[Results]
     context: Context = field(default_factory=copy_context)
 
 
@@ -50,11 +43,11 @@ class Writer:
         self._perform = perform
         self._settings = settings
         self._closing_seconds = closing_seconds
-        self._lines: dict[WorksheetRef, deque[_Waiting]] = {}
+        self._lines: dict[WorksheetRef, deque[_InLine]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._is_closing = False
 
-    async def write(self, ref: WorksheetRef, write: Write) -> Written:
+    async def write(self, ref: WorksheetRef, write: Write) -> Results:
         """Wait in line, then have the write carried out; its own errors come out here."""
         if self._is_closing:
             raise _shutting_down()
@@ -77,7 +70,7 @@ class Writer:
             while line:
                 _refuse(line.popleft(), _shutting_down())
 
-    def _withdrawn(self, waiting: _Waiting) -> GatewayError:
+    def _withdrawn(self, waiting: _InLine) -> GatewayError:
         """Take a write out of its line, if it still is there; the error that says which."""
         line = self._lines.get(waiting.ref)
         if line is None or waiting not in line:
@@ -91,12 +84,13 @@ class Writer:
         _refuse(waiting, _shutting_down())
         return _shutting_down()
 
-    def _join(self, ref: WorksheetRef, write: Write) -> _Waiting:
+    def _join(self, ref: WorksheetRef, write: Write) -> _InLine:
         line = self._lines.get(ref)
-        if line is not None and len(line) >= self._settings.max_waiting_rows:
+        waiting_rows = sum(row_count(each.write) for each in line or ())
+        if waiting_rows and waiting_rows + row_count(write) > self._settings.max_waiting_rows:
             raise _too_busy()
         loop = asyncio.get_running_loop()
-        waiting = _Waiting(ref=ref, write=write, answer=loop.create_future())
+        waiting = _InLine(ref=ref, write=write, answer=loop.create_future())
         if line is None:
             line = self._lines[ref] = deque()
             task = loop.create_task(self._drain(ref), context=Context())
@@ -110,29 +104,30 @@ class Writer:
     async def _drain(self, ref: WorksheetRef) -> None:
         line = self._lines[ref]
         while line:
-            # One write a turn; this is where those that wait can go out as one.
-            waiting = line.popleft()
-            turn = self._settle(waiting)
-            await asyncio.create_task(turn, context=waiting.context)
+            group = take_group(line)
+            await asyncio.create_task(self._settle(group), context=group[0].context)
         del self._lines[ref]
 
-    async def _settle(self, waiting: _Waiting) -> None:
+    async def _settle(self, group: Sequence[_InLine]) -> None:
         try:
-            written = await self._perform(waiting.ref, waiting.write)
-        except Exception as error:  # handed to the request, which answers or logs it
-            _refuse(waiting, error)
-        else:
-            waiting.answer.set_result(written)
+            outcomes = await self._perform(group[0].ref, [waiting.write for waiting in group])
+        except Exception as error:  # handed to the requests, which answer or log it
+            outcomes = [error] * len(group)
+        for waiting, outcome in zip(group, outcomes, strict=True):
+            if isinstance(outcome, Exception):
+                _refuse(waiting, outcome)
+            else:
+                waiting.answer.set_result(outcome)
 
 
-def _give_up(line: deque[_Waiting], waiting: _Waiting) -> None:
+def _give_up(line: deque[_InLine], waiting: _InLine) -> None:
     """End a wait that took too long; a write that has begun is in no line any more."""
     if waiting in line:
         line.remove(waiting)
         _refuse(waiting, _too_busy())
 
 
-def _refuse(waiting: _Waiting, error: Exception) -> None:
+def _refuse(waiting: _InLine, error: Exception) -> None:
     waiting.answer.set_exception(error)
     waiting.answer.exception()  # looked at here, as its client may be gone
 

@@ -1,25 +1,48 @@
 """A write to a worksheet, and what its answer shows."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gateway.rows.header import ROW_INDEX, Header
-from gateway.rows.record import Placement, Stored
+from gateway.rows.record import Placement, Stored, pointer
+from gateway.rows.tag import Condition, row_tag
+from gateway.service.ticket import Ticket
+
+Fields = Mapping[str, Stored]
+"""Fields as the client named them, with their values."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Create:
-    """A row to append; `fields` as the client named them."""
+    """Rows to append one under the other, all of them or none; `is_array`: sent as a list."""
 
-    fields: Mapping[str, Stored]
+    rows: tuple[Fields, ...]
+    is_array: bool = False
+    ticket: Ticket | None = None
+
+    def path(self, number: int) -> str:
+        """Where one of the rows is in the body, as a JSON pointer."""
+        return pointer(str(number)) if self.is_array else pointer()
+
+    @property
+    def byte_count(self) -> int:
+        """About how many bytes the values take on their way to Google."""
+        return sum(map(_byte_count, self.rows))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Update:
-    """Cells of an existing row (2 or below) to write."""
+    """Cells of an existing row (2 or below) to write, if the condition holds for the row."""
 
     row: int
-    fields: Mapping[str, Stored]
+    fields: Fields
+    condition: Condition | None = None
+    ticket: Ticket | None = None
+
+    @property
+    def byte_count(self) -> int:
+        """About how many bytes the values take on their way to Google."""
+        return _byte_count(self.fields)
 
 
 Write = Create | Update
@@ -27,19 +50,33 @@ Write = Create | Update
 
 @dataclass(frozen=True, kw_only=True)
 class Written:
-    """Where a write went, what its cells display now, and the fields that were dropped."""
+    """Where a row is, what its written cells display now, its tag, and the dropped fields."""
 
     row: int
     record: Mapping[str, object]
+    tag: str
     ignored: tuple[str, ...]
 
 
-def written_record(
-    row: int, placement: Placement, header: Header, texts: Mapping[int, str]
+Results = tuple[Written, ...]
+"""One for each row of a write."""
+
+Outcome = Results | Exception
+"""How one write of a group ended."""
+
+
+def written_row(
+    row: int, placement: Placement, header: Header, displayed: Sequence[str]
 ) -> Written:
-    """The written fields in sheet order; `texts` is what each column displays, "" if empty."""
+    """The written fields in sheet order; `displayed` are the texts of all cells of the row."""
     record: dict[str, object] = {ROW_INDEX: row}
     for name, column in header.columns.items():
         if column in placement.cells:
-            record[name] = texts[column] or None
-    return Written(row=row, record=record, ignored=placement.ignored)
+            text = displayed[column] if column < len(displayed) else ""
+            record[name] = text or None
+    tag = row_tag(header.cells, displayed)
+    return Written(row=row, record=record, tag=tag, ignored=placement.ignored)
+
+
+def _byte_count(fields: Fields) -> int:
+    return sum(len(str(value).encode()) + 3 for value in fields.values())

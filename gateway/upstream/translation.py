@@ -3,18 +3,18 @@
 Rules:
 - HTTP code first, then `status` and `details[].reason`; texts are localised and never looked at.
 - Google applies a request wholly or not at all. A write ends `not_applied` when nothing was sent
-  or Google refused it (4xx), and `WriteOutcomeUnknown` in every other case.
+  or Google refused it (4xx), and `WriteOutcomeUnknown` in every other case, which tells whether
+  an answer had begun: Google does nothing more for a request that it answered (assumed).
 - Google's texts quote cells: they stay on the exception chain and never enter a message.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import httpx2
 import msgspec
 
 from gateway.errors import (
-    UNKNOWN_RETRY_SECONDS,
     GatewayError,
     Outcome,
     QuotaSpent,
@@ -27,10 +27,10 @@ from gateway.errors import (
     UpstreamRefusal,
     UpstreamTimeout,
     UpstreamUnreachable,
-    WriteOutcomeUnknown,
 )
 from gateway.upstream.token import TokenUnavailable
-from gateway.upstream.wire import Answer, AnswerTooLarge
+from gateway.upstream.wire import Answer, AnswerBroken, AnswerTooLarge
+from gateway.write_errors import UNKNOWN_RETRY_SECONDS, WriteOutcomeUnknown
 
 QUOTA_RETRY_SECONDS = 60
 """Google's limits are per minute, and its 429 has no Retry-After."""
@@ -77,10 +77,14 @@ class GoogleRefusal(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Attempt:
-    """What a failed call was: whether it wrote, and as which account, if that is known."""
+    """What a failed call was: whether it wrote, and as which account, if that is known.
+
+    `was_answered`: Google's status line came before the way to it broke.
+    """
 
     is_write: bool
     account: str | None = None
+    was_answered: bool = False
 
     @property
     def refused(self) -> Outcome | None:
@@ -118,12 +122,18 @@ def _broken(_error: Exception, attempt: Attempt) -> GatewayError:
     return _open(attempt) or UpstreamError("The connection to Google broke. Try again.")
 
 
+def _broken_off(error: Exception, attempt: Attempt) -> GatewayError:
+    if not isinstance(error, AnswerBroken):
+        raise TypeError("no answer that broke off") from error
+    return translated(error.reason, _answered(attempt))
+
+
 def _unreadable(_error: Exception, attempt: Attempt) -> GatewayError:
-    return _open(attempt) or UpstreamError("Google's answer made no sense. Try again.")
+    return _open(_answered(attempt)) or UpstreamError("Google's answer made no sense. Try again.")
 
 
 def _too_large(_error: Exception, attempt: Attempt) -> GatewayError:
-    return _open(attempt) or SheetTooLarge(_TOO_LARGE)
+    return _open(_answered(attempt)) or SheetTooLarge(_TOO_LARGE)
 
 
 def _no_token(error: Exception, attempt: Attempt) -> GatewayError:
@@ -141,7 +151,12 @@ def _open(attempt: Attempt) -> GatewayError | None:
         f"before you send it again; {UNKNOWN_RETRY_SECONDS} seconds from now it is settled.",
         outcome="unknown",
         retry_after_seconds=UNKNOWN_RETRY_SECONDS,
+        was_answered=attempt.was_answered,
     )
+
+
+def _answered(attempt: Attempt) -> Attempt:
+    return replace(attempt, was_answered=True)
 
 
 def _bad_account(attempt: Attempt) -> GatewayError:
@@ -159,7 +174,7 @@ def _refused(error: Exception, attempt: Attempt) -> GatewayError:
     if rule is not None:
         return rule(error, attempt)
     is_refused = 400 <= error.status < 500
-    return (None if is_refused else _open(attempt)) or UpstreamError(
+    return (None if is_refused else _open(_answered(attempt))) or UpstreamError(
         f"Google failed with HTTP status {error.status}. Try again.", outcome=attempt.refused
     )
 
@@ -216,6 +231,7 @@ _BY_FAILURE: Mapping[type[Exception], Callable[[Exception, Attempt], GatewayErro
     GoogleRefusal: _refused,
     TokenUnavailable: _no_token,
     AnswerTooLarge: _too_large,
+    AnswerBroken: _broken_off,
     # Before their parents: these end before the first byte of a request leaves.
     httpx2.ConnectError: _not_sent,
     httpx2.ConnectTimeout: _not_sent,

@@ -1,8 +1,9 @@
 """One HTTP exchange over the pool that Sheets and token calls share: within a deadline and a size.
 
 Rules:
-- Nothing here knows Sheets, gspread or tokens. Errors leave as httpx2 raises them, besides
-  `AnswerTooLarge`; whoever calls decides what they mean.
+- Nothing here knows Sheets, gspread or tokens. Until an answer begins, errors leave as httpx2
+  raises them; after that as `AnswerBroken` or `AnswerTooLarge`. Whoever calls decides what they
+  mean.
 - An answer is read in pieces as it is decoded, so a small gzip that grows is cut in time.
 - An answer that is not read to its end takes its connection with it.
 """
@@ -25,6 +26,14 @@ KEEPALIVE_SECONDS = 60.0
 
 class AnswerTooLarge(Exception):
     """A decoded answer grew past the size that is read."""
+
+
+class AnswerBroken(httpx2.HTTPError):
+    """The answer's status came, but not all of its body, or not so that it can be decoded."""
+
+    def __init__(self, reason: httpx2.HTTPError) -> None:
+        super().__init__("the answer broke off")
+        self.reason = reason
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,6 +107,13 @@ def open_wire(*, max_connections: int, connect_timeout_seconds: float) -> Iterat
 
 
 def _read(response: httpx2.Response, deadline: Deadline, max_bytes: int) -> bytes:
+    try:
+        return _collected(response, deadline, max_bytes)
+    except httpx2.HTTPError as error:
+        raise AnswerBroken(error) from error
+
+
+def _collected(response: httpx2.Response, deadline: Deadline, max_bytes: int) -> bytes:
     body = bytearray()
     for piece in response.iter_bytes():
         body += piece
@@ -111,5 +127,5 @@ def _read(response: httpx2.Response, deadline: Deadline, max_bytes: int) -> byte
 def _read_refusal(response: httpx2.Response, deadline: Deadline, max_bytes: int) -> bytes:
     try:
         return _read(response, deadline, max_bytes)
-    except (httpx2.HTTPError, AnswerTooLarge):
+    except (AnswerBroken, AnswerTooLarge):
         return b""  # the status has come, and says more than how its explanation broke

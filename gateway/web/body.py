@@ -1,44 +1,49 @@
 """Bodies of creates and updates: bytes in, fields of checked values out.
 
 Rules: what is not exactly right is refused whole, with a pointer to every place, before anything
-is asked of Google. Credentials and `rowIndex` that clients leave in a body are dropped.
+is asked of Google. Credentials and `rowIndex` that clients leave in a body are dropped. What begins
+with `{` or `[` is JSON, whatever its type says.
 """
 
 import asyncio
-import json
-import math
 import urllib.parse
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from starlette.requests import Request
 
 from gateway.config import ServerSettings
-from gateway.errors import BodyTooLarge, InvalidBody, Problem, RequestTimeout, UnsupportedMediaType
-from gateway.rows.record import (
-    MAX_CELL_CHARACTERS,
-    MAX_PROBLEMS,
-    NEVER_STORED,
-    Stored,
-    pointer,
-)
+from gateway.errors import BodyTooLarge, Problem, RequestTimeout, UnsupportedMediaType
+from gateway.rows.record import MAX_PROBLEMS, NEVER_STORED, pointer
+from gateway.web.fields import MAX_FIELDS, Fields, check_none, checked_fields, invalid_body
+from gateway.web.json_body import Pairs, decode_json
 from gateway.web.state import State
 
-MAX_FIELDS = 1000
-MAX_INTEGER = 2**53
+MAX_ROWS = 500
+"""Rows that one request may create."""
 
 _FORM = "application/x-www-form-urlencoded"
+_JSON_STARTS = (b"{", b"[")
+_NO_FIELD = "The object holds no field to write."
 
 
-async def read_fields(request: Request[State]) -> Mapping[str, Stored]:
+@dataclass(frozen=True, kw_only=True)
+class RowsBody:
+    """Rows to create, one at least; `is_array`: they came as a list, and are answered as one."""
+
+    rows: tuple[Fields, ...]
+    is_array: bool
+
+
+async def read_fields(request: Request[State]) -> Fields:
     """The fields of a JSON object or a form, checked; at least one."""
-    check_encoding(request)
-    body = await _read_body(request, request.state["server"])
-    content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    fields = parse_fields(body, content_type)
-    kept = {name: value for name, value in fields.items() if name not in NEVER_STORED}
-    if not kept:
-        raise _invalid("The body holds no field to write.")
-    return kept
+    fields = parse_fields(*await _read(request))
+    return _required(fields)
+
+
+async def read_rows(request: Request[State]) -> RowsBody:
+    """The rows of a JSON list of objects, or the one row of an object or a form, all checked."""
+    return parse_rows(*await _read(request))
 
 
 def check_encoding(request: Request[State]) -> None:
@@ -48,16 +53,80 @@ def check_encoding(request: Request[State]) -> None:
         raise UnsupportedMediaType("Send the body as it is, without Content-Encoding.")
 
 
-def parse_fields(body: bytes, content_type: str) -> Mapping[str, Stored]:
-    """A JSON object, whatever its type says if it begins with `{`, else a form."""
+def parse_fields(body: bytes, content_type: str) -> Fields:
+    """The fields of a JSON object or a form."""
+    return _object_fields(_decoded(body, content_type))
+
+
+def parse_rows(body: bytes, content_type: str) -> RowsBody:
+    """Up to 500 rows of a JSON list of objects, else the row that `parse_fields` finds."""
+    decoded = _decoded(body, content_type)
+    if isinstance(decoded, list) and not isinstance(decoded, Pairs):
+        return RowsBody(rows=_listed_rows(decoded), is_array=True)
+    return RowsBody(rows=(_required(_object_fields(decoded)),), is_array=False)
+
+
+def _decoded(body: bytes, content_type: str) -> object:
+    """Names and values as `Pairs`, or whatever else the JSON is."""
     is_json = content_type == "application/json" or content_type.endswith("+json")
-    if is_json or body.lstrip().startswith(b"{"):
-        return _checked(_decode_json(_decode_text(body)))
+    if is_json or body.lstrip().startswith(_JSON_STARTS):
+        return decode_json(_decode_text(body))
     if content_type == _FORM:
-        return _checked(_decode_form(_decode_text(body)))
+        return Pairs(_decode_form(_decode_text(body)))
     if content_type in ("", "text/plain"):
-        raise _invalid("The body must be a JSON object.")
+        raise invalid_body("The body must be a JSON object.")
     raise UnsupportedMediaType("Send a JSON object with Content-Type: application/json, or a form.")
+
+
+def _object_fields(decoded: object) -> Fields:
+    if not isinstance(decoded, Pairs):
+        raise invalid_body("The body must be a JSON object of fields and values.")
+    fields, problems = checked_fields(decoded)
+    check_none(problems)
+    return fields
+
+
+def _listed_rows(elements: Sequence[object]) -> tuple[Fields, ...]:
+    if not elements:
+        raise invalid_body("The list holds no row to create.")
+    if len(elements) > MAX_ROWS:
+        raise invalid_body(f"The list holds more than {MAX_ROWS} rows; send it in parts.")
+    rows: list[Fields] = []
+    problems: list[Problem] = []
+    for index, element in enumerate(elements):
+        row, faults = _listed_row(element, at=pointer(str(index)))
+        rows.append(row)
+        problems += faults
+        if len(problems) >= MAX_PROBLEMS:
+            break
+    check_none(problems)
+    return tuple(rows)
+
+
+def _listed_row(element: object, *, at: str) -> tuple[Fields, Sequence[Problem]]:
+    if not isinstance(element, Pairs):
+        return {}, [Problem(at, "This must be a JSON object of fields and values.")]
+    fields, problems = checked_fields(element, at=at)
+    kept = _stored(fields)
+    return kept, problems if kept or problems else [Problem(at, _NO_FIELD)]
+
+
+def _required(fields: Fields) -> Fields:
+    kept = _stored(fields)
+    if not kept:
+        raise invalid_body(_NO_FIELD)
+    return kept
+
+
+def _stored(fields: Fields) -> Fields:
+    return {name: value for name, value in fields.items() if name not in NEVER_STORED}
+
+
+async def _read(request: Request[State]) -> tuple[bytes, str]:
+    """The body and its type, without parameters and in small letters."""
+    check_encoding(request)
+    body = await _read_body(request, request.state["server"])
+    return body, request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 async def _read_body(request: Request[State], settings: ServerSettings) -> bytes:
@@ -83,25 +152,7 @@ def _decode_text(body: bytes) -> str:
     try:
         return body.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise _invalid(f"The body is not UTF-8 at byte {error.start}.") from error
-
-
-def _decode_json(text: str) -> Iterable[tuple[str, object]]:
-    try:
-        decoded = json.loads(text, object_pairs_hook=_Pairs, parse_int=_parse_integer)
-    except json.JSONDecodeError as error:
-        raise _invalid(
-            f"The body is not JSON at line {error.lineno}, column {error.colno}: {error.msg}."
-        ) from error
-    except RecursionError as error:
-        raise _invalid("The body is nested too deep.") from error
-    if not isinstance(decoded, _Pairs):
-        raise _invalid("The body must be a JSON object of fields and values.")
-    return decoded
-
-
-class _Pairs(list[tuple[str, object]]):
-    """A JSON object as it was written, repeated members and all."""
+        raise invalid_body(f"The body is not UTF-8 at byte {error.start}.") from error
 
 
 def _decode_form(text: str) -> Iterable[tuple[str, object]]:
@@ -110,64 +161,9 @@ def _decode_form(text: str) -> Iterable[tuple[str, object]]:
             text, keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS
         )
     except ValueError as error:
-        raise _invalid("The form is not percent-encoded UTF-8, or has too many fields.") from error
-
-
-def _checked(pairs: Iterable[tuple[str, object]]) -> Mapping[str, Stored]:
-    fields: dict[str, Stored] = {}
-    problems: list[Problem] = []
-    for name, value in pairs:
-        fault = "The field is given twice." if name in fields else _fault(name, value)
-        if fault is not None:
-            problems.append(Problem(pointer(name), fault))
-        fields[name] = value if isinstance(value, str | int | float | bool) else None
-    if len(fields) > MAX_FIELDS:
-        raise _invalid(f"The body has more than {MAX_FIELDS} fields.")
-    if problems:
-        raise InvalidBody(
-            "The body holds values that cannot be stored; nothing was written. First: "
-            f"{problems[0].pointer} - {problems[0].detail}",
-            problems=problems[:MAX_PROBLEMS],
-        )
-    return fields
-
-
-def _fault(name: str, value: object) -> str | None:
-    """What keeps a value from being stored, if anything does."""
-    if not _is_encodable(name):
-        return "The name holds half of a surrogate pair."
-    if isinstance(value, str):
-        return _text_fault(value)
-    if isinstance(value, list):
-        return "A value is a string, a number, true, false or null; not an object or a list."
-    if isinstance(value, int) and abs(value) > MAX_INTEGER:
-        return "A whole number beyond 2^53 would lose digits; send it as a string."
-    if isinstance(value, float) and not math.isfinite(value):
-        return "The number is not finite."
-    return None
-
-
-def _text_fault(text: str) -> str | None:
-    if len(text) > MAX_CELL_CHARACTERS:
-        return f"A cell holds at most {MAX_CELL_CHARACTERS} characters."
-    return None if _is_encodable(text) else "The text holds half of a surrogate pair."
-
-
-def _is_encodable(text: str) -> bool:
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _parse_integer(digits: str) -> int:
-    """The integer, or one that is as surely too large: parsing thousands of digits is slow."""
-    return int(digits[:18])
-
-
-def _invalid(detail: str) -> InvalidBody:
-    return InvalidBody(detail, problems=[Problem("#", detail)])
+        raise invalid_body(
+            "The form is not percent-encoded UTF-8, or has too many fields."
+        ) from error
 
 
 def _too_large(max_bytes: int) -> BodyTooLarge:

@@ -10,15 +10,15 @@ from starlette.routing import Route
 
 from gateway.errors import (
     GatewayError,
-    InternalError,
     MethodNotAllowed,
-    Outcome,
     Problem,
     RouteNotFound,
     Unauthorized,
-    WriteOutcomeUnknown,
 )
 from gateway.observe import current_event, upstream_failed
+from gateway.web.answers import shaped
+from gateway.web.idempotency import replayed_headers
+from gateway.write_errors import PreconditionFailed, write_outcome
 
 ERROR_TYPE = "SheetsonError"
 """What clients of this API test `type` for."""
@@ -52,7 +52,7 @@ def error_response(request: Request, error: GatewayError) -> Response:
     if error.__cause__ is not None and error.status >= 500:
         upstream_failed(error)
     as_problem = _PROBLEM_JSON in request.headers.get("accept", "").lower()
-    outcome = None if request.method in _READING else error.outcome or _default_outcome(error)
+    outcome = None if request.method in _READING else write_outcome(error)
     # A client's own text in the message may hold half a surrogate pair.
     message = error.message.encode("utf-8", "replace").decode("utf-8")
     body: dict[str, object] = {
@@ -66,6 +66,8 @@ def error_response(request: Request, error: GatewayError) -> Response:
     }
     if error.problems:
         body["errors"] = [_problem(problem) for problem in error.problems]
+    if isinstance(error, PreconditionFailed):
+        body["existing"] = shaped(error.existing, request.state["api"].empty_cell)
     if outcome is not None:
         body["outcome"] = outcome
     if as_problem:
@@ -90,16 +92,13 @@ def _problem(problem: Problem) -> dict[str, str]:
     return {"pointer": problem.pointer, "detail": problem.detail}
 
 
-def _default_outcome(error: GatewayError) -> Outcome:
-    """A write that failed before it was sent was not applied; a fault of ours proves nothing."""
-    is_open = isinstance(error, InternalError | WriteOutcomeUnknown)
-    return "unknown" if is_open else "not_applied"
-
-
 def _headers(error: GatewayError) -> dict[str, str]:
     headers = {"Cache-Control": "no-store", "Vary": "Accept"}
+    headers |= replayed_headers(is_replayed=error.is_replayed)
     if isinstance(error, Unauthorized):
         headers["WWW-Authenticate"] = "Bearer"
+    if isinstance(error, PreconditionFailed):
+        headers["ETag"] = error.tag
     if error.retry_after_seconds is not None:
         headers["Retry-After"] = str(error.retry_after_seconds)
     if error.allowed_methods:

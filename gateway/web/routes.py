@@ -10,7 +10,7 @@ from gateway.config import ServerSettings
 from gateway.errors import Gone
 from gateway.web.health import livez, readyz
 from gateway.web.middleware import ErrorNet, RequestFrame
-from gateway.web.rows import create_row, list_rows, read_row, update_row
+from gateway.web.rows import create_rows, list_rows, read_row, update_row
 from gateway.web.state import State
 
 _EXPOSED = (
@@ -26,7 +26,7 @@ async def gone(_: Request[State]) -> Response:
 
 ROUTES: list[BaseRoute] = [
     Route("/v2/sheets/{title}", list_rows, methods=["GET"]),
-    Route("/v2/sheets/{title}", create_row, methods=["POST"]),
+    Route("/v2/sheets/{title}", create_rows, methods=["POST"]),
     Route("/v2/sheets/{title}/{row}", read_row, methods=["GET"]),
     Route("/v2/sheets/{title}/{row}", update_row, methods=["POST", "PUT", "PATCH"]),
     Route("/v1", gone, methods=["GET", "POST", "PUT", "PATCH", "DELETE"]),

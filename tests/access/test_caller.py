@@ -7,6 +7,7 @@ from gateway.access.caller import (
     Grants,
     Operation,
     authorise,
+    check_conditional,
     check_origin,
     check_query,
 )
@@ -22,6 +23,7 @@ from gateway.errors import (
 )
 from gateway.rows.a1 import is_spreadsheet_id
 from gateway.service.worksheet import WorksheetRef
+from gateway.write_errors import PreconditionRequired
 
 ONE = Grants(spreadsheets=frozenset({"one"}))
 TWO = Grants(spreadsheets=frozenset({"one", "two"}))
@@ -219,4 +221,24 @@ def test_queries_of_the_plan_pass(where_and_order: bool, uses: bool) -> None:
         caller(ANY, PlanSettings(where_and_order=where_and_order)),
         uses_where=uses,
         uses_order=uses,
+    )
+
+
+def test_a_plan_may_require_conditional_updates() -> None:
+    """The refusal names the plan and the header."""
+    careful = caller(ANY, PlanSettings(require_if_match=True))
+
+    with pytest.raises(PreconditionRequired, match=r"plan 'free' .* If-Match"):
+        check_conditional(careful, is_conditional=False)
+
+
+@pytest.mark.parametrize(
+    ("require_if_match", "is_conditional"),
+    [(True, True), (False, True), (False, False)],
+    ids=["required, given", "given", "neither"],
+)
+def test_updates_as_the_plan_asks_pass(require_if_match: bool, is_conditional: bool) -> None:
+    """A condition is always welcome, and missing only where it is required."""
+    check_conditional(
+        caller(ANY, PlanSettings(require_if_match=require_if_match)), is_conditional=is_conditional
     )

@@ -12,6 +12,7 @@ NAMES: Mapping[int, str] = {
     4001: "AmbiguousCredentials",
     4002: "InvalidQuery",
     4003: "InvalidPath",
+    4004: "InvalidIdempotencyKey",
     4010: "MissingApiKey",
     4011: "InvalidApiKey",
     4012: "KeyNotAllowedInUrl",
@@ -23,12 +24,16 @@ NAMES: Mapping[int, str] = {
     4050: "ReadOnlyKey",
     4051: "MethodNotAllowed",
     4080: "RequestTimeout",
+    4090: "IdempotencyInProgress",
     4100: "Gone",
+    4120: "PreconditionFailed",
     4130: "BodyTooLarge",
     4132: "SheetTooLarge",
     4140: "UriTooLong",
     4150: "UnsupportedMediaType",
+    4220: "IdempotencyKeyReused",
     4221: "UnsupportedDocument",
+    4280: "PreconditionRequired",
     4310: "HeadersTooLarge",
     5000: "InternalError",
     5020: "UpstreamError",
@@ -51,7 +56,7 @@ _ALWAYS = {
     "requestId": str,
     "retryable": bool,
 }
-_SOMETIMES = {"errors": list, "outcome": str}
+_SOMETIMES = {"errors": list, "existing": dict, "outcome": str}
 _OUTCOMES = {None, "not_applied", "applied", "unknown"}
 
 
@@ -78,6 +83,7 @@ def refused(answer: Answer) -> tuple[int, int]:
     assert body["requestId"] == answer.headers["x-request-id"]
     assert len(body["message"]) > 20
     assert body.get("outcome") in _OUTCOMES
+    assert ("existing" in body) == (code == 4120)
     for problem in body.get("errors", [{"pointer": "#", "detail": "none"}]):
         assert set(problem) == {"pointer", "detail"}
         assert problem["pointer"].startswith("#")

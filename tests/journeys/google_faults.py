@@ -72,42 +72,29 @@ READ_FAULTS = [
     pytest.param(SPENT, 503, 5030, True, id="quota as 403"),
 ]
 
-# The fault of a write, then status, code, outcome.
-WRITE_FAULTS = [
-    pytest.param({"status": 500}, 504, 5041, "unknown", id="500"),
-    pytest.param({"status": 503}, 504, 5041, "unknown", id="503"),
-    pytest.param({"status": 503, "apply": True}, 504, 5041, "unknown", id="503, applied"),
-    pytest.param({"status": 500, "text": PAGE}, 504, 5041, "unknown", id="500 as HTML"),
-    pytest.param(
-        {"status": 500, "text": PAGE, "apply": True},
-        504,
-        5041,
-        "unknown",
-        id="500 as HTML, applied",
-    ),
-    pytest.param({"status": 200, "text": PAGE}, 504, 5041, "unknown", id="200 as HTML"),
-    pytest.param(
-        {"status": 200, "text": PAGE, "apply": True},
-        504,
-        5041,
-        "unknown",
-        id="200 as HTML, applied",
-    ),
-    pytest.param(
-        {"status": 200, "text": "{}", "apply": True}, 504, 5041, "unknown", id="members missing"
-    ),
-    pytest.param({"truncate": 0}, 504, 5041, "unknown", id="truncated"),
-    pytest.param({"truncate": 30, "apply": True}, 504, 5041, "unknown", id="truncated, applied"),
-    pytest.param({"drop": True}, 504, 5041, "unknown", id="dropped"),
-    pytest.param({"drop": True, "apply": True}, 504, 5041, "unknown", id="dropped, applied"),
-    pytest.param(OFFICE_FILE, 422, 4221, "not_applied", id="Office file"),
-    pytest.param(DISABLED, 502, 5022, "not_applied", id="API disabled"),
-    pytest.param({"status": 401}, 502, 5022, "not_applied", id="401"),
-    pytest.param(REFUSED, 502, 5020, "not_applied", id="refused"),
-    pytest.param(TRANSLATED, 502, 5020, "not_applied", id="refused in Spanish"),
-    pytest.param(FORBIDDEN, 403, 101, "not_applied", id="not shared"),
-    pytest.param(NOT_FOUND, 404, 101, "not_applied", id="not found"),
-    pytest.param({"status": 429}, 503, 5030, "not_applied", id="429"),
-    pytest.param({"status": 429, "text": PAGE}, 503, 5030, "not_applied", id="429 as HTML"),
-    pytest.param(SPENT, 503, 5030, "not_applied", id="quota as 403"),
+# The fault of a write that Google surely did not do, then status, code.
+REFUSALS = [
+    pytest.param(OFFICE_FILE, 422, 4221, id="Office file"),
+    pytest.param(DISABLED, 502, 5022, id="API disabled"),
+    pytest.param({"status": 401}, 502, 5022, id="401"),
+    pytest.param(REFUSED, 502, 5020, id="refused"),
+    pytest.param(TRANSLATED, 502, 5020, id="refused in Spanish"),
+    pytest.param(FORBIDDEN, 403, 101, id="not shared"),
+    pytest.param(NOT_FOUND, 404, 101, id="not found"),
+    pytest.param({"status": 429}, 503, 5030, id="429"),
+    pytest.param({"status": 429, "text": PAGE}, 503, 5030, id="429 as HTML"),
+    pytest.param(SPENT, 503, 5030, id="quota as 403"),
+]
+
+# The fault of a write that Google may have done, and whether it answered it.
+OPEN_ENDS = [
+    pytest.param({"status": 500}, True, id="500"),
+    pytest.param({"status": 503}, True, id="503"),
+    pytest.param({"status": 500, "text": PAGE}, True, id="500 as HTML"),
+    pytest.param({"status": 200, "text": PAGE}, True, id="200 as HTML"),
+    pytest.param({"status": 200, "text": ""}, True, id="200 and nothing"),
+    pytest.param({"status": 200, "text": "{}"}, True, id="members missing"),
+    pytest.param({"truncate": 0}, True, id="truncated at once"),
+    pytest.param({"truncate": 30}, True, id="truncated"),
+    pytest.param({"drop": True}, False, id="dropped"),
 ]

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.journeys.conftest import CITIES, Api, EmulatorControl, KeysOnDisk, running_gateways
+from tests.journeys.conftest import Api, EmulatorControl, KeysOnDisk, running_gateways
+from tests.journeys.workbook import CITIES
 
 HEADER, *LINES = [line.split(",") for line in CITIES.splitlines()]
 SENT: list[dict[str, Any]] = [

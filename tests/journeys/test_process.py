@@ -16,9 +16,10 @@ from urllib.parse import urlsplit
 import httpx2
 import pytest
 
-from tests.journeys.conftest import EmulatorControl, write_seed
+from tests.journeys.conftest import EmulatorControl
 from tests.journeys.process import Process, run, running
 from tests.journeys.waiting import PATIENCE_SECONDS, until
+from tests.journeys.workbook import write_seed
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,15 @@ import pytest
 
 from gateway.errors import InvalidBody, Problem
 from gateway.rows.header import parse_header
-from gateway.rows.record import Stored, changed_runs, new_row, place, pointer, text_at
+from gateway.rows.record import (
+    Stored,
+    changed_runs,
+    check_has_value,
+    new_row,
+    place,
+    pointer,
+    text_at,
+)
 
 HEADER = parse_header(["name", "state", "", " population ", "name", "rowIndex"])
 
@@ -27,8 +35,9 @@ HEADER = parse_header(["name", "state", "", " population ", "name", "rowIndex"])
     ],
 )
 def test_pointers_are_uri_fragments(path: Sequence[str], expected: str) -> None:
-    """A pointer is escaped for JSON, then for a URI."""
+    """A pointer is escaped for JSON, then for a URI; below another one it goes on there."""
     assert pointer(*path) == expected
+    assert pointer(*path, at="#/7") == "#/7" + expected[1:]
 
 
 def test_fields_find_their_columns() -> None:
@@ -95,6 +104,42 @@ def test_two_names_of_one_column_are_refused(ignore_unknown: bool) -> None:
         place(fields, HEADER, ignore_unknown=ignore_unknown)
 
     assert refused.value.problems == (Problem("#/%20name", "Another field names the same column."),)
+
+
+@pytest.mark.parametrize(
+    ("fields", "ignore_unknown", "pointers"),
+    [
+        pytest.param({"nope": 1, "a/b": 2}, False, ["#/3/nope", "#/3/a~1b"], id="unknown"),
+        pytest.param({"name": "a", " name": "b"}, False, ["#/3/%20name"], id="one column twice"),
+        pytest.param({"nope": 1}, True, ["#/3"], id="strangers only"),
+    ],
+)
+def test_places_within_a_list_begin_with_the_index(
+    fields: Mapping[str, Stored], ignore_unknown: bool, pointers: list[str]
+) -> None:
+    """What is wrong with an object of a list is told with the object's own place."""
+    with pytest.raises(InvalidBody) as refused:
+        place(fields, HEADER, ignore_unknown=ignore_unknown, at=pointer("3"))
+
+    assert [problem.pointer for problem in refused.value.problems] == pointers
+
+
+@pytest.mark.parametrize("values", [[], [None], ["", None]], ids=str)
+def test_a_new_row_needs_a_value(values: Sequence[Stored]) -> None:
+    """A row of empty cells is refused as a whole, in a list by its index."""
+    refusals = []
+    for at in ("#", "#/0"):
+        with pytest.raises(InvalidBody, match="at least one field with a value") as refused:
+            check_has_value(values, at=at)
+        refusals.append(refused.value)
+
+    assert [[each.pointer for each in error.problems] for error in refusals] == [["#"], ["#/0"]]
+
+
+@pytest.mark.parametrize("values", [[0], [False], [" "], [None, "x"]], ids=str)
+def test_zero_false_and_blanks_are_values(values: Sequence[Stored]) -> None:
+    """Whatever fills a cell makes a row."""
+    check_has_value(values)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import pytest
 
 from gateway.rows.table import Column, cell_at, make_table
+from gateway.rows.tag import row_tag
 
 CITIES: list[Column] = [
     ["name", "Boston", "", "Austin"],
@@ -103,3 +104,17 @@ def test_halves_of_two_moments_are_torn(typed: list[Column]) -> None:
     table = make_table([["name", "Boston"], ["population", "675,647"]])
 
     assert table.is_torn(typed)
+
+
+def test_a_tag_is_of_all_that_a_row_displays() -> None:
+    """It changes with any cell of the row, also one below a blank header, and with no other row."""
+    before = make_table(CITIES)
+    hidden = make_table([*CITIES[:2], ["", "x"], CITIES[3]])
+    longer = make_table([*CITIES, ["", "", "", "beside the header"]])
+
+    tags = [[table.tag(row) for row in (2, 3, 4)] for table in (before, hidden, longer)]
+
+    assert len(set(tags[0])) == 3
+    assert [tags[1][0] == tags[0][0], tags[1][1:] == tags[0][1:]] == [False, True]
+    assert [tags[2][2] == tags[0][2], tags[2][:2] == tags[0][:2]] == [False, True]
+    assert before.tag(2) == row_tag(["name", "state", "", "population"], ["Boston", "MA"])

@@ -1,17 +1,20 @@
 """A service over an in-memory worksheet, with every call to it counted."""
 
+import asyncio
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
 from gateway.config import ApiSettings, CacheSettings, WriteSettings
-from gateway.service.rows import RowService
+from gateway.service.rows import Record, RowService
 from gateway.service.worksheet import WorksheetRef
+from gateway.service.writes import Create, Fields, Results, Update, Write, Written
 from tests.clock import ManualClock
 from tests.fakes import BOOK, FakeSheets, FakeWorksheet, Held
+from tests.service.fake_ledger import FakeLedger
 from tests.service.scripted_sheets import ScriptedSheets
 
 TTL_SECONDS = 10.0
@@ -33,10 +36,40 @@ class Bench:
     fake: FakeSheets
     cities: FakeWorksheet
     clock: ManualClock
+    ledger: FakeLedger
+    pauses: list[float] = field(default_factory=list)
+    """The seconds that the service would have waited."""
 
     async def create(self, **fields: str | int | float | bool | None) -> int:
         """Create a row, and give its number."""
-        return (await self.service.create_row(REF, fields)).row
+        return (await self.created(fields)).row
+
+    async def created(self, fields: Fields, ref: WorksheetRef = REF) -> Written:
+        """Create a row, and give what its answer shows."""
+        settled = await self.service.create_rows(ref, Create(rows=(fields,)))
+        (written,) = settled.results
+        return written
+
+    async def updated(self, row: int, fields: Fields, ref: WorksheetRef = REF) -> Written:
+        """Update a row, and give what its answer shows."""
+        settled = await self.service.update_row(ref, Update(row=row, fields=fields))
+        (written,) = settled.results
+        return written
+
+    async def together(self, *writes: Write) -> list[Results | BaseException]:
+        """Carry out writes that come at the same time; the rows of each, or its error."""
+        requests = [
+            self.service.create_rows(REF, write)
+            if isinstance(write, Create)
+            else self.service.update_row(REF, write)
+            for write in writes
+        ]
+        ends = await asyncio.gather(*requests, return_exceptions=True)
+        return [end if isinstance(end, BaseException) else end.results for end in ends]
+
+    async def record(self, row: int, keys: Sequence[str] | None = None) -> Record:
+        """Read a row."""
+        return (await self.service.read_row(REF, row, keys)).record
 
 
 MakeBench = Callable[..., Bench]
@@ -74,14 +107,31 @@ def make_bench(clock: ManualClock) -> MakeBench:
         fake = FakeSheets()
         cities = fake.add("Cities", lines, rows=rows)
         sheets = ScriptedSheets(fake)
+        ledger = FakeLedger(clock)
+        pauses: list[float] = []
+
+        async def pause(seconds: float) -> None:
+            pauses.append(seconds)
+
         service = RowService(
             sheets,
             cache=CacheSettings(header_ttl_seconds=TTL_SECONDS),
             writes=writes or WriteSettings(),
             api=ApiSettings.model_validate({"unknown_fields": unknown_fields}),
             clock=clock,
+            ledger=ledger,
+            wall_clock=clock,
+            sleep=pause,
         )
-        return Bench(service=service, sheets=sheets, fake=fake, cities=cities, clock=clock)
+        return Bench(
+            service=service,
+            sheets=sheets,
+            fake=fake,
+            cities=cities,
+            clock=clock,
+            ledger=ledger,
+            pauses=pauses,
+        )
 
     return make
 

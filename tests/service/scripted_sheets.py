@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeVar, cast
 
+from gateway.errors import UpstreamRefusal
 from gateway.upstream.base import (
     Dimension,
     Render,
@@ -50,6 +51,9 @@ class ScriptedSheets:
     def __init__(self, inner: Sheets) -> None:
         self.most_writes_at_once: Counter[str] = Counter()
         """By the title as it stands in the range."""
+        self.poison: dict[Value, str] = {}
+        """Values that are refused wherever they are written, with the words of the refusal, in
+        which `{index}` is the number of the range."""
         self._inner = inner
         self._begun: Counter[Kind] = Counter()
         self._counted = Cost(0, 0)
@@ -104,17 +108,30 @@ class ScriptedSheets:
         self, spreadsheet: str, anchor: str, rows: Sequence[Sequence[Value]]
     ) -> Values:
         call = self._inner.append_rows
-        return await self._play("append_rows", anchor, lambda: call(spreadsheet, anchor, rows))
+
+        async def append() -> Values:
+            self._refuse([rows])
+            return await call(spreadsheet, anchor, rows)
+
+        return await self._play("append_rows", anchor, append)
 
     async def write_cells(self, spreadsheet: str, writings: Sequence[Writing]) -> list[Values]:
         call = self._inner.write_cells
-        return await self._play(
-            "write_cells", writings[0].range, lambda: call(spreadsheet, writings)
-        )
+
+        async def write() -> list[Values]:
+            self._refuse([writing.rows for writing in writings])
+            return await call(spreadsheet, writings)
+
+        return await self._play("write_cells", writings[0].range, write)
 
     async def grow_grid(self, spreadsheet: str, sheet_id: int, rows: int) -> None:
         call = self._inner.grow_grid
         await self._play("grow_grid", "", lambda: call(spreadsheet, sheet_id, rows))
+
+    def _refuse(self, blocks: Sequence[Sequence[Sequence[Value]]]) -> None:
+        for index, block in enumerate(blocks):
+            for value in (value for row in block for value in row if value in self.poison):
+                raise UpstreamRefusal(self.poison[value].format(index=index))
 
     async def _play(self, kind: Kind, range_: str, call: Callable[[], Awaitable[T]]) -> T:
         async with self._news:

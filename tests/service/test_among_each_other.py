@@ -18,7 +18,7 @@ async def test_a_list_that_began_before_an_update_misleads_no_create(make_bench:
     bench.sheets.after("read_values", answered)
     listing = asyncio.create_task(bench.service.list_rows(REF, Query()))
     await bench.sheets.begun("read_values")
-    await bench.service.update_row(REF, 2, {"a": None})
+    await bench.updated(2, {"a": None})
     answered.set()
     await listing
 
@@ -34,7 +34,7 @@ async def test_a_look_during_an_update_misleads_no_create(make_bench: MakeBench)
     begun, answered = asyncio.Event(), asyncio.Event()
     bench.sheets.before("write_cells", begun)
     bench.sheets.after("read_values", answered)
-    updating = asyncio.create_task(bench.service.update_row(REF, 2, {"a": None}))
+    updating = asyncio.create_task(bench.updated(2, {"a": None}))
     await bench.sheets.begun("write_cells")
     listing = asyncio.create_task(bench.service.list_rows(REF, Query()))
     await bench.sheets.begun("read_values")
@@ -69,8 +69,8 @@ async def test_who_waits_hears_of_its_own_worksheets_only(bench: Bench) -> None:
     narrow = replace(free, visible=frozenset({"Citie"}))
 
     first, second = await asyncio.gather(
-        bench.service.create_row(free, {"name": "x"}),
-        bench.service.create_row(narrow, {"name": "x"}),
+        bench.created({"name": "x"}, free),
+        bench.created({"name": "x"}, narrow),
         return_exceptions=True,
     )
 

@@ -6,16 +6,13 @@ from typing import Any
 
 import pytest
 
-from gateway.errors import (
-    QuotaSpent,
-    UpstreamError,
-    UpstreamRefusal,
-    WriteOutcomeUnknown,
-)
+from gateway.errors import QuotaSpent, UpstreamError, UpstreamRefusal
 from gateway.rows.query import Query
 from gateway.rows.record import Stored
 from gateway.service.appending import GROWTH_ROWS
+from gateway.service.writes import Create
 from gateway.upstream.base import Values
+from gateway.write_errors import WriteOutcomeUnknown
 from tests.fakes import Held
 from tests.service.conftest import CITIES, REF, Bench, MakeBench
 from tests.service.scripted_sheets import Answer, Cost
@@ -81,7 +78,7 @@ async def test_values_stand_under_their_headers(
     """Odd headers never move a value to another column."""
     bench = make_bench([header], rows=rows)
 
-    written = await bench.service.create_row(REF, fields)
+    written = await bench.created(fields)
 
     assert written.row == 2
     assert bench.cities.lines()[1:] == [line]
@@ -89,9 +86,7 @@ async def test_values_stand_under_their_headers(
 
 async def test_answer_shows_what_the_sheet_displays(bench: Bench) -> None:
     """The answer has the sent fields in sheet order, as text, an empty one as null."""
-    written = await bench.service.create_row(
-        REF, {"population": 1.0, "name": None, " state ": "=1+2"}
-    )
+    written = await bench.created({"population": 1.0, "name": None, " state ": "=1+2"})
 
     assert list(written.record.items()) == [
         ("rowIndex", 5),
@@ -106,7 +101,7 @@ async def test_echo_without_skipped_cells(bench: Bench) -> None:
     echo = Values(range="Cities!C5:C5", cells=(("9",),))
     bench.sheets.after("append_rows", Answer(echo))
 
-    written = await bench.service.create_row(REF, {"name": None, "state": "", "population": 9})
+    written = await bench.created({"name": None, "state": "", "population": 9})
 
     assert written.record == {"rowIndex": 5, "name": None, "state": None, "population": "9"}
 
@@ -134,6 +129,17 @@ async def test_own_row_may_start_blank(make_bench: MakeBench) -> None:
     assert rows == [5, 6]
     assert bench.cities.lines()[4:] == [["", "NV"], ["Salem"]]
     assert bench.sheets.cost() == Cost(2, 3)
+
+
+async def test_last_row_of_a_list_may_start_blank(make_bench: MakeBench) -> None:
+    """The last of several rows says whether the grid must grow for the next, not the first."""
+    bench = make_bench(rows=0)
+    await bench.together(Create(rows=({"name": "Reno"}, {"state": "NV"}), is_array=True))
+
+    row = await bench.create(state="OR")
+
+    assert row == 7
+    assert bench.cities.lines()[4:] == [["Reno"], ["", "NV"], ["", "OR"]]
 
 
 async def test_growth_that_stays_open_writes_nothing(make_bench: MakeBench) -> None:
@@ -188,22 +194,6 @@ async def test_odd_echo(
     assert [event["event"] for event in events] == ["misplaced-write"] * is_logged
     assert await bench.create(name="Salem") == 6
     assert bench.sheets.cost() == Cost(1, 1)
-
-
-@pytest.mark.parametrize("is_applied", [False, True], ids=["not-applied", "applied"])
-@pytest.mark.parametrize("is_seen", [False, True], ids=["cold", "header-seen"])
-async def test_open_outcome_is_not_resent(bench: Bench, is_applied: bool, is_seen: bool) -> None:
-    """A create that Google left open is sent once; the next one looks where it went."""
-    if is_seen:
-        await bench.service.list_rows(REF, Query())
-    script = bench.sheets.after if is_applied else bench.sheets.before
-    script("append_rows", WriteOutcomeUnknown("?", outcome="unknown"))
-
-    with pytest.raises(WriteOutcomeUnknown):
-        await bench.create(state="NV")
-
-    assert bench.sheets.count("append_rows") == 1
-    assert await bench.create(state="OR") == (6 if is_applied else 5)
 
 
 async def test_failed_append_is_told(bench: Bench) -> None:

@@ -116,7 +116,7 @@ async def test_other_duplicates_are_told_again(
 
 async def test_first_of_duplicates_has_the_name(make_bench: MakeBench) -> None:
     """Later columns of a name are not part of the record."""
-    record = await make_bench(TWICE).service.read_row(REF, 2)
+    record = await make_bench(TWICE).record(2)
 
     assert record == {"rowIndex": 2, "name": "a", "state": "c"}
 

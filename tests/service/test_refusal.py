@@ -42,8 +42,8 @@ OPERATIONS: Mapping[str, Operation] = {
         ref, Query(where=parse_where({"name": "x"}))
     ),
     "read": lambda bench, ref: bench.service.read_row(ref, 2),
-    "create": lambda bench, ref: bench.service.create_row(ref, {"name": "x"}),
-    "update": lambda bench, ref: bench.service.update_row(ref, 2, {"name": "x"}),
+    "create": lambda bench, ref: bench.created({"name": "x"}, ref),
+    "update": lambda bench, ref: bench.updated(2, {"name": "x"}, ref),
 }
 
 
@@ -67,7 +67,7 @@ async def test_refused_update(bench: Bench, text: str, meaning: type[GatewayErro
     bench.sheets.before("write_cells", UpstreamRefusal(f"Invalid data[0]: {text}"))
 
     with pytest.raises(GatewayError) as caught:
-        await bench.service.update_row(REF, 2, {"name": "x"})
+        await bench.updated(2, {"name": "x"})
 
     assert type(caught.value) is meaning
     assert caught.value.outcome == "not_applied"

@@ -25,8 +25,8 @@ OPERATIONS: Mapping[str, Operation] = {
         REF, Query(order=(SortTerm("rowIndex", descending=True),))
     ),
     "read": lambda bench: bench.service.read_row(REF, 3),
-    "create": lambda bench: bench.service.create_row(REF, {"name": "Reno", "population": 264165}),
-    "update": lambda bench: bench.service.update_row(REF, 3, {"population": 1}),
+    "create": lambda bench: bench.created({"name": "Reno", "population": 264165}),
+    "update": lambda bench: bench.updated(3, {"population": 1}),
 }
 COSTS = {  # nothing cached, header seen
     "list": ((1, 0), (1, 0)),
@@ -51,19 +51,19 @@ FAILURES: Mapping[str, tuple[Operation, type[GatewayError], Cost, Cost]] = {
         Cost(1, 0),
     ),
     "create-unknown-field": (
-        lambda bench: bench.service.create_row(REF, {"name": "x", "mayor": "y"}),
+        lambda bench: bench.created({"name": "x", "mayor": "y"}),
         InvalidBody,
         Cost(1, 0),
         Cost(1, 0),
     ),
     "create-nothing": (
-        lambda bench: bench.service.create_row(REF, {"name": None, "state": ""}),
+        lambda bench: bench.created({"name": None, "state": ""}),
         InvalidBody,
         Cost(0, 0),
         Cost(0, 0),
     ),
     "update-unknown-field": (
-        lambda bench: bench.service.update_row(REF, 3, {"mayor": "y"}),
+        lambda bench: bench.updated(3, {"mayor": "y"}),
         InvalidBody,
         Cost(1, 0),
         Cost(1, 0),
@@ -93,25 +93,25 @@ FAILURES: Mapping[str, tuple[Operation, type[GatewayError], Cost, Cost]] = {
         Cost(1, 0),
     ),
     "update-row-0": (
-        lambda bench: bench.service.update_row(REF, 0, {"name": "x"}),
+        lambda bench: bench.updated(0, {"name": "x"}),
         RowNotFound,
         Cost(0, 0),
         Cost(0, 0),
     ),
     "update-header": (
-        lambda bench: bench.service.update_row(REF, 1, {"name": "x"}),
+        lambda bench: bench.updated(1, {"name": "x"}),
         RowNotFound,
         Cost(0, 0),
         Cost(0, 0),
     ),
     "update-below-last": (
-        lambda bench: bench.service.update_row(REF, 5, {"name": "x"}),
+        lambda bench: bench.updated(5, {"name": "x"}),
         RowNotFound,
         Cost(2, 0),
         Cost(2, 0),
     ),
     "update-past-grid": (
-        lambda bench: bench.service.update_row(REF, 101, {"name": "x"}),
+        lambda bench: bench.updated(101, {"name": "x"}),
         RowNotFound,
         Cost(2, 0),
         Cost(2, 0),
@@ -216,7 +216,7 @@ async def test_blank_rows_between_are_rows(make_bench: MakeBench) -> None:
     page = await bench.service.list_rows(REF, Query())
 
     assert [record["name"] for record in page.records] == ["Boston", None, "Denver"]
-    assert await bench.service.read_row(REF, 3) == {
+    assert await bench.record(3) == {
         "rowIndex": 3,
         "name": None,
         "state": None,
@@ -226,15 +226,15 @@ async def test_blank_rows_between_are_rows(make_bench: MakeBench) -> None:
 
 async def test_read_takes_keys(bench: Bench) -> None:
     """A single row can be cut to some of its fields."""
-    assert await bench.service.read_row(REF, 4, ["state"]) == {"rowIndex": 4, "state": "TX"}
+    assert await bench.record(4, ["state"]) == {"rowIndex": 4, "state": "TX"}
 
 
 async def test_read_sees_a_row_at_once(bench: Bench) -> None:
     """What was created or updated is there in the next read."""
     row = await bench.create(name="Reno", state="NV")
-    await bench.service.update_row(REF, row, {"population": 264165})
+    await bench.updated(row, {"population": 264165})
 
-    assert await bench.service.read_row(REF, row) == {
+    assert await bench.record(row) == {
         "rowIndex": 5,
         "name": "Reno",
         "state": "NV",
@@ -246,8 +246,8 @@ async def test_unknown_fields_can_be_ignored(make_bench: MakeBench) -> None:
     """With `unknown_fields = "ignore"` they are dropped and named, not refused."""
     bench = make_bench(unknown_fields="ignore")
 
-    created = await bench.service.create_row(REF, {"name": "Reno", "mayor": "x"})
-    updated = await bench.service.update_row(REF, 2, {"mayor": "x", "state": "ma"})
+    created = await bench.created({"name": "Reno", "mayor": "x"})
+    updated = await bench.updated(2, {"mayor": "x", "state": "ma"})
 
     assert created.record == {"rowIndex": 5, "name": "Reno"}
     assert updated.record == {"rowIndex": 2, "state": "ma"}

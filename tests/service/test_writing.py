@@ -6,11 +6,13 @@ import pytest
 from anyio import wait_all_tasks_blocked
 
 from gateway.config import ApiSettings, CacheSettings, WriteSettings
-from gateway.errors import QueueFull, QuotaSpent, ShuttingDown, WriteOutcomeUnknown
+from gateway.errors import QueueFull, QuotaSpent, ShuttingDown
 from gateway.observe import RequestEvent, request_event
 from gateway.service.rows import RowService
 from gateway.service.worksheet import WorksheetRef
+from gateway.service.writes import Create, Update
 from gateway.upstream.guards import CountedSheets
+from gateway.write_errors import WriteOutcomeUnknown
 from tests.fakes import BOOK
 from tests.service.conftest import CITIES, REF, Bench, MakeBench
 from tests.service.scripted_sheets import Cost
@@ -22,11 +24,12 @@ async def test_one_write_in_flight_per_worksheet(bench: Bench) -> None:
     """Creates and updates of one worksheet never overlap at Google."""
     await asyncio.gather(
         *(bench.create(name=f"c{n}") for n in range(5)),
-        *(bench.service.update_row(REF, 2, {"population": n}) for n in range(5)),
+        *(bench.updated(2, {"population": n}) for n in range(5)),
     )
 
     assert bench.sheets.most_writes_at_once["Cities"] == 1
-    assert bench.sheets.count("append_rows") == bench.sheets.count("write_cells") == 5
+    assert bench.sheets.count("append_rows") == 1
+    assert bench.sheets.count("write_cells") == 5  # each sees what the one before it left
     assert bench.cities.cells[2, 3] == 4
 
 
@@ -38,7 +41,7 @@ async def test_two_worksheets_in_parallel(bench: Bench) -> None:
     held = asyncio.create_task(bench.create(name="x"))
     await bench.sheets.begun("append_rows")
 
-    written = await bench.service.create_row(OTHER, {"name": "y"})
+    written = await bench.created({"name": "y"}, OTHER)
     is_early = held.done()
     gate.set()
 
@@ -86,15 +89,21 @@ async def test_cancelled_create_is_completed_and_remembered(bench: Bench) -> Non
 
 
 async def test_failed_write_does_not_stop_the_line(bench: Bench) -> None:
-    """Of parallel creates only the one that Google refused fails."""
+    """A group that Google refused fails as a whole, and the next one is written."""
+    gate = asyncio.Event()
+    bench.sheets.before("append_rows", gate)
     bench.sheets.before("append_rows", QuotaSpent("x", outcome="not_applied"), nth=2)
+    first = asyncio.create_task(bench.create(name="c0"))
+    await bench.sheets.begun("append_rows")
+    waiting = [asyncio.create_task(bench.create(name=f"c{n}")) for n in (1, 2)]
+    await wait_all_tasks_blocked()
+    gate.set()
 
-    results = await asyncio.gather(
-        *(bench.create(name=f"c{n}") for n in range(4)), return_exceptions=True
-    )
+    results = await asyncio.gather(first, *waiting, return_exceptions=True)
 
-    assert [type(each) for each in results] == [int, QuotaSpent, int, int]
-    assert bench.cities.lines()[4:] == [["c0"], ["c2"], ["c3"]]
+    assert [type(each) for each in results] == [int, QuotaSpent, QuotaSpent]
+    assert await bench.create(name="c3") == 6
+    assert bench.cities.lines()[4:] == [["c0"], ["c3"]]
 
 
 async def test_closing_service_finishes_what_waits(bench: Bench) -> None:
@@ -107,29 +116,31 @@ async def test_closing_service_finishes_what_waits(bench: Bench) -> None:
     assert [task.result() for task in tasks] == [5, 6, 7]
     with pytest.raises(ShuttingDown):
         await bench.create(name="late")
-    assert (await bench.service.read_row(REF, 7))["name"] == "c2"
+    assert (await bench.record(7))["name"] == "c2"
 
 
 async def test_calls_count_for_the_right_request(bench: Bench) -> None:
-    """Each request's event has the calls made for it, also of writes that waited in line."""
+    """The calls of a group count for the request that brought its first write."""
     service = RowService(
         CountedSheets(bench.sheets),
         cache=CacheSettings(),
         writes=WriteSettings(),
         api=ApiSettings(),
         clock=bench.clock,
+        ledger=bench.ledger,
+        wall_clock=bench.clock,
     )
-    names = ("looks", "knows", "updates")
+    names = ("first", "joins", "updates")
     events = [RequestEvent(request_id=name, method="POST", path="/") for name in names]
 
     async def as_request(event: RequestEvent, row: int | None) -> None:
         with request_event(event):
             if row is None:
-                await service.create_row(REF, {"name": event.request_id})
+                await service.create_rows(REF, Create(rows=({"name": event.request_id},)))
             else:
-                await service.update_row(REF, row, {"name": event.request_id})
+                await service.update_row(REF, Update(row=row, fields={"name": event.request_id}))
 
     await asyncio.gather(*map(as_request, events, (None, None, 2)))
 
     counts = [(event.upstream_reads, event.upstream_writes) for event in events]
-    assert counts == [(1, 1), (0, 1), (1, 1)]
+    assert counts == [(1, 1), (0, 0), (1, 1)]

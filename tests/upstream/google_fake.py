@@ -10,9 +10,10 @@ import pytest
 import respx
 
 from gateway.config import GoogleSettings
-from gateway.errors import GatewayError, WriteOutcomeUnknown
+from gateway.errors import GatewayError
 from gateway.upstream.base import Dimension, Render, Writing
 from gateway.upstream.google import GoogleSheets, open_google
+from gateway.write_errors import WriteOutcomeUnknown
 
 ACCOUNT = "gateway@project.iam.gserviceaccount.com"
 ENDPOINT = "https://sheets.googleapis.com"
@@ -122,8 +123,11 @@ async def read_and_write(
     return errors["read"], errors["write"]
 
 
-def assert_open(*errors: GatewayError) -> None:
+def assert_open(*errors: GatewayError, was_answered: bool) -> None:
     """The errors leave the outcome open, without Google's text for clients."""
     assert {type(error) for error in errors} == {WriteOutcomeUnknown}
+    assert {error.was_answered for error in errors if isinstance(error, WriteOutcomeUnknown)} == {
+        was_answered
+    }
     assert {(error.outcome, error.retry_after_seconds) for error in errors} == {("unknown", 185)}
     assert not any("secret" in error.message for error in errors)

@@ -9,8 +9,9 @@ from contextlib import contextmanager, suppress
 import pytest
 
 from gateway.config import GoogleSettings
-from gateway.errors import GatewayError, UpstreamTimeout, WriteOutcomeUnknown
+from gateway.errors import GatewayError, UpstreamTimeout
 from gateway.upstream.google import GoogleSheets, open_google
+from gateway.write_errors import WriteOutcomeUnknown
 from tests.upstream.google_fake import KeyFile
 
 

@@ -10,15 +10,10 @@ import httpx2
 import pytest
 
 from gateway.config import GoogleSettings
-from gateway.errors import (
-    SheetTooLarge,
-    UpstreamError,
-    UpstreamTimeout,
-    UpstreamUnreachable,
-    WriteOutcomeUnknown,
-)
+from gateway.errors import SheetTooLarge, UpstreamError, UpstreamTimeout, UpstreamUnreachable
 from gateway.upstream.base import Dimension, Render
 from gateway.upstream.google import open_google
+from gateway.write_errors import WriteOutcomeUnknown
 from tests.clock import ManualClock
 from tests.upstream.google_fake import (
     A_READ,
@@ -89,7 +84,7 @@ async def test_a_small_gzip_that_grows_is_cut(settings: GoogleSettings, google: 
     read, write = await read_and_write(settings)
 
     assert type(read) is SheetTooLarge
-    assert type(write) is WriteOutcomeUnknown
+    assert_open(write, was_answered=True)
 
 
 async def test_an_oversize_answer_is_not_read_to_its_end(
@@ -136,7 +131,7 @@ async def test_an_answer_that_breaks_off(
     read, write = await read_and_write(settings)
 
     assert type(read) is kind
-    assert type(write) is WriteOutcomeUnknown
+    assert_open(write, was_answered=True)
 
 
 @pytest.mark.parametrize(
@@ -216,7 +211,7 @@ async def test_a_missing_answer_is_a_timeout(
     read, write = await read_and_write(settings)
 
     assert type(read) is UpstreamTimeout
-    assert_open(write)
+    assert_open(write, was_answered=False)
 
 
 @pytest.mark.parametrize("raised", BROKEN, ids=name_of)
@@ -229,4 +224,4 @@ async def test_a_broken_connection_fails_a_read(
     read, write = await read_and_write(settings)
 
     assert type(read) is UpstreamError
-    assert_open(write)
+    assert_open(write, was_answered=False)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from starlette.requests import Request
 from starlette.types import Message, Scope
 
-from gateway.config import ServerSettings
+from gateway.config import ApiSettings, ServerSettings
 from gateway.web.state import State
 
 
@@ -16,6 +16,7 @@ def make_scope(
     query: str = "",
     headers: Mapping[str, str] | Sequence[tuple[str, str]] = (),
     settings: ServerSettings | None = None,
+    api: ApiSettings | None = None,
 ) -> Scope:
     """An ASGI scope; `path` is raw, as on the wire."""
     pairs = headers.items() if isinstance(headers, Mapping) else headers
@@ -34,7 +35,7 @@ def make_scope(
         ],
         "server": ("127.0.0.1", 80),
         "client": ("127.0.0.1", 50_000),
-        "state": {"server": settings or ServerSettings()},
+        "state": {"server": settings or ServerSettings(), "api": api or ApiSettings()},
     }
 
 

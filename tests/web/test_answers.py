@@ -1,11 +1,12 @@
 """Success answers as bytes."""
 
 import json
+import re
 
 import pytest
 
 from gateway.service.rows import RowPage
-from gateway.web.answers import EmptyCell, listed, page_answer, record_answer
+from gateway.web.answers import EmptyCell, created_answer, listed, page_answer, record_answer
 
 RECORD = {"rowIndex": 2, "name": "Zürich", "state": None}
 
@@ -25,9 +26,11 @@ def test_empty_cells_are_as_the_operator_wants_them(
     record = json.loads(bytes(record_answer(RECORD, empty_cell).body))
     rows = RowPage(records=[RECORD], has_next=True)
     page = json.loads(bytes(page_answer(rows, empty_cell).body))
+    created = json.loads(bytes(created_answer([RECORD], empty_cell).body))
 
     assert list(record.items()) == list(expected.items())
     assert page == {"results": [expected], "hasNextPage": True}
+    assert created == {"results": [expected]}
 
 
 def test_an_answer_is_json_that_may_not_be_shared() -> None:
@@ -46,6 +49,32 @@ def test_an_empty_page_has_both_members() -> None:
     body = json.loads(bytes(page_answer(RowPage(records=[], has_next=False), "null").body))
 
     assert body == {"results": [], "hasNextPage": False}
+
+
+def test_the_tag_of_a_page_is_weak_and_of_what_it_shows() -> None:
+    """Two pages that are alike to the byte have one tag, and others have others."""
+    last = RowPage(records=[RECORD], has_next=False)
+    same = RowPage(records=[dict(RECORD)], has_next=False)
+    longer = RowPage(records=[RECORD], has_next=True)
+
+    tags = [page_answer(page, "null").headers["etag"] for page in (last, same, longer)]
+    tags.append(page_answer(last, "omit").headers["etag"])
+
+    assert re.fullmatch(r'W/"[A-Za-z0-9_-]{16}"', tags[0])
+    assert tags[0] == tags[1]
+    assert len(set(tags)) == 3
+
+
+def test_rows_of_a_list_are_created_in_its_order() -> None:
+    """201, the records under `results`, and whatever headers come along."""
+    records = [{"rowIndex": row} for row in (9, 10, 11)]
+
+    response = created_answer(records, "null", headers={"X-Ignored-Fields": '"a"'})
+
+    assert response.status_code == 201
+    assert json.loads(bytes(response.body)) == {"results": records}
+    assert response.headers["x-ignored-fields"] == '"a"'
+    assert "location" not in response.headers
 
 
 @pytest.mark.parametrize(

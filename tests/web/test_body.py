@@ -8,7 +8,8 @@ import pytest
 
 from gateway.errors import InvalidBody, UnsupportedMediaType
 from gateway.rows.record import MAX_CELL_CHARACTERS, Stored
-from gateway.web.body import MAX_FIELDS, parse_fields
+from gateway.web.body import parse_fields
+from gateway.web.fields import MAX_FIELDS
 
 JSON, FORM = "application/json", "application/x-www-form-urlencoded"
 

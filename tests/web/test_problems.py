@@ -27,17 +27,20 @@ from gateway.errors import (
     UpstreamAuth,
     UpstreamError,
     UpstreamRefusal,
-    WriteOutcomeUnknown,
 )
 from gateway.observe import RequestEvent, request_event
 from gateway.web.problems import error_response, on_gateway_error, on_http_exception
+from gateway.write_errors import PreconditionFailed, WriteOutcomeUnknown
 from tests.error_tree import concrete_errors
 from tests.web.requests import make_scope
 
 MEMBERS = ["type", "name", "code", "message", "status", "requestId", "retryable"]
 
 
+EXISTING = {"rowIndex": 2, "name": "Boston", "state": None}
+
 OWN_WORDS: Mapping[type[GatewayError], GatewayError] = {
+    PreconditionFailed: PreconditionFailed(EXISTING, tag='"now"'),
     SpreadsheetNotFound: SpreadsheetNotFound(),
     UpstreamRefusal: UpstreamRefusal("Invalid value at A1: secret"),
 }
@@ -67,8 +70,9 @@ def test_a_failed_read_has_the_contracts_members(error: GatewayError) -> None:
     response = answer(error)
 
     body = body_of(response)
-    assert list(body) == MEMBERS
-    assert body == {
+    existing = {"existing": EXISTING} if isinstance(error, PreconditionFailed) else {}
+    assert list(body) == [*MEMBERS, *existing]
+    assert body == existing | {
         "type": "SheetsonError",
         "name": error.name,
         "code": error.code,
@@ -90,7 +94,7 @@ def test_a_failed_write_tells_its_outcome(error: GatewayError) -> None:
 
     body = body_of(answer(error, "POST"))
 
-    assert list(body) == [*MEMBERS, "outcome"]
+    assert [name for name in body if name != "existing"] == [*MEMBERS, "outcome"]
     assert body["outcome"] == expected
     assert body["retryable"] is (error.retryable and expected == "not_applied")
 
@@ -139,7 +143,8 @@ def test_problem_json_is_given_to_who_asks(error: GatewayError, accept: str) -> 
     response = answer(error, headers={"Accept": accept})
 
     body = body_of(response)
-    assert list(body) == [*MEMBERS, "title", "detail", "instance"]
+    members = [name for name in body if name != "existing"]
+    assert members == [*MEMBERS, "title", "detail", "instance"]
     assert (body["title"], body["detail"]) == (error.name, error.message)
     assert body["instance"] == "/v2/sheets/Cities#req-1"
     assert body["type"] == "SheetsonError"
@@ -154,6 +159,7 @@ def test_headers_follow_the_error(error: GatewayError) -> None:
     assert headers.get("www-authenticate") == ("Bearer" if error.status == 401 else None)
     assert headers["cache-control"] == "no-store"
     assert "Accept" in headers["vary"]
+    assert ("etag" in headers) is isinstance(error, PreconditionFailed)
     assert not {"retry-after", "allow"} & set(headers)
 
 

@@ -1,0 +1,241 @@
+"""What 600 creates from 96 clients cost at Google.  Usage: python benchmarks/writes.py
+
+The emulator stands in for Google, with 300 ms a call and 60 reads and 60 writes a minute; the
+gateway is a process in front of it. Beside it, in the same run, a naive proxy: it knows the header
+and appends once per request, with the options that gspread's `append_row` has by default. Clients
+send each create once and never again.
+"""
+
+import asyncio
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import httpx2
+from google.auth.transport.requests import Request as TokenRequest
+from google.oauth2.service_account import Credentials
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+from gateway.serving import bind, in_background, make_server
+
+CREATES = 600
+CLIENTS = 96
+LATENCY_MS = 300
+LIMITS = ("--writes-per-minute", "60", "--reads-per-minute", "60")
+SPREADSHEET = "book"
+WORKSHEET = "Data"
+HEADER = ("number", "name", "note")
+FIRST_NEW = 3
+"""The worksheet has one row below its header."""
+SCOPES = ["https://www.googleapis.com/auth/spreadsheets"]
+TIMEOUT_SECONDS = 120.0
+COMMAND = (sys.executable, "-m", "gateway")
+
+Answer = tuple[int, int]
+"""The number of a create and the row that its 201 named, 0 for any other answer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figures:
+    """What came of the creates, with how many calls."""
+
+    created: int
+    writes: int
+    reads: int
+    refused: int
+    seconds: float
+    rows: int
+    gaps: int
+    elsewhere: int
+    """Creates whose row is not where their 201 said, or nowhere."""
+
+
+def main() -> None:
+    """Print the table."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        write_seed(folder / "seed")
+        google = stack.enter_context(emulator(folder))
+        ours, key = stack.enter_context(gateway(folder, google))
+        naive = stack.enter_context(naive_proxy(folder, google))
+        columns = {
+            "gateway": measure(google, f"{ours}/v2/sheets/{WORKSHEET}", key),
+            "naive proxy": measure(google, f"{naive}/rows", key),
+        }
+    print(f"{CREATES} creates from {CLIENTS} clients, {LATENCY_MS} ms a call, 60 writes a minute")
+    print("".join(f"{title:>24}" for title in ("", *columns)))
+    for label, text in LINES:
+        print("".join(f"{cell:>24}" for cell in (label, *map(text, columns.values()))))
+
+
+LINES: Sequence[tuple[str, Callable[[Figures], str]]] = (
+    ("answered 201", lambda each: f"{each.created}"),
+    ("Google writes", lambda each: f"{each.writes}"),
+    ("Google reads", lambda each: f"{each.reads}"),
+    ("refused by Google", lambda each: f"{each.refused}"),
+    ("seconds", lambda each: f"{each.seconds:.1f}"),
+    ("201 a second", lambda each: f"{each.created / each.seconds:.0f}"),
+    ("new rows", lambda each: f"{each.rows}"),
+    ("blank rows among them", lambda each: f"{each.gaps}"),
+    ("201s not where they say", lambda each: f"{each.elsewhere}"),
+)
+
+
+def measure(google: str, url: str, key: str) -> Figures:
+    """Send all creates to an API in front of a fresh worksheet, and look at what it made of it."""
+    httpx2.post(f"{google}/_emulator/reset").raise_for_status()
+    start = time.perf_counter()
+    answers = asyncio.run(create_all(url, key))
+    seconds = time.perf_counter() - start
+    stats = httpx2.get(f"{google}/_emulator/stats").json()
+    sheet = httpx2.get(f"{google}/_emulator/spreadsheets/{SPREADSHEET}").json()[WORKSHEET]
+    rows = [tuple(cell["text"] for cell in row) for row in sheet[FIRST_NEW - 1 :]]
+    while rows and not any(rows[-1]):
+        rows.pop()
+    made = {number: place for number, place in answers if place}
+    return Figures(
+        created=len(made),
+        writes=stats["writes"],
+        reads=stats["reads"],
+        refused=stats["refused"],
+        seconds=seconds,
+        rows=sum(1 for row in rows if any(row)),
+        gaps=sum(1 for row in rows if not any(row)),
+        elsewhere=sum(not is_at(rows, place, number) for number, place in made.items()),
+    )
+
+
+def is_at(rows: Sequence[tuple[str, ...]], place: int, number: int) -> bool:
+    """Is the row of a create, and of no other, at this place?"""
+    index = place - FIRST_NEW
+    return 0 <= index < len(rows) and rows[index][:3] == tuple(record(number).values())
+
+
+def record(number: int) -> dict[str, str]:
+    return {name: f"{name} {number}" for name in HEADER}
+
+
+async def create_all(url: str, key: str) -> list[Answer]:
+    """The answers to all creates, each client sending its next one after the last was answered."""
+    numbers = iter(range(CREATES))
+    answers: list[Answer] = []
+    headers = {"Authorization": f"Bearer {key}", "X-Spreadsheet-Id": SPREADSHEET}
+    limits = httpx2.Limits(max_connections=CLIENTS, max_keepalive_connections=CLIENTS)
+    async with httpx2.AsyncClient(
+        headers=headers, limits=limits, timeout=TIMEOUT_SECONDS
+    ) as client:
+
+        async def work() -> None:
+            for number in numbers:
+                answer = await client.post(url, json=record(number))
+                place = answer.json()["rowIndex"] if answer.status_code == 201 else 0
+                answers.append((number, place))
+
+        await asyncio.gather(*(work() for _ in range(CLIENTS)))
+    return answers
+
+
+def write_seed(directory: Path) -> None:
+    """A worksheet with a header and one row."""
+    path = directory / SPREADSHEET / f"{WORKSHEET}.csv"
+    path.parent.mkdir(parents=True)
+    path.write_text(f"{','.join(HEADER)}\nnumber,name,note\n", encoding="utf-8")
+
+
+@contextmanager
+def emulator(folder: Path) -> Iterator[str]:
+    """The emulator as a process of its own, as slow and as strict as Google; its URL."""
+    files = ("--seed", str(folder / "seed"), "--credentials", str(folder / "account.json"))
+    with process("emulator", *files, "--latency-ms", str(LATENCY_MS), *LIMITS) as url:
+        yield url
+
+
+@contextmanager
+def gateway(folder: Path, google: str) -> Iterator[tuple[str, str]]:
+    """The gateway as a process of its own, with its defaults; its URL and a key."""
+    config = folder / "config.toml"
+    config.write_text(
+        f'[google]\nendpoint = "{google}"\ncredentials = "account.json"\n'
+        "[plans.paid]\nrequests_per_minute = 1000000\n",
+        encoding="utf-8",
+    )
+    options = ("--name", "benchmark", "--spreadsheet", SPREADSHEET, "--json")
+    made = subprocess.run(  # noqa: S603 - our own command
+        [*COMMAND, "keys", "create", *options, "--config", str(config)],
+        capture_output=True,
+        check=True,
+    )
+    with process("serve", "--config", str(config)) as url:
+        yield url, json.loads(made.stdout)["key"]
+
+
+@contextmanager
+def process(*arguments: str) -> Iterator[str]:
+    """A command that serves on a free port; its URL."""
+    command = [*COMMAND, *arguments, "--port", "0"]
+    with subprocess.Popen(  # noqa: S603 - our own command
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as running:
+        try:
+            yield _url(running)
+        finally:
+            running.kill()
+
+
+@contextmanager
+def naive_proxy(folder: Path, google: str) -> Iterator[str]:
+    """A proxy that hands every create on as an append of its own; its URL."""
+    credentials: Any = Credentials.from_service_account_file(  # type: ignore[no-untyped-call]
+        str(folder / "account.json"), scopes=SCOPES
+    )
+    credentials.refresh(TokenRequest())
+    client = httpx2.AsyncClient(
+        headers={"Authorization": f"Bearer {credentials.token}"}, timeout=TIMEOUT_SECONDS
+    )
+    app = Starlette(routes=[Route("/rows", appending(client, google), methods=["POST"])])
+    with in_background(make_server(app, shutdown_seconds=1), bind("127.0.0.1", 0)) as url:
+        yield url
+
+
+def appending(
+    client: httpx2.AsyncClient, google: str
+) -> Callable[[Request], Awaitable[JSONResponse]]:
+    """The proxy's only endpoint."""
+    append = f"{google}/v4/spreadsheets/{SPREADSHEET}/values/{quote(WORKSHEET)}!A1:append"
+
+    async def create(request: Request) -> JSONResponse:
+        fields = await request.json()
+        row = [fields.get(name) for name in HEADER]
+        answer = await client.post(
+            append, params={"valueInputOption": "RAW"}, json={"values": [row]}
+        )
+        if answer.status_code != 200:
+            return JSONResponse({"error": answer.json()}, status_code=503)
+        found = re.search(r"!A(\d+)", answer.json()["updates"]["updatedRange"])
+        return JSONResponse({"rowIndex": int(found[1]) if found else 0, **fields}, 201)
+
+    return create
+
+
+def _url(running: "subprocess.Popen[str]") -> str:
+    for line in running.stdout or ():
+        found = re.search(r" on (http://\S+[0-9])", line)
+        if found:
+            return found[1]
+    raise SystemExit("A server did not start.")
+
+
+if __name__ == "__main__":
+    main()

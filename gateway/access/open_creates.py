@@ -1,0 +1,75 @@
+"""The open creates of all worksheets, in memory, and the rows that are not theirs.
+
+Rules: an open create may be looked for by what it wrote, so each must know which rows that look
+like its own were acknowledged to others. What can come too late for it is not noted one by one.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from gateway.service.ledger import LAST_ROW, Span
+
+CONTESTED_SECONDS = 600.0
+"""How long rows are noted one by one. An append that was sent 185 s or more after the open create
+lies below it, if that is there at all; one that is answered as late as this was sent so."""
+
+
+@dataclass(kw_only=True)
+class _Open:
+    worksheet: str
+    sent_at: float
+    taken: list[Span]
+
+
+class OpenCreates:
+    def __init__(self) -> None:
+        self._by_worksheet: dict[str, dict[str, _Open]] = {}
+        self._by_scope: dict[str, _Open] = {}
+
+    def add(self, scope: str, worksheet: str, sent_at: float, taken: Sequence[Span] = ()) -> None:
+        """Note a create as open; one that was open is anew."""
+        self.drop(scope)
+        record = _Open(worksheet=worksheet, sent_at=sent_at, taken=list(taken))
+        self._by_scope[scope] = record
+        self._by_worksheet.setdefault(worksheet, {})[scope] = record
+
+    def drop(self, scope: str) -> None:
+        record = self._by_scope.pop(scope, None)
+        if record is not None:
+            records = self._by_worksheet[record.worksheet]
+            del records[scope]
+            if not records:
+                del self._by_worksheet[record.worksheet]
+
+    def drop_older(self, instant: float) -> None:
+        """Drop those that were sent before an instant."""
+        for scope in [scope for scope, each in self._by_scope.items() if each.sent_at <= instant]:
+            self.drop(scope)
+
+    def renew(self, scope: str, sent_at: float) -> None:
+        record = self._by_scope.get(scope)
+        if record is not None:
+            record.sent_at = sent_at
+
+    def take(
+        self, worksheet: str, spans: Sequence[Span], now: float
+    ) -> Iterator[tuple[str, Sequence[Span]]]:
+        """Keep rows from the open creates of a worksheet; those that did not know, with all."""
+        for scope, record in self._by_worksheet.get(worksheet, {}).items():
+            known = len(record.taken), record.taken[-1:]
+            for span in spans:
+                _take(record, span, now)
+            if known != (len(record.taken), record.taken[-1:]):
+                yield scope, record.taken
+
+
+def _take(record: _Open, span: Span, now: float) -> None:
+    last = record.taken[-1] if record.taken else Span(0, 0)
+    if last.last == LAST_ROW:
+        return
+    if now - record.sent_at >= CONTESTED_SECONDS:
+        record.taken.append(Span(span.first, LAST_ROW))
+    elif last.last + 1 == span.first:
+        record.taken[-1] = Span(last.first, span.last)
+    else:
+        record.taken.append(span)

@@ -1,0 +1,42 @@
+"""The tag of a row, which changes with anything that the row or its header displays."""
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+_DIGEST_BYTES = 12
+
+
+@dataclass(frozen=True)
+class Condition:
+    """Which states of a row an update was made for: those of these tags, or any (None)."""
+
+    tags: frozenset[str] | None
+
+    def holds(self, tag: str) -> bool:
+        """Whether a row of this tag may be updated."""
+        return self.tags is None or tag in self.tags
+
+
+def row_tag(header_cells: Sequence[str], displayed_cells: Sequence[object]) -> str:
+    """A strong entity tag (RFC 9110, 8.8.3), quotes and all, over a whole row and its header.
+
+    Every displayed cell counts, also below a blank header; empty ones at the end do not.
+    """
+    return opaque_tag(msgspec.json.encode([_trimmed(header_cells), _trimmed(displayed_cells)]))
+
+
+def opaque_tag(content: bytes) -> str:
+    """A digest of the content as an entity tag; 16 characters that are safe in a URL, quoted."""
+    digest = hashlib.blake2b(content, digest_size=_DIGEST_BYTES).digest()
+    return f'"{base64.urlsafe_b64encode(digest).decode("ascii")}"'
+
+
+def _trimmed(cells: Sequence[object]) -> list[str]:
+    texts = ["" if cell is None else str(cell) for cell in cells]
+    while texts and not texts[-1]:
+        texts.pop()
+    return texts

@@ -1,0 +1,99 @@
+"""Which writes of a worksheet's line go to Google together.
+
+Rules
+- A group is of one kind: all creates make one append, all updates one batch.
+- The writes of one key keep their order: behind one of its writes that stays, none is taken.
+- All keys of a group may hear of the same worksheets: one error may be the answer to all of it.
+- Of the updates of one row one goes at a time, so that each sees what the one before it left.
+- A group is bounded in bytes; appends in rows too, batches in the length of the read before
+  them, whose ranges stand in the URL.
+"""
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeVar
+from urllib.parse import quote
+
+from gateway.rows import a1
+from gateway.service.worksheet import WorksheetRef
+from gateway.service.writes import Create, Update, Write
+
+MAX_ROWS = 500
+MAX_BYTES = 1_048_576
+MAX_URL_BYTES = 6_000
+
+LAST_ROW = 99_999_999
+"""As long as the number of a row gets."""
+
+
+@dataclass(kw_only=True, eq=False)
+class Waiting:
+    """A write in the line of its worksheet."""
+
+    ref: WorksheetRef
+    write: Write
+
+
+W = TypeVar("W", bound=Waiting)
+
+
+def row_count(write: Write) -> int:
+    """How many rows a write is about."""
+    return len(write.rows) if isinstance(write, Create) else 1
+
+
+def take_group(line: deque[W]) -> list[W]:
+    """Take the first write out of a line, and all that may go with it."""
+    group = list(_chosen(line))
+    chosen = set(map(id, group))
+    stay = [waiting for waiting in line if id(waiting) not in chosen]
+    line.clear()
+    line.extend(stay)
+    return group
+
+
+def _chosen(line: deque[W]) -> Iterator[W]:
+    first = line[0]
+    room = _Room(ref=first.ref)
+    held_keys: set[str] = set()
+    for waiting in line:
+        is_alike = isinstance(waiting.write, type(first.write))
+        is_alike = is_alike and waiting.ref.visible == first.ref.visible
+        is_turn = waiting.ref.key_id not in held_keys
+        if is_alike and is_turn and room.takes(waiting.write):
+            yield waiting
+        else:
+            held_keys.add(waiting.ref.key_id)
+
+
+@dataclass(kw_only=True)
+class _Room:
+    """What a group may still take in; its first write always fits."""
+
+    ref: WorksheetRef
+    rows: int = MAX_ROWS
+    bytes_: int = MAX_BYTES
+    is_empty: bool = True
+
+    def __post_init__(self) -> None:
+        self.updated: set[int] = set()
+        longest = quote(a1.row_range(self.ref.title, LAST_ROW), safe="")
+        self.ranges = MAX_URL_BYTES // len(f"&ranges={longest}") - 1  # one is the header's
+
+    def takes(self, write: Write) -> bool:
+        fits = self.is_empty or self._fits(write)
+        if fits:
+            self.is_empty = False
+            self.rows -= row_count(write)
+            self.bytes_ -= write.byte_count
+            if isinstance(write, Update):
+                self.updated.add(write.row)
+        return fits
+
+    def _fits(self, write: Write) -> bool:
+        if write.byte_count > self.bytes_:
+            return False
+        if isinstance(write, Update):
+            return write.row not in self.updated and len(self.updated) < self.ranges
+        return row_count(write) <= self.rows

@@ -1,0 +1,163 @@
+"""Writes with an Idempotency-Key: sent once, and answered alike however often they come.
+
+Rules
+- A record is there before Google is asked, and stays open until Google's answer is known. What
+  was not applied leaves none.
+- A write whose record is open is looked for first. While it may still land it is not sent again.
+- Whether an open write was applied is not known, whatever goes wrong while it is looked for.
+"""
+
+import asyncio
+import math
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+
+from gateway.errors import GatewayError
+from gateway.service.ledger import Answer, Entry, Ledger
+from gateway.service.ticket import Ticket
+from gateway.service.writes import Results
+from gateway.write_errors import (
+    UNKNOWN_RETRY_SECONDS,
+    IdempotencyInProgress,
+    IdempotencyKeyReused,
+    WriteOutcomeUnknown,
+    write_outcome,
+)
+
+Perform = Callable[[], Awaitable[Results]]
+"""Sends the write; its errors tell what became of it."""
+
+Look = Callable[[Entry], Awaitable[Results | None]]
+"""The rows of an open write, if the worksheet has them."""
+
+_LOOK = "Repeat the request with the same Idempotency-Key after the time in Retry-After."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settled:
+    """The rows of a write; `is_replayed` if it was an earlier request that wrote them."""
+
+    results: Results
+    is_replayed: bool = False
+
+
+class Idempotency:
+    """`clock` gives seconds since the epoch, as the ledger's does: records outlive the process."""
+
+    def __init__(self, ledger: Ledger, clock: Callable[[], float]) -> None:
+        self._ledger = ledger
+        self._clock = clock
+        self._in_flight: dict[str, str] = {}
+
+    async def run(self, ticket: Ticket | None, perform: Perform, look: Look) -> Settled:
+        """Perform a write, or give the answer that it had; without a ticket just perform it.
+
+        Costs no call to Google beside those of `perform`; for an open record those of `look`.
+        """
+        if ticket is None:
+            return Settled(results=await perform())
+        with self._alone(ticket):
+            try:
+                entry = await self._ledger.find(ticket.scope)
+            except asyncio.CancelledError:  # the server's time to stop is over
+                raise _unknown("The gateway stops.", UNKNOWN_RETRY_SECONDS) from None
+            if entry is None:
+                return await self._perform(ticket, perform)
+            _check_same(ticket, entry.fingerprint)
+            if entry.answer is not None:
+                return _replayed(entry.answer)
+            return await self._resume(ticket, entry, perform, look)
+
+    @contextmanager
+    def _alone(self, ticket: Ticket) -> Iterator[None]:
+        """Keep twins out for the time of the block."""
+        twin = self._in_flight.get(ticket.scope)
+        if twin is not None:
+            _check_same(ticket, twin)
+            raise IdempotencyInProgress(
+                "A request with this Idempotency-Key is being carried out. Repeat this one in a "
+                "second to get its answer.",
+                outcome="unknown",
+                retry_after_seconds=1,
+            )
+        self._in_flight[ticket.scope] = ticket.fingerprint
+        try:
+            yield
+        finally:
+            del self._in_flight[ticket.scope]
+
+    async def _resume(self, ticket: Ticket, entry: Entry, perform: Perform, look: Look) -> Settled:
+        # As of before the look: what it does not find must not land after it.
+        age = max(0.0, self._clock() - entry.sent_at)
+        remaining_seconds = math.ceil(UNKNOWN_RETRY_SECONDS - age)
+        found = await self._looked(look, entry, max(1, remaining_seconds))
+        if found is not None:
+            await self._noted(self._found(ticket, found))
+            return Settled(results=found, is_replayed=True)
+        if remaining_seconds > 0:
+            raise _unknown("This write was sent and may still land.", remaining_seconds)
+        return await self._perform(ticket, perform)
+
+    async def _looked(self, look: Look, entry: Entry, retry_seconds: int) -> Results | None:
+        try:
+            return await look(entry)
+        except asyncio.CancelledError:
+            raise _unknown("The gateway stops.", retry_seconds) from None
+        except GatewayError as error:
+            retry_seconds = max(retry_seconds, error.retry_after_seconds or 0)
+            raise _unknown("It cannot be seen whether it landed.", retry_seconds) from error
+
+    async def _perform(self, ticket: Ticket, perform: Perform) -> Settled:
+        try:
+            results = await perform()
+        except GatewayError as error:
+            await self._noted(self._failed(ticket, error))
+            raise
+        await self._noted(self._ledger.complete(ticket, results))
+        return Settled(results=results)
+
+    async def _found(self, ticket: Ticket, results: Results) -> None:
+        if ticket.is_create:
+            await self._ledger.landed(ticket.ref, [(ticket, results)])
+        await self._ledger.complete(ticket, results)
+
+    async def _failed(self, ticket: Ticket, error: GatewayError) -> None:
+        match write_outcome(error):
+            case "applied":
+                await self._ledger.complete(ticket, error)
+            case "unknown":
+                await self._ledger.renew(ticket)
+            case "not_applied":
+                await self._ledger.drop(ticket)
+
+    async def _noted(self, note: Awaitable[None]) -> None:
+        """Wait until it is noted how a write ended, which is known whatever becomes of the note."""
+        # Cancelled, as the server's time to stop is over: what is not noted stays open, and a
+        # retry looks.
+        with suppress(asyncio.CancelledError):
+            await note
+
+
+def _check_same(ticket: Ticket, fingerprint: str) -> None:
+    if fingerprint != ticket.fingerprint:
+        raise IdempotencyKeyReused(
+            "This Idempotency-Key was used for a request with another body. Send each new write "
+            "with a new key, and a retry with the body that it had.",
+            outcome="not_applied",
+        )
+
+
+def _replayed(answer: Answer) -> Settled:
+    if isinstance(answer, GatewayError):
+        answer.is_replayed = True
+        raise answer
+    return Settled(results=answer, is_replayed=True)
+
+
+def _unknown(what: str, retry_seconds: int) -> WriteOutcomeUnknown:
+    return WriteOutcomeUnknown(
+        f"Whether the earlier request wrote is not known yet. {what} {_LOOK}",
+        outcome="unknown",
+        retry_after_seconds=retry_seconds,
+    )

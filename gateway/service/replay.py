@@ -1,0 +1,54 @@
+"""Answers of writes as JSON text, to be given again."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from gateway.errors import GatewayError, Outcome, Problem, UpstreamError
+from gateway.service.ledger import Answer
+from gateway.service.writes import Results
+
+
+class _Failure(msgspec.Struct, frozen=True, kw_only=True):
+    error: str
+    message: str
+    outcome: Outcome | None
+    problems: tuple[Problem, ...] = ()
+
+
+class _Kept(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    results: Results | None = None
+    failure: _Failure | None = None
+
+
+def encode_answer(answer: Answer) -> str:
+    """The answer as JSON; of an error what its class does not know."""
+    if not isinstance(answer, GatewayError):
+        return msgspec.json.encode(_Kept(results=answer)).decode()
+    failure = _Failure(
+        error=type(answer).__name__,
+        message=answer.message,
+        outcome=answer.outcome,
+        problems=answer.problems,
+    )
+    return msgspec.json.encode(_Kept(failure=failure)).decode()
+
+
+def decode_answer(text: str) -> Answer:
+    """The answer that was encoded; an error of a class that is no more becomes UpstreamError."""
+    kept = msgspec.json.decode(text, type=_Kept)
+    if kept.failure is None:
+        return kept.results or ()
+    failure = kept.failure
+    kinds = {kind.__name__: kind for kind in _kinds(GatewayError)}
+    error = GatewayError.__new__(kinds.get(failure.error, UpstreamError))
+    GatewayError.__init__(
+        error, failure.message, problems=failure.problems, outcome=failure.outcome
+    )
+    return error
+
+
+def _kinds(root: type[GatewayError]) -> Iterator[type[GatewayError]]:
+    for kind in root.__subclasses__():
+        yield kind
+        yield from _kinds(kind)

@@ -1,0 +1,244 @@
+"""What became of a write whose outcome Google left open: look at the worksheet, and tell.
+
+Rules
+- Cells are compared typed, as they were sent; what was not sent may be anything.
+- Only a look tells something. One that fails tells nothing, and the outcome stays open.
+- Google does nothing more for a request that it answered (assumed), so what is not there two
+  seconds later was not applied. A request that was not answered may land for three minutes.
+"""
+
+import asyncio
+import math
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from itertools import zip_longest
+
+from gateway.errors import GatewayError, RowNotFound, UpstreamError, UpstreamRefusal
+from gateway.observe import look_failed
+from gateway.rows import a1
+from gateway.rows.header import Header, parse_header
+from gateway.rows.record import Stored, text_at
+from gateway.service.refusal import explain
+from gateway.service.worksheet import WorksheetRef, own_area
+from gateway.upstream.base import Dimension, Render, Sheets, Value, Values, Writing
+from gateway.write_errors import WriteOutcomeUnknown
+
+PAUSE_SECONDS = 2.0
+"""Between the two looks for an append."""
+
+LIMIT_SECONDS = 15.0
+"""Longest time for all looks at one write; its client has waited for Google already."""
+
+Texts = Sequence[str]
+"""What the cells of a row display, from column A; blank cells at its end are left out."""
+
+_NOTHING: Sequence[Value] = ()
+
+
+async def find_rows(
+    sheets: Sheets, ref: WorksheetRef, rows: Sequence[Sequence[Stored]], *, from_row: int
+) -> int | None:
+    """The number of the first of neighbouring rows that hold these values, at `from_row` or below.
+
+    None in a row stands for a cell that was not written: it may hold anything, an array formula's
+    value for example, but rows that hold no more than these come first. Each row needs a value.
+    1 read; 1 more if it is refused, as it is where the grid ends above `from_row`.
+    """
+    try:
+        values = await _typed(sheets, ref, a1.rows_from(ref.title, from_row))
+    except UpstreamRefusal as refusal:
+        error = await explain(sheets, ref, refusal, row=from_row)
+        if isinstance(error, RowNotFound):
+            return None
+        raise error from refusal
+    blocks = {
+        start: values.cells[start : start + len(rows)]
+        for start in range(len(values.cells) - len(rows) + 1)
+    }
+    starts = [start for start, lines in blocks.items() if all(map(holds, lines, rows))]
+    pure = [start for start in starts if all(map(_holds_no_more, blocks[start], rows))]
+    return from_row + (pure or starts)[0] if starts else None
+
+
+async def displayed_rows(
+    sheets: Sheets, ref: WorksheetRef, first_row: int, count: int
+) -> Sequence[Texts]:
+    """What rows display that are known to have been written. 1 read.
+
+    UpstreamError, `applied`, if they cannot be read: the write itself is done.
+    """
+    try:
+        values = await sheets.read_values(
+            ref.spreadsheet,
+            a1.rows_from(ref.title, first_row),
+            render=Render.DISPLAYED,
+            dimension=Dimension.ROWS,
+        )
+        own_area(ref, values.range)
+    except GatewayError as error:
+        raise UpstreamError(
+            f"The rows were written, at {first_row}:{first_row + count - 1} of the worksheet, but "
+            "could not be read back. Do not send them again.",
+            outcome="applied",
+        ) from error
+    lines = [_texts(line) for line in values.cells[:count]]
+    return [*lines, *[()] * (count - len(lines))]
+
+
+class Settler:
+    """Settles open writes, one look after the other; `sleep` is the pause between them."""
+
+    def __init__(
+        self,
+        sheets: Sheets,
+        *,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        pause_seconds: float = PAUSE_SECONDS,
+        limit_seconds: float = LIMIT_SECONDS,
+    ) -> None:
+        self._sheets = sheets
+        self._sleep = sleep
+        self._pause_seconds = pause_seconds
+        self._limit_seconds = limit_seconds
+
+    async def settle_append(
+        self,
+        ref: WorksheetRef,
+        rows: Sequence[Sequence[Stored]],
+        *,
+        from_row: int,
+        error: WriteOutcomeUnknown,
+    ) -> int:
+        """The number of the first appended row. 1 read if it is there at once, else 2.
+
+        `from_row` is the first row below the last that was known before the append. Raises
+        UpstreamError, `not_applied`, if Google answered and the rows are not there; `error` if
+        it did not, or if the last look fails. A refused look costs 1 read more.
+        """
+        try:
+            async with asyncio.timeout(self._limit_seconds):
+                first_row = await self._found(ref, rows, from_row)
+        except (GatewayError, TimeoutError) as trouble:
+            look_failed(trouble)
+            raise error from error.__cause__
+        if first_row is not None:
+            return first_row
+        if not error.was_answered:
+            raise error
+        raise UpstreamError(
+            "Google failed, and nothing was written. Send it again.", outcome="not_applied"
+        ) from error
+
+    async def settle_update(
+        self,
+        ref: WorksheetRef,
+        header: Header,
+        displayed: Mapping[int, Texts],
+        writings: Sequence[Writing],
+        *,
+        error: WriteOutcomeUnknown,
+    ) -> Mapping[int, Texts] | None:
+        """What the rows display now that the cells are written; None: send it again. 2 reads.
+
+        `header` and `displayed`, by row number, are what was seen right before the write. It may
+        be sent again if all of that is as it was: Google writes all cells of a request or none.
+        Raises `error` if neither is so, or if a look fails.
+
+        A write that was not answered may land after it was sent again; then it writes the same
+        once more, over whatever was written in between, as it would in any case.
+        """
+        try:
+            async with asyncio.timeout(self._limit_seconds):
+                # In this order: what is displayed is not older than what was found written.
+                is_written = await self._has_written(ref, writings)
+                header_now, displayed_now = await self._shown(ref, sorted(displayed))
+        except (GatewayError, TimeoutError) as trouble:
+            look_failed(trouble)
+            raise error from error.__cause__
+        if header_now.cells != header.cells:
+            raise error
+        if is_written:
+            return displayed_now
+        if any(_texts(displayed[row]) != displayed_now[row] for row in displayed):
+            raise error
+        return None
+
+    async def _found(
+        self, ref: WorksheetRef, rows: Sequence[Sequence[Stored]], from_row: int
+    ) -> int | None:
+        """Two looks; that the rows are not there is said by the second alone."""
+        try:
+            first_row = await find_rows(self._sheets, ref, rows, from_row=from_row)
+        except GatewayError as trouble:
+            look_failed(trouble)
+        else:
+            if first_row is not None:
+                return first_row
+        await self._sleep(self._pause_seconds)
+        return await find_rows(self._sheets, ref, rows, from_row=from_row)
+
+    async def _has_written(self, ref: WorksheetRef, writings: Sequence[Writing]) -> bool:
+        """Whether all cells hold what was to be written. 1 read."""
+        areas = [a1.parse_area(writing.range) for writing in writings]
+        first, last = min(area.first_row for area in areas), max(area.first_row for area in areas)
+        one_row = a1.row_range(ref.title, first)
+        range_ = one_row if first == last else a1.rows_from(ref.title, first)
+        lines = (await _typed(self._sheets, ref, range_)).cells
+        return all(
+            holds(_line(lines, area.first_row - first + offset)[area.first_column :], row)
+            for area, writing in zip(areas, writings, strict=True)
+            for offset, row in enumerate(writing.rows)
+        )
+
+    async def _shown(
+        self, ref: WorksheetRef, rows: Sequence[int]
+    ) -> tuple[Header, Mapping[int, Texts]]:
+        """The header and what the rows display, of one moment. 1 read."""
+        ranges = [a1.header_range(ref.title), *(a1.row_range(ref.title, row) for row in rows)]
+        found = await self._sheets.read_ranges(ref.spreadsheet, ranges)
+        for values in found:
+            own_area(ref, values.range)
+        top, *lines = [_line(values.cells, 0) for values in found]
+        return parse_header(top), dict(zip(rows, map(_texts, lines), strict=True))
+
+
+async def _typed(sheets: Sheets, ref: WorksheetRef, range_: str) -> Values:
+    values = await sheets.read_values(
+        ref.spreadsheet, range_, render=Render.TYPED, dimension=Dimension.ROWS
+    )
+    own_area(ref, values.range)
+    return values
+
+
+def holds(cells: Sequence[Value], written: Sequence[Stored]) -> bool:
+    """Whether the first cells of a row hold what was written to them."""
+    present = (*cells[: len(written)], *[None] * (len(written) - len(cells)))
+    return all(map(_is_value, present, written))
+
+
+def _holds_no_more(cells: Sequence[Value], written: Sequence[Stored]) -> bool:
+    """Whether the cells that were not written are blank."""
+    return all(
+        cell in (None, "") for cell, value in zip_longest(cells, written) if value in (None, "")
+    )
+
+
+def _is_value(cell: Value, written: Stored) -> bool:
+    if written is None:
+        return True
+    if isinstance(written, str):
+        return written == ("" if cell is None else cell)
+    if isinstance(cell, bool) or isinstance(written, bool):
+        return cell is written
+    # Google stores doubles; how many of their digits it prints is not known.
+    return isinstance(cell, int | float) and math.isclose(cell, written, rel_tol=1e-13)
+
+
+def _line(lines: Sequence[Sequence[Value]], index: int) -> Sequence[Value]:
+    return lines[index] if index < len(lines) else _NOTHING
+
+
+def _texts(line: Sequence[object]) -> Texts:
+    texts = [text_at(line, column) for column in range(len(line))]
+    while texts and not texts[-1]:
+        texts.pop()
+    return tuple(texts)

@@ -1,0 +1,79 @@
+"""Fields of a body, checked one by one, each fault with its place."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+
+from gateway.errors import InvalidBody, Problem
+from gateway.rows.record import (
+    MAX_CELL_CHARACTERS,
+    MAX_PROBLEMS,
+    WHOLE_BODY,
+    Stored,
+    pointer,
+)
+
+MAX_FIELDS = 1000
+MAX_INTEGER = 2**53
+
+Fields = Mapping[str, Stored]
+
+
+def checked_fields(
+    pairs: Iterable[tuple[str, object]], *, at: str = WHOLE_BODY
+) -> tuple[Fields, list[Problem]]:
+    """The fields of the object that `at` points to, and all that is wrong with them."""
+    fields: dict[str, Stored] = {}
+    problems: list[Problem] = []
+    for name, value in pairs:
+        fault = "The field is given twice." if name in fields else _fault(name, value)
+        if fault is not None:
+            problems.append(Problem(pointer(name, at=at), fault))
+        fields[name] = value if isinstance(value, str | int | float | bool) else None
+    if len(fields) > MAX_FIELDS:
+        problems = [Problem(at, f"There are more than {MAX_FIELDS} fields.")]
+    return fields, problems
+
+
+def check_none(problems: Sequence[Problem]) -> None:
+    """InvalidBody with the first of these problems, if there are any."""
+    if problems:
+        first = problems[0]
+        raise InvalidBody(
+            "The body holds what cannot be stored; nothing was written. First: "
+            f"{first.pointer} - {first.detail}",
+            problems=problems[:MAX_PROBLEMS],
+        )
+
+
+def invalid_body(detail: str) -> InvalidBody:
+    """The error for a body that is wrong as a whole."""
+    return InvalidBody(detail, problems=[Problem(WHOLE_BODY, detail)])
+
+
+def _fault(name: str, value: object) -> str | None:
+    """What keeps a value from being stored, if anything does."""
+    if not _is_encodable(name):
+        return "The name holds half of a surrogate pair."
+    if isinstance(value, str):
+        return _text_fault(value)
+    if isinstance(value, list):
+        return "A value is a string, a number, true, false or null; not an object or a list."
+    if isinstance(value, int) and abs(value) > MAX_INTEGER:
+        return "A whole number beyond 2^53 would lose digits; send it as a string."
+    if isinstance(value, float) and not math.isfinite(value):
+        return "The number is not finite."
+    return None
+
+
+def _text_fault(text: str) -> str | None:
+    if len(text) > MAX_CELL_CHARACTERS:
+        return f"A cell holds at most {MAX_CELL_CHARACTERS} characters."
+    return None if _is_encodable(text) else "The text holds half of a surrogate pair."
+
+
+def _is_encodable(text: str) -> bool:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,85 @@
+"""Idempotency-Key: what a request is told apart by, and the mark of an answer given again."""
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+
+import msgspec
+from starlette.requests import Request
+
+from gateway.rows.record import Stored
+from gateway.service.ticket import Ticket
+from gateway.service.worksheet import WorksheetRef
+from gateway.web.state import State
+from gateway.write_errors import InvalidIdempotencyKey
+
+IDEMPOTENCY_KEY = "Idempotency-Key"
+REPLAYED: Mapping[str, str] = {"Idempotent-Replayed": "true"}
+
+Fields = Mapping[str, Stored]
+
+_QUOTED = re.compile(r'"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"')
+"""A string of structured fields (RFC 9651), as the draft on this header has it."""
+
+_KEY = re.compile(r"[\x21-\x7e]{1,255}")
+
+
+def read_ticket(
+    request: Request[State], ref: WorksheetRef, body: Fields | Sequence[Fields], *, is_create: bool
+) -> Ticket | None:
+    """The ticket of a write, None if it has no Idempotency-Key.
+
+    `ref` is the worksheet that its caller may write to; raises InvalidIdempotencyKey.
+    """
+    key = parse_key(request.headers.getlist(IDEMPOTENCY_KEY))
+    if key is None:
+        return None
+    scope = [ref.key_id, key, request.method, request.scope["path"], ref.spreadsheet]
+    return Ticket(scope=_digest(scope), fingerprint=fingerprint(body), ref=ref, is_create=is_create)
+
+
+def parse_key(values: Sequence[str]) -> str | None:
+    """The key of all headers of this name, quoted or bare; None if there is none."""
+    keys = {_parse(value.strip()) for value in values}
+    if len(keys) > 1:
+        raise InvalidIdempotencyKey("The request holds two Idempotency-Keys; send one of them.")
+    return keys.pop() if keys else None
+
+
+def fingerprint(body: Fields | Sequence[Fields]) -> str:
+    """A digest of what a body says, however it spells it: the order of fields, 1 or 1.0."""
+    if isinstance(body, Mapping):
+        return _digest(_plain(body))
+    return _digest([_plain(fields) for fields in body])
+
+
+def replayed_headers(*, is_replayed: bool) -> Mapping[str, str]:
+    """What marks an answer that an earlier request had."""
+    return REPLAYED if is_replayed else {}
+
+
+def _parse(value: str) -> str:
+    quoted = _QUOTED.fullmatch(value)
+    key = re.sub(r"\\(.)", r"\1", quoted[1]) if quoted else value
+    is_broken = quoted is None and value.startswith('"')
+    if is_broken or _KEY.fullmatch(key) is None:
+        raise InvalidIdempotencyKey(
+            'An Idempotency-Key is 1 to 255 visible ASCII characters, as in "8e03978e-40d5-43dd" '
+            "or without the quotes. Make a new one for each new write, a UUID for example."
+        )
+    return key
+
+
+def _plain(fields: Fields) -> list[tuple[str, Stored]]:
+    return sorted((name, _number(value)) for name, value in fields.items())
+
+
+def _number(value: Stored) -> Stored:
+    """Each number as one type: JSON knows no difference between 1 and 1.0."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return value
+    return value + 0.0  # -0.0 becomes 0.0
+
+
+def _digest(content: object) -> str:
+    return hashlib.sha256(msgspec.json.encode(content)).hexdigest()

@@ -1,0 +1,87 @@
+"""What goes wrong at Google while creates are under way, as lists of faults for the emulator.
+
+Rules
+- Late effects follow lost connections only. A 5xx may have been applied before it was answered.
+- A plan says for each call by its number whether it goes wrong and how, so that a plan is the
+  same for each run of a seed, whatever the time.
+"""
+
+import random
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Fault = Mapping[str, Any]
+PAGE = "<!DOCTYPE html><title>Sorry...</title>"
+READS = ("values.get", "values.batchGet", "spreadsheets.get")
+FEWEST_BETWEEN = 3
+"""Reads between two that go wrong: looking twice is to help."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Weather:
+    """How often calls go wrong, and the limits of what takes time, in milliseconds."""
+
+    share: float
+    latest_ms: int
+    slowest_ms: int
+    timeout_ms: int
+    """More than the gateway waits for an answer."""
+
+
+Make = Callable[[random.Random, Weather], Fault]
+
+APPEND_FAULTS: Mapping[str, Make] = {
+    "lost, not applied": lambda *_: {"drop": True},
+    "lost, applied": lambda *_: {"drop": True, "apply": True},
+    "lost, applied soon": lambda chance, weather: {
+        "drop": True,
+        "late_ms": chance.randint(1, weather.latest_ms // 2),
+    },
+    "lost, applied late": lambda chance, weather: {
+        "drop": True,
+        "late_ms": chance.randint(weather.latest_ms * 3 // 4, weather.latest_ms),
+    },
+    "5xx, not applied": lambda chance, _: {"status": chance.choice([500, 502, 503])},
+    "5xx, applied": lambda chance, _: {"status": chance.choice([500, 503]), "apply": True},
+    "5xx as a page": lambda chance, _: {
+        "status": 503,
+        "text": PAGE,
+        "apply": chance.random() < 0.5,
+    },
+    "429": lambda *_: {"status": 429},
+    "truncated, applied": lambda chance, _: {"truncate": chance.randint(0, 90), "apply": True},
+    "slow": lambda chance, weather: {"delay_ms": chance.randint(1, weather.slowest_ms)},
+    "too slow, applied": lambda _, weather: {"delay_ms": weather.timeout_ms},
+}
+READ_FAULTS: Mapping[str, Make] = {
+    "5xx": lambda chance, _: {"status": chance.choice([500, 503])},
+    "lost": lambda *_: {"drop": True},
+    "slow": lambda chance, weather: {"delay_ms": chance.randint(1, weather.slowest_ms)},
+}
+
+
+def plan(chance: random.Random, weather: Weather, *, appends: int, reads: int) -> list[Fault]:
+    """Faults for so many calls of each sort; every kind comes about equally often."""
+    faults = list(_faults("values.append", APPEND_FAULTS, chance, weather, appends, 0))
+    for call in READS:
+        faults += _faults(call, READ_FAULTS, chance, weather, reads, FEWEST_BETWEEN)
+    return faults
+
+
+def _faults(
+    call: str,
+    kinds: Mapping[str, Make],
+    chance: random.Random,
+    weather: Weather,
+    calls: int,
+    between: int,
+) -> Iterator[Fault]:
+    waiting: list[str] = []
+    free_from = 0
+    for number in range(calls):
+        if number >= free_from and chance.random() < weather.share:
+            free_from = number + 1 + between
+            if not waiting:
+                waiting = chance.sample(list(kinds), len(kinds))
+            yield {"call": call, "skip": number, **kinds[waiting.pop()](chance, weather)}

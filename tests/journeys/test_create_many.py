@@ -1,0 +1,247 @@
+"""Many rows of one request: a JSON list of objects, all of it or nothing."""
+
+import json
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from tests.journeys.conftest import Api, OpenGateway
+from tests.journeys.failure import refused
+
+FORM = "application/x-www-form-urlencoded"
+LISTED = '"name", "state", "country", "population"'
+
+
+def pointers(answer: Any) -> list[str]:
+    """The places of an error."""
+    return [problem["pointer"] for problem in answer.json()["errors"]]
+
+
+def test_a_list_becomes_rows_in_its_order(api: Api) -> None:
+    """One write; each record is where it says, with the fields that were sent for it."""
+    before = api.emulator.texts("Cities")
+
+    answer = api.post(
+        "Cities",
+        json=[
+            {"name": "Austin", "population": 961855},
+            {"country": "USA"},
+            {"rowIndex": 2, "population": True, "name": "=1+1", "state": None},
+        ],
+    )
+
+    assert answer.status_code == 201
+    assert answer.json() == {
+        "results": [
+            {"rowIndex": 12, "name": "Austin", "population": "961855"},
+            {"rowIndex": 13, "country": "USA"},
+            {"rowIndex": 14, "name": "=1+1", "state": None, "population": "TRUE"},
+        ]
+    }
+    assert not {"location", "etag"} & set(answer.headers)
+    assert api.emulator.texts("Cities") == [
+        *before,
+        ["Austin", "", "", "961855"],
+        ["", "", "USA"],
+        ["=1+1", "", "", "TRUE"],
+    ]
+    assert api.emulator.stats()["calls"]["values.append"] == 1
+
+
+def test_a_list_of_one_is_a_list(api: Api) -> None:
+    """The form of the answer follows the form of the request."""
+    answer = api.post("HeaderOnly", json=[{"name": "x"}])
+
+    assert (answer.status_code, answer.json()) == (201, {"results": [{"rowIndex": 2, "name": "x"}]})
+
+
+@pytest.mark.parametrize("content_type", ["text/plain", FORM, "", "application/vnd.api+json"])
+def test_a_list_is_one_whatever_it_is_called(api: Api, content_type: str) -> None:
+    """What begins with a bracket is JSON."""
+    headers = {"Content-Type": content_type} if content_type else {}
+
+    answer = api.post("HeaderOnly", content=b' [{"name":"x"},{"name":"y"}]', headers=headers)
+
+    assert [record["rowIndex"] for record in answer.json()["results"]] == [2, 3]
+
+
+@pytest.mark.parametrize(
+    ("worksheet", "first_row"),
+    [("New", 2), ("BlankRow", 5), ("Totals", 6), ("BlankFirst", 4), ("Long", 132)],
+)
+def test_a_list_lands_below_everything(api: Api, worksheet: str, first_row: int) -> None:
+    """Gaps, totals and full grids do not move rows or columns."""
+    before = api.emulator.texts(worksheet)
+    name = "number" if worksheet == "Long" else "name"
+
+    answer = api.post(worksheet, json=[{name: f"n{number}"} for number in range(3)])
+
+    assert [record["rowIndex"] for record in answer.json()["results"]] == [
+        first_row + number for number in range(3)
+    ]
+    texts = api.emulator.texts(worksheet)
+    column = before[0].index(name)
+    assert texts[: len(before)] == before
+    assert [row[column] for row in texts[first_row - 1 :]] == ["n0", "n1", "n2"]
+
+
+def test_500_rows_are_one_write(api: Api) -> None:
+    """The largest list goes out at once; one row more is refused before anything is asked."""
+    rows = [{"name": f"n{number}", "amount": number} for number in range(500)]
+
+    refusal = api.post("HeaderOnly", json=[*rows, {"name": "one more"}])
+    calls = api.emulator.stats()["calls"]
+    answer = api.post("HeaderOnly", json=rows)
+
+    assert refused(refusal) == (400, 104)
+    assert pointers(refusal) == ["#"]
+    assert calls == {}
+    assert [record["rowIndex"] for record in answer.json()["results"]] == [*range(2, 502)]
+    assert api.emulator.texts("HeaderOnly")[1:] == [
+        [row["name"], str(row["amount"])] for row in rows
+    ]
+    assert api.emulator.calls()[1] == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        pytest.param([], ["#"], id="empty"),
+        pytest.param([1, {"name": "x"}, None], ["#/0", "#/2"], id="no objects"),
+        pytest.param([{"name": "x"}, [{"name": "y"}]], ["#/1"], id="a list within"),
+        pytest.param([{"name": "x"}, {}], ["#/1"], id="no field"),
+        pytest.param([{"rowIndex": 5}, {"name": "x"}], ["#/0"], id="only rowIndex"),
+        pytest.param(
+            [{"name": []}, {"name": "x"}, {"population": {}, "state": 2**60}],
+            ["#/0/name", "#/2/population", "#/2/state"],
+            id="values",
+        ),
+        pytest.param([{"name": "x"}, {"name": None, "state": ""}], ["#/1"], id="no value"),
+        pytest.param([{"name": "x" * 50_001}], ["#/0/name"], id="50,001 characters"),
+    ],
+)
+def test_a_list_that_is_not_right_is_refused_whole(
+    shared_api: Api, body: Sequence[Any], expected: Sequence[str]
+) -> None:
+    """Every wrong place is told with its element; nothing is asked of Google."""
+    before = shared_api.emulator.everything()
+
+    answer = shared_api.post("Cities", json=body)
+
+    assert refused(answer) == (400, 104)
+    assert pointers(answer) == expected
+    assert answer.json()["outcome"] == "not_applied"
+    assert shared_api.emulator.stats()["calls"] == {}
+    assert shared_api.emulator.everything() == before
+
+
+@pytest.mark.parametrize(
+    ("body", "place"),
+    [
+        pytest.param([{"name": "x"}, {"name": "y", "nope": 1}], "#/1/nope", id="unknown"),
+        pytest.param([{"name": "x"}, {"name": 1, "name ": 2}], "#/1/name%20", id="column twice"),
+    ],
+)
+def test_a_field_that_no_header_has_refuses_the_list(
+    shared_api: Api, body: Sequence[Any], place: str
+) -> None:
+    """The rows before and after the wrong one are not written either."""
+    before = shared_api.emulator.everything()
+
+    answer = shared_api.post("Cities", json=body)
+
+    assert refused(answer) == (400, 104)
+    assert pointers(answer) == [place]
+    assert LISTED in answer.json()["message"]
+    assert shared_api.emulator.calls()[1] == 0
+    assert shared_api.emulator.everything() == before
+
+
+def test_a_name_twice_in_an_element_is_refused(shared_api: Api) -> None:
+    """Elements obey the rules of single objects to the letter."""
+    answer = shared_api.post("Cities", content=b'[{"name":"x"},{"name":"y","name":"z"}]')
+
+    assert refused(answer) == (400, 104)
+    assert pointers(answer) == ["#/1/name"]
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH"])
+def test_an_update_takes_no_list(shared_api: Api, method: str) -> None:
+    """A row is updated by one object."""
+    before = shared_api.emulator.everything()
+
+    answer = shared_api.send(method, "Cities/2", json=[{"name": "x"}])
+
+    assert refused(answer) == (400, 104)
+    assert pointers(answer) == ["#"]
+    assert shared_api.emulator.everything() == before
+
+
+def test_ignored_fields_are_named_once(open_gateway: OpenGateway) -> None:
+    """Where unknown fields are ignored, those of all elements come back in one header."""
+    api = open_gateway({"api.unknown_fields": "ignore"})
+
+    answer = api.post(
+        "HeaderOnly", json=[{"name": "x", "a": 1}, {"name": "y"}, {"b": 2, "name": "z", "a": 3}]
+    )
+    strangers = api.post("HeaderOnly", json=[{"name": "x"}, {"a": 1}])
+
+    assert answer.status_code == 201
+    assert json.loads(f"[{answer.headers['x-ignored-fields']}]") == ["a", "b"]
+    assert refused(strangers) == (400, 104)
+    assert pointers(strangers) == ["#/1"]
+    assert [row[0] for row in api.emulator.texts("HeaderOnly")] == ["name", "x", "y", "z"]
+
+
+@pytest.mark.parametrize(
+    ("empty_cell", "shown"), [("null", {"amount": None}), ("", {"amount": ""}), ("omit", {})]
+)
+def test_empty_cells_are_shown_as_the_operator_chose(
+    open_gateway: OpenGateway, empty_cell: str, shown: Mapping[str, object]
+) -> None:
+    """`api.empty_cell` holds for created rows, too."""
+    api = open_gateway({"api.empty_cell": empty_cell})
+
+    answer = api.post("HeaderOnly", json=[{"name": "x", "amount": None}])
+
+    assert answer.json() == {"results": [{"rowIndex": 2, "name": "x", **shown}]}
+
+
+def test_a_refusal_of_google_s_is_of_the_whole_list(api: Api) -> None:
+    """Where the write is refused no row of the list is there, and the answer says so."""
+    before = api.emulator.everything()
+    api.emulator.faults({"call": "values.append", "status": 429, "times": 9})
+
+    answer = api.post("New", json=[{"name": "x"}, {"name": "y"}])
+
+    assert refused(answer) == (503, 5030)
+    assert answer.json()["outcome"] == "not_applied"
+    assert api.emulator.everything() == before
+
+
+def test_lists_that_come_together_are_not_mixed(api: Api) -> None:
+    """The rows of each list are next to each other and in order, whatever else is written."""
+
+    def post(number: int) -> list[tuple[int, str]]:
+        body = [{"name": f"list {number}", "amount": place} for place in range(40)]
+        answer = api.post("HeaderOnly", json=body if number % 3 else body[0])
+        assert answer.status_code == 201, answer.text
+        records = answer.json().get("results") or [answer.json()]
+        assert [record["amount"] for record in records] == [str(n) for n in range(len(records))]
+        return [(record["rowIndex"], record["name"]) for record in records]
+
+    with ThreadPoolExecutor(9) as pool:
+        created = list(pool.map(post, range(9)))
+
+    for rows in created:
+        assert [row for row, _ in rows] == [*range(rows[0][0], rows[0][0] + len(rows))]
+    names = [row[0] for row in api.emulator.texts("HeaderOnly")]
+    assert dict(pair for rows in created for pair in rows) == dict(enumerate(names[1:], 2))
+    assert len(names) == 1 + 6 * 40 + 3
+
+
+def test_a_read_only_key_creates_no_list(shared_api: Api) -> None:
+    """What a key may do is decided before the body is read."""
+    assert refused(shared_api.post("Cities", key="read-only", json=[{"name": "x"}])) == (405, 4050)

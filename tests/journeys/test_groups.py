@@ -1,0 +1,184 @@
+"""Writes that come while Google is busy with one: they go together, and each has its answer."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+import httpx2
+import pytest
+
+from tests.journeys.conftest import Api
+from tests.journeys.failure import refused
+from tests.journeys.google_faults import REFUSED, google
+from tests.journeys.waiting import until
+from tests.journeys.workbook import WORKBOOK
+
+MOST_AT_ONCE = 64
+SLOW = {"call": "*", "times": 999, "delay_ms": 300}
+BAD = "=BOOM()"
+POISON = {"times": 999, "match": BAD, **REFUSED}
+
+Request = Callable[[], httpx2.Response]
+
+
+def at_once(requests: Sequence[Request]) -> list[httpx2.Response]:
+    with ThreadPoolExecutor(MOST_AT_ONCE) as pool:
+        return [future.result() for future in [pool.submit(request) for request in requests]]
+
+
+def creating(api: Api, body: object, worksheet: str = "New") -> Request:
+    return lambda: api.post(worksheet, json=body)
+
+
+def updating(api: Api, path: str, body: Mapping[str, object]) -> Request:
+    return lambda: api.send("PATCH", path, json=body)
+
+
+@contextmanager
+def held_up(api: Api, call: str, path: str, *faults: Mapping[str, Any]) -> Iterator[None]:
+    """Have a write to this path with Google for the time of the block, and these faults after."""
+    slow = {"call": call, "delay_ms": 1000, "match": "hold"}
+    api.emulator.faults(slow, *({"call": call, **fault} for fault in faults))
+    with ThreadPoolExecutor(1) as pool:
+        holding = pool.submit(api.post, path, json={"name": "hold"})
+        assert until(lambda: api.emulator.stats()["calls"].get(call) == 1)
+        yield
+        assert holding.result().status_code in (200, 201)
+
+
+def test_parallel_creates_share_writes(api: Api) -> None:
+    """Forty creates at once take three writes at most, and each row is where its answer says."""
+    api.emulator.faults(SLOW)
+
+    answers = at_once([creating(api, {"name": f"n{n}", "population": n}) for n in range(40)])
+
+    assert {answer.status_code for answer in answers} == {201}
+    assert sorted(answer.json()["rowIndex"] for answer in answers) == list(range(2, 42))
+    texts = api.emulator.texts("New")
+    for number, answer in enumerate(answers):
+        assert texts[answer.json()["rowIndex"] - 1] == [f"n{number}", "", "", str(number)]
+    assert api.emulator.stats()["calls"]["values.append"] <= 3
+    assert api.emulator.calls()[0] == 1
+
+
+def test_parallel_updates_share_writes(api: Api) -> None:
+    """Twenty updates of different rows at once take three reads and three writes at most."""
+    before = api.emulator.texts("Long")
+    api.emulator.faults(SLOW)
+
+    answers = at_once([updating(api, f"Long/{row}", {"number": f"x{row}"}) for row in range(2, 22)])
+
+    assert [answer.json() for answer in answers] == [
+        {"rowIndex": row, "number": f"x{row}"} for row in range(2, 22)
+    ]
+    assert api.emulator.texts("Long") == [
+        before[0],
+        *([f"x{row}"] for row in range(2, 22)),
+        *before[21:],
+    ]
+    reads, writes = api.emulator.calls()
+    assert reads <= 3
+    assert writes <= 3
+
+
+@pytest.mark.parametrize("place", [0, 25, 49], ids=["first", "middle", "last"])
+def test_a_row_that_google_refuses_among_fifty(api: Api, place: int) -> None:
+    """Forty-nine rows are written with at most four writes more; one is refused."""
+    bodies = [{"name": f"n{n}", "population": n} for n in range(50)]
+    bodies[place] = {"name": BAD}
+
+    with held_up(api, "values.append", "New", POISON):
+        answers = at_once([creating(api, body) for body in bodies])
+
+    errors = [answer for answer in answers if answer.status_code != 201]
+    assert [refused(answer) for answer in errors] == [(502, 5020)]
+    assert errors[0] is answers[place]
+    assert errors[0].json()["outcome"] == "not_applied"
+    texts = api.emulator.texts("New")
+    assert len(texts) == 2 + 49
+    for body, answer in zip(bodies, answers, strict=True):
+        if answer not in errors:
+            row = texts[answer.json()["rowIndex"] - 1]
+            assert row == [body["name"], "", "", str(body["population"])]
+    assert api.emulator.stats()["calls"]["values.append"] <= 1 + 5
+
+
+def test_a_list_is_never_taken_apart(api: Api) -> None:
+    """A list with a row that Google refuses is refused whole; what came beside it is written."""
+    bodies: list[object] = [
+        {"name": "a"},
+        [{"name": "b"}, {"name": BAD}, {"name": "c"}],
+        [{"name": "d"}, {"name": "e"}],
+        {"name": "f"},
+    ]
+
+    with held_up(api, "values.append", "New", POISON):
+        answers = at_once([creating(api, body) for body in bodies])
+
+    assert [answer.status_code for answer in answers] == [201, 502, 201, 201]
+    assert answers[1].json()["outcome"] == "not_applied"
+    first, second = (record["rowIndex"] for record in answers[2].json()["results"])
+    assert second == first + 1
+    texts = api.emulator.texts("New")
+    assert sorted(texts[2:]) == [["a"], ["d"], ["e"], ["f"]]
+    assert texts[first - 1 : second] == [["d"], ["e"]]
+
+
+def test_a_protected_row_among_twenty(api: Api) -> None:
+    """Google names the row that it refuses: nineteen are written with one write more."""
+    sheet = sorted(f"{name}.csv" for name in WORKBOOK["demo"]).index("Long.csv")
+    area = {"sheetId": sheet, "startRowIndex": 6, "endRowIndex": 7}
+    edit = {"requests": [{"addProtectedRange": {"protectedRange": {"range": area}}}]}
+    call = "values.batchUpdate"
+
+    api.emulator.faults({"call": call, "edit": edit}, SLOW)
+    first = api.send("PATCH", "Long/130", json={"number": "first"})
+    answers = at_once([updating(api, f"Long/{row}", {"number": f"x{row}"}) for row in range(2, 22)])
+
+    assert first.status_code == 200
+    assert [refused(answer) for answer in answers if answer.status_code != 200] == [(403, 4033)]
+    assert refused(answers[5]) == (403, 4033)
+    texts = api.emulator.texts("Long")
+    assert texts[6] == ["6"]
+    assert [texts[row - 1] for row in range(2, 22) if row != 7] == [
+        [f"x{row}"] for row in range(2, 22) if row != 7
+    ]
+    assert api.emulator.stats()["calls"][call] <= 1 + 4
+
+
+def test_formulas_that_no_update_names_stay(api: Api) -> None:
+    """Updates of neighbouring rows at once leave the formulas between their cells alone."""
+    api.emulator.faults(SLOW)
+
+    answers = at_once(
+        [
+            updating(api, "Formulas/2", {"a": 10, "note": "new"}),
+            updating(api, "Formulas/3", {"b": 20, "note": None}),
+        ]
+    )
+
+    assert [answer.status_code for answer in answers] == [200, 200]
+    assert [api.emulator.cell("Formulas", row, 3)["formula"] for row in (2, 3)] == [
+        "=A2+B2",
+        "=A3+B3",
+    ]
+    assert api.emulator.texts("Formulas")[1:] == [["10", "2", "12", "new"], ["3", "20", "23"]]
+
+
+def test_a_sheet_wide_refusal_fails_all(api: Api) -> None:
+    """If the whole worksheet is full all creates of a group hear of it, for one write."""
+    full = google(
+        400,
+        "INVALID_ARGUMENT",
+        "This action would increase the number of cells in the workbook above the limit of "
+        "10000000 cells.",
+    )
+
+    with held_up(api, "values.append", "New", {"times": 999, **full}):
+        answers = at_once([creating(api, {"name": str(n)}) for n in range(20)])
+
+    assert {refused(answer) for answer in answers} == {(507, 5070)}
+    assert {answer.json()["outcome"] for answer in answers} == {"not_applied"}
+    assert len(api.emulator.texts("New")) == 2
+    assert api.emulator.stats()["calls"]["values.append"] <= 1 + 2

@@ -1,0 +1,204 @@
+"""Idempotency-Key, from a client's point of view: what comes back, and what it costs."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+from uuid import uuid4
+
+import httpx2
+import pytest
+
+from tests.journeys.conftest import Api, OpenGateway
+from tests.journeys.failure import refused
+from tests.journeys.waiting import until
+
+BODY = {"name": "keyed", "population": 1}
+ROW = ["keyed", "", "", "1"]
+REPLAYED = "idempotent-replayed"
+ABOUT_THE_EXCHANGE = {"date", "x-request-id", "server-timing", REPLAYED}
+"""Headers in which an answer may differ when it is given again."""
+
+
+@pytest.fixture
+def key() -> str:
+    """An Idempotency-Key that nobody used before: the key store outlives a test."""
+    return str(uuid4())
+
+
+def send(
+    api: Api, key: str, path: str = "Cities", *, method: str = "POST", json: object = BODY
+) -> httpx2.Response:
+    """A write with an Idempotency-Key."""
+    return api.send(method, path, headers={"Idempotency-Key": key}, json=json)
+
+
+def lasting(answer: httpx2.Response) -> tuple[int, bytes, Mapping[str, str]]:
+    """All of an answer that must be the same when it is given again."""
+    headers = dict(answer.headers.items())
+    kept = {name: headers[name] for name in headers.keys() - ABOUT_THE_EXCHANGE}
+    return answer.status_code, answer.content, kept
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "json", "status"),
+    [
+        ("POST", "Cities", BODY, 201),
+        ("POST", "Cities", [BODY, {"name": "keyed"}], 201),
+        ("PATCH", "Cities/3", BODY, 200),
+        ("PATCH", "Cities/3", {"name": "Los Angeles"}, 200),
+    ],
+    ids=["create", "create many", "update", "update that changes nothing"],
+)
+def test_an_answer_is_given_again_as_it_was(
+    api: Api, key: str, method: str, path: str, json: object, status: int
+) -> None:
+    """Status, body, Location and ETag are the first ones, also after others wrote; no call."""
+    first = send(api, key, path, method=method, json=json)
+    api.send("PATCH", "Cities/3", json={"name": "else", "population": 2})
+    rows = api.emulator.texts("Cities")
+    before = api.emulator.calls()
+    again = send(api, key, path, method=method, json=json)
+
+    assert first.status_code == status
+    assert REPLAYED not in first.headers
+    assert again.headers[REPLAYED] == "true"
+    assert lasting(again) == lasting(first)
+    assert api.emulator.calls() == before
+    assert api.emulator.texts("Cities") == rows
+
+
+def test_dropped_fields_are_named_again(open_gateway: OpenGateway, key: str) -> None:
+    """Where unknown fields are ignored, a replay says which, too."""
+    api = open_gateway({"api.unknown_fields": "ignore"})
+    body = {**BODY, "nope": 1}
+    first = send(api, key, json=body)
+    again = send(api, key, json=body)
+
+    assert again.headers["x-ignored-fields"] == '"nope"'
+    assert lasting(again) == lasting(first)
+
+
+def test_an_answer_outlives_the_gateway(open_gateway: OpenGateway, key: str) -> None:
+    """The next process on the same key store gives it again."""
+    first = send(open_gateway(), key)
+    again = send(open_gateway(), key)
+
+    assert again.headers[REPLAYED] == "true"
+    assert lasting(again) == lasting(first)
+
+
+def test_a_key_belongs_to_its_method_and_row(api: Api, key: str) -> None:
+    """Elsewhere the same key is another."""
+    answers = [
+        send(api, key, path, method=method)
+        for method, path in [("PUT", "Cities/2"), ("PATCH", "Cities/2"), ("PUT", "Cities/3")]
+    ]
+
+    assert [answer.status_code for answer in answers] == [200] * 3
+    assert not any(REPLAYED in answer.headers for answer in answers)
+
+
+def test_an_update_under_a_condition_is_given_again(api: Api, key: str) -> None:
+    """The first one changed the tag that it names: its retry is the same success, no 412."""
+    tag = api.get("Cities/2").headers["etag"]
+    headers = {"Idempotency-Key": key, "If-Match": tag}
+    answers = [
+        api.send("PATCH", "Cities/2", headers=headers, json={"name": "keyed"}) for _ in range(2)
+    ]
+
+    assert [answer.status_code for answer in answers] == [200, 200]
+    assert answers[0].headers["etag"] == answers[1].headers["etag"] != tag
+
+
+@pytest.mark.parametrize("bad", ["", '""', "a b", "x" * 256, '"x'])
+def test_a_bad_key_is_refused(shared_api: Api, bad: str) -> None:
+    """Nothing is written under a key that could be mistaken for another."""
+    answer = send(shared_api, bad)
+
+    assert refused(answer) == (400, 4004)
+    assert shared_api.emulator.calls() == (0, 0)
+
+
+def test_a_key_on_a_read_means_nothing(shared_api: Api) -> None:
+    """Reads can be repeated as they are."""
+    answer = shared_api.get("Cities/2", headers={"Idempotency-Key": "a b"})
+
+    assert answer.status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [({"nope": 1}, 104), ({"name": ["nested"]}, 104), ({"name": None}, 104)],
+    ids=["unknown field", "nested", "blank row"],
+)
+def test_what_was_refused_may_be_mended_under_its_key(
+    api: Api, key: str, body: Mapping[str, Any], code: int
+) -> None:
+    """A request that wrote nothing does not use its key up."""
+    failed = send(api, key, json=body)
+    mended = send(api, key)
+
+    assert refused(failed) == (400, code)
+    assert mended.status_code == 201
+    assert REPLAYED not in mended.headers
+
+
+def test_what_google_refused_may_be_sent_again(api: Api, key: str) -> None:
+    """Neither does one that Google did not take."""
+    api.emulator.faults({"call": "values.append", "status": 429})
+    failed = send(api, key)
+    later = send(api, key)
+
+    assert failed.json()["outcome"] == "not_applied"
+    assert later.status_code == 201
+    assert api.emulator.texts("Cities")[11:] == [ROW]
+
+
+def test_a_write_without_an_answer_is_looked_for(api: Api, key: str) -> None:
+    """Unknown at first; the retries look and never write, and once it landed they have it."""
+    api.emulator.faults({"call": "values.append", "drop": True, "late_ms": 4000})
+    first = send(api, key)
+    second = send(api, key)
+    is_there = until(lambda: len(api.emulator.texts("Cities")) == 12)
+    found = send(api, key)
+    again = send(api, key)
+
+    assert [refused(answer) for answer in (first, second)] == [(504, 5041)] * 2
+    assert [answer.json()["outcome"] for answer in (first, second)] == ["unknown"] * 2
+    assert first.headers["retry-after"] == "185"
+    assert 170 < int(second.headers["retry-after"]) <= 185
+    assert is_there
+    assert (found.status_code, found.json()["rowIndex"]) == (201, 12)
+    assert found.headers[REPLAYED] == "true"
+    assert lasting(again) == lasting(found)
+    assert api.emulator.stats()["writes"] == 1
+    assert api.emulator.texts("Cities")[11:] == [ROW]
+
+
+def test_a_twin_of_an_open_write_gets_its_own_row(api: Api, key: str) -> None:
+    """A row that was acknowledged to one request is never given to another that looks like it."""
+    api.emulator.faults({"call": "values.append", "drop": True})
+    lost = send(api, key)
+    other = api.post("Cities", json=BODY)
+    retry = send(api, key)
+
+    assert refused(lost) == (504, 5041)
+    assert (other.status_code, other.json()["rowIndex"]) == (201, 12)
+    assert refused(retry) == (504, 5041)
+
+
+def test_a_misplaced_row_is_not_written_again(api: Api, key: str) -> None:
+    """An error after which the row is there is the answer for good."""
+    misplaced = {"updates": {"updatedRange": "Cities!B12:D12", "updatedData": {}}}
+    misplaced["updates"]["updatedData"] = {"range": "Cities!B12:D12", "values": [["x"]]}
+    api.emulator.faults(
+        {"call": "values.append", "status": 200, "apply": True, "text": json.dumps(misplaced)}
+    )
+    first = send(api, key)
+    again = send(api, key)
+
+    assert refused(first) == refused(again) == (502, 5020)
+    assert first.json()["outcome"] == again.json()["outcome"] == "applied"
+    assert REPLAYED not in first.headers
+    assert again.headers[REPLAYED] == "true"
+    assert api.emulator.stats()["writes"] == 1

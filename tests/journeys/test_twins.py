@@ -1,0 +1,231 @@
+"""Twins: one request sent many times with one Idempotency-Key is one row."""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import httpx2
+import pytest
+
+from tests.journeys.conftest import Api, EmulatorControl, KeysOnDisk
+from tests.journeys.fire.mortal import Mortal, prepare
+from tests.journeys.waiting import PATIENCE_SECONDS, until
+
+TWINS = 20
+BODY = {"name": "twin", "population": 1}
+ROW = ["twin", "", "", "1"]
+
+
+@pytest.fixture
+def key() -> str:
+    """An Idempotency-Key that nobody used before: the key store outlives a test."""
+    return f"twin-{uuid4()}"
+
+
+def keyed(key: str) -> dict[str, str]:
+    return {"Idempotency-Key": f'"{key}"'}
+
+
+def twins(api: Api, path: str, key: str, **request: Any) -> list[httpx2.Response]:
+    """The answers to as many equal requests at once."""
+    with ThreadPoolExecutor(TWINS) as pool:
+        sent = [pool.submit(api.post, path, headers=keyed(key), **request) for _ in range(TWINS)]
+        return [each.result() for each in sent]
+
+
+def problems_of(answers: Sequence[httpx2.Response], success: int) -> list[str]:
+    """What is wrong with the answers to twins: one success, the same for all, or 409."""
+    found = [
+        f"{answer.status_code}: {answer.text}"
+        for answer in answers
+        if answer.status_code not in (success, 409)
+    ]
+    done = [answer for answer in answers if answer.status_code == success]
+    bodies = {answer.content for answer in done}
+    first = [answer for answer in done if "Idempotent-Replayed" not in answer.headers]
+    if len(bodies) != 1:
+        found.append(f"{len(bodies)} different bodies: {sorted(bodies)}")
+    if len(first) != 1:
+        found.append(f"{len(first)} answers say that they are the first")
+    found += [
+        f"409 with {answer.text}"
+        for answer in answers
+        if answer.status_code == 409
+        and (answer.json()["code"] != 4090 or "Retry-After" not in answer.headers)
+    ]
+    return found
+
+
+def new_rows(emulator: EmulatorControl, worksheet: str) -> list[list[str]]:
+    return [row for row in emulator.texts(worksheet) if "twin" in row]
+
+
+def test_twins_at_once_are_one_row(api: Api, key: str) -> None:
+    """Of twenty equal creates at once one is made; all that are answered 201 are answered alike."""
+    api.emulator.faults({"call": "values.append", "delay_ms": 100})
+    answers = twins(api, "Cities", key, json=BODY)
+    later = api.post("Cities", headers=keyed(key), json=BODY)
+
+    assert problems_of([*answers, later], 201) == []
+    assert later.headers["Idempotent-Replayed"] == "true"
+    assert later.headers["Location"].endswith("/12")
+    assert new_rows(api.emulator, "Cities") == [ROW]
+    assert api.emulator.texts("Cities")[11] == ROW
+
+
+def test_twins_of_arrays_are_made_once(api: Api, key: str) -> None:
+    """Twenty equal arrays at once are one array of rows."""
+    answers = twins(api, "Cities", key, json=[BODY, {"name": "twin", "state": "s"}])
+
+    assert problems_of(answers, 201) == []
+    assert new_rows(api.emulator, "Cities") == [ROW, ["twin", "s"]]
+
+
+def test_twins_of_updates_answer_alike(api: Api, key: str) -> None:
+    """Twenty equal updates at once are written once."""
+    answers = twins(api, "Cities/2", key, json={"name": "twin"})
+
+    assert problems_of(answers, 200) == []
+    assert api.emulator.stats()["calls"]["values.batchUpdate"] == 1
+    assert api.emulator.cell("Cities", 2, 1)["text"] == "twin"
+
+
+def test_twins_without_a_key_are_many_rows(api: Api) -> None:
+    """Equal creates that carry no Idempotency-Key are as many rows."""
+    answers = [api.post("Cities", json=BODY) for _ in range(3)]
+
+    assert [answer.status_code for answer in answers] == [201] * 3
+    assert len({answer.content for answer in answers}) == 3
+    assert len(new_rows(api.emulator, "Cities")) == 3
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        pytest.param("Cities", {"name": "another"}, id="another value"),
+        pytest.param("Cities", {**BODY, "population": "1"}, id="another type"),
+        pytest.param("Cities", [BODY], id="array"),
+    ],
+)
+def test_another_body_is_refused(api: Api, key: str, path: str, body: object) -> None:
+    """A key that was used with another body answers 422 and writes nothing."""
+    first = api.post("Cities", headers=keyed(key), json=BODY)
+    other = api.post(path, headers=keyed(key), json=body)
+
+    assert first.status_code == 201
+    assert (other.status_code, other.json()["code"]) == (422, 4220)
+    assert other.json()["outcome"] == "not_applied"
+    assert new_rows(api.emulator, "Cities") == [ROW]
+    assert len(api.emulator.texts("Cities")) == 12
+
+
+def test_equal_bodies_may_be_spelled_otherwise(api: Api, key: str) -> None:
+    """Blanks, the order of members and the quotes of the key make no other request."""
+    first = api.post("Cities", headers=keyed(key), json=BODY)
+    again = api.post(
+        "Cities",
+        headers={"Idempotency-Key": key, "Content-Type": "application/json"},
+        content=b' {"population":  1, "name": "\\u0074win"}',
+    )
+
+    assert again.content == first.content
+    assert again.headers["Idempotent-Replayed"] == "true"
+    assert len(new_rows(api.emulator, "Cities")) == 1
+
+
+def test_other_keys_and_paths_are_other_requests(api: Api, key: str) -> None:
+    """The scope is the caller's key, the Idempotency-Key, the method and the path."""
+    first = api.post("Cities", headers=keyed(key), json=BODY)
+    caller = api.post("Cities", key="cities", headers=keyed(key), json=BODY)
+    worksheet = api.post("New", headers=keyed(key), json=BODY)
+    spreadsheet = api.post(
+        "Cities", key="any", spreadsheet="other", headers=keyed(key), json={"name": "twin"}
+    )
+
+    answers = (first, caller, worksheet, spreadsheet)
+    assert [answer.status_code for answer in answers] == [201] * 4
+    assert not any("Idempotent-Replayed" in answer.headers for answer in answers)
+
+
+DEATHS = [
+    pytest.param({"call": "values.append", "delay_ms": 1500}, id="append under way"),
+    pytest.param({"call": "values.append", "drop": True, "late_ms": 700}, id="landing late"),
+]
+
+
+@pytest.mark.parametrize("fault", DEATHS)
+def test_twins_after_a_kill_are_one_row(
+    emulator: EmulatorControl,
+    access: KeysOnDisk,
+    tmp_path: Path,
+    key: str,
+    fault: dict[str, object],
+) -> None:
+    """The gateway is killed before it answers; its successor finds the row and answers for it."""
+    database, keys = access
+    emulator.reset()
+    mortal = prepare(
+        tmp_path,
+        {
+            "google": {"endpoint": emulator.url, "credentials": str(emulator.credentials)},
+            "access": {"database": str(database)},
+        },
+    )
+    headers = {**keyed(key), "Authorization": f"Bearer {keys['paid']}", "X-Spreadsheet-Id": "demo"}
+
+    answers, is_sent = asyncio.run(_die_between(mortal, emulator, fault, headers))
+
+    assert is_sent
+    assert [answer.status_code for answer in answers] == [201] * TWINS, answers[0].text
+    assert {answer.content for answer in answers} == {answers[0].content}
+    assert answers[0].json()["rowIndex"] == 12
+    assert emulator.texts("Cities")[11:] == [ROW]
+    emulator.reset()
+
+
+async def _die_between(
+    mortal: Mortal, emulator: EmulatorControl, fault: dict[str, object], headers: dict[str, str]
+) -> tuple[list[httpx2.Response], bool]:
+    """Kill the gateway after an append was sent, and ask its successor."""
+    await mortal.start()
+    emulator.faults(fault)
+    async with httpx2.AsyncClient(headers=headers, timeout=PATIENCE_SECONDS) as client:
+        url = f"{mortal.url}/v2/sheets/Cities"
+        first = asyncio.create_task(client.post(url, json=BODY))
+        is_sent = await asyncio.to_thread(
+            until, lambda: "values.append" in emulator.stats()["calls"]
+        )
+        await mortal.kill()
+        with pytest.raises(httpx2.TransportError):
+            await first
+        await asyncio.to_thread(until, lambda: len(emulator.texts("Cities")) == 12)
+        await mortal.start()
+        try:
+            answers = [await client.post(url, json=BODY) for _ in range(TWINS)]
+        finally:
+            await mortal.kill()
+    return answers, is_sent
+
+
+def answer(status: int, body: object, *, is_replay: bool = False) -> httpx2.Response:
+    headers = {"Idempotent-Replayed": "true"} if is_replay else {"Retry-After": "1"}
+    return httpx2.Response(status, content=json.dumps(body).encode(), headers=headers)
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        pytest.param([answer(201, 1), answer(201, 2, is_replay=True)], id="two rows"),
+        pytest.param([answer(201, 1), answer(201, 1)], id="two firsts"),
+        pytest.param([answer(201, 1), answer(500, 1)], id="500"),
+        pytest.param([answer(201, 1), answer(409, {"code": 4091})], id="another 409"),
+        pytest.param([answer(409, {"code": 4090})], id="nobody's 201"),
+    ],
+)
+def test_twins_gone_wrong_are_seen(answers: list[httpx2.Response]) -> None:
+    """Answers that twins cannot have had are problems."""
+    assert problems_of(answers, 201) != []

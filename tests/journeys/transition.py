@@ -1,0 +1,73 @@
+"""What one write may make of a worksheet: the worksheet before, the request, its answer, and after.
+
+Rules
+- Pure: everything is compared, not only the cells that were to be written.
+- A field belongs to the first column of its name in row 1.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+Grid = Sequence[Sequence[str]]
+
+
+def trimmed(grid: Grid) -> list[list[str]]:
+    """Without blank cells and rows at the ends; a worksheet has one row at least."""
+    rows = [_cut(row) for row in grid] or [[]]
+    while len(rows) > 1 and not rows[-1]:
+        rows.pop()
+    return rows
+
+
+def created(before: Grid, fields: Mapping[str, str]) -> list[list[str]]:
+    """A worksheet with one row more, below every row that is not blank."""
+    return [*trimmed(before), _laid_out(before, fields, [])]
+
+
+def updated(before: Grid, row: int, fields: Mapping[str, str]) -> list[list[str]]:
+    """A worksheet with other texts in the named cells of a row, which counts from 1."""
+    rows = trimmed(before)
+    rows[row - 1] = _laid_out(before, fields, rows[row - 1])
+    return trimmed(rows)
+
+
+def differences(expected: Grid, found: Grid) -> list[str]:
+    """Each cell that is not as expected."""
+    return list(_differences(trimmed(expected), trimmed(found)))
+
+
+def lost_texts(before: Grid, removed: Counter[str], after: Grid) -> Counter[str]:
+    """Texts that somebody other than the person made vanish."""
+    return texts(before) - removed - texts(after)
+
+
+def texts(grid: Grid) -> Counter[str]:
+    return Counter(text for row in grid for text in row if text)
+
+
+def is_in_columns(grid: Grid, row: int, fields: Mapping[str, str]) -> bool:
+    """Has a row exactly these fields, in their columns? It counts from 1."""
+    return row <= len(grid) and _cut(grid[row - 1]) == _laid_out(grid, fields, [])
+
+
+def _laid_out(grid: Grid, fields: Mapping[str, str], row: Sequence[str]) -> list[str]:
+    header = list(grid[0])
+    cells = [*row, *[""] * (len(header) - len(row))]
+    for name, text in fields.items():
+        cells[header.index(name)] = text
+    return _cut(cells)
+
+
+def _differences(expected: Grid, found: Grid) -> Iterator[str]:
+    for number in range(max(len(expected), len(found))):
+        old = expected[number] if number < len(expected) else []
+        new = found[number] if number < len(found) else []
+        if old != new:
+            yield f"row {number + 1} is {new}, should be {old}"
+
+
+def _cut(row: Sequence[str]) -> list[str]:
+    cells = list(row)
+    while cells and not cells[-1]:
+        cells.pop()
+    return cells

@@ -1,0 +1,156 @@
+"""Idempotency-Key: what makes two requests one."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from gateway.service.ticket import Ticket
+from gateway.service.worksheet import WorksheetRef
+from gateway.web.idempotency import fingerprint, parse_key, read_ticket, replayed_headers
+from gateway.write_errors import InvalidIdempotencyKey
+from tests.web.requests import make_request, make_scope
+
+REF = WorksheetRef(spreadsheet="book", title="Cities", key_id="key_1")
+BODY: Mapping[str, Any] = {"name": "Bern", "population": 1}
+
+
+def ticket(
+    *,
+    key: str = "k",
+    method: str = "POST",
+    path: str = "/v2/sheets/Cities",
+    key_id: str = "key_1",
+    spreadsheet: str = "book",
+    body: Mapping[str, Any] = BODY,
+) -> Ticket:
+    """The ticket of a request like all the others but for what is given."""
+    request = make_request(make_scope(method, path, headers={"idempotency-key": key}))
+    ref = WorksheetRef(spreadsheet=spreadsheet, title="Cities", key_id=key_id)
+    found = read_ticket(request, ref, body, is_create=True)
+    assert found is not None
+    return found
+
+
+def test_without_the_header_there_is_no_ticket() -> None:
+    """Most writes come without one."""
+    request = make_request(make_scope("POST"))
+
+    assert read_ticket(request, REF, BODY, is_create=True) is None
+
+
+@pytest.mark.parametrize(
+    ("values", "key"),
+    [
+        (["8e03978e-40d5"], "8e03978e-40d5"),
+        (['"8e03978e-40d5"'], "8e03978e-40d5"),
+        ([" k "], "k"),
+        ([r'"a\"b\\c"'], 'a"b\\c'),
+        (["a\"b'c,;~!"], "a\"b'c,;~!"),
+        (["x" * 255], "x" * 255),
+        (["k", '"k"'], "k"),
+        ([], None),
+    ],
+    ids=["bare", "quoted", "blanks", "escapes", "punctuation", "longest", "twice", "none"],
+)
+def test_a_key_is_bare_or_quoted(values: Sequence[str], key: str | None) -> None:
+    """Both spellings are one key."""
+    assert parse_key(values) == key
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [""],
+        ['""'],
+        ["x" * 256],
+        ['"' + "x" * 256 + '"'],
+        ["a b"],
+        ['"a b"'],
+        ["a\tb"],
+        ["kü"],
+        ["\x7f"],
+        ['"k'],
+        ['"'],
+        ['"a"b"'],
+        [r'"a\b"'],
+        ['"k";p=1'],
+        ["k", "l"],
+    ],
+    ids=repr,
+)
+def test_what_is_no_key_is_refused(values: Sequence[str]) -> None:
+    """A key that is not 1 to 255 visible ASCII characters would be mistaken for another."""
+    with pytest.raises(InvalidIdempotencyKey):
+        parse_key(values)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"key": "other"},
+        {"method": "PUT"},
+        {"path": "/v2/sheets/Cities/2"},
+        {"key_id": "key_2"},
+        {"spreadsheet": "other"},
+    ],
+    ids=str,
+)
+def test_a_key_counts_for_one_target_and_caller(changed: Mapping[str, Any]) -> None:
+    """The same Idempotency-Key elsewhere, or of somebody else, is another one."""
+    assert ticket(**changed).scope != ticket().scope
+    assert ticket(**changed).fingerprint == ticket().fingerprint
+
+
+def test_the_parts_of_a_scope_do_not_run_into_each_other() -> None:
+    """No choice of key makes one caller's scope another's."""
+    assert ticket(key_id="key_1", key="2k").scope != ticket(key_id="key_12", key="k").scope
+
+
+def test_the_body_is_no_part_of_the_scope() -> None:
+    """Another body under the same key is seen to be another."""
+    other = ticket(body={"name": "Basel"})
+
+    assert other.scope == ticket().scope
+    assert other.fingerprint != ticket().fingerprint
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"a": 1, "b": 2}, {"b": 2, "a": 1}),
+        ({"a": 1}, {"a": 1.0}),
+        ({"a": 0}, {"a": -0.0}),
+        ({"a": 1e300}, {"a": 1e300}),
+        ([{"a": 1}, {"b": 2}], [{"a": 1.0}, {"b": 2}]),
+    ],
+    ids=["order", "number", "zero", "huge", "list"],
+)
+def test_one_body_has_one_fingerprint(one: Any, other: Any) -> None:
+    """However it is spelled in JSON."""
+    assert fingerprint(one) == fingerprint(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"a": 1}, {"a": True}),
+        ({"a": 1}, {"a": "1"}),
+        ({"a": None}, {"a": ""}),
+        ({"a": None}, {}),
+        ({"a": "b"}, {"b": "a"}),
+        ({"a": 1}, [{"a": 1}]),
+        ([{"a": 1}, {"b": 2}], [{"b": 2}, {"a": 1}]),
+        ([{"a": 1, "b": 2}], [{"a": 1}, {"b": 2}]),
+    ],
+    ids=["boolean", "text", "empty", "absent", "names", "list", "order", "rows"],
+)
+def test_other_bodies_have_others(one: Any, other: Any) -> None:
+    """Whatever differs in type, name, value or place is another write."""
+    assert fingerprint(one) != fingerprint(other)
+
+
+def test_an_answer_given_again_is_marked() -> None:
+    """Only that one."""
+    assert replayed_headers(is_replayed=True) == {"Idempotent-Replayed": "true"}
+    assert replayed_headers(is_replayed=False) == {}

@@ -1,6 +1,5 @@
 """Bodies read as Google's definition says: every spelling of protobuf's JSON, and every mistake."""
 
-import math
 import time
 from typing import Any
 
@@ -51,9 +50,6 @@ def violations(schema: str, value: Any, place: str = "") -> list[dict[str, str]]
         pytest.param({"tabColor": {"red": "0.5"}}, {"tabColor": {"red": 0.5}}, id="text number"),
         pytest.param({"tabColor": {"red": "1e-1"}}, {"tabColor": {"red": 0.1}}, id="exponent"),
         pytest.param({"tabColor": {"red": 1}}, {"tabColor": {"red": 1.0}}, id="whole double"),
-        pytest.param(
-            {"tabColor": {"red": "-Infinity"}}, {"tabColor": {"red": -math.inf}}, id="infinity"
-        ),
         pytest.param(
             {"dataSourceSheetProperties": {"columns": {"formula": "x"}}},
             {"dataSourceSheetProperties": {"columns": [{"formula": "x"}]}},
@@ -122,6 +118,14 @@ def test_what_stands_in_cells_is_left_alone(cells: list[Any]) -> None:
             {"tabColor": {"red": "1e999"}},
             '{}.tab_color.red\' (TYPE_FLOAT), "1e999"',
             id="too large for a float",
+        ),
+        pytest.param(
+            {"tabColor": {"red": "NaN"}}, '{}.tab_color.red\' (TYPE_FLOAT), "NaN"', id="no number"
+        ),
+        pytest.param(
+            {"tabColor": {"red": "-Infinity"}},
+            '{}.tab_color.red\' (TYPE_FLOAT), "-Infinity"',
+            id="infinity",
         ),
         pytest.param(
             {"tabColor": {"red": 1e39}}, "{}.tab_color.red' (TYPE_FLOAT), 1e39", id="no float"

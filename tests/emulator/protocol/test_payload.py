@@ -1,6 +1,5 @@
 """Bodies read as Google's definition says: every spelling of protobuf's JSON, and every mistake."""
 
-import time
 from typing import Any
 
 import pytest
@@ -269,9 +268,8 @@ def test_no_body_is_an_empty_object(body: bytes) -> None:
     assert read_body(body, "ClearValuesRequest").fields == {}
 
 
-def test_large_values_are_read_quickly() -> None:
-    """Nothing is done for the single cell of `values`."""
-    started = time.perf_counter()
-    check("ValueRange", {"values": [[1] * 100] * 10_000}, "data")
+def test_values_are_passed_on_as_they_are() -> None:
+    """Nothing is done for the single cell of `values`: there may be a million."""
+    values = [[1] * 100] * 100
 
-    assert time.perf_counter() - started < 0.1
+    assert check("ValueRange", {"values": values}, "data")["values"] is values

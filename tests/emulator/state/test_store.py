@@ -263,14 +263,17 @@ def test_formulas_are_computed_once_for_each_version() -> None:
     first = store.results(store.workbook("book"))
     again = store.results(store.workbook("book"))
     other = store.results(store.workbook("other"))
-    store.keep(store.draft("book"))
+    draft = store.draft("book")
+    drafted = store.results(draft)
+    store.keep(draft)
     written = store.results(store.workbook("book"))
     store.restore({"book": book("book")})
     restored = store.results(store.workbook("book"))
     store.discard("book")
 
     assert first is again
-    assert len({id(each) for each in (first, other, written, restored)}) == 4
+    assert drafted.workbook is draft
+    assert len({id(each) for each in (first, other, drafted, written, restored)}) == 5
     assert store.computed == {}
 
 

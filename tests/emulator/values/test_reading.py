@@ -1,7 +1,5 @@
 """Reads of much at once, and of formulas again and again."""
 
-import time
-
 import pytest
 
 from tests.emulator.bench import Bench, message
@@ -58,29 +56,11 @@ def test_formulas_follow_every_write(build: BenchBuilder) -> None:
     assert after == faulty == [[["10"]], [["11"]]]
 
 
-def test_formulas_are_not_computed_again_without_a_write(build: BenchBuilder) -> None:
-    """The second read of many formulas takes a part of the time of the first."""
-    bench = build({"Data": "".join(f"{row},=A{row}*2+1\n" for row in range(1, 5001))})
-    seconds = []
-    for _ in range(2):
-        started = time.monotonic()
-        bench.client.get("/_emulator/spreadsheets/book")
-        bench.call("GET", BOOK, fields="sheets.data.rowData.values.effectiveValue")
-        values = bench.grid("Data")
-        seconds.append(time.monotonic() - started)
-
-    assert values[-1] == ["5000", "10001"]
-    assert seconds[1] < seconds[0]
-
-
-def test_columns_that_come_to_too_many_rows_are_refused_at_once(bench: Bench) -> None:
+def test_columns_that_come_to_too_many_rows_are_refused(bench: Bench) -> None:
     """One long column among many short ones is a grid past all limits, however few its cells."""
     values = [[1] * 20_000, *[[]] * 20_000]
     path = f"{BOOK}/values/Data:append?valueInputOption=RAW"
-    started = time.monotonic()
     answer = bench.call("POST", path, {"values": values, "majorDimension": "COLUMNS"})
-    seconds = time.monotonic() - started
 
     assert answer.status_code == 400
     assert "above the limit of 10000000 cells" in message(answer)
-    assert seconds < 2

@@ -109,7 +109,11 @@ def emulator(
         int, typer.Option(min=0, help="Random time that a call takes besides, at most.")
     ] = 0,
     racing_inserts: Annotated[
-        bool, typer.Option("--racing-inserts", help="Appends with INSERT_ROWS race, too.")
+        bool,
+        typer.Option(
+            "--racing-inserts",
+            help="Appends with INSERT_ROWS race, too; none overlap without --latency-ms.",
+        ),
     ] = False,
     reads_per_minute: Annotated[int, typer.Option(min=0, help="Read quota; 0: none.")] = 0,
     writes_per_minute: Annotated[int, typer.Option(min=0, help="Write quota; 0: none.")] = 0,
@@ -138,7 +142,10 @@ def emulator(
     listening = _bind(host, port)
     running.serve_at(base_url(listening))
     if credentials is not None:
-        running.write_credentials(credentials, base_url(listening))
+        try:
+            running.write_credentials(credentials, base_url(listening))
+        except OSError as error:
+            _fail([f"--credentials: {credentials}: {error.strerror}"])
     server = make_server(running.app, shutdown_seconds=1)
     run(server, listening, f"Sheets emulator on {base_url(listening)}")
 
@@ -282,6 +289,10 @@ def _bind(host: str, port: int) -> "socket.socket":
         return bind(host, port)
     except OSError as error:
         _fail([f"cannot listen on {host}:{port}: {error.strerror}"])
+    except OverflowError:
+        _fail([f"cannot listen on {host}:{port}: a port is a number from 0 to 65535"])
+    except (TypeError, UnicodeError):  # what a socket says of a name past IDNA
+        _fail([f"cannot listen on {host}:{port}: this is no name of a host"])
 
 
 def _run(work: Coroutine[Any, Any, T]) -> T:

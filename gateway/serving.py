@@ -1,5 +1,7 @@
 """Running an ASGI application on uvicorn, in this thread or beside it."""
 
+import asyncio
+import logging
 import math
 import os
 import signal
@@ -29,6 +31,7 @@ def make_server(app: ASGIApp, *, shutdown_seconds: float) -> uvicorn.Server:
         proxy_headers=False,
         timeout_graceful_shutdown=math.ceil(shutdown_seconds),
     )
+    logging.getLogger("uvicorn.error").addFilter(_is_mistake)
     return uvicorn.Server(config)
 
 
@@ -62,6 +65,11 @@ def run(server: uvicorn.Server, listening: socket.socket, greeting: str) -> NoRe
         sys.stderr.flush()
         os._exit(status)
     sys.exit(status)
+
+
+def _is_mistake(record: logging.LogRecord) -> bool:
+    """Is it anything but the traceback of a request that was cancelled at the end of the server?"""
+    return not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError))
 
 
 @contextmanager

@@ -1,15 +1,14 @@
 """The check against Google's discovery document: Google passes it, planted mistakes do not."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.discovery import all_problems, find_method, problems, request_problems
 from tests.exchanges import Exchange
+from tests.recordings import EXCHANGES, needs_exchanges
 
-RECORDINGS = Path(__file__).parents[1].parent / "shared" / "recordings" / "visible.jsonl"
 BOOK = "/v4/spreadsheets/book"
 RANGE = f"{BOOK}/values/%27Data%27%21A1%3AB2"
 VALUES = {"range": "Data!A1:B2", "majorDimension": "ROWS", "values": [["a", 1.5], [], [True]]}
@@ -200,7 +199,7 @@ PLANTED = {
 
 def recorded() -> list[Exchange]:
     """The recorded exchanges with Google."""
-    found = [json.loads(line) for line in RECORDINGS.read_text("utf-8").splitlines()]
+    found = [json.loads(line) for line in EXCHANGES.read_text("utf-8").splitlines()]
     return [
         Exchange(
             method=each["method"],
@@ -214,7 +213,7 @@ def recorded() -> list[Exchange]:
     ]
 
 
-@pytest.mark.skipif(not RECORDINGS.exists(), reason="the recorded exchanges are not there")
+@needs_exchanges
 def test_what_google_answered_has_no_problems() -> None:
     """Every recorded exchange with Google passes the check, without an exception to it."""
     exchanges = recorded()

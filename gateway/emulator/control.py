@@ -17,6 +17,7 @@ from gateway.emulator.formulas.evaluate import Results
 from gateway.emulator.formulas.result import CellError
 from gateway.emulator.grid.sheet import Sheet
 from gateway.emulator.http.answer import json_answer, refusal_answer
+from gateway.emulator.http.body import whole_body
 from gateway.emulator.refusal import Refusal, of_code
 from gateway.emulator.service import Service
 
@@ -42,18 +43,16 @@ async def _reset(service: Service, _: Request) -> object:
 
 
 async def _faults(service: Service, request: Request) -> object:
-    faults = read_faults(await request.body())
+    faults = read_faults(await whole_body(request))
     service.faults.replace(faults)
     return {"faults": len(faults)}
 
 
 async def _spreadsheet(service: Service, request: Request) -> object:
-    workbooks = service.store.workbooks
-    spreadsheet_id = request.path_params["spreadsheet_id"]
-    if spreadsheet_id not in workbooks:
+    workbook = service.store.workbooks.get(request.path_params["spreadsheet_id"])
+    if workbook is None:
         raise of_code(404)
-    workbook = workbooks[spreadsheet_id]
-    results = Results(workbook)
+    results = service.store.results(workbook)
     return {sheet.title: _cells(sheet, results) for sheet in workbook.sheets}
 
 

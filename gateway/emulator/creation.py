@@ -5,40 +5,38 @@ Rules
   same, in the account's name; 501 for what none of them does.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from gateway.emulator.edits.batch import KINDS
-from gateway.emulator.edits.sheet_properties import read_properties
+from gateway.emulator.edits.sheet_properties import read_properties, require_shown
 from gateway.emulator.edits.sheet_requests import build_sheet, copied, require_tab
-from gateway.emulator.edits.spreadsheet_properties import (
-    UNTITLED,
-    dress_spreadsheet,
-    read_spreadsheet_properties,
-)
+from gateway.emulator.edits.spreadsheet_properties import UNTITLED, dress_spreadsheet
 from gateway.emulator.grid.sheet import Sheet
 from gateway.emulator.grid.workbook import Workbook, new_sheet
-from gateway.emulator.protocol.message import LARGEST_INT, Message, wrong_type
-from gateway.emulator.reply import Reply
+from gateway.emulator.protocol.message import Message, wrong_type_text
+from gateway.emulator.protocol.scalar import int32
+from gateway.emulator.refusal import invalid_field
+from gateway.emulator.reply import Json, Reply
 from gateway.emulator.resources.grid_range import Editing
 from gateway.emulator.resources.metadata import sheet_properties
 
 SPREADSHEET_PARTS = ("properties", "sheets", "namedRanges")
-READ_ONLY = ("spreadsheetId", "spreadsheetUrl", "commentsViewMode", "dataSourceSchedules")
+PASSED_OVER = ("spreadsheetId", "spreadsheetUrl", "commentsViewMode", "dataSourceSchedules")
 SHEET_PARTS = ("properties", "data", "merges", "protectedRanges", "basicFilter")
 GROUPS = ("rowGroups", "columnGroups")
 LINES = {"rowMetadata": ("ROWS", "startRow"), "columnMetadata": ("COLUMNS", "startColumn")}
-LONGEST_ID = 20
+SIZES = ("pixelSize", "hiddenByUser")
+READ_ONLY = ("hiddenByFilter",)  # of a row or column; Google passes over what only it sets
 
-Request = tuple[str, Mapping[str, object]]
+Request = tuple[str, Json]
 """A kind of batchUpdate and its fields."""
 
 
 def build_spreadsheet(spreadsheet_id: str, body: Message, *, account: str) -> Workbook:
     """A new spreadsheet from a Spreadsheet resource; without worksheets it gets the usual one."""
-    known = SPREADSHEET_PARTS + READ_ONLY
-    body.require_implemented(known)
+    body.require_implemented((*SPREADSHEET_PARTS, *PASSED_OVER))
     workbook = Workbook(spreadsheet_id=spreadsheet_id, title=UNTITLED, sheets=[])
-    dress_spreadsheet(workbook, read_spreadsheet_properties(body))
+    dress_spreadsheet(workbook, body.message("properties"))
     editing = Editing(workbook=workbook, account=account)
     messages = body.messages("sheets")
     for message in messages:
@@ -47,6 +45,7 @@ def build_spreadsheet(spreadsheet_id: str, body: Message, *, account: str) -> Wo
         for kind, fields in _requests(message, sheet):
             KINDS[kind](editing, Message(fields=fields, place=message.place))
     workbook.sheets = workbook.sheets or [new_sheet()]
+    require_shown(workbook)
     for named in body.messages("namedRanges"):
         fields = {"namedRange": named.fields}
         KINDS["addNamedRange"](editing, Message(fields=fields, place=named.place))
@@ -58,9 +57,10 @@ def copy_sheet(source: Workbook, sheet_id: str, destination: Workbook) -> Reply:
 
     The id is a whole number, as the path has it.
     """
-    if len(sheet_id) > LONGEST_ID or abs(int(sheet_id)) > LARGEST_INT:
-        raise wrong_type("sheet_id", "TYPE_INT32", sheet_id)
-    duplicate = copied(require_tab(source, int(sheet_id)), destination)
+    number = int32(sheet_id)
+    if number is None:
+        raise invalid_field("sheet_id", wrong_type_text("sheet_id", "TYPE_INT32", sheet_id))
+    duplicate = copied(require_tab(source, number), destination)
     destination.sheets.append(duplicate)
     return sheet_properties(duplicate, len(destination.sheets) - 1)
 
@@ -97,10 +97,11 @@ def _data_requests(data: Message, sheet: Sheet) -> Iterator[Request]:
         yield "updateCells", {"start": start, "rows": data.fields["rowData"], "fields": "*"}
     for name, (dimension, first) in LINES.items():
         for index, line in enumerate(data.messages(name), start=data.integer(first)):
+            line.require_implemented((*SIZES, *READ_ONLY))
             range_ = {"sheetId": sheet.sheet_id, "dimension": dimension}
             range_ |= {"startIndex": index, "endIndex": index + 1}
-            names = [each for each in ("pixelSize", "hiddenByUser") if line.has(each)]
-            if line.fields and names:
+            names = [each for each in SIZES if line.has(each)]
+            if names:
                 yield (
                     "updateDimensionProperties",
                     {"range": range_, "properties": line.fields, "fields": ",".join(names)},

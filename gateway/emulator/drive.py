@@ -12,12 +12,14 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from urllib.parse import parse_qs, unquote
 
+import msgspec
+
 from gateway.emulator.file_times import FileTimes
 from gateway.emulator.grid.workbook import Workbook, new_sheet
 from gateway.emulator.http.answer import Answer, json_answer
 from gateway.emulator.protocol.fields import cut, read_mask
-from gateway.emulator.protocol.message import read_message
-from gateway.emulator.refusal import Refusal, unimplemented
+from gateway.emulator.protocol.message import decode_object
+from gateway.emulator.refusal import Refusal, invalid, unimplemented
 from gateway.emulator.reply import Reply
 from gateway.emulator.state.store import Store
 
@@ -36,6 +38,14 @@ TERM = re.compile(
 )
 ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 QUOTES = "\"'"
+
+
+class WantedFile(msgspec.Struct, frozen=True, rename="camel"):
+    """What the body of a request says of a file to make."""
+
+    name: str | None = None
+    mime_type: str | None = None
+    parents: list[str] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,13 +149,16 @@ def _workbook(drive: Drive, file_id: str) -> Workbook:
 
 def _wanted_title(request: DriveRequest) -> str:
     """The name of the file to make; "" where none is given."""
-    body = read_message(request.body)
-    if body.text("mimeType", SHEET_TYPE) != SHEET_TYPE:
-        raise unimplemented(f"files of the type '{body.text('mimeType')}'")
-    for folder in body.texts("parents"):
+    try:
+        wanted = msgspec.convert(decode_object(request.body), WantedFile)
+    except msgspec.ValidationError as error:
+        raise invalid(f"Invalid value: {error}") from error
+    if (wanted.mime_type or SHEET_TYPE) != SHEET_TYPE:
+        raise unimplemented(f"files of the type '{wanted.mime_type}'")
+    for folder in wanted.parents or ():
         if folder != ROOT:
             raise _no_file(folder)
-    return body.text("name")
+    return wanted.name or ""
 
 
 def _kept(drive: Drive, workbook: Workbook) -> Answer:

@@ -2,15 +2,17 @@
 
 Rules
 - All members but `call` have defaults. `status` is 503, but null for a fault without a text that
-  names another thing to happen (`drop`, `truncate`, `delay_ms`, `late_ms`, `edit`); one that is
-  given stays. Null, or a success without a text: the call is answered as ever.
+  names another thing to happen (`drop`, `truncate`, `delay_ms`, `edit`); one that is given stays.
+  Null, or a success without a text: the call is answered as ever.
 - Every fault counts the calls that match it, whoever answers them, and is used from the one after
   `skip` on, `times` times; of several that could be used the first in the list is.
 - A faulty answer has no effect unless `apply`; with `late_ms` the effect comes after the answer,
-  also without `apply`. `truncate` without `apply` cuts the answer that the call would have got.
+  also without `apply`. `truncate` without `apply` cuts the answer that the call would have got,
+  by one byte at least however short it is.
 - `delay_ms` lies between the effect and the answer. `text` with the status null is a 200.
 - `match` is looked for in the body as it was sent and, where that is JSON, as it reads without
-  escapes. An `edit` needs a spreadsheet: with `*` it leaves `spreadsheets.create` out.
+  escapes. An `edit` needs a spreadsheet: with `*` it leaves `spreadsheets.create` out; it is read
+  when it is posted, and can be refused then.
 """
 
 from collections.abc import Sequence
@@ -20,6 +22,7 @@ from typing import Annotated
 import msgspec
 
 from gateway.emulator.operations import OPERATIONS
+from gateway.emulator.protocol.payload import check
 from gateway.emulator.refusal import invalid
 
 EVERY_CALL = "*"
@@ -30,7 +33,8 @@ UNAVAILABLE = 503
 BODILESS = (204, 205, 304)
 WITHOUT_SPREADSHEET = (TOKEN, "spreadsheets.create")
 
-Count = Annotated[int, msgspec.Meta(ge=0)]
+Count = Annotated[int, msgspec.Meta(ge=0, le=1_000_000_000)]
+Milliseconds = Annotated[int, msgspec.Meta(ge=0, le=10 * 60 * 1000)]
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -43,8 +47,8 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     status: Annotated[int, msgspec.Meta(ge=200, le=599)] | msgspec.UnsetType | None = msgspec.UNSET
     text: str | None = None
     drop: bool = False
-    delay_ms: Count = 0
-    late_ms: Count = 0
+    delay_ms: Milliseconds = 0
+    late_ms: Milliseconds = 0
     truncate: Count | None = None
     match: str | None = None
     edit: dict[str, object] | None = None
@@ -53,8 +57,8 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     def code(self) -> int | None:
         """The status of the answer that takes the place of the call's own, None for that one."""
         if self.status is msgspec.UNSET:
-            is_else = self.drop or self.delay_ms or self.late_ms
-            is_else = is_else or self.truncate is not None or self.edit is not None
+            is_else = self.drop or self.delay_ms or self.edit is not None
+            is_else = is_else or self.truncate is not None
             return UNAVAILABLE if self.text is not None or not is_else else None
         is_success = self.status is not None and self.status < FIRST_FAILURE
         return None if is_success and self.text is None else self.status
@@ -130,11 +134,18 @@ def read_faults(body: bytes) -> list[Fault]:
         faults = msgspec.json.decode(body, type=list[Fault])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise invalid(f"The list of faults cannot be read: {error}") from error
-    for fault in faults:
-        if fault.call not in CALLS:
-            raise invalid(f"There is no call {fault.call!r}; calls are {', '.join(CALLS)}.")
-        if fault.edit is not None and fault.call in WITHOUT_SPREADSHEET:
-            raise invalid(f"The call {fault.call!r} is of no spreadsheet that could be edited.")
-        if fault.text is not None and fault.code in BODILESS:
-            raise invalid(f"An answer with the status {fault.code} has no text.")
-    return faults
+    return [_checked(fault) for fault in faults]
+
+
+def _checked(fault: Fault) -> Fault:
+    """The fault, its edit as Google's definition says; 400 where it cannot come to pass."""
+    if fault.call not in CALLS:
+        raise invalid(f"There is no call {fault.call!r}; calls are {', '.join(CALLS)}.")
+    if fault.text is not None and fault.code in BODILESS:
+        raise invalid(f"An answer with the status {fault.code} has no text.")
+    if fault.edit is None:
+        return fault
+    if fault.call in WITHOUT_SPREADSHEET:
+        raise invalid(f"The call {fault.call!r} is of no spreadsheet that could be edited.")
+    edit = dict(check("BatchUpdateSpreadsheetRequest", fault.edit))
+    return msgspec.structs.replace(fault, edit=edit)

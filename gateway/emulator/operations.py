@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 
 from gateway.emulator.creation import build_spreadsheet, copy_sheet
 from gateway.emulator.edits.batch import edit
-from gateway.emulator.formulas.display import Rendering
 from gateway.emulator.protocol.definition import method
 from gateway.emulator.protocol.fields import Mask, cut, read_mask, require_known
 from gateway.emulator.protocol.message import Message
 from gateway.emulator.protocol.payload import read_body
 from gateway.emulator.protocol.query import Query, input_option, read_query
+from gateway.emulator.protocol.rendering import Rendering
 from gateway.emulator.refusal import Refusal, invalid
 from gateway.emulator.reply import Reply
 from gateway.emulator.resources.metadata import describe
@@ -99,7 +99,7 @@ def _get_spreadsheet(store: Store, call: Call, query: Query) -> Reply:
     masked = read_mask(wanted) if wanted else None
     has_data = query.flag("includeGridData") if masked is None else _names_data(masked)
     return describe(
-        store.workbook(call.spreadsheet_id),
+        store.results(store.workbook(call.spreadsheet_id)),
         account=call.account,
         ranges=query.texts("ranges"),
         has_grid_data=has_data,
@@ -115,7 +115,7 @@ def _names_data(mask: Mask) -> bool:
 def _create(store: Store, call: Call, _: Query) -> Reply:
     workbook = build_spreadsheet(store.new_id(), _body(call), account=call.account)
     store.keep(workbook)
-    return describe(workbook, account=call.account)
+    return describe(store.results(workbook), account=call.account)
 
 
 def _copy_to(store: Store, call: Call, _: Query) -> Reply:
@@ -137,14 +137,14 @@ def _edit(store: Store, call: Call, _: Query) -> Reply:
 
 def _get(store: Store, call: Call, query: Query) -> Reply:
     dimension, rendering = query.choice("majorDimension"), query.rendering()
-    workbook = store.workbook(call.spreadsheet_id)
-    return get(workbook, call.range_text, dimension=dimension, rendering=rendering)
+    results = store.results(store.workbook(call.spreadsheet_id))
+    return get(results, call.range_text, dimension=dimension, rendering=rendering)
 
 
 def _batch_get(store: Store, call: Call, query: Query) -> Reply:
     dimension, rendering = query.choice("majorDimension"), query.rendering()
-    workbook = store.workbook(call.spreadsheet_id)
-    return batch_get(workbook, query.texts("ranges"), dimension=dimension, rendering=rendering)
+    results = store.results(store.workbook(call.spreadsheet_id))
+    return batch_get(results, query.texts("ranges"), dimension=dimension, rendering=rendering)
 
 
 def _append(store: Store, call: Call, query: Query) -> Reply:
@@ -184,7 +184,10 @@ def _update(store: Store, call: Call, query: Query) -> Reply:
 def _batch_update(store: Store, call: Call, _: Query) -> Reply:
     body = _body(call)
     option = input_option(body.text("valueInputOption"))
-    writes = [_read_write(part.text("range"), part, option) for part in body.messages("data")]
+    writes = [
+        _read_write(part.text("range"), part, option, prefix=f"Invalid data[{index}]: ")
+        for index, part in enumerate(body.messages("data"))
+    ]
     rendering = None
     if body.flag("includeValuesInResponse"):
         rendering = Rendering(
@@ -219,8 +222,8 @@ def _body(call: Call) -> Message:
     return read_body(call.body, schema, place=BODIES.get(call.name, ""))
 
 
-def _read_write(range_text: str, body: Message, option: str) -> Write:
-    return Write(range_text=range_text, entries=read_entries(body, option))
+def _read_write(range_text: str, body: Message, option: str, *, prefix: str = "") -> Write:
+    return Write(range_text=range_text, entries=read_entries(body, option, prefix=prefix))
 
 
 OPERATIONS: dict[str, Operation] = {

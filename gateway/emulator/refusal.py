@@ -14,6 +14,7 @@ STATUS_WORDS = {
     408: "DEADLINE_EXCEEDED",
     409: "ABORTED",
     412: "FAILED_PRECONDITION",
+    413: "INVALID_ARGUMENT",
     429: "RESOURCE_EXHAUSTED",
     499: "CANCELLED",
     500: "INTERNAL",
@@ -21,7 +22,7 @@ STATUS_WORDS = {
     503: "UNAVAILABLE",
     504: "DEADLINE_EXCEEDED",
 }
-MESSAGES = {
+MESSAGES = {  # Google's, but for that of 413
     400: "Request contains an invalid argument.",
     401: (
         "Request had invalid authentication credentials. Expected OAuth 2 access token, login "
@@ -31,6 +32,7 @@ MESSAGES = {
     403: "The caller does not have permission",
     404: "Requested entity was not found.",
     409: "The operation was aborted.",
+    413: "The request is larger than the limit of 32 MB.",
     500: "Internal error encountered.",
     503: "The service is currently unavailable.",
     504: "Deadline expired before operation could complete.",
@@ -46,6 +48,15 @@ WORKBOOK_FULL = (
     "10000000 cells."
 )
 PROJECT_NUMBER = "123456789012"
+HIGHER_QUOTA: Mapping[str, object] = {
+    "@type": "type.googleapis.com/google.rpc.Help",
+    "links": [
+        {
+            "description": "Request a higher quota limit.",
+            "url": "https://cloud.google.com/docs/quotas/help/request_increase",
+        }
+    ],
+}
 NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 
@@ -125,7 +136,10 @@ def prefixed(prefix: str, refusal: Refusal) -> Refusal:
 
 
 def quota_exceeded(kind: str, limit: int) -> Refusal:
-    """The 429 of a spent per-minute limit; kind: "read" or "write". Google sends no Retry-After."""
+    """The 429 of a spent per-minute limit; kind: "read" or "write". Google sends no Retry-After.
+
+    As recorded, the one of writes tells less than the one of reads.
+    """
     name = kind.capitalize()
     message = (
         f"Quota exceeded for quota metric '{name} requests' and limit '{name} requests per minute "
@@ -133,23 +147,20 @@ def quota_exceeded(kind: str, limit: int) -> Refusal:
         f"'project_number:{PROJECT_NUMBER}'."
     )
     metadata = {
-        "quota_limit_value": str(limit),
         "service": "sheets.googleapis.com",
         "consumer": f"projects/{PROJECT_NUMBER}",
-        "quota_unit": "1/min/{project}/{user}",
-        "quota_location": "global",
         "quota_metric": f"sheets.googleapis.com/{kind}_requests",
         "quota_limit": f"{name}RequestsPerMinutePerUser",
     }
+    if kind == "read":
+        metadata["quota_limit_value"] = str(limit)
+        metadata["quota_unit"] = "1/min/{project}/{user}"
+        metadata["quota_location"] = "global"
     info = {
         "@type": "type.googleapis.com/google.rpc.ErrorInfo",
         "reason": "RATE_LIMIT_EXCEEDED",
         "domain": "googleapis.com",
         "metadata": metadata,
     }
-    link = {
-        "description": "Request a higher quota limit.",
-        "url": "https://cloud.google.com/docs/quotas/help/request_increase",
-    }
-    help_detail = {"@type": "type.googleapis.com/google.rpc.Help", "links": [link]}
-    return Refusal(code=429, message=message, details=[info, help_detail])
+    details = [info, HIGHER_QUOTA] if kind == "read" else [info]
+    return Refusal(code=429, message=message, details=details)

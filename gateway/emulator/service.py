@@ -24,11 +24,10 @@ from gateway.emulator.drive import Drive, DriveRequest, answer_drive
 from gateway.emulator.edits.batch import edit
 from gateway.emulator.faults import TOKEN, Fault, Faults
 from gateway.emulator.file_times import FileTimes
-from gateway.emulator.http.answer import HTML_TYPE, Answer, json_answer, refusal_answer
-from gateway.emulator.http.tokens import GrantError, Tokens
+from gateway.emulator.http.answer import Answer, json_answer, refusal_answer, text_answer
+from gateway.emulator.http.tokens import GrantError, Tokens, failure
 from gateway.emulator.operations import OPERATIONS, Call, execute, looked
 from gateway.emulator.protocol.message import Message
-from gateway.emulator.protocol.payload import check
 from gateway.emulator.protocol.query import is_pretty
 from gateway.emulator.quota import Quota
 from gateway.emulator.refusal import Refusal, of_code, quota_exceeded
@@ -134,9 +133,7 @@ class Service:
         fault = self.faults.take(TOKEN, body)
         half = self._latency() / 2
         await self._wait(half)
-        answer = self._granted(body)
-        if fault.is_failing:
-            answer = self._faulty_answer(fault, "read", is_pretty=True)
+        answer = _faulty_grant(fault) if fault.is_failing else self._granted(body)
         await self._wait(fault.delay_ms / 1000 + half)
         return Outcome(answer=None if fault.drop else answer, truncate=fault.truncate)
 
@@ -178,7 +175,7 @@ class Service:
     def _faulty_answer(self, fault: Fault, kind: str, *, is_pretty: bool) -> Answer:
         status = fault.code or 200
         if fault.text is not None:
-            return Answer(status=status, body=fault.text.encode(), content_type=HTML_TYPE)
+            return text_answer(fault.text, status=status)
         limit = self.quota.limits[kind] or USUAL_LIMIT
         refusal = quota_exceeded(kind, limit) if status == 429 else of_code(status)
         return refusal_answer(refusal, is_pretty=is_pretty)
@@ -191,9 +188,8 @@ class Service:
 
     def _edit(self, spreadsheet_id: str, body: dict[str, object]) -> None:
         """A person's edit: it is counted nowhere and no protection stops it."""
-        message = Message(fields=check("BatchUpdateSpreadsheetRequest", body), place="")
         draft = self.store.draft(spreadsheet_id)
-        edit(draft, message, account="")
+        edit(draft, Message(fields=body, place=""), account="")
         self.store.keep(draft)
 
     def _let_come(self, call: Call, fault: Fault) -> None:
@@ -225,3 +221,11 @@ class Service:
     async def _wait(self, seconds: float) -> None:
         if seconds > 0:
             await self.timing.sleep(seconds)
+
+
+def _faulty_grant(fault: Fault) -> Answer:
+    """What a fault answers instead of a token."""
+    status = fault.code or 200
+    if fault.text is not None:
+        return text_answer(fault.text, status=status)
+    return json_answer(failure(status).body(), status=status)

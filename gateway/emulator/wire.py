@@ -9,6 +9,7 @@ from starlette.types import Receive, Scope, Send
 
 from gateway.emulator.drive import ROOTS, DriveRequest
 from gateway.emulator.http.answer import HTML_TYPE, Answer, refusal_answer, send_answer
+from gateway.emulator.http.body import whole_body
 from gateway.emulator.http.connection import close_connection
 from gateway.emulator.http.routes import find_route
 from gateway.emulator.operations import Call
@@ -26,9 +27,8 @@ class Wire:
     service: Service
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        body = await Request(scope, receive).body()
         try:
-            outcome = await self._outcome(scope, body)
+            outcome = await self._outcome(scope, await whole_body(Request(scope, receive)))
         except Refusal as refusal:
             pretty = is_pretty(scope["query_string"])
             outcome = Outcome(answer=refusal_answer(refusal, is_pretty=pretty))

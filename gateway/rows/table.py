@@ -50,12 +50,12 @@ class Table:
     def is_torn(self, typed: Sequence[Column]) -> bool:
         """Whether `typed` was read from another state of the worksheet than the displayed half.
 
-        Text and empty cells are the same in both halves; where one differs, the sheet changed in
-        between.
+        Text and empty cells are the same in both halves, but for what explains an error; where one
+        differs, the sheet changed in between.
         """
         nothing: Column = ()
         return any(
-            isinstance(value, str | None) and (value or "") != (shown or "")
+            isinstance(value, str | None) and not _is_same(value or "", shown or "")
             for cells, texts in zip_longest(typed, self.displayed, fillvalue=nothing)
             for value, shown in zip_longest(cells, texts)
         )
@@ -75,6 +75,13 @@ def cell_at(columns: Sequence[Column], row: int, column: int) -> object:
     if column >= len(columns) or row > len(columns[column]):
         return None
     return columns[column][row - 1]
+
+
+def _is_same(typed: str, shown: object) -> bool:
+    """Whether a typed text is what the cell displays: `#N/A (Did not find …)` displays `#N/A`."""
+    if typed == shown:
+        return True
+    return typed.startswith("#") and typed.partition(" (")[0] == shown
 
 
 def _filled(cells: Column) -> int:

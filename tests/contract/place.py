@@ -37,12 +37,13 @@ def google_place(environment: Mapping[str, str]) -> Place | None:
 
 
 @contextmanager
-def serving_emulator(folder: Path) -> Iterator[Place]:
+def serving_emulator(folder: Path, *, latency_ms: int = 0) -> Iterator[Place]:
     """An emulator on the loopback with one spreadsheet; the folder is for its files."""
     worksheet = folder / "seed" / "scratch" / "Start.csv"
     worksheet.parent.mkdir(parents=True)
     worksheet.touch()
-    emulator = create_emulator(EmulatorOptions(seed=folder / "seed"))
+    options = EmulatorOptions(seed=folder / "seed", latency_ms=latency_ms)
+    emulator = create_emulator(options)
     listening = bind("127.0.0.1", 0)
     credentials = folder / "service-account.json"
     emulator.write_credentials(credentials, base_url(listening))

@@ -1,11 +1,21 @@
 """The facts that Google is asked about, asked of the emulator."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 
 from tests.contract.open_facts import FACTS, ask_all, main
-from tests.contract.place import CREDENTIALS, SPREADSHEET, Place
+from tests.contract.place import CREDENTIALS, SPREADSHEET, Place, serving_emulator
+
+LATENCY_MS = 40  # so that calls overlap
+
+
+@pytest.fixture(scope="module")
+def slow_emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    """A spreadsheet on an emulator whose calls take their time, as Google's do."""
+    with serving_emulator(tmp_path_factory.mktemp("slow"), latency_ms=LATENCY_MS) as place:
+        yield place
 
 
 def arguments(place: Place) -> list[str]:
@@ -17,10 +27,10 @@ def arguments(place: Place) -> list[str]:
 
 
 def test_the_emulator_does_what_it_is_said_to_assume(
-    emulator: Place, capsys: pytest.CaptureFixture[str]
+    slow_emulator: Place, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Each fact has a line, and asked of the emulator itself every line agrees."""
-    status = main(arguments(emulator), {})
+    status = main(arguments(slow_emulator), {})
     lines = capsys.readouterr().out.splitlines()
 
     assert [line for line in lines if not line.startswith("AGREES ")] == []
@@ -39,6 +49,18 @@ async def test_another_answer_differs(emulator: Place) -> None:
 
     assert not finding.agrees
     assert told == [f"DIFFERS {wrong.question} Answered: A3:C3. The emulator assumes: C3."]
+
+
+async def test_appends_that_do_not_overlap_differ(emulator: Place) -> None:
+    """Where no call takes time none overlap, and to keep every row is not what is assumed."""
+    [fact] = [each for each in FACTS if "OVERWRITE: are all rows kept?" in each.question]
+    told: list[str] = []
+
+    [finding] = await ask_all(emulator, told.append, [fact])
+
+    assert not finding.agrees
+    assert finding.answer == "0 of 20 rows are lost, 20 places were told"
+    assert told[0].endswith("The emulator assumes: some rows are lost.")
 
 
 @pytest.mark.parametrize("named", [CREDENTIALS, SPREADSHEET])

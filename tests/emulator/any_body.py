@@ -34,25 +34,36 @@ NEEDED = (
     *("endRowIndex", "startColumnIndex", "endColumnIndex", "valueInputOption", "name", "rule"),
     *("condition", "type", "find", "length", "sourceSheetId", "sortSpecs", "namedRange", "data"),
     *("protectedRange", "filter", "userEnteredValue", "destinationSpreadsheetId", "mergeType"),
-    *("shiftDimension", "pasteType", "destinationIndex", "rowIndex", "columnIndex"),
+    *("shiftDimension", "pasteType", "destinationIndex", "rowIndex", "columnIndex", "dimensions"),
+    *("dimensionGroup", "depth", "namedRangeId", "protectedRangeId", "delimiterType", "delimiter"),
 )
 """Members without which little happens: a tame body always has them."""
 
 NOT_TOGETHER = (  # of these a tame body has the first one only
     *(("start", "range"), ("sheetId", "allSheets"), ("range", "sheetId"), ("range", "allSheets")),
-    *(("range", "namedRangeId"), ("range", "tableId"), ("source", "useAlternateSeries")),
+    *(("range", "tableId"), ("source", "useAlternateSeries")),
 )
+LACKING: Mapping[str, str] = {  # what a tame object never has
+    "BasicFilter": "sortSpecs",
+    "ProtectedRange": "namedRangeId",
+}
 FOREIGN = ("dataSource", "comment", "chip", "pivot", "table")  # beginnings of what a tame one lacks
 MASKS = (
-    *("*", "userEnteredValue", "note", "title", "userEnteredFormat.textFormat", "index,hidden"),
-    *("gridProperties", "gridProperties.frozenRowCount", "pixelSize", "name", "userEnteredFormat"),
+    *("*", "*", "userEnteredValue", "note", "title", "userEnteredFormat.textFormat", "name"),
+    *("gridProperties.hideGridlines", "gridProperties.frozenRowCount", "pixelSize"),
+    "userEnteredFormat",
+    "index,hidden",
 )
 SEEN: Mapping[str, st.SearchStrategy[Any]] = {
     "fields": st.sampled_from(MASKS),
-    "sheetId": st.just(0),
+    "sheetId": st.sampled_from([0, 0, 0, 0, 9]),
     **dict.fromkeys(["startIndex", "startRowIndex", "startColumnIndex"], st.integers(0, 2)),
-    **dict.fromkeys(["endIndex", "endRowIndex", "endColumnIndex"], st.integers(3, 5)),
+    **dict.fromkeys(["endIndex", "endRowIndex"], st.integers(3, 5)),
+    "endColumnIndex": st.sampled_from([3, 3, 4, 5]),
     "sourceSheetId": st.just(0),
+    "depth": st.just(1),
+    "namedRangeId": st.sampled_from(["n", "m"]),
+    "protectedRangeId": st.sampled_from([7, 8]),
     "title": st.sampled_from(["Data", "New", "It's"]),
     "name": st.sampled_from(["one", "two", "A1"]),
     "destinationSpreadsheetId": st.just("book"),
@@ -85,6 +96,13 @@ SCALARS: Mapping[str, st.SearchStrategy[Any]] = {
 
 
 @st.composite
+def requests_of(draw: st.DrawFn, kind: str, *, is_wild: bool) -> Any:
+    """A request of a kind of batchUpdate."""
+    described = document()["schemas"]["Request"]["properties"][kind]
+    return {kind: draw(_values(described, kind, is_wild=is_wild, depth=2))}
+
+
+@st.composite
 def bodies(draw: st.DrawFn, schema: str, *, is_wild: bool, depth: int = 0) -> Any:
     """An object of a schema with some of its members."""
     if is_wild and draw(st.integers(0, JUNK_IN)) == 0:
@@ -109,6 +127,7 @@ def _names(
     if is_wild:
         return some
     names = [name for name in names if not name.startswith(FOREIGN)]
+    names = [name for name in names if name != LACKING.get(schema)]
     some = st.lists(st.sampled_from(names), max_size=3, unique=True)
     needed = [name for name in names if name in NEEDED]
     if depth >= DEEPEST - 2:

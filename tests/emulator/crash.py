@@ -95,6 +95,8 @@ class Writer:
     numbers: Iterator[int]
     acknowledged: threading.Semaphore
     """Released at each write that the server has acknowledged."""
+    acknowledged_count: int = 0
+    """How many writes the server has acknowledged to this writer."""
     certain: dict[str, int] = field(default_factory=dict)
     """The number of the last write of each kind that has to be there."""
     logged: set[int] = field(default_factory=set)
@@ -109,6 +111,7 @@ class Writer:
                 self.under_way = (name, number)
                 client.send(*KINDS[name].request(self.index, number))
                 self.note(name, number)
+                self.acknowledged_count += 1
                 self.acknowledged.release()
         except (OSError, HTTPException):
             client.connection.close()

@@ -4,9 +4,10 @@ from hypothesis import strategies as st
 
 from gateway.emulator.formulas.evaluate import Results
 from gateway.emulator.formulas.result import CellError, Evaluated
-from gateway.emulator.grid.cell import Cell, CellValue, Content, Json, number_format
+from gateway.emulator.grid.cell import Cell, CellValue, Content, number_format
 from gateway.emulator.grid.sheet import Row, Sheet
 from gateway.emulator.grid.workbook import Workbook
+from gateway.emulator.reply import Json
 
 ALPHABET = "=+-*/^&%()<>,;:!'\"$#{}. \nA1b2e9RSUMEFxé\u00a0"
 formula_texts = st.one_of(st.text(), st.text(alphabet=ALPHABET, max_size=40))

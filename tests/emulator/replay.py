@@ -19,7 +19,6 @@ from typing import Any
 
 from tests.emulator.bench import Bench
 
-RECORDINGS = Path(__file__).parents[2].parent / "shared" / "recordings" / "visible.jsonl"
 ACCOUNT = "user@example.com"  # in the recordings
 IDS = {  # fields that hold an id -> what it is the id of
     "sheetId": "sheet",

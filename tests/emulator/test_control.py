@@ -32,6 +32,14 @@ def test_spreadsheet_is_shown_cell_by_cell(build: BenchBuilder) -> None:
     }
 
 
+def test_error_is_shown_without_its_explanation(build: BenchBuilder) -> None:
+    """What the sheet shows is all there is of it."""
+    bench = build({"Data": "=1/0\n"})
+    cells = bench.client.get("/_emulator/spreadsheets/book").json()["Data"]
+
+    assert cells == [[{"value": "#DIV/0!", "formula": "=1/0", "text": "#DIV/0!"}]]
+
+
 def test_control_needs_no_credentials_and_counts_nothing(bench: Bench) -> None:
     """What tests ask is not what the gateway asked."""
     bench.client.get("/_emulator/spreadsheets/book")

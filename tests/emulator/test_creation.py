@@ -64,6 +64,16 @@ def test_spreadsheet_has_the_properties_it_is_made_with(bench: Bench) -> None:
     assert create(bench).json()["properties"]["title"] == "Untitled spreadsheet"
 
 
+def test_what_only_google_sets_of_a_row_is_passed_over(bench: Bench) -> None:
+    """A row that a filter hides in the answer of Google's is not hidden here."""
+    lines = [{"pixelSize": 40, "hiddenByFilter": True}]
+    made = create(bench, sheets=[{"data": [{"rowMetadata": lines}]}])
+    path = f"/v4/spreadsheets/{made.json()['spreadsheetId']}"
+    data = bench.call("GET", path, includeGridData="true").json()["sheets"][0]["data"][0]
+
+    assert data["rowMetadata"][0] == {"pixelSize": 40}
+
+
 def test_described_spreadsheet_can_be_made_again(bench: Bench) -> None:
     """What spreadsheets.get answers is a body for spreadsheets.create."""
     made = create(bench, sheets=[SHEET], properties={"title": "T"}).json()
@@ -93,6 +103,22 @@ def test_described_spreadsheet_can_be_made_again(bench: Bench) -> None:
         ),
         pytest.param(
             {"namedRanges": [{"name": "A1", "range": {}}]}, 400, "not valid", id="bad name"
+        ),
+        pytest.param(
+            {
+                "sheets": [
+                    {"data": [{"rowMetadata": [{"developerMetadata": [{"metadataKey": "k"}]}]}]}
+                ]
+            },
+            501,
+            "developerMetadata",
+            id="metadata of a row",
+        ),
+        pytest.param(
+            {"sheets": [{"properties": {"hidden": True}}, {"properties": {"hidden": True}}]},
+            400,
+            "You can't hide all the sheets in a document.",
+            id="all hidden",
         ),
         pytest.param({"properties": {"locale": "x"}}, 400, "Unsupported locale", id="locale"),
     ],

@@ -70,14 +70,18 @@ def test_edit_of_no_spreadsheet_is_refused(bench: Bench, call: str) -> None:
 @pytest.mark.parametrize(
     ("fault", "status", "text"),
     [
-        ({"status": 500}, 500, '"INTERNAL"'),
-        ({"status": 429}, 429, '"RESOURCE_EXHAUSTED"'),
+        ({"status": 400}, 400, '"error": "invalid_grant"'),
+        ({"status": 401}, 401, '"error": "invalid_client"'),
+        ({"status": 404}, 404, '"error": "invalid_grant"'),
+        ({"status": 429}, 429, '"error": "rate_limit_exceeded"'),
+        ({"status": 500}, 500, '"error": "internal_failure"'),
+        ({"status": 502}, 502, '"error_description": "'),
         ({"status": 502, "text": "<p>Bad"}, 502, "<p>Bad"),
         ({"text": "{}"}, 503, "{}"),
         ({"status": 200, "text": "{}"}, 200, "{}"),
         ({"delay_ms": 1500}, 200, '"access_token"'),
         ({"skip": 1}, 200, '"access_token"'),
-        ({"match": "grant_type"}, 503, '"UNAVAILABLE"'),
+        ({"match": "grant_type"}, 503, '"error": "internal_failure"'),
         ({"match": "nothing"}, 200, '"access_token"'),
     ],
     ids=lambda value: str(value) if isinstance(value, dict) else "",
@@ -96,6 +100,15 @@ def test_token_call_has_faults_of_its_own(
     assert text in first.text
     assert sum(slept) == fault.get("delay_ms", 0) / 1000
     assert bench.ask_token().status_code == 200
+
+
+def test_spellings_of_an_edit_are_read_as_those_of_a_call(bench: Bench) -> None:
+    """An edit is a batchUpdate body like any other: snake_case names, numbers as texts."""
+    edit = {"requests": [{"add_sheet": {"properties": {"title": "New", "sheet_id": "7"}}}]}
+    bench.fault({"call": "values.get", "edit": edit})
+    bench.grid("Data")
+
+    assert [sheet["sheetId"] for sheet in bench.sheets()] == [0, 7]
 
 
 def test_token_answer_may_be_cut_or_never_come(tmp_path: Path) -> None:

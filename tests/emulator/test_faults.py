@@ -8,6 +8,7 @@ from tests.emulator.bench import Bench, message, values_path
 from tests.emulator.requests_of import dimension
 
 DATA = values_path("Data")
+NEW_SHEET = {"requests": [{"addSheet": {"properties": {"title": "New"}}}]}
 
 
 def read(bench: Bench) -> int:
@@ -36,8 +37,15 @@ def test_fault_is_used_once_and_only_for_its_call(bench: Bench) -> None:
 
 @pytest.mark.parametrize(
     ("members", "status"),
-    [({}, 503), ({"apply": True}, 503), ({"status": None}, 200), ({"delay_ms": 1}, 200)],
-    ids=["bare", "applied", "null", "delayed"],
+    [
+        ({}, 503),
+        ({"apply": True}, 503),
+        ({"late_ms": 1}, 503),
+        ({"status": None}, 200),
+        ({"delay_ms": 1}, 200),
+        ({"edit": NEW_SHEET}, 200),
+    ],
+    ids=["bare", "applied", "late", "null", "delayed", "edited"],
 )
 def test_a_fault_that_names_nothing_else_is_a_503(
     bench: Bench, members: dict[str, Any], status: int
@@ -137,7 +145,26 @@ def test_text_takes_the_place_of_the_json(bench: Bench) -> None:
         (503, "{"),
         (200, "{"),
     ]
-    assert answers[0].headers["Content-Type"] == "text/html; charset=UTF-8"
+
+
+@pytest.mark.parametrize("call", ["values.get", "token"])
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("<p>Bad", "text/html"),
+        ("{", "text/html"),
+        ("503", "text/html"),
+        ('{"error": 1}', "application/json"),
+        ("[]\n", "application/json"),
+    ],
+)
+def test_text_that_is_json_says_so(bench: Bench, call: str, text: str, kind: str) -> None:
+    """Clients that go by the content type read it as what it is."""
+    bench.fault({"call": call, "status": 500, "text": text})
+    answer = bench.ask_token() if call == "token" else bench.call("GET", DATA)
+
+    assert answer.headers["Content-Type"] == f"{kind}; charset=UTF-8"
+    assert answer.text == text
 
 
 def test_delay_lies_between_effect_and_answer(bench: Bench) -> None:
@@ -151,8 +178,8 @@ def test_delay_lies_between_effect_and_answer(bench: Bench) -> None:
 
 
 def test_late_effect_comes_after_the_answer(bench: Bench) -> None:
-    """The write is answered first and is there only after `late_ms`."""
-    bench.fault({"call": "values.append", "status": 503, "late_ms": 200})
+    """The write is answered first, with an error, and is there only after `late_ms`."""
+    bench.fault({"call": "values.append", "late_ms": 200})
     answer = bench.append("Data", [["x"]])
     before = bench.grid("Data")
     bench.clock.advance(0.3)
@@ -163,8 +190,8 @@ def test_late_effect_comes_after_the_answer(bench: Bench) -> None:
 
 
 def test_late_effect_without_an_error_is_answered_as_if_done(bench: Bench) -> None:
-    """With `late_ms` alone the answer is the usual one; a late effect that fails is nobody's."""
-    bench.fault(*[{"call": "values.append", "late_ms": 200}] * 2)
+    """With a status of null the answer is the usual one; a late effect that fails is nobody's."""
+    bench.fault(*[{"call": "values.append", "status": None, "late_ms": 200}] * 2)
     answer = bench.append("Data", [["x"]])
     bench.append("Data", [["y"]])
     bench.edit({"addSheet": {}}, {"deleteSheet": {"sheetId": 0}})
@@ -197,8 +224,7 @@ def test_edit_takes_effect_just_before_the_call(bench: Bench) -> None:
 
 def test_edit_comes_before_a_failing_call_too(bench: Bench) -> None:
     """The edit has its effect whatever the call's answer is."""
-    edit = {"requests": [{"addSheet": {"properties": {"title": "New"}}}]}
-    bench.fault({"call": "values.get", "status": 503, "edit": edit})
+    bench.fault({"call": "values.get", "status": 503, "edit": NEW_SHEET})
     status = read(bench)
 
     assert status == 503
@@ -212,18 +238,6 @@ def test_edit_that_cannot_be_done_is_told(bench: Bench) -> None:
 
     assert answer.status_code == 400
     assert message(answer) == "Invalid requests[0].deleteSheet: No sheet with id: 7"
-
-
-def test_truncated_write_takes_effect_only_with_apply(bench: Bench) -> None:
-    """The cut answer is the one that the call would have got."""
-    bench.fault(
-        {"call": "values.append", "truncate": 9_999},
-        {"call": "values.append", "truncate": 9_999, "apply": True},
-    )
-    answers = [bench.append("Data", [[row]]).json() for row in ("a", "b")]
-
-    assert [each["updates"]["updatedRange"] for each in answers] == ["Data!A1", "Data!A1"]
-    assert bench.grid("Data") == [["b"]]
 
 
 def test_posting_replaces_the_list(bench: Bench) -> None:
@@ -243,6 +257,12 @@ def test_posting_replaces_the_list(bench: Bench) -> None:
         pytest.param([{"call": "*", "times": -1}], id="negative"),
         pytest.param([{"call": "*", "times": "1"}], id="wrong type"),
         pytest.param([{"call": "*", "status": 700}], id="no such status"),
+        pytest.param([{"call": "*", "delay_ms": 600_001}], id="delay without end"),
+        pytest.param([{"call": "*", "late_ms": 600_001}], id="effect too late"),
+        pytest.param([{"call": "*", "times": 1_000_000_001}], id="too many times"),
+        pytest.param([{"call": "*", "skip": 1_000_000_001}], id="skip too many"),
+        pytest.param([{"call": "*", "edit": {"request": []}}], id="edit of an unknown name"),
+        pytest.param([{"call": "*", "edit": {"requests": 5}}], id="edit of a wrong type"),
         pytest.param([{"call": "*", "status": 204, "text": "x"}], id="text of a bodiless answer"),
         pytest.param({"call": "*"}, id="not a list"),
     ],

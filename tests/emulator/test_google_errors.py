@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,8 +9,8 @@ from httpx2 import Response
 
 from tests.emulator.bench import Bench, values_path
 from tests.emulator.requests_of import properties_of
+from tests.recordings import ERRORS, needs_errors
 
-RECORDED = Path(__file__).parents[2].parent / "shared" / "recordings" / "google_errors.json"
 NOT_EMULATED = {"service_disabled", "office_file"}
 """States of a project or a file that no spreadsheet here can be in."""
 
@@ -136,7 +135,7 @@ EMULATED: Mapping[str, Callable[[Bench], Response]] = {
 
 def recorded() -> dict[str, dict[str, Any]]:
     """The recorded errors by their names."""
-    return {each["name"]: each for each in json.loads(RECORDED.read_text("utf-8"))}
+    return {each["name"]: each for each in json.loads(ERRORS.read_text("utf-8"))}
 
 
 def essence(body: dict[str, Any]) -> dict[str, Any]:
@@ -153,13 +152,13 @@ def essence(body: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-@pytest.mark.skipif(not RECORDED.exists(), reason="the recorded errors are not there")
+@needs_errors
 def test_recorded_errors_are_emulated() -> None:
     """Each recorded error is brought about below, but for those that cannot be."""
     assert set(recorded()) == set(EMULATED) | NOT_EMULATED
 
 
-@pytest.mark.skipif(not RECORDED.exists(), reason="the recorded errors are not there")
+@needs_errors
 @pytest.mark.parametrize("name", EMULATED)
 def test_error_is_the_one_that_google_sends(bench: Bench, name: str) -> None:
     """Status, code, message, status word and the reasons in the details are those recorded."""
@@ -170,3 +169,10 @@ def test_error_is_the_one_that_google_sends(bench: Bench, name: str) -> None:
     assert answer.status_code == wanted["status"]
     assert essence(answer.json()) == essence(wanted["body"])
     assert headers == wanted.get("headers", {})
+
+
+@needs_errors
+@pytest.mark.parametrize("name", ["quota_read", "quota_write"])
+def test_spent_quota_is_told_as_recorded(bench: Bench, name: str) -> None:
+    """These bodies are the same to the last detail; that of writes has fewer."""
+    assert EMULATED[name](bench).json() == recorded()[name]["body"]

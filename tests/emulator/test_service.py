@@ -1,5 +1,6 @@
 """How long calls take."""
 
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -11,12 +12,10 @@ from tests.emulator.held_clock import HeldClock, Traffic
 
 
 def traffic_of(folder: Path, options: EmulatorOptions, clock: HeldClock) -> Traffic:
-    """An emulator with a spreadsheet `book`; `options` are those of the time of its calls."""
+    """An emulator with these options and a spreadsheet `book`."""
     seed = write_seed(folder, {"book/Data.csv": "head\n"})
-    timed = EmulatorOptions(
-        seed=seed, latency_ms=options.latency_ms, latency_jitter_ms=options.latency_jitter_ms
-    )
-    return Traffic(emulator=create_emulator(timed, timing=clock.timing()), clock=clock)
+    emulator = create_emulator(replace(options, seed=seed), timing=clock.timing())
+    return Traffic(emulator=emulator, clock=clock)
 
 
 @pytest.mark.parametrize(

@@ -86,6 +86,16 @@ def test_halves_of_one_moment_are_whole(typed: list[Column]) -> None:
     assert not table.is_torn(typed)
 
 
+def test_an_error_is_explained_in_the_typed_half_only() -> None:
+    """A cell that displays `#DIV/0!` holds the reason as well, without being another cell."""
+    table = make_table([["share", "#DIV/0!", "#N/A"]])
+
+    assert not table.is_torn(
+        [["share", "#DIV/0! (Function DIVIDE parameter 2 cannot be zero.)", "#N/A ()"]]
+    )
+    assert table.is_torn([["share", "#REF! (Reference does not exist.)", "#N/A ()"]])
+
+
 @pytest.mark.parametrize(
     "typed",
     [

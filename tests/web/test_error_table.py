@@ -2,15 +2,13 @@
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from gateway import errors
 from gateway.errors import GatewayError
 from tests.error_tree import concrete_errors
-
-CONTRACT = Path(__file__).parents[2].parent / "shared" / "api.md"
+from tests.recordings import CONTRACT, needs_contract
 
 Entry = tuple[int, int, str | None]
 """Status, code, and the name where the table has one."""
@@ -73,7 +71,7 @@ def test_the_table_is_taken_apart() -> None:
     assert [entry[2] for entry in shared] == ["UpstreamError", "UpstreamError", "UpstreamAuth"]
 
 
-@pytest.mark.skipif(not CONTRACT.exists(), reason="the contract is not beside this checkout")
+@needs_contract
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: error.__name__)
 def test_every_error_is_in_the_contract(error: type[GatewayError]) -> None:
     """Status, code and name of an error are a row of the contract's table."""

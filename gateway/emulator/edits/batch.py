@@ -8,7 +8,13 @@ Rules
 
 from collections.abc import Callable
 
-from gateway.emulator.edits.cell_kinds import CELL_KINDS
+from gateway.emulator.edits.border_requests import update_borders
+from gateway.emulator.edits.cell_requests import (
+    append_cells,
+    repeat_cell,
+    set_data_validation,
+    update_cells,
+)
 from gateway.emulator.edits.dimension_requests import (
     append_dimension,
     delete_dimension,
@@ -16,6 +22,7 @@ from gateway.emulator.edits.dimension_requests import (
     move_dimension,
 )
 from gateway.emulator.edits.filter_requests import clear_basic_filter, set_basic_filter
+from gateway.emulator.edits.find_replace import find_replace
 from gateway.emulator.edits.line_requests import (
     add_dimension_group,
     auto_resize_dimensions,
@@ -23,23 +30,29 @@ from gateway.emulator.edits.line_requests import (
     update_dimension_group,
     update_dimension_properties,
 )
+from gateway.emulator.edits.merge_requests import merge_cells, unmerge_cells
 from gateway.emulator.edits.name_requests import (
     add_named_range,
     delete_named_range,
     update_named_range,
 )
+from gateway.emulator.edits.paste_requests import copy_paste, cut_paste
 from gateway.emulator.edits.protection_requests import (
     add_protected_range,
     delete_protected_range,
     update_protected_range,
 )
+from gateway.emulator.edits.range_requests import delete_range, insert_range
 from gateway.emulator.edits.sheet_requests import (
     add_sheet,
     delete_sheet,
     duplicate_sheet,
     update_sheet_properties,
 )
+from gateway.emulator.edits.sort_requests import delete_duplicates, sort_range
 from gateway.emulator.edits.spreadsheet_properties import update_spreadsheet_properties
+from gateway.emulator.edits.text_requests import text_to_columns, trim_whitespace
+from gateway.emulator.formulas.evaluate import Results
 from gateway.emulator.grid.workbook import Workbook
 from gateway.emulator.protocol.message import Message
 from gateway.emulator.refusal import Refusal, invalid, prefixed, unimplemented
@@ -57,7 +70,22 @@ KINDS: dict[str, Callable[[Editing, Message], Reply]] = {
     "insertDimension": insert_dimension,
     "deleteDimension": delete_dimension,
     "moveDimension": move_dimension,
-    **CELL_KINDS,
+    "updateCells": update_cells,
+    "appendCells": append_cells,
+    "repeatCell": repeat_cell,
+    "setDataValidation": set_data_validation,
+    "updateBorders": update_borders,
+    "mergeCells": merge_cells,
+    "unmergeCells": unmerge_cells,
+    "findReplace": find_replace,
+    "copyPaste": copy_paste,
+    "cutPaste": cut_paste,
+    "sortRange": sort_range,
+    "deleteDuplicates": delete_duplicates,
+    "insertRange": insert_range,
+    "deleteRange": delete_range,
+    "trimWhitespace": trim_whitespace,
+    "textToColumns": text_to_columns,
     "updateDimensionProperties": update_dimension_properties,
     "autoResizeDimensions": auto_resize_dimensions,
     "addDimensionGroup": add_dimension_group,
@@ -84,7 +112,7 @@ def edit(draft: Workbook, message: Message, *, account: str) -> Reply:
     reply: Reply = {"spreadsheetId": draft.spreadsheet_id, "replies": replies}
     if message.flag("includeSpreadsheetInResponse"):
         reply["updatedSpreadsheet"] = describe(
-            draft,
+            Results(draft),
             account=account,
             ranges=message.texts("responseRanges"),
             has_grid_data=message.flag("responseIncludeGridData"),
@@ -93,7 +121,7 @@ def edit(draft: Workbook, message: Message, *, account: str) -> Reply:
 
 
 def _reply(editing: Editing, request: Message, index: int) -> Reply:
-    kinds = [kind for kind in request.fields if request.has(kind)]
+    kinds = list(request.fields)
     if not kinds:
         raise invalid(f"Invalid requests[{index}]: No request set.")
     if len(kinds) > 1:

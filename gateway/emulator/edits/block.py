@@ -14,6 +14,7 @@ from gateway.emulator.grid.cell import BLANK, Cell, Content, bare, whole
 from gateway.emulator.grid.sheet import Row, Sheet, full_row
 from gateway.emulator.protocol.message import Message
 from gateway.emulator.resources.grid_range import Area, Editing, read_area
+from gateway.emulator.resources.places import require_unprotected
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -28,7 +29,7 @@ class Taken:
 def open_area(editing: Editing, message: Message, name: str = "range") -> Area:
     """A GridRange of a request, all of whose cells may be written."""
     area = read_area(editing.workbook, message.message(name))
-    editing.require_unprotected(area.sheet, area.box)
+    require_unprotected(area.sheet, area.box, editing.account)
     return area
 
 
@@ -45,12 +46,12 @@ def take(sheet: Sheet, box: Box) -> list[list[Taken]]:
 
 def contents(sheet: Sheet, row: int, box: Box) -> list[Content]:
     """What a box holds in a row, at its full width."""
-    return _padded(sheet, row, box.right)[box.left : box.right]
+    return sheet.padded(row, box.right)[box.left : box.right]
 
 
 def put(sheet: Sheet, row: int, left: int, cells: Sequence[Content]) -> None:
     """Put cells, formats and all, in the place of those of a row; blank ends are not kept."""
-    row_contents = _padded(sheet, row, left + len(cells))
+    row_contents = sheet.padded(row, left + len(cells))
     put_in = [bare(each) if isinstance(each, Cell) else each for each in cells]
     row_contents[left : left + len(cells)] = put_in
     sheet.has_formulas |= any(isinstance(each, Cell) and each.formula for each in put_in)
@@ -75,12 +76,6 @@ def change_all(sheet: Sheet, box: Box, change: Callable[[Cell], Cell]) -> None:
             put(sheet, row, box.left, [change(whole(each)) for each in contents(sheet, row, box)])
         elif blank is not None:
             sheet.replace_row(row, outside)
-
-
-def _padded(sheet: Sheet, row: int, width: int) -> list[Content]:
-    """The contents of a row as a list at least this long."""
-    kept = sheet.rows[row] if row < len(sheet.rows) else ()
-    return [*kept, *[None] * (width - len(kept))]
 
 
 def _keep(sheet: Sheet, row: int, kept: Sequence[Content]) -> None:

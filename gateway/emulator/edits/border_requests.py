@@ -5,12 +5,11 @@ from dataclasses import replace
 
 from gateway.emulator.edits.block import change_all, open_area
 from gateway.emulator.grid.box import Box
-from gateway.emulator.grid.cell import Cell, Json
+from gateway.emulator.grid.cell import Cell
 from gateway.emulator.grid.sheet import Sheet
 from gateway.emulator.protocol.message import Message
-from gateway.emulator.protocol.shape import read_shape
-from gateway.emulator.reply import Reply
-from gateway.emulator.resources.cell_format import BORDER, bordering
+from gateway.emulator.reply import Json, Reply
+from gateway.emulator.resources.cell_format import bordering
 from gateway.emulator.resources.grid_range import Editing
 
 BORDERS = ("top", "bottom", "left", "right", "innerHorizontal", "innerVertical")
@@ -18,9 +17,7 @@ BORDERS = ("top", "bottom", "left", "right", "innerHorizontal", "innerVertical")
 
 def update_borders(editing: Editing, message: Message) -> Reply:
     """updateBorders: those that are given; an inner one is on both of the cells that it parts."""
-    borders = {
-        name: read_shape(message.message(name), BORDER) for name in BORDERS if message.has(name)
-    }
+    borders = {name: message.message(name).fields for name in BORDERS if message.has(name)}
     area = open_area(editing, message)
     edges = _edges(area.box)
     for name, border in borders.items():

@@ -26,6 +26,7 @@ from gateway.emulator.resources.grid_range import (
     require_fields,
     require_sheet,
 )
+from gateway.emulator.resources.places import require_unprotected
 from gateway.emulator.resources.validation import read_rule
 
 Patches = Sequence[Sequence[Patch]]
@@ -41,7 +42,7 @@ def update_cells(editing: Editing, message: Message) -> Reply:
         sheet, top, left = read_coordinate(editing.workbook, message.message("start"))
         _require_fitting(rows, replace(sheet.grid, top=top, left=left))
         box = sized(top=top, left=left, height=len(rows), width=_width(rows))
-        editing.require_unprotected(sheet, box)
+        require_unprotected(sheet, box, editing.account)
     else:
         area = open_area(editing, message)
         sheet, box = area.sheet, area.box
@@ -61,7 +62,7 @@ def append_cells(editing: Editing, message: Message) -> Reply:
     rows = read_rows(message.messages("rows"), mask)
     last = sheet.last_used(sheet.grid)
     box = sized(top=last[0] + 1 if last else 0, left=0, height=len(rows), width=_width(rows))
-    editing.require_unprotected(sheet, box)
+    require_unprotected(sheet, box, editing.account)
     grown = max(sheet.row_count, box.bottom) * max(sheet.column_count, box.right)
     editing.workbook.require_room(grown - sheet.cell_count)
     sheet.grow(row_count=box.bottom, column_count=box.right)

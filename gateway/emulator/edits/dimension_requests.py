@@ -19,16 +19,17 @@ from gateway.emulator.refusal import invalid
 from gateway.emulator.reply import Reply
 from gateway.emulator.resources.grid_range import (
     Editing,
+    Lines,
     read_is_rows,
     read_lines,
     require_existing,
     require_sheet,
 )
+from gateway.emulator.resources.places import require_unprotected
 
 INSERT = {True: insert_rows, False: insert_columns}
 DELETE = {True: delete_rows, False: delete_columns}
 MOVE = {True: move_rows, False: move_columns}
-NAMES = {True: "row", False: "column"}
 
 
 def append_dimension(editing: Editing, message: Message) -> Reply:
@@ -52,14 +53,10 @@ def insert_dimension(editing: Editing, message: Message) -> Reply:
     """
     is_from_before = message.flag("inheritFromBefore")
     lines = read_lines(editing.workbook, message.message("range"))
-    if lines.start > lines.existing:
-        raise invalid(
-            f"range.startIndex[{lines.start}] is after last {NAMES[lines.is_rows]} "
-            f"in grid[{lines.existing}]"
-        )
+    _require_reachable(lines, is_from_before=is_from_before)
     if is_from_before and not lines.start:
         raise invalid("inheritFromBefore cannot be set where range.startIndex is 0.")
-    editing.require_unprotected(lines.sheet, lines.box(lines.start, lines.start))
+    require_unprotected(lines.sheet, lines.box(lines.start, lines.start), editing.account)
     editing.workbook.require_room(lines.count * lines.across)
     INSERT[lines.is_rows](editing.workbook, lines.sheet, lines.start, lines.count)
     freeze_inserted(lines.sheet, lines.start, lines.count, is_rows=lines.is_rows)
@@ -67,14 +64,25 @@ def insert_dimension(editing: Editing, message: Message) -> Reply:
     return {}
 
 
+def _require_reachable(lines: Lines, *, is_from_before: bool) -> None:
+    """Raise where there is no place to insert at; texts reported for pygsheets and gspread."""
+    if lines.start > lines.existing:
+        raise invalid(f"range.startIndex is larger than current grid size ({lines.existing})")
+    if lines.start == lines.existing and not is_from_before:
+        raise invalid(
+            f"range.startIndex must be less than the grid size ({lines.existing}) "
+            "if inheritFromBefore is false."
+        )
+
+
 def delete_dimension(editing: Editing, message: Message) -> Reply:
     """deleteDimension: at least one row and one column stay."""
     lines = read_lines(editing.workbook, message.message("range"))
     require_existing(lines, "delete")
     if lines.count == lines.existing:
-        raise invalid(f"You can't delete all the {NAMES[lines.is_rows]}s on the sheet.")
+        raise invalid(f"You can't delete all the {lines.name}s on the sheet.")
     require_unfrozen_left(lines.sheet, lines.start, lines.end, is_rows=lines.is_rows)
-    editing.require_unprotected(lines.sheet, lines.box(lines.start, lines.end))
+    require_unprotected(lines.sheet, lines.box(lines.start, lines.end), editing.account)
     DELETE[lines.is_rows](editing.workbook, lines.sheet, lines.start, lines.end)
     freeze_deleted(lines.sheet, lines.start, lines.end, is_rows=lines.is_rows)
     return {}
@@ -86,8 +94,8 @@ def move_dimension(editing: Editing, message: Message) -> Reply:
     require_existing(lines, "move")
     destination = message.integer("destinationIndex")
     if not 0 <= destination <= lines.existing or lines.start < destination < lines.end:
-        raise invalid(f"Cannot move {NAMES[lines.is_rows]}s to index {destination}.")
+        raise invalid(f"Cannot move {lines.name}s to index {destination}.")
     touched = lines.box(min(lines.start, destination), max(lines.end, destination))
-    editing.require_unprotected(lines.sheet, touched)
+    require_unprotected(lines.sheet, touched, editing.account)
     MOVE[lines.is_rows](editing.workbook, lines.sheet, lines.start, lines.end, destination)
     return {}

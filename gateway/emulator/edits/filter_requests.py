@@ -6,25 +6,18 @@ Its criteria are remembered, but hide no rows: `hiddenByFilter` is never answere
 from collections.abc import Mapping
 
 from gateway.emulator.grid.a1 import Span
-from gateway.emulator.grid.cell import Json
+from gateway.emulator.grid.color import with_both
 from gateway.emulator.grid.marks import Filter
 from gateway.emulator.protocol.message import Message
-from gateway.emulator.protocol.shape import INTEGER, Field, Shape, one, read_shape
 from gateway.emulator.refusal import invalid, unimplemented
-from gateway.emulator.reply import Reply
-from gateway.emulator.resources.cell_format import COLOR, COLOR_STYLE
+from gateway.emulator.reply import Json, Reply
 from gateway.emulator.resources.grid_range import Editing, read_area, require_sheet
-from gateway.emulator.resources.validation import CONDITION
+from gateway.emulator.resources.places import require_unprotected
 
-CRITERIA: Shape = {
-    "hiddenValues": Field(read=Message.texts),
-    "condition": one(CONDITION),
-    "visibleBackgroundColor": COLOR,
-    "visibleBackgroundColorStyle": one(COLOR_STYLE),
-    "visibleForegroundColor": COLOR,
-    "visibleForegroundColorStyle": one(COLOR_STYLE),
+COLORS = {  # a colour's plain member and its style
+    "visibleBackgroundColor": "visibleBackgroundColorStyle",
+    "visibleForegroundColor": "visibleForegroundColorStyle",
 }
-SPEC: Shape = {"columnIndex": INTEGER, "filterCriteria": one(CRITERIA)}
 
 
 def set_basic_filter(editing: Editing, message: Message) -> Reply:
@@ -36,7 +29,7 @@ def set_basic_filter(editing: Editing, message: Message) -> Reply:
     if not wanted.has("range"):
         raise invalid("Must specify a range for the filter.")
     area = read_area(editing.workbook, wanted.message("range"))
-    editing.require_unprotected(area.sheet, area.box)
+    require_unprotected(area.sheet, area.box, editing.account)
     box = area.box
     span = Span(top=box.top, left=box.left, bottom=box.bottom, right=box.right)
     area.sheet.filters = [Filter(span=span, settings=_settings(wanted))]
@@ -47,7 +40,7 @@ def clear_basic_filter(editing: Editing, message: Message) -> Reply:
     """clearBasicFilter."""
     sheet = require_sheet(editing.workbook, message.integer("sheetId"))
     if sheet.filters:
-        editing.require_unprotected(sheet, sheet.clamped(sheet.filters[0].span))
+        require_unprotected(sheet, sheet.clamped(sheet.filters[0].span), editing.account)
     sheet.filters = []
     return {}
 
@@ -66,17 +59,21 @@ def _settings(wanted: Message) -> Json:
 def _spec(message: Message) -> tuple[int, Json]:
     if message.has("dataSourceColumnReference"):
         raise unimplemented("a filter of a data source")
-    read_shape(message, SPEC)
-    return message.integer("columnIndex"), read_shape(message.message("filterCriteria"), CRITERIA)
+    return message.integer("columnIndex"), _completed(message.message("filterCriteria").fields)
 
 
 def _criteria(message: Message) -> list[tuple[int, Json]]:
     found: Mapping[int, Json] = {
-        _column(name): read_shape(message.message(name), CRITERIA)
-        for name in message.fields
-        if message.has(name)
+        _column(name): _completed(message.message(name).fields) for name in message.fields
     }
     return sorted(found.items(), key=lambda pair: pair[0])
+
+
+def _completed(criteria: Json) -> Json:
+    """The FilterCriteria with its colours as they are answered."""
+    for plain, style in COLORS.items():
+        criteria = with_both(criteria, plain, style)
+    return criteria
 
 
 def _column(name: str) -> int:

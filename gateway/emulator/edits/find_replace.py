@@ -21,6 +21,7 @@ from gateway.emulator.protocol.message import Message
 from gateway.emulator.refusal import CELL_TOO_LONG, invalid, unimplemented
 from gateway.emulator.reply import Reply
 from gateway.emulator.resources.grid_range import Editing, read_area, require_sheet
+from gateway.emulator.resources.places import require_unprotected
 
 SCOPES = ("range", "sheetId", "allSheets")
 FLAGS = ("matchCase", "matchEntireCell", "searchByRegex", "includeFormulas")
@@ -88,7 +89,7 @@ def find_replace(editing: Editing, message: Message) -> Reply:
     counts = Counts()
     for (sheet, row, column), text, count in found:
         cell = sheet.cell(row, column)
-        editing.require_unprotected(sheet, sized(top=row, left=column, height=1, width=1))
+        require_unprotected(sheet, sized(top=row, left=column, height=1, width=1), editing.account)
         sheet.write(row, column, [_entered(cell, text)])
         counts.occurrences += count
         counts.rows.add((sheet.sheet_id, row))

@@ -8,8 +8,8 @@ Rules
 
 from gateway.emulator.grid.sheet import Sheet
 from gateway.emulator.refusal import invalid
+from gateway.emulator.resources.grid_range import LINE_NAMES
 
-NAMES = {True: "row", False: "column"}
 OPTIONS = {True: "frozenRowCount", False: "frozenColumnCount"}
 
 
@@ -33,7 +33,7 @@ def require_unfrozen(sheet: Sheet) -> None:
         if count < 0:
             raise invalid(f"gridProperties.{OPTIONS[is_rows]} must not be negative.")
         if count >= existing:
-            raise invalid(f"You can't freeze all visible {NAMES[is_rows]}s on the sheet.")
+            raise invalid(f"You can't freeze all visible {LINE_NAMES[is_rows]}s on the sheet.")
 
 
 def require_unfrozen_left(sheet: Sheet, start: int, end: int, *, is_rows: bool) -> None:
@@ -41,7 +41,7 @@ def require_unfrozen_left(sheet: Sheet, start: int, end: int, *, is_rows: bool) 
     existing = sheet.row_count if is_rows else sheet.column_count
     frozen = frozen_count(sheet, is_rows=is_rows)
     if frozen and start <= frozen and end >= existing:
-        raise invalid(f"Sorry, it is not possible to delete all non-frozen {NAMES[is_rows]}s.")
+        raise invalid(f"Sorry, it is not possible to delete all non-frozen {LINE_NAMES[is_rows]}s.")
 
 
 def freeze_inserted(sheet: Sheet, start: int, count: int, *, is_rows: bool) -> None:

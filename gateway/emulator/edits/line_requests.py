@@ -1,6 +1,6 @@
 """batchUpdate: the sizes, the hiding and the grouping of rows and columns."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from gateway.emulator.formats.text_size import text_height, text_width
@@ -20,6 +20,7 @@ from gateway.emulator.resources.grid_range import (
     require_fields,
 )
 from gateway.emulator.resources.mark_data import describe_groups
+from gateway.emulator.resources.places import require_unprotected
 
 CONTROLS = {True: "rowGroupControlAfter", False: "columnGroupControlAfter"}
 
@@ -36,11 +37,14 @@ def update_dimension_properties(editing: Editing, message: Message) -> Reply:
     paths = update_paths(require_fields(message), "DimensionProperties")
     setters = [SETTERS[path] for path in paths if path in SETTERS]
     kept = lines.sheet.lines(is_rows=lines.is_rows)
+    if "hiddenByUser" in paths and properties.flag("hiddenByUser"):
+        _require_shown(lines, kept)
+    made: dict[Line, Line] = {}  # most lines are the same
     for index in range(lines.start, lines.end):
         line = kept.get(index, PLAIN_LINE)
-        for setter in setters:
-            line = setter(line, properties)
-        kept[index] = line
+        if line not in made:
+            made[line] = _set(line, setters, properties)
+        kept[index] = made[line]
     _keep(lines, kept)
     return {}
 
@@ -103,7 +107,7 @@ def _writable(editing: Editing, message: Message, verb: str) -> Lines:
     """The lines of a DimensionRange, all of which exist and the account may change."""
     lines = read_lines(editing.workbook, message)
     require_existing(lines, verb)
-    editing.require_unprotected(lines.sheet, lines.box(lines.start, lines.end))
+    require_unprotected(lines.sheet, lines.box(lines.start, lines.end), editing.account)
     return lines
 
 
@@ -113,9 +117,26 @@ def _keep(lines: Lines, kept: Mapping[int, Line]) -> None:
         lines.sheet.row_lines = changed
     else:
         lines.sheet.column_lines = changed
-    hidden = sum(line.is_hidden for line in changed.values())
+    if len(changed) >= lines.existing:
+        _require_some(lines, sum(line.is_hidden for line in changed.values()))
+
+
+def _require_shown(lines: Lines, kept: Mapping[int, Line]) -> None:
+    """Raise, before any work is done, where nothing would be shown with these lines hidden."""
+    hidden = (index for index, line in kept.items() if line.is_hidden)
+    outside = sum(not lines.start <= index < lines.end for index in hidden)
+    _require_some(lines, outside + lines.count)
+
+
+def _require_some(lines: Lines, hidden: int) -> None:
     if hidden >= lines.existing:
-        raise invalid(f"You can't hide all the {'rows' if lines.is_rows else 'columns'}.")
+        raise invalid(f"You can't hide all the {lines.name}s.")
+
+
+def _set(line: Line, setters: Sequence[Setter], properties: Message) -> Line:
+    for setter in setters:
+        line = setter(line, properties)
+    return line
 
 
 def _groups_reply(kind: str, lines: Lines) -> Reply:

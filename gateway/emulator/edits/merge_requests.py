@@ -15,12 +15,11 @@ from gateway.emulator.reply import Reply
 from gateway.emulator.resources.grid_range import Editing
 
 CUT_MERGE = "You must select all cells in a merged range to merge or unmerge them."
-MERGE_TYPES = ("MERGE_ALL", "MERGE_COLUMNS", "MERGE_ROWS")
 
 
 def merge_cells(editing: Editing, message: Message) -> Reply:
     """mergeCells: of each part the first value stays, in the first cell; the rest is discarded."""
-    kind = message.choice("mergeType", "MergeType", MERGE_TYPES)
+    kind = message.text("mergeType", "MERGE_ALL")
     area = open_area(editing, message)
     remove_merges(area.sheet, area.box)
     for part in PARTS[kind](area.box):
@@ -37,15 +36,9 @@ def unmerge_cells(editing: Editing, message: Message) -> Reply:
     return {}
 
 
-def merges_in(sheet: Sheet, box: Box) -> list[Box]:
-    """The merges that have cells in a box."""
-    boxes = (sheet.clamped(merge.span) for merge in sheet.merges)
-    return [each for each in boxes if each.overlaps(box)]
-
-
 def require_whole_merges(sheet: Sheet, box: Box) -> list[Box]:
     """The merges inside a box; 400 where one is partly outside."""
-    found = merges_in(sheet, box)
+    found = sheet.merges_in(box)
     if not all(map(box.contains, found)):
         raise invalid(CUT_MERGE)
     return found
@@ -53,8 +46,7 @@ def require_whole_merges(sheet: Sheet, box: Box) -> list[Box]:
 
 def remove_merges(sheet: Sheet, box: Box) -> None:
     """Take the merges of a box apart; 400 where one is partly outside."""
-    require_whole_merges(sheet, box)
-    sheet.merges = [merge for merge in sheet.merges if not sheet.clamped(merge.span).overlaps(box)]
+    sheet.remove_merges(require_whole_merges(sheet, box))
 
 
 def merge_of(box: Box) -> Merge:

@@ -1,6 +1,8 @@
 """batchUpdate: ranges with a name."""
 
+from collections.abc import Container
 from dataclasses import replace
+from typing import TypeVar
 
 from gateway.emulator.grid.a1 import is_range_name
 from gateway.emulator.grid.marks import NamedRange
@@ -16,6 +18,8 @@ from gateway.emulator.resources.mark_data import describe_name
 from gateway.emulator.resources.places import named_range
 
 BOUNDS = "range."
+
+Id = TypeVar("Id", int, str)
 
 
 def add_named_range(editing: Editing, message: Message) -> Reply:
@@ -63,7 +67,16 @@ def require_named_range(workbook: Workbook, range_id: str) -> tuple[Sheet, Named
         for named in sheet.names:
             if named.range_id == range_id:
                 return sheet, named
-    raise invalid(f"No named range with id: {range_id}")
+    raise invalid(f"No NamedRange with id: {range_id}")
+
+
+def free_id(mark_id: Id, taken: Container[Id], kind: str) -> Id:
+    """The id of a new mark of a kind, if none has it."""
+    if mark_id in taken:
+        raise invalid(
+            f"Cannot add {kind} with ID: {mark_id}, a {kind} with that ID already exists."
+        )
+    return mark_id
 
 
 def _area(editing: Editing, wanted: Message) -> Area:
@@ -84,12 +97,7 @@ def _free_name(workbook: Workbook, name: str, *, verb: str) -> str:
 def _new_id(workbook: Workbook, wanted: Message) -> str:
     range_id = wanted.text("namedRangeId") or str(workbook.new_id())
     taken = {named.range_id for sheet in workbook.sheets for named in sheet.names}
-    if range_id in taken:
-        raise invalid(
-            f"Cannot add named range with ID: {range_id}, a named range with that ID already "
-            "exists."
-        )
-    return range_id
+    return free_id(range_id, taken, "named range")
 
 
 def _replaced(sheet: Sheet, old: NamedRange, new: NamedRange) -> NamedRange:

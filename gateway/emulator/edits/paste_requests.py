@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gateway.emulator.edits.block import Taken, open_area, put, take
-from gateway.emulator.edits.merge_requests import merge_of, merges_in, remove_merges
+from gateway.emulator.edits.merge_requests import merge_of, remove_merges
 from gateway.emulator.formulas.evaluate import Results
 from gateway.emulator.formulas.references import translated
 from gateway.emulator.formulas.result import CellError
@@ -21,8 +21,7 @@ from gateway.emulator.protocol.message import Message
 from gateway.emulator.refusal import invalid
 from gateway.emulator.reply import Reply
 from gateway.emulator.resources.grid_range import Area, Editing, read_area, read_coordinate
-
-ORIENTATIONS = ("NORMAL", "TRANSPOSE")
+from gateway.emulator.resources.places import require_unprotected
 
 Paste = Callable[[Cell, Cell, CellValue], Cell]  # what was there, the source, what it comes to
 
@@ -46,12 +45,12 @@ class Stamp:
 
 def copy_paste(editing: Editing, message: Message) -> Reply:
     """copyPaste: the source repeated over the destination, or once from its corner on."""
-    kind = message.choice("pasteType", "PasteType", tuple(PASTES))
-    orientation = message.choice("pasteOrientation", "PasteOrientation", ORIENTATIONS)
+    kind = message.text("pasteType", "PASTE_NORMAL")
+    is_transposed = message.text("pasteOrientation") == "TRANSPOSE"
     source = read_area(editing.workbook, message.message("source"))
     target = read_area(editing.workbook, message.message("destination"))
     stamp = _stamp(editing, source, kind)
-    stamp = _transposed(stamp) if orientation == "TRANSPOSE" else stamp
+    stamp = _transposed(stamp) if is_transposed else stamp
     height = _repeated(target.box.height, stamp.height)
     width = _repeated(target.box.width, stamp.width)
     box = sized(top=target.box.top, left=target.box.left, height=height, width=width)
@@ -61,7 +60,7 @@ def copy_paste(editing: Editing, message: Message) -> Reply:
 
 def cut_paste(editing: Editing, message: Message) -> Reply:
     """cutPaste: the source is empty afterwards, whatever of it is pasted."""
-    kind = message.choice("pasteType", "PasteType", tuple(PASTES))
+    kind = message.text("pasteType", "PASTE_NORMAL")
     source = open_area(editing, message, "source")
     sheet, top, left = read_coordinate(editing.workbook, message.message("destination"))
     stamp = _stamp(editing, source, kind)
@@ -85,7 +84,7 @@ def _stamp(editing: Editing, source: Area, kind: str) -> Stamp:
         ],
         merges=[
             _moved(each, -source.box.top, -source.box.left)
-            for each in merges_in(source.sheet, source.box)
+            for each in source.sheet.merges_in(source.box)
             if source.box.contains(each)
         ],
     )
@@ -117,7 +116,7 @@ def _paste(
     """Paste over a box whose size is a multiple of the stamp's."""
     if not sheet.grid.contains(box):
         raise invalid("The destination of the paste is not within the grid.")
-    editing.require_unprotected(sheet, box)
+    require_unprotected(sheet, box, editing.account)
     for row in range(box.top, box.bottom):
         at = (row - box.top) % stamp.height
         cells = []

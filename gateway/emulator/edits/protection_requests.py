@@ -9,7 +9,7 @@ Rules
 from collections.abc import Callable
 from dataclasses import replace
 
-from gateway.emulator.edits.name_requests import require_named_range
+from gateway.emulator.edits.name_requests import free_id, require_named_range
 from gateway.emulator.grid.a1 import Span
 from gateway.emulator.grid.marks import Protection
 from gateway.emulator.grid.sheet import Sheet
@@ -106,12 +106,7 @@ def _open_spans(
 def _new_id(workbook: Workbook, wanted: Message) -> int:
     protection_id = wanted.integer("protectedRangeId") or workbook.new_id()
     taken = {each.protection_id for sheet in workbook.sheets for each in sheet.protections}
-    if protection_id in taken:
-        raise invalid(
-            f"Cannot add protected range with ID: {protection_id}, a protected range with that ID "
-            "already exists."
-        )
-    return protection_id
+    return free_id(protection_id, taken, "protected range")
 
 
 def _require_protection(editing: Editing, protection_id: int) -> tuple[Sheet, Protection]:

@@ -14,9 +14,10 @@ from gateway.emulator.grid.box import Box, sized
 from gateway.emulator.grid.cell import BLANK
 from gateway.emulator.grid.sheet import Row, Sheet
 from gateway.emulator.protocol.message import Message
-from gateway.emulator.refusal import invalid, unimplemented
+from gateway.emulator.refusal import unimplemented
 from gateway.emulator.reply import Reply
-from gateway.emulator.resources.grid_range import DIMENSIONS, Area, Editing, read_area
+from gateway.emulator.resources.grid_range import Area, Editing, read_area, read_is_rows
+from gateway.emulator.resources.places import require_unprotected
 
 
 def insert_range(editing: Editing, message: Message) -> Reply:
@@ -51,13 +52,10 @@ def delete_range(editing: Editing, message: Message) -> Reply:
 
 def _read(editing: Editing, message: Message) -> tuple[Area, bool]:
     """The range, and whether rows move; all that moves may be written."""
-    dimension = message.choice("shiftDimension", "Dimension", DIMENSIONS)
-    if dimension == DIMENSIONS[0]:
-        raise invalid("No dimension specified.")
-    is_rows = dimension == "ROWS"
+    is_rows = read_is_rows(message, "shiftDimension")
     area = read_area(editing.workbook, message.message("range"))
     strip = _strip(area.sheet, area.box, is_rows)
-    editing.require_unprotected(area.sheet, strip)
+    require_unprotected(area.sheet, strip, editing.account)
     require_whole_merges(area.sheet, strip)
     if any(sheet.has_formulas for sheet in editing.workbook.sheets):
         raise unimplemented("moving a part of a row or column where there are formulas")

@@ -6,32 +6,27 @@ Rules
 - What an update names and does not bring gets its default.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from gateway.emulator.edits.dimensions import resize, rewrite_formulas
 from gateway.emulator.edits.frozen_lines import require_unfrozen, require_unfrozen_left
 from gateway.emulator.formulas.references import renamed
 from gateway.emulator.grid.box import Box
-from gateway.emulator.grid.cell import Json
 from gateway.emulator.grid.color import with_both
 from gateway.emulator.grid.sheet import Sheet
+from gateway.emulator.grid.workbook import Workbook
+from gateway.emulator.protocol.fields import read_mask, update_paths
 from gateway.emulator.protocol.message import Message
-from gateway.emulator.protocol.shape import FLAG, INTEGER, Shape, one, read_shape
 from gateway.emulator.refusal import invalid, unimplemented
-from gateway.emulator.resources.cell_format import COLOR, COLOR_STYLE
+from gateway.emulator.reply import Json
 from gateway.emulator.resources.grid_range import Editing
+from gateway.emulator.resources.places import require_unprotected
 
-SHEET_TYPES = ("GRID", "SHEET_TYPE_UNSPECIFIED", "OBJECT", "DATA_SOURCE")
-SIZES = ("rowCount", "columnCount")
+SIZES = {"rowCount": "rows", "columnCount": "columns"}
 FROZEN = ("frozenRowCount", "frozenColumnCount")
-OPTIONS: Shape = {
-    **dict.fromkeys(FROZEN, INTEGER),
-    "hideGridlines": FLAG,
-    "rowGroupControlAfter": FLAG,
-    "columnGroupControlAfter": FLAG,
-}
-LOOK: Shape = {"rightToLeft": FLAG, "tabColor": COLOR, "tabColorStyle": one(COLOR_STYLE)}
+OPTIONS = (*FROZEN, "hideGridlines", "rowGroupControlAfter", "columnGroupControlAfter")
 TAB = ("tabColor", "tabColorStyle")
+LOOK = ("rightToLeft", *TAB)
 KEPT = ("sheetId", "sheetType", "dataSourceSheetProperties")  # no update changes them
 
 Setter = Callable[[Editing, Sheet, Message], None]
@@ -40,8 +35,8 @@ Setter = Callable[[Editing, Sheet, Message], None]
 def read_properties(message: Message) -> Message:
     """The SheetProperties of a request; 501 for a worksheet that is no grid."""
     properties = message.message("properties")
-    kind = properties.choice("sheetType", "SheetType", SHEET_TYPES)
-    if kind in SHEET_TYPES[2:] or properties.has("dataSourceSheetProperties"):
+    kind = properties.text("sheetType", "GRID")
+    if kind != "GRID" or properties.has("dataSourceSheetProperties"):
         raise unimplemented(f"worksheets of the type {kind}")
     return properties
 
@@ -52,20 +47,35 @@ def dress(sheet: Sheet, properties: Message) -> None:
     sheet.hidden = properties.flag("hidden")
     sheet.row_count = _size(grid, "rowCount", sheet.row_count)
     sheet.column_count = _size(grid, "columnCount", sheet.column_count)
-    sheet.options = _given(read_shape(_only(grid, OPTIONS), OPTIONS))
-    sheet.look = _with_tab(_given(read_shape(_only(properties, LOOK), LOOK)))
+    sheet.options = _given(grid, OPTIONS)
+    sheet.look = with_both(_given(properties, LOOK), *TAB)
     require_unfrozen(sheet)
 
 
-def update_properties(
-    editing: Editing, sheet: Sheet, properties: Message, paths: Sequence[str]
-) -> None:
-    """Set what the paths name."""
+def update_properties(editing: Editing, sheet: Sheet, properties: Message, mask: str) -> None:
+    """Set what the mask names."""
+    paths = update_paths(mask, "SheetProperties")
+    _require_lines(properties, paths, takes_all="*" in read_mask(mask))
     for path in sorted(paths, key=_is_no_size):
         name = path if path.startswith("gridProperties.") else path.partition(".")[0]
         if name not in KEPT:
             SETTERS[name](editing, sheet, properties)
     require_unfrozen(sheet)
+
+
+def require_shown(workbook: Workbook) -> None:
+    """Raise where no worksheet can be seen."""
+    if all(sheet.hidden for sheet in workbook.sheets):
+        raise invalid("You can't hide all the sheets in a document.")
+
+
+def _require_lines(properties: Message, paths: Sequence[str], *, takes_all: bool) -> None:
+    """Raise for a grid without rows or columns: of a mask but `*` also one that is not brought."""
+    grid = properties.message("gridProperties")
+    for name, lines in SIZES.items():
+        is_zero = grid.integer(name) == 0 and (grid.has(name) or not takes_all)
+        if is_zero and f"gridProperties.{name}" in paths:
+            raise invalid(f"You can't delete all the {lines} on the sheet.")
 
 
 def _is_no_size(path: str) -> bool:
@@ -94,8 +104,7 @@ def _set_index(editing: Editing, sheet: Sheet, properties: Message) -> None:
 
 def _set_hidden(editing: Editing, sheet: Sheet, properties: Message) -> None:
     sheet.hidden = properties.flag("hidden")
-    if all(other.hidden for other in editing.workbook.sheets):
-        raise invalid("You can't hide all the sheets in a document.")
+    require_shown(editing.workbook)
 
 
 def _set_row_count(editing: Editing, sheet: Sheet, properties: Message) -> None:
@@ -114,7 +123,7 @@ def _set_column_count(editing: Editing, sheet: Sheet, properties: Message) -> No
 
 def _resize(editing: Editing, sheet: Sheet, lost: Box, *, rows: int, columns: int) -> None:
     if lost.height > 0 and lost.width > 0:
-        editing.require_unprotected(sheet, lost)
+        require_unprotected(sheet, lost, editing.account)
     editing.workbook.require_room(rows * columns - sheet.cell_count)
     resize(editing.workbook, sheet, row_count=rows, column_count=columns)
 
@@ -123,7 +132,7 @@ def _option_setter(name: str) -> Setter:
     def set_option(_: Editing, sheet: Sheet, properties: Message) -> None:
         grid = properties.message("gridProperties")
         kept = {key: value for key, value in sheet.options.items() if key != name}
-        sheet.options = {**kept, **_given(read_shape(_only(grid, (name,)), OPTIONS))}
+        sheet.options = {**kept, **_given(grid, (name,))}
 
     return set_option
 
@@ -136,22 +145,16 @@ def _set_direction(_: Editing, sheet: Sheet, properties: Message) -> None:
 def _set_tab(_: Editing, sheet: Sheet, properties: Message) -> None:
     """Both members of the colour are one; a style without a colour clears it (recorded)."""
     kept = {key: value for key, value in sheet.look.items() if key not in TAB}
-    sheet.look = _with_tab({**kept, **_given(read_shape(_only(properties, TAB), LOOK))})
+    sheet.look = with_both({**kept, **_given(properties, TAB)}, *TAB)
 
 
-def _with_tab(look: Json) -> Json:
-    return with_both(look, *TAB)
-
-
-def _only(message: Message, names: Sequence[str] | Mapping[str, object]) -> Message:
-    """The message with some of its fields only."""
-    fields = {name: value for name, value in message.fields.items() if name in names}
-    return Message(fields=fields, place=message.place)
-
-
-def _given(members: Json) -> Json:
-    """The members that say something: as in every answer, false and zero are left out."""
-    return {name: member for name, member in members.items() if member or name in TAB}
+def _given(message: Message, names: Sequence[str]) -> Json:
+    """Those of some members that say something: as in every answer, false and zero are left out."""
+    return {
+        name: member
+        for name, member in message.fields.items()
+        if name in names and (member or name in TAB)
+    }
 
 
 def _size(grid: Message, name: str, default: int) -> int:

@@ -8,12 +8,12 @@ from gateway.emulator.edits.sheet_properties import dress, read_properties, upda
 from gateway.emulator.formulas.references import without_sheet
 from gateway.emulator.grid.sheet import Sheet
 from gateway.emulator.grid.workbook import Workbook, new_sheet
-from gateway.emulator.protocol.fields import update_paths
 from gateway.emulator.protocol.message import Message
 from gateway.emulator.refusal import invalid
 from gateway.emulator.reply import Reply
 from gateway.emulator.resources.grid_range import Editing, require_fields
 from gateway.emulator.resources.metadata import sheet_properties
+from gateway.emulator.resources.places import require_unprotected
 
 
 def add_sheet(editing: Editing, message: Message) -> Reply:
@@ -35,9 +35,10 @@ def build_sheet(workbook: Workbook, properties: Message) -> Sheet:
 def delete_sheet(editing: Editing, message: Message) -> Reply:
     """deleteSheet: one that can be seen stays."""
     sheet = require_tab(editing.workbook, message.integer("sheetId"))
-    editing.require_unprotected(sheet, sheet.grid)
+    require_unprotected(sheet, sheet.grid, editing.account)
     if not any(other is not sheet and not other.hidden for other in editing.workbook.sheets):
-        raise invalid("You can't remove all the sheets in a document.")
+        which = "visible sheets" if len(editing.workbook.sheets) > 1 else "sheets"
+        raise invalid(f"You can't remove all the {which} in a document.")
     editing.workbook.sheets.remove(sheet)
     rewrite_formulas(editing.workbook, lambda _, formula: without_sheet(formula, sheet.title))
     return {}
@@ -71,8 +72,7 @@ def update_sheet_properties(editing: Editing, message: Message) -> Reply:
     """updateSheetProperties: the fields that the mask names."""
     properties = read_properties(message)
     sheet = require_tab(editing.workbook, properties.integer("sheetId"))
-    paths = update_paths(require_fields(message), "SheetProperties")
-    update_properties(editing, sheet, properties, paths)
+    update_properties(editing, sheet, properties, require_fields(message))
     return {}
 
 
@@ -95,9 +95,9 @@ def _new_id(workbook: Workbook, message: Message, name: str) -> int:
         return workbook.new_id()
     sheet_id = message.integer(name)
     if sheet_id < 0:
-        raise invalid(f"The sheet ID {sheet_id} must not be negative.")
+        raise invalid("Sheet id must be non-negative.")
     if workbook.numbered(sheet_id) is not None:
-        raise invalid(f'A sheet with the ID "{sheet_id}" already exists.')
+        raise invalid(f"Sheet with id {sheet_id} already exists.")
     return sheet_id
 
 

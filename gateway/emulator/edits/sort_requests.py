@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from operator import itemgetter
 
 from gateway.emulator.edits.block import contents, open_area, put
-from gateway.emulator.edits.merge_requests import merges_in
 from gateway.emulator.formulas.evaluate import Results
 from gateway.emulator.formulas.references import translated
 from gateway.emulator.formulas.result import CellError
@@ -22,8 +21,7 @@ from gateway.emulator.refusal import invalid, unimplemented
 from gateway.emulator.reply import Reply
 from gateway.emulator.resources.grid_range import Area, Editing, read_lines
 
-ORDERS = ("SORT_ORDER_UNSPECIFIED", "ASCENDING", "DESCENDING")
-COLORS = (
+NOT_COVERED = (
     *("foregroundColor", "foregroundColorStyle", "backgroundColor", "backgroundColorStyle"),
     "dataSourceColumnReference",
 )
@@ -52,7 +50,7 @@ def sort_range(editing: Editing, message: Message) -> Reply:
     """sortRange: stable, blanks last both ways (recorded)."""
     area = open_area(editing, message)
     specs = [_read_spec(spec, area.box) for spec in message.messages("sortSpecs")]
-    if any(each.height > 1 for each in merges_in(area.sheet, area.box)):
+    if any(each.height > 1 for each in area.sheet.merges_in(area.box)):
         raise invalid("You can't sort a range that contains vertical merges.")
     entries = _entries(editing, area, [spec.column for spec in specs])
     for at in reversed(range(len(specs))):
@@ -82,14 +80,14 @@ def delete_duplicates(editing: Editing, message: Message) -> Reply:
 
 
 def _read_spec(spec: Message, box: Box) -> SortSpec:
-    spec_colors = [name for name in COLORS if spec.has(name)]
-    if spec_colors:
-        raise unimplemented(f"sorting by '{spec_colors[0]}'")
+    not_covered = [name for name in NOT_COVERED if spec.has(name)]
+    if not_covered:
+        raise unimplemented(f"sorting by '{not_covered[0]}'")
     column = spec.integer("dimensionIndex")
     if not box.left <= column < box.right:
         raise invalid(f"sortSpecs.dimensionIndex[{column}] is not in the range")
-    order = spec.choice("sortOrder", "SortOrder", ORDERS)
-    return SortSpec(column=column - box.left, is_descending=order == "DESCENDING")
+    is_descending = spec.text("sortOrder") == "DESCENDING"
+    return SortSpec(column=column - box.left, is_descending=is_descending)
 
 
 def _read_columns(editing: Editing, message: Message, area: Area) -> range:

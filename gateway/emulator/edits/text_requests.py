@@ -10,10 +10,10 @@ from gateway.emulator.protocol.message import Message
 from gateway.emulator.refusal import invalid, unimplemented
 from gateway.emulator.reply import Reply
 from gateway.emulator.resources.grid_range import Area, Editing
+from gateway.emulator.resources.places import require_unprotected
 
 BLANKS = re.compile(r"\s+")
 DELIMITERS: Mapping[str, str] = {"COMMA": ",", "SEMICOLON": ";", "PERIOD": ".", "SPACE": " "}
-DELIMITER_TYPES = ("DELIMITER_TYPE_UNSPECIFIED", *DELIMITERS, "CUSTOM", "AUTODETECT")
 
 
 def trim_whitespace(editing: Editing, message: Message) -> Reply:
@@ -37,7 +37,7 @@ def text_to_columns(editing: Editing, message: Message) -> Reply:
         raise invalid("The source range must span exactly one column.")
     parts = [(row, text.split(delimiter)) for row, _, text in _texts(area) if delimiter in text]
     width = max((len(each) for _, each in parts), default=1)
-    editing.require_unprotected(sheet, replace(area.box, right=area.box.left + width))
+    require_unprotected(sheet, replace(area.box, right=area.box.left + width), editing.account)
     columns = max(sheet.column_count, area.box.left + width)
     editing.workbook.require_room((columns - sheet.column_count) * sheet.row_count)
     sheet.grow(row_count=sheet.row_count, column_count=columns)
@@ -58,7 +58,7 @@ def _texts(area: Area) -> list[tuple[int, int, str]]:
 
 
 def _read_delimiter(message: Message) -> str:
-    kind = message.choice("delimiterType", "DelimiterType", DELIMITER_TYPES)
+    kind = message.text("delimiterType")
     custom = message.text("delimiter")
     if kind in DELIMITERS:
         return DELIMITERS[kind]

@@ -31,11 +31,3 @@ def to_milliseconds(serial: float) -> int | None:
         return round(serial * MILLISECONDS_PER_DAY)
     except (OverflowError, ValueError):
         return None
-
-
-def to_moment(serial: float) -> datetime | None:
-    """The wall-clock moment of a serial, to the millisecond; None outside the years 1 to 9999."""
-    try:
-        return EPOCH + timedelta(milliseconds=round(serial * MILLISECONDS_PER_DAY))
-    except (OverflowError, ValueError):
-        return None

@@ -2,7 +2,8 @@
 
 Rules
 - FORMATTED_VALUE: text, as the sheet displays it. UNFORMATTED_VALUE and FORMULA: JSON numbers and
-  booleans, dates as serials unless FORMATTED_STRING is asked for (recorded).
+  booleans, dates as serials unless FORMATTED_STRING is asked for (recorded). UNFORMATTED_VALUE
+  explains an error: `#N/A (…)`.
 - Most columns hold values of one type: a worksheet of a million cells is read by the column.
 """
 
@@ -19,6 +20,7 @@ from gateway.emulator.formulas.result import CellError, Evaluated
 from gateway.emulator.grid.box import Box
 from gateway.emulator.grid.cell import Cell, CellValue, Content
 from gateway.emulator.grid.sheet import Sheet
+from gateway.emulator.protocol.rendering import Rendering
 
 LARGEST_EXACT = 2**53
 LARGEST_SHORT = 10**9
@@ -35,14 +37,6 @@ class Block:
 
     height: int
     columns: Sequence[Sequence[Shown]]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Rendering:
-    """How values are asked for: `valueRenderOption` and `dateTimeRenderOption`."""
-
-    value: str = "FORMATTED_VALUE"
-    date_time: str = "SERIAL_NUMBER"
 
 
 def rendered_blocks(
@@ -74,9 +68,7 @@ def displayed(evaluated: Evaluated) -> str:
 
 def plain(value: CellValue) -> CellValue:
     """The value as JSON writes it: a whole number without a fraction."""
-    if isinstance(value, float) and value.is_integer() and abs(value) <= LARGEST_EXACT:
-        return int(value)
-    return value
+    return _number(value) if isinstance(value, float) else value
 
 
 def _rendered_column(
@@ -114,7 +106,7 @@ def _rendered(
         return displayed(evaluated)
     value = evaluated.value
     if isinstance(value, CellError):
-        return value.text
+        return f"{value.text} ({value.message})"
     if isinstance(value, float) and rendering.date_time == "FORMATTED_STRING":
         pattern = evaluated.pattern
         return displayed_number(value, pattern) if is_date(pattern) else _number(value)

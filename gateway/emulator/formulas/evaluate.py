@@ -18,7 +18,14 @@ from dataclasses import dataclass
 from gateway.emulator.formulas.fold import FOLDS, Fold, Total
 from gateway.emulator.formulas.formula import Area, Call, parse
 from gateway.emulator.formulas.operators import applied
-from gateway.emulator.formulas.result import CIRCULAR, LOST, NOT_ONE_CELL, CellError, Evaluated
+from gateway.emulator.formulas.result import (
+    CIRCULAR,
+    LOST,
+    NOT_ONE_CELL,
+    CellError,
+    Evaluated,
+    cell_error,
+)
 from gateway.emulator.formulas.totals import Place, Totals
 from gateway.emulator.grid.box import Box
 from gateway.emulator.grid.cell import Cell, Content, whole
@@ -42,7 +49,7 @@ class Results:
     """The values of all cells of a workbook, formulas computed."""
 
     def __init__(self, workbook: Workbook) -> None:
-        self._workbook = workbook
+        self.workbook = workbook
         self._sheets = {sheet.sheet_id: sheet for sheet in workbook.sheets}
         self._known: dict[Place, Evaluated] = {}
         self._totals = Totals(self._held)
@@ -90,8 +97,10 @@ class Results:
         self._known[place] = Evaluated(value=result.value, pattern=cell.pattern or result.pattern)
 
     def _located(self, area: Area, own: Sheet) -> Operand:
-        sheet = own if area.title is None else self._workbook.titled(area.title)
-        if sheet is None or not sheet.holds(area.span):
+        sheet = own if area.title is None else self.workbook.titled(area.title)
+        if sheet is None:
+            return Evaluated(value=cell_error("REF", f"Unresolved sheet name '{area.title}'."))
+        if not sheet.holds(area.span):
             return Evaluated(value=LOST)
         return Region(sheet=sheet, box=sheet.clamped(area.span))
 

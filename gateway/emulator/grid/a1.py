@@ -29,21 +29,19 @@ class Span:
     bottom: int | None = None
     right: int | None = None
 
-    @property
-    def is_cell(self) -> bool:
-        return self.bottom == self.top + 1 and self.right == self.left + 1
-
 
 @dataclass(frozen=True, kw_only=True)
 class Reference:
     """A parsed range text; `title` is None where it names cells only (of the first worksheet).
 
     With a `name` it is the named range of that name; with a title too, of that worksheet.
+    `is_anchor`: it is a lone cell such as `A1`, where values start; `A1:A1` is none.
     """
 
     title: str | None
     span: Span
     name: str | None = None
+    is_anchor: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +64,7 @@ def readings(text: str) -> list[Reference]:
     found = []
     cells = parse_cells(text)
     if cells is not None:
-        found.append(Reference(title=None, span=cells))
+        found.append(Reference(title=None, span=cells, is_anchor=_is_anchor(text)))
     elif is_range_name(text):
         found.append(Reference(title=None, span=Span(), name=text))
     title, mark, rest = text.rpartition("!")
@@ -117,9 +115,13 @@ def _with_title(title: str, cells: str | None) -> list[Reference]:
         return [Reference(title=title, span=Span())]
     span = parse_cells(cells)
     if span is not None:
-        return [Reference(title=title, span=span)]
+        return [Reference(title=title, span=span, is_anchor=_is_anchor(cells))]
     named = Reference(title=title, span=Span(), name=cells)
     return [named] if is_range_name(cells) else []
+
+
+def _is_anchor(cells: str) -> bool:
+    return ":" not in cells
 
 
 def _corner(text: str) -> Corner | None:

@@ -7,16 +7,15 @@ Rules
 - A number is always a float: Google knows no other.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from types import MappingProxyType
 from typing import cast
 
 from gateway.emulator.formats.pattern import default_pattern
+from gateway.emulator.reply import Json
 
 CellValue = bool | float | str | None
-Json = Mapping[str, object]
 LONGEST_TEXT = 50_000  # characters of one cell, Google's limit
 NOTHING: Json = MappingProxyType({})
 
@@ -48,6 +47,12 @@ class Cell:
         return cast(str, wanted.get("pattern")) or default_pattern(
             cast(str, wanted.get("type", ""))
         )
+
+    @property
+    def is_plain_text(self) -> bool:
+        """Is the cell formatted as plain text, so that whatever is typed into it stays text?"""
+        wanted = cast(Json, (self.format or NOTHING).get("numberFormat", NOTHING))
+        return wanted.get("type") == "TEXT" or wanted.get("pattern") == "@"
 
 
 Content = CellValue | Cell

@@ -13,7 +13,8 @@ from collections.abc import Mapping
 from functools import cache
 from typing import cast
 
-from gateway.emulator.grid.cell import NOTHING, Json
+from gateway.emulator.grid.cell import NOTHING
+from gateway.emulator.reply import Json
 
 COMPONENTS = ("red", "green", "blue")
 STEPS = 255
@@ -39,9 +40,10 @@ def rgb(color: Json) -> Json:
     return _answered(*steps)
 
 
-def style_of(color: Json) -> Json:
-    """The ColorStyle that says the same as a Color."""
-    return {"rgbColor": color}
+def answered_style(style: Json) -> Json:
+    """A ColorStyle whose Color, if it has one, is as it is answered."""
+    color = cast(Json | None, style.get("rgbColor"))
+    return style if color is None else {**style, "rgbColor": rgb(color)}
 
 
 def color_of(style: Json) -> Json | None:
@@ -53,16 +55,20 @@ def color_of(style: Json) -> Json | None:
 
 
 def with_both(holder: Json, plain: str, style: str) -> Json:
-    """An object in which a colour's plain member and its style say the same, or neither is."""
-    given_style = cast(Json, holder.get(style) or NOTHING)
+    """An object in which a colour's plain member and its style say the same, or neither is.
+
+    Both are as they are answered.
+    """
+    given_style = answered_style(cast(Json, holder.get(style) or NOTHING))
     given_color = cast(Json | None, holder.get(plain))
     color = color_of(given_style)
     rest = {name: value for name, value in holder.items() if name not in (plain, style)}
     if color is not None:
         return {**rest, plain: color, style: given_style}
-    return (
-        rest if given_color is None else {**rest, plain: given_color, style: style_of(given_color)}
-    )
+    if given_color is None:
+        return rest
+    answered = rgb(given_color)
+    return {**rest, plain: answered, style: {"rgbColor": answered}}
 
 
 def _answered(*steps: int) -> Json:

@@ -14,7 +14,8 @@ from datetime import datetime
 from re import Match
 
 from gateway.emulator.formats.serial import MONTHS, from_moment, from_time
-from gateway.emulator.grid.cell import Cell, Json, number_format
+from gateway.emulator.grid.cell import Cell, number_format
+from gateway.emulator.reply import Json
 
 TIME = (
     r"(?P<hour>\d{1,2}|[1-9]\d{2,3}):(?P<minute>\d{2})"

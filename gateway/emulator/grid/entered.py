@@ -6,7 +6,9 @@ Rules
   what Sheets commonly does.
 - A text that is nothing else stays the text it is, blanks included. What is not known stays text:
   blanks inside a number, grouping in other than threes, a currency after the number, `$5%`.
-- Only `=` starts a formula: `+A1` and `-A1` stay text.
+- `=` starts a formula; so does `+` where the text is no number and no date (`+A1` is `=+A1`).
+  `-A1` stays text.
+- Into a cell formatted as plain text only texts can be typed.
 - Blanks round a number are those of ASCII; a number with a non-breaking blank is text.
 """
 
@@ -15,8 +17,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from re import Match, Pattern
 
-from gateway.emulator.grid.cell import BLANK, Cell, CellValue, Json, number_format
+from gateway.emulator.grid.cell import BLANK, Cell, CellValue, Content, number_format
 from gateway.emulator.grid.dates import typed_date
+from gateway.emulator.reply import Json
 
 BOOLEANS = {"true": True, "false": False}
 BLANKS = " \t\r\n"
@@ -42,9 +45,15 @@ def stored(value: CellValue) -> Cell:
     return BLANK if value == "" else Cell(value=value)
 
 
-def entered(value: CellValue) -> Cell:
-    """The cell of a JSON value under USER_ENTERED: strings are read as typed by a person."""
-    return typed(value) if isinstance(value, str) else Cell(value=value)
+def entered(value: CellValue, old: Content = None) -> Cell:
+    """The cell of a JSON value under USER_ENTERED: strings are read as typed by a person.
+
+    `old` is what is there before.
+    """
+    if not isinstance(value, str):
+        return Cell(value=value)
+    is_plain_text = isinstance(old, Cell) and old.is_plain_text
+    return stored(value.removeprefix("'")) if is_plain_text else typed(value)
 
 
 def typed(text: str) -> Cell:
@@ -56,9 +65,13 @@ def typed(text: str) -> Cell:
     bare = text.strip(BLANKS)
     if bare.lower() in BOOLEANS:
         return Cell(value=BOOLEANS[bare.lower()])
-    if not ANY_DIGIT.search(bare):
-        return stored(text)
-    return _typed_number(bare) or typed_date(bare) or stored(text)
+    found = _typed_number(bare) or typed_date(bare) if ANY_DIGIT.search(bare) else None
+    return found or _typed_sum(text) or stored(text)
+
+
+def _typed_sum(text: str) -> Cell | None:
+    """The formula that a text with a leading `+` is."""
+    return Cell(formula=f"={text}") if text.startswith("+") and len(text) > 1 else None
 
 
 def _typed_number(text: str) -> Cell | None:

@@ -8,7 +8,7 @@ Rules
 from dataclasses import dataclass
 
 from gateway.emulator.grid.a1 import Span
-from gateway.emulator.grid.cell import Json
+from gateway.emulator.reply import Json
 
 ROW_PIXELS = 21  # of a new row and a new column (recorded)
 COLUMN_PIXELS = 100

@@ -16,14 +16,14 @@ from gateway.emulator.grid.box import Box, sized
 from gateway.emulator.grid.cell import (
     Cell,
     Content,
-    Json,
-    bare,
     emptied,
     is_blank,
     rewritten,
     whole,
 )
 from gateway.emulator.grid.marks import Filter, Line, Merge, NamedRange, Protection
+from gateway.emulator.grid.merge_index import ENDLESS, MergeIndex
+from gateway.emulator.reply import Json
 
 Row = tuple[Content, ...]
 
@@ -54,6 +54,8 @@ class Sheet:
     column_lines: dict[int, Line] = field(default_factory=dict)
     _blank_rows: list[int] | None = field(default=None, repr=False, compare=False)
     _width: int | None = field(default=None, repr=False, compare=False)
+    _margin: int | None = field(default=None, repr=False, compare=False)
+    _merge_index: MergeIndex | None = field(default=None, repr=False, compare=False)
 
     def copy(self) -> "Sheet":
         """An independent copy; the rows, which never change, are shared."""
@@ -67,6 +69,7 @@ class Sheet:
             row_lines=self.row_lines.copy(),
             column_lines=self.column_lines.copy(),
             _blank_rows=None if self._blank_rows is None else self._blank_rows.copy(),
+            _merge_index=None,
         )
 
     @property
@@ -83,6 +86,18 @@ class Sheet:
         if self._width is None:
             self._width = max(map(len, self.rows), default=0)
         return self._width
+
+    @property
+    def margin(self) -> int:
+        """No cell is used left of this column."""
+        if self._margin is None:
+            margin = ENDLESS
+            for row in self.rows:
+                if not margin:
+                    break
+                margin = _first_used(row[:margin], margin)
+            self._margin = margin
+        return self._margin
 
     @property
     def blank_rows(self) -> Sequence[int]:
@@ -130,20 +145,18 @@ class Sheet:
             return self.rows[box.top : box.bottom]
         return [row[box.left : box.right] for row in self.rows[box.top : box.bottom]]
 
+    def padded(self, row: int, width: int) -> list[Content]:
+        """The contents of a row as a list at least this long."""
+        kept = self.rows[row] if row < len(self.rows) else ()
+        return [*kept, *[None] * (width - len(kept))]
+
     def write(self, row: int, left: int, cells: Sequence[Cell | None]) -> None:
         """Enter cells over those of a row; None leaves one alone, formats and notes stay."""
-        contents = self._padded(row, left + len(cells))
+        contents = self.padded(row, left + len(cells))
         for column, cell in enumerate(cells, start=left):
             if cell is not None:
                 contents[column] = rewritten(contents[column], cell)
                 self.has_formulas |= cell.formula is not None
-        self.replace_row(row, contents)
-
-    def place(self, row: int, left: int, cells: Sequence[Cell]) -> None:
-        """Put cells, formats and all, in the place of those of a row."""
-        contents = self._padded(row, left + len(cells))
-        contents[left : left + len(cells)] = map(bare, cells)
-        self.has_formulas |= any(cell.formula is not None for cell in cells)
         self.replace_row(row, contents)
 
     def clear(self, box: Box) -> None:
@@ -163,11 +176,13 @@ class Sheet:
         self.rows.extend([()] * (index + 1 - len(self.rows)))
         self.rows[index] = tuple(contents)
         self._width = max(self.width, len(contents))
+        if self._margin:
+            self._margin = _first_used(contents[: self._margin], self._margin)
 
     def replace_rows(self, rows: list[Row]) -> None:
         """Keep these rows instead of all."""
         self.rows = rows
-        self._blank_rows = self._width = None
+        self._blank_rows = self._width = self._margin = None
 
     def grow(self, *, row_count: int, column_count: int) -> None:
         """Make the grid at least this large."""
@@ -176,11 +191,21 @@ class Sheet:
 
     def is_used(self, box: Box) -> bool:
         """Does a box hold anything? What lies outside the grid holds nothing."""
-        left = max(box.left, 0)
+        left = max(box.left, self.margin)
         if box.right <= left or left >= self.width:
             return False
         rows = self.rows[max(box.top, 0) : max(box.bottom, 0)]
         return any(not is_blank(content) for row in rows for content in row[left : box.right])
+
+    def merges_in(self, box: Box) -> list[Box]:
+        """The merges that have cells in a box."""
+        return self._indexed().overlapping(box)
+
+    def remove_merges(self, boxes: Sequence[Box]) -> None:
+        """Take some merges that `merges_in` has found apart."""
+        if boxes:
+            self._merge_index = self._indexed().without(boxes)
+            self.merges = self._merge_index.merges
 
     def last_used(self, box: Box) -> tuple[int, int] | None:
         """The place of the last non-blank cell of a box, by row and then by column."""
@@ -191,15 +216,23 @@ class Sheet:
                     return row, column
         return None
 
-    def _padded(self, row: int, width: int) -> list[Content]:
-        """The contents of a row as a list at least this long."""
-        kept = self.rows[row] if row < len(self.rows) else ()
-        return [*kept, *[None] * (width - len(kept))]
+    def _indexed(self) -> MergeIndex:
+        if self._merge_index is None or self._merge_index.merges is not self.merges:
+            self._merge_index = MergeIndex(merges=self.merges)
+        return self._merge_index
 
 
 def full_row(sheet: Sheet, row: int, box: Box) -> list[Cell]:
     """The cells of a row of the box, all of them."""
     return [sheet.cell(row, column) for column in range(box.left, box.right)]
+
+
+def _first_used(contents: Sequence[Content], otherwise: int) -> int:
+    """The index of the first content that shows something."""
+    if contents.count(None) == len(contents):  # most are so; the rest may have formats only
+        return otherwise
+    used = (index for index, each in enumerate(contents) if not is_blank(each))
+    return next(used, otherwise)
 
 
 def _note(indexes: list[int], index: int, *, is_among: bool) -> None:

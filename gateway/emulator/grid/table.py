@@ -6,7 +6,8 @@ Rules
   box does not.
 - In a range that holds several tables the last one counts (Google's guide): here the one with the
   last non-blank cell of the range, by row and then by column.
-- A table that spans all columns of its worksheet is found without a look at each of its rows.
+- A table that spans all columns of its worksheet that are used is found without a look at each of
+  its rows.
 """
 
 from bisect import bisect_left
@@ -46,7 +47,7 @@ def _wider(sheet: Sheet, box: Box) -> Box:
 
 def _taller(sheet: Sheet, box: Box) -> Box:
     """Some rows more, at most about twice as many: the next ones may be wider."""
-    if box.left <= 1 and box.right + 1 >= sheet.width:
+    if box.left - 1 <= sheet.margin and box.right + 1 >= sheet.width:
         return _between_blank_rows(sheet, box)
     top, bottom = box.top, box.bottom
     left, right = box.left - 1, box.right + 1

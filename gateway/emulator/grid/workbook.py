@@ -4,9 +4,9 @@ import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from gateway.emulator.grid.cell import Json
 from gateway.emulator.grid.sheet import Sheet
 from gateway.emulator.refusal import WORKBOOK_FULL, Refusal, invalid
+from gateway.emulator.reply import Json
 
 MOST_CELLS = 10_000_000
 NEW_ROWS = 1000

@@ -41,10 +41,16 @@ def refusal_answer(refusal: Refusal, *, is_pretty: bool = True) -> Answer:
     return Answer(status=refusal.code, body=answer.body, headers=refusal.headers)
 
 
+def text_answer(text: str, *, status: int) -> Answer:
+    """A text as it is: JSON if it is an object or a list, a page otherwise."""
+    body = text.encode()
+    return Answer(status=status, body=body, content_type=JSON_TYPE if _is_json(body) else HTML_TYPE)
+
+
 async def send_answer(
     answer: Answer, scope: Scope, receive: Receive, send: Send, *, truncate: int | None = None
 ) -> None:
-    """Send an answer; with `truncate` only so many of the announced bytes, then close."""
+    """Send an answer; with `truncate` so many of the announced bytes, never all, then close."""
     body, headers = _encoded(answer, scope)
     await send(
         {
@@ -56,11 +62,19 @@ async def send_answer(
             ],
         }
     )
-    if truncate is None or truncate >= len(body):
+    if truncate is None:
         await send({"type": "http.response.body", "body": body})
         return
-    await send({"type": "http.response.body", "body": body[:truncate], "more_body": True})
+    cut = body[: min(truncate, len(body) - 1)]
+    await send({"type": "http.response.body", "body": cut, "more_body": True})
     await close_connection(receive)
+
+
+def _is_json(body: bytes) -> bool:
+    try:
+        return isinstance(msgspec.json.decode(body), (dict, list))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
 
 
 def _encoded(answer: Answer, scope: Scope) -> tuple[bytes, dict[str, str]]:

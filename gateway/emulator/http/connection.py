@@ -17,9 +17,6 @@ class Transport(Protocol):
     def close(self) -> None:
         """Send what is buffered, then close."""
 
-    def is_closing(self) -> bool:
-        """Is it closed or about to be?"""
-
 
 async def close_connection(receive: Receive) -> None:
     """Close the client's connection after what was sent so far, and wait until it is closed.

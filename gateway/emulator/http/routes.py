@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from urllib.parse import unquote_to_bytes
 
-from gateway.emulator.refusal import invalid, unimplemented
+from gateway.emulator.refusal import of_code, unimplemented
 
 ROOT = "/v4/spreadsheets"
 OF_ALL = {"POST": "spreadsheets.create"}
@@ -116,4 +116,4 @@ def _decoded(text: str) -> str:
     try:
         return unquote_to_bytes(text.encode("latin-1")).decode("utf-8")
     except UnicodeDecodeError as error:
-        raise invalid("Request contains an invalid argument.") from error
+        raise of_code(400) from error

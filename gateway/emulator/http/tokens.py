@@ -1,6 +1,7 @@
 """The OAuth token endpoint: a signed assertion of the service account for a bearer token.
 
-Errors are those of RFC 6749 in Google's words: 400 with `error` and `error_description`.
+Errors are those of RFC 6749 in Google's words: 400 with `error` and `error_description`; those that
+a fault asks for have other statuses, too.
 """
 
 import base64
@@ -27,6 +28,15 @@ SHORT_LIVED = (
     "Check your iat and exp values in the JWT claim."
 )
 
+FAILURES = {  # of an HTTP status: the code of the error and its description
+    400: ("invalid_grant", "Invalid JWT Signature."),
+    401: ("invalid_client", "The OAuth client was not found."),
+    403: ("access_denied", "Account restricted."),
+    429: ("rate_limit_exceeded", "Rate limit exceeded."),
+    500: ("internal_failure", "Internal error encountered."),
+    503: ("internal_failure", "The service is currently unavailable."),
+}
+
 
 class GrantError(Exception):
     """No token is given; `error` is the code of RFC 6749, the message its description."""
@@ -37,6 +47,11 @@ class GrantError(Exception):
 
     def body(self) -> dict[str, str]:
         return {"error": self.error, "error_description": str(self)}
+
+
+def failure(status: int) -> GrantError:
+    """The error that the endpoint has for an HTTP status from 400 on."""
+    return GrantError(*FAILURES.get(status, FAILURES[500 if status >= 500 else 400]))
 
 
 class Header(msgspec.Struct, frozen=True):

@@ -11,13 +11,12 @@ from collections.abc import Iterator, Mapping
 from gateway.emulator.protocol.definition import Type, members
 from gateway.emulator.protocol.message import snake
 from gateway.emulator.protocol.scalar import camel_mask
-from gateway.emulator.refusal import invalid, invalid_field
+from gateway.emulator.refusal import Refusal, invalid, invalid_field, of_code
 
 Mask = dict[str, "Mask"]  # field -> mask of its inner fields; an empty mask takes all of them
 
 TOKEN = re.compile(r"[A-Za-z0-9_]+|\*|[,()./]")
 DEEPEST = 50  # names in one path; Google's definition has fewer
-INVALID = "Request contains an invalid argument."
 
 
 def read_mask(text: str) -> Mask:
@@ -137,8 +136,8 @@ def _read_path(tokens: list[str], position: int, mask: Mask, text: str, depth: i
         position += 1
 
 
-def _bad_mask(path: str) -> Exception:
+def _bad_mask(path: str) -> Refusal:
     description = (
         f"Error expanding 'fields' parameter. Cannot find matching fields for path '{path}'."
     )
-    return invalid_field(path, description, message=INVALID)
+    return invalid_field(path, description, message=of_code(400).message)

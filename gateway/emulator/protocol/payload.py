@@ -14,12 +14,12 @@ Rules
 from collections.abc import Mapping
 from functools import cache
 
-from gateway.emulator.grid.cell import Json
 from gateway.emulator.protocol.definition import DEFINITION, Type, says_nothing
 from gateway.emulator.protocol.findings import Findings, Place, Read
 from gateway.emulator.protocol.message import ENUM_TYPE, LIST_VALUE, Message, decode_object, snake
 from gateway.emulator.protocol.scalar import SCALARS, whole
 from gateway.emulator.refusal import invalid_fields
+from gateway.emulator.reply import Json
 
 TWICE = "The field is set twice."
 

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import parse_qsl
 
-from gateway.emulator.formulas.display import Rendering
 from gateway.emulator.protocol.definition import DEFINITION, Type, choices, method
 from gateway.emulator.protocol.findings import NOT_REPEATING
 from gateway.emulator.protocol.message import ENUM_TYPE, snake, unknown_name_text, wrong_type_text
+from gateway.emulator.protocol.rendering import Rendering
 from gateway.emulator.refusal import invalid, invalid_fields, unimplemented
 
 BOOLEANS = {

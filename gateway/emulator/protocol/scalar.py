@@ -2,7 +2,9 @@
 
 Rules
 - Numbers may be texts and whole numbers may be `1.0`, as for protobuf's JSON reader; booleans may
-  not be texts here. A double may be "NaN" or "Infinity".
+  not be texts here.
+- Protobuf's reader takes "NaN" and "Infinity" too. No cell, colour or setting here can be that, so
+  they are refused with the other mistakes (an assumption: what Google says of them is not known).
 """
 
 import math
@@ -13,7 +15,7 @@ from gateway.emulator.protocol.findings import Findings, Place, Read
 
 PROTOBUF_TYPE = "type.googleapis.com/google.protobuf."
 INTEGER = re.compile(r"(-?[0-9]{1,10})(\.0+)?")
-NUMBER = re.compile(r"-?[0-9]{1,400}(\.[0-9]{1,400})?([eE][+-]?[0-9]{1,4})?|NaN|-?Infinity")
+NUMBER = re.compile(r"-?[0-9]{1,400}(\.[0-9]{1,400})?([eE][+-]?[0-9]{1,4})?")
 MASK = re.compile(r"[\w.,/()*\s]*", re.ASCII)
 MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)", re.ASCII)
 HUMP = re.compile(r"_([a-z0-9])")
@@ -38,6 +40,13 @@ def whole(value: object) -> int | None:
     return value if isinstance(value, int) else None
 
 
+def int32(value: object) -> int | None:
+    """A whole number of 32 bits, however it is written; None for anything else."""
+    number = whole(value)
+    is_within = number is not None and LEAST_INT32 <= number <= LARGEST_INT32
+    return number if is_within else None
+
+
 def _read_text(value: object, place: Place, findings: Findings) -> object:
     return value if isinstance(value, str) else findings.type("TYPE_STRING", value, place)
 
@@ -47,17 +56,14 @@ def _read_flag(value: object, place: Place, findings: Findings) -> object:
 
 
 def _read_integer(value: object, place: Place, findings: Findings) -> object:
-    number = whole(value)
-    if number is not None and LEAST_INT32 <= number <= LARGEST_INT32:
-        return number
-    return findings.type("TYPE_INT32", value, place)
+    number = int32(value)
+    return findings.type("TYPE_INT32", value, place) if number is None else number
 
 
 def _number_reader(kind: str) -> Read:
     def read(value: object, place: Place, findings: Findings) -> object:
         number = _number(value)
-        is_written_so = isinstance(value, str) and value.endswith(("NaN", "Infinity"))
-        if number is not None and (is_written_so or abs(number) < BEYOND[kind]):
+        if number is not None and abs(number) < BEYOND[kind]:
             return number
         return findings.type(kind, value, place)
 
@@ -65,7 +71,7 @@ def _number_reader(kind: str) -> Read:
 
 
 def _number(value: object) -> float | None:
-    """A number, however it is written; it may not be finite."""
+    """A number, however it is written; infinite where it is too large."""
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if is_number or (isinstance(value, str) and NUMBER.fullmatch(value)):
         try:

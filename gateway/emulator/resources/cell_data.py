@@ -18,15 +18,14 @@ from gateway.emulator.formulas.display import displayed, plain
 from gateway.emulator.formulas.evaluate import Results
 from gateway.emulator.formulas.result import CellError, Evaluated
 from gateway.emulator.grid.box import Box
-from gateway.emulator.grid.cell import BLANK, LONGEST_TEXT, NOTHING, Cell, CellValue, Json, whole
+from gateway.emulator.grid.cell import BLANK, LONGEST_TEXT, NOTHING, Cell, CellValue, whole
 from gateway.emulator.grid.entered import stored
 from gateway.emulator.grid.sheet import Row, Sheet
 from gateway.emulator.protocol.fields import Mask, read_mask, require_updatable
 from gateway.emulator.protocol.message import Message
-from gateway.emulator.protocol.shape import number, read_shape
 from gateway.emulator.refusal import CELL_TOO_LONG, invalid, invalid_field, unimplemented
-from gateway.emulator.reply import Reply
-from gateway.emulator.resources.cell_format import CELL_FORMAT, merging
+from gateway.emulator.reply import Json, Reply
+from gateway.emulator.resources.cell_format import merging
 from gateway.emulator.resources.validation import read_rule
 
 VALUE_KINDS: dict[type, str] = {str: "stringValue", bool: "boolValue", float: "numberValue"}
@@ -80,8 +79,8 @@ def read_patch(data: Message, mask: Mask) -> Patch:
         note=data.text("note") or None,
         validation=read_rule(data.message("dataValidation")),
     )
-    given = read_shape(data.message("userEnteredFormat"), CELL_FORMAT)
-    return Patch(cell=cell, merge=_merging(given, mask))
+    given = data.message("userEnteredFormat")
+    return Patch(cell=cell, merge=_merging(given.fields, mask))
 
 
 def patched(old: Cell, patch: Patch, mask: Mask) -> Cell:
@@ -192,5 +191,5 @@ READERS: Mapping[str, Callable[[Message, str], Cell]] = {
     "formulaValue": _read_formula,
     "stringValue": lambda value, name: stored(_short(value.text(name))),
     "boolValue": lambda value, name: Cell(value=value.flag(name)),
-    "numberValue": lambda value, name: Cell(value=number(value, name)),
+    "numberValue": lambda value, name: Cell(value=value.number(name)),
 }

@@ -1,4 +1,4 @@
-"""CellFormat: how it is defined, merged by a field mask, and completed as Google answers it.
+"""CellFormat: how it is merged by a field mask, and completed as Google answers it.
 
 Rules
 - A colour is in its plain member and in its style (`color`); a border has the width of its style;
@@ -11,94 +11,12 @@ from collections.abc import Callable, Mapping
 from typing import cast
 
 from gateway.emulator.formats.pattern import default_pattern
-from gateway.emulator.grid.cell import NOTHING, Json
-from gateway.emulator.grid.color import rgb, with_both
+from gateway.emulator.grid.cell import NOTHING
+from gateway.emulator.grid.color import with_both
 from gateway.emulator.protocol.fields import Mask
-from gateway.emulator.protocol.message import Message
-from gateway.emulator.protocol.shape import (
-    FLAG,
-    INTEGER,
-    NUMBER,
-    TEXT,
-    Field,
-    Shape,
-    choice,
-    one,
-    read_shape,
-)
 from gateway.emulator.refusal import invalid
+from gateway.emulator.reply import Json
 
-COMPONENTS: Shape = dict.fromkeys(("red", "green", "blue", "alpha"), NUMBER)
-
-
-def _read_color(message: Message, name: str) -> Json:
-    return rgb(read_shape(message.message(name), COMPONENTS))
-
-
-COLOR = Field(read=_read_color, inner=COMPONENTS)
-COLOR_STYLE: Shape = {
-    "rgbColor": COLOR,
-    "themeColor": choice(
-        "ThemeColorType",
-        *("THEME_COLOR_TYPE_UNSPECIFIED", "TEXT", "BACKGROUND", "ACCENT1", "ACCENT2"),
-        *("ACCENT3", "ACCENT4", "ACCENT5", "ACCENT6", "LINK"),
-    ),
-}
-BORDER: Shape = {
-    "style": choice(
-        "Style",
-        *("STYLE_UNSPECIFIED", "DOTTED", "DASHED", "SOLID", "SOLID_MEDIUM", "SOLID_THICK"),
-        *("NONE", "DOUBLE"),
-    ),
-    "width": INTEGER,
-    "color": COLOR,
-    "colorStyle": one(COLOR_STYLE),
-}
-SIDES = ("top", "bottom", "left", "right")
-TEXT_FORMAT: Shape = {
-    "foregroundColor": COLOR,
-    "foregroundColorStyle": one(COLOR_STYLE),
-    "fontFamily": TEXT,
-    "fontSize": INTEGER,
-    "bold": FLAG,
-    "italic": FLAG,
-    "strikethrough": FLAG,
-    "underline": FLAG,
-    "link": one({"uri": TEXT}),
-}
-CELL_FORMAT: Shape = {
-    "numberFormat": one(
-        {
-            "type": choice(
-                "NumberFormatType",
-                *("NUMBER_FORMAT_TYPE_UNSPECIFIED", "TEXT", "NUMBER", "PERCENT", "CURRENCY"),
-                *("DATE", "TIME", "DATE_TIME", "SCIENTIFIC"),
-            ),
-            "pattern": TEXT,
-        }
-    ),
-    "backgroundColor": COLOR,
-    "backgroundColorStyle": one(COLOR_STYLE),
-    "borders": one(dict.fromkeys(SIDES, one(BORDER))),
-    "padding": one(dict.fromkeys(SIDES, INTEGER)),
-    "horizontalAlignment": choice(
-        "HorizontalAlign", "HORIZONTAL_ALIGN_UNSPECIFIED", "LEFT", "CENTER", "RIGHT"
-    ),
-    "verticalAlignment": choice(
-        "VerticalAlign", "VERTICAL_ALIGN_UNSPECIFIED", "TOP", "MIDDLE", "BOTTOM"
-    ),
-    "wrapStrategy": choice(
-        "WrapStrategy", "WRAP_STRATEGY_UNSPECIFIED", "OVERFLOW_CELL", "LEGACY_WRAP", "CLIP", "WRAP"
-    ),
-    "textDirection": choice(
-        "TextDirection", "TEXT_DIRECTION_UNSPECIFIED", "LEFT_TO_RIGHT", "RIGHT_TO_LEFT"
-    ),
-    "textFormat": one(TEXT_FORMAT),
-    "hyperlinkDisplayType": choice(
-        "HyperlinkDisplayType", "HYPERLINK_DISPLAY_TYPE_UNSPECIFIED", "LINKED", "PLAIN_TEXT"
-    ),
-    "textRotation": one({"angle": INTEGER, "vertical": FLAG}),
-}
 STYLES = {  # a colour's plain member and its style
     "backgroundColor": "backgroundColorStyle",
     "foregroundColor": "foregroundColorStyle",
@@ -210,5 +128,5 @@ COLOR_TWINS = ("color", "colorStyle")
 COMPLETIONS: Mapping[str, Callable[[Json], Json]] = {
     "numberFormat": _number_format,
     "borders": _borders,
-    **dict.fromkeys(("rgbColor", *STYLES.values()), lambda style: style),
+    **dict.fromkeys(STYLES.values(), lambda style: style),
 }

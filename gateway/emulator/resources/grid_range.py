@@ -9,9 +9,8 @@ from gateway.emulator.grid.workbook import Workbook
 from gateway.emulator.protocol.message import Message
 from gateway.emulator.refusal import invalid
 from gateway.emulator.reply import Reply
-from gateway.emulator.resources.places import require_unprotected
 
-DIMENSIONS = ("DIMENSION_UNSPECIFIED", "ROWS", "COLUMNS")
+LINE_NAMES = {True: "row", False: "column"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,10 +19,6 @@ class Editing:
 
     workbook: Workbook
     account: str
-
-    def require_unprotected(self, sheet: Sheet, box: Box) -> None:
-        """Raise where the box touches cells that the account may not write."""
-        require_unprotected(sheet, box, self.account)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +38,11 @@ class Lines:
     is_rows: bool
     start: int
     end: int
+
+    @property
+    def name(self) -> str:
+        """What one of them is called: row or column."""
+        return LINE_NAMES[self.is_rows]
 
     @property
     def count(self) -> int:
@@ -96,7 +96,9 @@ def read_lines(workbook: Workbook, message: Message) -> Lines:
     existing = sheet.row_count if is_rows else sheet.column_count
     start = message.integer("startIndex")
     end = message.integer("endIndex", existing)
-    if start < 0 or end <= start:
+    if start < 0 or end < 0:
+        raise invalid("DimensionRange indexes must be >= 0")
+    if end <= start:
         raise invalid(f"range.endIndex[{end}] must be greater than range.startIndex[{start}]")
     return Lines(sheet=sheet, is_rows=is_rows, start=start, end=end)
 
@@ -104,7 +106,7 @@ def read_lines(workbook: Workbook, message: Message) -> Lines:
 def require_existing(lines: Lines, verb: str) -> None:
     """Raise where some of the lines are past the grid; `verb` is what is to be done with them."""
     if lines.end > lines.existing:
-        name = "row" if lines.is_rows else "column"
+        name = lines.name
         missing = max(lines.start, lines.existing)
         raise invalid(
             f"Cannot {verb} a {name} that doesn't exist. Tried to {verb} {name} index {missing} "
@@ -112,10 +114,10 @@ def require_existing(lines: Lines, verb: str) -> None:
         )
 
 
-def read_is_rows(message: Message) -> bool:
+def read_is_rows(message: Message, name: str = "dimension") -> bool:
     """The dimension of a request, which has no default."""
-    dimension = message.choice("dimension", "Dimension", DIMENSIONS)
-    if dimension == "DIMENSION_UNSPECIFIED":
+    dimension = message.text(name)
+    if not dimension:
         raise invalid("No dimension specified.")
     return dimension == "ROWS"
 
@@ -160,4 +162,4 @@ def _require_inside(name: str, index: int, count: int, kind: str) -> None:
     if index < 0:
         raise invalid(f"{name}[{index}] must be >= 0.")
     if index >= count:
-        raise invalid(f"{name}[{index}] is after last {kind} in grid[{count}]")
+        raise invalid(f"{name}[{index}] is after last {kind} in grid[{count - 1}]")

@@ -9,15 +9,17 @@ from gateway.emulator.grid.workbook import Workbook
 from gateway.emulator.reply import Reply
 from gateway.emulator.resources.cell_data import grid_data
 from gateway.emulator.resources.mark_data import describe_lines, describe_marks, describe_name
-from gateway.emulator.resources.places import find_place
+from gateway.emulator.resources.places import find_place, require_readable
 
 
 def describe(
-    workbook: Workbook, *, account: str, ranges: Sequence[str] = (), has_grid_data: bool = False
+    results: Results, *, account: str, ranges: Sequence[str] = (), has_grid_data: bool = False
 ) -> Reply:
     """The Spreadsheet resource for an account; `ranges` limit its worksheets and their data."""
+    workbook = results.workbook
     boxes = _boxes(workbook, ranges)
-    results = Results(workbook)
+    if has_grid_data:
+        require_readable([box for each in boxes.values() for box in each])
     sheets = [
         _described(sheet, index, account, boxes[sheet.sheet_id] if has_grid_data else (), results)
         for index, sheet in enumerate(workbook.sheets)

@@ -1,13 +1,13 @@
 """From the range text of a request to cells of a worksheet, or Google's refusal."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from gateway.emulator.grid.a1 import Reference, Span, print_range, readings
 from gateway.emulator.grid.box import Box
 from gateway.emulator.grid.marks import NamedRange
 from gateway.emulator.grid.sheet import Sheet
-from gateway.emulator.grid.workbook import Workbook
+from gateway.emulator.grid.workbook import MOST_CELLS, Workbook
 from gateway.emulator.refusal import PROTECTED, Refusal, invalid
 
 ENDLESS = 2**31
@@ -15,11 +15,15 @@ ENDLESS = 2**31
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """A range that starts inside a worksheet's grid; `box` is its part within the grid."""
+    """A range that starts inside a worksheet's grid; `box` is its part within the grid.
+
+    `is_anchor`: it is a lone cell, where values start that may go on past it.
+    """
 
     sheet: Sheet
     span: Span
     box: Box
+    is_anchor: bool
 
     @property
     def text(self) -> str:
@@ -35,7 +39,8 @@ def find_place(workbook: Workbook, text: str) -> Place:
             sheet, span = found
             if not sheet.holds(span):
                 raise past_grid(sheet, span)
-            return Place(sheet=sheet, span=span, box=sheet.clamped(span))
+            box = sheet.clamped(span)
+            return Place(sheet=sheet, span=span, box=box, is_anchor=reference.is_anchor)
     raise invalid(f"Unable to parse range: {text}")
 
 
@@ -52,6 +57,12 @@ def require_unprotected(sheet: Sheet, box: Box, account: str) -> None:
     for protection in sheet.protections:
         if not protection.allows(account) and _unbounded(protection.span).overlaps(box):
             _require_covered(box, [_unbounded(span) for span in protection.open_spans])
+
+
+def require_readable(boxes: Iterable[Box]) -> None:
+    """Raise where a reader asks for more cells at once than a spreadsheet can have (ours)."""
+    if sum(box.height * box.width for box in boxes) > MOST_CELLS:
+        raise invalid(f"Request too large: the ranges together hold more than {MOST_CELLS} cells.")
 
 
 def _require_covered(box: Box, openings: Sequence[Box]) -> None:

@@ -1,4 +1,4 @@
-"""DataValidationRule: how it is defined and kept.
+"""DataValidationRule: how it is kept.
 
 Rules
 - A rule is remembered and answered; a value that it forbids is written all the same, as by Google's
@@ -9,10 +9,9 @@ Rules
 from collections.abc import Mapping
 from typing import cast
 
-from gateway.emulator.grid.cell import Json
 from gateway.emulator.protocol.message import Message
-from gateway.emulator.protocol.shape import FLAG, TEXT, Shape, choice, many, one, read_shape
 from gateway.emulator.refusal import invalid
+from gateway.emulator.reply import Json
 
 # How many values a condition has: at least and at most (None: any number).
 COUNTS: Mapping[str, tuple[int, int | None]] = {
@@ -35,29 +34,11 @@ COUNTS: Mapping[str, tuple[int, int | None]] = {
     "BOOLEAN": (0, 2),
     "FILTER_EXPRESSION": (0, None),
 }
-CONDITION_VALUE: Shape = {
-    "userEnteredValue": TEXT,
-    "relativeDate": choice(
-        "RelativeDate",
-        *("RELATIVE_DATE_UNSPECIFIED", "PAST_YEAR", "PAST_MONTH", "PAST_WEEK", "YESTERDAY"),
-        *("TODAY", "TOMORROW"),
-    ),
-}
-CONDITION: Shape = {
-    "type": choice("ConditionType", "CONDITION_TYPE_UNSPECIFIED", *COUNTS),
-    "values": many(CONDITION_VALUE),
-}
-VALIDATION_RULE: Shape = {
-    "condition": one(CONDITION),
-    "inputMessage": TEXT,
-    "strict": FLAG,
-    "showCustomUi": FLAG,
-}
 
 
 def read_rule(message: Message) -> Json | None:
     """A rule as it is kept; None where it is empty. 400 for a condition that makes no sense."""
-    rule = read_shape(message, VALIDATION_RULE)
+    rule = message.fields
     if not rule:
         return None
     condition = cast(Json, rule.get("condition", {}))

@@ -7,15 +7,19 @@ Rules
 - Rows are numbered from 1 here, as a worksheet shows them. Rows with nothing in them are not kept;
   `sheets.kept_rows` tells where a worksheet's list of rows ends.
 - No message of an error tells what a cell holds.
+- Only what SQLite refuses, what JSON cannot write and what was spoilt by hand is a DiskError.
+  Anything else is a mistake of the emulator's and passes through as it is; such a save has changed
+  nothing either.
 """
 
 import errno
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, TypeVar
 
 import msgspec
 
@@ -72,7 +76,13 @@ SHEETS = (
 )
 ROWS = 'SELECT "row", cells FROM rows WHERE spreadsheet = ? AND sheet_id = ?'
 
+UNWRITABLE = (UnicodeEncodeError, RecursionError)  # a text that is no Unicode; a too deep object
+SPOILT = (msgspec.MsgspecError, RecursionError, IndexError)
+
+T = TypeVar("T")
+
 Change = tuple[Workbook | None, Workbook | None]  # a spreadsheet before and after a write
+Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class DiskError(Exception):
@@ -95,7 +105,7 @@ class Disk:
 
     def load(self) -> list[Workbook]:
         """All spreadsheets, in the order in which they came."""
-        with self._explained():
+        with self._readable():
             found = self.connection.execute(SPREADSHEETS).fetchall()
             return [
                 read_workbook(spreadsheet_id, text, list(self._sheets(spreadsheet_id)))
@@ -104,8 +114,8 @@ class Disk:
 
     def created(self) -> int:
         """How many spreadsheets have been made, those that are gone again too."""
-        with self._explained():
-            return int(self.recall("created") or 0)
+        with self._readable():
+            return msgspec.convert(self.recall("created") or 0, type=Count, strict=False)
 
     def recall(self, name: str) -> str | None:
         """What was remembered under a name."""
@@ -136,19 +146,25 @@ class Disk:
         if before is not None and after is None:
             self.connection.execute(DROP_SPREADSHEET, (before.spreadsheet_id,))
         if after is not None:
-            self.connection.execute(PUT_SPREADSHEET, (after.spreadsheet_id, workbook_text(after)))
+            text = self._text(workbook_text, after)
+            self.connection.execute(PUT_SPREADSHEET, (after.spreadsheet_id, text))
             for position, sheet in enumerate(after.sheets):
                 self._put_sheet(after.spreadsheet_id, position, sheet)
                 self._bring_rows(after.spreadsheet_id, old.get(sheet.sheet_id), sheet)
 
     def _put_sheet(self, spreadsheet_id: str, position: int, sheet: Sheet) -> None:
-        row = (spreadsheet_id, sheet.sheet_id, position, len(sheet.rows), sheet_text(sheet))
+        text = self._text(sheet_text, sheet)
+        row = (spreadsheet_id, sheet.sheet_id, position, len(sheet.rows), text)
         self.connection.execute(PUT_SHEET, row)
 
     def _bring_rows(self, spreadsheet_id: str, before: Sheet | None, after: Sheet) -> None:
         place, rows = (spreadsheet_id, after.sheet_id), after.rows
         changed = list(changed_rows(before, after))
-        put = ((*place, index + 1, row_text(rows[index])) for index in changed if rows[index])
+        put = (
+            (*place, index + 1, self._text(row_text, rows[index]))
+            for index in changed
+            if rows[index]
+        )
         self.connection.executemany(PUT_ROW, put)
         if before is not None:
             emptied = ((*place, index + 1) for index in changed if not rows[index])
@@ -158,10 +174,20 @@ class Disk:
 
     def _sheets(self, spreadsheet_id: str) -> Iterator[Sheet]:
         for sheet_id, kept_rows, text in self.connection.execute(SHEETS, (spreadsheet_id,)):
-            rows: list[Row] = [()] * kept_rows
+            rows: list[Row] = [()] * msgspec.convert(kept_rows, type=Count)
+            numbers = range(1, kept_rows + 1)
             for number, cells in self.connection.execute(ROWS, (spreadsheet_id, sheet_id)):
+                if number not in numbers:
+                    raise IndexError(f"There is no row {number!r} in the worksheet {sheet_id!r}.")
                 rows[number - 1] = read_row(cells)
             yield read_sheet(sheet_id, text, rows)
+
+    def _text(self, text_of: Callable[[T], str], kept: T) -> str:
+        try:
+            return text_of(kept)
+        except UNWRITABLE as error:
+            name = type(error).__name__
+            raise DiskError(f"{self.path}: JSON cannot write a value ({name}).") from error
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -171,15 +197,20 @@ class Disk:
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Raise what SQLite and the JSON texts raise as a DiskError."""
+        """Raise what SQLite raises as a DiskError."""
         try:
             yield
         except sqlite3.Error as error:
             raise DiskError(f"{self.path}: {_told(error)}") from error
-        except (msgspec.MsgspecError, IndexError) as error:
+
+    @contextmanager
+    def _readable(self) -> Iterator[None]:
+        """Raise what a file comes to that cannot be read, or is not as it was written, too."""
+        try:
+            with self._explained():
+                yield
+        except SPOILT as error:
             raise DiskError(f"{self.path}: what it keeps cannot be read.") from error
-        except (TypeError, ValueError, OverflowError, RecursionError) as error:
-            raise DiskError(f"{self.path}: a {type(error).__name__} came in between.") from error
 
 
 def open_disk(path: Path) -> Disk:

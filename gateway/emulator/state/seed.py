@@ -8,8 +8,10 @@ Rules
   account.
 - Anything else in `DIR` or in a spreadsheet's directory is an error; other hidden files are
   passed over.
-- A spreadsheet has one entry in `DIR`, and each of its worksheets a title of its own.
-- Cells of a .csv file are read as typed by a person; the grid is exactly as large as the data.
+- A spreadsheet has one entry in `DIR`; titles of worksheets are refused as `addSheet` refuses them.
+- Cells of a .csv file are read as typed by a person, but what starts with `+` and is no formula
+  that is known here stays the text it is: a telephone number, say. The grid is exactly as large as
+  the data.
 - Nothing is written.
 """
 
@@ -19,14 +21,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote
 
+from gateway.emulator.formulas.formula import parse
+from gateway.emulator.formulas.result import CellError
 from gateway.emulator.grid.cell import LONGEST_TEXT, Cell, bare
-from gateway.emulator.grid.entered import typed
+from gateway.emulator.grid.entered import stored, typed
 from gateway.emulator.grid.sheet import Sheet
 from gateway.emulator.grid.workbook import MOST_CELLS, Workbook
+from gateway.emulator.refusal import Refusal
 from gateway.emulator.state.seed_xlsx import XlsxError, read_xlsx
 
 UNSHARED = ".unshared"
 XLSX = ".xlsx"
+TOO_LONG = f"a cell holds more than {LONGEST_TEXT} characters."
+PAST_READER = "field larger than field limit"  # what csv says of a text that is longer still
 MISTAKEN = {
     UNSHARED: "a spreadsheet that is not shared is an empty file of this name.",
     XLSX: "a spreadsheet in this format is a file.",
@@ -95,10 +102,13 @@ def _entries(directory: Path) -> list[Path]:
 
 
 def _workbook(path: Path, spreadsheet_id: str, sheets: list[Sheet]) -> Workbook:
-    workbook = Workbook(spreadsheet_id=spreadsheet_id, title=spreadsheet_id, sheets=sheets)
+    workbook = Workbook(spreadsheet_id=spreadsheet_id, title=spreadsheet_id, sheets=[])
     for sheet in sheets:
-        if workbook.titled(sheet.title) is not sheet:
-            raise SeedError(f"{path}: two worksheets are called {sheet.title!r}.")
+        try:
+            workbook.require_free_title(sheet.title)
+        except Refusal as refusal:
+            raise SeedError(f"{path}: {refusal.message}") from refusal
+        workbook.sheets.append(sheet)
     if sum(sheet.cell_count for sheet in sheets) > MOST_CELLS:
         raise SeedError(f"{path}: a spreadsheet holds {MOST_CELLS} cells at most.")
     return workbook
@@ -148,11 +158,18 @@ def _lines(path: Path) -> list[list[str]]:
         with path.open(encoding="utf-8-sig", newline="") as file:
             return list(csv.reader(file, strict=True))
     except (UnicodeDecodeError, csv.Error, OSError) as error:
-        raise SeedError(f"{path}: {error}") from error
+        told = TOO_LONG if str(error).startswith(PAST_READER) else error
+        raise SeedError(f"{path}: {told}") from error
 
 
 def _cells(path: Path, line: list[str]) -> Iterator[Cell]:
     for text in line:
         if len(text) > LONGEST_TEXT:
-            raise SeedError(f"{path}: a cell holds more than {LONGEST_TEXT} characters.")
-        yield typed(text)
+            raise SeedError(f"{path}: {TOO_LONG}")
+        yield _read(text)
+
+
+def _read(text: str) -> Cell:
+    cell = typed(text)
+    is_failed = cell.formula is not None and isinstance(parse(cell.formula), CellError)
+    return stored(text) if is_failed and text.startswith("+") else cell

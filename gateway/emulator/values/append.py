@@ -13,12 +13,13 @@ Rules
 from dataclasses import dataclass, replace
 
 from gateway.emulator.edits.dimensions import insert_rows
-from gateway.emulator.formulas.display import Rendering
+from gateway.emulator.formulas.evaluate import Results
 from gateway.emulator.grid.a1 import print_range
 from gateway.emulator.grid.box import Box
 from gateway.emulator.grid.sheet import Sheet
 from gateway.emulator.grid.table import find_table
 from gateway.emulator.grid.workbook import Workbook
+from gateway.emulator.protocol.rendering import Rendering
 from gateway.emulator.reply import Reply
 from gateway.emulator.resources.places import find_place, require_unprotected
 from gateway.emulator.values.entries import Entries, write_entries
@@ -68,7 +69,7 @@ def append(
     updates = update_reply(workbook, sheet, box, touched)
     if rendering is not None:
         dimension = write.entries.dimension
-        updates["updatedData"] = value_range(workbook, sheet, box, dimension, rendering)
+        updates["updatedData"] = value_range(Results(workbook), sheet, box, dimension, rendering)
     reply: Reply = {"spreadsheetId": workbook.spreadsheet_id}
     if target.table is not None:
         reply["tableRange"] = print_range(sheet.title, target.table)

@@ -2,6 +2,7 @@
 
 Rules
 - `null` leaves its cell alone and is not counted; `""` empties its cell and is (recorded).
+- What a text typed into a cell becomes depends on the cell's format, so it is read when written.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,24 +10,30 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from gateway.emulator.grid.box import Box, sized
-from gateway.emulator.grid.cell import LONGEST_TEXT, Cell, CellValue
+from gateway.emulator.grid.cell import LONGEST_TEXT, Cell, CellValue, Content
 from gateway.emulator.grid.entered import entered, stored
 from gateway.emulator.grid.sheet import Sheet
+from gateway.emulator.grid.workbook import MOST_CELLS
 from gateway.emulator.protocol.message import Message
-from gateway.emulator.refusal import CELL_TOO_LONG, invalid
+from gateway.emulator.refusal import CELL_TOO_LONG, WORKBOOK_FULL, invalid
+from gateway.emulator.values.value_text import value_text
 
-DIMENSIONS = ("ROWS", "COLUMNS")
-READERS: dict[str, Callable[[CellValue], Cell]] = {"RAW": stored, "USER_ENTERED": entered}
+Reader = Callable[[CellValue, Content], Cell]
+READERS: dict[str, Reader] = {"RAW": lambda value, _: stored(value), "USER_ENTERED": entered}
 
-EntryRow = Sequence[Cell | None]
+EntryRow = Sequence[CellValue]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Entries:
-    """What to write, row by row; None leaves a cell alone. `dimension` is how it was sent."""
+    """What to write, row by row; None leaves a cell alone. `dimension` is how it was sent.
+
+    `read` makes the cell of a value, given what is there before.
+    """
 
     rows: Sequence[EntryRow]
     dimension: str
+    read: Reader
 
     @property
     def height(self) -> int:
@@ -43,10 +50,14 @@ class Entries:
     def require_short(self) -> None:
         """Raise for a text that is too long for a cell."""
         for row in self.rows:
-            for cell in row:
-                text = (cell.formula or cell.value) if cell else None
-                if isinstance(text, str) and len(text) > LONGEST_TEXT:
-                    raise invalid(CELL_TOO_LONG)
+            for value in row:
+                if isinstance(value, str) and len(value) > LONGEST_TEXT:
+                    self._require_short(self.read(value, None))
+
+    def _require_short(self, cell: Cell) -> None:
+        text = cell.formula or cell.value
+        if isinstance(text, str) and len(text) > LONGEST_TEXT:
+            raise invalid(CELL_TOO_LONG)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,18 +74,21 @@ class Touched:
         return {f"{prefix}{name}": count for name, count in counts.items() if count}
 
 
-def read_entries(message: Message, option: str) -> Entries:
-    """The values of a ValueRange under a `valueInputOption`; 400 for what no cell can hold."""
-    dimension = message.choice("majorDimension", "Dimension", DIMENSIONS)
-    read = READERS[option]
+def read_entries(message: Message, option: str, *, prefix: str = "") -> Entries:
+    """The values of a ValueRange under a `valueInputOption`; 400 for what no cell can hold.
+
+    `prefix` is told before a value that is none.
+    """
+    dimension = message.text("majorDimension", "ROWS")
+    complaint = f"{prefix}Invalid values"
     lines = [
-        [_entry(value, read, row, column) for column, value in enumerate(line)]
-        for row, line in enumerate(message.lists("values"))
+        [_entry(value, complaint, row, column) for column, value in enumerate(line)]
+        for row, line in enumerate(message.rows("values"))
     ]
-    rows: list[EntryRow] = [*zip_longest(*lines)] if dimension == "COLUMNS" else [*lines]
+    rows: list[EntryRow] = _transposed(lines) if dimension == "COLUMNS" else [*lines]
     while rows and not rows[-1]:
         rows.pop()
-    return Entries(rows=rows, dimension=dimension)
+    return Entries(rows=rows, dimension=dimension, read=READERS[option])
 
 
 def write_entries(sheet: Sheet, top: int, left: int, entries: Entries) -> Touched:
@@ -83,9 +97,9 @@ def write_entries(sheet: Sheet, top: int, left: int, entries: Entries) -> Touche
     columns: set[tuple[int, int]] = set()
     cells = 0
     for row, line in enumerate(entries.rows, start=top):
-        touched = [column for column, cell in enumerate(line, start=left) if cell is not None]
+        touched = [column for column, value in enumerate(line, start=left) if value is not None]
         if touched:
-            sheet.write(row, left, line)
+            sheet.write(row, left, _cells(sheet, row, left, line, entries.read))
             rows.add((sheet.sheet_id, row))
             columns.update((sheet.sheet_id, column) for column in touched)
             cells += len(touched)
@@ -101,15 +115,28 @@ def total(parts: Sequence[Touched]) -> Touched:
     )
 
 
-def _entry(value: object, read: Callable[[CellValue], Cell], row: int, column: int) -> Cell | None:
-    if value is None:
-        return None
-    if isinstance(value, (str, bool)):
-        return read(value)
+def _cells(
+    sheet: Sheet, row: int, left: int, line: EntryRow, read: Reader
+) -> Sequence[Cell | None]:
+    return [
+        None if value is None else read(value, sheet.content(row, column))
+        for column, value in enumerate(line, start=left)
+    ]
+
+
+def _transposed(columns: Sequence[EntryRow]) -> list[EntryRow]:
+    """Rows of columns; all are as long as the longest, so few cells may come to very many."""
+    if len(columns) * max(map(len, columns), default=0) > MOST_CELLS:
+        raise invalid(WORKBOOK_FULL)
+    return [*zip_longest(*columns)]
+
+
+def _entry(value: object, complaint: str, row: int, column: int) -> CellValue:
+    if value is None or isinstance(value, (str, bool)):
+        return value
     if isinstance(value, (int, float)):
-        return read(_double(value))
-    kind = "list_value" if isinstance(value, list) else "struct_value"
-    raise invalid(f"Invalid values[{row}][{column}]: {kind} {{\n}}\n")
+        return _double(value)
+    raise invalid(f"{complaint}[{row}][{column}]: {value_text(value)}")
 
 
 def _double(number: int | float) -> float:

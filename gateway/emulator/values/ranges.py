@@ -10,15 +10,21 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from gateway.emulator.formulas.display import Block, Rendering, Shown, rendered_blocks
+from gateway.emulator.formulas.display import Block, Shown, rendered_blocks
 from gateway.emulator.formulas.evaluate import Results
 from gateway.emulator.grid.a1 import Span, print_range
 from gateway.emulator.grid.box import Box, column_name
 from gateway.emulator.grid.sheet import Sheet
 from gateway.emulator.grid.workbook import Workbook
+from gateway.emulator.protocol.rendering import Rendering
 from gateway.emulator.refusal import Refusal, invalid, prefixed
 from gateway.emulator.reply import Reply
-from gateway.emulator.resources.places import Place, find_place, require_unprotected
+from gateway.emulator.resources.places import (
+    Place,
+    find_place,
+    require_readable,
+    require_unprotected,
+)
 from gateway.emulator.values.entries import Entries, Touched, total, write_entries
 
 
@@ -40,18 +46,22 @@ class Plan:
     entries: Entries
 
 
-def get(workbook: Workbook, text: str, *, dimension: str, rendering: Rendering) -> Reply:
+def get(results: Results, text: str, *, dimension: str, rendering: Rendering) -> Reply:
     """values.get: one ValueRange."""
-    place = find_place(workbook, text)
-    return value_range(workbook, place.sheet, place.box, dimension, rendering)
+    place = find_place(results.workbook, text)
+    return value_range(results, place.sheet, place.box, dimension, rendering)
 
 
 def batch_get(
-    workbook: Workbook, texts: Sequence[str], *, dimension: str, rendering: Rendering
+    results: Results, texts: Sequence[str], *, dimension: str, rendering: Rendering
 ) -> Reply:
     """values.batchGet: a ValueRange for each text."""
-    ranges = [get(workbook, text, dimension=dimension, rendering=rendering) for text in texts]
-    found: Reply = {"spreadsheetId": workbook.spreadsheet_id}
+    places = [find_place(results.workbook, text) for text in texts]
+    require_readable([place.box for place in places])
+    ranges = [
+        value_range(results, place.sheet, place.box, dimension, rendering) for place in places
+    ]
+    found: Reply = {"spreadsheetId": results.workbook.spreadsheet_id}
     return {**found, "valueRanges": ranges} if ranges else found
 
 
@@ -59,7 +69,7 @@ def update(workbook: Workbook, write: Write, *, account: str, rendering: Renderi
     """values.update."""
     plan = _planned(workbook, write, account)
     touched = write_entries(plan.sheet, plan.box.top, plan.box.left, plan.entries)
-    return _updated(workbook, plan, touched, rendering)
+    return _updated(Results(workbook), workbook, plan, touched, rendering)
 
 
 def batch_update(
@@ -69,14 +79,16 @@ def batch_update(
     plans = [_planned_in_batch(workbook, writes, index, account) for index in range(len(writes))]
     parts = [write_entries(plan.sheet, plan.box.top, plan.box.left, plan.entries) for plan in plans]
     sheets = len({plan.sheet.sheet_id for plan in plans})
+    results = Results(workbook)
+    responses = [
+        _updated(results, workbook, plan, part, rendering)
+        for plan, part in zip(plans, parts, strict=True)
+    ]
     return {
         "spreadsheetId": workbook.spreadsheet_id,
         **total(parts).counts("totalUpdated"),
         **({"totalUpdatedSheets": sheets} if sheets else {}),
-        "responses": [
-            _updated(workbook, plan, part, rendering)
-            for plan, part in zip(plans, parts, strict=True)
-        ],
+        **({"responses": responses} if responses else {}),
     }
 
 
@@ -98,14 +110,15 @@ def batch_clear(workbook: Workbook, texts: Sequence[str], *, account: str) -> Re
     for place in places:
         place.sheet.clear(place.box)
     cleared = [place.text for place in places]
-    return {"spreadsheetId": workbook.spreadsheet_id, "clearedRanges": cleared}
+    found: Reply = {"spreadsheetId": workbook.spreadsheet_id}
+    return {**found, "clearedRanges": cleared} if cleared else found
 
 
 def value_range(
-    workbook: Workbook, sheet: Sheet, box: Box, dimension: str, rendering: Rendering
+    results: Results, sheet: Sheet, box: Box, dimension: str, rendering: Rendering
 ) -> Reply:
     """A ValueRange: trailing blanks are trimmed, and `values` is absent where nothing is left."""
-    blocks = rendered_blocks(sheet, box, rendering, Results(workbook))
+    blocks = rendered_blocks(sheet, box, rendering, results)
     values = _columns(blocks) if dimension == "COLUMNS" else _rows(blocks)
     while values and not values[-1]:
         values.pop()
@@ -135,39 +148,45 @@ def _planned(workbook: Workbook, write: Write, account: str) -> Plan:
     place = find_place(workbook, write.range_text)
     box = write.entries.box_at(place.box.top, place.box.left)
     window = _window(place)
-    _require_within(place.sheet, window, write.entries)
+    _require_within(place, window, write.entries)
     write.entries.require_short()
     require_unprotected(place.sheet, box, account)
-    whole = box if place.span.is_cell else window
+    whole = box if place.is_anchor else window
     return Plan(sheet=place.sheet, window=whole, box=box, entries=write.entries)
 
 
 def _window(place: Place) -> Box:
-    """Where the values may go: from a single cell on as far as the grid reaches."""
-    if not place.span.is_cell:
+    """Where the values may go: from an anchor on as far as the grid reaches."""
+    if not place.is_anchor:
         return place.box
     return place.sheet.clamped(Span(top=place.box.top, left=place.box.left))
 
 
-def _require_within(sheet: Sheet, window: Box, entries: Entries) -> None:
+def _require_within(place: Place, window: Box, entries: Entries) -> None:
+    """Raise where there are more values than fit; the range is told as it was asked for."""
     for index, row in enumerate(entries.rows, start=window.top):
         reached = f"row [{index + 1}]" if row and index >= window.bottom else ""
         if not reached and len(row) > window.width:
             reached = f"column [{column_name(window.right)}]"
         if reached:
-            where = print_range(sheet.title, window)
+            asked = window if place.span == Span() else place.span
+            where = print_range(place.sheet.title, asked)
             raise invalid(
                 f"Requested writing within range [{where}], but tried writing to {reached}"
             )
 
 
 def _updated(
-    workbook: Workbook, plan: Plan, touched: Touched, rendering: Rendering | None
+    results: Results,
+    workbook: Workbook,
+    plan: Plan,
+    touched: Touched,
+    rendering: Rendering | None,
 ) -> Reply:
     reply = update_reply(workbook, plan.sheet, plan.box, touched)
     if rendering is None:
         return reply
-    data = value_range(workbook, plan.sheet, plan.window, plan.entries.dimension, rendering)
+    data = value_range(results, plan.sheet, plan.window, plan.entries.dimension, rendering)
     return {**reply, "updatedData": data}
 
 

@@ -3,7 +3,29 @@
 import pytest
 
 from tests.emulator.bench import Bench, message
-from tests.emulator.requests_of import Request, dimension, properties_of
+from tests.emulator.requests_of import Request, dimension, grid_range, properties_of
+
+AREA = grid_range(0, 0, 2, 2)
+PLACE = {"sheetId": 0, "rowIndex": 0, "columnIndex": 0}
+WRITES: dict[str, Request] = {
+    "updateCells": {"rows": [{"values": [{"note": "n"}]}], "fields": "note", "start": PLACE},
+    "appendCells": {"rows": [{"values": [{"note": "n"}]}], "fields": "note"},
+    "repeatCell": {"range": AREA, "cell": {}, "fields": "note"},
+    "setDataValidation": {"range": AREA},
+    "updateBorders": {"range": AREA, "top": {"style": "SOLID"}},
+    "mergeCells": {"range": AREA},
+    "unmergeCells": {"range": AREA},
+    "findReplace": {"find": "x", "replacement": "y", "allSheets": True},
+    "copyPaste": {"source": grid_range(3, 3, 4, 4), "destination": AREA},
+    "cutPaste": {"source": AREA, "destination": {"sheetId": 0, "rowIndex": 3}},
+    "sortRange": {"range": AREA, "sortSpecs": [{"dimensionIndex": 0}]},
+    "deleteDuplicates": {"range": AREA},
+    "insertRange": {"range": AREA, "shiftDimension": "ROWS"},
+    "deleteRange": {"range": AREA, "shiftDimension": "ROWS"},
+    "trimWhitespace": {"range": AREA},
+    "textToColumns": {"source": grid_range(0, 0, 2, 1), "delimiterType": "COMMA"},
+}
+"""A request of each kind that writes cells."""
 
 BAD_REQUESTS = [
     pytest.param(
@@ -165,3 +187,24 @@ def test_spreadsheet_comes_back_if_asked_for(bench: Bench) -> None:
     answer = bench.call("POST", "/v4/spreadsheets/book:batchUpdate", body).json()
 
     assert len(answer["updatedSpreadsheet"]["sheets"]) == 2
+
+
+@pytest.mark.parametrize("kind", WRITES)
+def test_protected_cells_refuse_every_kind(bench: Bench, kind: str) -> None:
+    """The owner's protection stops each write, and nothing is changed."""
+    bench.update("Data!A1", [["x"]])
+    protection = {"range": grid_range(0, 0, 3, 5)}
+    bench.owner_edits({"addProtectedRange": {"protectedRange": protection}})
+    answer = bench.edit({kind: WRITES[kind]})
+
+    assert answer.status_code == 400
+    assert "protected cell" in message(answer)
+    assert bench.grid("Data") == [["x"]]
+
+
+@pytest.mark.parametrize("kind", WRITES)
+def test_every_kind_has_an_answer(bench: Bench, kind: str) -> None:
+    """Without a protection the same requests are carried out."""
+    bench.update("Data!A1", [["x"]])
+
+    assert bench.edit({kind: WRITES[kind]}).status_code == 200

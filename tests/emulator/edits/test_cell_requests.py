@@ -68,7 +68,7 @@ def test_update_cells_clears_only_what_its_mask_names(bench: Bench) -> None:
         ({"range": grid_range(0, 0, 2, 1)}, "Attempting to write column: 1, beyond the last"),
         ({"start": {"sheetId": 0, "rowIndex": 4}}, "Attempting to write row: 5"),
         ({"start": {"sheetId": 0, "columnIndex": 4}}, "Attempting to write column: 5"),
-        ({"start": {"sheetId": 0, "rowIndex": 5}}, "is after last row in grid[5]"),
+        ({"start": {"sheetId": 0, "rowIndex": 5}}, "is after last row in grid[4]"),
         ({}, "Exactly one of 'start' and 'range'"),
         ({"start": {}, "range": {}}, "Exactly one of 'start' and 'range'"),
     ],

@@ -141,6 +141,52 @@ def test_nothing_is_before_the_first_line(build: BenchBuilder) -> None:
     assert answer.status_code == 400
 
 
+@pytest.mark.parametrize(
+    ("start", "complaint"),
+    [
+        pytest.param(
+            5,
+            "range.startIndex must be less than the grid size (5) if inheritFromBefore is false.",
+            id="at the end",
+        ),
+        pytest.param(6, "range.startIndex is larger than current grid size (5)", id="past it"),
+        pytest.param(-1, "DimensionRange indexes must be >= 0", id="before the start"),
+    ],
+)
+@pytest.mark.parametrize("name", ["ROWS", "COLUMNS"])
+def test_lines_are_inserted_before_one_that_is_there(
+    bench: Bench, name: str, start: int, complaint: str
+) -> None:
+    """Reported for pygsheets and gspread: the grid's end is no place to insert at."""
+    answer = bench.edit(dimension("insertDimension", name, start, start + 2))
+
+    assert answer.status_code == 400
+    assert message(answer) == f"Invalid requests[0].insertDimension: {complaint}"
+
+
+@pytest.mark.parametrize("name", ["ROWS", "COLUMNS"])
+def test_lines_are_inserted_at_the_end_if_they_are_as_those_before(bench: Bench, name: str) -> None:
+    """inheritFromBefore has something to inherit from there."""
+    request = dimension("insertDimension", name, 5, 7)
+    request["insertDimension"]["inheritFromBefore"] = True
+    answer = bench.edit(request)
+
+    assert answer.status_code == 200
+    assert bench.size() == ((7, 5) if name == "ROWS" else (5, 7))
+
+
+@pytest.mark.parametrize("kind", ["deleteDimension", "updateDimensionProperties"])
+def test_end_of_lines_is_not_negative(bench: Bench, kind: str) -> None:
+    """A negative end is told as a negative start is."""
+    request = dimension(kind, "ROWS", 0, -1)
+    if kind == "updateDimensionProperties":
+        request[kind] |= {"properties": {"pixelSize": 9}, "fields": "pixelSize"}
+    answer = bench.edit(request)
+
+    assert answer.status_code == 400
+    assert message(answer) == f"Invalid requests[0].{kind}: DimensionRange indexes must be >= 0"
+
+
 def frozen(bench: Bench, rows: int) -> Response:
     properties = {"gridProperties": {"frozenRowCount": rows}}
     return bench.edit(properties_of("gridProperties.frozenRowCount", **properties))
@@ -184,7 +230,11 @@ def test_frozen_rows_come_and_go_with_others(
             id="cut off, though thawed by the same request",
         ),
         pytest.param(
-            [properties_of("gridProperties", gridProperties={"frozenColumnCount": 5})],
+            [
+                properties_of(
+                    "gridProperties.frozenColumnCount", gridProperties={"frozenColumnCount": 5}
+                )
+            ],
             "You can't freeze all visible columns on the sheet.",
             id="frozen",
         ),

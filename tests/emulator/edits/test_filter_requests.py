@@ -66,6 +66,17 @@ def test_criteria_are_shown_in_both_forms(bench: Bench, members: Request) -> Non
     assert found["filterSpecs"] == [{"columnIndex": 1, "filterCriteria": CRITERIA}]
 
 
+def test_colours_of_criteria_are_in_both_of_their_members(bench: Bench) -> None:
+    """They are answered as all colours are."""
+    set_filter(bench, range={}, criteria={"1": {"visibleForegroundColor": {"red": 0.5}}})
+    half = {"red": 0.49803922}
+
+    assert shown(bench)["criteria"]["1"] == {
+        "visibleForegroundColor": half,
+        "visibleForegroundColorStyle": {"rgbColor": half},
+    }
+
+
 def test_filter_moves_with_its_cells(bench: Bench) -> None:
     """A row inserted inside makes it larger."""
     set_filter(bench, range=grid_range(0, 1, 2, 3))

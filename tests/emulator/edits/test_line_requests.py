@@ -6,7 +6,7 @@ import pytest
 
 from gateway.emulator.formats.text_size import text_width
 from tests.emulator.bench import Bench, message
-from tests.emulator.requests_of import Request, dimension
+from tests.emulator.requests_of import Request, dimension, properties_of
 
 PLAIN = {"pixelSize": 100}
 
@@ -185,3 +185,26 @@ def test_requests_that_make_no_sense_are_refused(
 
     assert answer.status_code == 400
     assert complaint in message(answer)
+
+
+def hidden(start: int, end: int) -> Request:
+    """A request that hides rows."""
+    request = dimension("updateDimensionProperties", "ROWS", start, end)
+    request["updateDimensionProperties"] |= {"properties": {"hiddenByUser": True}, "fields": "*"}
+    return request
+
+
+def test_lines_that_are_hidden_already_count(bench: Bench) -> None:
+    """Some have to remain; those that are named again count once."""
+    statuses = [bench.edit(hidden(*rows)).status_code for rows in [(0, 3), (1, 4), (2, 5)]]
+
+    assert statuses == [200, 200, 400]
+
+
+def test_hiding_all_of_many_rows_is_refused(bench: Bench) -> None:
+    """However many rows there are, some have to remain."""
+    size = {"rowCount": 2_000_000, "columnCount": 1}
+    bench.edit(properties_of("gridProperties", sheetId=0, gridProperties=size))
+    answer = bench.edit(hidden(0, 2_000_000))
+
+    assert "hide all" in message(answer)

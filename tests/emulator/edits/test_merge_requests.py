@@ -4,7 +4,7 @@ import pytest
 
 from tests.emulator.bench import Bench, message
 from tests.emulator.cells_of import merges
-from tests.emulator.requests_of import Request, grid_range
+from tests.emulator.requests_of import Request, grid_range, properties_of
 
 CUT = "You must select all cells in a merged range to merge or unmerge them."
 
@@ -71,3 +71,17 @@ def test_a_merge_cannot_be_cut(bench: Bench, request_: Request) -> None:
     assert answer.status_code == 400
     assert message(answer) == f"Invalid requests[0].{next(iter(request_))}: {CUT}"
     assert merges(bench) == [(0, 0, 2, 2)]
+
+
+def test_many_merges_of_one_batch(bench: Bench) -> None:
+    """Thousands, each next to the others, are done and undone."""
+    size = {"rowCount": 8000, "columnCount": 2}
+    bench.edit(properties_of("gridProperties", sheetId=0, gridProperties=size))
+    places = [(row, 0, row + 2, 2) for row in range(0, 8000, 2)]
+    merging = bench.edit(*[merged("MERGE_ALL", *place) for place in places])
+    found = merges(bench)
+    unmerging = bench.edit(*[{"unmergeCells": {"range": grid_range(*each)}} for each in places])
+
+    assert (merging.status_code, unmerging.status_code) == (200, 200)
+    assert found == places
+    assert merges(bench) == []

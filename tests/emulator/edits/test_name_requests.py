@@ -149,7 +149,7 @@ def test_name_follows_its_cells(bench: Bench) -> None:
         ),
         pytest.param({"addNamedRange": {"namedRange": {"name": "x"}}}, "a range", id="no range"),
         pytest.param(
-            {"deleteNamedRange": {"namedRangeId": "7"}}, "No named range with id: 7", id="no id"
+            {"deleteNamedRange": {"namedRangeId": "7"}}, "No NamedRange with id: 7", id="no id"
         ),
         pytest.param(
             {"updateNamedRange": {"namedRange": {"namedRangeId": "id"}, "fields": "name"}},

@@ -173,7 +173,7 @@ def test_deleted_cells_take_their_protection_along(bench: Bench) -> None:
     [
         pytest.param({}, "exactly one of range or namedRangeId", id="no place"),
         pytest.param({"range": {}, "namedRangeId": "x"}, "exactly one of", id="two places"),
-        pytest.param({"namedRangeId": "x"}, "No named range with id: x", id="no such name"),
+        pytest.param({"namedRangeId": "x"}, "No NamedRange with id: x", id="no such name"),
         pytest.param({"range": {"sheetId": 9}}, "No grid with id: 9", id="no such worksheet"),
         pytest.param(
             {"range": grid_range(1, 1, 2, 2), "unprotectedRanges": [grid_range(1, 1, 2, 2)]},

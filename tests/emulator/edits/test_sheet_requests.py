@@ -224,8 +224,26 @@ def test_options_go_back_to_what_they_were(bench: Bench) -> None:
         pytest.param(
             properties_of("colour", sheetId=0), "Invalid field: colour", id="unknown field"
         ),
-        pytest.param({"addSheet": {"properties": {"sheetId": 0}}}, "already exists", id="id taken"),
-        pytest.param({"addSheet": {"properties": {"sheetId": -1}}}, "negative", id="negative id"),
+        pytest.param(
+            {"addSheet": {"properties": {"sheetId": 0}}},
+            "addSheet: Sheet with id 0 already exists.",
+            id="id taken",
+        ),
+        pytest.param(
+            {"addSheet": {"properties": {"sheetId": -1}}},
+            "addSheet: Sheet id must be non-negative.",
+            id="negative id",
+        ),
+        pytest.param(
+            {"duplicateSheet": {"newSheetId": 0}},
+            "duplicateSheet: Sheet with id 0 already exists.",
+            id="id of a copy taken",
+        ),
+        pytest.param(
+            {"duplicateSheet": {"newSheetId": -5}},
+            "duplicateSheet: Sheet id must be non-negative.",
+            id="negative id of a copy",
+        ),
         pytest.param({"addSheet": {"properties": {"index": -1}}}, "negative", id="negative index"),
         pytest.param(
             {"duplicateSheet": {"sourceSheetId": 9}}, "No sheet with id: 9", id="no source"
@@ -251,6 +269,42 @@ def test_worksheets_that_google_refuses(bench: Bench, request_: Request, complai
 
     assert answer.status_code == 400
     assert complaint in message(answer)
+
+
+@pytest.mark.parametrize(
+    ("fields", "grid", "lines"),
+    [
+        pytest.param("gridProperties", {"frozenRowCount": 1}, "rows", id="no size"),
+        pytest.param("gridProperties", {"columnCount": 5}, "rows", id="columns only"),
+        pytest.param("gridProperties", {"rowCount": 5}, "columns", id="rows only"),
+        pytest.param("gridProperties", {"rowCount": 5, "columnCount": 0}, "columns", id="zero"),
+        pytest.param("gridProperties.rowCount", {"rowCount": 0}, "rows", id="zero alone"),
+        pytest.param("*", {"rowCount": 0, "columnCount": 5}, "rows", id="zero among all"),
+    ],
+)
+def test_mask_that_takes_the_sizes_needs_them(
+    bench: Bench, fields: str, grid: Request, lines: str
+) -> None:
+    """A size that is named and not brought is zero, and no grid is of that size."""
+    answer = bench.edit(properties_of(fields, sheetId=0, title="Data", gridProperties=grid))
+
+    assert answer.status_code == 400
+    assert message(answer) == (
+        f"Invalid requests[0].updateSheetProperties: You can't delete all the {lines} on the sheet."
+    )
+    assert bench.size() == (5, 5)
+
+
+def test_last_worksheet_that_is_shown_stays(build: BenchBuilder) -> None:
+    """Hidden ones do not count."""
+    bench = build({"Data": "", "Other": ""})
+    bench.edit(properties_of("hidden", sheetId=1, hidden=True))
+    answer = bench.edit({"deleteSheet": {"sheetId": 0}})
+
+    assert answer.status_code == 400
+    assert message(answer) == (
+        "Invalid requests[0].deleteSheet: You can't remove all the visible sheets in a document."
+    )
 
 
 def test_cells_outside_a_smaller_grid_are_lost(bench: Bench) -> None:

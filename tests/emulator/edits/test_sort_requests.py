@@ -58,12 +58,13 @@ def test_formulas_are_sorted_by_what_they_come_to(build: BenchBuilder) -> None:
         ({"dimensionIndex": 3}, 400, "is not in the range"),
         ({"dimensionIndex": 0, "sortOrder": "UP"}, 400, "SortOrder"),
         ({"dimensionIndex": 0, "backgroundColor": {}}, 501, "'backgroundColor'"),
+        ({"dataSourceColumnReference": {"name": "x"}}, 501, "'dataSourceColumnReference'"),
     ],
 )
 def test_sort_that_cannot_be_is_refused(
     bench: Bench, spec: Request, status: int, complaint: str
 ) -> None:
-    """Outside of the range, in no order, or by a colour."""
+    """Outside of the range, in no order, or by what is not covered."""
     answer = bench.edit(sort(grid_range(0, 0, 2, 2), spec))
 
     assert answer.status_code == status

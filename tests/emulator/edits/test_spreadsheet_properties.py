@@ -15,6 +15,7 @@ NEW = {
     "iterativeCalculationSettings": {"maxIterations": 5, "convergenceThreshold": 0.5},
     "importFunctionsExternalUrlAccessAllowed": True,
 }
+HALF = {"red": 0.49803922}  # 0.5 as it is answered
 
 
 def update(bench: Bench, fields: str, **properties: object) -> Any:
@@ -50,10 +51,38 @@ def test_all_properties_are_set_and_shown(bench: Bench) -> None:
 
 def test_default_format_is_remembered(bench: Bench) -> None:
     """It is shown as cells' formats are, with both members of a colour."""
-    color = {"red": 0.5}
-    update(bench, "defaultFormat", defaultFormat={"backgroundColor": color})
+    update(bench, "defaultFormat", defaultFormat={"backgroundColor": {"red": 0.5}})
 
-    assert shown(bench)["defaultFormat"]["backgroundColor"] == {"red": 0.49803922}
+    assert shown(bench)["defaultFormat"] == {
+        "backgroundColor": HALF,
+        "backgroundColorStyle": {"rgbColor": HALF},
+    }
+
+
+def test_theme_is_remembered(bench: Bench) -> None:
+    """Its colours are answered as all colours are."""
+    pairs = [{"colorType": "ACCENT1", "color": {"rgbColor": {"red": 0.5}}}]
+    theme = {"primaryFontFamily": "Arial", "themeColors": pairs}
+    update(bench, "spreadsheetTheme", spreadsheetTheme=theme)
+
+    assert shown(bench)["spreadsheetTheme"] == {
+        "primaryFontFamily": "Arial",
+        "themeColors": [{"colorType": "ACCENT1", "color": {"rgbColor": HALF}}],
+    }
+
+
+def test_locale_and_time_zone_stay_where_all_fields_are_meant(bench: Bench) -> None:
+    """No spreadsheet is without them, so `*` takes them only where they are given."""
+    update(bench, "*", **NEW)
+    reply = update(bench, "*", title="Newer")
+
+    assert reply.status_code == 200
+    assert shown(bench) == {
+        "title": "Newer",
+        "locale": "fr_FR",
+        "timeZone": "Europe/Paris",
+        "autoRecalc": "ON_CHANGE",
+    }
 
 
 @pytest.mark.parametrize(
@@ -61,6 +90,13 @@ def test_default_format_is_remembered(bench: Bench) -> None:
     [
         pytest.param("locale", {"locale": "french"}, "Unsupported locale: french", id="locale"),
         pytest.param("timeZone", {}, "time zone", id="no time zone"),
+        pytest.param("locale", {}, "Unsupported locale", id="no locale"),
+        pytest.param(
+            "iterativeCalculationSettings",
+            {"iterativeCalculationSettings": {"convergenceThreshold": "NaN"}},
+            'convergence_threshold\' (TYPE_DOUBLE), "NaN"',
+            id="no number",
+        ),
         pytest.param("autoRecalc", {"autoRecalc": "NEVER"}, "auto_recalc", id="interval"),
         pytest.param("colour", {}, "Invalid field: colour", id="unknown field"),
         pytest.param("title", {"name": "x"}, 'Unknown name "name"', id="unknown property"),

@@ -5,17 +5,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.emulator.formats.numeral import automatic, automatic_column, displayed_number
-from gateway.emulator.formulas.display import Rendering, rendered_blocks
+from gateway.emulator.formulas.display import rendered_blocks
 from gateway.emulator.formulas.evaluate import Results
 from gateway.emulator.grid.box import sized
 from gateway.emulator.grid.cell import Cell, Content, number_format
 from gateway.emulator.grid.sheet import Sheet
 from gateway.emulator.grid.workbook import Workbook
+from gateway.emulator.protocol.rendering import Rendering
 
 DATE = Cell(value=43831.0, format=number_format("DATE", "yyyy-mm-dd"))
 PERCENT = Cell(value=0.5, format=number_format("PERCENT", "0%"))
 DURATION = Cell(value=1.5, format=number_format("TIME", "[h]:mm:ss"))
 FORMULA = Cell(formula="=4/2")
+ERROR = Cell(formula="=1/0")
 
 
 def rendered(content: Content, rendering: Rendering) -> object:
@@ -82,6 +84,7 @@ def test_number_in_a_format(number: float, pattern: str | None, shown: str) -> N
         pytest.param(DATE, "2020-01-01", id="date"),
         pytest.param(DURATION, "36:00:00", id="duration"),
         pytest.param(FORMULA, "2", id="formula"),
+        pytest.param(ERROR, "#DIV/0!", id="error"),
     ],
 )
 def test_formatted_value_is_what_the_sheet_shows(content: Content, shown: object) -> None:
@@ -112,6 +115,18 @@ def test_formatted_value_is_what_the_sheet_shows(content: Content, shown: object
             id="percent is no date",
         ),
         pytest.param(FORMULA, Rendering(value="UNFORMATTED_VALUE"), 2, id="result of a formula"),
+        pytest.param(
+            ERROR,
+            Rendering(value="UNFORMATTED_VALUE"),
+            "#DIV/0! (Function DIVIDE parameter 2 cannot be zero.)",
+            id="error with its explanation",
+        ),
+        pytest.param(
+            Cell(formula="=#N/A"),
+            Rendering(value="UNFORMATTED_VALUE"),
+            "#N/A ()",
+            id="error without an explanation",
+        ),
         pytest.param(FORMULA, Rendering(value="FORMULA"), "=4/2", id="formula"),
         pytest.param(2.0, Rendering(value="FORMULA"), 2, id="number where formulas are asked for"),
         pytest.param(

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.emulator.formulas.evaluate import Results
-from gateway.emulator.formulas.result import CIRCULAR, CellError, Evaluated
+from gateway.emulator.formulas.result import CIRCULAR, CellError, Evaluated, cell_error
 from gateway.emulator.grid.cell import Cell, CellValue, Content
 from gateway.emulator.grid.sheet import Row
 from tests.emulator.formula_cells import (
@@ -77,6 +77,13 @@ def test_references(text: str, value: CellValue) -> None:
     others: dict[str, list[Row]] = {"It's": [(None, None), (None, 2.0)], "It": [(42.0,)]}
 
     assert shown(evaluated(workbook(Data=rows, **others), 2, 3)) == value
+
+
+def test_reference_to_no_worksheet_names_it() -> None:
+    """The error says which title there is not."""
+    error = result("='No such'!A1").value
+
+    assert error == cell_error("REF", "Unresolved sheet name 'No such'.")
 
 
 def test_formula_of_a_formula() -> None:

@@ -59,7 +59,27 @@ def test_other_texts_are_no_cells(text: str) -> None:
 )
 def test_likeliest_reading_of_a_range_text(text: str, title: str | None, span: Span) -> None:
     """The first reading has the title without its quotes and the cells that are named."""
-    assert readings(text)[0] == Reference(title=title, span=span)
+    found = readings(text)[0]
+
+    assert found == Reference(title=title, span=span, is_anchor=found.is_anchor)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_anchor"),
+    [
+        ("A1", True),
+        ("Data!$B$2", True),
+        ("'my data'!A1", True),
+        ("A1:A1", False),
+        ("Data!B2:B2", False),
+        ("'a:b'!A1", True),
+        ("'my data'", False),
+        ("Total", False),
+    ],
+)
+def test_only_a_lone_cell_is_an_anchor(text: str, is_anchor: bool) -> None:
+    """A range with a colon is bounded, even if it is one cell."""
+    assert readings(text)[0].is_anchor is is_anchor
 
 
 @pytest.mark.parametrize("text", ["", "''", "'open", "'a'b", "'Sheet1'!", "'Sheet1'!x y"])

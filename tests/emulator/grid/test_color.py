@@ -5,6 +5,7 @@ import pytest
 from gateway.emulator.grid.color import rgb, with_both
 
 TEAL = {"green": 1, "blue": 1}
+HALF = {"red": 0.49803922}
 
 
 @pytest.mark.parametrize(
@@ -41,11 +42,16 @@ def test_what_was_answered_is_answered_again() -> None:
         ({"c": TEAL, "s": {}}, {"c": TEAL, "s": {"rgbColor": TEAL}}),
         ({"s": {"themeColor": "TEXT"}}, {"c": {}, "s": {"themeColor": "TEXT"}}),
         ({"s": {}, "rest": 1}, {"rest": 1}),
+        ({"c": {"red": 0.5}}, {"c": HALF, "s": {"rgbColor": HALF}}),
+        ({"s": {"rgbColor": {"red": 0.5}}}, {"c": HALF, "s": {"rgbColor": HALF}}),
     ],
-    ids=["plain", "style", "style first", "empty style", "theme", "neither"],
+    ids=[
+        *("plain", "style", "style first", "empty style", "theme", "neither", "plain rounded"),
+        "style rounded",
+    ],
 )
 def test_a_colour_is_in_both_of_its_members(
     given: dict[str, object], whole: dict[str, object]
 ) -> None:
-    """The style outdoes the plain member, unless it says nothing."""
+    """The style outdoes the plain member, unless it says nothing; both are as they are answered."""
     assert with_both(given, "c", "s") == whole

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.emulator.formats.numeral import displayed_number
-from gateway.emulator.grid.cell import BLANK, Cell, CellValue, number_format
+from gateway.emulator.grid.cell import BLANK, Cell, CellValue, Content, number_format
 from gateway.emulator.grid.entered import entered, stored, typed
 
 
@@ -118,7 +118,6 @@ def test_apostrophe_makes_a_text(text: str, value: CellValue) -> None:
         pytest.param("- 5", id="blank after the sign"),
         pytest.param("5-", id="sign after the number"),
         pytest.param("--5", id="two signs"),
-        pytest.param("+-5", id="two different signs"),
         pytest.param("-$-5", id="signs on both sides of the currency"),
         pytest.param("(-5)", id="sign in parentheses"),
         pytest.param("(+5)", id="plus in parentheses"),
@@ -142,8 +141,9 @@ def test_apostrophe_makes_a_text(text: str, value: CellValue) -> None:
         pytest.param("9" * 400, id="digits past all doubles"),
         pytest.param("1e", id="no exponent"),
         pytest.param("１２３", id="digits that are not ASCII"),
-        pytest.param("+44 20 7946", id="phone number"),
-        pytest.param("+A1", id="plus before a reference"),
+        pytest.param("44 20 7946", id="phone number"),
+        pytest.param("+", id="lone plus"),
+        pytest.param(" +A1", id="blank before the plus"),
         pytest.param("-A1", id="minus before a reference"),
         pytest.param("=", id="nothing after the equals sign"),
         pytest.param(" =1+1", id="blank before the equals sign"),
@@ -160,6 +160,40 @@ def test_what_is_nothing_else_stays_text(text: str) -> None:
 def test_equals_sign_starts_a_formula(text: str) -> None:
     """The formula is kept as it was typed."""
     assert typed(text) == Cell(formula=text)
+
+
+@pytest.mark.parametrize("text", ["+A1", "+-5", "+x", "+1 555", "+1e400"])
+def test_plus_sign_starts_a_formula_where_nothing_else_is_meant(text: str) -> None:
+    """A text that is no number gets an equals sign before its plus."""
+    assert typed(text) == Cell(formula=f"={text}")
+
+
+@pytest.mark.parametrize("pattern", [{"type": "TEXT"}, {"type": "NUMBER", "pattern": "@"}])
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("00123", "00123"),
+        ("=1+1", "=1+1"),
+        ("+A1", "+A1"),
+        ("TRUE", "TRUE"),
+        ("'7", "7"),
+        ("", None),
+    ],
+)
+def test_plain_text_takes_any_text(text: str, value: CellValue, pattern: dict[str, str]) -> None:
+    """Nothing typed into a cell formatted as plain text is read as anything else."""
+    old = Cell(value=1.0, format={"numberFormat": pattern})
+
+    assert entered(text, old) == Cell(value=value)
+    assert entered(5.0, old) == Cell(value=5.0)
+
+
+@pytest.mark.parametrize(
+    "old", [None, "x", Cell(note="n"), Cell(format=number_format("DATE", "d"))]
+)
+def test_other_cells_read_what_is_typed(old: Content) -> None:
+    """A blank, a text and a cell in another format take a number for a number."""
+    assert entered("00123", old) == Cell(value=123.0)
 
 
 @pytest.mark.parametrize("text", ["=1+2", "007", "TRUE", "2020-01-01", "'x", "50%"])

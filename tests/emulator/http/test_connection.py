@@ -1,5 +1,6 @@
 """On a real server: broken connections, and a stock client with stock credentials."""
 
+import re
 import socket
 import threading
 from collections.abc import Iterator
@@ -117,6 +118,19 @@ def test_truncated_answer_stops_after_so_many_of_the_announced_bytes(served: Ser
 
     with pytest.raises(RemoteProtocolError, match=f"received 10 bytes, expected {len(whole)}"):
         served.client.get(DATA)
+
+
+@pytest.mark.parametrize("status", [{}, {"status": 200}], ids=["bare", "status"])
+def test_no_truncated_write_is_acknowledged(served: Served, status: dict[str, int]) -> None:
+    """However long the cut is, a byte is missing; the row is there only with `apply`."""
+    for row, apply in (("lost", False), ("kept", True)):
+        served.fault(call="values.append", truncate=9_999, apply=apply, **status)
+        with pytest.raises(RemoteProtocolError) as caught:
+            served.client.post(APPEND, json={"values": [[row]]})
+        received, expected = (int(each) for each in re.findall("[0-9]+", str(caught.value)))
+
+        assert received == expected - 1
+    assert served.client.get(f"{DATA}!A3:A9").json()["values"] == [["kept"]]
 
 
 def test_dropped_token_call_fails_like_a_lost_connection(served: Served) -> None:

@@ -1,12 +1,17 @@
 """The table of Google's definition, and what is read by it."""
 
+from collections.abc import Mapping
 from importlib.resources import files
 
 import pytest
 
 from gateway.emulator.edits.batch import KINDS
+from gateway.emulator.edits.merge_requests import PARTS
+from gateway.emulator.edits.paste_requests import PASTES
+from gateway.emulator.grid.color import THEME
 from gateway.emulator.operations import OPERATIONS
 from gateway.emulator.protocol.definition import DEFINITION, Type, choices, members, method
+from gateway.emulator.resources.validation import COUNTS
 from tests.emulator.definition import made_definition
 
 
@@ -45,6 +50,22 @@ def test_every_call_and_kind_is_googles() -> None:
     """Each call is a method of the definition, and each kind of batchUpdate a Request of it."""
     assert all(method(call) for call in OPERATIONS)
     assert set(KINDS) <= set(DEFINITION.schemas["Request"])
+
+
+@pytest.mark.parametrize(
+    ("enumeration", "table"),
+    [
+        ("ConditionType", COUNTS),
+        ("MergeType", PARTS),
+        ("PasteType", PASTES),
+        ("ThemeColorType", THEME),
+    ],
+)
+def test_tables_have_every_value_of_their_enumerations(
+    enumeration: str, table: Mapping[str, object]
+) -> None:
+    """Whatever a body may hold has its place there."""
+    assert set(table) == set(choices(enumeration))
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """Bodies read as Google's definition says: every spelling of protobuf's JSON, and every mistake."""
 
-import math
-import time
 from typing import Any
 
 import pytest
@@ -51,9 +49,6 @@ def violations(schema: str, value: Any, place: str = "") -> list[dict[str, str]]
         pytest.param({"tabColor": {"red": "0.5"}}, {"tabColor": {"red": 0.5}}, id="text number"),
         pytest.param({"tabColor": {"red": "1e-1"}}, {"tabColor": {"red": 0.1}}, id="exponent"),
         pytest.param({"tabColor": {"red": 1}}, {"tabColor": {"red": 1.0}}, id="whole double"),
-        pytest.param(
-            {"tabColor": {"red": "-Infinity"}}, {"tabColor": {"red": -math.inf}}, id="infinity"
-        ),
         pytest.param(
             {"dataSourceSheetProperties": {"columns": {"formula": "x"}}},
             {"dataSourceSheetProperties": {"columns": [{"formula": "x"}]}},
@@ -122,6 +117,14 @@ def test_what_stands_in_cells_is_left_alone(cells: list[Any]) -> None:
             {"tabColor": {"red": "1e999"}},
             '{}.tab_color.red\' (TYPE_FLOAT), "1e999"',
             id="too large for a float",
+        ),
+        pytest.param(
+            {"tabColor": {"red": "NaN"}}, '{}.tab_color.red\' (TYPE_FLOAT), "NaN"', id="no number"
+        ),
+        pytest.param(
+            {"tabColor": {"red": "-Infinity"}},
+            '{}.tab_color.red\' (TYPE_FLOAT), "-Infinity"',
+            id="infinity",
         ),
         pytest.param(
             {"tabColor": {"red": 1e39}}, "{}.tab_color.red' (TYPE_FLOAT), 1e39", id="no float"
@@ -265,9 +268,8 @@ def test_no_body_is_an_empty_object(body: bytes) -> None:
     assert read_body(body, "ClearValuesRequest").fields == {}
 
 
-def test_large_values_are_read_quickly() -> None:
-    """Nothing is done for the single cell of `values`."""
-    started = time.perf_counter()
-    check("ValueRange", {"values": [[1] * 100] * 10_000}, "data")
+def test_values_are_passed_on_as_they_are() -> None:
+    """Nothing is done for the single cell of `values`: there may be a million."""
+    values = [[1] * 100] * 100
 
-    assert time.perf_counter() - started < 0.1
+    assert check("ValueRange", {"values": values}, "data")["values"] is values

@@ -137,6 +137,13 @@ def test_what_the_mask_does_not_name_is_passed_over(bench: Bench) -> None:
         ({}, "", 400, "At least one field must be listed in 'fields'."),
         ({"userEnteredFormat": {"wrapStrategy": "X"}}, "*", 400, "WrapStrategy"),
         ({"userEnteredValue": {"numberValue": "x"}}, "*", 400, "TYPE_DOUBLE"),
+        ({"userEnteredValue": {"numberValue": "NaN"}}, "*", 400, '(TYPE_DOUBLE), "NaN"'),
+        (
+            {"userEnteredFormat": {"backgroundColor": {"red": "NaN"}}},
+            "*",
+            400,
+            '(TYPE_FLOAT), "NaN"',
+        ),
         ({"userEnteredValue": {"formulaValue": "1+1"}}, "*", 400, "must begin with '='"),
         ({"userEnteredValue": {"stringValue": "x" * 50_001}}, "*", 400, "50000 characters"),
         (

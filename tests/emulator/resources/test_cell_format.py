@@ -2,18 +2,10 @@
 
 import pytest
 
-from gateway.emulator.grid.cell import Json
 from gateway.emulator.protocol.fields import read_mask
-from gateway.emulator.protocol.shape import Shape
 from gateway.emulator.refusal import Refusal
-from gateway.emulator.resources.cell_format import (
-    CELL_FORMAT,
-    bordering,
-    completed_format,
-    merged_format,
-)
-from gateway.emulator.resources.validation import VALIDATION_RULE
-from tests.discovery_schema import document
+from gateway.emulator.reply import Json
+from gateway.emulator.resources.cell_format import bordering, completed_format, merged_format
 
 RED: Json = {"red": 1}
 BIG_BOLD: Json = {"bold": True, "fontSize": 12}
@@ -96,25 +88,3 @@ def test_border_is_completed() -> None:
         }
     }
     assert bordering("top", {"style": "NONE"})(solid) is None
-
-
-def fields(shape: Shape) -> dict[str, object]:
-    """The fields of a shape at every depth."""
-    return {name: fields(each.inner or {}) for name, each in shape.items()}
-
-
-def defined(schema: str) -> dict[str, object]:
-    """The fields of a schema of Google's at every depth."""
-    found: dict[str, object] = {}
-    for name, kind in document()["schemas"][schema]["properties"].items():
-        inner = kind.get("$ref") or kind.get("items", {}).get("$ref")
-        found[name] = defined(inner) if inner else {}
-    return found
-
-
-@pytest.mark.parametrize(
-    ("name", "shape"), [("CellFormat", CELL_FORMAT), ("DataValidationRule", VALIDATION_RULE)]
-)
-def test_definition_is_the_one_of_google(name: str, shape: Shape) -> None:
-    """Every field at every depth is there, and none besides."""
-    assert fields(shape) == defined(name)

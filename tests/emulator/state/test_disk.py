@@ -165,6 +165,18 @@ def test_a_save_that_fails_changes_nothing(disk: Disk) -> None:
     assert disk.load() == [good]
 
 
+def test_a_mistake_of_the_emulators_passes_through(disk: Disk) -> None:
+    """It is not told as one of the file's, and the save has changed nothing all the same."""
+    before = book(("a",))
+    disk.save([(None, before)], created=1)
+    mistaken = book(("b",))
+    mistaken.sheets[0].look = {"unknown": object()}
+    with pytest.raises(TypeError, match="cannot keep a object"):
+        disk.save([(before, mistaken)], created=2)
+
+    assert (disk.load(), disk.created()) == ([before], 1)
+
+
 def test_a_full_disk_is_told(disk: Disk) -> None:
     """What SQLite cannot write is an error, and the file stays as it was."""
     before = book(("a",))
@@ -243,8 +255,15 @@ def test_a_file_of_another_version_says_so(disk: Disk) -> None:
         "UPDATE rows SET cells = '[1'",
         "UPDATE rows SET cells = '[[]]'",
         'UPDATE rows SET "row" = 9',
+        'UPDATE rows SET "row" = 0',
+        "UPDATE rows SET \"row\" = 'first'",
+        "UPDATE sheets SET kept_rows = 'many'",
+        "UPDATE sheets SET kept_rows = -1",
+        "UPDATE sheets SET sheet_id = 'x'",
         "UPDATE sheets SET properties = '{}'",
+        """UPDATE sheets SET properties = replace(hex(zeroblob(99999)), '00', '{"a":')""",
         "UPDATE spreadsheets SET properties = '[]'",
+        "UPDATE emulator SET value = 'many'",
     ],
 )
 def test_a_file_that_was_spoilt_by_hand_is_an_error(disk: Disk, statement: str) -> None:
@@ -253,7 +272,7 @@ def test_a_file_that_was_spoilt_by_hand_is_an_error(disk: Disk, statement: str) 
     disk.connection.execute(statement)
 
     with pytest.raises(DiskError, match="what it keeps cannot be read"):
-        disk.load()
+        print(disk.load(), disk.created())
 
 
 def test_a_new_worksheet_takes_the_id_of_one_that_went(disk: Disk) -> None:

@@ -71,10 +71,19 @@ def test_unshared_spreadsheet_is_refused_and_an_unknown_one_not_found(build: Ben
         ),
         pytest.param({"book/A.csv/B.csv": ""}, "A.csv: a worksheet is", id="directory"),
         pytest.param(
-            {"book/A B.csv": "", "book/A%20B.csv": ""}, "two worksheets", id="one title twice"
+            {"book/A B.csv": "", "book/A%20B.csv": ""},
+            'book: A sheet with the name "A B" already exists',
+            id="one title twice",
         ),
+        pytest.param(
+            {"book/S.csv": "", "book/s.csv": ""}, 'name "s" already', id="titles but for the case"
+        ),
+        pytest.param({f"book/{'x' * 101}.csv": ""}, "than 100 characters", id="title too long"),
         pytest.param({"book/A.csv": '"open\n'}, "A.csv", id="malformed CSV"),
         pytest.param({"book/A.csv": "x" * 50_001}, "50000 characters", id="cell too long"),
+        pytest.param(
+            {"book/A.csv": f'"{"x" * 131_073}"'}, "A.csv: .* 50000 char", id="cell far too long"
+        ),
         pytest.param({"book/A.csv": "," * 4000 + "x\n" * 2501}, "10000000 cells", id="too many"),
         pytest.param({"book/%FF.csv": "x"}, "percent-encoded", id="title that is no UTF-8"),
         pytest.param({"book/\udcff.csv": "x"}, "not UTF-8", id="file name that is no UTF-8"),
@@ -87,6 +96,20 @@ def test_seed_that_cannot_be_used_says_why(
     """The error names the file and what is wrong with it."""
     with pytest.raises(SeedError, match=complaint):
         read_seed(write_seed(tmp_path, files))
+
+
+@pytest.mark.parametrize(
+    ("text", "formula"),
+    [("+44 1632 960000", None), ("+cmd|' /C calc'!A0", None), ("+x", None), ("+A1", "=+A1")],
+)
+def test_plus_before_what_is_no_formula_is_text_in_a_seed(
+    build: BenchBuilder, text: str, formula: str | None
+) -> None:
+    """A telephone number stays what it is; through the API it would be an error."""
+    bench = build({"Data": f"1\n{text}\n"})
+    cell = bench.client.get("/_emulator/spreadsheets/book").json()["Data"][1][0]
+
+    assert (cell["formula"], cell["text"]) == (formula, "1" if formula else text)
 
 
 def test_hidden_files_are_passed_over(tmp_path: Path) -> None:

@@ -255,3 +255,37 @@ def test_no_given_id_is_taken() -> None:
     taken = Store().new_id()
 
     assert Store(workbooks={taken: book(taken)}).new_id() != taken
+
+
+def test_formulas_are_computed_once_for_each_version() -> None:
+    """Reads share what was computed, until a write, a reset or the end of the spreadsheet."""
+    store = Store(workbooks={"book": book("book"), "other": book("other")})
+    first = store.results(store.workbook("book"))
+    again = store.results(store.workbook("book"))
+    other = store.results(store.workbook("other"))
+    draft = store.draft("book")
+    drafted = store.results(draft)
+    store.keep(draft)
+    written = store.results(store.workbook("book"))
+    store.restore({"book": book("book")})
+    restored = store.results(store.workbook("book"))
+    store.discard("book")
+
+    assert first is again
+    assert drafted.workbook is draft
+    assert len({id(each) for each in (first, other, drafted, written, restored)}) == 5
+    assert store.computed == {}
+
+
+def test_what_a_rehearsal_computes_is_not_the_stores() -> None:
+    """A call that is only tried leaves the formulas of the real spreadsheet known."""
+    store = Store(workbooks={"book": book("book")})
+    known = store.results(store.workbook("book"))
+    rehearsal = store.rehearsal()
+    shared = rehearsal.results(rehearsal.workbook("book"))
+    rehearsal.keep(rehearsal.draft("book"))
+    tried = rehearsal.results(rehearsal.workbook("book"))
+
+    assert shared is known
+    assert tried is not known
+    assert store.results(store.workbook("book")) is known

@@ -11,15 +11,14 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
 import gspread
 
 from tests.exchanges import Exchange
+from tests.recordings import EXCHANGES
 
-RECORDINGS = Path(__file__).parents[3].parent / "shared" / "recordings" / "visible.jsonl"
 ROOT = "/v4/"
 ID = re.compile(r"(?<![\d.])\d{6,}(?![\d.])")
 
@@ -133,11 +132,11 @@ def told_by(exchanges: Iterable[Exchange], spreadsheet: str) -> list[Told]:
 
 def cassettes() -> Mapping[str, Cassette]:
     """The last recorded run of each of gspread's tests; nothing where there are no recordings."""
-    return dict(_sequences()) if RECORDINGS.exists() else {}
+    return dict(_sequences()) if EXCHANGES.exists() else {}
 
 
 def _sequences() -> Iterator[tuple[str, Cassette]]:
-    exchanges = map(json.loads, RECORDINGS.read_text("utf-8").splitlines())
+    exchanges = map(json.loads, EXCHANGES.read_text("utf-8").splitlines())
     groups = groupby(exchanges, key=lambda each: (each["cassette"], each["run"]))
     for (name, _), group in groups:
         yield name.partition(".")[2], Cassette(exchanges=tuple(group))

@@ -6,6 +6,61 @@ import pytest
 from googleapiclient.errors import HttpError
 
 RAW, USER_ENTERED = "RAW", "USER_ENTERED"
+MANY_KINDS: list[dict[str, Any]] = [
+    {"addSheet": {"properties": {"sheetId": 99, "title": "Kinds"}}},
+    {
+        "updateCells": {
+            "start": {"sheetId": 99},
+            "rows": [
+                {"values": [{"userEnteredValue": {"stringValue": "old"}}]},
+                {"values": [{"userEnteredValue": {"numberValue": 2}}]},
+            ],
+            "fields": "userEnteredValue",
+        }
+    },
+    {
+        "findReplace": {
+            "find": "old",
+            "replacement": "new",
+            "sheetId": 99,
+            "matchEntireCell": True,
+        }
+    },
+    {
+        "repeatCell": {
+            "range": {
+                "sheetId": 99,
+                "startRowIndex": 0,
+                "endRowIndex": 2,
+                "startColumnIndex": 1,
+                "endColumnIndex": 2,
+            },
+            "cell": {"userEnteredValue": {"formulaValue": "=A1"}},
+            "fields": "userEnteredValue",
+        }
+    },
+    {
+        "insertDimension": {
+            "range": {"sheetId": 99, "dimension": "ROWS", "startIndex": 0, "endIndex": 1}
+        }
+    },
+    {
+        "appendCells": {
+            "sheetId": 99,
+            "rows": [{"values": [{"userEnteredValue": {"boolValue": True}}]}],
+            "fields": "*",
+        }
+    },
+    {
+        "addNamedRange": {
+            "namedRange": {
+                "name": "numbers",
+                "range": {"sheetId": 99, "startRowIndex": 2, "endRowIndex": 3},
+            }
+        }
+    },
+    {"duplicateSheet": {"sourceSheetId": 99, "newSheetName": "Kinds again"}},
+]
 
 
 @pytest.fixture(scope="module")
@@ -119,62 +174,7 @@ def test_grid_data_has_values_as_entered_and_as_shown(sheets: Any, values: Any, 
 
 def test_requests_of_many_kinds_are_done_in_their_order(sheets: Any, book: str) -> None:
     """A batchUpdate has a reply for each request, and each one sees what those before it did."""
-    requests: list[dict[str, Any]] = [
-        {"addSheet": {"properties": {"sheetId": 99, "title": "Kinds"}}},
-        {
-            "updateCells": {
-                "start": {"sheetId": 99},
-                "rows": [
-                    {"values": [{"userEnteredValue": {"stringValue": "old"}}]},
-                    {"values": [{"userEnteredValue": {"numberValue": 2}}]},
-                ],
-                "fields": "userEnteredValue",
-            }
-        },
-        {
-            "findReplace": {
-                "find": "old",
-                "replacement": "new",
-                "sheetId": 99,
-                "matchEntireCell": True,
-            }
-        },
-        {
-            "repeatCell": {
-                "range": {
-                    "sheetId": 99,
-                    "startRowIndex": 0,
-                    "endRowIndex": 2,
-                    "startColumnIndex": 1,
-                    "endColumnIndex": 2,
-                },
-                "cell": {"userEnteredValue": {"formulaValue": "=A1"}},
-                "fields": "userEnteredValue",
-            }
-        },
-        {
-            "insertDimension": {
-                "range": {"sheetId": 99, "dimension": "ROWS", "startIndex": 0, "endIndex": 1}
-            }
-        },
-        {
-            "appendCells": {
-                "sheetId": 99,
-                "rows": [{"values": [{"userEnteredValue": {"boolValue": True}}]}],
-                "fields": "*",
-            }
-        },
-        {
-            "addNamedRange": {
-                "namedRange": {
-                    "name": "numbers",
-                    "range": {"sheetId": 99, "startRowIndex": 2, "endRowIndex": 3},
-                }
-            }
-        },
-        {"duplicateSheet": {"sourceSheetId": 99, "newSheetName": "Kinds again"}},
-    ]
-    answer = sheets.batchUpdate(spreadsheetId=book, body={"requests": requests}).execute()
+    answer = sheets.batchUpdate(spreadsheetId=book, body={"requests": MANY_KINDS}).execute()
     replies = answer["replies"]
     read = sheets.values().batchGet(spreadsheetId=book, ranges=["Kinds", "'Kinds again'"]).execute()
     expected = [[], ["new", "new"], ["2", "2"], ["TRUE"]]

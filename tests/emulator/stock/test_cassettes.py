@@ -8,6 +8,7 @@ from gspread.utils import MergeType, ValueInputOption, ValueRenderOption
 
 from tests.emulator.stock.cassette import Cassette, Take, cassettes, told_by
 from tests.emulator.stock.served import Served
+from tests.recordings import needs_exchanges
 
 CASSETTES = cassettes()
 RAW, USER_ENTERED = ValueInputOption.raw, ValueInputOption.user_entered
@@ -256,7 +257,7 @@ def begun(client: gspread.Client, cassette: Cassette) -> Take:
     return Take(cassette=cassette, book=book, sheet=sheet)
 
 
-@pytest.mark.skipif(not CASSETTES, reason="the recorded exchanges are not there")
+@needs_exchanges
 @pytest.mark.parametrize("name", PLAYS)
 def test_gspread_gets_what_google_answered(
     client: gspread.Client, served: Served, name: str

@@ -164,15 +164,20 @@ def test_null_leaves_a_cell_and_the_empty_string_empties_it(bench: Bench) -> Non
     [
         ("Data!A1:B2", [[1, 2, 3]], "[Data!A1:B2], but tried writing to column [C]"),
         ("Data!A1:B2", [[1], [2], [3]], "[Data!A1:B2], but tried writing to row [3]"),
-        ("Data!B2", [[0] * 5], "[Data!B2:E5], but tried writing to column [F]"),
-        ("Data!B2", [[0]] * 5, "[Data!B2:E5], but tried writing to row [6]"),
-        ("Data!A4:C9", [[0]] * 3, "[Data!A4:C5], but tried writing to row [6]"),
+        ("Data!B2", [[0] * 5], "[Data!B2], but tried writing to column [F]"),
+        ("B2", [[0]] * 5, "[Data!B2], but tried writing to row [6]"),
+        ("Data!B2:B2", [[0, 0]], "[Data!B2], but tried writing to column [C]"),
+        ("Data!A1:A1", [[0], [0]], "[Data!A1], but tried writing to row [2]"),
+        ("Data!A4:C9", [[0]] * 3, "[Data!A4:C9], but tried writing to row [6]"),
+        ("Data!B3:C", [[0] * 3], "[Data!B3:C], but tried writing to column [D]"),
+        ("Data!2:3", [[0]] * 3, "[Data!A2:3], but tried writing to row [4]"),
+        ("Data", [[0]] * 6, "[Data!A1:E5], but tried writing to row [6]"),
     ],
 )
 def test_update_does_not_reach_past_its_range_or_the_grid(
     bench: Bench, text: str, values: list[list[Any]], complaint: str
 ) -> None:
-    """A range smaller than the data is 400; a single cell reaches as far as the grid."""
+    """A range smaller than the data is 400 and echoed as asked for; a cell reaches on."""
     answer = bench.update(text, values)
 
     assert answer.status_code == 400
@@ -267,6 +272,15 @@ def test_batch_update_answers_values_if_asked_in_its_body(bench: Bench) -> None:
     answer = bench.call("POST", "/v4/spreadsheets/book/values:batchUpdate", body).json()
 
     assert answer["responses"][0]["updatedData"]["values"] == [["=1+1"]]
+
+
+def test_formulas_are_computed_once_for_all_ranges_of_a_batch(build: BenchBuilder) -> None:
+    """A chain of formulas that each of many ranges ends costs what it costs one."""
+    bench = build({"Data": "1\n" + "".join(f"=A{row}+1\n" for row in range(1, 2000))})
+    path = "/v4/spreadsheets/book/values:batchGet?" + "&".join(["ranges=A2000"] * 400)
+    answer = bench.call("GET", path).json()
+
+    assert [each["values"] for each in answer["valueRanges"]] == [[["2000"]]] * 400
 
 
 def test_clear_empties_the_range_and_echoes_it(bench: Bench) -> None:

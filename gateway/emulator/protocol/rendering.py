@@ -1,0 +1,11 @@
+"""How a call wants the values of its answer."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rendering:
+    """`valueRenderOption` and `dateTimeRenderOption`."""
+
+    value: str = "FORMATTED_VALUE"
+    date_time: str = "SERIAL_NUMBER"

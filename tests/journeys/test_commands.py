@@ -1,0 +1,56 @@
+"""Commands that cannot do what they are told, and an emulator that ends in the middle of a call."""
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from tests.journeys.process import run, running
+from tests.journeys.waiting import PATIENCE_SECONDS, until
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        pytest.param(
+            ["emulator", "--port", "0", "--credentials", "none/key.json"],
+            "--credentials: none/key.json: No such file or directory",
+            id="credentials",
+        ),
+        pytest.param(["emulator", "--port", "99999"], "from 0 to 65535", id="emulator"),
+        pytest.param(["emulator", "--port", "-1"], "from 0 to 65535", id="negative"),
+        pytest.param(["demo", "--port", "99999"], "from 0 to 65535", id="demo"),
+        pytest.param(["serve", "--port", "99999"], "server.port: must be less", id="serve"),
+        pytest.param(["emulator", "--host", "ü" * 70], "no name of a host", id="host"),
+    ],
+)
+def test_options_that_cannot_be_used_are_told_in_a_line(
+    arguments: list[str], complaint: str
+) -> None:
+    """Exit status 2, and no traceback."""
+    done = run(*arguments)
+
+    assert done.returncode == 2
+    assert complaint in done.stderr
+    assert done.stderr.startswith("sheets-gateway: ")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_emulator_ends_in_the_middle_of_a_call(tmp_path: Path) -> None:
+    """SIGTERM while a call takes its time: the process ends well, and without a traceback."""
+    log = tmp_path / "log"
+    with (
+        running(log, "emulator", "--port", "0", "--latency-ms", "60000") as emulator,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        call = pool.submit(httpx2.post, f"{emulator.url}/token", timeout=PATIENCE_SECONDS)
+        stats = f"{emulator.url}/_emulator/stats"
+        is_under_way = until(lambda: "token" in httpx2.get(stats).json()["calls"])
+        status = emulator.end()
+        answer = call.result()
+
+    assert is_under_way
+    assert status == 0
+    assert answer.status_code == 500
+    assert "Traceback" not in log.read_text()

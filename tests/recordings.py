@@ -1,0 +1,23 @@
+"""What was recorded of Google, and the contract of the API: files beside the checkout.
+
+Tests that need one of them are marked, and left out where it is not there.
+"""
+
+from pathlib import Path
+
+import pytest
+
+SHARED = Path(__file__).parents[2] / "shared"
+EXCHANGES = SHARED / "recordings" / "visible.jsonl"
+ERRORS = SHARED / "recordings" / "google_errors.json"
+CONTRACT = SHARED / "api.md"
+
+
+def needs(file: Path, words: str) -> pytest.MarkDecorator:
+    """A mark for tests that read a file which `words` name."""
+    return pytest.mark.skipif(not file.exists(), reason=f"{words} not beside this checkout")
+
+
+needs_exchanges = needs(EXCHANGES, "the recorded exchanges are")
+needs_errors = needs(ERRORS, "the recorded errors are")
+needs_contract = needs(CONTRACT, "the contract is")

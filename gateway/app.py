@@ -43,7 +43,9 @@ def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Sta
         sheets_opener = open_sheets or (lambda: open_google(settings.google))
         async with (
             KeyStore.open(settings.access.database) as store,
-            store.open_ledger(time.time) as ledger,
+            store.open_ledger(
+                time.time, longest_call_seconds=settings.google.write_timeout_seconds
+            ) as ledger,
             sheets_opener() as sheets,
         ):
             rows = RowService(

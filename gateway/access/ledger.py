@@ -85,22 +85,37 @@ Step = tuple[Executable, Sequence[Mapping[str, object]] | None]
 class SqlLedger:
     """The `Ledger` of one database; made by `open_ledger`."""
 
-    def __init__(self, engine: AsyncEngine, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, engine: AsyncEngine, clock: Callable[[], float], *, longest_call_seconds: float
+    ) -> None:
         self._engine = engine
+        self._longest_call_seconds = longest_call_seconds
         self._clock = clock
         self._turn = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
         self._open = OpenCreates()
         self._landed: set[str] = set()
+        self._left_at: dict[str, float] = {}
 
     async def load(self) -> None:
-        """Learn which creates are open since another process."""
-        columns = (_records.c.scope, _records.c.worksheet, _records.c.sent_at, _records.c.taken)
-        query = select(*columns).where(_records.c.answer.is_(None) & _records.c.is_create)
+        """Learn which writes are open since another process.
+
+        It noted them before their calls to Google began, and may have ended as those left, after
+        all the time that a call waits for its turn, a token and a connection. This is not put on
+        disk: a start after this one adds nothing to it.
+        """
+        now = self._clock()
+        query = select(_records).where(_records.c.answer.is_(None))
         async with self._engine.connect() as connection:
-            found = (await connection.execute(query)).all()
-        for scope, worksheet, sent_at, taken in found:
-            self._open.add(scope, worksheet, sent_at, [Span(*each) for each in taken])
+            found = (await connection.execute(query)).mappings().all()
+        for row in found:
+            scope, sent_at = row["scope"], row["sent_at"]
+            left_at = max(sent_at, min(now, sent_at + self._longest_call_seconds))
+            self._left_at[scope] = left_at
+            if row["is_create"]:
+                self._open.add(
+                    scope, row["worksheet"], left_at, [Span(*each) for each in row["taken"]]
+                )
 
     async def find(self, scope: str) -> Entry | None:
         query = select(_records).where(
@@ -109,7 +124,7 @@ class SqlLedger:
         try:
             async with self._engine.connect() as connection:
                 row = (await connection.execute(query)).mappings().one_or_none()
-            return None if row is None else _entry(row)
+            return None if row is None else self._entry(row)
         except (SQLAlchemyError, msgspec.ValidationError) as error:
             raise InternalError("The record of this Idempotency-Key cannot be read.") from error
 
@@ -170,6 +185,19 @@ class SqlLedger:
         if self._tasks:
             await asyncio.wait(self._tasks)
 
+    def _entry(self, row: RowMapping) -> Entry:
+        scope, answer = row["scope"], row["answer"]
+        on_disk = [Span(*each) for each in row["taken"]]
+        return Entry(
+            fingerprint=row["fingerprint"],
+            sent_at=max(row["sent_at"], self._left_at.get(scope, 0.0)),
+            first_row=row["first_row"],
+            rows=row["rows"],
+            # Memory knows those too that could not be put on disk.
+            taken=tuple(dict.fromkeys([*on_disk, *self._open.taken(scope)])),
+            answer=None if answer is None else decode_answer(answer),
+        )
+
     def _answered(self, ticket: Ticket, answer: Answer) -> Mapping[str, object]:
         return _values(ticket, self._clock()) | {"answer": encode_answer(answer)}
 
@@ -198,9 +226,14 @@ class SqlLedger:
 
 
 @asynccontextmanager
-async def open_ledger(engine: AsyncEngine, clock: Callable[[], float]) -> AsyncIterator[SqlLedger]:
-    """The ledger in a database that has its table; `clock` gives seconds since the epoch."""
-    ledger = SqlLedger(engine, clock)
+async def open_ledger(
+    engine: AsyncEngine, clock: Callable[[], float], *, longest_call_seconds: float = 0.0
+) -> AsyncIterator[SqlLedger]:
+    """The ledger in a database that has its table; `clock` gives seconds since the epoch.
+
+    `longest_call_seconds`: so long after its note may a write leave for Google.
+    """
+    ledger = SqlLedger(engine, clock, longest_call_seconds=longest_call_seconds)
     await ledger.load()
     try:
         yield ledger
@@ -226,18 +259,6 @@ def _values(
         "taken": [],
         "answer": None,
     }
-
-
-def _entry(row: RowMapping) -> Entry:
-    answer = row["answer"]
-    return Entry(
-        fingerprint=row["fingerprint"],
-        sent_at=row["sent_at"],
-        first_row=row["first_row"],
-        rows=row["rows"],
-        taken=tuple(Span(*each) for each in row["taken"]),
-        answer=None if answer is None else decode_answer(answer),
-    )
 
 
 def _purge(now: float, added: int) -> Step:

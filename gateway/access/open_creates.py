@@ -51,6 +51,11 @@ class OpenCreates:
         if record is not None:
             record.sent_at = sent_at
 
+    def taken(self, scope: str) -> Sequence[Span]:
+        """The rows that an open create may not take."""
+        record = self._by_scope.get(scope)
+        return () if record is None else record.taken
+
     def take(
         self, worksheet: str, spans: Sequence[Span], now: float
     ) -> Iterator[tuple[str, Sequence[Span]]]:

@@ -96,9 +96,14 @@ class KeyStore:
         finally:
             await engine.dispose()
 
-    def open_ledger(self, clock: Callable[[], float]) -> AbstractAsyncContextManager[SqlLedger]:
-        """Opens the ledger beside the keys; `clock` gives seconds since the epoch."""
-        return open_ledger(self._engine, clock)
+    def open_ledger(
+        self, clock: Callable[[], float], *, longest_call_seconds: float = 0.0
+    ) -> AbstractAsyncContextManager[SqlLedger]:
+        """Opens the ledger beside the keys; `clock` gives seconds since the epoch.
+
+        `longest_call_seconds`: so long after its note may a write leave for Google.
+        """
+        return open_ledger(self._engine, clock, longest_call_seconds=longest_call_seconds)
 
     async def add(self, record: KeyRecord, digest: bytes) -> None:
         """Keeps a new key."""

@@ -10,7 +10,7 @@ which Google appends and grows the grid; if that row begins with a blank, the gr
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from gateway.errors import GatewayError, UpstreamError, UpstreamRefusal
+from gateway.errors import GatewayError, InternalError, UpstreamError, UpstreamRefusal
 from gateway.rows import a1
 from gateway.rows.header import Header
 from gateway.rows.record import Placement, Stored, check_has_value, new_row, place
@@ -71,17 +71,33 @@ class Appender:
             seen = seen or await self._reader.look(ref)
             parts, refused = self._parts(creates, seen)
             try:
-                sent = await self._send(ref, seen, parts) if parts else {}
-            except UpstreamRefusal as refusal:
-                error = await explain(self._sheets, ref, refusal)
-                if isinstance(error, SHEET_WIDE):
-                    raise error from refusal
-                if is_old and isinstance(error, UpstreamRefusal):  # what was seen may be the reason
-                    seen, is_old, tries = None, False, tries - 1
-                    continue
-                sent = await self._separated(ref, parts, error, tries)
-            outcomes = refused | {part.index: outcome for part, outcome in sent.items()}
-            return [outcomes[index] for index in range(len(creates))]
+                sent = await self._sent(ref, seen, parts, tries, is_old=is_old)
+            except GatewayError as error:
+                sent = dict.fromkeys(parts, error)
+            if sent is not None:
+                outcomes = refused | {part.index: outcome for part, outcome in sent.items()}
+                return [outcomes[index] for index in range(len(creates))]
+            seen, is_old, tries = None, False, tries - 1
+
+    async def _sent(
+        self,
+        ref: WorksheetRef,
+        seen: Sighting,
+        parts: Sequence[_Part],
+        tries: int,
+        *,
+        is_old: bool,
+    ) -> Mapping[_Part, Outcome] | None:
+        """Send what was placed by a look; None if the look may be too old for it."""
+        try:
+            return await self._send(ref, seen, parts) if parts else {}
+        except UpstreamRefusal as refusal:
+            error = await explain(self._sheets, ref, refusal)
+            if isinstance(error, SHEET_WIDE):
+                raise error from refusal
+            if is_old and isinstance(error, UpstreamRefusal):
+                return None
+            return await self._separated(ref, parts, error, tries)
 
     def _known(self, ref: WorksheetRef, creates: Sequence[Create]) -> Sighting | None:
         """What was seen just now, if its header has all fields: none of them asks for a look."""
@@ -132,17 +148,18 @@ class Appender:
         self, ref: WorksheetRef, seen: Sighting, parts: Sequence[_Part]
     ) -> Mapping[_Part, Outcome]:
         """Append the rows of all parts in one write, and find where they are."""
+        seen = await self._with_room(ref, seen)
+        parts, unnoted = await self._noted(seen, parts)
+        if not parts:
+            return unnoted
         rows = [row for part in parts for row in part.rows]
+        anchor_row = min(seen.last_row + 1, seen.grid_rows)
+        anchor = a1.cell_range(ref.title, anchor_row)
         try:
-            seen = await self._with_room(ref, seen)
-            anchor_row = min(seen.last_row + 1, seen.grid_rows)
-            sendings = [(part.create.ticket, part.rows) for part in parts]
-            await self._ledger.sending(stacked(seen.last_row + 1, sendings))
-            anchor = a1.cell_range(ref.title, anchor_row)
             values = await self._sheets.append_rows(ref.spreadsheet, anchor, rows)
         except WriteOutcomeUnknown as error:
             self._sightings.forget(ref)
-            landing = await self._settled(ref, seen, rows, error)
+            landing = await self._settled(ref, seen, parts, error)
         except GatewayError as error:
             if isinstance(error, UpstreamRefusal) or error.outcome != "not_applied":
                 self._sightings.forget(ref)
@@ -154,20 +171,39 @@ class Appender:
         self._sightings.note_rows(ref, seen.header, landing.first_row, len(rows))
         results = _results(parts, seen.header, landing)
         await self._ledger.landed(ref, [(part.create.ticket, results[part]) for part in parts])
-        return results
+        return {**unnoted, **results}
+
+    async def _noted(
+        self, seen: Sighting, parts: Sequence[_Part]
+    ) -> tuple[Sequence[_Part], Mapping[_Part, Outcome]]:
+        """Note the parts that have tickets; those that cannot be noted are not to be sent."""
+        notes = [(part.create.ticket, part.rows) for part in parts]
+        try:
+            await self._ledger.sending(stacked(seen.last_row + 1, notes))
+        except InternalError as error:
+            unkeyed = [part for part in parts if part.create.ticket is None]
+            return unkeyed, {part: error for part in parts if part.create.ticket is not None}
+        return parts, {}
 
     async def _settled(
         self,
         ref: WorksheetRef,
         seen: Sighting,
-        rows: Sequence[Sequence[Stored]],
+        parts: Sequence[_Part],
         error: WriteOutcomeUnknown,
     ) -> Landing:
         """Where the rows of a write are whose outcome Google left open; its error, if nowhere."""
+        rows = [row for part in parts for row in part.rows]
         first_row = await self._settler.settle_append(
             ref, rows, from_row=seen.last_row + 1, error=error
         )
-        displayed = await displayed_rows(self._sheets, ref, first_row, len(rows))
+        try:
+            displayed = await displayed_rows(self._sheets, ref, first_row, len(rows))
+        except UpstreamError:
+            # They are taken all the same: no open create must think that they are its own.
+            unseen = _results(parts, seen.header, Landing(first_row=first_row, displayed=()))
+            await self._ledger.landed(ref, [(None, results) for results in unseen.values()])
+            raise
         return Landing(first_row=first_row, displayed=displayed)
 
     def _remember(
@@ -201,12 +237,17 @@ class Appender:
                 if worksheet.title == ref.title:
                     await self._sheets.grow_grid(ref.spreadsheet, worksheet.sheet_id, GROWTH_ROWS)
         except WriteOutcomeUnknown as error:
+            self._sightings.forget(ref)
             raise UpstreamError(
                 "Google did not say whether the worksheet grew. The row was not written; send it "
                 "again.",
                 outcome="not_applied",
             ) from error
-        return replace(seen, grid_rows=seen.grid_rows + GROWTH_ROWS)
+        grown = replace(
+            seen, grid_rows=seen.grid_rows + GROWTH_ROWS, as_of=self._sightings.moment()
+        )
+        self._sightings.keep(ref, grown)
+        return grown
 
 
 def _results(parts: Sequence[_Part], header: Header, landing: Landing) -> Mapping[_Part, Results]:

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TypeVar
 
-from gateway.errors import GatewayError, UpstreamRefusal
+from gateway.errors import GatewayError, UpstreamError, UpstreamRefusal
 from gateway.service.writes import Outcome
 from gateway.write_errors import write_outcome
 
@@ -58,7 +58,20 @@ async def separate(
         else:
             suspects, others = left, []
         share = len(suspects) // 2
+    if len(suspects) > 1 or others:
+        refusal = undecided(refusal)
     return {part: outcomes.get(part, refusal) for part in parts}
+
+
+def undecided(refusal: GatewayError) -> GatewayError:
+    """The error of writes of which one is to blame, and nobody knows which."""
+    if not isinstance(refusal, UpstreamRefusal):
+        return refusal
+    return UpstreamError(
+        "Google refused several writes that went to it together, and not all of them may be to "
+        "blame. This one was not written; send it again.",
+        outcome="not_applied",
+    )
 
 
 def _by_suspicion(parts: Mapping[Part, Sequence[object]]) -> tuple[list[Part], int]:

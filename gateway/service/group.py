@@ -1,8 +1,10 @@
 """Which writes of a worksheet's line go to Google together.
 
 Rules
-- A group is of one kind: all creates make one append, all updates one batch.
-- The writes of one key keep their order: behind one of its writes that stays, none is taken.
+- A group is of one kind: all creates make one append, all updates one batch. What is to be
+  done alone is a group by itself.
+- The creates of one key keep their order, and so do its updates: behind one that stays, no other
+  of the kind is taken. A create and an update know nothing of each other before they are answered.
 - All keys of a group may hear of the same worksheets: one error may be the answer to all of it.
 - Of the updates of one row one goes at a time, so that each sees what the one before it left.
 - A group is bounded in bytes; appends in rows too, batches in the length of the read before
@@ -10,14 +12,14 @@ Rules
 """
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 from urllib.parse import quote
 
 from gateway.rows import a1
 from gateway.service.worksheet import WorksheetRef
-from gateway.service.writes import Create, Update, Write
+from gateway.service.writes import Create, Results, Update, Write
 
 MAX_ROWS = 500
 MAX_BYTES = 1_048_576
@@ -27,18 +29,25 @@ LAST_ROW = 99_999_999
 """As long as the number of a row gets."""
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Alone:
+    """Something to be done in the line of a worksheet, while no write to it is under way."""
+
+    work: Callable[[], Awaitable[Results]]
+
+
 @dataclass(kw_only=True, eq=False)
 class Waiting:
     """A write in the line of its worksheet."""
 
     ref: WorksheetRef
-    write: Write
+    write: Write | Alone
 
 
 W = TypeVar("W", bound=Waiting)
 
 
-def row_count(write: Write) -> int:
+def row_count(write: Write | Alone) -> int:
     """How many rows a write is about."""
     return len(write.rows) if isinstance(write, Create) else 1
 
@@ -55,13 +64,17 @@ def take_group(line: deque[W]) -> list[W]:
 
 def _chosen(line: deque[W]) -> Iterator[W]:
     first = line[0]
+    if isinstance(first.write, Alone):
+        yield first
+        return
     room = _Room(ref=first.ref)
     held_keys: set[str] = set()
     for waiting in line:
-        is_alike = isinstance(waiting.write, type(first.write))
-        is_alike = is_alike and waiting.ref.visible == first.ref.visible
+        write = waiting.write
+        if isinstance(write, Alone) or not isinstance(write, type(first.write)):
+            continue
         is_turn = waiting.ref.key_id not in held_keys
-        if is_alike and is_turn and room.takes(waiting.write):
+        if is_turn and waiting.ref.visible == first.ref.visible and room.takes(write):
             yield waiting
         else:
             held_keys.add(waiting.ref.key_id)

@@ -37,8 +37,9 @@ def check_landing(
     is_below = first_row <= area.first_row
     if not is_in_columns or not is_below or area.last_row != area.first_row + len(rows) - 1:
         misplaced_write(f"{len(rows)} rows, columns {filled}, from row {first_row}", values.range)
+        others = "" if len(rows) == 1 else " with rows of others,"
         raise UpstreamError(
-            f"Google put the row elsewhere than asked, at {area.first_row}:{area.last_row} "
+            f"Google put the row elsewhere than asked,{others} at {area.first_row}:{area.last_row} "
             "of the worksheet. It is there; move it, and do not send it again.",
             outcome="applied",
         )

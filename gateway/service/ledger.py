@@ -27,6 +27,9 @@ class Span(NamedTuple):
     first: int
     last: int
 
+    def overlaps(self, other: "Span") -> bool:
+        return self.first <= other.last and other.first <= self.last
+
 
 class Sending(NamedTuple):
     """A write about to be sent, and the row where its first row belongs; no ticket, no record."""
@@ -40,8 +43,8 @@ class Sending(NamedTuple):
 class Entry:
     """What is known of a write; one without an answer is open: it may have been applied or not.
 
-    `sent_at` is in seconds since the epoch. `taken` are rows that were acknowledged to others
-    since then: what looks like this write there is not it.
+    `sent_at` is in seconds since the epoch, the latest instant at which it may have left. `taken`
+    are rows that were acknowledged to others: what looks like this write there is not it.
     """
 
     fingerprint: str

@@ -74,8 +74,8 @@ class RowService:
         )
         self._updater = Updater(sheets, sightings, settler, ledger, ignore_unknown=ignore_unknown)
         self._writer = Writer(self._perform, writes)
-        self._idempotency = Idempotency(ledger, wall_clock)
-        self._recovery = Recovery(sheets, ignore_unknown=ignore_unknown)
+        self._idempotency = Idempotency(ledger, self._writer, wall_clock)
+        self._recovery = Recovery(sheets, sightings, ignore_unknown=ignore_unknown)
 
     async def list_rows(self, ref: WorksheetRef, query: Query) -> RowPage:
         """The page of rows that a query asks for; InvalidQuery if it names an unknown field."""

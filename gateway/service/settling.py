@@ -9,7 +9,7 @@ Rules
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 
 from gateway.errors import GatewayError, RowNotFound, UpstreamError, UpstreamRefusal
@@ -17,6 +17,7 @@ from gateway.observe import look_failed
 from gateway.rows import a1
 from gateway.rows.header import Header, parse_header
 from gateway.rows.record import Stored, text_at
+from gateway.service.ledger import Span
 from gateway.service.refusal import explain
 from gateway.service.worksheet import WorksheetRef, own_area
 from gateway.upstream.base import Dimension, Render, Sheets, Value, Values, Writing
@@ -35,12 +36,18 @@ _NOTHING: Sequence[Value] = ()
 
 
 async def find_rows(
-    sheets: Sheets, ref: WorksheetRef, rows: Sequence[Sequence[Stored]], *, from_row: int
+    sheets: Sheets,
+    ref: WorksheetRef,
+    rows: Sequence[Sequence[Stored]],
+    *,
+    from_row: int,
+    taken: Sequence[Span] = (),
 ) -> int | None:
     """The number of the first of neighbouring rows that hold these values, at `from_row` or below.
 
     None in a row stands for a cell that was not written: it may hold anything, an array formula's
-    value for example, but rows that hold no more than these come first. Each row needs a value.
+    value for example, but rows that hold no more than these come first. Rows of `taken` are
+    others', however alike they look. Each row needs a value.
     1 read; 1 more if it is refused, as it is where the grid ends above `from_row`.
     """
     try:
@@ -50,13 +57,16 @@ async def find_rows(
         if isinstance(error, RowNotFound):
             return None
         raise error from refusal
-    blocks = {
-        start: values.cells[start : start + len(rows)]
-        for start in range(len(values.cells) - len(rows) + 1)
-    }
-    starts = [start for start, lines in blocks.items() if all(map(holds, lines, rows))]
-    pure = [start for start in starts if all(map(_holds_no_more, blocks[start], rows))]
-    return from_row + (pure or starts)[0] if starts else None
+    first_found: int | None = None
+    for start in _starts(values.cells, rows):
+        first = from_row + start
+        span = Span(first, first + len(rows) - 1)
+        if any(map(span.overlaps, taken)):
+            continue
+        if all(map(_holds_no_more, values.cells[start : start + len(rows)], rows)):
+            return first
+        first_found = first_found or first
+    return first_found
 
 
 async def displayed_rows(
@@ -199,6 +209,14 @@ class Settler:
             own_area(ref, values.range)
         top, *lines = [_line(values.cells, 0) for values in found]
         return parse_header(top), dict(zip(rows, map(_texts, lines), strict=True))
+
+
+def _starts(lines: Sequence[Sequence[Value]], rows: Sequence[Sequence[Stored]]) -> Iterator[int]:
+    """Where rows begin that hold what was written."""
+    for start in range(len(lines) - len(rows) + 1):
+        # The first row alone tells almost all of them apart.
+        if all(holds(lines[start + offset], row) for offset, row in enumerate(rows)):
+            yield start
 
 
 async def _typed(sheets: Sheets, ref: WorksheetRef, range_: str) -> Values:

@@ -1,40 +1,36 @@
 """Updates: the rows are looked at, then only the named cells are written."""
 
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
-from gateway.errors import GatewayError, RowNotFound, UpstreamRefusal
+from gateway.errors import (
+    GatewayError,
+    InternalError,
+    RowNotFound,
+    UpstreamError,
+    UpstreamRefusal,
+)
 from gateway.rows import a1
 from gateway.rows.header import ROW_INDEX, Header, parse_header
-from gateway.rows.record import Placement, Stored, changed_runs, place, text_at
+from gateway.rows.record import changed_runs, place, text_at
 from gateway.rows.tag import row_tag
-from gateway.service.culprits import MAX_EXTRA_WRITES, separate
-from gateway.service.ledger import Ledger, Sending
+from gateway.service.changes import (
+    Change,
+    culprit_among,
+    result_of,
+    sending_of,
+    texts_of,
+    writings_of,
+)
+from gateway.service.culprits import MAX_EXTRA_WRITES, separate, undecided
+from gateway.service.ledger import Ledger
 from gateway.service.reading import check_names
 from gateway.service.refusal import SHEET_WIDE, explain, explaining, row_not_found
 from gateway.service.settling import Settler
 from gateway.service.sightings import Sightings
-from gateway.service.ticket import Ticket
-from gateway.service.worksheet import WorksheetRef, own_area, written_area
+from gateway.service.worksheet import WorksheetRef, own_area
 from gateway.service.writes import Outcome, Update, written_row
-from gateway.upstream.base import Sheets, Values, Writing
+from gateway.upstream.base import Sheets, Values
 from gateway.write_errors import PreconditionFailed, WriteOutcomeUnknown
-
-_NAMED = re.compile(r"data\[(\d+)\]")
-"""Where Google's refusal of a batch says which of its parts is to blame."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Part:
-    """An update whose values have found their cells; `displayed` is the row as we saw it."""
-
-    index: int
-    row: int
-    ticket: Ticket | None
-    placement: Placement
-    displayed: Sequence[str]
-    runs: Sequence[tuple[int, list[Stored]]]
 
 
 class Updater:
@@ -61,7 +57,7 @@ class Updater:
         """
         outcomes: dict[int, Outcome] = {}
         header, rows = await self._look(ref, sorted({update.row for update in updates}))
-        parts: list[_Part] = []
+        parts: list[Change] = []
         for index, update in enumerate(updates):
             try:
                 parts.append(self._part(index, update, header, rows))
@@ -70,15 +66,18 @@ class Updater:
         unchanged = [part for part in parts if not part.runs]
         changing = [part for part in parts if part.runs]
         for part in unchanged:
-            outcomes[part.index] = _result(part, header, {})
-        if changing:
-            sent = await self._send_all(ref, header, changing)
-            outcomes |= {part.index: outcome for part, outcome in sent.items()}
+            outcomes[part.index] = result_of(part, header, {})
+        sent: dict[Change, Outcome] = {}
+        try:
+            await self._send_all(ref, header, changing, sent)
+        except GatewayError as error:
+            sent = dict.fromkeys(changing, error) | sent
+        outcomes |= {part.index: outcome for part, outcome in sent.items()}
         return [outcomes[index] for index in range(len(updates))]
 
     def _part(
         self, index: int, update: Update, header: Header, rows: Mapping[int, Sequence[str]]
-    ) -> _Part:
+    ) -> Change:
         if update.row not in rows:
             raise row_not_found(update.row)
         displayed = rows[update.row]
@@ -87,7 +86,7 @@ class Updater:
             raise PreconditionFailed(_record(update.row, header, displayed), tag=tag)
         placement = place(update.fields, header, ignore_unknown=self._ignore_unknown)
         runs = changed_runs(placement.cells, displayed)
-        return _Part(
+        return Change(
             index=index,
             row=update.row,
             ticket=update.ticket,
@@ -151,86 +150,124 @@ class Updater:
         return {row: texts for row, texts in displayed.items() if row not in blank or row < last}
 
     async def _send_all(
-        self, ref: WorksheetRef, header: Header, parts: Sequence[_Part]
-    ) -> Mapping[_Part, Outcome]:
+        self,
+        ref: WorksheetRef,
+        header: Header,
+        parts: Sequence[Change],
+        outcomes: dict[Change, Outcome],
+    ) -> None:
         """Send the updates; those that Google refuses by name are left out, one after the other."""
-        outcomes: dict[_Part, Outcome] = {}
         left = list(parts)
         tries = MAX_EXTRA_WRITES
         while left:
             try:
-                return outcomes | dict(await self._send(ref, header, left))
+                outcomes.update(await self._send(ref, header, left))
+                return
             except UpstreamRefusal as refusal:
-                culprit = _culprit(left, refusal)
+                culprit = culprit_among(left, refusal)
                 row = 1 if culprit is None else culprit.row
                 error = await explain(self._sheets, ref, refusal, row=row)
                 if isinstance(error, SHEET_WIDE):
                     raise error from refusal
                 if culprit is None:
-                    return outcomes | dict(await self._separated(ref, header, left, error, tries))
+                    outcomes.update(await self._separated(ref, header, left, error, tries))
+                    return
                 outcomes[culprit] = error
                 left.remove(culprit)
                 if tries == 0:
-                    refused = UpstreamRefusal(refusal.google_message)
-                    return outcomes | dict.fromkeys(left, refused)
+                    outcomes.update(dict.fromkeys(left, undecided(refusal)))
+                    return
                 tries -= 1
-        return outcomes
 
     async def _separated(
         self,
         ref: WorksheetRef,
         header: Header,
-        parts: Sequence[_Part],
+        parts: Sequence[Change],
         refusal: GatewayError,
         tries: int,
-    ) -> Mapping[_Part, Outcome]:
-        async def send(some: Sequence[_Part]) -> Mapping[_Part, Outcome]:
+    ) -> Mapping[Change, Outcome]:
+        async def send(some: Sequence[Change]) -> Mapping[Change, Outcome]:
             return await self._send(ref, header, some)
 
         values = {part: [*part.placement.cells.values()] for part in parts}
         return await separate(values, send, refusal, tries=tries)
 
     async def _send(
-        self, ref: WorksheetRef, header: Header, parts: Sequence[_Part]
-    ) -> Mapping[_Part, Outcome]:
+        self, ref: WorksheetRef, header: Header, parts: Sequence[Change]
+    ) -> Mapping[Change, Outcome]:
         """Write the cells of all parts in one call, and find what their rows display now."""
-        await self._ledger.sending([_sending(part) for part in parts])
+        parts, unnoted = await self._noted(parts)
+        if not parts:
+            return unnoted
         try:
             results = await self._written(ref, header, parts)
         except WriteOutcomeUnknown as error:
             results = await self._settled(ref, header, parts, error)
         for part in parts:
             self._sightings.note_rows(ref, header, part.row, 1)
-        return results
+        return {**unnoted, **results}
+
+    async def _noted(
+        self, parts: Sequence[Change]
+    ) -> tuple[Sequence[Change], Mapping[Change, Outcome]]:
+        """Note the parts that have tickets; those that cannot be noted are not to be sent."""
+        try:
+            await self._ledger.sending([sending_of(part) for part in parts])
+        except InternalError as error:
+            unkeyed = [part for part in parts if part.ticket is None]
+            return unkeyed, {part: error for part in parts if part.ticket is not None}
+        return parts, {}
 
     async def _settled(
         self,
         ref: WorksheetRef,
         header: Header,
-        parts: Sequence[_Part],
+        parts: Sequence[Change],
         error: WriteOutcomeUnknown,
-    ) -> Mapping[_Part, Outcome]:
+    ) -> Mapping[Change, Outcome]:
         """Look what became of a write, and send it again if all is as it was before."""
-        writings = [writing for part in parts for writing in _writings(ref, part)]
-        looked_at = {part.row: part.displayed for part in parts}
-        displayed = await self._settler.settle_update(ref, header, looked_at, writings, error=error)
-        if displayed is not None:
-            rows = [(part, displayed[part.row]) for part in parts]
-            return {
-                part: (written_row(part.row, part.placement, header, texts),)
-                for part, texts in rows
-            }
+        found = await self._found(ref, header, parts, error)
+        if found is not None:
+            return found
         try:
+            await self._ledger.sending([sending_of(part) for part in parts])
             return await self._written(ref, header, parts)
         except GatewayError as again:
-            if error.was_answered:
+            if not error.was_answered:
+                raise error from again  # the first one may still land
+            if not isinstance(again, WriteOutcomeUnknown) or not again.was_answered:
                 raise
-            raise error from again  # the first one may still land
+            found = await self._found(ref, header, parts, again)
+            if found is not None:
+                return found
+            raise UpstreamError(
+                "Google failed twice, and nothing was written. Send it again.",
+                outcome="not_applied",
+            ) from again
+
+    async def _found(
+        self,
+        ref: WorksheetRef,
+        header: Header,
+        parts: Sequence[Change],
+        error: WriteOutcomeUnknown,
+    ) -> Mapping[Change, Outcome] | None:
+        """The rows of an open write, if it is there; None if all is as it was before."""
+        writings = [writing for part in parts for writing in writings_of(ref, part)]
+        looked_at = {part.row: part.displayed for part in parts}
+        displayed = await self._settler.settle_update(ref, header, looked_at, writings, error=error)
+        if displayed is None:
+            return None
+        rows = [(part, displayed[part.row]) for part in parts]
+        return {
+            part: (written_row(part.row, part.placement, header, texts),) for part, texts in rows
+        }
 
     async def _written(
-        self, ref: WorksheetRef, header: Header, parts: Sequence[_Part]
-    ) -> Mapping[_Part, Outcome]:
-        writings = [writing for part in parts for writing in _writings(ref, part)]
+        self, ref: WorksheetRef, header: Header, parts: Sequence[Change]
+    ) -> Mapping[Change, Outcome]:
+        writings = [writing for part in parts for writing in writings_of(ref, part)]
         try:
             answers = iter(await self._sheets.write_cells(ref.spreadsheet, writings))
         finally:
@@ -238,53 +275,9 @@ class Updater:
                 # The worksheet may have a new last row now; no look from before knows it.
                 self._sightings.forget(ref)
         return {
-            part: _result(part, header, _texts(ref, part, [next(answers) for _ in part.runs]))
+            part: result_of(part, header, texts_of(ref, part, [next(answers) for _ in part.runs]))
             for part in parts
         }
-
-
-def _sending(part: _Part) -> Sending:
-    """What is written of a row, from column A; None is a cell that is left as it is."""
-    row: list[Stored] = [None] * (part.runs[-1][0] + len(part.runs[-1][1]))
-    for column, values in part.runs:
-        row[column : column + len(values)] = values
-    return Sending(part.ticket, part.row, [row])
-
-
-def _writings(ref: WorksheetRef, part: _Part) -> list[Writing]:
-    return [
-        Writing(
-            range=a1.run_range(ref.title, part.row, column, column + len(values) - 1),
-            rows=[values],
-        )
-        for column, values in part.runs
-    ]
-
-
-def _culprit(parts: Sequence[_Part], refusal: UpstreamRefusal) -> _Part | None:
-    """The part that Google's refusal names by the number of its range, or the only one."""
-    named = _NAMED.search(refusal.google_message)
-    owners = [part for part in parts for _ in part.runs]
-    if named is None or int(named[1][:9]) >= len(owners):
-        return parts[0] if len(parts) == 1 else None
-    return owners[int(named[1])]
-
-
-def _texts(ref: WorksheetRef, part: _Part, answers: Sequence[Values]) -> Mapping[int, str]:
-    """What the written cells display now, by column."""
-    texts: dict[int, str] = {}
-    for (_, values), answer in zip(part.runs, answers, strict=True):
-        first = written_area(ref, answer.range).first_column
-        shown = answer.cells[0] if answer.cells else ()
-        texts |= {first + offset: text_at(shown, offset) for offset in range(len(values))}
-    return texts
-
-
-def _result(part: _Part, header: Header, texts: Mapping[int, str]) -> Outcome:
-    """The answer for a row, some of whose cells display other texts now."""
-    width = max([len(part.displayed), *(column + 1 for column in texts)])
-    displayed = [texts.get(column, text_at(part.displayed, column)) for column in range(width)]
-    return (written_row(part.row, part.placement, header, displayed),)
 
 
 def _record(row: int, header: Header, displayed: Sequence[str]) -> Mapping[str, object]:

@@ -9,16 +9,19 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from contextvars import Context, copy_context
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from gateway.config import WriteSettings
 from gateway.errors import GatewayError, QueueFull, ShuttingDown
-from gateway.service.group import Waiting, row_count, take_group
+from gateway.service.group import Alone, Waiting, row_count, take_group
 from gateway.service.worksheet import WorksheetRef
 from gateway.service.writes import Outcome, Results, Write
 from gateway.write_errors import UNKNOWN_RETRY_SECONDS, WriteOutcomeUnknown
 
 Perform = Callable[[WorksheetRef, Sequence[Write]], Awaitable[Sequence[Outcome]]]
 """Carries out a group of writes of one kind, Google calls and all; how each of them ended."""
+
+T = TypeVar("T")
 
 CLOSING_SECONDS = 4.0
 """How long writes still in line may take when the gateway closes; their requests had longer."""
@@ -49,6 +52,23 @@ class Writer:
 
     async def write(self, ref: WorksheetRef, write: Write) -> Results:
         """Wait in line, then have the write carried out; its own errors come out here."""
+        return await self._carried_out(ref, write)
+
+    async def alone(self, ref: WorksheetRef, work: Callable[[], Awaitable[T]]) -> T:
+        """Wait in line, then do something while no write to the worksheet is under way.
+
+        As a write it is finished once it has begun; its own errors come out here.
+        """
+        made: list[T] = []
+
+        async def perform() -> Results:
+            made.append(await work())
+            return ()
+
+        await self._carried_out(ref, Alone(work=perform))
+        return made[0]
+
+    async def _carried_out(self, ref: WorksheetRef, write: Write | Alone) -> Results:
         if self._is_closing:
             raise _shutting_down()
         waiting = self._join(ref, write)
@@ -84,7 +104,7 @@ class Writer:
         _refuse(waiting, _shutting_down())
         return _shutting_down()
 
-    def _join(self, ref: WorksheetRef, write: Write) -> _InLine:
+    def _join(self, ref: WorksheetRef, write: Write | Alone) -> _InLine:
         line = self._lines.get(ref)
         waiting_rows = sum(row_count(each.write) for each in line or ())
         if waiting_rows and waiting_rows + row_count(write) > self._settings.max_waiting_rows:
@@ -110,7 +130,7 @@ class Writer:
 
     async def _settle(self, group: Sequence[_InLine]) -> None:
         try:
-            outcomes = await self._perform(group[0].ref, [waiting.write for waiting in group])
+            outcomes = await self._outcomes(group)
         except Exception as error:  # handed to the requests, which answer or log it
             outcomes = [error] * len(group)
         for waiting, outcome in zip(group, outcomes, strict=True):
@@ -118,6 +138,13 @@ class Writer:
                 _refuse(waiting, outcome)
             else:
                 waiting.answer.set_result(outcome)
+
+    async def _outcomes(self, group: Sequence[_InLine]) -> Sequence[Outcome]:
+        first = group[0].write
+        if isinstance(first, Alone):
+            return [await first.work()]
+        writes = [waiting.write for waiting in group if not isinstance(waiting.write, Alone)]
+        return await self._perform(group[0].ref, writes)
 
 
 def _give_up(line: deque[_InLine], waiting: _InLine) -> None:

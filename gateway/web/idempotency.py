@@ -34,7 +34,8 @@ def read_ticket(
     key = parse_key(request.headers.getlist(IDEMPOTENCY_KEY))
     if key is None:
         return None
-    scope = [ref.key_id, key, request.method, request.scope["path"], ref.spreadsheet]
+    place = [ref.spreadsheet, ref.title, request.path_params.get("row")]
+    scope = [ref.key_id, key, request.method, *place]
     return Ticket(scope=_digest(scope), fingerprint=fingerprint(body), ref=ref, is_create=is_create)
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, MutableMapping, Sequence
+from collections.abc import MutableMapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -14,44 +14,9 @@ from structlog.testing import capture_logs
 from gateway.access.ledger import KEPT_SECONDS, PURGED_AT_LEAST, SqlLedger
 from gateway.access.store import KeyStore
 from gateway.errors import InternalError, UpstreamError
-from gateway.service.ledger import Answer, Entry, Rows, Sending, Span
-from gateway.service.ticket import Ticket
-from gateway.service.worksheet import WorksheetRef
-from gateway.service.writes import Results, Written
+from gateway.service.ledger import Answer, Entry, Sending
+from tests.access.conftest import REF, ROWS, TICKET, TWIN, found_after_restart, results
 from tests.clock import ManualClock
-
-REF = WorksheetRef(spreadsheet="book", title="Cities")
-TICKET = Ticket(scope="s1", fingerprint="f1", ref=REF, is_create=True)
-TWIN = replace(TICKET, scope="s2")
-ROWS: Rows = [["Bern", 1, 1.5, True, None, "", "=1+1 'ü' 🏙"], ["Basel"]]
-
-
-def results(*rows: int) -> Results:
-    """The answer of a write to these rows."""
-    return tuple(
-        Written(row=row, record={"rowIndex": row, "name": None}, tag='"t"', ignored=("x",))
-        for row in rows
-    )
-
-
-@pytest.fixture
-def clock() -> ManualClock:
-    return ManualClock()
-
-
-@pytest.fixture
-async def ledger(store: KeyStore, clock: ManualClock) -> AsyncIterator[SqlLedger]:
-    """An empty ledger."""
-    async with store.open_ledger(clock) as opened:
-        yield opened
-
-
-async def found_after_restart(
-    database: Path, clock: ManualClock, scope: str = TICKET.scope
-) -> Entry | None:
-    """What another process finds."""
-    async with KeyStore.open(database) as store, store.open_ledger(clock) as ledger:
-        return await ledger.find(scope)
 
 
 def scopes(database: Path) -> set[str]:
@@ -177,23 +142,6 @@ async def test_creates_that_landed_are_complete(
     assert second is not None
     assert (first.answer, second.answer) == (results(5, 6), results(8))
     assert logged == []
-
-
-async def test_rows_of_others_are_kept_from_an_open_create(
-    ledger: SqlLedger, database: Path, clock: ManualClock
-) -> None:
-    """Whatever was acknowledged since it was sent is taken, also by a process that came later."""
-    await ledger.sending([Sending(TICKET, 5, [["a"]])])
-    await ledger.landed(REF, [(None, results(5)), (None, results(6, 7))])
-    await ledger.landed(replace(REF, title="Other"), [(None, results(9))])
-    async with KeyStore.open(database) as store, store.open_ledger(clock) as later:
-        await later.sending([Sending(TWIN, 8, [["a"]])])
-        await later.landed(REF, [(TWIN, results(11))])
-    entry = await found_after_restart(database, clock)
-
-    assert entry is not None
-    assert entry.answer is None
-    assert entry.taken == (Span(5, 7), Span(11, 11))
 
 
 async def test_an_update_takes_no_rows_and_loses_none(ledger: SqlLedger) -> None:

@@ -15,6 +15,8 @@ class FakeLedger:
     def __init__(self, clock: Callable[[], float]) -> None:
         self.entries: dict[str, Entry] = {}
         self.calls: list[str] = []
+        self.trouble: Exception | None = None
+        """Raised instead of noting anything."""
         self._clock = clock
 
     async def find(self, scope: str) -> Entry | None:
@@ -22,6 +24,8 @@ class FakeLedger:
         return self.entries.get(scope)
 
     async def sending(self, sendings: Sequence[Sending]) -> None:
+        if self.trouble is not None and any(sending.ticket for sending in sendings):
+            raise self.trouble
         for ticket, first_row, rows in sendings:
             if ticket is not None:
                 self.calls.append("sending")

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from gateway.errors import GatewayError, QuotaSpent, UpstreamRefusal
+from gateway.errors import GatewayError, QuotaSpent, UpstreamError, UpstreamRefusal
 from gateway.service.culprits import MAX_EXTRA_WRITES, separate
 from gateway.service.writes import Outcome
 from gateway.write_errors import WriteOutcomeUnknown
@@ -47,7 +47,7 @@ async def refused(
 ) -> set[int]:
     """The parts that had the refusal for an outcome; all others were written, once."""
     outcomes = await separate(parts, google.send, REFUSAL, tries=tries)
-    left = {part for part, outcome in outcomes.items() if outcome is REFUSAL}
+    left = {part for part, outcome in outcomes.items() if isinstance(outcome, UpstreamError)}
 
     assert list(outcomes) == list(parts)
     assert google.written == sorted(set(parts) - left)
@@ -154,7 +154,7 @@ async def test_an_open_outcome_is_of_those_that_were_sent() -> None:
 
     sent = set(google.sent[1])
     assert {part for part, outcome in outcomes.items() if outcome is unknown} == sent
-    assert {part for part, outcome in outcomes.items() if outcome is REFUSAL} == (
+    assert {part for part, outcome in outcomes.items() if isinstance(outcome, UpstreamError)} == (
         set(range(1, 9)) - sent
     )
 
@@ -190,3 +190,11 @@ async def test_what_is_unlike_the_others_is_suspected(
     await refused(google, dict(enumerate(writes)))
 
     assert google.sent == [[number for number in range(len(writes)) if number != odd]]
+
+
+async def test_innocent_ones_are_told_to_come_again() -> None:
+    """Whoever may be innocent is refused with an error that a retry mends."""
+    outcomes = await separate(alike(range(1, 9)), Google(*range(1, 9)).send, REFUSAL, tries=1)
+
+    assert {type(outcome) for outcome in outcomes.values()} == {UpstreamError}
+    assert all(isinstance(each, UpstreamError) and each.retryable for each in outcomes.values())

@@ -15,6 +15,7 @@ from gateway.errors import (
     WorksheetNotFound,
 )
 from gateway.rows.record import Stored
+from gateway.service.ledger import Span
 from gateway.service.settling import Settler, displayed_rows, find_rows
 from gateway.write_errors import WriteOutcomeUnknown
 from tests.fakes import FakeSheets, FakeWorksheet, Formatted, Held
@@ -129,6 +130,32 @@ async def test_rows_are_found_by_content_position_and_count(
     place = make_place(*below)
 
     assert await find_rows(place.sheets, REF, rows, from_row=5) == found
+    assert place.sheets.cost() == Cost(1, 0)
+
+
+@pytest.mark.parametrize(
+    ("below", "rows", "taken", "found"),
+    [
+        pytest.param([["Reno", "NV"], ["Reno"]], [["Reno"]], [(6, 6)], 5, id="ours-has-more"),
+        pytest.param([RENO, RENO], [RENO], [(5, 5)], 6, id="second"),
+        pytest.param([RENO, RENO, RENO], [RENO], [(5, 5), (7, 99)], 6, id="between"),
+        pytest.param([["a"], ["a"], ["a"]], [["a"], ["a"]], [(5, 5)], 6, id="block-below"),
+        pytest.param([["a"], ["a"], ["a"]], [["a"], ["a"]], [(6, 6)], None, id="block-cut"),
+        pytest.param([RENO], [RENO], [(1, 4), (6, 9)], 5, id="beside"),
+    ],
+)
+async def test_rows_of_others_are_not_ours(
+    make_place: MakePlace,
+    below: Sequence[Sequence[Stored]],
+    rows: Sequence[Sequence[Stored]],
+    taken: Sequence[tuple[int, int]],
+    found: int | None,
+) -> None:
+    """Taken rows are left out before it is asked which look most like ours. 1 read."""
+    place = make_place(*below)
+    spans = [Span(*each) for each in taken]
+
+    assert await find_rows(place.sheets, REF, rows, from_row=5, taken=spans) == found
     assert place.sheets.cost() == Cost(1, 0)
 
 

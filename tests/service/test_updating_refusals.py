@@ -7,6 +7,7 @@ from gateway.errors import (
     ProtectedCells,
     QuotaSpent,
     RowNotFound,
+    UpstreamError,
     UpstreamRefusal,
     WorksheetNotFound,
 )
@@ -73,7 +74,7 @@ async def test_too_many_named_culprits(bench: Bench) -> None:
     ends = await bench.together(*renamed(*range(2, 22)))
 
     assert [type(end) for end in ends[:5]] == [ProtectedCells] * 5
-    assert [type(end) for end in ends[5:]] == [UpstreamRefusal] * 15
+    assert [type(end) for end in ends[5:]] == [UpstreamError] * 15
     assert names(bench, *range(2, 22)) == [f"n{row}" for row in range(2, 22)]
     assert bench.sheets.cost().writes == 1 + MAX_EXTRA_WRITES
 

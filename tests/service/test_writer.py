@@ -8,7 +8,7 @@ import pytest
 from anyio import wait_all_tasks_blocked
 
 from gateway.config import WriteSettings
-from gateway.errors import GatewayError, QueueFull, ShuttingDown
+from gateway.errors import GatewayError, InvalidBody, QueueFull, ShuttingDown
 from gateway.service.writer import Writer
 from gateway.service.writes import Update
 from gateway.write_errors import WriteOutcomeUnknown
@@ -221,3 +221,57 @@ async def test_a_group_runs_in_the_context_of_its_first(desk: Desk, writer: Writ
     await asyncio.gather(*tasks)
 
     assert desk.callers == ["nobody", "ann"]
+
+
+async def test_what_is_done_alone_is_done_between_groups(desk: Desk, writer: Writer) -> None:
+    """While it goes on no write does, and writes of both sides of it go together before."""
+    first = await held(writer, desk)
+    gate = asyncio.Event()
+
+    async def work() -> str:
+        begun = list(desk.done)
+        await gate.wait()
+        return f"{begun} {desk.done}"
+
+    before = start(writer, 1, replace(REF, key_id="a"))
+    alone = asyncio.create_task(writer.alone(replace(REF, key_id="b"), work))
+    after = start(writer, 2, replace(REF, key_id="b"))
+    await wait_all_tasks_blocked()
+    desk.open()
+    await asyncio.gather(first, before)
+    await wait_all_tasks_blocked()
+    gate.set()
+    seen = await alone
+    await after
+
+    assert seen == "[0, 1, 2] [0, 1, 2]"
+    assert desk.groups == [[0], [1, 2]]
+
+
+async def test_what_is_done_alone_fails_by_itself(desk: Desk, writer: Writer) -> None:
+    """Its error comes out where it was asked for, and the line goes on."""
+
+    async def work() -> None:
+        raise InvalidBody("no")
+
+    alone = asyncio.create_task(writer.alone(REF, work))
+    after = start(writer, 1)
+
+    with pytest.raises(InvalidBody):
+        await alone
+    assert (await after)[0].row == 1
+
+
+async def test_what_is_done_alone_waits_no_longer_than_writes(desk: Desk, writer: Writer) -> None:
+    """It takes the room of a row in the line."""
+    first = await held(writer, desk)
+    waiting = start(writer, 1, rows=3)
+    await wait_all_tasks_blocked()
+
+    async def work() -> None:
+        raise AssertionError
+
+    with pytest.raises(QueueFull):
+        await writer.alone(REF, work)
+    desk.open()
+    await asyncio.gather(first, waiting)

@@ -19,14 +19,16 @@ def ticket(
     *,
     key: str = "k",
     method: str = "POST",
-    path: str = "/v2/sheets/Cities",
+    title: str = "Cities",
+    row: str | None = None,
     key_id: str = "key_1",
     spreadsheet: str = "book",
     body: Mapping[str, Any] = BODY,
 ) -> Ticket:
     """The ticket of a request like all the others but for what is given."""
-    request = make_request(make_scope(method, path, headers={"idempotency-key": key}))
-    ref = WorksheetRef(spreadsheet=spreadsheet, title="Cities", key_id=key_id)
+    scope = make_scope(method, "/v2/sheets/x", headers={"idempotency-key": key})
+    request = make_request({**scope, "path_params": {} if row is None else {"row": row}})
+    ref = WorksheetRef(spreadsheet=spreadsheet, title=title, key_id=key_id)
     found = read_ticket(request, ref, body, is_create=True)
     assert found is not None
     return found
@@ -90,7 +92,8 @@ def test_what_is_no_key_is_refused(values: Sequence[str]) -> None:
     [
         {"key": "other"},
         {"method": "PUT"},
-        {"path": "/v2/sheets/Cities/2"},
+        {"title": "Towns"},
+        {"row": "2"},
         {"key_id": "key_2"},
         {"spreadsheet": "other"},
     ],

@@ -1,18 +1,22 @@
 """Requests with an Idempotency-Key in front of a Google that does what a test says."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 import pytest
 
 from gateway.errors import GatewayError
-from gateway.service.idempotency import Idempotency, Settled
+from gateway.service.idempotency import Found, Idempotency, Settled
 from gateway.service.ledger import Entry, Sending
 from gateway.service.ticket import Ticket
+from gateway.service.worksheet import WorksheetRef
 from gateway.service.writes import Results, Written
 from tests.clock import ManualClock
 from tests.service.conftest import REF
 from tests.service.fake_ledger import FakeLedger
+
+T = TypeVar("T")
 
 PATIENCE_SECONDS = 5.0
 TICKET = Ticket(scope="s1", fingerprint="f1", ref=REF, is_create=True)
@@ -27,7 +31,10 @@ class Google:
         self.looks = 0
         self.write_error: Exception | None = None
         self.look_error: Exception | None = None
+        self.line_error: Exception | None = None
+        self.before_turn: Callable[[], Awaitable[None]] | None = None
         self.is_there = False
+        self.cannot_show: GatewayError | None = None
         self.gate = asyncio.Event()
         self.gate.set()
         self._ledger = ledger
@@ -40,12 +47,20 @@ class Google:
             raise self.write_error
         return RESULTS
 
-    async def look(self, entry: Entry) -> Results | None:
+    async def alone(self, ref: WorksheetRef, work: Callable[[], Awaitable[T]]) -> T:
+        """The line of the worksheet, which nobody else is in."""
+        if self.line_error is not None:
+            raise self.line_error
+        if self.before_turn is not None:
+            await self.before_turn()
+        return await work()
+
+    async def look(self, entry: Entry) -> Found | None:
         self.looks += 1
         await self.gate.wait()
         if self.look_error is not None:
             raise self.look_error
-        return RESULTS if self.is_there else None
+        return Found(results=RESULTS, error=self.cannot_show) if self.is_there else None
 
 
 @pytest.fixture
@@ -64,7 +79,7 @@ Run = Callable[..., "asyncio.Future[Settled]"]
 @pytest.fixture
 def run(ledger: FakeLedger, google: Google, clock: ManualClock) -> Run:
     """Starts a request with a ticket."""
-    idempotency = Idempotency(ledger, clock)
+    idempotency = Idempotency(ledger, google, clock)
 
     def start(ticket: Ticket | None = TICKET) -> "asyncio.Future[Settled]":
         return asyncio.ensure_future(idempotency.run(ticket, google.perform, google.look))

@@ -5,7 +5,17 @@ from dataclasses import replace
 import pytest
 from anyio import wait_all_tasks_blocked
 
-from gateway.errors import GatewayError, InternalError, QuotaSpent, UpstreamTimeout
+from gateway.errors import (
+    GatewayError,
+    InternalError,
+    NoHeaderRow,
+    QueueFull,
+    QuotaSpent,
+    ShuttingDown,
+    UpstreamError,
+    UpstreamTimeout,
+    WorksheetNotFound,
+)
 from gateway.service.idempotency import Settled
 from gateway.write_errors import IdempotencyKeyReused, WriteOutcomeUnknown
 from tests.clock import ManualClock
@@ -167,3 +177,86 @@ async def test_a_request_that_ends_while_looking_says_unknown(run: Run, google: 
     retry.cancel()
 
     assert isinstance(await outcome(retry), WriteOutcomeUnknown)
+
+
+@pytest.mark.parametrize(
+    ("trouble", "wait"),
+    [
+        (QueueFull("full", outcome="not_applied", retry_after_seconds=5), 85),
+        (ShuttingDown("stops", outcome="not_applied", retry_after_seconds=5), 85),
+    ],
+    ids=["full", "stops"],
+)
+async def test_a_line_without_room_leaves_it_open(
+    run: Run, google: Google, clock: ManualClock, trouble: GatewayError, wait: int
+) -> None:
+    """That the look was not begun does not say that the write was not applied."""
+    await left_open(run, google)
+    clock.advance(100)
+    google.line_error = trouble
+    refused = await outcome(run())
+
+    assert isinstance(refused, WriteOutcomeUnknown)
+    assert (refused.outcome, refused.retry_after_seconds) == ("unknown", wait)
+
+
+@pytest.mark.parametrize("trouble", [WorksheetNotFound("gone"), NoHeaderRow("none")])
+async def test_what_only_people_can_change_is_told_once_nothing_can_land(
+    run: Run, google: Google, clock: ManualClock, trouble: GatewayError
+) -> None:
+    """Before that the outcome is open; after it to try again and again would tell no more."""
+    await left_open(run, google)
+    google.look_error = trouble
+    clock.advance(184)
+    young = await outcome(run())
+    clock.advance(1)
+    old = await outcome(run())
+
+    assert isinstance(young, WriteOutcomeUnknown)
+    assert old is trouble
+    assert google.sent == 1
+
+
+async def test_found_rows_that_cannot_be_shown_are_answered_so_for_good(
+    run: Run, google: Google, ledger: FakeLedger
+) -> None:
+    """The record is complete before its rows are kept from others."""
+    await left_open(run, google)
+    google.is_there = True
+    google.cannot_show = UpstreamError("there", outcome="applied")
+    first = await outcome(run())
+    second = await outcome(run())
+
+    assert first is second is google.cannot_show
+    assert google.looks == 1
+    assert ledger.entries[TICKET.scope].answer is google.cannot_show
+
+
+async def test_a_record_that_changed_in_line_is_the_one_that_counts(
+    run: Run, google: Google, ledger: FakeLedger, clock: ManualClock
+) -> None:
+    """It is read again once it is its turn: here it was sent anew meanwhile."""
+    await left_open(run, google)
+    clock.advance(300)
+    google.before_turn = lambda: ledger.renew(TICKET)
+    refused = await outcome(run())
+
+    assert refused.retry_after_seconds == 185
+
+
+async def test_a_write_that_ended_in_a_fault_has_its_time_from_then(
+    run: Run, google: Google, clock: ManualClock
+) -> None:
+    """Whatever the error was, the write may have left right before it."""
+    google.gate.clear()
+    google.write_error = RuntimeError("a fault")
+    first = run()
+    await wait_all_tasks_blocked()
+    clock.advance(60)
+    google.gate.set()
+    with pytest.raises(RuntimeError):
+        await first
+    clock.advance(130)
+    refused = await outcome(run())
+
+    assert refused.retry_after_seconds == 55

@@ -1,112 +1,27 @@
-"""Finding the rows of an open record in the worksheet, and leaving other people's alone."""
+"""Finding the rows of an open record in the worksheet."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import replace
-from pathlib import Path
+from collections.abc import Mapping
 
 import pytest
 
 from gateway.access.ledger import SqlLedger
-from gateway.access.store import KeyStore
-from gateway.config import ApiSettings, CacheSettings, WriteSettings
 from gateway.errors import RowNotFound
-from gateway.rows.record import Stored
-from gateway.service.ledger import Ledger
 from gateway.service.rows import RowService
-from gateway.service.ticket import Ticket
-from gateway.service.worksheet import WorksheetRef
-from gateway.service.writes import Create, Results, Update
-from gateway.upstream.base import Value
+from gateway.service.writes import Update
 from gateway.write_errors import WriteOutcomeUnknown
 from tests.clock import ManualClock
-from tests.fakes import FakeSheets, FakeWorksheet
-from tests.service.conftest import CITIES, REF
+from tests.fakes import FakeWorksheet
+from tests.service.conftest import REF
+from tests.service.recovery.conftest import (
+    BERN,
+    CHANGE,
+    DyingLedger,
+    create,
+    killed,
+    names,
+    restarted,
+)
 from tests.service.scripted_sheets import Cost, ScriptedSheets
-
-BERN: Mapping[str, Stored] = {"name": "Bern", "population": 1.0}
-TICKET = Ticket(scope="s1", fingerprint="f1", ref=REF, is_create=True)
-CHANGE = replace(TICKET, is_create=False)
-
-
-@pytest.fixture
-async def ledger(tmp_path: Path, clock: ManualClock) -> AsyncIterator[SqlLedger]:
-    async with KeyStore.open(tmp_path / "keys.db") as store, store.open_ledger(clock) as opened:
-        yield opened
-
-
-@pytest.fixture
-def fake() -> FakeSheets:
-    return FakeSheets()
-
-
-@pytest.fixture
-def cities(fake: FakeSheets) -> FakeWorksheet:
-    """Three cities in rows 2 to 4."""
-    return fake.add("Cities", CITIES, rows=100)
-
-
-@pytest.fixture
-def sheets(fake: FakeSheets, cities: FakeWorksheet) -> ScriptedSheets:
-    return ScriptedSheets(fake)
-
-
-@pytest.fixture
-def service(sheets: ScriptedSheets, ledger: SqlLedger, clock: ManualClock) -> RowService:
-    return restarted(sheets, ledger, clock)
-
-
-class DyingLedger:
-    """A ledger whose process ends when it is to note what landed."""
-
-    def __init__(self, ledger: SqlLedger) -> None:
-        self.find = ledger.find
-        self.sending = ledger.sending
-        self.complete = ledger.complete
-        self.renew = ledger.renew
-        self.drop = ledger.drop
-
-    async def landed(
-        self, ref: WorksheetRef, landings: Sequence[tuple[Ticket | None, Results]]
-    ) -> None:
-        raise RuntimeError("killed")
-
-
-def restarted(sheets: ScriptedSheets, ledger: Ledger, clock: ManualClock) -> RowService:
-    """A service that has seen nothing yet."""
-
-    async def no_pause(_: float) -> None:
-        return None
-
-    return RowService(
-        sheets,
-        cache=CacheSettings(),
-        writes=WriteSettings(),
-        api=ApiSettings(),
-        clock=clock,
-        ledger=ledger,
-        wall_clock=clock,
-        sleep=no_pause,
-    )
-
-
-def create(*rows: Mapping[str, Stored], ticket: Ticket | None = TICKET) -> Create:
-    return Create(rows=rows or (BERN,), is_array=len(rows) > 1, ticket=ticket)
-
-
-def names(cities: FakeWorksheet) -> Sequence[Value]:
-    """The first cell of each row, from row 5."""
-    return [line[0] if line else "" for line in cities.lines()[4:]]
-
-
-async def killed(
-    service: RowService, sheets: ScriptedSheets, sent: Create, *, was_applied: bool
-) -> None:
-    """A create whose process ended before or after Google applied it."""
-    play = sheets.after if was_applied else sheets.before
-    play("append_rows", RuntimeError("killed"))
-    with pytest.raises(RuntimeError):
-        await service.create_rows(REF, sent)
-    sheets.cost()
 
 
 async def test_rows_are_found_where_they_were_sent(
@@ -186,60 +101,6 @@ async def test_a_grid_that_ends_above_is_no_trouble(
 
     assert settled.results[0].row == 5
     assert names(cities) == ["Bern"]
-
-
-@pytest.mark.parametrize("other", [None, replace(TICKET, scope="s2")], ids=["unkeyed", "keyed"])
-async def test_a_row_of_somebody_else_is_not_taken(
-    service: RowService,
-    sheets: ScriptedSheets,
-    ledger: SqlLedger,
-    cities: FakeWorksheet,
-    clock: ManualClock,
-    other: Ticket | None,
-) -> None:
-    """A row that looks the same and was acknowledged to another request stays that one's."""
-    await killed(service, sheets, create(), was_applied=False)
-    acknowledged = await restarted(sheets, ledger, clock).create_rows(REF, create(ticket=other))
-    later = restarted(sheets, ledger, clock)
-    with pytest.raises(WriteOutcomeUnknown):
-        await later.create_rows(REF, create())
-    clock.advance(185)
-    settled = await later.create_rows(REF, create())
-
-    assert acknowledged.results[0].row == 5
-    assert settled.results[0].row == 6
-    assert names(cities) == ["Bern", "Bern"]
-
-
-async def test_a_row_of_long_after_is_not_taken(
-    service: RowService, sheets: ScriptedSheets, cities: FakeWorksheet, clock: ManualClock
-) -> None:
-    """What was acknowledged when the open create could not land any more is never its row."""
-    await killed(service, sheets, create(), was_applied=False)
-    clock.advance(3600)
-    for _ in range(3):
-        await service.create_rows(REF, create(ticket=None))
-        clock.advance(60)
-    settled = await service.create_rows(REF, create())
-
-    assert not settled.is_replayed
-    assert names(cities) == ["Bern"] * 4
-
-
-async def test_a_row_among_those_of_others_is_found(
-    sheets: ScriptedSheets, ledger: SqlLedger, clock: ManualClock
-) -> None:
-    """Of rows that look the same each belongs to one request."""
-    tickets = [replace(TICKET, scope=scope) for scope in ("a", "b", "c")]
-    for ticket in tickets:
-        begun = restarted(sheets, ledger, clock)
-        await killed(begun, sheets, create(ticket=ticket), was_applied=True)
-    later = restarted(sheets, ledger, clock)
-    await later.create_rows(REF, create(ticket=None))
-    order = [tickets[1], tickets[0], tickets[2]]
-    found = [await later.create_rows(REF, create(ticket=ticket)) for ticket in order]
-
-    assert [settled.results[0].row for settled in found] == [6, 5, 7]
 
 
 async def update(service: RowService) -> tuple[int, Mapping[str, object], bool]:

@@ -7,10 +7,11 @@
     create         1 read + 1 write        1 write
     update         1 read + 1 write        1 read + 1 write (1 more read for a blank row)
 
-Writes that wait for the same worksheet share these calls: all creates, then all updates. A full grid
-costs 1 read + 1 write more if its last row begins with a blank; a refused group at most 4 writes and
-a read for each; a create that Google left open 1 to 3 reads, such an update 2 reads and, sent again,
-1 write; a repeated request whose record is open 1 to 2 reads more. What is wrong without looking at the sheet costs nothing, an unknown field one read at most.
+Writes that wait for the same worksheet share these calls: all creates, then all updates. A full
+grid costs 1 read + 1 write more if its last row begins with a blank; a refused group at most 4
+writes and a read for each; a create that Google left open 1 to 3 reads, such an update 2 reads and,
+sent again, 1 write; a repeated request whose record is open 1 to 2 reads more. What is wrong
+without looking at the sheet costs nothing, an unknown field one read at most.
 """
 
 import asyncio

@@ -15,7 +15,8 @@ from starlette.requests import Request
 from gateway.config import ServerSettings
 from gateway.errors import BodyTooLarge, Problem, RequestTimeout, UnsupportedMediaType
 from gateway.rows.record import MAX_PROBLEMS, NEVER_STORED, pointer
-from gateway.web.fields import MAX_FIELDS, Fields, check_none, checked_fields, invalid_body
+from gateway.service.writes import Fields
+from gateway.web.fields import MAX_FIELDS, check_none, checked_fields, invalid_body
 from gateway.web.json_body import Pairs, decode_json
 from gateway.web.state import State
 

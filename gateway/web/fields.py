@@ -1,7 +1,7 @@
 """Fields of a body, checked one by one, each fault with its place."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from gateway.errors import InvalidBody, Problem
 from gateway.rows.record import (
@@ -11,11 +11,10 @@ from gateway.rows.record import (
     Stored,
     pointer,
 )
+from gateway.service.writes import Fields
 
 MAX_FIELDS = 1000
 MAX_INTEGER = 2**53
-
-Fields = Mapping[str, Stored]
 
 
 def checked_fields(

@@ -10,13 +10,12 @@ from starlette.requests import Request
 from gateway.rows.record import Stored
 from gateway.service.ticket import Ticket
 from gateway.service.worksheet import WorksheetRef
+from gateway.service.writes import Fields
 from gateway.web.state import State
 from gateway.write_errors import InvalidIdempotencyKey
 
 IDEMPOTENCY_KEY = "Idempotency-Key"
 REPLAYED: Mapping[str, str] = {"Idempotent-Replayed": "true"}
-
-Fields = Mapping[str, Stored]
 
 _QUOTED = re.compile(r'"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"')
 """A string of structured fields (RFC 9651), as the draft on this header has it."""

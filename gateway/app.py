@@ -4,6 +4,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import UTC, datetime
+from functools import partial
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -13,11 +14,16 @@ from gateway.access.pepper import load_pepper
 from gateway.access.store import KeyStore
 from gateway.config import Settings
 from gateway.errors import GatewayError
+from gateway.observe import breaker_changed, budget_waited
 from gateway.service.rows import RowService
 from gateway.upstream.base import Sheets
+from gateway.upstream.breaker import Breaker
+from gateway.upstream.budget import Budget, Budgeted, open_budget
+from gateway.upstream.counted import Counted
 from gateway.upstream.credentials import load_service_account
 from gateway.upstream.google import open_google
-from gateway.upstream.guards import CountedSheets
+from gateway.upstream.guarded import GuardedSheets
+from gateway.upstream.retrying import Retrying, longest_write_seconds
 from gateway.web.problems import on_gateway_error, on_http_exception
 from gateway.web.routes import ROUTES, middleware
 from gateway.web.state import State
@@ -40,22 +46,26 @@ def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Sta
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[State]:
-        sheets_opener = open_sheets or (lambda: open_google(settings.google))
+        sheets_opener = open_sheets or partial(
+            open_google, settings.google, max_half_bytes=settings.cache.max_worksheet_bytes
+        )
         async with (
             KeyStore.open(settings.access.database) as store,
             store.open_ledger(
-                time.time, longest_call_seconds=settings.google.write_timeout_seconds
+                time.time, longest_call_seconds=longest_write_seconds(settings.google)
             ) as ledger,
             sheets_opener() as sheets,
         ):
+            budget = open_budget(settings.google)
             rows = RowService(
-                CountedSheets(sheets),
+                guarded(sheets, budget),
                 cache=settings.cache,
                 writes=settings.writes,
                 api=settings.api,
                 ledger=ledger,
                 clock=time.monotonic,
                 wall_clock=time.time,
+                reads_per_second=lambda: budget.reads.rate_per_second,
             )
             gatekeeper = Gatekeeper(
                 store=store,
@@ -81,3 +91,15 @@ def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Sta
     )
     app.router.redirect_slashes = False
     return app
+
+
+def guarded(sheets: Sheets, budget: Budget) -> Sheets:
+    """Google as the service asks it: each attempt passes the breaker, then waits for its turn."""
+    breaker = Breaker(changed=breaker_changed)
+    return GuardedSheets(
+        sheets,
+        Retrying(may_retry=lambda: not breaker.is_open),
+        breaker,
+        Budgeted(budget, waited=budget_waited),
+        Counted(),
+    )

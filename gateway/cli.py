@@ -15,6 +15,8 @@ from gateway.cli_keys import described, line_of
 if TYPE_CHECKING:
     import socket
 
+    from starlette.types import ASGIApp
+
     from gateway.access.store import KeyRecord
     from gateway.config import Settings
 
@@ -49,13 +51,20 @@ def serve(
     settings = _settings(config, {"server.host": host, "server.port": port})
     configure_logging()
     try:
-        app = create_app(settings)
+        app: ASGIApp = create_app(settings)
         asyncio.run(_open_once(settings))
     except ConfigError as error:
         _fail(error.problems)
     listening = _bind(settings.server.host, settings.server.port)
+    sockets, greeting = [listening], f"Sheets gateway on {base_url(listening)}"
+    if settings.metrics.listen is not None:
+        from gateway.metrics import with_metrics
+
+        sockets.append(_bind(*settings.metrics.listen))
+        app = with_metrics(app, sockets[1])
+        greeting += f", metrics on {base_url(sockets[1])}/metrics"
     server = make_server(app, shutdown_seconds=settings.server.shutdown_seconds)
-    run(server, listening, f"Sheets gateway on {base_url(listening)}")
+    run(server, sockets, greeting)
 
 
 @main.command()
@@ -147,7 +156,7 @@ def emulator(
         except OSError as error:
             _fail([f"--credentials: {credentials}: {error.strerror}"])
     server = make_server(running.app, shutdown_seconds=1)
-    run(server, listening, f"Sheets emulator on {base_url(listening)}")
+    run(server, [listening], f"Sheets emulator on {base_url(listening)}")
 
 
 @main.command()

@@ -27,6 +27,7 @@ from pydantic import (
     field_validator,
 )
 
+from gateway.address import Address, parse_address
 from gateway.config_layers import (
     KeyPath,
     environment_layer,
@@ -111,9 +112,11 @@ class GoogleSettings(Section):
     max_answer_bytes: Count = 33_554_432
     """Largest answer of Google, decoded; a larger worksheet is answered 413."""
     reads_per_minute: Count = 54
-    """Most reads a minute at Google, whose own limit is 60 (accepted, not yet enforced)."""
+    """Reads a minute at Google, and a ninth as many at once; its own limit is 60 for both."""
     writes_per_minute: Count = 54
-    """Most writes a minute at Google, whose own limit is 60 (accepted, not yet enforced)."""
+    """Writes a minute at Google, and a ninth as many at once; its own limit is 60 for both."""
+    max_waiting_seconds: SecondsOrZero = 10.0
+    """Longest wait of a call for its turn at Google; one that would take longer is not made."""
 
     @field_validator("endpoint")
     @classmethod
@@ -139,7 +142,15 @@ class CacheSettings(Section):
     max_worksheets: Count = 1000
     """How many worksheets are remembered at once."""
     rows_ttl_seconds: SecondsOrZero = 5.0
-    """How long the rows of a worksheet are served again (accepted, not yet enforced)."""
+    """How long the rows of a worksheet are served again; 0 reads them each time."""
+    max_stale_seconds: SecondsOrZero = 3600.0
+    """How old rows may be that are served while Google cannot be asked."""
+    max_bytes: Count = 536_870_912
+    """Most memory for the rows of all worksheets."""
+    max_worksheet_bytes: Count = 268_435_456
+    """Most memory for the rows of one worksheet; a larger one is answered 413."""
+    window_above_cells: Count = 500_000
+    """Worksheets with more cells than this are read in windows, not whole."""
 
 
 class WriteSettings(Section):
@@ -184,6 +195,13 @@ class PlanSettings(Section):
     """Most requests a minute of one key (accepted, not yet enforced)."""
 
 
+class MetricsSettings(Section):
+    """`[metrics]`: counts for Prometheus."""
+
+    listen: Annotated[Address | None, BeforeValidator(parse_address)] = None
+    """HOST:PORT that serves /metrics, or a PORT of the loopback; left out, it is not served."""
+
+
 BUILT_IN_PLANS: Mapping[str, Mapping[str, object]] = {
     "free": {"where_and_order": False},
     "paid": {},
@@ -205,8 +223,18 @@ class Settings(Section):
     """How rows look to clients."""
     access: AccessSettings = AccessSettings()
     """Where the keys are."""
+    metrics: MetricsSettings = MetricsSettings()
+    """Counts for Prometheus."""
     plans: Annotated[Mapping[PlanName, PlanSettings], Field(validate_default=True)] = {}
     """What the keys of each plan may do; `free` and `paid` are always there."""
+
+    @field_validator("metrics")
+    @classmethod
+    def _check_ports(cls, metrics: MetricsSettings, info: ValidationInfo) -> MetricsSettings:
+        server = info.data.get("server")
+        if metrics.listen and server and metrics.listen.port == server.port != 0:
+            raise ValueError("listen must have another port than server.port")
+        return metrics
 
     @field_validator("plans", mode="before")
     @classmethod

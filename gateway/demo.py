@@ -25,6 +25,13 @@ SAMPLE = Path(__file__).parent / "sample"
 SPREADSHEET = "demo"
 WORKSHEET = "Cities"
 
+_NO_HURRY = """
+[google]
+reads_per_minute = 600
+writes_per_minute = 600
+"""
+"""The emulator has no quota, and who tries things out should not wait for one."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Demo:
@@ -50,7 +57,7 @@ def running_demo(listening: socket.socket, environ: Mapping[str, str]) -> Iterat
         credentials = folder / "service-account.json"
         emulator.write_credentials(credentials, base_url(emulator_socket))
         config = folder / "config.toml"
-        config.touch()
+        config.write_text(_NO_HURRY)
         settings = load_settings(
             config,
             environ,

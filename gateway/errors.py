@@ -18,12 +18,14 @@
     ├── UnsupportedMediaType 4150 (415)     UnsupportedDocument 4221 (422)
     ├── InternalError 5000
     ├── UpstreamError 5020      UpstreamRefusal 5020 · UpstreamUnreachable 5021 · UpstreamAuth 5022
-    ├── TemporarilyUnavailable  QuotaSpent 5030 · QueueFull 5031 · ShuttingDown 5032
+    ├── TemporarilyUnavailable  QuotaSpent 5030 · CircuitOpen 5030 · NotFresh 5030
+    │                           QueueFull 5031 · ShuttingDown 5032
     ├── UpstreamTimeout 5040    WriteOutcomeUnknown 5041
     └── StorageFull 5070
 
 A code is never used again for another meaning, except that 101 names every trouble with the
-spreadsheet id (the status tells which). Only `gateway.web` knows how an error becomes a response.
+spreadsheet id (the status tells which), 5020 a refusal too, and 5030 that Google cannot be asked
+now. Only `gateway.web` knows how an error becomes a response.
 The classes of keys, conditions and open outcomes of writes are in `gateway.write_errors`.
 """
 
@@ -157,7 +159,10 @@ class RowNotFound(NotFound):
 
 
 class WorksheetNotFound(NotFound):
+    """No worksheet has this name; `near` are titles like it, which not every key may hear of."""
+
     code, name = 105, "WorksheetNotFound"
+    near: Sequence[str] = ()
 
 
 class RouteNotFound(NotFound):
@@ -262,6 +267,37 @@ class TemporarilyUnavailable(GatewayError):
 
 
 class QuotaSpent(TemporarilyUnavailable):
+    """Google's quota is spent, or the share of it that the gateway keeps to.
+
+    `is_from_google`: Google refused the call with a 429; else it was not sent. `limit`: calls a
+    minute that Google allows, where it told.
+    """
+
+    code = 5030
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        outcome: Outcome | None = None,
+        retry_after_seconds: int | None = None,
+        is_from_google: bool = False,
+        limit: int | None = None,
+    ) -> None:
+        super().__init__(message, outcome=outcome, retry_after_seconds=retry_after_seconds)
+        self.is_from_google = is_from_google
+        self.limit = limit
+
+
+class CircuitOpen(TemporarilyUnavailable):
+    """Google failed several times in a row, and is left alone for a while: nothing was sent."""
+
+    code = 5030
+
+
+class NotFresh(TemporarilyUnavailable):
+    """Rows as of now were asked for, and cannot be had."""
+
     code = 5030
 
 

@@ -8,15 +8,31 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NoReturn
 
 import uvicorn
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 STARTUP_SECONDS = 30.0
 _BACKLOG = 2048
+
+
+class ByPort:
+    """An application for each port of one server; those not named are `app`'s, and the lifespan.
+
+    So one loop, one start and one stop serve all of them.
+    """
+
+    def __init__(self, app: ASGIApp, others: Mapping[int, ASGIApp]) -> None:
+        self._app = app
+        self._others = others
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        # The address is the socket's own, never what a client says of it.
+        port: int = scope["server"][1] if scope["type"] == "http" else -1
+        await self._others.get(port, self._app)(scope, receive, send)
 
 
 def make_server(app: ASGIApp, *, shutdown_seconds: float) -> uvicorn.Server:
@@ -46,7 +62,7 @@ def base_url(listening: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def run(server: uvicorn.Server, listening: socket.socket, greeting: str) -> NoReturn:
+def run(server: uvicorn.Server, sockets: Sequence[socket.socket], greeting: str) -> NoReturn:
     """Print the greeting, serve in this thread until SIGINT or SIGTERM, and end the process.
 
     The exit status is 0 after a signal, whenever it comes, and 1 if the server did not start.
@@ -56,7 +72,7 @@ def run(server: uvicorn.Server, listening: socket.socket, greeting: str) -> NoRe
         signal.signal(each, lambda *_: sys.exit(0))
     print(greeting, flush=True)
     try:
-        server.run(sockets=[listening])
+        server.run(sockets=list(sockets))
         status = 0 if server.started else 1
     except SystemExit:
         status = 0
@@ -73,14 +89,16 @@ def _is_mistake(record: logging.LogRecord) -> bool:
 
 
 @contextmanager
-def in_background(server: uvicorn.Server, listening: socket.socket) -> Iterator[str]:
-    """Serve in a thread for the time of the block; gives the base URL."""
+def in_background(
+    server: uvicorn.Server, listening: socket.socket, *others: socket.socket
+) -> Iterator[str]:
+    """Serve in a thread for the time of the block; gives the base URL of the first socket."""
     failures: list[BaseException] = []
     ended = threading.Event()
 
     def run() -> None:
         try:
-            server.run(sockets=[listening])
+            server.run(sockets=[listening, *others])
         except BaseException as error:  # handed to the thread that waits for the start
             failures.append(error)
         finally:

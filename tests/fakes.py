@@ -7,12 +7,13 @@ count from 1. A call acts in one piece, between two chances for others.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import TypeVar
 
 from anyio.lowlevel import checkpoint
 
 from gateway.errors import SpreadsheetNotFound, UpstreamRefusal
-from gateway.upstream.base import Dimension, Render, Value, Values, WorksheetProperties, Writing
+from gateway.upstream.base import Half, Render, Value, Values, WorksheetProperties, Writing
 from tests.fake_ranges import Box, Range, column_letters, echo, parse_range
 
 T = TypeVar("T")
@@ -126,16 +127,18 @@ class FakeSheets:
         self.worksheets.append(worksheet)
         return worksheet
 
-    async def read_values(
-        self, spreadsheet: str, range_: str, *, render: Render, dimension: Dimension
-    ) -> Values:
-        return await _turn(lambda: self._read(spreadsheet, range_, render, dimension))
+    async def read_values(self, spreadsheet: str, range_: str, *, render: Render) -> Values:
+        return await _turn(lambda: self._read(spreadsheet, range_, render))
+
+    async def read_columns(
+        self, spreadsheet: str, range_: str, *, render: Render, known: bytes | None = None
+    ) -> Half | None:
+        half = await _turn(lambda: self._read_half(spreadsheet, range_, render))
+        return None if half.digest == known else half
 
     async def read_ranges(self, spreadsheet: str, ranges: Sequence[str]) -> list[Values]:
         return await _turn(
-            lambda: [
-                self._read(spreadsheet, each, Render.DISPLAYED, Dimension.ROWS) for each in ranges
-            ]
+            lambda: [self._read(spreadsheet, each, Render.DISPLAYED) for each in ranges]
         )
 
     async def list_worksheets(self, spreadsheet: str) -> list[WorksheetProperties]:
@@ -193,9 +196,21 @@ class FakeSheets:
             )
         found[0].rows += rows
 
-    def _read(self, spreadsheet: str, range_: str, render: Render, dimension: Dimension) -> Values:
+    def _read(self, spreadsheet: str, range_: str, render: Render) -> Values:
         worksheet, _, box = self._find(spreadsheet, range_)
-        return _values(worksheet, box, render, dimension)
+        return _values(worksheet, box, render)
+
+    def _read_half(self, spreadsheet: str, range_: str, render: Render) -> Half:
+        worksheet, _, box = self._find(spreadsheet, range_)
+        columns = _trimmed(list(zip(*worksheet.block(box, render), strict=True)))
+        range_ = echo(worksheet.title, box)
+        content = repr((range_, columns)).encode()
+        return Half(
+            range=range_,
+            columns=columns,
+            digest=blake2b(content, digest_size=16).digest(),
+            byte_count=len(content),
+        )
 
     def _find(self, spreadsheet: str, text: str) -> tuple[FakeWorksheet, Range, Box]:
         """The worksheet of a range (assumed: whatever its case), and its cells within the grid."""
@@ -273,16 +288,9 @@ def _store(worksheet: FakeWorksheet, box: Box, rows: Sequence[Sequence[Value]]) 
         worksheet.type(row, *[None] * (box.left - 1), *line)
 
 
-def _values(
-    worksheet: FakeWorksheet,
-    box: Box,
-    render: Render = Render.DISPLAYED,
-    dimension: Dimension = Dimension.ROWS,
-) -> Values:
-    lines: Sequence[Sequence[Value]] = worksheet.block(box, render)
-    if dimension is Dimension.COLUMNS:
-        lines = list(zip(*lines, strict=True))
-    return Values(range=echo(worksheet.title, box), cells=_trimmed(lines))
+def _values(worksheet: FakeWorksheet, box: Box, render: Render = Render.DISPLAYED) -> Values:
+    cells = _trimmed(worksheet.block(box, render))
+    return Values(range=echo(worksheet.title, box), cells=cells)
 
 
 def _trimmed(lines: Sequence[Sequence[Value]]) -> tuple[tuple[Value, ...], ...]:

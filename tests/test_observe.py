@@ -8,7 +8,7 @@ from contextvars import copy_context
 from typing import Any
 
 import pytest
-import structlog
+from structlog.testing import capture_logs
 
 from gateway.observe import (
     RequestEvent,
@@ -22,6 +22,7 @@ from gateway.observe import (
     request_done,
     request_event,
     request_failed,
+    reset_logging,
     upstream_called,
     upstream_failed,
 )
@@ -39,7 +40,7 @@ def stream() -> Iterator[io.StringIO]:
     text = io.StringIO()
     configure_logging(text)
     yield text
-    structlog.reset_defaults()
+    reset_logging()
     root.handlers[:] = handlers
     root.setLevel(level)
 
@@ -64,7 +65,13 @@ def _event(**changes: Any) -> RequestEvent:
 def test_request_is_one_line(lines: Lines) -> None:
     """A request's line says who asked for what, what came of it and what it cost."""
     event = _event(
-        key_id="k1", spreadsheet="s", worksheet="Cities", status=404, error_code=105, seconds=0.0125
+        key_id="k1",
+        spreadsheet="s",
+        worksheet="Cities",
+        status=404,
+        error_code=105,
+        cache="stale",
+        seconds=0.0125,
     )
     with request_event(event):
         upstream_called(is_write=False, seconds=0.25)
@@ -86,11 +93,34 @@ def test_request_is_one_line(lines: Lines) -> None:
         "key": "k1",
         "spreadsheet": "s",
         "worksheet": "Cities",
+        "cache": "stale",
         "reads": 1,
         "writes": 2,
         "google_ms": 1000.0,
         "ms": 12.5,
     }
+
+
+def test_request_of_nobody_is_one_line(lines: Lines) -> None:
+    """What is not known of a request is null, and its times are there all the same."""
+    request_done(_event(status=404))
+
+    [line] = lines()
+    assert {name for name, value in line.items() if value is None} == {
+        *("code", "key", "spreadsheet", "worksheet")
+    }
+    assert (line["cache"], line["google_ms"], line["ms"]) == ("", 0.0, 0.0)
+
+
+def test_request_before_logging_is_configured() -> None:
+    """Until logging is configured a request's line goes the way of all others."""
+    with capture_logs() as logs:
+        request_done(_event(path=NASTY, status=200))
+
+    [line] = logs
+    assert (line["event"], line["log_level"], line["status"]) == ("request", "info", 200)
+    assert line["path"] == NASTY
+    assert "timestamp" not in line
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,11 @@ def rows_from(title: str, row: int) -> str:
     return f"{_quoted(title)}!A{row}:{LAST_COLUMN}"
 
 
+def rows_between(title: str, first_row: int, last_row: int) -> str:
+    """All columns of some rows, both ends included."""
+    return f"{_quoted(title)}!A{first_row}:{LAST_COLUMN}{last_row}"
+
+
 def cell_range(title: str, row: int, column: int = 0) -> str:
     return f"{_quoted(title)}!{column_letters(column)}{row}"
 

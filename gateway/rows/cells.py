@@ -1,4 +1,4 @@
-"""What one cell is: its displayed text beside its typed value, and when texts are numbers or dates.
+"""What the text of a cell or an operand is: a number, a date, or just text.
 
 Rules (the contract's *Comparison*): nothing here raises for odd content. Text is a number only in
 plain ASCII notation and only if finite, so `007`, `+44…`, `1,250`, `nan` and `１２３` are text.
@@ -9,50 +9,21 @@ import re
 import unicodedata
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import NamedTuple
 
 TOLERANCE_DAYS = 0.001 / 86_400
 """Serial dates within a millisecond of each other are the same moment."""
 
 _EPOCH = datetime(1899, 12, 30)  # without a zone: serial dates are wall-clock times
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+_PLAINLY_NO_DATE = re.compile(r"-?(?:0|[1-9][0-9,]{0,99})(?:\.[0-9]+)?")
+_ASCII_DECORATION = re.compile(r"[$%,' ]")
+_NO_PART_OF_A_NUMBER = re.compile(r"[^-+.0-9eE$%,' ]")
 _MOMENT = re.compile(
     r"(?P<day>[0-9]{4}-[0-9]{2}-[0-9]{2})"
     r"(?:[T ](?P<minute>[0-9]{2}:[0-9]{2})"
     r"(?:(?P<second>:[0-9]{2})(?:[.,](?P<fraction>[0-9]{1,9}))?)?"
     r" ?(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?)?)?"
 )
-
-
-class Cell(NamedTuple):
-    """One cell, classified; at most one of number and boolean is there, and neither for text."""
-
-    text: str
-    """As displayed; "" also for a cell that is empty."""
-    number: float | int | None = None
-    """Of a number cell, or of text that is a number."""
-    boolean: bool | None = None
-    is_native: bool = False
-    """The sheet itself holds a number, not text that looks like one."""
-    is_empty: bool = False
-
-    @property
-    def is_text(self) -> bool:
-        return self.number is None and self.boolean is None and not self.is_empty
-
-
-EMPTY = Cell(text="", is_empty=True)
-
-
-def classify(text: str, value: object) -> Cell:
-    """Make a cell of its displayed text and its typed value (None or "" where it is empty)."""
-    if isinstance(value, bool):
-        return Cell(text, boolean=value)
-    if isinstance(value, int | float):
-        return Cell(text, number=value, is_native=True)
-    if not text and not value:
-        return EMPTY
-    return Cell(text, number=number_in(text))
 
 
 def number_in(text: str) -> float | None:
@@ -63,15 +34,24 @@ def number_in(text: str) -> float | None:
     return number if math.isfinite(number) else None
 
 
+def may_be_number(text: str) -> bool:
+    """Whether a text begins like a number, told without a closer look."""
+    return "-" <= text < ":"
+
+
 def plain_notation(number: float | int) -> str:
     """A number without exponent, separators or a needless fraction: 1250, -0.5."""
     text = f"{Decimal(repr(number + 0)):f}"  # + 0: there is no -0 in plain notation
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def is_date(cell: Cell) -> bool:
-    """A number cell that displays something which is no number, whatever its format adds."""
-    return cell.is_native and number_in(_undecorated(cell.text)) is None and cell.text != ""
+def is_date_text(text: str) -> bool:
+    """Whether a number cell that displays this is a date: it is no number, whatever is added."""
+    if _PLAINLY_NO_DATE.fullmatch(text) is not None:
+        return False
+    if text.isascii() and _NO_PART_OF_A_NUMBER.search(text) is not None:
+        return True
+    return text != "" and number_in(_undecorated(text)) is None
 
 
 def serial_in(text: str) -> float | None:
@@ -90,6 +70,8 @@ def serial_in(text: str) -> float | None:
 
 def _undecorated(text: str) -> str:
     """Without currency signs, %, blanks and thousands separators."""
+    if text.isascii():
+        return _ASCII_DECORATION.sub("", text)
     return "".join(
         character
         for character in text

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 from gateway.rows.cells import number_in, serial_in
@@ -66,6 +67,16 @@ class Query:
     limit: int = DEFAULT_LIMIT
     keys: tuple[str, ...] | None = None
     """Field names wanted; None is all of them. Names that are no header are passed over."""
+    wants_total: bool = False
+    """Whether to count all rows that match, which may take longer than finding a page of them."""
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        """Worked out once: answers are looked up by their query, which may be a large tree."""
+        return hash((self.where, self.order, self.skip, self.limit, self.keys, self.wants_total))
 
     @property
     def needs_types(self) -> bool:

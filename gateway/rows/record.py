@@ -118,6 +118,13 @@ def text_at(row: Sequence[object], column: int) -> str:
     return "" if cell is None else str(cell)
 
 
+def row_record(
+    row: int, columns: Sequence[tuple[str, int]], displayed: Sequence[object]
+) -> dict[str, object]:
+    """`rowIndex` and the named columns of a displayed row; an empty cell is None."""
+    return {ROW_INDEX: row} | {name: text_at(displayed, at) or None for name, at in columns}
+
+
 def _misplaced(
     unknown: Sequence[str], twice: Sequence[str], header: Header, at: str
 ) -> InvalidBody:

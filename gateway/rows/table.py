@@ -1,16 +1,20 @@
 """A worksheet as it was read: its header and its two halves, both kept by column."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from itertools import zip_longest
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from operator import itemgetter
+from typing import Any
 
+from gateway.rows.halves import Column, pair
 from gateway.rows.header import ROW_INDEX, Header, parse_header
+from gateway.rows.index import ColumnIndex
+from gateway.rows.patch import RowPatch, last_filled, patched_columns
 from gateway.rows.tag import row_tag
 
-Column = Sequence[object]
-"""The cells of one column from row 1 down; blank cells at its end are left out."""
-
 FIRST_DATA_ROW = 2
+
+Pick = Callable[[Any], Sequence[object]]
+"""Takes some cells out of a column."""
 
 
 @dataclass(frozen=True)
@@ -18,7 +22,8 @@ class Table:
     """An immutable worksheet: what it displays and, once asked for, what its cells hold.
 
     The displayed half answers rows, plain lists and the last row; the typed half (numbers,
-    booleans, serial dates) is needed to compare and sort.
+    booleans, serial dates) is needed to compare and sort. What queries make of a column is kept
+    with the table, each structure put there when it is complete, so that threads may share it.
     """
 
     header: Header
@@ -26,6 +31,15 @@ class Table:
     last_row: int
     """The last row with anything in it; 0 for a blank worksheet."""
     typed: Sequence[Column] | None = None
+    is_mixed: bool = False
+    """Whether the halves were read from different states of the worksheet."""
+    indexes: dict[int, ColumnIndex] = field(default_factory=dict, repr=False, compare=False)
+    """By column; made on first use."""
+
+    @property
+    def places(self) -> range:
+        """Where the cells of data rows stand in their columns: their rows less 1."""
+        return range(FIRST_DATA_ROW - 1, max(FIRST_DATA_ROW - 1, self.last_row))
 
     def text(self, row: int, column: int) -> str:
         """What a cell displays; "" for an empty one."""
@@ -39,26 +53,74 @@ class Table:
             record[name] = self.text(row, column) or None
         return record
 
+    def records(
+        self, rows: Sequence[int], columns: Sequence[tuple[str, int]]
+    ) -> list[dict[str, object]]:
+        """The records of several rows, made column by column."""
+        if len(rows) < 2:
+            return [self.record(row, columns) for row in rows]
+        names = [ROW_INDEX, *(name for name, _ in columns)]
+        pick = itemgetter(*[row - 1 for row in rows])
+        end = max(rows)
+        cells = [self._picked(column, rows, pick, end) for _, column in columns]
+        return [dict(zip(names, values, strict=True)) for values in zip(rows, *cells, strict=True)]
+
     def tag(self, row: int) -> str:
         """The entity tag of a row: over its header and all that it displays."""
         cells = [cell_at(self.displayed, row, column) for column in range(len(self.displayed))]
         return row_tag(self.header.cells, cells)
 
-    def with_typed(self, typed: Sequence[Column]) -> "Table":
-        return replace(self, typed=typed)
+    def index(self, name: str) -> ColumnIndex:
+        """What is kept of a column that exists, by its field name."""
+        column = self.header.find(name)
+        if column is None or self.typed is None:
+            raise ValueError("a query is evaluated on checked fields and typed tables only")
+        index = self.indexes.get(column)
+        if index is None:
+            index = ColumnIndex(
+                column_at(self.displayed, column), column_at(self.typed, column), self.last_row
+            )
+            index = self.indexes.setdefault(column, index)
+        return index
 
     def is_torn(self, typed: Sequence[Column]) -> bool:
         """Whether `typed` was read from another state of the worksheet than the displayed half.
 
-        Text and empty cells are the same in both halves, but for what explains an error; where one
-        differs, the sheet changed in between.
+        Who needs the table of both halves anyway asks for `with_typed(typed).is_mixed`.
         """
-        nothing: Column = ()
-        return any(
-            isinstance(value, str | None) and not _is_same(value or "", shown or "")
-            for cells, texts in zip_longest(typed, self.displayed, fillvalue=nothing)
-            for value, shown in zip_longest(cells, texts)
-        )
+        return pair(self.displayed, typed).is_torn
+
+    def with_typed(self, typed: Sequence[Column]) -> "Table":
+        """With its typed half, which comes to share what it has in common with the displayed."""
+        pairing = pair(self.displayed, typed)
+        return replace(self, typed=pairing.typed, is_mixed=pairing.is_torn, indexes={})
+
+    def patched(self, rows: Sequence[RowPatch]) -> "Table":
+        """The table after a write of ours to data rows; what is kept of other columns stays.
+
+        What was kept of a column is lost if the write touched it or changed how many rows there
+        are. The header stays: `rows` holds none above the first data row.
+        """
+        displayed = patched_columns(self.displayed, [(row.row, row.texts) for row in rows])
+        typed = self.typed
+        if typed is not None:
+            typed = patched_columns(typed, [(row.row, row.values) for row in rows])
+        last_row = last_filled(displayed)
+        touched = {column for row in rows for column in (*row.texts, *row.values)}
+        kept = {
+            column: index
+            for column, index in self.indexes.copy().items()
+            if column not in touched and last_row == self.last_row
+        }
+        return replace(self, displayed=displayed, typed=typed, last_row=last_row, indexes=kept)
+
+    def _picked(self, column: int, rows: Sequence[int], pick: Pick, end: int) -> Sequence[object]:
+        """What the cells of some rows up to `end` display, None where they are empty."""
+        cells = column_at(self.displayed, column)
+        if len(cells) < end:
+            return [self.text(row, column) or None for row in rows]
+        picked = pick(cells)
+        return [text or None for text in picked] if "" in picked else picked
 
 
 def make_table(displayed: Sequence[Column]) -> Table:
@@ -66,27 +128,16 @@ def make_table(displayed: Sequence[Column]) -> Table:
     return Table(
         header=parse_header(cell_at(displayed, 1, column) for column in range(len(displayed))),
         displayed=displayed,
-        last_row=max((_filled(cells) for cells in displayed), default=0),
+        last_row=last_filled(displayed),
     )
+
+
+def column_at(columns: Sequence[Column], column: int) -> Column:
+    """One column of a half; an empty one past the last."""
+    return columns[column] if column < len(columns) else ()
 
 
 def cell_at(columns: Sequence[Column], row: int, column: int) -> object:
     """One cell of a half, None past the end of its column."""
-    if column >= len(columns) or row > len(columns[column]):
-        return None
-    return columns[column][row - 1]
-
-
-def _is_same(typed: str, shown: object) -> bool:
-    """Whether a typed text is what the cell displays: `#N/A (Did not find …)` displays `#N/A`."""
-    if typed == shown:
-        return True
-    return typed.startswith("#") and typed.partition(" (")[0] == shown
-
-
-def _filled(cells: Column) -> int:
-    """How many cells a column has up to the last that is not blank."""
-    count = len(cells)
-    while count and cells[count - 1] in ("", None):
-        count -= 1
-    return count
+    cells = column_at(columns, column)
+    return cells[row - 1] if row <= len(cells) else None

@@ -13,17 +13,19 @@ from dataclasses import dataclass, replace
 from gateway.errors import GatewayError, InternalError, UpstreamError, UpstreamRefusal
 from gateway.rows import a1
 from gateway.rows.header import Header
+from gateway.rows.patch import RowPatch
 from gateway.rows.record import Placement, Stored, check_has_value, new_row, place
 from gateway.service.culprits import MAX_EXTRA_WRITES, separate
 from gateway.service.landing import Landing, check_landing
 from gateway.service.ledger import Ledger, stacked
-from gateway.service.reading import Reader
+from gateway.service.refreshing import Refresher
 from gateway.service.refusal import SHEET_WIDE, explain
 from gateway.service.settling import Settler, displayed_rows
 from gateway.service.sightings import Sighting, Sightings
+from gateway.service.snapshots import Effect
 from gateway.service.worksheet import WorksheetRef
 from gateway.service.writes import Create, Outcome, Results, written_row
-from gateway.upstream.base import Sheets
+from gateway.upstream.base import Sheets, Values
 from gateway.write_errors import WriteOutcomeUnknown
 
 GROWTH_ROWS = 100
@@ -44,7 +46,7 @@ class Appender:
     def __init__(
         self,
         sheets: Sheets,
-        reader: Reader,
+        refresher: Refresher,
         sightings: Sightings,
         settler: Settler,
         ledger: Ledger,
@@ -52,7 +54,7 @@ class Appender:
         ignore_unknown: bool,
     ) -> None:
         self._sheets = sheets
-        self._reader = reader
+        self._refresher = refresher
         self._sightings = sightings
         self._settler = settler
         self._ledger = ledger
@@ -68,7 +70,7 @@ class Appender:
         seen = self._known(ref, creates)
         is_old = seen is not None
         while True:
-            seen = seen or await self._reader.look(ref)
+            seen = seen or await self._refresher.look(ref)
             parts, refused = self._parts(creates, seen)
             try:
                 sent = await self._sent(ref, seen, parts, tries, is_old=is_old)
@@ -134,7 +136,7 @@ class Appender:
         self, ref: WorksheetRef, parts: Sequence[_Part], refusal: GatewayError, tries: int
     ) -> Mapping[_Part, Outcome]:
         async def send(some: Sequence[_Part]) -> Mapping[_Part, Outcome]:
-            seen = self._sightings.fresh(ref) or await self._reader.look(ref)
+            seen = self._sightings.fresh(ref) or await self._refresher.look(ref)
             # The header may be another one by now.
             again, refused = self._parts([part.create for part in some], seen)
             sent = await self._send(ref, seen, again) if again else {}
@@ -159,19 +161,31 @@ class Appender:
             values = await self._sheets.append_rows(ref.spreadsheet, anchor, rows)
         except WriteOutcomeUnknown as error:
             self._sightings.forget(ref)
+            self._refresher.may_be_written(ref)
             landing = await self._settled(ref, seen, parts, error)
         except GatewayError as error:
             if isinstance(error, UpstreamRefusal) or error.outcome != "not_applied":
                 self._sightings.forget(ref)
+                self._refresher.may_be_written(ref)
             raise
         else:
             self._sightings.forget(ref)
-            landing = check_landing(ref, values, rows, anchor_row=anchor_row)
+            landing = self._checked(ref, values, rows, anchor_row)
             self._remember(ref, seen, rows, landing)
         self._sightings.note_rows(ref, seen.header, landing.first_row, len(rows))
+        self._refresher.written(ref, _effect(seen.header, rows, landing))
         results = _results(parts, seen.header, landing)
         await self._ledger.landed(ref, [(part.create.ticket, results[part]) for part in parts])
         return {**unnoted, **results}
+
+    def _checked(
+        self, ref: WorksheetRef, values: Values, rows: Sequence[list[Stored]], anchor_row: int
+    ) -> Landing:
+        try:
+            return check_landing(ref, values, rows, anchor_row=anchor_row)
+        except GatewayError:
+            self._refresher.forget(ref)  # they are somewhere
+            raise
 
     async def _noted(
         self, seen: Sighting, parts: Sequence[_Part]
@@ -201,6 +215,7 @@ class Appender:
             displayed = await displayed_rows(self._sheets, ref, first_row, len(rows))
         except UpstreamError:
             # They are taken all the same: no open create must think that they are its own.
+            self._refresher.forget(ref)
             unseen = _results(parts, seen.header, Landing(first_row=first_row, displayed=()))
             await self._ledger.landed(ref, [(None, results) for results in unseen.values()])
             raise
@@ -248,6 +263,19 @@ class Appender:
         )
         self._sightings.keep(ref, grown)
         return grown
+
+
+def _effect(header: Header, rows: Sequence[Sequence[Stored]], landing: Landing) -> Effect:
+    """What an append left; what else its rows display (array formulas) counts as text for now."""
+    patches = []
+    for at, row in enumerate(rows):
+        written = {column: value for column, value in enumerate(row) if value is not None}
+        shown = {column: text for column, text in enumerate(landing.texts(at)) if text}
+        texts = dict.fromkeys(written, "") | shown
+        patches.append(
+            RowPatch(row=landing.first_row + at, texts=texts, values={**shown, **written})
+        )
+    return Effect(header=header, rows=patches)
 
 
 def _results(parts: Sequence[_Part], header: Header, landing: Landing) -> Mapping[_Part, Results]:

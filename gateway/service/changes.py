@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from gateway.errors import UpstreamRefusal
 from gateway.rows import a1
 from gateway.rows.header import Header
+from gateway.rows.patch import RowPatch
 from gateway.rows.record import Placement, Stored, text_at
 from gateway.service.ledger import Sending
+from gateway.service.snapshots import Effect
 from gateway.service.ticket import Ticket
 from gateway.service.worksheet import WorksheetRef, written_area
 from gateway.service.writes import Outcome, written_row
@@ -72,3 +74,16 @@ def result_of(part: Change, header: Header, texts: Mapping[int, str]) -> Outcome
     width = max([len(part.displayed), *(column + 1 for column in texts)])
     displayed = [texts.get(column, text_at(part.displayed, column)) for column in range(width)]
     return (written_row(part.row, part.placement, header, displayed),)
+
+
+def effect_of(header: Header, texts: Mapping[Change, Mapping[int, str]]) -> Effect:
+    """What updates left in the worksheet, by what their written cells display now."""
+    patches = [
+        RowPatch(row=part.row, texts=shown, values=_values(part)) for part, shown in texts.items()
+    ]
+    return Effect(header=header, rows=patches, before={part.row: part.displayed for part in texts})
+
+
+def _values(part: Change) -> Mapping[int, Stored]:
+    runs = ((column + at, value) for column, run in part.runs for at, value in enumerate(run))
+    return dict(runs)

@@ -1,147 +1,202 @@
-"""Looks at worksheets: whole tables for reads, and the little that an append must know."""
+"""Reads: which snapshot answers, when it is read anew, and what is served when it cannot be.
 
-import asyncio
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+Rules
+- A snapshot is served for its ttl. After that it is read anew, and served in the meantime, marked
+  as stale, if Google is slow, fails, or may not be asked, up to `cache.max_stale_seconds`.
+- `no-cache` has the rows read anew, for all who ask for a worksheet once in `NO_CACHE_SECONDS`; it
+  is never answered with a stale snapshot.
+"""
 
-from gateway.errors import NoHeaderRow, UpstreamRefusal
-from gateway.observe import header_trouble
-from gateway.rows import a1
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from gateway.config import CacheSettings
+from gateway.errors import WorksheetNotFound
 from gateway.rows.evaluate import check_fields
-from gateway.rows.header import ROW_INDEX, Header, parse_header
+from gateway.rows.header import ROW_INDEX, Header
 from gateway.rows.query import Query
-from gateway.rows.record import text_at
-from gateway.rows.table import Column, Table, make_table
-from gateway.service.refusal import explaining
-from gateway.service.sightings import Sighting, Sightings
-from gateway.service.worksheet import WorksheetRef, own_area
-from gateway.upstream.base import Dimension, Render, Sheets
+from gateway.service.degrading import DEGRADING, not_fresh, reason_for
+from gateway.service.flights import Flight
+from gateway.service.freshness import Freshness
+from gateway.service.pressure import Interest, Pressure
+from gateway.service.refreshing import Refresher
+from gateway.service.sightings import Sightings
+from gateway.service.snapshots import Snapshot, Snapshots
+from gateway.service.worksheet import WorksheetRef, worksheet_not_found
+
+NO_CACHE_SECONDS = 10.0
+"""A worksheet is read anew for the sake of `no-cache` once in so long at most."""
+
+PATIENCE_SECONDS = 2.0
+"""How long Google may take before a stale snapshot is served in the meantime."""
+
+HOLD_SECONDS = 1.0
+"""After a failure no read is tried for so long, where a stale snapshot can be served."""
+
+
+class Read(NamedTuple):
+    """The snapshot that answers, and how fresh it is."""
+
+    snapshot: Snapshot
+    freshness: Freshness
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Demand:
+    """What an answer needs: rows read since then (monotonic clock), and whether with types."""
+
+    since_seconds: float
+    needs_types: bool
+    is_strict: bool
+    """A stale snapshot does not do."""
+
+
+@dataclass(kw_only=True, eq=False)
+class _Course:
+    """How the reads of a worksheet went."""
+
+    interest: Interest = field(default_factory=Interest)
+    forced_seconds: float = float("-inf")
+    failed_seconds: float = float("-inf")
+    reason: str = ""
 
 
 class Reader:
-    """Reads worksheets and remembers what was seen of their headers and ends."""
-
-    def __init__(self, sheets: Sheets, sightings: Sightings, clock: Callable[[], float]) -> None:
-        self._sheets = sheets
+    def __init__(
+        self,
+        refresher: Refresher,
+        *,
+        snapshots: Snapshots,
+        sightings: Sightings,
+        pressure: Pressure,
+        settings: CacheSettings,
+        clock: Callable[[], float],
+    ) -> None:
+        self._refresher = refresher
+        self._snapshots = snapshots
         self._sightings = sightings
+        self._pressure = pressure
+        self._max_stale_seconds = settings.max_stale_seconds
         self._clock = clock
+        self._max_worksheets = settings.max_worksheets
+        self._courses: dict[WorksheetRef, _Course] = {}
 
-    async def displayed_table(self, ref: WorksheetRef) -> Table:
-        """The whole worksheet as it displays itself. 1 read."""
-        table, _ = await self._survey(ref)
-        return table
+    def fresh(self, ref: WorksheetRef, *, needs_types: bool) -> Read | None:
+        """The snapshot if it may be served as it is. No call."""
+        now = self._clock()
+        self._course(ref).interest.note(now, needs_types=needs_types)
+        snapshot = self._snapshots.get(ref, needs_types=needs_types)
+        if snapshot is None or snapshot.is_expired:
+            return None
+        age = now - snapshot.began_seconds(needs_types=needs_types)
+        left = self._ttl_seconds(now) - age
+        return Read(snapshot, Freshness(age, left, True)) if left > 0 else None
 
-    async def typed_table(self, ref: WorksheetRef, query: Query) -> Table:
-        """Both halves of the worksheet. 2 reads, 1 if the query names a field that is none.
+    async def displayed(self, ref: WorksheetRef, *, no_cache: bool = False) -> Read:
+        """The worksheet as it displays itself. 1 read, none if it is fresh."""
+        return await self._read(ref, self._demand(ref, needs_types=False, no_cache=no_cache))
+
+    async def typed(self, ref: WorksheetRef, query: Query, *, no_cache: bool = False) -> Read:
+        """Both halves. 2 reads, none if they are fresh; 1 if the query names a field that is none.
 
         The halves are read side by side if a recent look knew all fields of the query. Two
         more reads if the sheet changed between the two.
         """
-        if self._knows_fields(ref, query):
-            return await self._both_halves(ref)
-        table = await self.displayed_table(ref)
-        check_fields(query, table.header)
-        typed, _ = await self._read_half(ref, Render.TYPED)
-        return await self._both_halves(ref) if table.is_torn(typed) else table.with_typed(typed)
+        demand = self._demand(ref, needs_types=True, no_cache=no_cache)
+        plain = replace(demand, needs_types=False)
+        base = self._fitting(ref, plain)
+        if base is None and not self._knows_fields(ref, query):
+            base = (await self._read(ref, plain)).snapshot
+        if base is not None:
+            check_fields(query, base.table.header)
+        return await self._read(ref, demand, base)
 
-    async def look(self, ref: WorksheetRef) -> Sighting:
-        """The header and the end of the worksheet as they are now. 1 read.
+    async def _read(self, ref: WorksheetRef, demand: _Demand, base: Snapshot | None = None) -> Read:
+        found = self._fitting(ref, demand)
+        if found is not None:
+            return Read(found, self._freshness(found, demand, is_hit=True))
+        now, course = self._clock(), self._course(ref)
+        if now - course.failed_seconds < HOLD_SECONDS:
+            held = self._spare(ref, demand, course.reason)
+            if held is not None:
+                return held
+        flight = self._refresher.flight(ref, needs_types=demand.needs_types, base=base)
+        if self._spare(ref, demand, "slow") is not None:
+            has_landed = await flight.lands_within(flight.began_seconds + PATIENCE_SECONDS - now)
+            # Another one by now, or none, if there was a write meanwhile.
+            spare = None if has_landed else self._spare(ref, demand, "slow")
+            if spare is not None:
+                return spare
+        return await self._landed(ref, flight, demand)
 
-        One more read if an earlier look's last row is blank by now: rows were deleted.
-        """
-        known = self._sightings.last(ref)
-        seen = None if known is None else await self._look_again(ref, known)
-        if seen is None:
-            _, seen = await self._survey(ref)
-        return seen
-
-    async def _survey(self, ref: WorksheetRef) -> tuple[Table, Sighting]:
-        """The displayed half, and what an append needs of it. 1 read."""
-        started, moment = self._clock(), self._sightings.moment()
-        columns, grid_rows = await self._read_half(ref, Render.DISPLAYED)
-        table = make_table(columns)
-        self._sightings.compare(ref, table.header, as_of=moment)
-        self._check_header(ref, table.header)
-        sighting = Sighting(
-            header=table.header,
-            last_row=table.last_row,
-            starts_blank=not table.text(table.last_row, 0),
-            grid_rows=grid_rows,
-            header_as_of=started,
-            as_of=moment,
-        )
-        self._sightings.keep(ref, sighting)
-        return table, sighting
-
-    async def _look_again(self, ref: WorksheetRef, known: Sighting) -> Sighting | None:
-        """Header and end by way of a known last row; None if that does not settle it."""
-        started, moment = self._clock(), self._sightings.moment()
-        ranges = [a1.header_range(ref.title), a1.rows_from(ref.title, known.last_row)]
+    async def _landed(self, ref: WorksheetRef, flight: Flight[Snapshot], demand: _Demand) -> Read:
         try:
-            top, end = await self._sheets.read_ranges(ref.spreadsheet, ranges)
-        except UpstreamRefusal:  # the grid ends above the known row
+            found = await flight.outcome()
+        except WorksheetNotFound as error:
+            # The read may have been another key's, which may hear of other worksheets.
+            raise worksheet_not_found(ref, error.near) from error
+        except DEGRADING as error:
+            course = self._course(ref)
+            course.failed_seconds, course.reason = self._clock(), reason_for(error)
+            spare = self._spare(ref, demand, course.reason)
+            if spare is not None:
+                return spare
+            if demand.is_strict:
+                raise not_fresh(error) from error
+            raise
+        return Read(found, self._freshness(found, demand, is_hit=False))
+
+    def _demand(self, ref: WorksheetRef, *, needs_types: bool, no_cache: bool) -> _Demand:
+        now, course = self._clock(), self._course(ref)
+        course.interest.note(now, needs_types=needs_types)
+        since = now - self._ttl_seconds(now)
+        if no_cache and now - course.forced_seconds >= NO_CACHE_SECONDS:
+            course.forced_seconds = since = now
+        return _Demand(since_seconds=since, needs_types=needs_types, is_strict=no_cache)
+
+    def _fitting(self, ref: WorksheetRef, demand: _Demand) -> Snapshot | None:
+        """The snapshot if it is what is needed."""
+        found = self._snapshots.get(ref, needs_types=demand.needs_types)
+        if found is None or found.is_expired:
             return None
-        header = parse_header(top.cells[0] if top.cells else ())
-        area = own_area(ref, end.range)
-        self._sightings.compare(ref, header, as_of=moment)
-        self._check_header(ref, header)
-        filled = [index for index, row in enumerate(end.cells) if any(row)]
-        if not filled:
+        began = found.began_seconds(needs_types=demand.needs_types)
+        return found if began > demand.since_seconds else None
+
+    def _spare(self, ref: WorksheetRef, demand: _Demand, reason: str) -> Read | None:
+        """The snapshot however old, as far as that may be served."""
+        found = self._snapshots.get(ref, needs_types=demand.needs_types)
+        if found is None or demand.is_strict:
             return None
-        sighting = replace(
-            known,
-            header=header,
-            last_row=known.last_row + filled[-1],
-            starts_blank=not text_at(end.cells[filled[-1]], 0),
-            grid_rows=area.last_row,
-            header_as_of=started,
-            as_of=moment,
-        )
-        self._sightings.keep(ref, sighting)
-        return sighting
+        freshness = self._freshness(found, demand, is_hit=True)
+        if freshness.age_seconds > self._max_stale_seconds:
+            return None
+        left = min(freshness.ttl_seconds, 0.0)
+        return Read(found, freshness._replace(ttl_seconds=left, reason=reason))
 
-    async def _both_halves(self, ref: WorksheetRef) -> Table:
-        """Both halves read side by side; once more if they are of different states. 2-4 reads."""
-        table, typed = await self._halves(ref)
-        if table.is_torn(typed):
-            table, typed = await self._halves(ref)
-        return table.with_typed(typed)
+    def _freshness(self, snapshot: Snapshot, demand: _Demand, *, is_hit: bool) -> Freshness:
+        now = self._clock()
+        age = now - snapshot.began_seconds(needs_types=demand.needs_types)
+        left = self._ttl_seconds(now) - age
+        return Freshness(age, left if is_hit else max(left, 0.0), is_hit)
 
-    async def _halves(self, ref: WorksheetRef) -> tuple[Table, Sequence[Column]]:
-        table, (typed, _) = await asyncio.gather(
-            self.displayed_table(ref), self._read_half(ref, Render.TYPED)
-        )
-        return table, typed
-
-    async def _read_half(self, ref: WorksheetRef, render: Render) -> tuple[Sequence[Column], int]:
-        """The columns of the whole worksheet, and how many rows its grid has."""
-        async with explaining(self._sheets, ref):
-            values = await self._sheets.read_values(
-                ref.spreadsheet,
-                a1.rows_from(ref.title, 1),
-                render=render,
-                dimension=Dimension.COLUMNS,
-            )
-        return values.cells, own_area(ref, values.range).last_row
+    def _ttl_seconds(self, now: float) -> float:
+        interests = (course.interest for course in self._courses.values())
+        return self._pressure.ttl_seconds(now, interests)
 
     def _knows_fields(self, ref: WorksheetRef, query: Query) -> bool:
+        """Whether a recent look at the header knew all fields of the query."""
         sighting = self._sightings.fresh(ref)
-        return sighting is not None and all(
-            name == ROW_INDEX or sighting.header.find(name) is not None
-            for _, name in query.fields()
-        )
+        return sighting is not None and _has_fields(sighting.header, query)
 
-    def _check_header(self, ref: WorksheetRef, header: Header) -> None:
-        """NoHeaderRow if row 1 names no field; tells of duplicates once per header."""
-        check_names(header)
-        known = self._sightings.last(ref)
-        if header.duplicates() and (known is None or known.header.cells != header.cells):
-            header_trouble(ref.spreadsheet, ref.title, header.duplicates())
+    def _course(self, ref: WorksheetRef) -> _Course:
+        course = self._courses.get(ref)
+        if course is None:
+            if len(self._courses) >= self._max_worksheets:
+                del self._courses[next(iter(self._courses))]
+            course = self._courses[ref] = _Course()
+        return course
 
 
-def check_names(header: Header) -> None:
-    """NoHeaderRow if the header names no field."""
-    if not header.columns:
-        raise NoHeaderRow(
-            "Row 1 of the worksheet names no field. Put the field names into its first row."
-        )
+def _has_fields(header: Header, query: Query) -> bool:
+    return all(name == ROW_INDEX or header.find(name) is not None for _, name in query.fields())

@@ -19,18 +19,27 @@ from gateway.rows.header import parse_header
 from gateway.rows.record import Stored, place, text_at
 from gateway.service.idempotency import Found
 from gateway.service.ledger import Entry
-from gateway.service.reading import check_names
+from gateway.service.refreshing import Refresher
 from gateway.service.refusal import explain
 from gateway.service.settling import find_rows, holds
 from gateway.service.sightings import Sightings
+from gateway.service.survey import check_names
 from gateway.service.worksheet import WorksheetRef, own_area
 from gateway.service.writes import Create, Update, Written, written_row
-from gateway.upstream.base import Dimension, Render, Sheets, Value, Values
+from gateway.upstream.base import Render, Sheets, Value, Values
 
 
 class Recovery:
-    def __init__(self, sheets: Sheets, sightings: Sightings, *, ignore_unknown: bool) -> None:
+    def __init__(
+        self,
+        sheets: Sheets,
+        refresher: Refresher,
+        sightings: Sightings,
+        *,
+        ignore_unknown: bool,
+    ) -> None:
         self._sheets = sheets
+        self._refresher = refresher
         self._sightings = sightings
         self._ignore_unknown = ignore_unknown
 
@@ -55,7 +64,6 @@ class Recovery:
                 ref.spreadsheet,
                 a1.row_range(ref.title, update.row),
                 render=Render.TYPED,
-                dimension=Dimension.ROWS,
             )
         except UpstreamRefusal as refusal:
             error = await explain(self._sheets, ref, refusal, row=update.row)
@@ -72,6 +80,7 @@ class Recovery:
         self, ref: WorksheetRef, first_row: int, rows: Sequence[Mapping[str, Stored]]
     ) -> Found:
         """The answer for rows that are there, by their fields. 1 read."""
+        self._refresher.forget(ref)  # it may have been read before they were written
         top, shown = await self._sheets.read_ranges(
             ref.spreadsheet, [a1.header_range(ref.title), a1.rows_from(ref.title, first_row)]
         )

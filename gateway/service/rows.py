@@ -7,52 +7,51 @@
     create         1 read + 1 write        1 write
     update         1 read + 1 write        1 read + 1 write (1 more read for a blank row)
 
-Writes that wait for the same worksheet share these calls: all creates, then all updates. A full
+Reads cost nothing while a snapshot is fresh (`cache.rows_ttl_seconds`, longer when the budget is
+short), and all that ask at once share these calls. Two more reads if the sheet changed between
+its halves. Worksheets known to be large are listed and read in windows: 1 read, 1 more where
+nothing follows a window, or a blank row.
+
+Writes that wait for the same worksheet share their calls: all creates, then all updates. A full
 grid costs 1 read + 1 write more if its last row begins with a blank; a refused group at most 4
 writes and a read for each; a create that Google left open 1 to 3 reads, such an update 2 reads and,
 sent again, 1 write; a repeated request whose record is open 1 to 2 reads more. What is wrong
-without looking at the sheet costs nothing, an unknown field one read at most.
+without looking at the sheet costs nothing, an unknown field one read at most. A read that fails may
+be tried twice more (`gateway.upstream.retrying`).
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Sequence
 
 from gateway.config import ApiSettings, CacheSettings, WriteSettings
-from gateway.rows.evaluate import evaluate
+from gateway.errors import SheetTooLarge
+from gateway.rows.evaluate import check_fields, evaluate
 from gateway.rows.query import Query
 from gateway.rows.record import check_has_value
-from gateway.rows.table import FIRST_DATA_ROW
+from gateway.rows.table import FIRST_DATA_ROW, Table
+from gateway.rows.work import work
+from gateway.service.answers import Encoded, Served
 from gateway.service.appending import Appender
+from gateway.service.computing import Computing
 from gateway.service.idempotency import Idempotency, Settled
 from gateway.service.ledger import Ledger
-from gateway.service.reading import Reader
+from gateway.service.pages import RowPage, RowRead, page_in, page_of, row_in, row_of
+from gateway.service.pressure import Pressure
+from gateway.service.reading import Read, Reader
 from gateway.service.recovery import Recovery
+from gateway.service.refreshing import Refresher
 from gateway.service.refusal import row_not_found
 from gateway.service.settling import Settler
 from gateway.service.sightings import Sightings
+from gateway.service.snapshots import Snapshots
+from gateway.service.survey import Surveyor
 from gateway.service.updating import Updater
+from gateway.service.windows import WindowRead, Windows
 from gateway.service.worksheet import WorksheetRef
 from gateway.service.writer import Writer
 from gateway.service.writes import Create, Outcome, Update, Write
 from gateway.upstream.base import Sheets
-
-Record = Mapping[str, object]
-"""`rowIndex`, then each field with what its cell displays, or None if it is empty."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class RowPage:
-    records: Sequence[Record]
-    has_next: bool
-
-
-@dataclass(frozen=True, kw_only=True)
-class RowRead:
-    """A row's record, and the tag of all that the row displays."""
-
-    record: Record
-    tag: str
+from gateway.upstream.errand import Errand, on_errand
 
 
 class RowService:
@@ -66,67 +65,152 @@ class RowService:
         clock: Callable[[], float],
         ledger: Ledger,
         wall_clock: Callable[[], float],
+        reads_per_second: Callable[[], float] = lambda: float("inf"),
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         ignore_unknown = api.unknown_fields == "ignore"
-        sightings = Sightings(cache, clock)
-        self._reader = Reader(sheets, sightings, clock)
+        sightings, snapshots = Sightings(cache, clock), Snapshots(cache.max_bytes)
+        self._computing = Computing()
+        self._writer = Writer(self._perform, writes)
+        refresher = Refresher(
+            Surveyor(sheets, sightings, clock, self._computing),
+            sightings=sightings,
+            snapshots=snapshots,
+            clock=clock,
+            quietly=self._writer.alone,
+            max_worksheets=cache.max_worksheets,
+        )
+        self._windows = Windows(
+            sheets,
+            sightings,
+            settings=cache,
+            clock=clock,
+            last_written=refresher.last_written,
+        )
+        self._reader = Reader(
+            refresher,
+            snapshots=snapshots,
+            sightings=sightings,
+            pressure=Pressure(cache.rows_ttl_seconds, reads_per_second),
+            settings=cache,
+            clock=clock,
+        )
         settler = Settler(sheets, sleep=sleep, pause_seconds=writes.look_again_seconds)
         self._appender = Appender(
-            sheets, self._reader, sightings, settler, ledger, ignore_unknown=ignore_unknown
+            sheets, refresher, sightings, settler, ledger, ignore_unknown=ignore_unknown
         )
-        self._updater = Updater(sheets, sightings, settler, ledger, ignore_unknown=ignore_unknown)
-        self._writer = Writer(self._perform, writes)
+        self._updater = Updater(
+            sheets, refresher, sightings, settler, ledger, ignore_unknown=ignore_unknown
+        )
         self._idempotency = Idempotency(ledger, self._writer, wall_clock)
-        self._recovery = Recovery(sheets, sightings, ignore_unknown=ignore_unknown)
+        self._recovery = Recovery(sheets, refresher, sightings, ignore_unknown=ignore_unknown)
 
-    async def list_rows(self, ref: WorksheetRef, query: Query) -> RowPage:
-        """The page of rows that a query asks for; InvalidQuery if it names an unknown field."""
-        if query.needs_types:
-            table = await self._reader.typed_table(ref, query)
-        else:
-            table = await self._reader.displayed_table(ref)
-        page = evaluate(table, query)
-        columns = table.header.select(query.keys)
-        return RowPage(
-            records=[table.record(row, columns) for row in page.rows], has_next=page.has_next
-        )
+    async def list_rows(
+        self,
+        ref: WorksheetRef,
+        query: Query,
+        encode: Callable[[RowPage], Encoded],
+        *,
+        no_cache: bool = False,
+    ) -> Served:
+        """The page of rows that a query asks for; InvalidQuery if it names an unknown field.
+
+        What `encode` makes of it is kept with the snapshot, for the same query and function.
+        """
+        read = None if no_cache else self._reader.fresh(ref, needs_types=query.needs_types)
+        if read is None:
+            with on_errand(Errand(ref.key_id)):
+                found = await self._read(ref, query, no_cache=no_cache)
+            if isinstance(found, WindowRead):
+                return Served(encode(page_in(found.window, query)), found.freshness)
+            read = found
+        key = (encode, query)
+        encoded = read.snapshot.answers.get(key)
+        if encoded is None:
+            made = encode(await self._page(read.snapshot.table, query))
+            encoded = read.snapshot.answers.keep(key, made)
+        return Served(encoded, read.freshness)
 
     async def read_row(
-        self, ref: WorksheetRef, row: int, keys: Sequence[str] | None = None
-    ) -> RowRead:
+        self,
+        ref: WorksheetRef,
+        row: int,
+        keys: Sequence[str] | None,
+        encode: Callable[[RowRead], Encoded],
+        *,
+        no_cache: bool = False,
+    ) -> Served:
         """One row; RowNotFound above the first data row and below the last that is not blank."""
         if row < FIRST_DATA_ROW:
             raise row_not_found(row)
-        table = await self._reader.displayed_table(ref)
-        if row > table.last_row:
+        read = None if no_cache else self._reader.fresh(ref, needs_types=False)
+        if read is None:
+            with on_errand(Errand(ref.key_id)):
+                found = await self._read_plain(ref, row, 1, no_cache=no_cache)
+            if isinstance(found, WindowRead):
+                return Served(encode(row_in(found.window, row, keys)), found.freshness)
+            read = found
+        if row > read.snapshot.table.last_row:
             raise row_not_found(row)
-        record = table.record(row, table.header.select(keys))
-        return RowRead(record=record, tag=table.tag(row))
+        key = (encode, row, None if keys is None else tuple(keys))
+        encoded = read.snapshot.answers.get(key)
+        if encoded is None:
+            made = encode(row_of(read.snapshot.table, row, keys))
+            encoded = read.snapshot.answers.keep(key, made)
+        return Served(encoded, read.freshness)
 
     async def create_rows(self, ref: WorksheetRef, create: Create) -> Settled:
         """Append rows after the last one that is not blank; InvalidBody if one would be blank."""
         for number, fields in enumerate(create.rows):
             check_has_value(fields.values(), at=create.path(number))
-        return await self._idempotency.run(
-            create.ticket,
-            lambda: self._writer.write(ref, create),
-            lambda entry: self._recovery.find_created(ref, create, entry),
-        )
+        with on_errand(Errand(ref.key_id)):
+            return await self._idempotency.run(
+                create.ticket,
+                lambda: self._writer.write(ref, create),
+                lambda entry: self._recovery.find_created(ref, create, entry),
+            )
 
     async def update_row(self, ref: WorksheetRef, update: Update) -> Settled:
         """Write the named cells of an existing row; all others stay as they are."""
         if update.row < FIRST_DATA_ROW:
             raise row_not_found(update.row)
-        return await self._idempotency.run(
-            update.ticket,
-            lambda: self._writer.write(ref, update),
-            lambda entry: self._recovery.find_updated(ref, update, entry),
-        )
+        with on_errand(Errand(ref.key_id)):
+            return await self._idempotency.run(
+                update.ticket,
+                lambda: self._writer.write(ref, update),
+                lambda entry: self._recovery.find_updated(ref, update, entry),
+            )
 
     async def aclose(self) -> None:
         """Finish the writes in line."""
         await self._writer.aclose()
+
+    async def _read(self, ref: WorksheetRef, query: Query, *, no_cache: bool) -> Read | WindowRead:
+        if query.needs_types:
+            return await self._reader.typed(ref, query, no_cache=no_cache)
+        if query.wants_total:
+            return await self._reader.displayed(ref, no_cache=no_cache)
+        first_row = FIRST_DATA_ROW + query.skip
+        return await self._read_plain(ref, first_row, query.limit, no_cache=no_cache)
+
+    async def _read_plain(
+        self, ref: WorksheetRef, first_row: int, count: int, *, no_cache: bool
+    ) -> Read | WindowRead:
+        """The whole worksheet as it displays itself, or these rows if it is too large for that."""
+        if not self._windows.is_large(ref):
+            try:
+                read = await self._reader.displayed(ref, no_cache=no_cache)
+            except SheetTooLarge:
+                self._windows.note_large(ref)
+            else:
+                self._windows.note_size(ref, read.snapshot.table)
+                return read
+        return await self._windows.read(ref, first_row, count, no_cache=no_cache)
+
+    async def _page(self, table: Table, query: Query) -> RowPage:
+        check_fields(query, table.header)
+        page = await self._computing.run(work(table, query), lambda: evaluate(table, query))
+        return page_of(table, page, query)
 
     async def _perform(self, ref: WorksheetRef, group: Sequence[Write]) -> Sequence[Outcome]:
         creates = [write for write in group if isinstance(write, Create)]

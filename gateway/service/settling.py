@@ -10,6 +10,8 @@ Rules
 import asyncio
 import math
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
 from itertools import zip_longest
 
 from gateway.errors import GatewayError, RowNotFound, UpstreamError, UpstreamRefusal
@@ -20,7 +22,8 @@ from gateway.rows.record import Stored, text_at
 from gateway.service.ledger import Span
 from gateway.service.refusal import explain
 from gateway.service.worksheet import WorksheetRef, own_area
-from gateway.upstream.base import Dimension, Render, Sheets, Value, Values, Writing
+from gateway.upstream.base import Render, Sheets, Value, Values, Writing
+from gateway.upstream.errand import current_errand, on_errand
 from gateway.write_errors import WriteOutcomeUnknown
 
 PAUSE_SECONDS = 2.0
@@ -81,7 +84,6 @@ async def displayed_rows(
             ref.spreadsheet,
             a1.rows_from(ref.title, first_row),
             render=Render.DISPLAYED,
-            dimension=Dimension.ROWS,
         )
         own_area(ref, values.range)
     except GatewayError as error:
@@ -126,7 +128,8 @@ class Settler:
         """
         try:
             async with asyncio.timeout(self._limit_seconds):
-                first_row = await self._found(ref, rows, from_row)
+                with _verifying():
+                    first_row = await self._found(ref, rows, from_row)
         except (GatewayError, TimeoutError) as trouble:
             look_failed(trouble)
             raise error from error.__cause__
@@ -158,9 +161,10 @@ class Settler:
         """
         try:
             async with asyncio.timeout(self._limit_seconds):
-                # In this order: what is displayed is not older than what was found written.
-                is_written = await self._has_written(ref, writings)
-                header_now, displayed_now = await self._shown(ref, sorted(displayed))
+                with _verifying():
+                    # In this order: what is displayed is not older than what was found written.
+                    is_written = await self._has_written(ref, writings)
+                    header_now, displayed_now = await self._shown(ref, sorted(displayed))
         except (GatewayError, TimeoutError) as trouble:
             look_failed(trouble)
             raise error from error.__cause__
@@ -211,6 +215,11 @@ class Settler:
         return parse_header(top), dict(zip(rows, map(_texts, lines), strict=True))
 
 
+def _verifying() -> AbstractContextManager[None]:
+    """The calls of a look go before all others that wait for the budget."""
+    return on_errand(replace(current_errand(), is_verification=True))
+
+
 def _starts(lines: Sequence[Sequence[Value]], rows: Sequence[Sequence[Stored]]) -> Iterator[int]:
     """Where rows begin that hold what was written."""
     for start in range(len(lines) - len(rows) + 1):
@@ -220,9 +229,7 @@ def _starts(lines: Sequence[Sequence[Value]], rows: Sequence[Sequence[Stored]]) 
 
 
 async def _typed(sheets: Sheets, ref: WorksheetRef, range_: str) -> Values:
-    values = await sheets.read_values(
-        ref.spreadsheet, range_, render=Render.TYPED, dimension=Dimension.ROWS
-    )
+    values = await sheets.read_values(ref.spreadsheet, range_, render=Render.TYPED)
     own_area(ref, values.range)
     return values
 

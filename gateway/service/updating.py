@@ -10,12 +10,13 @@ from gateway.errors import (
     UpstreamRefusal,
 )
 from gateway.rows import a1
-from gateway.rows.header import ROW_INDEX, Header, parse_header
-from gateway.rows.record import changed_runs, place, text_at
+from gateway.rows.header import Header, parse_header
+from gateway.rows.record import changed_runs, place, row_record, text_at
 from gateway.rows.tag import row_tag
 from gateway.service.changes import (
     Change,
     culprit_among,
+    effect_of,
     result_of,
     sending_of,
     texts_of,
@@ -23,10 +24,11 @@ from gateway.service.changes import (
 )
 from gateway.service.culprits import MAX_EXTRA_WRITES, separate, undecided
 from gateway.service.ledger import Ledger
-from gateway.service.reading import check_names
+from gateway.service.refreshing import Refresher
 from gateway.service.refusal import SHEET_WIDE, explain, explaining, row_not_found
 from gateway.service.settling import Settler
 from gateway.service.sightings import Sightings
+from gateway.service.survey import check_names
 from gateway.service.worksheet import WorksheetRef, own_area
 from gateway.service.writes import Outcome, Update, written_row
 from gateway.upstream.base import Sheets, Values
@@ -37,6 +39,7 @@ class Updater:
     def __init__(
         self,
         sheets: Sheets,
+        refresher: Refresher,
         sightings: Sightings,
         settler: Settler,
         ledger: Ledger,
@@ -44,6 +47,7 @@ class Updater:
         ignore_unknown: bool,
     ) -> None:
         self._sheets = sheets
+        self._refresher = refresher
         self._sightings = sightings
         self._settler = settler
         self._ledger = ledger
@@ -83,7 +87,8 @@ class Updater:
         displayed = rows[update.row]
         tag = row_tag(header.cells, displayed)
         if update.condition is not None and not update.condition.holds(tag):
-            raise PreconditionFailed(_record(update.row, header, displayed), tag=tag)
+            existing = row_record(update.row, list(header.columns.items()), displayed)
+            raise PreconditionFailed(existing, tag=tag)
         placement = place(update.fields, header, ignore_unknown=self._ignore_unknown)
         runs = changed_runs(placement.cells, displayed)
         return Change(
@@ -259,6 +264,7 @@ class Updater:
         displayed = await self._settler.settle_update(ref, header, looked_at, writings, error=error)
         if displayed is None:
             return None
+        self._refresher.forget(ref)
         rows = [(part, displayed[part.row]) for part in parts]
         return {
             part: (written_row(part.row, part.placement, header, texts),) for part, texts in rows
@@ -270,16 +276,20 @@ class Updater:
         writings = [writing for part in parts for writing in writings_of(ref, part)]
         try:
             answers = iter(await self._sheets.write_cells(ref.spreadsheet, writings))
+        except GatewayError as error:
+            if error.outcome != "not_applied":
+                self._refresher.may_be_written(ref)
+            raise
         finally:
             if any(value == "" for writing in writings for value in writing.rows[0]):
                 # The worksheet may have a new last row now; no look from before knows it.
                 self._sightings.forget(ref)
-        return {
-            part: result_of(part, header, texts_of(ref, part, [next(answers) for _ in part.runs]))
-            for part in parts
-        }
-
-
-def _record(row: int, header: Header, displayed: Sequence[str]) -> Mapping[str, object]:
-    columns = header.columns.items()
-    return {ROW_INDEX: row} | {name: text_at(displayed, at) or None for name, at in columns}
+        try:
+            texts = {
+                part: texts_of(ref, part, [next(answers) for _ in part.runs]) for part in parts
+            }
+        except GatewayError:
+            self._refresher.forget(ref)  # something was written somewhere
+            raise
+        self._refresher.written(ref, effect_of(header, texts))
+        return {part: result_of(part, header, texts[part]) for part in parts}

@@ -1,5 +1,6 @@
 """Which worksheet a request is about, and reading Google's echo of its name."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from gateway.errors import GatewayError, UpstreamError, WorksheetNotFound
@@ -24,14 +25,16 @@ class WorksheetRef:
         return self.visible is None or title in self.visible
 
 
-def worksheet_not_found(ref: WorksheetRef, near: list[str]) -> WorksheetNotFound:
+def worksheet_not_found(ref: WorksheetRef, near: Sequence[str]) -> WorksheetNotFound:
     """The error for a title that no worksheet has; names near ones that the caller may hear of."""
     names = ", ".join(f'"{title}"' for title in near if ref.may_hear_of(title))
     hint = f" Near names: {names}." if names else ""
-    return WorksheetNotFound(
+    error = WorksheetNotFound(
         f'The spreadsheet has no worksheet named "{ref.title[:100]}". The name is on the tab; '
         f"case and blanks count.{hint}"
     )
+    error.near = near
+    return error
 
 
 def own_area(ref: WorksheetRef, echo: str) -> Area:

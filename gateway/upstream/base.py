@@ -19,6 +19,9 @@ from typing import Protocol
 Value = str | int | float | bool | None
 """A cell on the wire. Written: None leaves the cell as it is, "" empties it."""
 
+Column = tuple[Value, ...]
+"""The cells of one column from its top, blank ones at the end left out."""
+
 
 class Render(StrEnum):
     """How values come back: as the sheet displays them, or typed with dates as serial numbers."""
@@ -27,22 +30,29 @@ class Render(StrEnum):
     TYPED = "UNFORMATTED_VALUE"
 
 
-class Dimension(StrEnum):
-    """Whether the lists of a `Values` are rows or columns."""
-
-    ROWS = "ROWS"
-    COLUMNS = "COLUMNS"
-
-
 @dataclass(frozen=True, kw_only=True)
 class Values:
-    """Cells that were read or written: the range as Google echoes it, and lists of cells.
+    """Cells that were read or written: the range as Google echoes it, and its cells by row.
 
-    Blank cells at the end of a list and blank lists at the end are left out.
+    Blank cells at the end of a row and blank rows at the end are left out.
     """
 
     range: str
     cells: tuple[tuple[Value, ...], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Half:
+    """A whole worksheet in one rendering: its columns from A1, blank cells at their ends left out.
+
+    `range` as Google echoes it; `digest` of Google's answer: equal digests, equal halves;
+    `byte_count`: about what the half takes in memory.
+    """
+
+    range: str
+    columns: tuple[Column, ...]
+    digest: bytes
+    byte_count: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,10 +74,17 @@ class WorksheetProperties:
 
 
 class Sheets(Protocol):
-    async def read_values(
-        self, spreadsheet: str, range_: str, *, render: Render, dimension: Dimension
-    ) -> Values:
-        """The cells of one range. 1 read."""
+    async def read_values(self, spreadsheet: str, range_: str, *, render: Render) -> Values:
+        """The cells of one range, row by row. 1 read."""
+        ...
+
+    async def read_columns(
+        self, spreadsheet: str, range_: str, *, render: Render, known: bytes | None = None
+    ) -> Half | None:
+        """All cells of a range by column; None if the answer has the digest `known`. 1 read.
+
+        Raises `SheetTooLarge` too if they would take more memory than is allowed.
+        """
         ...
 
     async def read_ranges(self, spreadsheet: str, ranges: Sequence[str]) -> list[Values]:

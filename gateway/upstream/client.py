@@ -34,8 +34,8 @@ class Call:
     deadline: Deadline
     max_bytes: int
 
-    def send(self, message: Message) -> bytes:
-        """The body of the answer, which has status 200. Raises one of `FAILURES`."""
+    def send(self, message: Message) -> Answer:
+        """The answer, which has status 200. Raises one of `FAILURES`."""
         authorization = self.tokens.authorization(self.deadline)
         answer = self._exchange(message, authorization)
         if answer.status == 401:  # refused before it was carried out, so it may be sent again
@@ -43,7 +43,7 @@ class Call:
             answer = self._exchange(message, authorization)
         if answer.status != 200:
             raise GoogleRefusal(answer)
-        return answer.body
+        return answer
 
     def _exchange(self, message: Message, authorization: Mapping[str, str]) -> Answer:
         signed = replace(message, headers={**message.headers, **authorization})
@@ -52,12 +52,12 @@ class Call:
 
 @dataclass(frozen=True)
 class _Undecoded:
-    """All that gspread asks of a response: the verb decodes the body once, into its own shape."""
+    """All that gspread asks of a response: the verbs give it on as it is, to be decoded once."""
 
-    body: bytes
+    answer: Answer
 
-    def json(self) -> bytes:
-        return self.body
+    def json(self) -> Answer:
+        return self.answer
 
 
 class Gspread(HTTPClient):

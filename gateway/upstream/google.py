@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from threading import Event
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -23,14 +23,16 @@ from gspread.http_client import HTTPClient
 from gateway.config import GoogleSettings
 from gateway.errors import InvalidSpreadsheetId
 from gateway.rows.a1 import is_spreadsheet_id
-from gateway.upstream.base import Dimension, Render, Value, Values, WorksheetProperties, Writing
+from gateway.upstream.base import Half, Render, Value, Values, WorksheetProperties, Writing
 from gateway.upstream.client import Call, Gspread
 from gateway.upstream.credentials import load_service_account
 from gateway.upstream.deadline import Clock, Deadline
+from gateway.upstream.half import read_half
 from gateway.upstream.operations import (
     APPEND_ROWS,
     GROW_GRID,
     LIST_WORKSHEETS,
+    READ_COLUMNS,
     READ_RANGES,
     READ_VALUES,
     WRITE_CELLS,
@@ -50,6 +52,8 @@ R = TypeVar("R")
 GRACE_SECONDS = 1.0
 """How much longer than its deadline a call is waited for, so that its own error comes first."""
 
+MAX_HALF_BYTES = 256 * 1024 * 1024
+
 _WRITTEN = {"includeValuesInResponse": True, "responseValueRenderOption": Render.DISPLAYED}
 
 
@@ -57,11 +61,13 @@ _WRITTEN = {"includeValuesInResponse": True, "responseValueRenderOption": Render
 async def open_google(
     settings: GoogleSettings,
     *,
+    max_half_bytes: int = MAX_HALF_BYTES,
     find_credentials: FindCredentials = google.auth.default,
     clock: Clock = time.monotonic,
 ) -> AsyncIterator["GoogleSheets"]:
     """Google Sheets as the account of the key file, or of `find_credentials` if there is none.
 
+    `max_half_bytes` bounds what one half of a worksheet takes in memory.
     Raises `ConfigError` for a key file that cannot be used. Needs no network before the first
     call, and closes all connections at the end.
     """
@@ -75,19 +81,28 @@ async def open_google(
         connect_timeout_seconds=settings.connect_timeout_seconds,
     ) as wire:
         tokens = TokenSource(wire, credentials=credentials, find_credentials=find_credentials)
-        yield GoogleSheets(settings, wire=wire, tokens=tokens, clock=clock)
+        yield GoogleSheets(
+            settings, wire=wire, tokens=tokens, clock=clock, max_half_bytes=max_half_bytes
+        )
 
 
 class GoogleSheets:
     """`Sheets`, as Google's own API answers it."""
 
     def __init__(
-        self, settings: GoogleSettings, *, wire: Wire, tokens: TokenSource, clock: Clock
+        self,
+        settings: GoogleSettings,
+        *,
+        wire: Wire,
+        tokens: TokenSource,
+        clock: Clock,
+        max_half_bytes: int = MAX_HALF_BYTES,
     ) -> None:
         self._settings = settings
         self._wire = wire
         self._tokens = tokens
         self._clock = clock
+        self._max_half_bytes = max_half_bytes
         self._limiter = anyio.CapacityLimiter(settings.max_connections)
 
     @property
@@ -104,14 +119,8 @@ class GoogleSheets:
         except FAILURES as error:
             raise translated(error, Attempt(is_write=False, account=self.account)) from error
 
-    async def read_values(
-        self, spreadsheet: str, range_: str, *, render: Render, dimension: Dimension
-    ) -> Values:
-        params: dict[str, Any] = {
-            "valueRenderOption": render,
-            "dateTimeRenderOption": "SERIAL_NUMBER" if render is Render.TYPED else None,
-            "majorDimension": dimension,
-        }
+    async def read_values(self, spreadsheet: str, range_: str, *, render: Render) -> Values:
+        params = _reading(render, "ROWS")
         return await self._call(
             READ_VALUES,
             spreadsheet,
@@ -119,11 +128,19 @@ class GoogleSheets:
             as_values,
         )
 
+    async def read_columns(
+        self, spreadsheet: str, range_: str, *, render: Render, known: bytes | None = None
+    ) -> Half | None:
+        params = _reading(render, "COLUMNS")
+        return await self._call(
+            READ_COLUMNS,
+            spreadsheet,
+            lambda gspread: gspread.values_get(spreadsheet, range_, params),
+            partial(read_half, known=known, max_bytes=self._max_half_bytes),
+        )
+
     async def read_ranges(self, spreadsheet: str, ranges: Sequence[str]) -> list[Values]:
-        params: dict[str, Any] = {
-            "valueRenderOption": Render.DISPLAYED,
-            "majorDimension": Dimension.ROWS,
-        }
+        params = _reading(Render.DISPLAYED, "ROWS")
         return await self._call(
             READ_RANGES,
             spreadsheet,
@@ -166,7 +183,7 @@ class GoogleSheets:
         )
 
     async def grow_grid(self, spreadsheet: str, sheet_id: int, rows: int) -> None:
-        growth = {"sheetId": sheet_id, "dimension": Dimension.ROWS, "length": rows}
+        growth = {"sheetId": sheet_id, "dimension": "ROWS", "length": rows}
         body = {"requests": [{"appendDimension": growth}]}
         await self._call(
             GROW_GRID,
@@ -221,7 +238,7 @@ class GoogleSheets:
         )
         gspread = Gspread(call, endpoint=self._settings.endpoint, fields=operation.fields)
         try:
-            return result(operation.answer.decode(verb(gspread)))
+            return result(operation.decode(verb(gspread)))
         except FAILURES as error:
             attempt = Attempt(is_write=operation.is_write, account=self.account)
             raise translated(error, attempt) from error
@@ -232,5 +249,13 @@ class GoogleSheets:
         return settings.write_timeout_seconds if is_write else settings.read_timeout_seconds
 
 
+def _reading(render: Render, dimension: Literal["ROWS", "COLUMNS"]) -> dict[str, Any]:
+    return {
+        "valueRenderOption": render,
+        "dateTimeRenderOption": "SERIAL_NUMBER" if render is Render.TYPED else None,
+        "majorDimension": dimension,
+    }
+
+
 def _grid(rows: Sequence[Sequence[Value]]) -> dict[str, Any]:
-    return {"majorDimension": Dimension.ROWS, "values": [list(row) for row in rows]}
+    return {"majorDimension": "ROWS", "values": [list(row) for row in rows]}

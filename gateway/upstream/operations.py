@@ -5,12 +5,14 @@ with a default may be missing; any other that is missing or of a wrong type make
 unreadable (`msgspec.ValidationError`).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 import msgspec
 
 from gateway.upstream.base import Value, Values, WorksheetProperties
+from gateway.upstream.wire import Answer
 
 T = TypeVar("T")
 Cells = tuple[tuple[Value, ...], ...]
@@ -68,37 +70,45 @@ class Done(msgspec.Struct, rename="camel"):
 
 @dataclass(frozen=True, kw_only=True)
 class Operation(Generic[T]):
-    """A kind of call: whether it writes, the members that are asked for, and their shape."""
+    """A kind of call: whether it writes, the members that are asked for, and how they are read."""
 
     is_write: bool
     fields: str
-    answer: msgspec.json.Decoder[T]
+    decode: Callable[[Answer], T]
 
 
-READ_VALUES = Operation(
-    is_write=False, fields="range,values", answer=msgspec.json.Decoder(ValueRange)
+def _as(shape: type[T]) -> Callable[[Answer], T]:
+    decoder = msgspec.json.Decoder(shape)
+    return lambda answer: decoder.decode(answer.body)
+
+
+READ_VALUES = Operation(is_write=False, fields="range,values", decode=_as(ValueRange))
+READ_COLUMNS = Operation[Answer](
+    is_write=False,
+    fields="range,values",
+    decode=lambda answer: answer,  # not in one go
 )
 READ_RANGES = Operation(
     is_write=False,
     fields="valueRanges(range,values)",
-    answer=msgspec.json.Decoder(BatchOfValues),
+    decode=_as(BatchOfValues),
 )
 LIST_WORKSHEETS = Operation(
     is_write=False,
     fields="sheets.properties(sheetId,title,sheetType,gridProperties(rowCount,columnCount))",
-    answer=msgspec.json.Decoder(Spreadsheet),
+    decode=_as(Spreadsheet),
 )
 APPEND_ROWS = Operation(
     is_write=True,
     fields="updates(updatedRange,updatedData(range,values))",
-    answer=msgspec.json.Decoder(Appending),
+    decode=_as(Appending),
 )
 WRITE_CELLS = Operation(
     is_write=True,
     fields="responses(updatedRange,updatedData(range,values))",
-    answer=msgspec.json.Decoder(BatchOfUpdates),
+    decode=_as(BatchOfUpdates),
 )
-GROW_GRID = Operation(is_write=True, fields="spreadsheetId", answer=msgspec.json.Decoder(Done))
+GROW_GRID = Operation(is_write=True, fields="spreadsheetId", decode=_as(Done))
 
 
 def displayed(update: Update) -> Values:

@@ -8,6 +8,7 @@ Rules:
 - Google's texts quote cells: they stay on the exception chain and never enter a message.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
@@ -47,6 +48,7 @@ UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 class _Detail(msgspec.Struct):
     reason: str = ""
+    metadata: object = None
 
 
 class _ErrorBody(msgspec.Struct):
@@ -73,6 +75,12 @@ class GoogleRefusal(Exception):
     @property
     def reasons(self) -> frozenset[str]:
         return frozenset(detail.reason for detail in self.body.details if detail.reason)
+
+    @property
+    def limit(self) -> int | None:
+        """The calls a minute that a 429 tells to be the limit; those of writes may tell none."""
+        limits = (_per_minute(detail.metadata) for detail in self.body.details)
+        return min((limit for limit in limits if limit), default=None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -202,12 +210,27 @@ def _forbidden(error: GoogleRefusal, attempt: Attempt) -> GatewayError:
     )
 
 
-def _quota_spent(_error: GoogleRefusal, attempt: Attempt) -> GatewayError:
+def _quota_spent(error: GoogleRefusal, attempt: Attempt) -> GatewayError:
     return QuotaSpent(
         "Google's quota of calls is spent for this minute. Try again in a minute.",
         outcome=attempt.refused,
         retry_after_seconds=QUOTA_RETRY_SECONDS,
+        is_from_google=True,
+        limit=error.limit,
     )
+
+
+def _per_minute(metadata: object) -> int:
+    """The limit that a 429 tells as "60" of the unit "1/min/{project}/{user}"; 0 for none.
+
+    There are limits by the day too; a call is not spaced by those.
+    """
+    match metadata:
+        case {"quota_limit_value": str(value), "quota_unit": str(unit)}:
+            is_limit = unit.startswith("1/min/") and re.fullmatch("[0-9]{1,9}", value)
+            return int(value) if is_limit else 0
+        case _:
+            return 0
 
 
 def _payload_too_large(error: GoogleRefusal, attempt: Attempt) -> GatewayError:

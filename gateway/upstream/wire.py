@@ -11,6 +11,7 @@ Rules:
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 
 import httpx2
@@ -22,6 +23,8 @@ from gateway.upstream.sockets import keep_deadlines
 Parameter = str | int | float | bool | Sequence[str] | None
 
 KEEPALIVE_SECONDS = 60.0
+
+DIGEST_BYTES = 16
 
 
 class AnswerTooLarge(Exception):
@@ -49,11 +52,15 @@ class Message:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What came back; the body of an answer other than 200 is empty if it could not be read."""
+    """What came back; the body of an answer other than 200 is empty if it could not be read.
+
+    Equal digests, equal bodies.
+    """
 
     status: int
     headers: Mapping[str, str]
     body: bytes = field(repr=False)
+    digest: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,8 +90,7 @@ class Wire:
             ) as response,
         ):
             read = _read if response.status_code == 200 else _read_refusal
-            body = read(response, deadline, max_bytes)
-        return Answer(status=response.status_code, headers=response.headers, body=body)
+            return read(response, deadline, max_bytes)
 
 
 @contextmanager
@@ -106,26 +112,34 @@ def open_wire(*, max_connections: int, connect_timeout_seconds: float) -> Iterat
         yield Wire(client=client, connect_timeout_seconds=connect_timeout_seconds)
 
 
-def _read(response: httpx2.Response, deadline: Deadline, max_bytes: int) -> bytes:
+def _read(response: httpx2.Response, deadline: Deadline, max_bytes: int) -> Answer:
     try:
         return _collected(response, deadline, max_bytes)
     except httpx2.HTTPError as error:
         raise AnswerBroken(error) from error
 
 
-def _collected(response: httpx2.Response, deadline: Deadline, max_bytes: int) -> bytes:
+def _collected(response: httpx2.Response, deadline: Deadline, max_bytes: int) -> Answer:
     body = bytearray()
+    # Of each piece while the next is on its way, so that it takes no time of its own at the end.
+    digest = blake2b(digest_size=DIGEST_BYTES)
     for piece in response.iter_bytes():
         body += piece
+        digest.update(piece)
         if len(body) > max_bytes:
             raise AnswerTooLarge(f"the answer is larger than {max_bytes} bytes")
         if not deadline.remaining_seconds:
             raise httpx2.ReadTimeout("the deadline passed while the answer was read")
-    return bytes(body)
+    return _answer(response, bytes(body), digest.digest())
 
 
-def _read_refusal(response: httpx2.Response, deadline: Deadline, max_bytes: int) -> bytes:
+def _read_refusal(response: httpx2.Response, deadline: Deadline, max_bytes: int) -> Answer:
     try:
         return _read(response, deadline, max_bytes)
     except (AnswerBroken, AnswerTooLarge):
-        return b""  # the status has come, and says more than how its explanation broke
+        # The status has come, and says more than how its explanation broke.
+        return _answer(response, b"", b"")
+
+
+def _answer(response: httpx2.Response, body: bytes, digest: bytes) -> Answer:
+    return Answer(status=response.status_code, headers=response.headers, body=body, digest=digest)

@@ -1,21 +1,23 @@
 """Success answers: records as JSON bytes."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Final, Literal, get_args
 
 import msgspec
 from starlette.responses import Response
 
 from gateway.rows.tag import opaque_tag
-from gateway.service.rows import Record, RowPage
+from gateway.service.answers import Encoded
+from gateway.service.pages import Record, RowPage, RowRead
 
 EmptyCell = Literal["null", "", "omit"]
 
+CACHING = "private, no-cache"
+
 _MOST_NAMES = 20
 _LONGEST_NAME = 50
-
-_CACHING = {"Cache-Control": "private, no-cache"}
 
 
 def record_answer(
@@ -26,14 +28,6 @@ def record_answer(
     headers: Mapping[str, str] | None = None,
 ) -> Response:
     return json_answer(shaped(record, empty_cell), status=status, headers=headers)
-
-
-def page_answer(page: RowPage, empty_cell: EmptyCell) -> Response:
-    """A list of rows; its tag is weak, since it is of the answer and not of the worksheet."""
-    results = [shaped(record, empty_cell) for record in page.records]
-    answer = json_answer({"results": results, "hasNextPage": page.has_next})
-    answer.headers["ETag"] = f"W/{opaque_tag(bytes(answer.body))}"
-    return answer
 
 
 def created_answer(
@@ -50,9 +44,32 @@ def json_answer(
     return Response(
         msgspec.json.encode(content),
         status_code=status,
-        headers={**_CACHING, **(headers or {})},
+        headers={"Cache-Control": CACHING, **(headers or {})},
         media_type="application/json",
     )
+
+
+def encode_page(page: RowPage, empty_cell: EmptyCell) -> Encoded:
+    """A list of rows; its tag is weak, since it is of the answer and not of the worksheet."""
+    results = [shaped(record, empty_cell) for record in page.records]
+    content: dict[str, object] = {"results": results, "hasNextPage": page.has_next}
+    if page.total is not None:
+        content["total"] = page.total
+    body = msgspec.json.encode(content)
+    return Encoded(body, tag=f"W/{opaque_tag(body)}")
+
+
+def encode_row(found: RowRead, empty_cell: EmptyCell) -> Encoded:
+    return Encoded(msgspec.json.encode(shaped(found.record, empty_cell)), tag=found.tag)
+
+
+# Answers are kept by what encoded them: each way of encoding is one object, made once.
+PAGE_ENCODERS: Final[Mapping[EmptyCell, Callable[[RowPage], Encoded]]] = {
+    empty_cell: partial(encode_page, empty_cell=empty_cell) for empty_cell in get_args(EmptyCell)
+}
+ROW_ENCODERS: Final[Mapping[EmptyCell, Callable[[RowRead], Encoded]]] = {
+    empty_cell: partial(encode_row, empty_cell=empty_cell) for empty_cell in get_args(EmptyCell)
+}
 
 
 def shaped(record: Record, empty_cell: EmptyCell) -> Record:

@@ -1,4 +1,4 @@
-"""What a request asks of the state of things: `If-Match` of updates, `If-None-Match` of reads.
+"""What a request asks of the state of things: `If-Match`, `If-None-Match`, `Cache-Control`.
 
 Rules: several headers of one name count as one list, and a comma inside quotes is part of a tag.
 A weak tag never fulfils `If-Match` (RFC 9110, 13.1.1). A header that cannot be read names no tag:
@@ -8,21 +8,18 @@ and a read is answered in full.
 
 import re
 
-from starlette.datastructures import Headers
-from starlette.requests import Request
-from starlette.responses import Response
-
 from gateway.rows.tag import Condition
-from gateway.web.state import State
+from gateway.web.head import Head
 
 _ANY = "*"
 _TAG = re.compile(r'(W/)?("[\x21\x23-\x7e\x80-\xff]*")')
-_KEPT = ("Cache-Control", "ETag")
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.?)*"?')
+"""A string, or all the rest behind a quote that is never closed."""
 
 
-def read_condition(request: Request[State]) -> Condition | None:
+def read_condition(head: Head) -> Condition | None:
     """The states of the row that `If-Match` names; None without the header."""
-    given = _given(request.headers, "If-Match")
+    given = _given(head, b"if-match")
     if given is None:
         return None
     if given == _ANY:
@@ -30,19 +27,28 @@ def read_condition(request: Request[State]) -> Condition | None:
     return Condition(tags=frozenset(tag for weak, tag in _listed(given) if not weak))
 
 
-def unless_known(request: Request[State], answer: Response) -> Response:
-    """The answer to a read, or 304 without a body if `If-None-Match` says it is known already."""
-    given = _given(request.headers, "If-None-Match")
+def is_known(head: Head, tag: str) -> bool:
+    """Whether `If-None-Match` names the tag of an answer, which need not be sent again then."""
+    given = _given(head, b"if-none-match")
     if given is None:
-        return answer
-    tag = answer.headers["ETag"].removeprefix("W/")
-    if given != _ANY and all(tag != known for _, known in _listed(given)):
-        return answer
-    return Response(status_code=304, headers={name: answer.headers[name] for name in _KEPT})
+        return False
+    if given in (_ANY, tag):
+        return True
+    strong = tag.removeprefix("W/")
+    return any(strong == known for _, known in _listed(given))
 
 
-def _given(headers: Headers, name: str) -> str | None:
-    values = headers.getlist(name)
+def asks_for_fresh(head: Head) -> bool:
+    """Whether `Cache-Control` has the directive no-cache, in capitals or not."""
+    given = _given(head, b"cache-control")
+    if given is None:
+        return False
+    directives = _QUOTED.sub("", given.lower()).split(",")
+    return any(directive.strip() == "no-cache" for directive in directives)
+
+
+def _given(head: Head, name: bytes) -> str | None:
+    values = head.values(name)
     return ", ".join(values).strip() if values else None
 
 

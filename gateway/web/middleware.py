@@ -6,11 +6,10 @@ net makes carry its headers too.
 """
 
 import asyncio
+import os
 import re
-import secrets
 import time
 
-from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -23,12 +22,15 @@ from gateway.observe import (
     request_event,
     request_failed,
 )
+from gateway.web.head import head_of
 from gateway.web.problems import error_response
 
 CLIENT_GONE = 499
 """Status in the log only, for a client that left before it was answered."""
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_SAFETY = [(b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-referrer")]
+_NO_GOOGLE = b"google;dur=0.0"
 
 
 class RequestFrame:
@@ -44,14 +46,14 @@ class RequestFrame:
         # A name may hold an encoded slash: nothing is decoded before the path is split.
         scope["path"] = scope["raw_path"].decode("latin-1").removesuffix("/") or "/"
         event = RequestEvent(
-            request_id=_request_id(Headers(scope=scope)),
+            request_id=_request_id(head_of(scope).first(b"x-request-id")),
             method=scope["method"],
             path=scope["path"],
         )
         started = time.perf_counter()
         with request_event(event):
             try:
-                await self._app(scope, receive, _Framed(send, event))
+                await self._app(scope, receive, _framed(send, event))
             finally:
                 event.seconds = time.perf_counter() - started
                 request_done(event)
@@ -86,38 +88,42 @@ class ErrorNet:
                 await error_response(Request(scope), _fault_of_ours())(scope, receive, send)
 
 
-class _Framed:
-    """A `send` that notes the status and adds the headers that all answers have."""
-
-    def __init__(self, send: Send, event: RequestEvent) -> None:
-        self._send = send
-        self.event = event
-
-    async def __call__(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self.event.status = message["status"]
-            headers = MutableHeaders(scope=message)
-            headers["X-Request-Id"] = self.event.request_id
-            headers["X-Content-Type-Options"] = "nosniff"
-            headers["Referrer-Policy"] = "no-referrer"
-            headers["Server-Timing"] = f"google;dur={self.event.upstream_seconds * 1000:.1f}"
-        await self._send(message)
-
-
 def check_head(scope: Scope, settings: ServerSettings) -> None:
     """Refuse a URL or head over its limit, also one that came in a single packet."""
     url_bytes = len(scope["raw_path"]) + 1 + len(scope["query_string"])
     if url_bytes > settings.max_url_bytes:
         raise UriTooLong(f"The URL is longer than {settings.max_url_bytes} bytes.")
-    head_bytes = url_bytes + sum(len(name) + len(value) + 4 for name, value in scope["headers"])
+    head_bytes = url_bytes + head_of(scope).byte_count
     if head_bytes > settings.max_head_bytes:
         raise HeadersTooLarge(f"The headers are longer than {settings.max_head_bytes} bytes.")
 
 
-def _request_id(headers: Headers) -> str:
+def _framed(send: Send, event: RequestEvent) -> Send:
+    """A `send` that notes the status and adds the headers that all answers have."""
+
+    async def send_framed(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            event.status = message["status"]
+            message["headers"] = [
+                *message["headers"],
+                (b"x-request-id", event.request_id.encode("ascii")),
+                (b"server-timing", _timing(event)),
+                *_SAFETY,
+            ]
+        await send(message)
+
+    return send_framed
+
+
+def _request_id(given: str | None) -> str:
     """The client's own id if it is one, else a new one."""
-    given = headers.get("x-request-id", "")
-    return given if _REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
+    return given if given and _REQUEST_ID.fullmatch(given) else os.urandom(8).hex()
+
+
+def _timing(event: RequestEvent) -> bytes:
+    if not event.upstream_seconds:
+        return _NO_GOOGLE
+    return b"google;dur=%.1f" % (event.upstream_seconds * 1000)
 
 
 def _stopping() -> ShuttingDown:

@@ -15,6 +15,7 @@ from starlette.datastructures import QueryParams
 from gateway.errors import InvalidQuery
 from gateway.rows.conditions import parse_where
 from gateway.rows.query import DEFAULT_LIMIT, Condition, Query, SortTerm
+from gateway.web.query_string import WHERE_IN_BRACKETS
 
 MAX_WHERE_BYTES = 4096
 MAX_ORDER_FIELDS = 16
@@ -23,6 +24,7 @@ T = TypeVar("T")
 
 _COUNT = re.compile(r"[0-9]+")
 _COUNT_DIGITS = 15
+_FLAGS = {"true": True, "false": False}
 
 
 def parse_query(parameters: QueryParams, *, max_limit: int) -> Query:
@@ -35,12 +37,18 @@ def parse_query(parameters: QueryParams, *, max_limit: int) -> Query:
         skip=_read(parameters, "skip", _count) or 0,
         limit=min(DEFAULT_LIMIT if limit is None else limit, max_limit),
         keys=parse_keys(parameters),
+        wants_total=_read(parameters, "count", _flag) or False,
     )
 
 
 def parse_keys(parameters: QueryParams) -> tuple[str, ...] | None:
     """The field names of `keys`: comma-separated, or a JSON array; None for all fields."""
     return _read(parameters, "keys", _keys)
+
+
+def parse_no_cache(parameters: QueryParams) -> bool:
+    """Whether fresh data is asked for; like a directive that nobody knows, other values are not."""
+    return any(_FLAGS.get(_folded(value)) for value in parameters.getlist("no-cache"))
 
 
 def _read(parameters: QueryParams, name: str, parse: Callable[[str, str], T]) -> T | None:
@@ -57,6 +65,17 @@ def _count(name: str, text: str) -> int:
         raise InvalidQuery(f"{name} must be a whole number from 0.")
     # Thousands of digits are slow to parse; no worksheet has so many rows.
     return int(stripped) if len(stripped) <= _COUNT_DIGITS else 10**_COUNT_DIGITS
+
+
+def _flag(name: str, text: str) -> bool:
+    flag = _FLAGS.get(_folded(text))
+    if flag is None:
+        raise InvalidQuery(f"{name} must be true or false.")
+    return flag
+
+
+def _folded(text: str) -> str:
+    return text.strip().lower()
 
 
 def _order(name: str, text: str) -> tuple[SortTerm, ...]:
@@ -109,7 +128,7 @@ def _where(name: str, text: str) -> Condition:
 def _refuse_brackets(parameters: QueryParams) -> None:
     """A filter spelled `where[field][$gte]=1` would otherwise be an unknown parameter."""
     for name in parameters:
-        if name.startswith("where["):
+        if name.startswith(WHERE_IN_BRACKETS):
             raise InvalidQuery(
                 f"{name} is not understood; send where as one JSON object, such as "
                 '{"state":"California"}.'

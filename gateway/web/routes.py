@@ -1,23 +1,17 @@
 """The API at a glance: every path and its methods."""
 
 from starlette.middleware import Middleware
-from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from gateway.config import ServerSettings
 from gateway.errors import Gone
+from gateway.web.cors import OpenCors
 from gateway.web.health import livez, readyz
 from gateway.web.middleware import ErrorNet, RequestFrame
 from gateway.web.rows import create_rows, list_rows, read_row, update_row
 from gateway.web.state import State
-
-_EXPOSED = (
-    "Age, Allow, Cache-Status, ETag, Idempotent-Replayed, Location, RateLimit, RateLimit-Policy, "
-    "Retry-After, Server-Timing, WWW-Authenticate, X-Ignored-Fields, X-Request-Id"
-)
-_PREFLIGHT_SECONDS = 86_400
 
 
 async def gone(_: Request[State]) -> Response:
@@ -37,16 +31,9 @@ ROUTES: list[BaseRoute] = [
 
 
 def middleware(settings: ServerSettings) -> list[Middleware]:
-    """What every request passes, from the outside in; CORS is open, without credentials."""
+    """What every request passes, from the outside in."""
     return [
         Middleware(RequestFrame),
-        Middleware(
-            CORSMiddleware,
-            allow_origins=["*"],
-            allow_methods=["*"],
-            allow_headers=["*"],  # answers a preflight with the headers it asked for
-            expose_headers=_EXPOSED.split(", "),
-            max_age=_PREFLIGHT_SECONDS,
-        ),
+        Middleware(OpenCors),
         Middleware(ErrorNet, settings=settings),
     ]

@@ -1,7 +1,8 @@
 """The endpoints of rows: each parses, makes one call to the service, and answers."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 
+import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -17,46 +18,69 @@ from gateway.observe import current_event
 from gateway.service.idempotency import Settled
 from gateway.service.worksheet import WorksheetRef
 from gateway.service.writes import Create, Update
-from gateway.web.answers import created_answer, listed, page_answer, record_answer
+from gateway.tallies import Kind
+from gateway.web.answers import (
+    PAGE_ENCODERS,
+    ROW_ENCODERS,
+    created_answer,
+    listed,
+    record_answer,
+)
 from gateway.web.body import read_fields, read_rows
-from gateway.web.conditions import read_condition, unless_known
+from gateway.web.conditions import asks_for_fresh, read_condition
 from gateway.web.credentials import find_credentials
+from gateway.web.head import head_of
 from gateway.web.idempotency import read_ticket, replayed_headers
-from gateway.web.parameters import parse_keys, parse_query
+from gateway.web.kept_answer import KeptAnswer, read_answer
+from gateway.web.kept_queries import list_asked, row_asked
 from gateway.web.path import decode_title, encode_title, parse_row
+from gateway.web.query_string import sift
 from gateway.web.state import State
 
+_OPERATIONS: Mapping[Kind, Operation] = {
+    "list": Operation.READ,
+    "read": Operation.READ,
+    "create": Operation.WRITE,
+    "update": Operation.WRITE,
+}
 
-@dataclass(frozen=True, kw_only=True)
-class Admitted:
+
+class Admitted(msgspec.Struct, frozen=True):
     """Who calls, and the worksheet that they may use."""
 
     caller: Caller
     worksheet: WorksheetRef
+    asked: bytes
+    """The parameters that reads know, encoded as they came."""
 
 
-async def list_rows(request: Request[State]) -> Response:
-    admitted = await _admit(request, Operation.READ)
-    plan = admitted.caller.plan
-    query = parse_query(request.query_params, max_limit=plan.max_limit)
-    check_query(admitted.caller, uses_where=query.where is not None, uses_order=bool(query.order))
-    page = await request.state["rows"].list_rows(admitted.worksheet, query)
-    return unless_known(request, page_answer(page, request.state["api"].empty_cell))
+async def list_rows(request: Request[State]) -> KeptAnswer:
+    admitted = await _admit(request, "list")
+    caller, state = admitted.caller, request.state
+    asked = list_asked(admitted.asked, max_limit=caller.plan.max_limit)
+    query = asked.query
+    check_query(caller, uses_where=query.where is not None, uses_order=bool(query.order))
+    head = head_of(request.scope)
+    no_cache = asked.no_cache or asks_for_fresh(head)
+    encode = PAGE_ENCODERS[state["api"].empty_cell]
+    served = await state["rows"].list_rows(admitted.worksheet, query, encode, no_cache=no_cache)
+    return read_answer(head, served, no_cache=no_cache)
 
 
-async def read_row(request: Request[State]) -> Response:
+async def read_row(request: Request[State]) -> KeptAnswer:
     row = parse_row(request.path_params["row"])
-    admitted = await _admit(request, Operation.READ)
-    keys = parse_keys(request.query_params)
-    found = await request.state["rows"].read_row(admitted.worksheet, row, keys)
-    headers = {"ETag": found.tag}
-    return unless_known(
-        request, record_answer(found.record, request.state["api"].empty_cell, headers=headers)
-    )
+    admitted = await _admit(request, "read")
+    ref, state = admitted.worksheet, request.state
+    asked = row_asked(admitted.asked)
+    head = head_of(request.scope)
+    no_cache = asked.no_cache or asks_for_fresh(head)
+    encode = ROW_ENCODERS[state["api"].empty_cell]
+    served = await state["rows"].read_row(ref, row, asked.keys, encode, no_cache=no_cache)
+    return read_answer(head, served, no_cache=no_cache)
 
 
 async def create_rows(request: Request[State]) -> Response:
-    admitted = await _admit(request, Operation.WRITE)
+    admitted = await _admit(request, "create")
     body = await read_rows(request)
     ref = admitted.worksheet
     sent = body.rows if body.is_array else body.rows[0]
@@ -76,8 +100,8 @@ async def create_rows(request: Request[State]) -> Response:
 
 async def update_row(request: Request[State]) -> Response:
     row = parse_row(request.path_params["row"])
-    admitted = await _admit(request, Operation.WRITE)
-    condition = read_condition(request)
+    admitted = await _admit(request, "update")
+    condition = read_condition(head_of(request.scope))
     check_conditional(admitted.caller, is_conditional=condition is not None)
     fields = await read_fields(request)
     ref = admitted.worksheet
@@ -89,23 +113,27 @@ async def update_row(request: Request[State]) -> Response:
     return record_answer(written.record, request.state["api"].empty_cell, headers=headers)
 
 
-async def _admit(request: Request[State], operation: Operation) -> Admitted:
+async def _admit(request: Request[State], kind: Kind) -> Admitted:
     """Find out who calls and whether they may; nothing is asked of Google before."""
-    title = decode_title(request.path_params["title"])
-    credentials = find_credentials(
-        request.headers, request.query_params, is_write=operation is Operation.WRITE
-    )
-    caller = await request.state["gatekeeper"].identify(credentials.key)
     event = current_event()
     if event is not None:
+        event.kind = kind
+    title = decode_title(request.path_params["title"])
+    head = head_of(request.scope)
+    parameters = sift(request.scope["query_string"])
+    operation = _OPERATIONS[kind]
+    is_write = operation is Operation.WRITE
+    credentials = find_credentials(head, parameters.credentials, is_write=is_write)
+    caller = await request.state["gatekeeper"].identify(credentials.key)
+    if event is not None:
         event.key_id, event.worksheet = caller.key_id, title
-    check_origin(caller, request.headers.get("origin"))
+    check_origin(caller, head.first(b"origin"))
     worksheet = authorise(
         caller, spreadsheet=credentials.spreadsheet, worksheet=title, operation=operation
     )
     if event is not None:
         event.spreadsheet = worksheet.spreadsheet
-    return Admitted(caller=caller, worksheet=worksheet)
+    return Admitted(caller, worksheet, parameters.asked)
 
 
 def _written_headers(settled: Settled) -> dict[str, str]:

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from gateway.errors import QuotaSpent
 from gateway.upstream.base import (
-    Dimension,
+    Half,
     Render,
     Sheets,
     Value,
@@ -44,10 +44,14 @@ class PatientSheets:
     inner: Sheets
     sleep: Sleep
 
-    async def read_values(
-        self, spreadsheet: str, range_: str, *, render: Render, dimension: Dimension
-    ) -> Values:
-        read = partial(self.inner.read_values, render=render, dimension=dimension)
+    async def read_values(self, spreadsheet: str, range_: str, *, render: Render) -> Values:
+        read = partial(self.inner.read_values, render=render)
+        return await patiently(lambda: read(spreadsheet, range_), self.sleep)
+
+    async def read_columns(
+        self, spreadsheet: str, range_: str, *, render: Render, known: bytes | None = None
+    ) -> Half | None:
+        read = partial(self.inner.read_columns, render=render, known=known)
         return await patiently(lambda: read(spreadsheet, range_), self.sleep)
 
     async def read_ranges(self, spreadsheet: str, ranges: Sequence[str]) -> list[Values]:

@@ -106,10 +106,10 @@ class Spreadsheet:
             max_bytes=self.settings.max_answer_bytes,
         )
         try:
-            body = verb(Gspread(call, endpoint=self.settings.endpoint, fields="*"))
+            found = verb(Gspread(call, endpoint=self.settings.endpoint, fields="*"))
         except FAILURES as error:
             raise translated(error, Attempt(is_write=True)) from error
-        answer: Answer = json.loads(body)
+        answer: Answer = json.loads(found.body)
         return answer
 
 

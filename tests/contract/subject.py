@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Protocol
 
-from gateway.upstream.base import Dimension, Render, Sheets, Value, WorksheetProperties
+from gateway.upstream.base import Render, Sheets, Value, WorksheetProperties
 from tests.contract.spreadsheet import Spreadsheet
 from tests.fakes import BOOK, FakeSheets, Formatted
 
@@ -95,10 +95,7 @@ def at(title: str, cells: str) -> str:
 async def shown(subject: Subject, title: str) -> tuple[tuple[Value, ...], ...]:
     """All that a worksheet displays, row by row."""
     values = await subject.sheets.read_values(
-        subject.spreadsheet,
-        at(title, "A1:ZZZ"),
-        render=Render.DISPLAYED,
-        dimension=Dimension.ROWS,
+        subject.spreadsheet, at(title, "A1:ZZZ"), render=Render.DISPLAYED
     )
     return values.cells
 

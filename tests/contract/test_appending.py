@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.errors import UpstreamRefusal
-from gateway.upstream.base import Dimension, Render, Value, Values
+from gateway.upstream.base import Render, Value, Values
 from tests.contract.subject import Lines, Subject, at, properties, shown
 
 HEADER_AND_ROW: Lines = [["a", "b"], ["1", "2"]]
@@ -145,7 +145,7 @@ async def test_values_are_stored_as_they_are(
 
     values = await append(subject, title, "A1", [[value]])
     typed = await subject.sheets.read_values(
-        subject.spreadsheet, at(title, "A2"), render=Render.TYPED, dimension=Dimension.ROWS
+        subject.spreadsheet, at(title, "A2"), render=Render.TYPED
     )
 
     assert values.cells == ((text,),)

@@ -3,22 +3,14 @@
 import pytest
 
 from gateway.errors import UpstreamRefusal
-from gateway.upstream.base import Dimension, Render, Values
+from gateway.upstream.base import Render, Values
 from tests.contract.subject import Lines, Subject, Typed, at
 
 ABC: Lines = [["a", "b", "c"]]
 
 
-async def read(
-    subject: Subject,
-    range_: str,
-    *,
-    render: Render = Render.DISPLAYED,
-    dimension: Dimension = Dimension.ROWS,
-) -> Values:
-    return await subject.sheets.read_values(
-        subject.spreadsheet, range_, render=render, dimension=dimension
-    )
+async def read(subject: Subject, range_: str, *, render: Render = Render.DISPLAYED) -> Values:
+    return await subject.sheets.read_values(subject.spreadsheet, range_, render=render)
 
 
 @pytest.mark.parametrize(
@@ -71,30 +63,20 @@ async def test_titles_are_quoted_where_needed(
     assert values.cells == (("a", "b"),)
 
 
-@pytest.mark.parametrize(
-    ("dimension", "cells"),
-    [
-        pytest.param(Dimension.ROWS, (("a", "", "c"), (), ("", "2")), id="rows"),
-        pytest.param(Dimension.COLUMNS, (("a",), ("", "", "2"), ("c",)), id="columns"),
-    ],
-)
-async def test_blank_ends_are_left_out(
-    subject: Subject, dimension: Dimension, cells: tuple[tuple[str, ...], ...]
-) -> None:
-    """Blank cells at the end of a list and blank lists at the end are absent, others are not."""
+async def test_blank_ends_are_left_out(subject: Subject) -> None:
+    """Blank cells at the end of a row and blank rows at the end are absent, others are not."""
     title = await subject.worksheet([["a", "", "c", ""], [], [None, "2"]], rows=6)
 
-    values = await read(subject, at(title, "A1:ZZZ"), dimension=dimension)
+    values = await read(subject, at(title, "A1:ZZZ"))
 
-    assert values.cells == cells
+    assert values.cells == (("a", "", "c"), (), ("", "2"))
 
 
-@pytest.mark.parametrize("dimension", Dimension)
-async def test_a_blank_range_has_no_values(subject: Subject, dimension: Dimension) -> None:
-    """Where nothing is, there are no lists, not even blank ones."""
+async def test_a_blank_range_has_no_values(subject: Subject) -> None:
+    """Where nothing is, there are no rows, not even blank ones."""
     title = await subject.worksheet(ABC, rows=9)
 
-    values = await read(subject, at(title, "A2:C5"), dimension=dimension)
+    values = await read(subject, at(title, "A2:C5"))
 
     assert values.range == f"{title}!A2:C5"
     assert values.cells == ()

@@ -5,15 +5,14 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from gateway.errors import SpreadsheetNotFound, UpstreamRefusal
-from gateway.upstream.base import Dimension, Render, Sheets, Writing
+from gateway.upstream.base import Render, Sheets, Writing
 from tests.contract.subject import Subject, properties, shown
 
 UNKNOWN = "1" * 44
 
 CALLS: dict[str, Callable[[Sheets], Awaitable[object]]] = {
-    "read_values": lambda sheets: sheets.read_values(
-        UNKNOWN, "'T'!A1", render=Render.TYPED, dimension=Dimension.ROWS
-    ),
+    "read_values": lambda sheets: sheets.read_values(UNKNOWN, "'T'!A1", render=Render.TYPED),
+    "read_columns": lambda sheets: sheets.read_columns(UNKNOWN, "'T'!A1", render=Render.TYPED),
     "read_ranges": lambda sheets: sheets.read_ranges(UNKNOWN, ["'T'!A1"]),
     "list_worksheets": lambda sheets: sheets.list_worksheets(UNKNOWN),
     "append_rows": lambda sheets: sheets.append_rows(UNKNOWN, "'T'!A1", [["x"]]),

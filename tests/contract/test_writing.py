@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.errors import UpstreamRefusal
-from gateway.upstream.base import Dimension, Render, Value, Values, Writing
+from gateway.upstream.base import Render, Value, Values, Writing
 from tests.contract.subject import Lines, Subject, Typed, at, properties, shown
 
 ABC: Lines = [["a", "b", "c"], ["1", "2", "3"]]
@@ -69,7 +69,7 @@ async def test_values_are_stored_as_they_are(subject: Subject) -> None:
 
     values = await write(subject, title, "A1:F1", [row])
     typed = await subject.sheets.read_values(
-        subject.spreadsheet, at(title, "1:1"), render=Render.TYPED, dimension=Dimension.ROWS
+        subject.spreadsheet, at(title, "1:1"), render=Render.TYPED
     )
 
     assert values.cells == (("007", "=1+2", "TRUE", "3", "2.5", "TRUE"),)

@@ -234,7 +234,7 @@ def test_a_full_queue_is_told_to_come_back(open_gateway: OpenGateway) -> None:
         answers = list(pool.map(lambda n: api.post("New", json={"name": str(n)}), range(6)))
 
     late = [answer for answer in answers if answer.status_code != 201]
-    assert 1 <= len(late) <= 4
+    assert 1 <= len(late) <= 5
     assert {refused(answer) for answer in late} == {(503, 5031)}
     assert {answer.json()["outcome"] for answer in late} == {"not_applied"}
     assert {answer.json()["retryable"] for answer in late} == {True}

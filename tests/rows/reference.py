@@ -100,7 +100,7 @@ def kind(cell: SheetCell) -> str:
         return "boolean"
     if is_number_cell(cell) or number_of_text(cell.text) is not None:
         return "number"
-    return "text" if cell.text else "empty"
+    return "text" if cell.text or cell.value not in ("", None) else "empty"
 
 
 def is_number_cell(cell: SheetCell) -> bool:
@@ -118,12 +118,16 @@ def number(cell: SheetCell) -> float:
 
 
 def is_date_cell(cell: SheetCell) -> bool:
-    return is_number_cell(cell) and number_of_text(_DECORATION.sub("", cell.text)) is None
+    """A number cell that displays something, which is no number."""
+    is_number = number_of_text(_DECORATION.sub("", cell.text)) is not None
+    return is_number_cell(cell) and cell.text != "" and not is_number
 
 
 def truth(cell: SheetCell) -> bool | None:
     """Boolean cells, and text TRUE and FALSE."""
-    if kind(cell) not in ("boolean", "text"):
+    if isinstance(cell.value, bool):
+        return cell.value
+    if kind(cell) != "text":
         return None
     return {"TRUE": True, "FALSE": False}.get(cell.text)
 

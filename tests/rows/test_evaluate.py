@@ -1,6 +1,7 @@
 """Which rows answer a query: operators by kinds of cells, order, page."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -226,6 +227,27 @@ def test_pages_know_whether_rows_remain(
     page = evaluate(plain, Query(skip=skip, limit=limit))
 
     assert (list(page.rows), page.has_next) == (rows, has_next)
+
+
+@pytest.mark.parametrize(
+    ("where", "order", "total"),
+    [
+        pytest.param({}, (), 12, id="all rows"),
+        pytest.param({"g": "x"}, (), 6, id="where"),
+        pytest.param({"g": "x"}, (SortTerm("f"),), 6, id="where and order"),
+        pytest.param({"f": {"$gte": 9}}, (SortTerm("f"),), 3, id="range of the ordered column"),
+        pytest.param({"g": {"$ne": "x"}}, (SortTerm("g"), SortTerm("f")), 6, id="two terms"),
+        pytest.param({"g": "z"}, (), 0, id="nothing"),
+    ],
+)
+def test_matching_rows_are_counted_if_wanted(
+    where: object, order: tuple[SortTerm, ...], total: int
+) -> None:
+    """`total` is the number of rows that match, whatever the page; None if nobody asked."""
+    query = Query(where=parse_where(where), order=order, skip=1, limit=1)
+
+    assert evaluate(MIXED, replace(query, wants_total=True)).total == total
+    assert evaluate(MIXED, query).total is None
 
 
 def test_a_page_is_cut_after_filter_and_order() -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -10,6 +11,7 @@ from gateway.errors import InvalidQuery
 from gateway.rows.conditions import parse_where
 from gateway.rows.evaluate import evaluate
 from gateway.rows.query import Query, SortTerm
+from tests.rows.cases import first_difference
 from tests.rows.reference import matching_rows, ordered_rows
 from tests.rows.sheet import BLANK, SheetCell, make_sheet, text_cell
 
@@ -148,3 +150,9 @@ def test_no_where_raises_anything_but_invalid_query(rows: Rows, where: object) -
     numbers = run_or_refuse(rows, where)
 
     assert numbers is None or set(numbers) <= set(range(2, len(rows) + 2))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_generated_cases_are_answered_as_the_reference_answers(seed: int) -> None:
+    """Many queries on each of many worksheets: pages, ends and totals are the reference's."""
+    assert first_difference(seed, 1_000) is None

@@ -1,8 +1,11 @@
 """A worksheet as it was read: ragged columns, its last row, its two halves."""
 
+from collections.abc import Sequence
+
 import pytest
 
-from gateway.rows.table import Column, cell_at, make_table
+from gateway.rows.halves import Column
+from gateway.rows.table import cell_at, make_table
 from gateway.rows.tag import row_tag
 
 CITIES: list[Column] = [
@@ -24,6 +27,21 @@ def test_records_have_row_index_first_and_nulls() -> None:
         [("rowIndex", 3), ("name", None), ("state", None), ("population", None)],
         [("rowIndex", 4), ("name", "Austin"), ("state", None), ("population", "961855")],
     ]
+
+
+@pytest.mark.parametrize("rows", [[], [3], [4, 2], [2, 3, 4]], ids=str)
+@pytest.mark.parametrize("names", [None, (), ("state",), ("population", "name")], ids=str)
+def test_records_of_rows_are_those_of_each_row(
+    rows: list[int], names: Sequence[str] | None
+) -> None:
+    """Records made together are the same as records made one by one, in the order of the rows."""
+    table = make_table(CITIES)
+    columns = table.header.select(names)
+
+    records = table.records(rows, columns)
+
+    assert records == [table.record(row, columns) for row in rows]
+    assert all(next(iter(record)) == "rowIndex" for record in records)
 
 
 @pytest.mark.parametrize(
@@ -63,13 +81,19 @@ def test_a_header_is_row_1_across_ragged_columns() -> None:
 def test_the_typed_half_joins_a_copy() -> None:
     """A table stays as it is when its typed half is added."""
     table = make_table(CITIES)
-    typed: list[Column] = [["name", "Boston"]]
 
-    both = table.with_typed(typed)
+    both = table.with_typed([["name", "Boston"], ["state", "MA"], [], ["population", 675_647]])
 
     assert table.typed is None
-    assert both.typed is typed
+    assert both.typed is not None
+    assert [cell_at(both.typed, 2, column) for column in range(4)] == [
+        "Boston",
+        "MA",
+        None,
+        675_647,
+    ]
     assert both.displayed is table.displayed
+    assert both.is_mixed
 
 
 @pytest.mark.parametrize(
@@ -84,6 +108,7 @@ def test_halves_of_one_moment_are_whole(typed: list[Column]) -> None:
     table = make_table([["name", "Boston"], ["population", "675,647", "TRUE"]])
 
     assert not table.is_torn(typed)
+    assert not table.with_typed(typed).is_mixed
 
 
 def test_an_error_is_explained_in_the_typed_half_only() -> None:
@@ -114,6 +139,7 @@ def test_halves_of_two_moments_are_torn(typed: list[Column]) -> None:
     table = make_table([["name", "Boston"], ["population", "675,647"]])
 
     assert table.is_torn(typed)
+    assert table.with_typed(typed).is_mixed
 
 
 def test_a_tag_is_of_all_that_a_row_displays() -> None:

@@ -1,7 +1,7 @@
 """A service over an in-memory worksheet, with every call to it counted."""
 
 import asyncio
-from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,7 +9,11 @@ import pytest
 from structlog.testing import capture_logs
 
 from gateway.config import ApiSettings, CacheSettings, WriteSettings
-from gateway.service.rows import Record, RowService
+from gateway.rows.query import Query
+from gateway.service.answers import Encoded
+from gateway.service.freshness import Freshness
+from gateway.service.pages import Record, RowPage, RowRead
+from gateway.service.rows import RowService
 from gateway.service.worksheet import WorksheetRef
 from gateway.service.writes import Create, Fields, Results, Update, Write, Written
 from tests.clock import ManualClock
@@ -24,6 +28,10 @@ CITIES: Sequence[Sequence[Held | None]] = [
     ["Denver", "CO", 715522],
     ["Austin", "TX", 964254],
 ]
+EVERYTHING = Query()
+NOTHING_KEPT = {"rows_ttl_seconds": 0.0, "max_stale_seconds": 0.0}
+TTL_OF_ROWS_SECONDS = 5.0
+KEPT = {"rows_ttl_seconds": TTL_OF_ROWS_SECONDS, "max_stale_seconds": 3600.0}
 REF = WorksheetRef(spreadsheet=BOOK, title="Cities")
 
 
@@ -68,8 +76,49 @@ class Bench:
         return [end if isinstance(end, BaseException) else end.results for end in ends]
 
     async def record(self, row: int, keys: Sequence[str] | None = None) -> Record:
+        """Read a row's fields."""
+        return (await self.read(row, keys)).record
+
+    async def page(
+        self, query: Query = EVERYTHING, *, ref: WorksheetRef = REF, no_cache: bool = False
+    ) -> RowPage:
+        """List rows."""
+        return (await self.served_page(query, ref=ref, no_cache=no_cache))[0]
+
+    async def names(self, query: Query = EVERYTHING) -> list[object]:
+        """The names in a list of rows."""
+        return [record["name"] for record in (await self.page(query)).records]
+
+    async def served_page(
+        self, query: Query = EVERYTHING, *, ref: WorksheetRef = REF, no_cache: bool = False
+    ) -> tuple[RowPage, Freshness]:
+        """List rows, and say how fresh they are."""
+        pages: list[RowPage] = []
+
+        def encode(page: RowPage) -> Encoded:
+            pages.append(page)
+            return Encoded(b"", "")
+
+        served = await self.service.list_rows(ref, query, encode, no_cache=no_cache)
+        return pages[0], served.freshness
+
+    async def read(
+        self,
+        row: int,
+        keys: Sequence[str] | None = None,
+        *,
+        ref: WorksheetRef = REF,
+        no_cache: bool = False,
+    ) -> RowRead:
         """Read a row."""
-        return (await self.service.read_row(REF, row, keys)).record
+        rows: list[RowRead] = []
+
+        def encode(row: RowRead) -> Encoded:
+            rows.append(row)
+            return Encoded(b"", "")
+
+        await self.service.read_row(ref, row, keys, encode, no_cache=no_cache)
+        return rows[0]
 
 
 MakeBench = Callable[..., Bench]
@@ -103,6 +152,8 @@ def make_bench(clock: ManualClock) -> MakeBench:
         rows: int = 100,
         writes: WriteSettings | None = None,
         unknown_fields: str = "reject",
+        cache: Mapping[str, float] = NOTHING_KEPT,
+        reads_per_second: float = float("inf"),
     ) -> Bench:
         fake = FakeSheets()
         cities = fake.add("Cities", lines, rows=rows)
@@ -115,12 +166,13 @@ def make_bench(clock: ManualClock) -> MakeBench:
 
         service = RowService(
             sheets,
-            cache=CacheSettings(header_ttl_seconds=TTL_SECONDS),
+            cache=CacheSettings.model_validate({"header_ttl_seconds": TTL_SECONDS, **cache}),
             writes=writes or WriteSettings(),
             api=ApiSettings.model_validate({"unknown_fields": unknown_fields}),
             clock=clock,
             ledger=ledger,
             wall_clock=clock,
+            reads_per_second=lambda: reads_per_second,
             sleep=pause,
         )
         return Bench(
@@ -140,3 +192,9 @@ def make_bench(clock: ManualClock) -> MakeBench:
 def bench(make_bench: MakeBench) -> Bench:
     """Three cities in a grid with room for more."""
     return make_bench()
+
+
+@pytest.fixture
+def kept(make_bench: MakeBench) -> Bench:
+    """Three cities, and a service that keeps what it read for five seconds."""
+    return make_bench(cache=KEPT)

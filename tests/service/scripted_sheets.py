@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, TypeVar, cast
 
 from gateway.errors import UpstreamRefusal
 from gateway.upstream.base import (
-    Dimension,
+    Half,
     Render,
     Sheets,
     Value,
@@ -20,7 +20,13 @@ from gateway.upstream.base import (
 
 T = TypeVar("T")
 Kind = Literal[
-    "read_values", "read_ranges", "list_worksheets", "append_rows", "write_cells", "grow_grid"
+    "read_values",
+    "read_columns",
+    "read_ranges",
+    "list_worksheets",
+    "append_rows",
+    "write_cells",
+    "grow_grid",
 ]
 WRITES: frozenset[Kind] = frozenset({"append_rows", "write_cells", "grow_grid"})
 
@@ -86,14 +92,20 @@ class ScriptedSheets:
         before, self._counted = self._counted, total
         return Cost(total.reads - before.reads, total.writes - before.writes)
 
-    async def read_values(
-        self, spreadsheet: str, range_: str, *, render: Render, dimension: Dimension
-    ) -> Values:
+    async def read_values(self, spreadsheet: str, range_: str, *, render: Render) -> Values:
         call = self._inner.read_values
         return await self._play(
-            "read_values",
+            "read_values", range_, lambda: call(spreadsheet, range_, render=render)
+        )
+
+    async def read_columns(
+        self, spreadsheet: str, range_: str, *, render: Render, known: bytes | None = None
+    ) -> Half | None:
+        call = self._inner.read_columns
+        return await self._play(
+            "read_columns",
             range_,
-            lambda: call(spreadsheet, range_, render=render, dimension=dimension),
+            lambda: call(spreadsheet, range_, render=render, known=known),
         )
 
     async def read_ranges(self, spreadsheet: str, ranges: Sequence[str]) -> list[Values]:

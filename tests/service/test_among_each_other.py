@@ -6,7 +6,6 @@ from dataclasses import replace
 import pytest
 
 from gateway.errors import QuotaSpent, WorksheetNotFound
-from gateway.rows.query import Query
 from tests.service.conftest import REF, Bench, MakeBench
 from tests.service.scripted_sheets import Cost
 
@@ -15,9 +14,9 @@ async def test_a_list_that_began_before_an_update_misleads_no_create(make_bench:
     """A look from before a cell was emptied is not remembered: the next create looks itself."""
     bench = make_bench([["a", "b"], [1, 2]], rows=2)
     answered = asyncio.Event()
-    bench.sheets.after("read_values", answered)
-    listing = asyncio.create_task(bench.service.list_rows(REF, Query()))
-    await bench.sheets.begun("read_values")
+    bench.sheets.after("read_columns", answered)
+    listing = asyncio.create_task(bench.page())
+    await bench.sheets.begun("read_columns")
     await bench.updated(2, {"a": None})
     answered.set()
     await listing
@@ -33,11 +32,11 @@ async def test_a_look_during_an_update_misleads_no_create(make_bench: MakeBench)
     bench = make_bench([["a", "b"], [1, 2]], rows=2)
     begun, answered = asyncio.Event(), asyncio.Event()
     bench.sheets.before("write_cells", begun)
-    bench.sheets.after("read_values", answered)
+    bench.sheets.after("read_columns", answered)
     updating = asyncio.create_task(bench.updated(2, {"a": None}))
     await bench.sheets.begun("write_cells")
-    listing = asyncio.create_task(bench.service.list_rows(REF, Query()))
-    await bench.sheets.begun("read_values")
+    listing = asyncio.create_task(bench.page())
+    await bench.sheets.begun("read_columns")
     begun.set()
     await updating
     answered.set()

@@ -7,14 +7,13 @@ from typing import Any
 import pytest
 
 from gateway.errors import QuotaSpent, UpstreamError, UpstreamRefusal
-from gateway.rows.query import Query
 from gateway.rows.record import Stored
 from gateway.service.appending import GROWTH_ROWS
 from gateway.service.writes import Create
 from gateway.upstream.base import Values
 from gateway.write_errors import WriteOutcomeUnknown
 from tests.fakes import Held
-from tests.service.conftest import CITIES, REF, Bench, MakeBench
+from tests.service.conftest import CITIES, Bench, MakeBench
 from tests.service.scripted_sheets import Answer, Cost
 
 HEADER = CITIES[0]
@@ -209,7 +208,7 @@ async def test_failed_append_is_told(bench: Bench) -> None:
 
 async def test_failed_look_sends_nothing(bench: Bench) -> None:
     """If the look fails, nothing is written."""
-    bench.sheets.before("read_values", QuotaSpent("later"))
+    bench.sheets.before("read_columns", QuotaSpent("later"))
 
     with pytest.raises(QuotaSpent):
         await bench.create(name="Reno")
@@ -219,7 +218,7 @@ async def test_failed_look_sends_nothing(bench: Bench) -> None:
 
 async def test_unexplained_refusal_is_tried_once_more(bench: Bench) -> None:
     """A refusal that only an old look may explain is tried again after a new one, then told."""
-    await bench.service.list_rows(REF, Query())
+    await bench.page()
     bench.sheets.cost()
     bench.sheets.before("append_rows", UpstreamRefusal("Ungültig"))
     bench.sheets.before("append_rows", UpstreamRefusal("Ungültig"), nth=2)

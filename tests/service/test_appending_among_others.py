@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from gateway.errors import NoHeaderRow
-from gateway.rows.query import Query
 from tests.fakes import FakeWorksheet
-from tests.service.conftest import REF, TTL_SECONDS, Bench, MakeBench
+from tests.service.conftest import TTL_SECONDS, Bench, MakeBench
 from tests.service.scripted_sheets import Cost
 
 Edit = Callable[[FakeWorksheet], object]
@@ -64,7 +63,7 @@ async def test_person_edits_within_the_ttl(make_bench: MakeBench, case: str, row
     """Without a look the row still lands below all others, and its number is true."""
     edit, _ = EDITS[case]
     bench = make_bench(rows=rows)
-    await bench.service.list_rows(REF, Query())
+    await bench.page()
     edit(bench.cities)
     before = bench.cities.lines()
 
@@ -78,7 +77,7 @@ async def test_person_edits_within_the_ttl(make_bench: MakeBench, case: str, row
 
 async def test_person_edits_blank_start_within_the_ttl(bench: Bench) -> None:
     """A row that a person added with a blank first cell is pushed down, never overwritten."""
-    await bench.service.list_rows(REF, Query())
+    await bench.page()
     bench.cities.type(5, None, "FL", 442241)
 
     row = await bench.create(name="Salem", state="OR")
@@ -99,7 +98,7 @@ async def test_person_edits_blank_start_within_the_ttl(bench: Bench) -> None:
 )
 async def test_cost_of_another_look(bench: Bench, edit: Edit, cost: Cost) -> None:
     """After the ttl a look costs one read, one more if the last row known is gone."""
-    await bench.service.list_rows(REF, Query())
+    await bench.page()
     bench.clock.advance(TTL_SECONDS)
     edit(bench.cities)
     bench.sheets.cost()
@@ -112,7 +111,7 @@ async def test_cost_of_another_look(bench: Bench, edit: Edit, cost: Cost) -> Non
 async def test_full_grid_is_known_after_another_look(make_bench: MakeBench) -> None:
     """A look by way of a known last row sees that it begins with a blank and fills the grid."""
     bench = make_bench([["name", "state"], [None, "MA"]], rows=0)
-    await bench.service.list_rows(REF, Query())
+    await bench.page()
     bench.clock.advance(TTL_SECONDS)
     bench.sheets.cost()
 
@@ -126,7 +125,7 @@ async def test_full_grid_is_known_after_another_look(make_bench: MakeBench) -> N
 async def test_person_empties_the_last_row_of_a_full_grid(make_bench: MakeBench) -> None:
     """A row that lands where the last one was is no end to go by: the next create looks."""
     bench = make_bench(rows=0)
-    await bench.service.list_rows(REF, Query())
+    await bench.page()
     bench.cities.type(4, "", "", "")
     bench.sheets.cost()
 
@@ -139,7 +138,7 @@ async def test_person_empties_the_last_row_of_a_full_grid(make_bench: MakeBench)
 
 async def test_own_row_is_the_end_by_then(bench: Bench) -> None:
     """The next create goes by where the last one really went, below a person's row."""
-    await bench.service.list_rows(REF, Query())
+    await bench.page()
     bench.cities.type(5, "Miami")
 
     rows = [await bench.create(state="NV"), await bench.create(state="OR")]
@@ -161,7 +160,7 @@ async def test_appends_do_not_prolong_the_ttl(bench: Bench) -> None:
 
 async def test_a_new_column_is_looked_for(bench: Bench) -> None:
     """A field that the header of the last look lacks asks for a new look."""
-    await bench.service.list_rows(REF, Query())
+    await bench.page()
     bench.cities.type(1, None, None, None, "mayor")
     bench.sheets.cost()
 
@@ -195,10 +194,10 @@ async def test_forty_at_once(make_bench: MakeBench) -> None:
 async def test_no_row_is_lost_to_a_read_that_began_before(bench: Bench) -> None:
     """A list that began before a create and ends after it does not bring the old end back."""
     gate = asyncio.Event()
-    await bench.service.list_rows(REF, Query())
-    bench.sheets.after("read_values", gate)
-    listing = asyncio.create_task(bench.service.list_rows(REF, Query()))
-    await bench.sheets.begun("read_values", 2)
+    await bench.page()
+    bench.sheets.after("read_columns", gate)
+    listing = asyncio.create_task(bench.page())
+    await bench.sheets.begun("read_columns", 2)
     bench.clock.advance(1.0)
     first = await bench.create(state="NV")
     gate.set()

@@ -15,11 +15,10 @@ from gateway.errors import (
     UpstreamRefusal,
     WorksheetNotFound,
 )
-from gateway.rows.query import Query
 from gateway.service.culprits import MAX_EXTRA_WRITES
 from gateway.service.writes import Create, Fields, Results
 from gateway.upstream.base import Values
-from tests.service.conftest import CITIES, REF, Bench, MakeBench
+from tests.service.conftest import CITIES, Bench, MakeBench
 from tests.service.scripted_sheets import Answer, Cost
 
 PROTECTED = "You are trying to edit a protected cell or object."
@@ -71,7 +70,7 @@ async def test_each_answer_has_the_tag_of_its_row(bench: Bench) -> None:
     ends = await bench.together(one(name="a"), many({"state": "b"}, {"population": 1}))
 
     tags = [written.tag for end in ends if isinstance(end, tuple) for written in end]
-    assert tags == [(await bench.service.read_row(REF, row)).tag for row in (5, 6, 7)]
+    assert tags == [(await bench.read(row)).tag for row in (5, 6, 7)]
 
 
 async def test_an_invalid_one_among_good_ones(bench: Bench) -> None:
@@ -132,7 +131,7 @@ async def test_the_poisoned_row_is_found(
 ) -> None:
     """One row that Google refuses costs itself and a few writes, at most four; 49 are written."""
     if is_seen:
-        await bench.service.list_rows(REF, Query())
+        await bench.page()
     bench.sheets.poison["=BOOM()"] = words
     creates = [one(name=f"c{n}", population=n) for n in range(size)]
     creates[size // 3] = one(name="=BOOM()")
@@ -280,7 +279,7 @@ async def test_field_gone_before_the_second_try(bench: Bench) -> None:
 
 async def test_a_new_column_is_looked_for_once(bench: Bench) -> None:
     """A field that the header of the last look lacks asks for one look, for the whole group."""
-    await bench.service.list_rows(REF, Query())
+    await bench.page()
     bench.cities.type(1, None, None, None, "mayor")
     bench.sheets.cost()
 

@@ -9,7 +9,6 @@ from anyio import wait_all_tasks_blocked
 
 from gateway.config import WriteSettings
 from gateway.errors import GatewayError, QuotaSpent, UpstreamError
-from gateway.rows.query import Query
 from gateway.service.ticket import Ticket
 from gateway.service.writes import Create
 from gateway.write_errors import WriteOutcomeUnknown
@@ -31,7 +30,7 @@ GROUP = [
 async def _see_header(bench: Bench, is_seen: bool) -> int:
     """Have the header seen if so; how many reads the look of a create costs then."""
     if is_seen:
-        await bench.service.list_rows(REF, Query())
+        await bench.page()
     bench.sheets.cost()
     return int(not is_seen)
 
@@ -46,7 +45,7 @@ async def test_applied_is_found(bench: Bench, error: GatewayError, is_seen: bool
     written = await bench.created({"name": "Reno", "population": 264165})
 
     assert written.record == {"rowIndex": 5, "name": "Reno", "population": "264165"}
-    assert written.tag == (await bench.service.read_row(REF, 5)).tag
+    assert written.tag == (await bench.read(5)).tag
     assert bench.sheets.cost() == Cost(look + 2 + 1, 1)
     assert bench.pauses == []
 
@@ -93,7 +92,7 @@ async def test_the_pause_is_a_setting(make_bench: MakeBench) -> None:
 async def test_landing_between_the_looks(bench: Bench, error: GatewayError) -> None:
     """A row that was not there at first is found by the second look, wherever it is."""
     bench.sheets.before("append_rows", error)
-    bench.sheets.after("read_values", lambda: bench.cities.type(7, "Reno", "NV"), nth=2)
+    bench.sheets.after("read_values", lambda: bench.cities.type(7, "Reno", "NV"))
 
     written = await bench.created({"name": "Reno", "state": "NV"})
 
@@ -117,7 +116,7 @@ async def test_rows_of_before_are_not_taken_for_it(bench: Bench, error: GatewayE
 @BOTH
 async def test_below_a_row_of_the_meantime(bench: Bench, error: GatewayError) -> None:
     """A row that landed below that of a person has its own number."""
-    await bench.service.list_rows(REF, Query())
+    await bench.page()
     bench.cities.type(5, "Miami")
     bench.sheets.after("append_rows", error)
 
@@ -250,7 +249,7 @@ async def test_others_wait_for_the_looks(bench: Bench) -> None:
     bench.sheets.after("append_rows", UNANSWERED)
     bench.sheets.before("read_values", gate)
     first = asyncio.create_task(bench.create(name="a"))
-    await bench.sheets.begun("read_values", 2)
+    await bench.sheets.begun("read_values")
     second = asyncio.create_task(bench.create(name="a"))
     await wait_all_tasks_blocked()
     sent = bench.sheets.count("append_rows")

@@ -1,6 +1,6 @@
 """What a test may do to the in-memory Sheets; as `Sheets` the contract suite holds it to Google."""
 
-from gateway.upstream.base import Dimension, Render, Writing
+from gateway.upstream.base import Render, Writing
 from tests.fakes import BOOK, FakeSheets, Formatted
 
 
@@ -10,7 +10,7 @@ async def test_a_format_sets_text_and_value_apart() -> None:
     sheets.add("T", [[Formatted(43831, "1 Jan 2020"), Formatted(0.25, "25%")]])
 
     [written] = await sheets.write_cells(BOOK, [Writing(range="'T'!A1:B1", rows=[[None, 0.5]])])
-    typed = await sheets.read_values(BOOK, "'T'!1:1", render=Render.TYPED, dimension=Dimension.ROWS)
+    typed = await sheets.read_values(BOOK, "'T'!1:1", render=Render.TYPED)
 
     assert written.cells == (("1 Jan 2020", "0.5"),)
     assert typed.cells == ((43831, 0.5),)

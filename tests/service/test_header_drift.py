@@ -9,7 +9,6 @@ import pytest
 from gateway.config import CacheSettings
 from gateway.errors import NoHeaderRow
 from gateway.rows.header import parse_header
-from gateway.rows.query import Query
 from gateway.service.sightings import MAX_NOTES, Sighting, Sightings
 from tests.clock import ManualClock
 from tests.service.conftest import REF, Bench
@@ -183,11 +182,11 @@ def test_a_header_known_to_have_changed_is_not_kept(sightings: Sightings) -> Non
 
 async def test_list_sees_the_change(bench: Bench, events: Events) -> None:
     """The next list tells of rows created while a person renamed a column."""
-    await bench.service.list_rows(REF, Query())
+    await bench.page()
     bench.sheets.before("append_rows", lambda: bench.cities.type(1, None, "land"))
     row = await bench.create(name="Reno")
 
-    await bench.service.list_rows(REF, Query())
+    await bench.page()
 
     assert told(events) == [[row]]
 
@@ -210,6 +209,6 @@ async def test_lost_header_is_told(bench: Bench, events: Events) -> None:
     bench.cities.type(1, "", "", "")
 
     with pytest.raises(NoHeaderRow):
-        await bench.service.list_rows(REF, Query())
+        await bench.page()
 
     assert told(events) == [[row]]

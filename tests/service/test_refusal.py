@@ -37,11 +37,9 @@ MEANINGS = [
 ]
 Operation = Callable[[Bench, WorksheetRef], Awaitable[object]]
 OPERATIONS: Mapping[str, Operation] = {
-    "list": lambda bench, ref: bench.service.list_rows(ref, Query()),
-    "where": lambda bench, ref: bench.service.list_rows(
-        ref, Query(where=parse_where({"name": "x"}))
-    ),
-    "read": lambda bench, ref: bench.service.read_row(ref, 2),
+    "list": lambda bench, ref: bench.page(Query(), ref=ref),
+    "where": lambda bench, ref: bench.page(Query(where=parse_where({"name": "x"})), ref=ref),
+    "read": lambda bench, ref: bench.read(2, ref=ref),
     "create": lambda bench, ref: bench.created({"name": "x"}, ref),
     "update": lambda bench, ref: bench.updated(2, {"name": "x"}, ref),
 }
@@ -77,7 +75,7 @@ async def test_refused_update(bench: Bench, text: str, meaning: type[GatewayErro
 
 async def test_refusal_with_a_fresh_header(bench: Bench) -> None:
     """A refusal that is explained is not tried again after a look."""
-    await bench.service.list_rows(REF, Query())
+    await bench.page()
     bench.sheets.cost()
     bench.sheets.before("append_rows", UpstreamRefusal(PROTECTED))
 
@@ -139,7 +137,7 @@ async def test_hidden_names_are_not_told(bench: Bench, operation: str, title: st
 
 async def test_deleted_worksheet_within_the_ttl(bench: Bench) -> None:
     """A worksheet that a person deleted since the last look is not found, nothing written."""
-    await bench.service.list_rows(REF, Query())
+    await bench.page()
     bench.fake.worksheets.clear()
     bench.sheets.cost()
 

@@ -7,7 +7,7 @@ import pytest
 from gateway.errors import GatewayError, InvalidBody, InvalidQuery, NoHeaderRow, RowNotFound
 from gateway.rows.conditions import parse_where
 from gateway.rows.query import Query, SortTerm
-from tests.service.conftest import CITIES, REF, TTL_SECONDS, Bench, MakeBench
+from tests.service.conftest import CITIES, TTL_SECONDS, Bench, MakeBench
 from tests.service.scripted_sheets import Cost
 
 Operation = Callable[[Bench], Awaitable[object]]
@@ -18,13 +18,13 @@ def _where(**fields: object) -> Query:
 
 
 OPERATIONS: Mapping[str, Operation] = {
-    "list": lambda bench: bench.service.list_rows(REF, Query()),
-    "where": lambda bench: bench.service.list_rows(REF, _where(state="CO")),
-    "order": lambda bench: bench.service.list_rows(REF, Query(order=(SortTerm("name"),))),
-    "order-by-rowIndex": lambda bench: bench.service.list_rows(
-        REF, Query(order=(SortTerm("rowIndex", descending=True),))
+    "list": lambda bench: bench.page(),
+    "where": lambda bench: bench.page(_where(state="CO")),
+    "order": lambda bench: bench.page(Query(order=(SortTerm("name"),))),
+    "order-by-rowIndex": lambda bench: bench.page(
+        Query(order=(SortTerm("rowIndex", descending=True),))
     ),
-    "read": lambda bench: bench.service.read_row(REF, 3),
+    "read": lambda bench: bench.read(3),
     "create": lambda bench: bench.created({"name": "Reno", "population": 264165}),
     "update": lambda bench: bench.updated(3, {"population": 1}),
 }
@@ -39,13 +39,13 @@ COSTS = {  # nothing cached, header seen
 }
 FAILURES: Mapping[str, tuple[Operation, type[GatewayError], Cost, Cost]] = {
     "where-on-unknown-field": (
-        lambda bench: bench.service.list_rows(REF, _where(mayor="x")),
+        lambda bench: bench.page(_where(mayor="x")),
         InvalidQuery,
         Cost(1, 0),
         Cost(1, 0),
     ),
     "order-by-unknown-field": (
-        lambda bench: bench.service.list_rows(REF, Query(order=(SortTerm("mayor"),))),
+        lambda bench: bench.page(Query(order=(SortTerm("mayor"),))),
         InvalidQuery,
         Cost(1, 0),
         Cost(1, 0),
@@ -69,25 +69,25 @@ FAILURES: Mapping[str, tuple[Operation, type[GatewayError], Cost, Cost]] = {
         Cost(1, 0),
     ),
     "read-row-0": (
-        lambda bench: bench.service.read_row(REF, 0),
+        lambda bench: bench.read(0),
         RowNotFound,
         Cost(0, 0),
         Cost(0, 0),
     ),
     "read-header": (
-        lambda bench: bench.service.read_row(REF, 1),
+        lambda bench: bench.read(1),
         RowNotFound,
         Cost(0, 0),
         Cost(0, 0),
     ),
     "read-below-last": (
-        lambda bench: bench.service.read_row(REF, 5),
+        lambda bench: bench.read(5),
         RowNotFound,
         Cost(1, 0),
         Cost(1, 0),
     ),
     "read-past-grid": (
-        lambda bench: bench.service.read_row(REF, 99_999_999),
+        lambda bench: bench.read(99_999_999),
         RowNotFound,
         Cost(1, 0),
         Cost(1, 0),
@@ -120,7 +120,7 @@ FAILURES: Mapping[str, tuple[Operation, type[GatewayError], Cost, Cost]] = {
 
 
 async def _see_header(bench: Bench) -> None:
-    await bench.service.read_row(REF, 2)
+    await bench.read(2)
     bench.sheets.cost()
 
 
@@ -183,7 +183,7 @@ async def test_worksheet_without_header(make_bench: MakeBench, operation: str) -
 
 async def test_list_shows_displayed_text(bench: Bench) -> None:
     """A record is its row number and every field as the sheet displays it."""
-    page = await bench.service.list_rows(REF, Query(limit=2))
+    page = await bench.page(Query(limit=2))
 
     assert page.records == [
         {"rowIndex": 2, "name": "Boston", "state": "MA", "population": "654776"},
@@ -200,7 +200,7 @@ async def test_list_filters_sorts_and_cuts(bench: Bench) -> None:
         keys=("name", "nothing"),
     )
 
-    page = await bench.service.list_rows(REF, query)
+    page = await bench.page(query)
 
     assert page.records == [
         {"rowIndex": 4, "name": "Austin"},
@@ -213,7 +213,7 @@ async def test_blank_rows_between_are_rows(make_bench: MakeBench) -> None:
     """A blank row between rows is a record of nulls, one after the last row is not there."""
     bench = make_bench([*CITIES[:2], [], CITIES[2], [None, None, ""]])
 
-    page = await bench.service.list_rows(REF, Query())
+    page = await bench.page()
 
     assert [record["name"] for record in page.records] == ["Boston", None, "Denver"]
     assert await bench.record(3) == {

@@ -5,12 +5,11 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from gateway.errors import InvalidBody, QuotaSpent, RowNotFound, UpstreamError
-from gateway.rows.query import Query
 from gateway.rows.record import Stored
 from gateway.upstream.base import Values
 from gateway.write_errors import WriteOutcomeUnknown
 from tests.fakes import FakeWorksheet, Formatted
-from tests.service.conftest import REF, TTL_SECONDS, Bench, MakeBench
+from tests.service.conftest import TTL_SECONDS, Bench, MakeBench
 from tests.service.scripted_sheets import Answer, Cost
 
 FORMULA = Formatted(0.25, "25%")
@@ -76,7 +75,7 @@ async def test_cell_past_the_end_of_its_row(bench: Bench) -> None:
     written = await bench.updated(3, {"open": True})
 
     assert written.record == {"rowIndex": 3, "open": "TRUE"}
-    assert written.tag == (await bench.service.read_row(REF, 3)).tag
+    assert written.tag == (await bench.read(3)).tag
 
 
 async def test_whole_record_put_back(bench: Bench) -> None:
@@ -157,7 +156,7 @@ def _insert_column(sheet: FakeWorksheet) -> None:
 )
 async def test_header_is_never_trusted(bench: Bench, edit: Callable[[FakeWorksheet], None]) -> None:
     """An update looks at the header itself, however fresh the one that was seen."""
-    await bench.service.list_rows(REF, Query())
+    await bench.page()
     edit(bench.cities)
 
     await bench.updated(3, {"name": "X"})
@@ -168,7 +167,7 @@ async def test_header_is_never_trusted(bench: Bench, edit: Callable[[FakeWorkshe
 
 async def test_changed_header_is_not_used_by_creates(bench: Bench) -> None:
     """If an update sees another header, the next create looks at it."""
-    await bench.service.list_rows(REF, Query())
+    await bench.page()
     bench.cities.type(1, "since", None, "name")
     await bench.updated(3, {"name": "X"})
     bench.sheets.cost()
@@ -182,7 +181,7 @@ async def test_changed_header_is_not_used_by_creates(bench: Bench) -> None:
 async def test_emptied_last_row_is_filled_again(bench: Bench) -> None:
     """After an update empties the last row, the next create looks for the end and uses it."""
     await bench.updated(3, {"share": None, "since": "", "open": None})
-    await bench.service.list_rows(REF, Query())
+    await bench.page()
     await bench.updated(3, {"name": ""})
 
     assert await bench.create(name="X") == 3
@@ -271,7 +270,7 @@ async def test_two_names_for_a_column(bench: Bench) -> None:
 
 async def test_updates_do_not_renew_the_header(bench: Bench) -> None:
     """An update's look leaves the header's age as it was."""
-    await bench.service.list_rows(REF, Query())
+    await bench.page()
     bench.clock.advance(TTL_SECONDS)
     await bench.updated(2, {"name": "X"})
     bench.sheets.cost()

@@ -7,7 +7,7 @@ import pytest
 from gateway.errors import InvalidBody, RowNotFound
 from gateway.rows.tag import Condition
 from gateway.write_errors import PreconditionFailed
-from tests.service.conftest import REF, Bench, MakeBench
+from tests.service.conftest import Bench, MakeBench
 from tests.service.rename import LINES, SUM, names, record, renamed, update
 from tests.service.scripted_sheets import Cost
 
@@ -49,7 +49,7 @@ async def test_each_answer_has_the_tag_of_its_row(bench: Bench) -> None:
     ends = await bench.together(update(2, name="a", note="b"), update(3, note=None))
 
     tags = [written.tag for end in ends if isinstance(end, tuple) for written in end]
-    assert tags == [(await bench.service.read_row(REF, row)).tag for row in (2, 3)]
+    assert tags == [(await bench.read(row)).tag for row in (2, 3)]
 
 
 async def test_each_is_refused_for_itself(bench: Bench) -> None:
@@ -87,7 +87,7 @@ async def test_nothing_new_beside_something_new(bench: Bench) -> None:
 
 async def test_updates_of_one_row_see_each_other(bench: Bench) -> None:
     """The second of two updates with the same condition fails: the first changed the row."""
-    tag = (await bench.service.read_row(REF, 2)).tag
+    tag = (await bench.read(2)).tag
     condition = Condition(tags=frozenset({tag}))
     bench.sheets.cost()
 
@@ -98,7 +98,7 @@ async def test_updates_of_one_row_see_each_other(bench: Bench) -> None:
     assert record(first) == {"rowIndex": 2, "name": "a"}
     assert isinstance(second, PreconditionFailed)
     assert second.existing == {"rowIndex": 2, "name": "a", "sum": "3", "note": "x"}
-    assert second.tag == (await bench.service.read_row(REF, 2)).tag
+    assert second.tag == (await bench.read(2)).tag
     assert names(bench, 2) == ["a"]
 
 

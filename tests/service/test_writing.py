@@ -11,7 +11,8 @@ from gateway.observe import RequestEvent, request_event
 from gateway.service.rows import RowService
 from gateway.service.worksheet import WorksheetRef
 from gateway.service.writes import Create, Update
-from gateway.upstream.guards import CountedSheets
+from gateway.upstream.counted import Counted
+from gateway.upstream.guarded import GuardedSheets
 from gateway.write_errors import WriteOutcomeUnknown
 from tests.fakes import BOOK
 from tests.service.conftest import CITIES, REF, Bench, MakeBench
@@ -109,7 +110,7 @@ async def test_failed_write_does_not_stop_the_line(bench: Bench) -> None:
 async def test_closing_service_finishes_what_waits(bench: Bench) -> None:
     """Closing waits for the writes in line and refuses new ones; reads go on."""
     tasks = [asyncio.create_task(bench.create(name=f"c{n}")) for n in range(3)]
-    await bench.sheets.begun("read_values")
+    await bench.sheets.begun("read_columns")
 
     await bench.service.aclose()
 
@@ -122,7 +123,7 @@ async def test_closing_service_finishes_what_waits(bench: Bench) -> None:
 async def test_calls_count_for_the_right_request(bench: Bench) -> None:
     """The calls of a group count for the request that brought its first write."""
     service = RowService(
-        CountedSheets(bench.sheets),
+        GuardedSheets(bench.sheets, Counted()),
         cache=CacheSettings(),
         writes=WriteSettings(),
         api=ApiSettings(),

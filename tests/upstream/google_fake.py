@@ -11,7 +11,7 @@ import respx
 
 from gateway.config import GoogleSettings
 from gateway.errors import GatewayError
-from gateway.upstream.base import Dimension, Render, Writing
+from gateway.upstream.base import Render, Writing
 from gateway.upstream.google import GoogleSheets, open_google
 from gateway.write_errors import WriteOutcomeUnknown
 
@@ -59,10 +59,11 @@ def error_answer(
 
 def verbs(spreadsheet: str = SPREADSHEET) -> dict[str, Verb]:
     """Every method of `Sheets`, called on one spreadsheet."""
-    options = {"render": Render.DISPLAYED, "dimension": Dimension.ROWS}
+    displayed = Render.DISPLAYED
     writing = Writing(range="'T'!A2", rows=[["x"]])
     return {
-        "read_values": lambda s: s.read_values(spreadsheet, "'T'!A1:B2", **options),
+        "read_values": lambda s: s.read_values(spreadsheet, "'T'!A1:B2", render=displayed),
+        "read_columns": lambda s: s.read_columns(spreadsheet, "'T'!A1:ZZZ", render=displayed),
         "read_ranges": lambda s: s.read_ranges(spreadsheet, ["'T'!1:1", "'T'!A2:2"]),
         "list_worksheets": lambda s: s.list_worksheets(spreadsheet),
         "append_rows": lambda s: s.append_rows(spreadsheet, "'T'!A2", [["x"]]),
@@ -71,7 +72,10 @@ def verbs(spreadsheet: str = SPREADSHEET) -> dict[str, Verb]:
     }
 
 
-READS = {name: verbs()[name] for name in ("read_values", "read_ranges", "list_worksheets")}
+READS = {
+    name: verbs()[name]
+    for name in ("read_values", "read_columns", "read_ranges", "list_worksheets")
+}
 WRITES = {name: verbs()[name] for name in ("append_rows", "write_cells", "grow_grid")}
 
 A_READ, A_WRITE = READS["read_values"], WRITES["append_rows"]

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from gateway.config import GoogleSettings
 from gateway.errors import InvalidSpreadsheetId
-from gateway.upstream.base import Dimension, Render, Values, WorksheetProperties, Writing
+from gateway.upstream.base import Render, Values, WorksheetProperties, Writing
 from gateway.upstream.google import open_google
 from tests.upstream.google_fake import (
     A_READ,
@@ -59,9 +59,7 @@ async def test_values_are_read_as_displayed(settings: GoogleSettings, google: Fa
     google.sheets.respond(json=answer)
 
     async with open_google(settings) as sheets:
-        found = await sheets.read_values(
-            SPREADSHEET, "'Sheet1'!A1:B3", render=Render.DISPLAYED, dimension=Dimension.COLUMNS
-        )
+        found = await sheets.read_values(SPREADSHEET, "'Sheet1'!A1:B3", render=Render.DISPLAYED)
 
     assert found == Values(range="Sheet1!A1:B3", cells=(("a", "b"), (), ("", "c")))
     assert google.sent.method == "GET"
@@ -70,7 +68,7 @@ async def test_values_are_read_as_displayed(settings: GoogleSettings, google: Fa
     )
     assert query_of(google.sent) == [
         ("fields", "range,values"),
-        ("majorDimension", "COLUMNS"),
+        ("majorDimension", "ROWS"),
         ("prettyPrint", "false"),
         ("valueRenderOption", "FORMATTED_VALUE"),
     ]
@@ -84,9 +82,7 @@ async def test_typed_values_keep_their_types(settings: GoogleSettings, google: F
     google.sheets.respond(json={"range": "A1:A4", "values": [[1, 1.5, True, "x"]]})
 
     async with open_google(settings) as sheets:
-        found = await sheets.read_values(
-            SPREADSHEET, "'T'!A1:A4", render=Render.TYPED, dimension=Dimension.ROWS
-        )
+        found = await sheets.read_values(SPREADSHEET, "'T'!A1:A4", render=Render.TYPED)
 
     assert [type(cell) for cell in found.cells[0]] == [int, float, bool, str]
     assert {
@@ -101,9 +97,7 @@ async def test_a_blank_range_has_no_cells(settings: GoogleSettings, google: Fake
     google.sheets.respond(json={"range": "T!A1:B2"})
 
     async with open_google(settings) as sheets:
-        found = await sheets.read_values(
-            SPREADSHEET, "'T'!A1:B2", render=Render.DISPLAYED, dimension=Dimension.ROWS
-        )
+        found = await sheets.read_values(SPREADSHEET, "'T'!A1:B2", render=Render.DISPLAYED)
 
     assert found.cells == ()
 
@@ -255,9 +249,7 @@ async def test_a_title_stays_in_its_segment(
     quoted = title.replace("'", "''")
 
     async with open_google(settings) as sheets:
-        await sheets.read_values(
-            SPREADSHEET, f"'{quoted}'!A1", render=Render.DISPLAYED, dimension=Dimension.ROWS
-        )
+        await sheets.read_values(SPREADSHEET, f"'{quoted}'!A1", render=Render.DISPLAYED)
 
     assert range_in(google.sent) == f"'{quoted}'!A1"
 
@@ -276,9 +268,7 @@ async def test_any_title_stays_in_its_segment(title: str) -> None:
     with respx.mock(using="httpcore2") as router:
         route = router.route(url__startswith=f"{ENDPOINT}/").respond(json=READ_ANSWER)
         async with open_google(GoogleSettings(), find_credentials=find_credentials) as sheets:
-            await sheets.read_values(
-                SPREADSHEET, range_, render=Render.DISPLAYED, dimension=Dimension.ROWS
-            )
+            await sheets.read_values(SPREADSHEET, range_, render=Render.DISPLAYED)
 
     assert range_in(route.calls.last.request) == range_
 

@@ -11,13 +11,16 @@ import pytest
 
 from gateway.config import GoogleSettings
 from gateway.errors import SheetTooLarge, UpstreamError, UpstreamTimeout, UpstreamUnreachable
-from gateway.upstream.base import Dimension, Render
+from gateway.upstream.base import Render
+from gateway.upstream.deadline import Deadline
 from gateway.upstream.google import open_google
+from gateway.upstream.wire import Message, open_wire
 from gateway.write_errors import WriteOutcomeUnknown
 from tests.clock import ManualClock
 from tests.upstream.google_fake import (
     A_READ,
     A_WRITE,
+    ENDPOINT,
     READ_ANSWER,
     SPREADSHEET,
     FakeGoogle,
@@ -70,11 +73,27 @@ async def test_gzip_is_taken(settings: GoogleSettings, google: FakeGoogle) -> No
     google.sheets.mock(return_value=gzipped(json.dumps(READ_ANSWER).encode()))
 
     async with open_google(settings) as sheets:
-        found = await sheets.read_values(
-            SPREADSHEET, "'T'!A1:B2", render=Render.DISPLAYED, dimension=Dimension.ROWS
-        )
+        found = await sheets.read_values(SPREADSHEET, "'T'!A1:B2", render=Render.DISPLAYED)
 
     assert found.cells == (("x",),)
+
+
+async def test_the_digest_is_of_the_body_alone(
+    settings: GoogleSettings, google: FakeGoogle
+) -> None:
+    """However an answer was packed and cut into pieces, equal bodies have equal digests."""
+    body = json.dumps(READ_ANSWER).encode()
+    pieces = Pieces([body[:5], body[5:]])
+    google.sheets.side_effect = [gzipped(body), httpx.Response(200, stream=pieces), gzipped(b"{}")]
+
+    with open_wire(max_connections=1, connect_timeout_seconds=1.0) as wire:
+        message = Message(method="GET", url=f"{ENDPOINT}/v4/spreadsheets/{SPREADSHEET}")
+        deadline = Deadline(at_seconds=2000.0, clock=ManualClock())
+        packed, cut, other = [wire.exchange(message, deadline, max_bytes=999) for _ in range(3)]
+
+    assert packed.body == cut.body
+    assert packed.digest == cut.digest
+    assert packed.digest != other.digest
 
 
 async def test_a_small_gzip_that_grows_is_cut(settings: GoogleSettings, google: FakeGoogle) -> None:

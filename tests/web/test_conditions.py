@@ -5,21 +5,20 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 from starlette.requests import Request
-from starlette.responses import Response
 
 from gateway.config import ApiSettings
 from gateway.rows.tag import Condition
-from gateway.web.answers import EmptyCell, json_answer
-from gateway.web.conditions import read_condition, unless_known
+from gateway.web.answers import EmptyCell
+from gateway.web.conditions import asks_for_fresh, is_known, read_condition
+from gateway.web.head import Head, head_of
 from gateway.web.problems import error_response
-from gateway.web.state import State
 from gateway.write_errors import PreconditionFailed
-from tests.web.requests import make_request, make_scope
+from tests.web.requests import make_scope
 
 
-def request(name: str, values: Sequence[str]) -> Request[State]:
-    """A request with a header given once for each value."""
-    return make_request(make_scope(headers=[(name, value) for value in values]))
+def head(name: str, values: Sequence[str]) -> Head:
+    """The head of a request with a header given once for each value."""
+    return head_of(make_scope(headers=[(name, value) for value in values]))
 
 
 @pytest.mark.parametrize(
@@ -54,7 +53,7 @@ def request(name: str, values: Sequence[str]) -> Request[State]:
 )
 def test_if_match_names_tags(values: Sequence[str], tags: set[str]) -> None:
     """Strong tags count; what is weak, or no list of tags, is a condition that nothing fulfils."""
-    condition = read_condition(request("If-Match", values))
+    condition = read_condition(head("If-Match", values))
 
     assert condition == Condition(tags=frozenset(tags))
 
@@ -62,7 +61,7 @@ def test_if_match_names_tags(values: Sequence[str], tags: set[str]) -> None:
 @pytest.mark.parametrize("value", ["*", " * "])
 def test_if_match_may_name_any_state(value: str) -> None:
     """A star holds for every tag."""
-    condition = read_condition(request("If-Match", [value]))
+    condition = read_condition(head("If-Match", [value]))
 
     assert condition is not None
     assert condition.holds('"whatever"')
@@ -70,20 +69,20 @@ def test_if_match_may_name_any_state(value: str) -> None:
 
 def test_without_if_match_there_is_no_condition() -> None:
     """Other headers are none."""
-    assert read_condition(request("If-None-Match", ["*"])) is None
+    assert read_condition(head("If-None-Match", ["*"])) is None
 
 
 @pytest.mark.parametrize("part", ["x", " ", '"', ' "', '"x', "W/", 'W/" '])
 def test_a_long_header_is_read_in_one_go(part: str) -> None:
     """What is no list of tags is refused without trying all ways to read it."""
-    condition = read_condition(request("If-Match", [part * 16_000 + "!"]))
+    condition = read_condition(head("If-Match", [part * 16_000 + "!"]))
 
     assert condition == Condition(tags=frozenset())
 
 
 @pytest.mark.parametrize("tag", ['"a"', 'W/"a"'])
 @pytest.mark.parametrize(
-    ("values", "is_known"),
+    ("values", "is_known_already"),
     [
         pytest.param(['"a"'], True, id="the tag"),
         pytest.param(['W/"a"'], True, id="weak"),
@@ -98,17 +97,41 @@ def test_a_long_header_is_read_in_one_go(part: str) -> None:
         pytest.param([], False, id="no header"),
     ],
 )
-def test_what_a_client_knows_is_not_sent_again(
-    tag: str, values: Sequence[str], is_known: bool
+def test_what_a_client_knows_is_found_out(
+    tag: str, values: Sequence[str], is_known_already: bool
 ) -> None:
-    """Tags are compared weakly (RFC 9110, 13.1.2); 304 has the tag and the rule for caches only."""
-    answer = json_answer({"rowIndex": 2}, headers={"ETag": tag})
+    """Tags are compared weakly (RFC 9110, 13.1.2)."""
+    assert is_known(head("If-None-Match", values), tag) is is_known_already
 
-    sent = unless_known(request("If-None-Match", values), answer)
 
-    known = Response(status_code=304, headers={"Cache-Control": "private, no-cache", "ETag": tag})
-    assert sent is answer if not is_known else sent.headers == known.headers
-    assert (sent.status_code, sent.body) == ((304, b"") if is_known else (200, answer.body))
+@pytest.mark.parametrize(
+    ("values", "is_asked_for"),
+    [
+        pytest.param(["no-cache"], True, id="alone"),
+        pytest.param([" No-Cache "], True, id="capitals and blanks"),
+        pytest.param(["max-age=0, no-cache"], True, id="one of a list"),
+        pytest.param(["max-age=0", "NO-CACHE"], True, id="one of several headers"),
+        pytest.param(['x="a, b",no-cache'], True, id="behind a quoted comma"),
+        pytest.param(['x="\\"", no-cache'], True, id="behind a quoted quote"),
+        pytest.param(["no-store"], False, id="no-store"),
+        pytest.param(["max-age=0"], False, id="max-age"),
+        pytest.param(['x="a, no-cache, b"'], False, id="in quotes"),
+        pytest.param(['x="a, no-cache'], False, id="in quotes that are not closed"),
+        pytest.param(["no-cached"], False, id="longer"),
+        pytest.param(["x-no-cache"], False, id="as an ending"),
+        pytest.param([""], False, id="empty"),
+        pytest.param([], False, id="no header"),
+    ],
+)
+def test_fresh_data_is_asked_for_by_a_directive(values: Sequence[str], is_asked_for: bool) -> None:
+    """The directive no-cache of `Cache-Control` counts, no other and no part of one."""
+    assert asks_for_fresh(head("Cache-Control", values)) is is_asked_for
+
+
+@pytest.mark.parametrize("part", ["no-cache", '"', '\\"', '"\\', ",", ' "x'])
+def test_a_long_cache_control_is_read_in_one_go(part: str) -> None:
+    """Quotes that are never closed do not make reading slow."""
+    assert not asks_for_fresh(head("Cache-Control", ["x" + part * 16_000]))
 
 
 @pytest.mark.parametrize(

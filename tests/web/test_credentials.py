@@ -1,7 +1,6 @@
 """Where a request may carry its key and its spreadsheet id."""
 
 import pytest
-from starlette.datastructures import Headers, QueryParams
 
 from gateway.errors import (
     AmbiguousCredentials,
@@ -10,6 +9,8 @@ from gateway.errors import (
     MissingApiKey,
 )
 from gateway.web.credentials import Credentials, find_credentials
+from gateway.web.head import read_head
+from gateway.web.query_string import sift
 
 FORM = "application/x-www-form-urlencoded"
 Pairs = list[tuple[str, str]]
@@ -18,7 +19,8 @@ Pairs = list[tuple[str, str]]
 def find(headers: Pairs, query: str = "", *, is_write: bool = False) -> Credentials:
     """The credentials of a request with these headers, each sent as its own line."""
     raw = [(name.lower().encode(), value.encode("latin-1")) for name, value in headers]
-    return find_credentials(Headers(raw=raw), QueryParams(query), is_write=is_write)
+    in_url = sift(query.encode("latin-1")).credentials
+    return find_credentials(read_head(raw), in_url, is_write=is_write)
 
 
 @pytest.mark.parametrize("is_write", [False, True], ids=["read", "write"])
@@ -43,7 +45,10 @@ def test_a_key_is_found_in_every_header(header: tuple[str, str], is_write: bool)
     assert find([header], is_write=is_write).key == "k1"
 
 
-@pytest.mark.parametrize("query", ["apiKey=k1", "apiKey=%20k1%20", "apiKey=k1&apiKey=k1"])
+@pytest.mark.parametrize(
+    "query",
+    ["apiKey=k1", "apiKey=%20k1%20", "apiKey=k1&apiKey=k1", "%61piKey=%6B1", "limit=1&apiKey=k1"],
+)
 def test_a_read_may_carry_its_key_in_the_url(query: str) -> None:
     """The query parameter `apiKey` counts for reads."""
     assert find([], query).key == "k1"

@@ -17,11 +17,14 @@ def query_of(text: str, max_limit: int = 100) -> Query:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "limit=&skip=&keys=&order=&where=", "page=3&Limit=5&sort=name&where_=x", "limit"]
+    "text",
+    ["", "limit=&skip=&keys=&order=&where=&count=", "page=3&Limit=5&sort=name&where_=x", "limit"],
 )
 def test_absent_empty_and_unknown_parameters_are_defaults(text: str) -> None:
     """24 rows from the first, all fields, worksheet order."""
-    assert query_of(text) == Query(where=None, order=(), skip=0, limit=24, keys=None)
+    assert query_of(text) == Query(
+        where=None, order=(), skip=0, limit=24, keys=None, wants_total=False
+    )
 
 
 @pytest.mark.parametrize(
@@ -66,7 +69,7 @@ def test_other_counts_are_refused(name: str, value: str) -> None:
         query_of(f"{name}={value}")
 
 
-@pytest.mark.parametrize("name", ["limit", "skip", "order", "keys", "where"])
+@pytest.mark.parametrize("name", ["limit", "skip", "order", "keys", "where", "count"])
 def test_different_values_of_one_parameter_are_refused(name: str) -> None:
     """Which of two values counts is not guessed."""
     with pytest.raises(InvalidQuery, match=f"{name} is given more than once"):
@@ -208,3 +211,27 @@ def test_half_of_a_surrogate_pair_is_compared_like_any_text() -> None:
     where = query_of(urlencode({"where": r'{"\ud800":"\udfff"}'})).where
 
     assert where == Comparison("\ud800", "$eq", (make_operand("\udfff"),))
+
+
+@pytest.mark.parametrize(
+    ("text", "wants_total"),
+    [
+        ("count=true", True),
+        ("count=True", True),
+        ("count=%20TRUE%20", True),
+        ("count=&count=true", True),
+        ("count=false", False),
+        ("count=", False),
+        ("count", False),
+    ],
+)
+def test_count_is_a_flag(text: str, wants_total: bool) -> None:
+    """`true` asks for the number of matching rows; `false` and nothing do not."""
+    assert query_of(text).wants_total is wants_total
+
+
+@pytest.mark.parametrize("value", ["1", "0", "yes", "truefalse", "null", "%20", "\u0130"])
+def test_other_counts_of_matches_are_refused(value: str) -> None:
+    """What is neither true nor false is told, not guessed."""
+    with pytest.raises(InvalidQuery, match="count must be true or false"):
+        query_of(f"count={value}")

@@ -1,0 +1,75 @@
+"""The line that the log has of each request, encoded and written in about 2 microseconds.
+
+structlog takes 14 for the same line; the other lines are rare enough for it.
+"""
+
+import json
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, TextIO
+
+import msgspec
+
+_DELETE = b"\x7f"
+
+
+class RequestLine(msgspec.Struct, tag_field="event", tag="request", gc=False):
+    """The members of a request's line, in their order."""
+
+    id: str
+    method: str
+    path: str
+    status: int
+    code: int | None
+    key: str | None
+    spreadsheet: str | None
+    worksheet: str | None
+    cache: str
+    reads: int
+    writes: int
+    google_ms: float
+    ms: float
+    timestamp: datetime
+    level: str = "info"
+
+
+_encode = msgspec.json.Encoder().encode
+
+
+def line_writer(stream: TextIO) -> Callable[[RequestLine], None]:
+    """What writes such lines to a stream; each is handed to the system at once."""
+    write = _writer(stream)
+    return lambda line: write(encoded(line))
+
+
+def encoded(line: RequestLine) -> bytes:
+    """The line with its end: JSON, ASCII without control characters."""
+    try:
+        text = _encode(line)
+    except UnicodeEncodeError:  # half of a surrogate pair, which UTF-8 does not have
+        text = _escaped(line)
+    if not text.isascii() or _DELETE in text:
+        text = _escaped(line)
+    return text + b"\n"
+
+
+def _escaped(line: RequestLine) -> bytes:
+    return json.dumps(msgspec.to_builtins(line), ensure_ascii=True).encode("ascii")
+
+
+def _writer(stream: TextIO) -> Callable[[bytes], None]:
+    buffer: Any = getattr(stream, "buffer", None)
+    raw: Any = getattr(buffer, "raw", None)
+
+    def write_through(text: bytes) -> None:
+        # Nothing waits in the buffer: whoever writes to this stream flushes it.
+        written = raw.write(text) or 0
+        if written < len(text):
+            buffer.write(text[written:])
+            buffer.flush()
+
+    def write_text(text: bytes) -> None:
+        stream.write(text.decode("ascii"))
+        stream.flush()
+
+    return write_text if raw is None else write_through

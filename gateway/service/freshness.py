@@ -1,0 +1,16 @@
+"""How fresh an answer is, and why it is not fresher."""
+
+from typing import NamedTuple
+
+
+class Freshness(NamedTuple):
+    """The age of what an answer rests on, and what is left of its life."""
+
+    age_seconds: float
+    """Since the read began that the answer rests on."""
+    ttl_seconds: float
+    """Until it is read anew; negative for a stale answer."""
+    is_hit: bool
+    """Whether no call to Google was waited for."""
+    reason: str = ""
+    """Why it is stale, one word; "" for a fresh answer."""

@@ -1,0 +1,170 @@
+"""Reading worksheets anew: one read under way, shared, and kept unless a write overtook it.
+
+Rules
+- One read of each kind is under way at a time: whoever asks meanwhile joins it.
+- A read that began before a write ended is joined by nobody who comes after, and never kept. The
+  next read then waits in the line of the writes, or busy writers would overtake all of them.
+- What is wrong with the worksheet itself ends its snapshot; a failing Google does not.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+from cachetools import LRUCache
+
+from gateway.errors import Forbidden, NoHeaderRow, NotFound, TooLarge, UnsupportedDocument
+from gateway.service.flights import Flight
+from gateway.service.sightings import Sighting, Sightings
+from gateway.service.snapshots import Effect, Snapshot, Snapshots
+from gateway.service.survey import Surveyor
+from gateway.service.worksheet import WorksheetRef
+
+ABANDONED_SECONDS = 8.0
+"""A read that takes longer is not joined any more: Google may have come back since."""
+
+Quietly = Callable[[WorksheetRef, Callable[[], Awaitable[Snapshot]]], Awaitable[Snapshot]]
+"""Does something while no write to the worksheet is under way."""
+
+_LOST = (NotFound, Forbidden, NoHeaderRow, TooLarge, UnsupportedDocument)
+
+
+@dataclass(kw_only=True, eq=False)
+class _State:
+    """The reads of a worksheet that are under way, and the writes among them."""
+
+    flights: dict[bool, Flight[Snapshot]] = field(default_factory=dict)
+    """By whether both halves are read."""
+    written: int = -1
+    """The moment at which the last write ended."""
+    is_overtaken: bool = False
+    """Whether a write overtook the last read."""
+
+
+class Refresher:
+    def __init__(
+        self,
+        surveyor: Surveyor,
+        *,
+        sightings: Sightings,
+        snapshots: Snapshots,
+        clock: Callable[[], float],
+        quietly: Quietly,
+        max_worksheets: int,
+    ) -> None:
+        self._surveyor = surveyor
+        self._sightings = sightings
+        self._snapshots = snapshots
+        self._clock = clock
+        self._quietly = quietly
+        self._states: LRUCache[WorksheetRef, _State] = LRUCache(max_worksheets)
+
+    def flight(
+        self, ref: WorksheetRef, *, needs_types: bool, base: Snapshot | None = None
+    ) -> Flight[Snapshot]:
+        """The read that is under way, or one that begins now.
+
+        Displayed 1 read, both halves 2, or 1 with a displayed half at hand (`base`); 2 more if
+        the worksheet changed between the two.
+        """
+        now, state = self._clock(), self._state(ref)
+        under_way = state.flights.get(needs_types)
+        if under_way is None or now - under_way.began_seconds >= ABANDONED_SECONDS:
+            under_way = None
+        if under_way is not None and not under_way.is_over:
+            return under_way
+        flight = Flight(self._fly(ref, state, needs_types, base), now)
+        state.flights[needs_types] = flight
+        return flight
+
+    async def look(self, ref: WorksheetRef) -> Sighting:
+        """The header and the end of the worksheet as they are now, for a write. 1 read.
+
+        One more read if an earlier look's last row is blank by now: rows were deleted. To be
+        awaited in the line of the worksheet's writes.
+        """
+        sighting = await self._surveyor.look_again(ref)
+        if sighting is None:
+            state, moment = self._state(ref), self._sightings.moment()
+            snapshot, sighting = await self._surveyor.displayed(ref)
+            self._keep(ref, state, snapshot, moment)
+        return sighting
+
+    def written(self, ref: WorksheetRef, effect: Effect) -> None:
+        """Google confirmed a write: no later answer may miss it."""
+        self._overtake(ref)
+        self._snapshots.change(ref, effect)
+
+    def may_be_written(self, ref: WorksheetRef) -> None:
+        """Nobody knows whether a write was carried out: later reads have to look."""
+        self._overtake(ref)
+        self._snapshots.expire(ref)
+
+    def forget(self, ref: WorksheetRef) -> None:
+        """The worksheet was written to, where is not known: nothing that was read holds."""
+        self._overtake(ref)
+        self._snapshots.drop(ref)
+
+    def last_written(self, ref: WorksheetRef) -> int:
+        """The moment at which the last write to a worksheet ended; -1 if there was none."""
+        state = self._states.get(ref)
+        return -1 if state is None else state.written
+
+    async def _fly(
+        self, ref: WorksheetRef, state: _State, needs_types: bool, base: Snapshot | None
+    ) -> Snapshot:
+        async def read() -> Snapshot:
+            moment = self._sightings.moment()
+            if needs_types:
+                snapshot = await self._both(ref, base)
+            else:
+                known = self._snapshots.get(ref, needs_types=False)
+                snapshot, _ = await self._surveyor.displayed(ref, known)
+            self._keep(ref, state, snapshot, moment)
+            return snapshot
+
+        was_overtaken, state.is_overtaken = state.is_overtaken, False
+        try:
+            return await (self._quietly(ref, read) if was_overtaken else read())
+        except _LOST:
+            self._snapshots.drop(ref)
+            raise
+
+    async def _both(self, ref: WorksheetRef, base: Snapshot | None) -> Snapshot:
+        """Both halves, read side by side unless one is at hand."""
+        known = self._snapshots.get(ref, needs_types=True)
+        if base is not None and base is self._snapshots.get(ref, needs_types=False):
+            displayed, typed = base, await self._surveyor.typed(ref, known)
+        else:
+            displaying = self.flight(ref, needs_types=False)
+            displayed, typed = await asyncio.gather(
+                displaying.outcome(), self._surveyor.typed(ref, known)
+            )
+        paired = await self._surveyor.paired(displayed, typed, known)
+        if paired is not None:
+            return paired
+        (displayed, _), typed = await asyncio.gather(
+            self._surveyor.displayed(ref), self._surveyor.typed(ref)
+        )
+        return await self._surveyor.joined(displayed, typed)
+
+    def _keep(self, ref: WorksheetRef, state: _State, snapshot: Snapshot, moment: int) -> None:
+        if state.written > moment:
+            state.is_overtaken = True
+            return
+        if self._states.get(ref) is not state:  # forgotten meanwhile, and with it any write
+            return
+        latest = self._snapshots.get(ref, needs_types=False)
+        if latest is None or latest.displayed.began_seconds <= snapshot.displayed.began_seconds:
+            self._snapshots.keep(ref, snapshot)
+
+    def _overtake(self, ref: WorksheetRef) -> None:
+        state = self._state(ref)
+        state.written = self._sightings.moment()
+        state.flights.clear()
+
+    def _state(self, ref: WorksheetRef) -> _State:
+        state = self._states.get(ref)
+        if state is None:
+            state = self._states[ref] = _State()
+        return state

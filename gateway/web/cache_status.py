@@ -1,0 +1,38 @@
+"""How fresh an answer is, as headers: `Age`, and `Cache-Status` of RFC 9211.
+
+Rules: `hit` is said of what no call to Google was waited for, `fwd` of everything else. Times are
+whole seconds, rounded down: an answer is never called younger than it is by more than one, and
+what is stale has a negative `ttl`.
+"""
+
+import math
+from typing import Literal
+
+from gateway.service.freshness import Freshness
+
+CACHE = "sheets-gateway"
+
+Outcome = Literal["hit", "miss", "stale"]
+"""What the cache did for a request, in a word."""
+
+
+def outcome(freshness: Freshness) -> Outcome:
+    if freshness.reason:
+        return "stale"
+    return "hit" if freshness.is_hit else "miss"
+
+
+def age(freshness: Freshness) -> str:
+    return str(max(0, math.floor(freshness.age_seconds)))
+
+
+def cache_status(freshness: Freshness, *, no_cache: bool) -> str:
+    """The header's one member; `no_cache` is what the request asked for."""
+    if freshness.is_hit:
+        handled = "hit"
+    elif freshness.reason:  # Google was asked in vain
+        handled = "fwd=stale"
+    else:
+        return f"{CACHE}; fwd=request; stored" if no_cache else f"{CACHE}; fwd=miss; stored"
+    detail = f"; detail={freshness.reason}" if freshness.reason else ""
+    return f"{CACHE}; {handled}; ttl={math.floor(freshness.ttl_seconds)}{detail}"

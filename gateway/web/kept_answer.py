@@ -1,0 +1,47 @@
+"""The answer to a read, out of bytes that may be kept with a snapshot."""
+
+from starlette.types import Receive, Scope, Send
+
+from gateway.observe import current_event
+from gateway.service.answers import Served
+from gateway.web.answers import CACHING
+from gateway.web.cache_status import age, cache_status, outcome
+from gateway.web.conditions import is_known
+from gateway.web.head import Head
+
+RawHeaders = list[tuple[bytes, bytes]]
+
+_CACHING = (b"cache-control", CACHING.encode("ascii"))
+_JSON = (b"content-type", b"application/json")
+
+
+class KeptAnswer:
+    """Bytes and header lines that go out as they are: there is nothing left to work out."""
+
+    def __init__(self, status: int, headers: RawHeaders, body: bytes) -> None:
+        self.status = status
+        self.headers = headers
+        self.body = body
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        start = {"type": "http.response.start", "status": self.status, "headers": self.headers}
+        await send(start)
+        await send({"type": "http.response.body", "body": self.body})
+
+
+def read_answer(head: Head, served: Served, *, no_cache: bool) -> KeptAnswer:
+    """What was read, or 304 without a body if the client knows it already."""
+    encoded, freshness = served.encoded, served.freshness
+    event = current_event()
+    if event is not None:
+        event.cache = outcome(freshness)
+    headers = [
+        _CACHING,
+        (b"etag", encoded.tag.encode("ascii")),
+        (b"age", age(freshness).encode("ascii")),
+        (b"cache-status", cache_status(freshness, no_cache=no_cache).encode("ascii")),
+    ]
+    if is_known(head, encoded.tag):
+        return KeptAnswer(304, headers, b"")
+    headers += [_JSON, (b"content-length", b"%d" % len(encoded.body))]
+    return KeptAnswer(200, headers, encoded.body)

@@ -1,0 +1,126 @@
+"""Reads of whole worksheets by column, and how they tell that nothing has changed."""
+
+import pytest
+
+from gateway.errors import UpstreamRefusal
+from gateway.upstream.base import Half, Render, Writing
+from tests.contract.subject import Subject, Typed, at
+
+
+async def read(
+    subject: Subject, range_: str, *, render: Render = Render.DISPLAYED, known: bytes | None = None
+) -> Half | None:
+    return await subject.sheets.read_columns(
+        subject.spreadsheet, range_, render=render, known=known
+    )
+
+
+async def half(subject: Subject, range_: str, *, render: Render = Render.DISPLAYED) -> Half:
+    """What is read where nothing is known."""
+    found = await read(subject, range_, render=render)
+    if found is None:
+        raise LookupError("nothing was known")
+    return found
+
+
+async def test_blank_ends_are_left_out(subject: Subject) -> None:
+    """Blank cells at the end of a column and blank columns at the end are absent, others not."""
+    title = await subject.worksheet([["a", "", "c", ""], [], [None, "", "2"]], rows=6)
+
+    found = await half(subject, at(title, "A1:ZZZ"))
+
+    assert found.range == f"{title}!A1:D6"
+    assert found.columns == (("a",), (), ("c", "", "2"))
+
+
+@pytest.mark.parametrize("render", Render)
+async def test_a_blank_worksheet_has_no_columns(subject: Subject, render: Render) -> None:
+    """Where nothing is, there are no columns, but the grid is told all the same."""
+    title = await subject.worksheet([], rows=4)
+
+    found = await half(subject, at(title, "A1:ZZZ"), render=render)
+
+    assert found.range == f"{title}!A1:A4"
+    assert found.columns == ()
+
+
+async def test_both_renderings(subject: Subject) -> None:
+    """DISPLAYED is what the sheet shows, TYPED is text, number or boolean, a date as a serial."""
+    date = Typed("2020-01-01", 43831, "2020-01-01")
+    title = await subject.worksheet([["n", "007", date], [2, True, 0.5]])
+
+    displayed = await half(subject, at(title, "A1:ZZZ"))
+    typed = await half(subject, at(title, "A1:ZZZ"), render=Render.TYPED)
+
+    assert displayed.columns == (("n", "2"), ("007", "TRUE"), ("2020-01-01", "0.5"))
+    assert typed.columns == (("n", 2), ("007", True), (43831, 0.5))
+    assert typed.columns[1][1] is True
+
+
+async def test_a_range_is_read_by_column(subject: Subject) -> None:
+    """A range within the worksheet is read from its own first cell on."""
+    title = await subject.worksheet([["a", "b", "c"], ["1", "2", "3"], ["4", "5", "6"]], rows=5)
+
+    found = await half(subject, at(title, "B2:ZZZ"))
+
+    assert found.range == f"{title}!B2:C5"
+    assert found.columns == (("2", "5"), ("3", "6"))
+
+
+async def test_an_unchanged_worksheet_is_nothing_new(subject: Subject) -> None:
+    """Whoever knows the digest of the answer gets no half."""
+    title = await subject.worksheet([["a", "b"], [1, 2]])
+    before = await half(subject, at(title, "A1:ZZZ"))
+
+    again = await read(subject, at(title, "A1:ZZZ"), known=before.digest)
+    unknown = await read(subject, at(title, "A1:ZZZ"), known=b"another")
+
+    assert again is None
+    assert unknown == before
+
+
+async def test_a_changed_worksheet_has_another_digest(subject: Subject) -> None:
+    """After an edit the digest of before is no longer that of the answer."""
+    title = await subject.worksheet([["a", "b"], [1, 2]])
+    before = await half(subject, at(title, "A1:ZZZ"))
+
+    await subject.sheets.write_cells(
+        subject.spreadsheet, [Writing(range=at(title, "B2"), rows=[[3]])]
+    )
+    after = await read(subject, at(title, "A1:ZZZ"), known=before.digest)
+
+    assert after is not None
+    assert after.columns == (("a", "1"), ("b", "3"))
+    assert after.digest != before.digest
+
+
+async def test_a_grown_grid_is_a_change(subject: Subject) -> None:
+    """More blank rows change no column, but the range that is echoed, and so the digest."""
+    title = await subject.worksheet([["a"]], rows=3)
+    before = await half(subject, at(title, "A1:ZZZ"))
+
+    await subject.sheets.append_rows(subject.spreadsheet, at(title, "A2"), [[""]])
+    after = await read(subject, at(title, "A1:ZZZ"), known=before.digest)
+
+    assert after is not None
+    assert (after.columns, after.range) == (before.columns, f"{title}!A1:A4")
+
+
+async def test_a_range_that_starts_past_the_grid_is_refused(subject: Subject) -> None:
+    """It is refused in words that tell the size of the grid."""
+    title = await subject.worksheet([["a", "b"]], rows=9)
+
+    with pytest.raises(UpstreamRefusal) as refused:
+        await read(subject, at(title, "A10:ZZZ"))
+
+    assert refused.value.google_message == (
+        f"Range ({title}!A10:ZZZ) exceeds grid limits. Max rows: 9, max columns: 2"
+    )
+
+
+async def test_a_worksheet_that_is_not_there_is_refused(subject: Subject) -> None:
+    """A title that is not there is a range that cannot be parsed, a digest known or not."""
+    with pytest.raises(UpstreamRefusal) as refused:
+        await read(subject, at("No such worksheet", "A1:ZZZ"), known=b"digest")
+
+    assert refused.value.google_message.startswith("Unable to parse range: ")

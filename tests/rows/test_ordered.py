@@ -1,0 +1,88 @@
+"""Places in order: long columns as short ones, ties as in the worksheet."""
+
+from collections.abc import Callable, Sequence
+from random import Random
+
+import pytest
+
+from gateway.rows.ordered import PIECE, make_run, picked, sorted_places
+
+LENGTHS = [0, 1, 2, PIECE, PIECE + 1, 3 * PIECE + 7]
+KEYS: list[Callable[[Random], float | str]] = [
+    lambda random: random.random(),
+    lambda random: random.randint(0, 40),
+    lambda random: f"{random.randint(0, 9_000)}",
+    lambda random: "alike",
+    lambda random: min(random.randint(0, 3), 1),
+]
+KEY_IDS = ["floats", "many ties", "texts", "all alike", "one in four apart"]
+
+
+def keys_of(make: Callable[[Random], float | str], length: int) -> list[float | str]:
+    random = Random(length)  # noqa: S311
+    return [make(random) for _ in range(length)]
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+@pytest.mark.parametrize("make", KEYS, ids=KEY_IDS)
+def test_places_are_sorted_as_python_sorts(
+    make: Callable[[Random], float | str], length: int
+) -> None:
+    """Sorting piece by piece gives what one stable sort gives."""
+    keys = keys_of(make, length)
+
+    found = sorted_places(range(length), keys)
+
+    assert found == sorted(range(length), key=keys.__getitem__)
+
+
+@pytest.mark.parametrize(
+    "keys", [sorted, lambda keys: sorted(keys, reverse=True)], ids=["up", "down"]
+)
+def test_sorted_keys_are_no_special_case(keys: Callable[[Sequence[int]], list[int]]) -> None:
+    """Columns that are in order already, or against it, come out right."""
+    given = keys([place // 3 for place in range(2 * PIECE + 1)])
+
+    assert sorted_places(range(len(given)), given) == sorted(
+        range(len(given)), key=given.__getitem__
+    )
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+@pytest.mark.parametrize("make", KEYS, ids=KEY_IDS)
+def test_a_run_has_a_group_for_each_key(make: Callable[[Random], float | str], length: int) -> None:
+    """Keys are distinct and ascending; a group holds the places of its key, the upper first."""
+    keys = keys_of(make, length)
+
+    run = make_run(range(length), keys, length)
+
+    assert list(run.keys) == sorted(set(keys))
+    assert [keys[place] for place in run.ranked.places] == sorted(keys)
+    assert [keys[run.ranked.places[start]] for start in run.ranked.starts[:-1]] == list(run.keys)
+    assert list(run.ranked.places) == sorted_places(range(length), keys)
+
+
+@pytest.mark.parametrize("make", KEYS, ids=KEY_IDS)
+def test_descending_keeps_ties_as_they_are(make: Callable[[Random], float | str]) -> None:
+    """Groups come in reverse, each with the upper place first."""
+    keys = keys_of(make, 500)
+
+    run = make_run(range(500), keys, 500)
+
+    assert list(run.ranked.descending) == sorted(
+        range(500),
+        key=keys.__getitem__,
+        reverse=True,
+    )
+
+
+@pytest.mark.parametrize("make", KEYS, ids=KEY_IDS)
+def test_ranks_number_the_groups(make: Callable[[Random], float | str]) -> None:
+    """Each place knows its group; one that was left out is in none."""
+    keys = keys_of(make, 300)
+    places = [place for place in range(300) if place % 3]
+
+    run = make_run(places, keys, 300)
+
+    assert [run.keys[run.ranked.ranks[place]] for place in places] == picked(keys, places)
+    assert {run.ranked.ranks[place] for place in range(0, 300, 3)} == {run.ranked.groups}

@@ -1,0 +1,137 @@
+"""What is counted, as Prometheus gets it."""
+
+import socket
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import httpx2
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+from starlette.responses import PlainTextResponse
+from starlette.testclient import TestClient
+from starlette.types import Receive, Scope, Send
+
+from gateway.metrics import create_metrics, with_metrics
+from gateway.serving import base_url, bind, in_background, make_server
+from gateway.tallies import KINDS, STATUS_CLASSES, Tallies
+
+README = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
+
+
+def samples(tallies: Tallies) -> Mapping[str, float]:
+    """Every sample but those of the process, by its name and labels."""
+    text = TestClient(create_metrics(tallies)).get("/metrics").text
+    return {
+        " ".join([sample.name, *sample.labels.values()]): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+        if not sample.name.startswith("process_")
+    }
+
+
+def test_requests_are_told_by_kind_and_status() -> None:
+    """Counter, histogram and cache results say what was counted, and nothing else is counted."""
+    tallies = Tallies()
+    tallies.count_request("list", 200, 0.002, "hit")
+    tallies.count_request("list", 503, 0.2, "")
+
+    found = {name: value for name, value in samples(tallies).items() if value}
+    assert found.pop("gateway_request_seconds_sum list") == pytest.approx(0.202)
+    buckets = {name: found.pop(name) for name in list(found) if "_bucket" in name}
+    assert found == {
+        "gateway_requests_total list 2xx": 1,
+        "gateway_requests_total list 5xx": 1,
+        "gateway_request_seconds_count list": 2,
+        "gateway_cache_results_total hit": 1,
+    }
+    assert [buckets[f"gateway_request_seconds_bucket list {le}"] for le in ("0.0025", "+Inf")] == [
+        1,
+        2,
+    ]
+    assert "gateway_request_seconds_bucket list 0.001" not in buckets
+
+
+def test_calls_and_states_are_told() -> None:
+    """So are calls to Google, waits for the budget, the breaker and the snapshots."""
+    tallies = Tallies(snapshots=3, snapshot_bytes=4096)
+    tallies.count_call("write", "unknown", 0.5)
+    tallies.budget_waits.add(2.0)
+    tallies.note_breaker(is_open=True)
+
+    found = {name: value for name, value in samples(tallies).items() if "_bucket" not in name}
+    assert {name: value for name, value in found.items() if value} == {
+        "gateway_google_calls_total write unknown": 1,
+        "gateway_google_call_seconds_count write": 1,
+        "gateway_google_call_seconds_sum write": 0.5,
+        "gateway_budget_wait_seconds_count": 1,
+        "gateway_budget_wait_seconds_sum": 2.0,
+        "gateway_breaker_open": 1,
+        "gateway_breaker_openings_total": 1,
+        "gateway_snapshots": 3,
+        "gateway_snapshot_bytes": 4096,
+    }
+
+
+def test_all_series_are_there_from_the_start() -> None:
+    """What was not counted yet is 0, so that the set of series never grows."""
+    found = samples(Tallies())
+
+    assert set(found.values()) == {0.0}
+    assert {
+        f"gateway_requests_total {kind} {name}" for kind in KINDS for name in STATUS_CLASSES
+    } < (set(found))
+
+
+def test_an_accept_header_chooses_the_form() -> None:
+    """OpenMetrics for who asks for it, else the text form of old."""
+    client = TestClient(create_metrics(Tallies()))
+    types = [
+        client.get("/metrics", headers={"Accept": accept}).headers["content-type"].split(";")[0]
+        for accept in ("*/*", "application/openmetrics-text; version=1.0.0")
+    ]
+
+    assert types == ["text/plain", "application/openmetrics-text"]
+
+
+def test_every_metric_is_in_the_readme() -> None:
+    """The README names each metric."""
+    text = TestClient(create_metrics(Tallies())).get("/metrics").text
+    names = {line.split(" ")[2] for line in text.splitlines() if line.startswith("# TYPE gateway_")}
+
+    assert len(names) >= 10
+    assert sorted(name for name in names if f"`{name}`" not in README) == []
+
+
+async def _gateway(scope: Scope, receive: Receive, send: Send) -> None:
+    if scope["type"] == "lifespan":
+        while (await receive())["type"] != "lifespan.shutdown":
+            await send({"type": "lifespan.startup.complete"})
+        await send({"type": "lifespan.shutdown.complete"})
+        return
+    await PlainTextResponse("the gateway")(scope, receive, send)
+
+
+@pytest.fixture
+def listening() -> Iterator[tuple[socket.socket, socket.socket]]:
+    """Two free ports of the loopback."""
+    with bind("127.0.0.1", 0) as first, bind("127.0.0.1", 0) as second:
+        yield first, second
+
+
+def test_each_port_has_its_own_application(
+    listening: tuple[socket.socket, socket.socket],
+) -> None:
+    """The gateway's port knows no metrics, whatever Host is sent, and theirs knows nothing else."""
+    main, aside = listening
+    server = make_server(with_metrics(_gateway, aside), shutdown_seconds=1)
+    with in_background(server, main, aside) as url:
+        host = {"Host": base_url(aside).removeprefix("http://")}
+        answers = [
+            httpx2.get(f"{url}/metrics", headers=host),
+            httpx2.get(f"{base_url(aside)}/metrics"),
+            httpx2.get(f"{base_url(aside)}/v2/sheets/Cities"),
+        ]
+
+    assert [answer.status_code for answer in answers] == [200, 200, 404]
+    assert answers[0].text == "the gateway"
+    assert "gateway_requests_total{" in answers[1].text

@@ -1,0 +1,92 @@
+"""Who is next of those that wait."""
+
+import asyncio
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.upstream.errand import Errand
+from gateway.upstream.turns import Turns, Waiter
+
+CHECK = Errand("a", is_verification=True)
+ERRANDS = st.one_of(st.sampled_from("abcd").map(Errand), st.just(CHECK))
+
+
+def waiter(errand: Errand) -> Waiter:
+    turn = asyncio.get_running_loop().create_future()
+    return Waiter(errand=errand, until_seconds=0.0, turn=turn)
+
+
+def joined(*errands: Errand) -> Turns:
+    turns = Turns()
+    for errand in errands:
+        turns.join(waiter(errand))
+    return turns
+
+
+def order(turns: Turns) -> list[Errand]:
+    """Everybody in the order of their turns."""
+    return [turns.take_next().errand for _ in range(len(turns))]
+
+
+async def test_keys_take_turns() -> None:
+    """One key's many calls hold up another's by one in each round."""
+    a, b, c = Errand("a"), Errand("b"), Errand("c")
+
+    assert order(joined(a, a, a, a, b, c, b)) == [a, b, c, a, b, a, a]
+
+
+async def test_verifications_go_first() -> None:
+    """What verifies writes has its turn before all others, oldest first."""
+    a, b = Errand("a"), Errand("b")
+    other = Errand("b", is_verification=True)
+
+    assert order(joined(a, b, CHECK, a, other)) == [CHECK, other, a, b, a]
+
+
+async def test_a_key_that_had_its_turn_is_last() -> None:
+    """Who joins anew after a turn stands behind those that have not had theirs."""
+    a, b, c = Errand("a"), Errand("b"), Errand("c")
+    turns = joined(a, b, c)
+    turns.take_next()
+    turns.join(waiter(a))
+
+    assert order(turns) == [b, c, a]
+
+
+@given(errands=st.lists(ERRANDS, max_size=30), taken=st.integers(0, 30), last=ERRANDS)
+async def test_the_place_in_line_is_foreseen(
+    errands: list[Errand], taken: int, last: Errand
+) -> None:
+    """As many as were foreseen have their turn before one that joins last."""
+    turns = joined(*errands)
+    for _ in range(min(taken, len(errands))):
+        turns.take_next()
+    before, beside = turns.before(last), turns.beside(last)
+    newcomer = waiter(last)
+    turns.join(newcomer)
+    total = len(turns)
+    rank = next(at for at in range(total) if turns.take_next() is newcomer)
+
+    assert rank == before
+    assert beside <= before
+
+
+@given(errands=st.lists(ERRANDS, min_size=1, max_size=20), data=st.data())
+async def test_who_leaves_is_not_next(errands: list[Errand], data: st.DataObject) -> None:
+    """The others keep their order when some leave; leaving twice does nothing."""
+    waiters = [waiter(errand) for errand in errands]
+    leaving = data.draw(st.lists(st.sampled_from(waiters), max_size=5))
+    turns = Turns()
+    for each in waiters:
+        turns.join(each)
+    for each in leaving:
+        turns.leave(each)
+    left = [turns.take_next() for _ in range(len(turns))]
+
+    assert set(left) == set(waiters) - set(leaving)
+    assert len(turns) == 0
+    for errand in set(errands):
+        assert [each for each in left if each.errand == errand] == [
+            each for each in waiters if each.errand == errand and each not in leaving
+        ]

@@ -1,0 +1,62 @@
+"""CORS: who may read what, without keys in cookies."""
+
+import pytest
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+from starlette.testclient import TestClient
+
+from gateway.web.cors import EXPOSED, PREFLIGHT_SECONDS, OpenCors
+
+ORIGIN = {"Origin": "https://page.example"}
+
+
+async def vary(_: Request) -> Response:
+    return PlainTextResponse("x", headers={"Vary": "Accept"})
+
+
+@pytest.fixture
+def client() -> TestClient:
+    """An application that pages may read."""
+    routes = [Route("/", vary, methods=["GET", "POST", "OPTIONS"])]
+    return TestClient(Starlette(routes=routes, middleware=[Middleware(OpenCors)]))
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "OPTIONS", "DELETE"])
+@pytest.mark.parametrize("origin", ["https://page.example", "null", ""])
+def test_answers_are_open_to_pages(client: TestClient, method: str, origin: str) -> None:
+    """Any origin may read any answer and the headers of ours, without credentials."""
+    answer = client.request(method, "/", headers={"Origin": origin})
+
+    assert answer.headers.get_list("access-control-allow-origin") == ["*"]
+    assert answer.headers.get_list("access-control-expose-headers") == [EXPOSED]
+    assert "access-control-allow-credentials" not in answer.headers
+
+
+@pytest.mark.parametrize("method", ["GET", "OPTIONS"])
+def test_programs_get_no_lines_for_pages(client: TestClient, method: str) -> None:
+    """Without an origin there is nothing to open, but caches learn that there might be."""
+    answer = client.request(method, "/")
+
+    assert not [name for name in answer.headers if name.startswith("access-control")]
+    assert answer.headers["vary"] == "Accept, Origin"
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH"])
+def test_a_preflight_allows_what_it_asks_for(client: TestClient, method: str) -> None:
+    """It never comes to a route, and may be remembered for a day."""
+    asked = {
+        **ORIGIN,
+        "Access-Control-Request-Method": method,
+        "Access-Control-Request-Headers": "authorization, x-spreadsheet-id",
+    }
+
+    answer = client.options("/", headers=asked)
+
+    assert (answer.status_code, answer.text) == (200, "OK")
+    assert answer.headers.get_list("access-control-allow-origin") == ["*"]
+    assert method in answer.headers["access-control-allow-methods"].split(", ")
+    assert answer.headers["access-control-allow-headers"] == "authorization, x-spreadsheet-id"
+    assert answer.headers["access-control-max-age"] == str(PREFLIGHT_SECONDS)

@@ -1,0 +1,220 @@
+"""The endpoints that read: what they ask of the service, and what they answer."""
+
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import cast
+
+import pytest
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.testclient import TestClient
+
+from gateway.access.caller import Caller, Grants
+from gateway.access.gatekeeper import Gatekeeper
+from gateway.config import ApiSettings, PlanSettings, ServerSettings
+from gateway.errors import GatewayError
+from gateway.observe import tallies
+from gateway.rows.query import Query
+from gateway.service.answers import Encoded, Served
+from gateway.service.freshness import Freshness
+from gateway.service.pages import RowPage, RowRead
+from gateway.service.rows import RowService
+from gateway.service.worksheet import WorksheetRef
+from gateway.tallies import Kind
+from gateway.web.problems import on_gateway_error, on_http_exception
+from gateway.web.routes import ROUTES, middleware
+from gateway.web.state import State
+
+RECORD = {"rowIndex": 7, "name": "Boston", "state": None}
+FRESHNESS = Freshness(age_seconds=1.5, ttl_seconds=3.5, is_hit=True)
+CALLER = Caller(
+    key_id="k1",
+    name="tests",
+    plan_name="paid",
+    plan=PlanSettings(max_limit=50),
+    grants=Grants(spreadsheets=frozenset({"demo"})),
+)
+PLACES = [pytest.param("Cities", id="list"), pytest.param("Cities/7", id="row")]
+
+
+class OpenGate:
+    """A gatekeeper who takes every key for the same caller's."""
+
+    async def identify(self, key: str | None) -> Caller:
+        return CALLER
+
+
+@dataclass
+class FakeRows:
+    """A service that notes what it is asked and always finds the same."""
+
+    asked: list[tuple[object, ...]] = field(default_factory=list)
+    encoders: set[object] = field(default_factory=set)
+    fresh: list[bool] = field(default_factory=list)
+
+    async def list_rows(
+        self,
+        ref: WorksheetRef,
+        query: Query,
+        encode: Callable[[RowPage], Encoded],
+        *,
+        no_cache: bool = False,
+    ) -> Served:
+        self.asked.append((ref.title, query))
+        self.encoders.add(encode)
+        self.fresh.append(no_cache)
+        total = 1 if query.wants_total else None
+        page = RowPage(records=[RECORD], has_next=False, total=total)
+        return Served(encode(page), FRESHNESS)
+
+    async def read_row(
+        self,
+        ref: WorksheetRef,
+        row: int,
+        keys: Sequence[str] | None,
+        encode: Callable[[RowRead], Encoded],
+        *,
+        no_cache: bool = False,
+    ) -> Served:
+        self.asked.append((ref.title, row, keys))
+        self.encoders.add(encode)
+        self.fresh.append(no_cache)
+        return Served(encode(RowRead(record=RECORD, tag='"row"')), FRESHNESS)
+
+
+@pytest.fixture
+def rows() -> FakeRows:
+    """The service behind the endpoints."""
+    return FakeRows()
+
+
+@pytest.fixture
+def client(rows: FakeRows) -> Iterator[TestClient]:
+    """The routes and middleware of the gateway, before a service that is none."""
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[State]:
+        yield State(
+            gatekeeper=cast(Gatekeeper, OpenGate()),
+            rows=cast(RowService, rows),
+            api=ApiSettings(),
+            server=ServerSettings(),
+        )
+
+    app = Starlette(
+        routes=ROUTES,
+        middleware=middleware(ServerSettings()),
+        exception_handlers={GatewayError: on_gateway_error, HTTPException: on_http_exception},
+        lifespan=lifespan,
+    )
+    with TestClient(app, base_url="http://gateway/v2/sheets/") as opened:
+        yield opened
+
+
+def test_a_list_is_asked_for_by_its_parameters(client: TestClient, rows: FakeRows) -> None:
+    """The query reaches the service with the plan's maximum; what nobody knows does not."""
+    answer = client.get("Cities?limit=80&skip=2&keys=name&_=1")
+
+    assert answer.json() == {"results": [RECORD], "hasNextPage": False}
+    assert rows.asked == [("Cities", Query(skip=2, limit=50, keys=("name",)))]
+
+
+def test_a_row_is_asked_for_by_its_number(client: TestClient, rows: FakeRows) -> None:
+    """So are the fields wanted of it; parameters of lists are passed over."""
+    answer = client.get("Cities/7?keys=name&limit=x")
+
+    assert answer.json() == RECORD
+    assert answer.headers["etag"] == '"row"'
+    assert rows.asked == [("Cities", 7, ("name",))]
+
+
+def test_a_list_tells_its_total_when_asked(client: TestClient) -> None:
+    """`count=true` adds the number of matching rows."""
+    assert client.get("Cities?count=true").json()["total"] == 1
+    assert "total" not in client.get("Cities?count=false").json()
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize(
+    ("query", "headers", "no_cache"),
+    [
+        ("", {}, False),
+        ("?no-cache=true", {}, True),
+        ("?no-cache=false", {}, False),
+        ("", {"Cache-Control": "No-Cache"}, True),
+        ("?no-cache=false", {"Cache-Control": "no-cache"}, True),
+        ("", {"Cache-Control": "no-store"}, False),
+    ],
+    ids=["nothing", "parameter", "false", "header", "both", "another directive"],
+)
+def test_fresh_data_may_be_asked_for(
+    client: TestClient,
+    rows: FakeRows,
+    place: str,
+    query: str,
+    headers: dict[str, str],
+    no_cache: bool,
+) -> None:
+    """By the parameter or by the header, of lists and of rows."""
+    assert client.get(place + query, headers=headers).status_code == 200
+    assert rows.fresh == [no_cache]
+
+
+def test_a_flag_that_is_none_is_refused(client: TestClient, rows: FakeRows) -> None:
+    """400 code 4002, before anything is asked of the service."""
+    answer = client.get("Cities?count=1")
+
+    assert (answer.status_code, answer.json()["code"]) == (400, 4002)
+    assert rows.asked == []
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_answers_tell_how_fresh_they_are(client: TestClient, place: str) -> None:
+    """200 and 304 have the age, the status of the cache, the tag and the common headers."""
+    full = client.get(place)
+    known = client.get(place, headers={"If-None-Match": full.headers["etag"]})
+
+    assert (full.status_code, known.status_code) == (200, 304)
+    assert known.content == b""
+    assert "content-length" not in known.headers
+    for answer in (full, known):
+        assert answer.headers["age"] == "1"
+        assert answer.headers["cache-status"] == "sheets-gateway; hit; ttl=3"
+        assert answer.headers["cache-control"] == "private, no-cache"
+        assert answer.headers["etag"] == full.headers["etag"]
+        assert answer.headers["vary"] == "Origin"
+        assert answer.headers["server-timing"] == "google;dur=0.0"
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_answers_are_always_encoded_by_the_same_function(
+    client: TestClient, rows: FakeRows, place: str
+) -> None:
+    """What is kept is found again, as it is kept by what encoded it."""
+    for query in ("", "?keys=name", "?limit=3"):
+        client.get(place + query)
+
+    assert len(rows.encoders) == 1
+
+
+@pytest.mark.parametrize(
+    ("method", "place", "kind"),
+    [
+        ("GET", "Cities", "list"),
+        ("HEAD", "Cities/7", "read"),
+        ("POST", "Cities", "create"),
+        ("PATCH", "Cities/7", "update"),
+        ("DELETE", "Cities/7", "other"),
+    ],
+)
+def test_requests_are_counted_by_what_they_do(
+    client: TestClient, method: str, place: str, kind: Kind
+) -> None:
+    """Also those that are refused: the endpoint they came to says what they are."""
+    before = {each: sum(tally.statuses) for each, tally in tallies.requests.items()}
+
+    client.request(method, place)
+
+    after = {each: sum(tally.statuses) for each, tally in tallies.requests.items()}
+    assert {each for each in after if after[each] > before[each]} == {kind}

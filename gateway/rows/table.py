@@ -83,13 +83,6 @@ class Table:
             index = self.indexes.setdefault(column, index)
         return index
 
-    def is_torn(self, typed: Sequence[Column]) -> bool:
-        """Whether `typed` was read from another state of the worksheet than the displayed half.
-
-        Who needs the table of both halves anyway asks for `with_typed(typed).is_mixed`.
-        """
-        return pair(self.displayed, typed).is_torn
-
     def with_typed(self, typed: Sequence[Column]) -> "Table":
         """With its typed half, which comes to share what it has in common with the displayed."""
         pairing = pair(self.displayed, typed)

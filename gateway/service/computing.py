@@ -23,6 +23,8 @@ class Computing:
 
     async def run(self, cells: int, work: Callable[[], T]) -> T:
         """What the work gives that walks so many cells."""
-        if cells <= MOST_CELLS:
-            return work()
+        return work() if cells <= MOST_CELLS else await self.beside(work)
+
+    async def beside(self, work: Callable[[], T]) -> T:
+        """What the work gives, made in the thread."""
         return await anyio.to_thread.run_sync(work, limiter=self._limiter)

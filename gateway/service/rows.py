@@ -29,10 +29,10 @@ from gateway.rows.evaluate import check_fields, evaluate
 from gateway.rows.query import Query
 from gateway.rows.record import check_has_value
 from gateway.rows.table import FIRST_DATA_ROW, Table
-from gateway.rows.work import work
+from gateway.rows.work import evaluate_within
 from gateway.service.answers import Encoded, Served
 from gateway.service.appending import Appender
-from gateway.service.computing import Computing
+from gateway.service.computing import MOST_CELLS, Computing
 from gateway.service.idempotency import Idempotency, Settled
 from gateway.service.ledger import Ledger
 from gateway.service.pages import RowPage, RowRead, page_in, page_of, row_in, row_of
@@ -209,7 +209,9 @@ class RowService:
 
     async def _page(self, table: Table, query: Query) -> RowPage:
         check_fields(query, table.header)
-        page = await self._computing.run(work(table, query), lambda: evaluate(table, query))
+        page = evaluate_within(table, query, MOST_CELLS)
+        if page is None:
+            page = await self._computing.beside(lambda: evaluate(table, query))
         return page_of(table, page, query)
 
     async def _perform(self, ref: WorksheetRef, group: Sequence[Write]) -> Sequence[Outcome]:

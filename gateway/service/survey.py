@@ -85,9 +85,8 @@ class Surveyor:
         if typed.half is None and known is not None and snapshot.table is known.table:
             origin = _typed_origin(typed, known)
             return replace(known, displayed=snapshot.displayed, typed=origin)
-        table, columns = snapshot.table, _typed_columns(typed, known)
-        is_torn = await self._computing.run(_cell_count(columns), lambda: table.is_torn(columns))
-        return None if is_torn else await self.joined(snapshot, typed, known)
+        paired = await self.joined(snapshot, typed, known)
+        return None if paired.table.is_mixed else paired
 
     async def joined(
         self, snapshot: Snapshot, typed: TypedRead, known: Snapshot | None = None

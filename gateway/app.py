@@ -17,7 +17,7 @@ from gateway.errors import GatewayError
 from gateway.observe import breaker_changed, budget_waited
 from gateway.service.rows import RowService
 from gateway.upstream.base import Sheets
-from gateway.upstream.breaker import Breaker
+from gateway.upstream.breaker import Breaker, LastCheck
 from gateway.upstream.budget import Budget, Budgeted, open_budget
 from gateway.upstream.counted import Counted
 from gateway.upstream.credentials import load_service_account
@@ -101,5 +101,6 @@ def guarded(sheets: Sheets, budget: Budget) -> Sheets:
         Retrying(may_retry=lambda: not breaker.is_open),
         breaker,
         Budgeted(budget, waited=budget_waited),
+        LastCheck(breaker),
         Counted(),
     )

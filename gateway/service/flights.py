@@ -8,6 +8,8 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any, Generic, TypeVar
 
+from gateway.upstream.departure import noting_departure
+
 T = TypeVar("T")
 
 
@@ -16,12 +18,18 @@ class Flight(Generic[T]):
 
     def __init__(self, work: Coroutine[Any, Any, T], began_seconds: float) -> None:
         self.began_seconds = began_seconds
-        self._task = asyncio.get_running_loop().create_task(work)
+        with noting_departure() as self._departure:
+            self._task = asyncio.get_running_loop().create_task(work)
         self._task.add_done_callback(_look_at)
 
     @property
     def is_over(self) -> bool:
         return self._task.done()
+
+    @property
+    def sent_seconds(self) -> float | None:
+        """When its last call was sent; None while it waits for its turn."""
+        return self._departure.at_seconds
 
     async def outcome(self) -> T:
         """What was read; its error comes out here."""

@@ -39,12 +39,12 @@ class Pressure:
         self._ttl_seconds = ttl_seconds
         self._looked_seconds = float("-inf")
 
-    def ttl_seconds(self, now: float, interests: Iterable[Interest]) -> float:
+    def ttl_seconds(self, now: float, interests: Callable[[], Iterable[Interest]]) -> float:
         """How long a snapshot is fresh now, by what all worksheets are asked for."""
         if self._least_seconds and now - self._looked_seconds >= _LOOK_SECONDS:
             self._looked_seconds = now
             since = now - max(2 * self._ttl_seconds, SHORTEST_ACTIVITY_SECONDS)
-            reads = sum(_cost(interest, since) for interest in interests)
+            reads = sum(_cost(interest, since) for interest in interests())
             affordable = BUDGET_SHARE * self._reads_per_second()
             self._ttl_seconds = max(self._least_seconds, reads / affordable)
         return self._ttl_seconds

@@ -7,7 +7,7 @@ Rules
   is never answered with a stale snapshot.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -30,6 +30,9 @@ NO_CACHE_SECONDS = 10.0
 
 PATIENCE_SECONDS = 2.0
 """How long Google may take before a stale snapshot is served in the meantime."""
+
+QUEUE_PATIENCE_SECONDS = 0.25
+"""How long a read may wait for its turn at Google before that."""
 
 HOLD_SECONDS = 1.0
 """After a failure no read is tried for so long, where a stale snapshot can be served."""
@@ -85,10 +88,10 @@ class Reader:
     def fresh(self, ref: WorksheetRef, *, needs_types: bool) -> Read | None:
         """The snapshot if it may be served as it is. No call."""
         now = self._clock()
-        self._course(ref).interest.note(now, needs_types=needs_types)
         snapshot = self._snapshots.get(ref, needs_types=needs_types)
         if snapshot is None or snapshot.is_expired:
             return None
+        self._course(ref).interest.note(now, needs_types=needs_types)
         age = now - snapshot.began_seconds(needs_types=needs_types)
         left = self._ttl_seconds(now) - age
         return Read(snapshot, Freshness(age, left, True)) if left > 0 else None
@@ -107,7 +110,12 @@ class Reader:
         plain = replace(demand, needs_types=False)
         base = self._fitting(ref, plain)
         if base is None and not self._knows_fields(ref, query):
-            base = (await self._read(ref, plain)).snapshot
+            read = await self._read(ref, plain)
+            if read.freshness.reason:  # Google was waited for already
+                spare = self._spare(ref, demand, read.freshness.reason)
+                if spare is not None:
+                    return spare
+            base = read.snapshot
         if base is not None:
             check_fields(query, base.table.header)
         return await self._read(ref, demand, base)
@@ -123,12 +131,22 @@ class Reader:
                 return held
         flight = self._refresher.flight(ref, needs_types=demand.needs_types, base=base)
         if self._spare(ref, demand, "slow") is not None:
-            has_landed = await flight.lands_within(flight.began_seconds + PATIENCE_SECONDS - now)
-            # Another one by now, or none, if there was a write meanwhile.
-            spare = None if has_landed else self._spare(ref, demand, "slow")
+            reason = await self._overdue(flight, now)
+            # Another spare by now, or none, if there was a write meanwhile.
+            spare = self._spare(ref, demand, reason) if reason else None
             if spare is not None:
                 return spare
         return await self._landed(ref, flight, demand)
+
+    async def _overdue(self, flight: Flight[Snapshot], now: float) -> str:
+        """Wait for a read as long as is reasonable; why it is not there by then, or ""."""
+        queue_seconds = flight.began_seconds + QUEUE_PATIENCE_SECONDS - now
+        if await flight.lands_within(queue_seconds):
+            return ""
+        if flight.sent_seconds is None:
+            return "budget"
+        seconds = flight.began_seconds + PATIENCE_SECONDS - max(now, self._clock())
+        return "" if await flight.lands_within(seconds) else "slow"
 
     async def _landed(self, ref: WorksheetRef, flight: Flight[Snapshot], demand: _Demand) -> Read:
         try:
@@ -181,8 +199,11 @@ class Reader:
         return Freshness(age, left if is_hit else max(left, 0.0), is_hit)
 
     def _ttl_seconds(self, now: float) -> float:
-        interests = (course.interest for course in self._courses.values())
-        return self._pressure.ttl_seconds(now, interests)
+        return self._pressure.ttl_seconds(now, self._interests)
+
+    def _interests(self) -> Iterable[Interest]:
+        """In the worksheets that there are; names that somebody made up cost the others nothing."""
+        return (course.interest for ref, course in self._courses.items() if ref in self._snapshots)
 
     def _knows_fields(self, ref: WorksheetRef, query: Query) -> bool:
         """Whether a recent look at the header knew all fields of the query."""
@@ -192,10 +213,16 @@ class Reader:
     def _course(self, ref: WorksheetRef) -> _Course:
         course = self._courses.get(ref)
         if course is None:
-            if len(self._courses) >= self._max_worksheets:
-                del self._courses[next(iter(self._courses))]
             course = self._courses[ref] = _Course()
+            if len(self._courses) > self._max_worksheets:
+                self._make_room()
         return course
+
+    def _make_room(self) -> None:
+        """Forget the courses of worksheets of which nothing is kept, or the oldest."""
+        idle = [ref for ref in self._courses if ref not in self._snapshots]
+        for ref in idle[:-1] or [next(iter(self._courses))]:  # the last is being asked for
+            del self._courses[ref]
 
 
 def _has_fields(header: Header, query: Query) -> bool:

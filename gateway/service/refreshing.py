@@ -21,7 +21,7 @@ from gateway.service.survey import Surveyor
 from gateway.service.worksheet import WorksheetRef
 
 ABANDONED_SECONDS = 8.0
-"""A read that takes longer is not joined any more: Google may have come back since."""
+"""A read sent so long ago is not joined any more: Google may have come back since."""
 
 Quietly = Callable[[WorksheetRef, Callable[[], Awaitable[Snapshot]]], Awaitable[Snapshot]]
 """Does something while no write to the worksheet is under way."""
@@ -69,10 +69,10 @@ class Refresher:
         """
         now, state = self._clock(), self._state(ref)
         under_way = state.flights.get(needs_types)
-        if under_way is None or now - under_way.began_seconds >= ABANDONED_SECONDS:
-            under_way = None
         if under_way is not None and not under_way.is_over:
-            return under_way
+            sent_seconds = under_way.sent_seconds
+            if sent_seconds is None or now - sent_seconds < ABANDONED_SECONDS:
+                return under_way
         flight = Flight(self._fly(ref, state, needs_types, base), now)
         state.flights[needs_types] = flight
         return flight

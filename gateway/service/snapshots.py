@@ -88,6 +88,9 @@ class Snapshots:
             max_bytes, getsizeof=lambda kept: kept.byte_count
         )
 
+    def __contains__(self, ref: object) -> bool:
+        return ref in self._kept
+
     def get(self, ref: WorksheetRef, *, needs_types: bool) -> Snapshot | None:
         kept = self._kept.get(ref)
         if kept is None:

@@ -19,6 +19,7 @@ from gateway.service.sightings import Sighting, Sightings
 from gateway.service.snapshots import Origin, Snapshot
 from gateway.service.worksheet import WorksheetRef, own_area
 from gateway.upstream.base import Half, Render, Sheets
+from gateway.upstream.departure import noting_departure
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,12 +52,14 @@ class Surveyor:
         """
         started, moment = self._clock(), self._sightings.moment()
         digest = None if known is None else known.displayed.digest
-        half = await self._half(ref, Render.DISPLAYED, digest)
+        with noting_departure() as departure:
+            half = await self._half(ref, Render.DISPLAYED, digest)
+        began = departure.at_seconds or started
         if half is None and known is not None:
-            origin = replace(known.displayed, began_seconds=started)
-            snapshot = replace(known, displayed=origin)
+            origin = replace(known.displayed, began_seconds=began)
+            snapshot = replace(known, displayed=origin, is_expired=False)
         else:
-            snapshot = await self._snapshot(ref, _present(half), started)
+            snapshot = await self._snapshot(ref, _present(half), began)
         table = snapshot.table
         self._sightings.compare(ref, table.header, as_of=moment)
         self._check_header(ref, table.header)
@@ -65,7 +68,7 @@ class Surveyor:
             last_row=table.last_row,
             starts_blank=not table.text(table.last_row, 0),
             grid_rows=snapshot.grid_rows,
-            header_as_of=started,
+            header_as_of=began,
             as_of=moment,
         )
         self._sightings.keep(ref, sighting)
@@ -75,8 +78,9 @@ class Surveyor:
         """What the worksheet's cells hold. 1 read."""
         started = self._clock()
         origin = None if known is None else known.typed
-        half = await self._half(ref, Render.TYPED, None if origin is None else origin.digest)
-        return TypedRead(half=half, began_seconds=started)
+        with noting_departure() as departure:
+            half = await self._half(ref, Render.TYPED, None if origin is None else origin.digest)
+        return TypedRead(half=half, began_seconds=departure.at_seconds or started)
 
     async def paired(
         self, snapshot: Snapshot, typed: TypedRead, known: Snapshot | None = None
@@ -84,7 +88,7 @@ class Surveyor:
         """Both halves as one snapshot; None if they are of different states of the worksheet."""
         if typed.half is None and known is not None and snapshot.table is known.table:
             origin = _typed_origin(typed, known)
-            return replace(known, displayed=snapshot.displayed, typed=origin)
+            return replace(known, displayed=snapshot.displayed, typed=origin, is_expired=False)
         paired = await self.joined(snapshot, typed, known)
         return None if paired.table.is_mixed else paired
 

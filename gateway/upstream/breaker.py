@@ -8,11 +8,13 @@ Rules
 - A call that began before the breaker last opened or closed fails without a say: what hung in an
   outage must not open the breaker again when it is over.
 - A call that ended without being sent, or was given up, says nothing about Google.
+- A call that passed, then waited for its turn, is asked for again before it is sent (`LastCheck`).
 """
 
 import math
 import time
 from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
 from typing import TypeVar
 
 from gateway.errors import CircuitOpen, GatewayError, InvalidSpreadsheetId, QuotaSpent
@@ -20,6 +22,9 @@ from gateway.upstream.errand import current_errand
 from gateway.upstream.outage import is_outage
 
 T = TypeVar("T")
+
+_is_exempt: ContextVar[bool] = ContextVar("is_exempt", default=False)
+"""Whether the call under way is sent though the breaker is open."""
 
 FAILURES_TO_OPEN = 5
 PROBE_SECONDS = 5.0
@@ -47,7 +52,7 @@ class Breaker:
         return self._is_open
 
     async def __call__(self, call: Callable[[], Awaitable[T]], *, is_write: bool) -> T:
-        self._let_pass(is_write=is_write)
+        token = _is_exempt.set(self._let_pass(is_write=is_write))
         changes = self._changes
         try:
             answer = await call()
@@ -57,17 +62,26 @@ class Breaker:
             elif _was_sent(error):
                 self._answered()
             raise
+        finally:
+            _is_exempt.reset(token)
         self._answered()
         return answer
 
-    def _let_pass(self, *, is_write: bool) -> None:
-        """Raises CircuitOpen if the call is not to be sent."""
-        if not self._is_open or current_errand().is_verification:
-            return
+    def refusal(self, *, is_write: bool) -> CircuitOpen:
+        """The error for a call that is not sent."""
+        return _circuit_open(self._next_probe_at - self._clock(), is_write=is_write)
+
+    def _let_pass(self, *, is_write: bool) -> bool:
+        """Whether the call may be sent though it is open; CircuitOpen if it may not be sent."""
+        if current_errand().is_verification:
+            return True
+        if not self._is_open:
+            return False
         now = self._clock()
         if now < self._next_probe_at:
-            raise _circuit_open(self._next_probe_at - now, is_write=is_write)
+            raise self.refusal(is_write=is_write)
         self._next_probe_at = now + PROBE_SECONDS
+        return True
 
     def _answered(self) -> None:
         self._failures = 0
@@ -89,11 +103,23 @@ class Breaker:
         self._changed(is_open)
 
 
+class LastCheck:
+    """A guard next to Google: what waited while the breaker opened is not sent any more."""
+
+    def __init__(self, breaker: Breaker) -> None:
+        self._breaker = breaker
+
+    async def __call__(self, call: Callable[[], Awaitable[T]], *, is_write: bool) -> T:
+        if self._breaker.is_open and not _is_exempt.get():
+            raise self._breaker.refusal(is_write=is_write)
+        return await call()
+
+
 def _was_sent(error: GatewayError) -> bool:
     """Whether an error that is no outage came of asking Google."""
     if isinstance(error, QuotaSpent):
         return error.is_from_google
-    return not isinstance(error, InvalidSpreadsheetId)
+    return not isinstance(error, InvalidSpreadsheetId | CircuitOpen)
 
 
 def _circuit_open(seconds: float, *, is_write: bool) -> CircuitOpen:

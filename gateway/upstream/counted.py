@@ -5,18 +5,20 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from gateway.observe import upstream_called
+from gateway.upstream.departure import departed
 
 T = TypeVar("T")
 
 
 class Counted:
-    """Counts and times every call for the request that made it."""
+    """Counts and times every call for the request that made it, and tells that it departs."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
 
     async def __call__(self, call: Callable[[], Awaitable[T]], *, is_write: bool) -> T:
         started = self._clock()
+        departed(started)
         error: BaseException | None = None
         try:
             return await call()

@@ -16,6 +16,8 @@ from gateway.service.pages import Record, RowPage, RowRead
 from gateway.service.rows import RowService
 from gateway.service.worksheet import WorksheetRef
 from gateway.service.writes import Create, Fields, Results, Update, Write, Written
+from gateway.upstream.counted import Counted
+from gateway.upstream.guarded import GuardedSheets
 from tests.clock import ManualClock
 from tests.fakes import BOOK, FakeSheets, FakeWorksheet, Held
 from tests.service.fake_ledger import FakeLedger
@@ -154,6 +156,7 @@ def make_bench(clock: ManualClock) -> MakeBench:
         unknown_fields: str = "reject",
         cache: Mapping[str, float] = NOTHING_KEPT,
         reads_per_second: float = float("inf"),
+        is_counted: bool = True,
     ) -> Bench:
         fake = FakeSheets()
         cities = fake.add("Cities", lines, rows=rows)
@@ -165,7 +168,8 @@ def make_bench(clock: ManualClock) -> MakeBench:
             pauses.append(seconds)
 
         service = RowService(
-            sheets,
+            # Without the guard that tells of departures, every call seems to wait for its turn.
+            GuardedSheets(sheets, *([Counted(clock)] if is_counted else [])),
             cache=CacheSettings.model_validate({"header_ttl_seconds": TTL_SECONDS, **cache}),
             writes=writes or WriteSettings(),
             api=ApiSettings.model_validate({"unknown_fields": unknown_fields}),

@@ -12,17 +12,20 @@ from gateway.errors import (
     UpstreamAuth,
     UpstreamError,
     UpstreamTimeout,
+    WorksheetNotFound,
 )
 from gateway.rows.conditions import parse_where
 from gateway.rows.query import Query
 from gateway.service.pressure import BUDGET_SHARE
 from gateway.service.reading import HOLD_SECONDS, NO_CACHE_SECONDS
 from gateway.service.worksheet import WorksheetRef
+from gateway.write_errors import WriteOutcomeUnknown
 from tests.fakes import BOOK
 from tests.service.conftest import KEPT, TTL_OF_ROWS_SECONDS, Bench, MakeBench
 from tests.service.scripted_sheets import Cost
 
 IN_TEXAS = Query(where=parse_where({"state": "TX"}))
+UNANSWERED = WriteOutcomeUnknown("no answer", outcome="unknown", retry_after_seconds=185)
 FAILURES = [
     pytest.param(QuotaSpent("spent", retry_after_seconds=7), "budget", id="budget"),
     pytest.param(CircuitOpen("open", retry_after_seconds=5), "breaker", id="breaker"),
@@ -202,3 +205,50 @@ async def test_pressure_stretches_the_ttl_of_all(make_bench: MakeBench) -> None:
 
     assert before.ttl_seconds == pytest.approx(needed - 1.0)
     assert lives == [pytest.approx(0.5)] * 20
+
+
+async def test_made_up_names_stretch_nothing(make_bench: MakeBench) -> None:
+    """Worksheets that are not there take nothing of the time of those that are."""
+    bench = make_bench(cache=KEPT, reads_per_second=1.0)
+    await bench.page()
+    for number in range(50):
+        with pytest.raises(WorksheetNotFound):
+            await bench.page(ref=WorksheetRef(spreadsheet=BOOK, title=f"none {number}"))
+    bench.clock.advance(1.0)
+
+    _, freshness = await bench.served_page()
+
+    assert freshness.ttl_seconds == pytest.approx(TTL_OF_ROWS_SECONDS - 1.0)
+
+
+async def test_what_an_open_write_left_alone_is_fresh_again(kept: Bench) -> None:
+    """After an open write one read settles what is served, also where it finds nothing new."""
+    await kept.page()
+    kept.sheets.before("append_rows", UNANSWERED)
+    with pytest.raises(WriteOutcomeUnknown):
+        await kept.create(name="Reno")
+    await kept.page()
+    kept.sheets.cost()
+
+    _, freshness = await kept.served_page()
+
+    assert freshness.is_hit
+    assert kept.sheets.cost() == Cost(0, 0)
+
+
+async def test_a_read_that_waits_for_its_turn_is_not_waited_for(make_bench: MakeBench) -> None:
+    """While a read is not even sent, later readers are served what there is."""
+    bench = make_bench(cache=KEPT, is_counted=False)
+    await bench.page()
+    bench.clock.advance(TTL_OF_ROWS_SECONDS)
+    gate = asyncio.Event()
+    bench.sheets.before("read_columns", gate)
+    first = asyncio.create_task(bench.page())
+    await bench.sheets.begun("read_columns", 2)
+    bench.clock.advance(0.3)
+
+    _, freshness = await bench.served_page()
+    gate.set()
+    await first
+
+    assert freshness.reason == "budget"

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 
 import pytest
 from anyio import wait_all_tasks_blocked
@@ -17,7 +18,7 @@ from gateway.errors import (
     UpstreamTimeout,
     UpstreamUnreachable,
 )
-from gateway.upstream.breaker import Breaker
+from gateway.upstream.breaker import Breaker, LastCheck
 from gateway.upstream.errand import Errand, on_errand
 from gateway.write_errors import WriteOutcomeUnknown
 from tests.clock import ManualClock
@@ -242,3 +243,40 @@ async def test_a_cancelled_call_says_nothing(before: Sequence[Exception]) -> Non
 
     assert {type(end) for end in ends} == {asyncio.CancelledError}
     assert subject.breaker.is_open is bool(before)
+
+
+async def test_what_waited_while_it_opened_is_not_sent() -> None:
+    """A call that passed and then waited for its turn is refused if Google is away by then."""
+    subject = Subject()
+    gate, sent = asyncio.Event(), []
+    check = LastCheck(subject.breaker)
+
+    async def queued() -> str:
+        await gate.wait()
+        return await check(send, is_write=True)
+
+    async def send() -> str:
+        sent.append("call")
+        return "answer"
+
+    waiting = asyncio.create_task(subject.breaker(queued, is_write=True))
+    await wait_all_tasks_blocked()
+    await subject.fails(*[AWAY] * 5)
+    gate.set()
+    with pytest.raises(CircuitOpen) as caught:
+        await waiting
+
+    assert caught.value.outcome == "not_applied"
+    assert sent == []
+    assert subject.breaker.is_open
+
+
+async def test_probes_pass_the_last_check() -> None:
+    """What is sent though the breaker is open is not stopped behind it."""
+    subject = Subject()
+    check = LastCheck(subject.breaker)
+    await subject.fails(*[AWAY] * 5)
+    subject.clock.advance(5.0)
+
+    assert await subject.breaker(partial(check, failing(), is_write=False), is_write=False)
+    assert not subject.breaker.is_open

@@ -1,0 +1,179 @@
+"""What reads cost when nothing is kept: a page from Google's bytes, a row over the wire."""
+
+import statistics
+import time
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+from google.auth.transport.requests import AuthorizedSession
+from google.oauth2.service_account import Credentials
+from gspread.http_client import HTTPClient
+from requests import PreparedRequest, Response
+from requests.adapters import HTTPAdapter
+
+from benchmarks.dialects import WORKSHEET
+from benchmarks.processes import SPREADSHEET, Running, Site, emulator, gateway, get, make_site
+from benchmarks.report import Line, milliseconds, verdict
+from benchmarks.sheet import City, make_cities, write_csv
+from gateway.rows import a1
+from gateway.rows.evaluate import evaluate
+from gateway.rows.query import AllOf, Comparison, Query, SortTerm, make_operand
+from gateway.rows.table import make_table
+from gateway.upstream.base import Half, Render
+from gateway.upstream.half import read_half
+from gateway.upstream.wire import Answer
+
+GOOGLE = "https://sheets.googleapis.com"
+SCOPES = ["https://www.googleapis.com/auth/spreadsheets"]
+LATENCY_MS = 300
+SMALL_ROWS = 1_000
+PAGE_ROUNDS = 9
+UNBOUNDED = 2**40
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answers:
+    """Google's two answers that hold a whole worksheet by column, as bytes."""
+
+    displayed: bytes
+    typed: bytes
+
+
+class Elsewhere(HTTPAdapter):
+    """Sends what is meant for Google to another base URL."""
+
+    def __init__(self, base: str) -> None:
+        super().__init__()
+        self.base = base
+
+    def send(self, request: PreparedRequest, *args: Any, **kwargs: Any) -> Response:
+        request.url = (request.url or "").replace(GOOGLE, self.base)
+        return super().send(request, *args, **kwargs)
+
+
+def page_line(folder: Path, google: Running, cities: Sequence[City]) -> Line:
+    """From Google's bytes to a page, beside the decoding of the same bytes, in this process."""
+    answers = _fetch_answers(_stock_gspread(folder / "account.json", google.url))
+    populations = sorted(city.population for city in cities)
+    query = _range_query(populations[len(cities) // 10], populations[-len(cities) // 10])
+    pairs = [(_decoding(answers), _page(answers, query)) for _ in range(PAGE_ROUNDS)]
+    factor = statistics.median(page / decoding for decoding, page in pairs)
+    decoding, page = (statistics.median(times) for times in zip(*pairs, strict=True))
+    return Line(
+        "cold range + sort + page, from Google's bytes",
+        floor=f"msgspec {milliseconds(decoding)}",
+        gateway=milliseconds(page),
+        ratio=f"{factor:.2f}",
+        goal="<= 2",
+        reached=verdict(factor <= 2),
+    )
+
+
+def row_line(folder: Path, rounds: int) -> Line:
+    """A row of a worksheet that was never read, beside the same call of gspread's.
+
+    The first worksheet is read untimed: both sign in and connect with it.
+    """
+    titles = [f"Small {number}" for number in range(rounds + 1)]
+    for title in titles:
+        write_csv(folder / "seed" / SPREADSHEET / f"{title}.csv", make_cities(SMALL_ROWS))
+    with emulator(folder, "--latency-ms", str(LATENCY_MS)) as google:
+        site = make_site(folder, google.url)
+        client = _stock_gspread(folder / "account.json", google.url)
+        with gateway(site) as running:
+            pairs = list(_row_pairs(running, site, client, titles))[1:]
+    factor = statistics.median(through / direct for direct, through in pairs)
+    direct, through = (statistics.median(times) for times in zip(*pairs, strict=True))
+    return Line(
+        f"cold single row, {LATENCY_MS} ms upstream",
+        floor=f"gspread {milliseconds(direct)}",
+        gateway=milliseconds(through),
+        ratio=f"{factor:.3f}",
+        goal="<= 1.03",
+        reached=verdict(factor <= 1.03),
+    )
+
+
+def _row_pairs(
+    running: Running, site: Site, client: HTTPClient, titles: Sequence[str]
+) -> Iterator[tuple[float, float]]:
+    """Seconds of the call made directly, and of the gateway's answer that takes that call."""
+    for title in titles:
+        range_, parameters = a1.rows_from(title, 1), _parameters(Render.DISPLAYED)
+        path = f"/v2/sheets/{quote(title)}/7"
+        yield (
+            _seconds(partial(client.values_get, SPREADSHEET, range_, parameters)),
+            _seconds(partial(get, running, site, path)),
+        )
+
+
+def _stock_gspread(account: Path, google: str) -> HTTPClient:
+    """gspread's own client, of which only the host that it speaks to is another."""
+    credentials = Credentials.from_service_account_file(  # type: ignore[no-untyped-call]
+        str(account), scopes=SCOPES
+    )
+    session = AuthorizedSession(credentials)  # type: ignore[no-untyped-call]
+    session.mount(GOOGLE, Elsewhere(google))
+    return HTTPClient(credentials, session)
+
+
+def _fetch_answers(client: HTTPClient) -> Answers:
+    """The bytes of both renderings, as the gateway asks for them."""
+    url = f"{GOOGLE}/v4/spreadsheets/{SPREADSHEET}/values/{quote(a1.rows_from(WORKSHEET, 1))}"
+    displayed, typed = (
+        bytes(client.request("get", url, params=_parameters(render)).content) for render in Render
+    )
+    return Answers(displayed=displayed, typed=typed)
+
+
+def _parameters(render: Render) -> MutableMapping[str, Any]:
+    dates = {"dateTimeRenderOption": "SERIAL_NUMBER"} if render is Render.TYPED else {}
+    shape = {"majorDimension": "COLUMNS", "fields": "range,values", "prettyPrint": "false"}
+    return {"valueRenderOption": str(render), **dates, **shape}
+
+
+def _range_query(low: int, high: int) -> Query:
+    """A range, sorted by its own column."""
+    least = Comparison("population", "$gte", (make_operand(low),))
+    most = Comparison("population", "$lte", (make_operand(high),))
+    return Query(where=AllOf((least, most)), order=(SortTerm("population", descending=True),))
+
+
+def _decoding(answers: Answers) -> float:
+    """Seconds that msgspec takes to decode both answers."""
+    decode = msgspec.json.decode
+    return _seconds(lambda: (decode(answers.displayed), decode(answers.typed)))
+
+
+def _page(answers: Answers, query: Query) -> float:
+    """Seconds from the bytes to the encoded records of a page."""
+
+    def make() -> bytes:
+        table = make_table(_half(answers.displayed).columns)
+        table = table.with_typed(_half(answers.typed).columns)
+        if table.is_mixed:
+            raise SystemExit("The halves are of different states.")
+        page, columns = evaluate(table, query), table.header.select(None)
+        return msgspec.json.encode([table.record(row, columns) for row in page.rows])
+
+    return _seconds(make)
+
+
+def _half(body: bytes) -> Half:
+    """What an answer's bytes hold; its digest is taken while they arrive."""
+    answer = Answer(status=200, headers={}, body=body, digest=b"")
+    half = read_half(answer, known=None, max_bytes=UNBOUNDED)
+    if half is None:
+        raise SystemExit("An answer was taken for one that is known.")
+    return half
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started

@@ -1,0 +1,58 @@
+"""How long a server's event loop is held: the worst answer to a question that costs nothing.
+
+A thread of this process asks on a connection of its own, the next time a millisecond after each
+answer. What the server does for others delays the answer by as long as its loop is held; an idle
+machine adds some tenths of a millisecond.
+"""
+
+import http.client
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+PAUSE_SECONDS = 0.001
+TIMEOUT_SECONDS = 30.0
+
+
+@dataclass
+class Probe:
+    """The times of answers so far."""
+
+    path: str = "/livez"
+    seconds: list[float] = field(default_factory=list)
+
+    @property
+    def worst_seconds(self) -> float:
+        return max(self.seconds)
+
+    def ask(self, connection: http.client.HTTPConnection) -> None:
+        started = time.perf_counter()
+        connection.request("GET", self.path)
+        connection.getresponse().read()
+        self.seconds.append(time.perf_counter() - started)
+
+
+@contextmanager
+def probing(url: str) -> Iterator[Probe]:
+    """Ask for the time of the block."""
+    probe, stop = Probe(), threading.Event()
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=TIMEOUT_SECONDS)
+    probe.ask(connection)  # the connection is made before anything is measured
+    probe.seconds.clear()
+
+    def work() -> None:
+        while not stop.is_set():
+            probe.ask(connection)
+            stop.wait(PAUSE_SECONDS)
+
+    thread = threading.Thread(target=work, name="probe")
+    thread.start()
+    try:
+        yield probe
+    finally:
+        stop.set()
+        thread.join()
+        connection.close()

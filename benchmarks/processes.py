@@ -1,0 +1,168 @@
+"""The servers as processes: emulator, gateway and floor, each on a free port of the loopback."""
+
+import http.client
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+COMMAND = (sys.executable, "-m", "gateway")
+SPREADSHEET = "book"
+LONG_LIFE = "rows_ttl_seconds = 3600"
+"""What is warm stays warm for a whole run."""
+START_SECONDS = 60.0
+STOP_SECONDS = 10.0
+HOST = "127.0.0.1"
+_ROOT = Path(__file__).resolve().parent.parent
+
+
+@dataclass(frozen=True, kw_only=True)
+class Running:
+    """A server that answers."""
+
+    url: str
+    pid: int
+    start_seconds: float
+    """From the start of the process to its first good answer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Site:
+    """What gateways are started with: their configuration and a key for the worksheet."""
+
+    config: Path
+    key: str
+    log: Path
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.key}", "X-Spreadsheet-Id": SPREADSHEET}
+
+
+@contextmanager
+def emulator(folder: Path, *options: str) -> Iterator[Running]:
+    """The emulator with the seed of a folder, into which it writes its credentials."""
+    port = free_port()
+    files = ("--seed", str(folder / "seed"), "--credentials", str(folder / "account.json"))
+    command = [*COMMAND, "emulator", "--port", str(port), *files, *options]
+    with serving(command, port, "/_emulator/stats", log=folder / "emulator.log") as running:
+        yield running
+
+
+def make_site(folder: Path, google: str, *, cache: str = "") -> Site:
+    """A configuration as a user writes it, and a key; `cache` is what it says under [cache]."""
+    config = folder / "config.toml"
+    config.write_text(
+        f'[google]\nendpoint = "{google}"\ncredentials = "account.json"\n[cache]\n{cache}\n'
+        "[plans.paid]\nrequests_per_minute = 1000000000\n",
+        encoding="utf-8",
+    )
+    options = ("--name", "benchmark", "--spreadsheet", SPREADSHEET, "--json")
+    made = subprocess.run(  # noqa: S603 - our own command
+        [*COMMAND, "keys", "create", *options, "--config", str(config)],
+        capture_output=True,
+        check=True,
+        cwd=_ROOT,
+    )
+    return Site(config=config, key=json.loads(made.stdout)["key"], log=folder / "gateway.log")
+
+
+@contextmanager
+def gateway(site: Site) -> Iterator[Running]:
+    """The gateway as a user starts it, with its log in a file."""
+    port = free_port()
+    command = [*COMMAND, "serve", "--config", str(site.config), "--port", str(port)]
+    with serving(command, port, "/readyz", log=site.log) as running:
+        yield running
+
+
+@contextmanager
+def floor(folder: Path) -> Iterator[Running]:
+    """Bare Starlette."""
+    port = free_port()
+    command = [sys.executable, "-m", "benchmarks.floor", str(port)]
+    with serving(command, port, "/", log=folder / "floor.log") as running:
+        yield running
+
+
+@contextmanager
+def serving(command: Sequence[str], port: int, path: str, *, log: Path) -> Iterator[Running]:
+    """A command that serves on a port, from its first good answer at a path to the block's end."""
+    started = time.perf_counter()
+    with (
+        log.open("ab") as file,
+        subprocess.Popen(command, stdout=file, stderr=file, cwd=_ROOT) as process,  # noqa: S603
+    ):
+        try:
+            _wait(process, port, path, log)
+            seconds = time.perf_counter() - started
+            yield Running(url=f"http://{HOST}:{port}", pid=process.pid, start_seconds=seconds)
+        finally:
+            _stop(process)
+
+
+def _wait(process: "subprocess.Popen[bytes]", port: int, path: str, log: Path) -> None:
+    deadline = time.perf_counter() + START_SECONDS
+    while time.perf_counter() < deadline and process.poll() is None:
+        try:
+            if fetch(f"http://{HOST}:{port}", path)[0] == 200:
+                return
+        except OSError:  # nobody listens yet
+            time.sleep(0.005)
+    raise SystemExit(f"{process.args!r} did not start; its log is\n{log.read_text()[-2000:]}")
+
+
+def _stop(process: "subprocess.Popen[bytes]") -> None:
+    process.terminate()
+    try:
+        process.wait(STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+
+
+def fetch(
+    url: str, path: str, headers: Mapping[str, str] | None = None, *, method: str = "GET",
+    body: bytes | None = None,
+) -> tuple[int, bytes]:  # fmt: skip
+    """Status and body of one request on a connection of its own."""
+    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=START_SECONDS)
+    try:
+        connection.request(method, path, body=body, headers=dict(headers or {}))
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+    finally:
+        connection.close()
+
+
+def get(running: Running, site: Site, path: str) -> bytes:
+    """The body of the gateway's answer; SystemExit if it is no good one."""
+    status, body = fetch(running.url, path, site.headers)
+    if status != 200:
+        raise SystemExit(f"{path} was answered {status}: {body[:500]!r}")
+    return body
+
+
+def free_port() -> int:
+    with socket.create_server((HOST, 0)) as taken:
+        port: int = taken.getsockname()[1]
+        return port
+
+
+def resident_megabytes(pid: int) -> float:
+    """What a process holds of the machine's memory now."""
+    status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+    found = re.search(r"VmRSS:\s+(\d+) kB", status)
+    return int(found[1]) / 1024 if found else float("nan")
+
+
+def core_seconds(pid: int) -> float:
+    """How long a process has kept cores busy, all its threads together."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

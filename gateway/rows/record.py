@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from gateway.errors import InvalidBody, Problem
 from gateway.rows.header import ROW_INDEX, Header
 
+Record = Mapping[str, object]
+"""`rowIndex`, then each field with what its cell displays, or None if it is empty."""
+
 Stored = str | int | float | bool | None
 """A value as a client may send it; None and "" empty the cell."""
 

@@ -1,15 +1,22 @@
-"""Answers as bytes, kept with the snapshot that they were made of."""
+"""Answers as bytes, kept with the snapshot that they were made of: whole ones, and their rows."""
 
-from collections.abc import Hashable
-from typing import NamedTuple
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import NamedTuple, Protocol
 
+from gateway.rows.record import Record
 from gateway.service.freshness import Freshness
 
 MAX_BYTES = 2_097_152
 """What the kept answers of one snapshot take at most."""
 
+MAX_ROW_BYTES = 16_777_216
+"""What the kept rows of one snapshot take at most."""
+
 OVERHEAD_BYTES = 500
 """About what keeping an answer takes beside its body: its key, its tag, its place."""
+
+ROW_OVERHEAD_BYTES = 100
+"""About what keeping a row takes beside its bytes."""
 
 
 class Encoded(NamedTuple):
@@ -24,6 +31,47 @@ class Served(NamedTuple):
 
     encoded: Encoded
     freshness: Freshness
+
+
+class Encoder(Protocol):
+    """A way of encoding; what it makes is kept by it, so that one way is one object."""
+
+    def row(self, record: Record) -> bytes:
+        """A record as it stands in a page, or alone."""
+
+    def page(self, rows: Sequence[bytes], *, has_next: bool, total: int | None) -> Encoded:
+        """A page of such rows."""
+
+
+class EncodedRows:
+    """The rows of one snapshot as they were encoded, by number, for each way of doing that."""
+
+    def __init__(self, max_bytes: int = MAX_ROW_BYTES) -> None:
+        self._max_bytes = max_bytes
+        self._kept: dict[Hashable, dict[int, bytes]] = {}
+        self._byte_count = 0
+
+    def get(
+        self, way: Hashable, rows: Sequence[int], make: Callable[[Sequence[int]], Iterable[bytes]]
+    ) -> Sequence[bytes]:
+        """The rows, in their order; `make` encodes those that are not kept."""
+        kept = self._kept.get(way, {})
+        found = [kept.get(row) for row in rows]
+        if None in found:
+            missing = [row for row in dict.fromkeys(rows) if row not in kept]
+            made = dict(zip(missing, make(missing), strict=True))
+            self._keep(way, made)
+            return [made.get(row) or kept[row] for row in rows]
+        return [each for each in found if each is not None]
+
+    def _keep(self, way: Hashable, made: dict[int, bytes]) -> None:
+        byte_count = sum(map(len, made.values())) + ROW_OVERHEAD_BYTES * len(made)
+        if self._byte_count + byte_count > self._max_bytes:
+            self._kept = {}
+            self._byte_count = 0
+        if byte_count <= self._max_bytes:
+            self._kept.setdefault(way, {}).update(made)
+            self._byte_count += byte_count
 
 
 class Answers:

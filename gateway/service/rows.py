@@ -25,17 +25,17 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from gateway.config import ApiSettings, CacheSettings, WriteSettings
 from gateway.errors import SheetTooLarge
-from gateway.rows.evaluate import check_fields, evaluate
+from gateway.rows.evaluate import Page, check_fields, evaluate
 from gateway.rows.query import Query
 from gateway.rows.record import check_has_value
 from gateway.rows.table import FIRST_DATA_ROW, Table
 from gateway.rows.work import evaluate_within
-from gateway.service.answers import Encoded, Served
+from gateway.service.answers import Encoder, Served
 from gateway.service.appending import Appender
 from gateway.service.computing import MOST_CELLS, Computing
 from gateway.service.idempotency import Idempotency, Settled
 from gateway.service.ledger import Ledger
-from gateway.service.pages import RowPage, RowRead, page_in, page_of, row_in, row_of
+from gateway.service.pages import page_in, page_of, row_in, row_of
 from gateway.service.pressure import Pressure
 from gateway.service.reading import Read, Reader
 from gateway.service.recovery import Recovery
@@ -106,37 +106,33 @@ class RowService:
         self._recovery = Recovery(sheets, refresher, sightings, ignore_unknown=ignore_unknown)
 
     async def list_rows(
-        self,
-        ref: WorksheetRef,
-        query: Query,
-        encode: Callable[[RowPage], Encoded],
-        *,
-        no_cache: bool = False,
+        self, ref: WorksheetRef, query: Query, encoder: Encoder, *, no_cache: bool = False
     ) -> Served:
         """The page of rows that a query asks for; InvalidQuery if it names an unknown field.
 
-        What `encode` makes of it is kept with the snapshot, for the same query and function.
+        What the encoder makes of it is kept with the snapshot.
         """
         read = None if no_cache else self._reader.fresh(ref, needs_types=query.needs_types)
         if read is None:
             with on_errand(Errand(ref.key_id)):
                 found = await self._read(ref, query, no_cache=no_cache)
             if isinstance(found, WindowRead):
-                return Served(encode(page_in(found.window, query)), found.freshness)
+                return Served(page_in(found.window, query, encoder), found.freshness)
             read = found
-        key = (encode, query)
-        encoded = read.snapshot.answers.get(key)
+        snapshot = read.snapshot
+        key = (encoder, query)
+        encoded = snapshot.answers.get(key)
         if encoded is None:
-            made = encode(await self._page(read.snapshot.table, query))
-            encoded = read.snapshot.answers.keep(key, made)
+            page = await self._page(snapshot.table, query)
+            encoded = snapshot.answers.keep(key, page_of(snapshot, page, query, encoder))
         return Served(encoded, read.freshness)
 
     async def read_row(
         self,
         ref: WorksheetRef,
         row: int,
-        keys: Sequence[str] | None,
-        encode: Callable[[RowRead], Encoded],
+        keys: tuple[str, ...] | None,
+        encoder: Encoder,
         *,
         no_cache: bool = False,
     ) -> Served:
@@ -148,15 +144,15 @@ class RowService:
             with on_errand(Errand(ref.key_id)):
                 found = await self._read_plain(ref, row, 1, no_cache=no_cache)
             if isinstance(found, WindowRead):
-                return Served(encode(row_in(found.window, row, keys)), found.freshness)
+                return Served(row_in(found.window, row, keys, encoder), found.freshness)
             read = found
-        if row > read.snapshot.table.last_row:
+        snapshot = read.snapshot
+        if row > snapshot.table.last_row:
             raise row_not_found(row)
-        key = (encode, row, None if keys is None else tuple(keys))
-        encoded = read.snapshot.answers.get(key)
+        key = (encoder, row, keys)
+        encoded = snapshot.answers.get(key)
         if encoded is None:
-            made = encode(row_of(read.snapshot.table, row, keys))
-            encoded = read.snapshot.answers.keep(key, made)
+            encoded = snapshot.answers.keep(key, row_of(snapshot, row, keys, encoder))
         return Served(encoded, read.freshness)
 
     async def create_rows(self, ref: WorksheetRef, create: Create) -> Settled:
@@ -207,12 +203,12 @@ class RowService:
                 return read
         return await self._windows.read(ref, first_row, count, no_cache=no_cache)
 
-    async def _page(self, table: Table, query: Query) -> RowPage:
+    async def _page(self, table: Table, query: Query) -> Page:
         check_fields(query, table.header)
         page = evaluate_within(table, query, MOST_CELLS)
         if page is None:
             page = await self._computing.beside(lambda: evaluate(table, query))
-        return page_of(table, page, query)
+        return page
 
     async def _perform(self, ref: WorksheetRef, group: Sequence[Write]) -> Sequence[Outcome]:
         creates = [write for write in group if isinstance(write, Create)]

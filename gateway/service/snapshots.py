@@ -16,7 +16,7 @@ from gateway.rows.header import Header
 from gateway.rows.patch import RowPatch
 from gateway.rows.record import text_at
 from gateway.rows.table import Table
-from gateway.service.answers import MAX_BYTES, Answers
+from gateway.service.answers import MAX_BYTES, MAX_ROW_BYTES, Answers, EncodedRows
 from gateway.service.worksheet import WorksheetRef
 
 
@@ -38,6 +38,7 @@ class Snapshot:
     displayed: Origin
     typed: Origin | None = None
     answers: Answers = field(default_factory=Answers)
+    encoded_rows: EncodedRows = field(default_factory=EncodedRows)
     is_expired: bool = False
     """Whether a write that nobody confirmed may have changed the rows since."""
 
@@ -51,7 +52,8 @@ class Snapshot:
     def byte_count(self) -> int:
         """About what it takes in memory, indexes and kept answers included."""
         typed = 0 if self.typed is None else self.typed.byte_count
-        return self.displayed.byte_count + typed + MAX_BYTES
+        rows = min(MAX_ROW_BYTES, 2 * self.displayed.byte_count)
+        return self.displayed.byte_count + typed + MAX_BYTES + rows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,6 +172,7 @@ def _changed(snapshot: Snapshot, effect: Effect) -> Snapshot | None:
         displayed=replace(snapshot.displayed, digest=None),
         typed=snapshot.typed and replace(snapshot.typed, digest=None),
         answers=Answers(),
+        encoded_rows=EncodedRows(),
     )
 
 

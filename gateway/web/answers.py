@@ -1,20 +1,22 @@
 """Success answers: records as JSON bytes."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
 import msgspec
 from starlette.responses import Response
 
+from gateway.rows.record import Record
 from gateway.rows.tag import opaque_tag
 from gateway.service.answers import Encoded
-from gateway.service.pages import Record, RowPage, RowRead
 
 EmptyCell = Literal["null", "", "omit"]
 
 CACHING = "private, no-cache"
+
+_encode = msgspec.json.Encoder().encode
 
 _MOST_NAMES = 20
 _LONGEST_NAME = 50
@@ -49,26 +51,26 @@ def json_answer(
     )
 
 
-def encode_page(page: RowPage, empty_cell: EmptyCell) -> Encoded:
-    """A list of rows; its tag is weak, since it is of the answer and not of the worksheet."""
-    results = [shaped(record, empty_cell) for record in page.records]
-    content: dict[str, object] = {"results": results, "hasNextPage": page.has_next}
-    if page.total is not None:
-        content["total"] = page.total
-    body = msgspec.json.encode(content)
-    return Encoded(body, tag=f"W/{opaque_tag(body)}")
+@dataclass(frozen=True, eq=False)
+class JsonEncoder:
+    """Rows and pages as JSON; one object for each way of showing empty cells."""
+
+    empty_cell: EmptyCell
+
+    def row(self, record: Record) -> bytes:
+        return _encode(shaped(record, self.empty_cell))
+
+    def page(self, rows: Sequence[bytes], *, has_next: bool, total: int | None) -> Encoded:
+        """A list of rows; its tag is weak, since it is of the answer and not of the worksheet."""
+        counted = b"" if total is None else b',"total":%d' % total
+        end = b'],"hasNextPage":true' if has_next else b'],"hasNextPage":false'
+        body = b"".join((b'{"results":[', b",".join(rows), end, counted, b"}"))
+        return Encoded(body, f"W/{opaque_tag(body)}")
 
 
-def encode_row(found: RowRead, empty_cell: EmptyCell) -> Encoded:
-    return Encoded(msgspec.json.encode(shaped(found.record, empty_cell)), tag=found.tag)
-
-
-# Answers are kept by what encoded them: each way of encoding is one object, made once.
-PAGE_ENCODERS: Final[Mapping[EmptyCell, Callable[[RowPage], Encoded]]] = {
-    empty_cell: partial(encode_page, empty_cell=empty_cell) for empty_cell in get_args(EmptyCell)
-}
-ROW_ENCODERS: Final[Mapping[EmptyCell, Callable[[RowRead], Encoded]]] = {
-    empty_cell: partial(encode_row, empty_cell=empty_cell) for empty_cell in get_args(EmptyCell)
+# Answers are kept by what encoded them.
+ENCODERS: Final[Mapping[EmptyCell, JsonEncoder]] = {
+    empty_cell: JsonEncoder(empty_cell) for empty_cell in get_args(EmptyCell)
 }
 
 

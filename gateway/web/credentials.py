@@ -69,7 +69,7 @@ def _in_headers(head: Head, places: Mapping[bytes, Callable[[str], str]]) -> lis
 def _in_url(parameters: bytes, name: str) -> list[str]:
     if not parameters:
         return []
-    return [text for value in decoded(parameters).getlist(name) if (text := value.strip())]
+    return [text for value in decoded(parameters).get(name, ()) if (text := value.strip())]
 
 
 def _refuse_misplaced(head: Head, *, is_in_url: bool) -> None:

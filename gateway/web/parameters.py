@@ -10,12 +10,10 @@ import re
 from collections.abc import Callable
 from typing import NoReturn, TypeVar
 
-from starlette.datastructures import QueryParams
-
 from gateway.errors import InvalidQuery
 from gateway.rows.conditions import parse_where
 from gateway.rows.query import DEFAULT_LIMIT, Condition, Query, SortTerm
-from gateway.web.query_string import WHERE_IN_BRACKETS
+from gateway.web.query_string import WHERE_IN_BRACKETS, Parameters
 
 MAX_WHERE_BYTES = 4096
 MAX_ORDER_FIELDS = 16
@@ -27,7 +25,7 @@ _COUNT_DIGITS = 15
 _FLAGS = {"true": True, "false": False}
 
 
-def parse_query(parameters: QueryParams, *, max_limit: int) -> Query:
+def parse_query(parameters: Parameters, *, max_limit: int) -> Query:
     """The query of a list request; a `limit` over the plan's maximum is cut to it."""
     _refuse_brackets(parameters)
     limit = _read(parameters, "limit", _count)
@@ -41,19 +39,22 @@ def parse_query(parameters: QueryParams, *, max_limit: int) -> Query:
     )
 
 
-def parse_keys(parameters: QueryParams) -> tuple[str, ...] | None:
+def parse_keys(parameters: Parameters) -> tuple[str, ...] | None:
     """The field names of `keys`: comma-separated, or a JSON array; None for all fields."""
     return _read(parameters, "keys", _keys)
 
 
-def parse_no_cache(parameters: QueryParams) -> bool:
+def parse_no_cache(parameters: Parameters) -> bool:
     """Whether fresh data is asked for; like a directive that nobody knows, other values are not."""
-    return any(_FLAGS.get(_folded(value)) for value in parameters.getlist("no-cache"))
+    return any(_FLAGS.get(_folded(value)) for value in parameters.get("no-cache", ()))
 
 
-def _read(parameters: QueryParams, name: str, parse: Callable[[str, str], T]) -> T | None:
+def _read(parameters: Parameters, name: str, parse: Callable[[str, str], T]) -> T | None:
     """The one value of a parameter, parsed; None if it is absent or empty."""
-    values = {value for value in parameters.getlist(name) if value}
+    given = parameters.get(name)
+    if given is None:
+        return None
+    values = {value for value in given if value}
     if len(values) > 1:
         raise InvalidQuery(f"{name} is given more than once, with different values.")
     return parse(name, values.pop()) if values else None
@@ -112,9 +113,7 @@ def _where(name: str, text: str) -> Condition:
     if len(text.encode("utf-8", "surrogatepass")) > MAX_WHERE_BYTES:
         raise InvalidQuery(f"{name} is longer than {MAX_WHERE_BYTES} bytes.")
     try:
-        decoded = json.loads(
-            text, parse_constant=_refuse_constant, object_pairs_hook=_distinct_members
-        )
+        decoded = _where_decoder.decode(text)
     except json.JSONDecodeError as error:
         raise InvalidQuery(
             f"{name} is not JSON at position {error.pos}: {error.msg}. It is a percent-encoded "
@@ -125,7 +124,7 @@ def _where(name: str, text: str) -> Condition:
     return parse_where(decoded)
 
 
-def _refuse_brackets(parameters: QueryParams) -> None:
+def _refuse_brackets(parameters: Parameters) -> None:
     """A filter spelled `where[field][$gte]=1` would otherwise be an unknown parameter."""
     for name in parameters:
         if name.startswith(WHERE_IN_BRACKETS):
@@ -145,3 +144,8 @@ def _distinct_members(pairs: list[tuple[str, object]]) -> dict[str, object]:
     if len(members) < len(pairs):
         raise InvalidQuery("where names a member twice; join them with $and.")
     return members
+
+
+_where_decoder = json.JSONDecoder(
+    parse_constant=_refuse_constant, object_pairs_hook=_distinct_members
+)

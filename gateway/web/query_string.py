@@ -4,10 +4,9 @@ Rules: parameters that nobody knows end here, so that a text made of them cannot
 fill one. Credentials never are part of what queries are kept by.
 """
 
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
-from urllib.parse import unquote_plus
-
-from starlette.datastructures import QueryParams
+from urllib.parse import unquote_plus, unquote_to_bytes
 
 KEY_PARAMETER = "apiKey"
 SPREADSHEET_PARAMETER = "spreadsheetId"
@@ -18,7 +17,11 @@ _CREDENTIALS = frozenset(name.encode() for name in (KEY_PARAMETER, SPREADSHEET_P
 _READS = frozenset(name.encode() for name in READ_PARAMETERS)
 _BRACKETS = WHERE_IN_BRACKETS.encode()
 _ENCODED = frozenset(b"%+")
-_NONE: Final = QueryParams()
+
+Parameters = Mapping[str, Sequence[str]]
+"""The values of each parameter by its name, in their order."""
+
+_NONE: Final[Parameters] = {}
 
 
 class Sifted(NamedTuple):
@@ -46,8 +49,21 @@ def sift(query_string: bytes) -> Sifted:
     return Sifted(b"&".join(asked), b"&".join(credentials))
 
 
-def decoded(parameters: bytes) -> QueryParams:
-    return QueryParams(parameters) if parameters else _NONE
+def decoded(parameters: bytes) -> Parameters:
+    """The values of each parameter, as a form's: `+` is a blank, the rest percent-encoded UTF-8."""
+    if not parameters:
+        return _NONE
+    values: dict[str, list[str]] = {}
+    for part in parameters.split(b"&"):
+        name, _, value = part.partition(b"=")
+        values.setdefault(_text(name), []).append(_text(value))
+    return values
+
+
+def _text(encoded: bytes) -> str:
+    if b"%" in encoded or b"+" in encoded or not encoded.isascii():
+        return unquote_to_bytes(encoded.replace(b"+", b" ")).decode("utf-8", "replace")
+    return encoded.decode("ascii")
 
 
 def _name(part: bytes) -> bytes:

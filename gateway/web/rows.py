@@ -20,8 +20,7 @@ from gateway.service.worksheet import WorksheetRef
 from gateway.service.writes import Create, Update
 from gateway.tallies import Kind
 from gateway.web.answers import (
-    PAGE_ENCODERS,
-    ROW_ENCODERS,
+    ENCODERS,
     created_answer,
     listed,
     record_answer,
@@ -62,8 +61,8 @@ async def list_rows(request: Request[State]) -> KeptAnswer:
     check_query(caller, uses_where=query.where is not None, uses_order=bool(query.order))
     head = head_of(request.scope)
     no_cache = asked.no_cache or asks_for_fresh(head)
-    encode = PAGE_ENCODERS[state["api"].empty_cell]
-    served = await state["rows"].list_rows(admitted.worksheet, query, encode, no_cache=no_cache)
+    encoder = ENCODERS[state["api"].empty_cell]
+    served = await state["rows"].list_rows(admitted.worksheet, query, encoder, no_cache=no_cache)
     return read_answer(head, served, no_cache=no_cache)
 
 
@@ -74,8 +73,8 @@ async def read_row(request: Request[State]) -> KeptAnswer:
     asked = row_asked(admitted.asked)
     head = head_of(request.scope)
     no_cache = asked.no_cache or asks_for_fresh(head)
-    encode = ROW_ENCODERS[state["api"].empty_cell]
-    served = await state["rows"].read_row(ref, row, asked.keys, encode, no_cache=no_cache)
+    encoder = ENCODERS[state["api"].empty_cell]
+    served = await state["rows"].read_row(ref, row, asked.keys, encoder, no_cache=no_cache)
     return read_answer(head, served, no_cache=no_cache)
 
 

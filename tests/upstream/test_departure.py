@@ -38,7 +38,7 @@ async def test_calls_side_by_side_have_their_own_departures() -> None:
     with noting_departure() as outer:
         both = await asyncio.gather(call(1.0), call(2.0))
 
-    assert both == [1.0, 2.0]
+    assert list(both) == [1.0, 2.0]
     assert outer.at_seconds == 2.0
 
 

@@ -3,11 +3,11 @@
 from urllib.parse import urlencode
 
 import pytest
-from starlette.datastructures import QueryParams
 
 from gateway.errors import InvalidQuery
 from gateway.web.kept_queries import LONGEST_KEPT_TEXT, ListAsked, RowAsked, list_asked, row_asked
 from gateway.web.parameters import parse_query
+from gateway.web.query_string import decoded
 
 
 @pytest.mark.parametrize(
@@ -61,9 +61,7 @@ def test_the_same_text_is_the_same_query() -> None:
     assert first is again
     assert list_asked(text, max_limit=5).query.limit == 5
     assert list_asked(text + b"&skip=1", max_limit=100).query.skip == 1
-    assert first == ListAsked(
-        parse_query(QueryParams(text.decode()), max_limit=100), no_cache=False
-    )
+    assert first == ListAsked(parse_query(decoded(text), max_limit=100), no_cache=False)
 
 
 def test_another_spelling_is_an_equal_query() -> None:

@@ -4,16 +4,16 @@ import json
 from urllib.parse import urlencode
 
 import pytest
-from starlette.datastructures import QueryParams
 
 from gateway.errors import InvalidQuery
 from gateway.rows.query import Comparison, Query, SortTerm, make_operand
 from gateway.web.parameters import MAX_WHERE_BYTES, parse_keys, parse_query
+from gateway.web.query_string import decoded
 
 
 def query_of(text: str, max_limit: int = 100) -> Query:
     """What a query string asks for on a plan with this maximum."""
-    return parse_query(QueryParams(text), max_limit=max_limit)
+    return parse_query(decoded(text.encode()), max_limit=max_limit)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_different_values_of_one_parameter_are_refused(name: str) -> None:
 )
 def test_keys_are_names_or_a_json_array(value: str, keys: tuple[str, ...]) -> None:
     """Names that no header has are not decided here."""
-    parameters = QueryParams(urlencode({"keys": value}))
+    parameters = decoded(urlencode({"keys": value}).encode())
 
     assert parse_keys(parameters) == keys
     assert parse_query(parameters, max_limit=100).keys == keys

@@ -1,6 +1,6 @@
 """The endpoints that read: what they ask of the service, and what they answer."""
 
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import cast
@@ -16,9 +16,8 @@ from gateway.config import ApiSettings, PlanSettings, ServerSettings
 from gateway.errors import GatewayError
 from gateway.observe import tallies
 from gateway.rows.query import Query
-from gateway.service.answers import Encoded, Served
+from gateway.service.answers import Encoded, Encoder, Served
 from gateway.service.freshness import Freshness
-from gateway.service.pages import RowPage, RowRead
 from gateway.service.rows import RowService
 from gateway.service.worksheet import WorksheetRef
 from gateway.tallies import Kind
@@ -57,30 +56,30 @@ class FakeRows:
         self,
         ref: WorksheetRef,
         query: Query,
-        encode: Callable[[RowPage], Encoded],
+        encoder: Encoder,
         *,
         no_cache: bool = False,
     ) -> Served:
         self.asked.append((ref.title, query))
-        self.encoders.add(encode)
+        self.encoders.add(encoder)
         self.fresh.append(no_cache)
         total = 1 if query.wants_total else None
-        page = RowPage(records=[RECORD], has_next=False, total=total)
-        return Served(encode(page), FRESHNESS)
+        page = encoder.page([encoder.row(RECORD)], has_next=False, total=total)
+        return Served(page, FRESHNESS)
 
     async def read_row(
         self,
         ref: WorksheetRef,
         row: int,
         keys: Sequence[str] | None,
-        encode: Callable[[RowRead], Encoded],
+        encoder: Encoder,
         *,
         no_cache: bool = False,
     ) -> Served:
         self.asked.append((ref.title, row, keys))
-        self.encoders.add(encode)
+        self.encoders.add(encoder)
         self.fresh.append(no_cache)
-        return Served(encode(RowRead(record=RECORD, tag='"row"')), FRESHNESS)
+        return Served(Encoded(encoder.row(RECORD), '"row"'), FRESHNESS)
 
 
 @pytest.fixture

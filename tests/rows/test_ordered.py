@@ -5,9 +5,9 @@ from random import Random
 
 import pytest
 
-from gateway.rows.ordered import PIECE, make_run, picked, sorted_places
+from gateway.rows.ordered import LONGEST_SORT, PIECE, make_run, picked, sorted_places
 
-LENGTHS = [0, 1, 2, PIECE, PIECE + 1, 3 * PIECE + 7]
+LENGTHS = [0, 1, 2, PIECE, PIECE + 1, LONGEST_SORT, LONGEST_SORT + 1, LONGEST_SORT + PIECE + 7]
 KEYS: list[Callable[[Random], float | str]] = [
     lambda random: random.random(),
     lambda random: random.randint(0, 40),
@@ -41,7 +41,7 @@ def test_places_are_sorted_as_python_sorts(
 )
 def test_sorted_keys_are_no_special_case(keys: Callable[[Sequence[int]], list[int]]) -> None:
     """Columns that are in order already, or against it, come out right."""
-    given = keys([place // 3 for place in range(2 * PIECE + 1)])
+    given = keys([place // 3 for place in range(LONGEST_SORT + PIECE + 1)])
 
     assert sorted_places(range(len(given)), given) == sorted(
         range(len(given)), key=given.__getitem__

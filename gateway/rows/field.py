@@ -7,8 +7,9 @@ does not compare is met nowhere, and nothing raises for odd content.
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
+
+import msgspec
 
 from gateway.rows.cells import TOLERANCE_DAYS, plain_notation
 from gateway.rows.index import ColumnIndex
@@ -55,8 +56,7 @@ class Field(Protocol):
         """Where the field is not empty."""
 
 
-@dataclass(frozen=True)
-class ColumnField:
+class ColumnField(msgspec.Struct, frozen=True):
     """A column of the worksheet."""
 
     index: ColumnIndex
@@ -125,8 +125,7 @@ class RowTexts:
         return str(place + 1)
 
 
-@dataclass(frozen=True)
-class RowIndexField:
+class RowIndexField(msgspec.Struct, frozen=True):
     """The number of the row itself: a number cell that displays it plainly."""
 
     whole: range

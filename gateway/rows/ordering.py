@@ -1,7 +1,8 @@
 """The order of a query: places that have it already, and how to put others into it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from gateway.rows.index import ColumnIndex
 from gateway.rows.ordered import sorted_places
@@ -15,8 +16,7 @@ from gateway.rows.source import (
 )
 
 
-@dataclass(frozen=True)
-class Term:
+class Term(msgspec.Struct, frozen=True):
     """One column to sort by; None is the row itself."""
 
     index: ColumnIndex | None
@@ -26,8 +26,7 @@ class Term:
 WORKSHEET_ORDER = Term(None)
 
 
-@dataclass(frozen=True)
-class Ordering:
+class Ordering(msgspec.Struct, frozen=True):
     """Terms in falling importance, each kept order used as far as it goes."""
 
     terms: tuple[Term, ...]

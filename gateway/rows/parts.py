@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Protocol
 
+import msgspec
+
 from gateway.rows.kept import Kept
 from gateway.rows.ordered import Ranked
 
@@ -37,8 +39,7 @@ class Texts(Protocol):
     def __getitem__(self, place: int, /) -> str: ...
 
 
-@dataclass(frozen=True)
-class Stretch:
+class Stretch(msgspec.Struct, frozen=True):
     """Neighbouring rows."""
 
     range: range
@@ -55,8 +56,7 @@ class Stretch:
         return [place for place in places if low <= place < high]
 
 
-@dataclass(frozen=True)
-class Span:
+class Span(msgspec.Struct, frozen=True):
     """Neighbouring groups of a rank: a range of values."""
 
     ranked: Ranked
@@ -107,8 +107,7 @@ class Hits:
         return [place for place in places if place in members]
 
 
-@dataclass(frozen=True)
-class Scan:
+class Scan(msgspec.Struct, frozen=True):
     """Where a text contains another."""
 
     whole: range
@@ -127,8 +126,7 @@ class Scan:
         return [place for place in places if part in texts[place]]
 
 
-@dataclass(frozen=True)
-class Outside:
+class Outside(msgspec.Struct, frozen=True):
     """All rows but those of a part."""
 
     whole: range
@@ -149,8 +147,7 @@ class Outside:
         return [place for place in places if place not in members]
 
 
-@dataclass(frozen=True)
-class Both:
+class Both(msgspec.Struct, frozen=True):
     """What belongs to all of several parts, the smallest first."""
 
     parts: tuple[Part, ...]

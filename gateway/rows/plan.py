@@ -7,7 +7,8 @@ smallest part is gathered, sifted by the others and sorted.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from gateway.rows.ordering import Ordering
 from gateway.rows.parts import Part, parts_of, sifted
@@ -17,8 +18,7 @@ _SORTING = 4
 """Putting a place into order takes as long as sifting so many."""
 
 
-@dataclass(frozen=True)
-class Want:
+class Want(msgspec.Struct, frozen=True):
     """A page: the places from `skip` up to `end`, and perhaps how many there are in all."""
 
     skip: int
@@ -26,8 +26,7 @@ class Want:
     has_total: bool = False
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(msgspec.Struct, frozen=True):
     """The places of a page, whether more follow, and how many there are in all, if wanted."""
 
     places: Sequence[int]
@@ -35,8 +34,7 @@ class Found:
     total: int | None = None
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(msgspec.Struct, frozen=True):
     """Places in the order of the first term, the parts that sift them, and what that may cost."""
 
     ordering: Ordering

@@ -1,7 +1,8 @@
 """Places in the order that a query asks for, without sorting anything now."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from gateway.rows.index import Order
 from gateway.rows.parts import Hits, Part, Span, Stretch
@@ -9,8 +10,7 @@ from gateway.rows.parts import Hits, Part, Span, Stretch
 _LONGEST_STEP = 8_192
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(msgspec.Struct, frozen=True):
     """Pieces of kept sequences, one after the other; nothing is copied until it is cut out."""
 
     segments: tuple[tuple[Sequence[int], int, int], ...]

@@ -3,8 +3,9 @@
 Rules: what is kept is bounded, in number and in bytes of text. Errors are not kept.
 """
 
-from dataclasses import dataclass
 from functools import lru_cache
+
+import msgspec
 
 from gateway.rows.query import Query
 from gateway.web.parameters import parse_keys, parse_no_cache, parse_query
@@ -15,16 +16,14 @@ LONGEST_KEPT_TEXT = 2048
 """In bytes: lists and rows keep 1 MiB of text each at most; a longer one is parsed each time."""
 
 
-@dataclass(frozen=True)
-class ListAsked:
+class ListAsked(msgspec.Struct, frozen=True):
     """What a list request asks for, and whether of Google itself."""
 
     query: Query
     no_cache: bool
 
 
-@dataclass(frozen=True)
-class RowAsked:
+class RowAsked(msgspec.Struct, frozen=True):
     """Which fields of a row are asked for, None for all, and whether of Google itself."""
 
     keys: tuple[str, ...] | None

@@ -1,9 +1,9 @@
 """Which rows answer a query: operators by kinds of cells, order, page."""
 
 import json
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from gateway.errors import InvalidQuery
 from gateway.rows.conditions import parse_where

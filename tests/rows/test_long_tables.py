@@ -1,11 +1,11 @@
 """Worksheets longer than any piece that is worked on at once, against plain Python."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from random import Random
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from gateway.rows.conditions import parse_where
 from gateway.rows.evaluate import evaluate

@@ -15,8 +15,6 @@ from gateway.cli_keys import described, line_of
 if TYPE_CHECKING:
     import socket
 
-    from starlette.types import ASGIApp
-
     from gateway.access.store import KeyRecord
     from gateway.config import Settings
 
@@ -41,30 +39,28 @@ def serve(
     config: ConfigOption = None,
     host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
     port: Annotated[int | None, typer.Option(help="Port to listen on.")] = None,
+    fd: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="Listening socket that was inherited, in place of host and port: 3 of systemd.",
+        ),
+    ] = None,
 ) -> None:
     """Serve the gateway."""
-    from gateway.app import create_app
+    from gateway.cli_serve import serve_gateway
     from gateway.config import ConfigError
-    from gateway.observe import configure_logging
-    from gateway.serving import base_url, make_server, run
+    from gateway.lock import LockError
 
+    if fd is not None and (host is not None or port is not None):
+        _fail(["--fd names a socket that listens already: leave --host and --port out"])
     settings = _settings(config, {"server.host": host, "server.port": port})
-    configure_logging()
     try:
-        app: ASGIApp = create_app(settings)
-        asyncio.run(_open_once(settings))
+        serve_gateway(settings, fd=fd)
     except ConfigError as error:
         _fail(error.problems)
-    listening = _bind(settings.server.host, settings.server.port)
-    sockets, greeting = [listening], f"Sheets gateway on {base_url(listening)}"
-    if settings.metrics.listen is not None:
-        from gateway.metrics import with_metrics
-
-        sockets.append(_bind(*settings.metrics.listen))
-        app = with_metrics(app, sockets[1])
-        greeting += f", metrics on {base_url(sockets[1])}/metrics"
-    server = make_server(app, shutdown_seconds=settings.server.shutdown_seconds)
-    run(server, sockets, greeting)
+    except LockError as error:
+        _fail([str(error)], status=1)
 
 
 @main.command()
@@ -274,14 +270,6 @@ def revoke(
     typer.echo(f"{key_id} is revoked")
 
 
-async def _open_once(settings: "Settings") -> None:
-    """Open the key store and close it: a mistake about it is told before anything is served."""
-    from gateway.access.store import KeyStore
-
-    async with KeyStore.open(settings.access.database):
-        pass
-
-
 def _settings(config: Path | None, overrides: Mapping[str, object] | None = None) -> "Settings":
     from gateway.config import ConfigError, load_settings
 
@@ -292,16 +280,13 @@ def _settings(config: Path | None, overrides: Mapping[str, object] | None = None
 
 
 def _bind(host: str, port: int) -> "socket.socket":
-    from gateway.serving import bind
+    from gateway.cli_serve import listening_at
+    from gateway.config import ConfigError
 
     try:
-        return bind(host, port)
-    except OSError as error:
-        _fail([f"cannot listen on {host}:{port}: {error.strerror}"])
-    except OverflowError:
-        _fail([f"cannot listen on {host}:{port}: a port is a number from 0 to 65535"])
-    except (TypeError, UnicodeError):  # what a socket says of a name past IDNA
-        _fail([f"cannot listen on {host}:{port}: this is no name of a host"])
+        return listening_at(host, port)
+    except ConfigError as error:
+        _fail(error.problems)
 
 
 def _run(work: Coroutine[Any, Any, T]) -> T:
@@ -313,7 +298,7 @@ def _run(work: Coroutine[Any, Any, T]) -> T:
         _fail(error.problems)
 
 
-def _fail(problems: list[str]) -> NoReturn:
+def _fail(problems: list[str], *, status: int = 2) -> NoReturn:
     for problem in problems:
         typer.echo(f"sheets-gateway: {problem}", err=True)
-    raise typer.Exit(2)
+    raise typer.Exit(status)

@@ -7,8 +7,6 @@ Rules:
 - Nothing here reads `os.environ`: the caller hands the environment in.
 """
 
-import ipaddress
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from pathlib import Path
@@ -36,6 +34,7 @@ from gateway.config_layers import (
     override_layer,
 )
 from gateway.config_problems import in_words
+from gateway.endpoint import is_allowed_endpoint as is_allowed_endpoint
 
 
 def _not_blank(name: object) -> object:
@@ -90,6 +89,14 @@ class ServerSettings(Section):
     """Largest head of a request, its line and headers; larger ones are answered 431."""
     body_timeout_seconds: Seconds = 30.0
     """How long a request body may take to arrive; slower ones are answered 408."""
+    head_timeout_seconds: Seconds = 10.0
+    """How long the head of a request may take to arrive; slower ones are answered 408."""
+    answer_timeout_seconds: Seconds = 30.0
+    """How long a client may take for 64 KiB of its answer; slower ones are cut off."""
+    idle_timeout_seconds: Seconds = 75.0
+    """How long a connection stays open without a request; longer than a proxy in front keeps it."""
+    max_connections: Count = 4096
+    """Most connections at once; one more ends an idle one, or is answered 503."""
 
 
 class GoogleSettings(Section):
@@ -277,37 +284,6 @@ def setting_paths() -> Iterator[KeyPath]:
             yield from ((section, "*", key) for key in PlanSettings.model_fields)
         else:
             yield from ((section, key) for key in type(field.default).model_fields)
-
-
-def is_allowed_endpoint(url: str, *, allow_insecure: bool) -> bool:
-    """Whether Google's credentials or a sheet's rows may be sent to this http(s) URL.
-
-    Yes for https at Google and for loopback; `allow_insecure` admits every host. Never with user
-    information. The path is not looked at: token URLs have one.
-    """
-    # Parsers disagree about what follows these characters; the host must be beyond doubt.
-    if re.search(r"[^\x21-\x7e]|[\\@]", url):
-        return False
-    try:
-        parts = urlsplit(url)
-        host = parts.hostname or ""
-        parts.port  # noqa: B018  (raises for a port that is none)
-    except ValueError:
-        return False
-    if parts.scheme not in ("http", "https") or not re.fullmatch(r"[a-z0-9.-]+|[0-9a-f:]+", host):
-        return False
-    return allow_insecure or _is_loopback(host) or (parts.scheme == "https" and _is_google(host))
-
-
-def _is_google(host: str) -> bool:
-    return host == "accounts.google.com" or f".{host}".endswith(".googleapis.com")
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 _FILE_SETTINGS: Mapping[KeyPath, Path | None] = {

@@ -19,7 +19,7 @@ from gateway.access.store import KeyStore
 from gateway.app import create_app
 from gateway.config import Settings, load_settings
 from gateway.emulator.app import EmulatorOptions, create_emulator
-from gateway.serving import base_url, bind, in_background, make_server
+from gateway.serving import base_url, bind, in_background, make_gateway_server, make_server
 
 SAMPLE = Path(__file__).parent / "sample"
 SPREADSHEET = "demo"
@@ -70,9 +70,7 @@ def running_demo(listening: socket.socket, environ: Mapping[str, str]) -> Iterat
         paid, free, read_only = asyncio.run(_create_keys(settings))
         emulator_server = make_server(emulator.app, shutdown_seconds=1)
         emulator_url = stack.enter_context(in_background(emulator_server, emulator_socket))
-        server = make_server(
-            create_app(settings), shutdown_seconds=settings.server.shutdown_seconds
-        )
+        server = make_gateway_server(create_app(settings), settings.server)
         yield Demo(
             url=stack.enter_context(in_background(server, listening)),
             emulator_url=emulator_url,

@@ -3,8 +3,8 @@
     GatewayError
     ├── Unauthorized            MissingApiKey 4010 · InvalidApiKey 4011 · KeyNotAllowedInUrl 4012
     ├── BadRequest              InvalidSpreadsheetId 101 · InvalidBody 104
-    │                           AmbiguousCredentials 4001 · InvalidQuery 4002 · InvalidPath 4003
-    │                           InvalidIdempotencyKey 4004
+    │                           InvalidRequest 4000 · AmbiguousCredentials 4001
+    │                           InvalidQuery 4002 · InvalidPath 4003 · InvalidIdempotencyKey 4004
     ├── Forbidden               SpreadsheetNotShared 101 · OriginNotAllowed 4031 · NotGranted 4032
     │                           ProtectedCells 4033 · PlanLimit 4034
     ├── NotFound                SpreadsheetNotFound 101 · RowNotFound 103 · WorksheetNotFound 105
@@ -26,7 +26,8 @@
 A code is never used again for another meaning, except that 101 names every trouble with the
 spreadsheet id (the status tells which), 5020 a refusal too, and 5030 that Google cannot be asked
 now. Only `gateway.web` knows how an error becomes a response.
-The classes of keys, conditions and open outcomes of writes are in `gateway.write_errors`.
+The classes of keys, conditions and open outcomes of writes are in `gateway.write_errors`, those of
+requests that are refused before they are read in `gateway.request_errors`.
 """
 
 from collections.abc import Sequence
@@ -202,14 +203,6 @@ class BodyTooLarge(TooLarge):
 
 class SheetTooLarge(TooLarge):
     code, name = 4132, "SheetTooLarge"
-
-
-class UriTooLong(TooLarge):
-    code, name, status = 4140, "UriTooLong", 414
-
-
-class HeadersTooLarge(TooLarge):
-    code, name, status = 4310, "HeadersTooLarge", 431
 
 
 class UnsupportedMediaType(GatewayError):

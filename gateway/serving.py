@@ -1,6 +1,7 @@
 """Running an ASGI application on uvicorn, in this thread or beside it."""
 
 import asyncio
+import errno
 import logging
 import math
 import os
@@ -15,8 +16,13 @@ from typing import NoReturn
 import uvicorn
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from gateway.config import ServerSettings
+from gateway.edge.limits import Edge
+from gateway.edge.server import GatewayServer
+
 STARTUP_SECONDS = 30.0
 _BACKLOG = 2048
+_FAMILIES = (socket.AF_INET, socket.AF_INET6, socket.AF_UNIX)
 
 
 class ByPort:
@@ -25,21 +31,40 @@ class ByPort:
     So one loop, one start and one stop serve all of them.
     """
 
-    def __init__(self, app: ASGIApp, others: Mapping[int, ASGIApp]) -> None:
+    def __init__(self, app: ASGIApp, others: Mapping[int | None, ASGIApp]) -> None:
         self._app = app
         self._others = others
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        # The address is the socket's own, never what a client says of it.
-        port: int = scope["server"][1] if scope["type"] == "http" else -1
+        # The address is the socket's own, never what a client says of it; some have no port.
+        _, port = scope.get("server") or ("", None)
         await self._others.get(port, self._app)(scope, receive, send)
 
 
+def make_gateway_server(
+    app: ASGIApp, settings: ServerSettings, *, is_inherited: bool = False
+) -> GatewayServer:
+    """A server that bears hostile clients, and ends within `shutdown_seconds` and a few more.
+
+    With `is_inherited` the listening sockets live on elsewhere: connections that it has not
+    accepted when it stops are left to whoever serves them next.
+    """
+    config = _config(app, settings.shutdown_seconds)
+    return GatewayServer(config, Edge(settings), is_inherited=is_inherited)
+
+
 def make_server(app: ASGIApp, *, shutdown_seconds: float) -> uvicorn.Server:
-    """A server without an access log (URLs may hold keys) that ends within `shutdown_seconds`."""
-    config = uvicorn.Config(
+    """A plain server, for clients one trusts, that ends within `shutdown_seconds`."""
+    return uvicorn.Server(_config(app, shutdown_seconds))
+
+
+def _config(app: ASGIApp, shutdown_seconds: float) -> uvicorn.Config:
+    """Without an access log: URLs may hold keys."""
+    logging.getLogger("uvicorn.error").addFilter(_is_mistake)
+    return uvicorn.Config(
         app,
         http="httptools",
+        ws="none",
         lifespan="on",
         access_log=False,
         log_config=None,
@@ -47,8 +72,6 @@ def make_server(app: ASGIApp, *, shutdown_seconds: float) -> uvicorn.Server:
         proxy_headers=False,
         timeout_graceful_shutdown=math.ceil(shutdown_seconds),
     )
-    logging.getLogger("uvicorn.error").addFilter(_is_mistake)
-    return uvicorn.Server(config)
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -57,7 +80,29 @@ def bind(host: str, port: int) -> socket.socket:
     return socket.create_server((host, port), family=family, backlog=_BACKLOG)
 
 
+def inherited(descriptor: int) -> socket.socket:
+    """A listening socket that the parent process opened; OSError says why it is none."""
+    listening = socket.socket(fileno=descriptor)
+    fault = _fault_of(listening)
+    if fault:
+        listening.detach()
+        raise OSError(errno.EINVAL, fault)
+    listening.set_inheritable(False)
+    return listening
+
+
+def _fault_of(given: socket.socket) -> str:
+    if given.type != socket.SOCK_STREAM or given.family not in _FAMILIES:
+        return "it is no stream socket of TCP or Unix"
+    if not given.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+        return "it is a socket, but does not listen"
+    return ""
+
+
 def base_url(listening: socket.socket) -> str:
+    """How clients reach it; `unix:PATH` for a socket in the file system."""
+    if listening.family == socket.AF_UNIX:
+        return f"unix:{os.fsdecode(listening.getsockname())}"
     host, port = listening.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 

@@ -14,7 +14,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway.config import ServerSettings
-from gateway.errors import GatewayError, HeadersTooLarge, InternalError, ShuttingDown, UriTooLong
+from gateway.errors import GatewayError, InternalError, ShuttingDown
 from gateway.observe import (
     RequestEvent,
     current_event,
@@ -22,6 +22,7 @@ from gateway.observe import (
     request_event,
     request_failed,
 )
+from gateway.request_errors import HeadersTooLarge, UriTooLong
 from gateway.web.head import head_of
 from gateway.web.problems import error_response
 

@@ -17,7 +17,7 @@ from gateway.access.store import KeyStore
 from gateway.app import create_app
 from gateway.config import Settings, load_settings
 from gateway.emulator.app import EmulatorOptions, create_emulator
-from gateway.serving import base_url, bind, in_background, make_server
+from gateway.serving import base_url, bind, in_background, make_gateway_server, make_server
 from tests.discovery import all_problems
 from tests.exchanges import Exchange, Recorder
 from tests.journeys.workbook import write_seed
@@ -222,7 +222,7 @@ def running_gateways(emulator: EmulatorControl, access: KeysOnDisk) -> Iterator[
                     **(overrides or {}),
                 },
             )
-            server = make_server(create_app(settings), shutdown_seconds=5)
+            server = make_gateway_server(create_app(settings), settings.server)
             url = stack.enter_context(in_background(server, bind("127.0.0.1", 0)))
             client = stack.enter_context(httpx2.Client(base_url=url, timeout=30.0))
             return Api(url=url, emulator=emulator, keys=keys, client=client)

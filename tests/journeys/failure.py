@@ -9,6 +9,7 @@ NAMES: Mapping[int, str] = {
     103: "RowNotFound",
     104: "InvalidBody",
     105: "WorksheetNotFound",
+    4000: "InvalidRequest",
     4001: "AmbiguousCredentials",
     4002: "InvalidQuery",
     4003: "InvalidPath",

@@ -33,20 +33,32 @@ class Process:
         return self.process.wait(PATIENCE_SECONDS)
 
 
-def run(*arguments: str, environ: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+def run(
+    *arguments: str, environ: dict[str, str] | None = None, fds: Sequence[int] = ()
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(  # noqa: S603  (our own command)
         [*COMMAND, *arguments],
         capture_output=True,
         text=True,
         timeout=PATIENCE_SECONDS,
         env={**ENVIRONMENT, **(environ or {})},
+        pass_fds=fds,
         check=False,
     )
 
 
 @contextmanager
-def running(log: Path, *arguments: str, last_words: str = " on http") -> Iterator[Process]:
-    """A server for the time of the block; `last_words` are in the last line of its start."""
+def running(
+    log: Path,
+    *arguments: str,
+    last_words: str = " on http",
+    pattern: str = r" on (http://\S+[0-9])",
+    fds: Sequence[int] = (),
+) -> Iterator[Process]:
+    """A server for the time of the block; `last_words` are in the last line of its start.
+
+    There `pattern` finds its URL. It inherits the file descriptors `fds`.
+    """
     with log.open("wb") as errors:
         process = subprocess.Popen(  # noqa: S603  (our own command)
             [*COMMAND, *arguments],
@@ -54,10 +66,11 @@ def running(log: Path, *arguments: str, last_words: str = " on http") -> Iterato
             stderr=errors,
             text=True,
             env=ENVIRONMENT,
+            pass_fds=fds,
         )
     try:
         said = _first_words(process, last_words)
-        found = re.search(r" on (http://\S+[0-9])", "".join(said))
+        found = re.search(pattern, "".join(said))
         assert found is not None, log.read_text()
         yield Process(process=process, url=found[1], said=said, log=log)
     finally:

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import httpx2
 import pytest
 
+from tests.edge.wire import answers_of, connected
 from tests.journeys.conftest import EmulatorControl, KeysOnDisk
 from tests.journeys.process import running
 from tests.journeys.waiting import PATIENCE_SECONDS, until
@@ -48,6 +49,36 @@ def test_what_waits_when_the_time_is_over_is_refused_and_never_written(
     assert seconds < 10
     assert [row[0] for row in emulator.texts("New")[1:]] == ["first"]
     emulator.reset()
+
+
+def test_a_body_that_is_still_on_its_way_is_refused_when_the_time_is_over(
+    emulator: EmulatorControl, access: KeysOnDisk, tmp_path: Path
+) -> None:
+    """A slow client is told that nothing was written, and the process ends."""
+    database, keys = access
+    emulator.reset()
+    (tmp_path / "config.toml").write_text(
+        "[server]\nshutdown_seconds = 1\n"
+        f"[google]\nendpoint = {json.dumps(emulator.url)}\n"
+        f"credentials = {json.dumps(str(emulator.credentials))}\n"
+        f"[access]\ndatabase = {json.dumps(str(database))}\n"
+    )
+    options = ("--port", "0", "--config", str(tmp_path / "config.toml"))
+    head = (
+        "POST /v2/sheets/New HTTP/1.1\r\nHost: gateway\r\nContent-Length: 100\r\n"
+        f"Authorization: Bearer {keys['paid']}\r\nX-Spreadsheet-Id: demo\r\n\r\n"
+    )
+    with running(tmp_path / "log", "serve", *options) as gateway, connected(gateway.url) as client:
+        client.sendall(head.encode() + b'{"name": ')
+        assert httpx2.get(f"{gateway.url}/readyz").status_code == 200
+        time_of_stop = time.monotonic()
+        status = gateway.end()
+        seconds = time.monotonic() - time_of_stop
+        answers = answers_of(client)
+
+    assert [(each.saw, each.json["outcome"]) for each in answers] == [(5032, "not_applied")]
+    assert (status, emulator.calls()) == (0, (0, 0))
+    assert seconds < 10
 
 
 @pytest.mark.parametrize("command", ["serve", "emulator", "demo"])

@@ -1,0 +1,81 @@
+"""The command `serve`: everything that has to be so before the gateway takes requests."""
+
+import asyncio
+import resource
+import socket
+from typing import NoReturn
+
+from starlette.types import ASGIApp
+
+from gateway.access.store import KeyStore
+from gateway.app import create_app
+from gateway.config import ConfigError, ServerSettings, Settings
+from gateway.lock import sole_user
+from gateway.metrics import with_metrics
+from gateway.observe import configure_logging
+from gateway.serving import base_url, bind, inherited, make_gateway_server, run
+
+TAKEOVER_SECONDS = 5.0
+"""How much longer than its `shutdown_seconds` a predecessor is waited for."""
+_OTHER_FILES = 256
+
+
+def serve_gateway(settings: Settings, *, fd: int | None = None) -> NoReturn:
+    """Serve until a signal; ConfigError or LockError if it cannot be.
+
+    With `fd` the listening socket is inherited, and a predecessor on it may still be at its last
+    requests: it is waited for, while new connections wait in the socket.
+    """
+    configure_logging()
+    app: ASGIApp = create_app(settings)
+    asyncio.run(_open_once(settings))
+    server = settings.server
+    patience_seconds = 0.0 if fd is None else server.shutdown_seconds + TAKEOVER_SECONDS
+    taken = None if fd is None else _inherited(fd)
+    with sole_user(settings.access.database, patience_seconds=patience_seconds):
+        listening = taken or listening_at(server.host, server.port)
+        sockets, greeting = [listening], f"Sheets gateway on {base_url(listening)}"
+        if settings.metrics.listen is not None:
+            sockets.append(listening_at(*settings.metrics.listen))
+            app = with_metrics(app, sockets[1])
+            greeting += f", metrics on {base_url(sockets[1])}/metrics"
+        _allow_files(server)
+        run(make_gateway_server(app, server, is_inherited=fd is not None), sockets, greeting)
+
+
+def listening_at(host: str, port: int) -> socket.socket:
+    """A socket that listens there; ConfigError in words if that cannot be."""
+    try:
+        return bind(host, port)
+    except OSError as error:
+        reason = error.strerror
+    except OverflowError:
+        reason = "a port is a number from 0 to 65535"
+    except (TypeError, UnicodeError):  # what a socket says of a name past IDNA
+        reason = "this is no name of a host"
+    raise ConfigError([f"cannot listen on {host}:{port}: {reason}"])
+
+
+def _inherited(fd: int) -> socket.socket:
+    try:
+        return inherited(fd)
+    except OSError as error:
+        raise ConfigError(
+            [f"--fd {fd}: no listening socket was inherited under this number: {error.strerror}"]
+        ) from error
+
+
+async def _open_once(settings: Settings) -> None:
+    """Open the key store and close it: a mistake about it is told before anything is served."""
+    async with KeyStore.open(settings.access.database):
+        pass
+
+
+def _allow_files(settings: ServerSettings) -> None:
+    """Allow as many open files as connections may need, as far as the system lets us."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = settings.max_connections + _OTHER_FILES
+    if hard != resource.RLIM_INFINITY:
+        wanted = min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

@@ -1,0 +1,40 @@
+"""Heads of requests that two readers could understand in two ways."""
+
+import math
+from collections.abc import Sequence
+
+import httptools
+
+from gateway.request_errors import InvalidRequest
+
+HeaderLines = Sequence[tuple[bytes, bytes]]
+
+
+def check_framing(version: str, url: bytes, headers: HeaderLines) -> float:
+    """Bytes of the body that follows, `inf` for one in chunks.
+
+    Raises InvalidRequest, or for a URL that is none what the parser raises for those.
+
+    Two lengths, a length and an encoding, or two encodings are refused by the parser.
+    """
+    if version not in ("1.1", "1.0"):
+        raise InvalidRequest("Only HTTP/1.1 and HTTP/1.0 are spoken here.")
+    if not url.startswith(b"/") and not httptools.parse_url(url).path:
+        raise httptools.HttpParserInvalidURLError("no path")
+    lines = dict(headers)
+    if b"host" not in lines and version == "1.1":
+        raise InvalidRequest("The request has no Host header.")
+    if len(lines) < len(headers) and sum(name == b"host" for name, _ in headers) > 1:
+        raise InvalidRequest("The request has more than one Host header.")
+    if b"transfer-encoding" in lines:
+        if version == "1.0" or lines[b"transfer-encoding"].lower() != b"chunked":
+            raise InvalidRequest("The only Transfer-Encoding is chunked, of HTTP/1.1.")
+        return math.inf
+    return int(lines.get(b"content-length", 0))
+
+
+def without_upgrade(method: bytes, url: bytes, version: str, headers: HeaderLines) -> bytes:
+    """The bytes of a head that was parsed, but for its Upgrade line."""
+    first = b"%b %b HTTP/%b" % (method, url, version.encode("ascii"))
+    lines = [b"%b: %b" % line for line in headers if line[0] != b"upgrade"]
+    return b"\r\n".join([first, *lines, b"", b""])

@@ -158,7 +158,8 @@ def _page(answers: Answers, query: Query) -> float:
         table = table.with_typed(_half(answers.typed).columns)
         if table.is_mixed:
             raise SystemExit("The halves are of different states.")
-        page, columns = evaluate(table, query), table.header.select(None)
+        view = table.header.whole
+        page, columns = evaluate(table, query, view), view.select(None)
         return msgspec.json.encode([table.record(row, columns) for row in page.rows])
 
     return _seconds(make)

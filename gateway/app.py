@@ -9,12 +9,17 @@ from functools import partial
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 
+from gateway.access.failed_keys import FailedKeys
 from gateway.access.gatekeeper import Gatekeeper
+from gateway.access.last_use import LastUse
 from gateway.access.pepper import load_pepper
+from gateway.access.rates import KeyRates
 from gateway.access.store import KeyStore
+from gateway.access.unbounded import warn_of_unbounded_keys
 from gateway.config import Settings
 from gateway.errors import GatewayError
 from gateway.observe import breaker_changed, budget_waited
+from gateway.service.input import INPUTS
 from gateway.service.rows import RowService
 from gateway.upstream.base import Sheets
 from gateway.upstream.breaker import Breaker, LastCheck
@@ -56,6 +61,7 @@ def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Sta
             ) as ledger,
             sheets_opener() as sheets,
         ):
+            await warn_of_unbounded_keys(store, datetime.now(UTC))
             budget = open_budget(settings.google)
             rows = RowService(
                 guarded(sheets, budget),
@@ -66,19 +72,29 @@ def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Sta
                 clock=time.monotonic,
                 wall_clock=time.time,
                 reads_per_second=lambda: budget.reads.rate_per_second,
+                value_input=INPUTS[settings.google.value_input],
             )
+            last_use = LastUse(store.touch, _now)
             gatekeeper = Gatekeeper(
                 store=store,
                 pepper=pepper,
                 plans=settings.plans,
-                clock=lambda: datetime.now(UTC),
+                clock=_now,
+                failures=FailedKeys(settings.access.failures_per_minute),
+                used=last_use.note,
             )
             try:
                 yield State(
-                    gatekeeper=gatekeeper, rows=rows, api=settings.api, server=settings.server
+                    gatekeeper=gatekeeper,
+                    rates=KeyRates(settings.plans),
+                    proxies=settings.access.trusted_proxies,
+                    rows=rows,
+                    api=settings.api,
+                    server=settings.server,
                 )
             finally:
                 await rows.aclose()
+                await last_use.aclose()
 
     app = Starlette(
         routes=ROUTES,
@@ -91,6 +107,10 @@ def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Sta
     )
     app.router.redirect_slashes = False
     return app
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
 
 
 def guarded(sheets: Sheets, budget: Budget) -> Sheets:

@@ -1,14 +1,23 @@
 """What is wrong with a set-up, in words that say how to mend it."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from typing import Literal
+from urllib.parse import urlsplit
 
 from gateway.access.pepper import load_pepper
-from gateway.access.store import KeyStore
-from gateway.config import ConfigError, Settings
+from gateway.access.store import KeyRecord, KeyStore
+from gateway.config import (
+    AccessSettings,
+    ConfigError,
+    GoogleSettings,
+    Settings,
+    is_allowed_endpoint,
+)
+from gateway.endpoint import is_loopback
 from gateway.errors import GatewayError, SpreadsheetNotFound
 from gateway.observe import causes
+from gateway.plan_settings import missing_limits
 from gateway.rows import a1
 from gateway.rows.header import Header, parse_header
 from gateway.upstream.base import Sheets
@@ -24,7 +33,9 @@ class Finding:
 
 
 async def check_setup(settings: Settings, spreadsheet: str | None) -> AsyncIterator[Finding]:
-    """Look at the key store, the account and, if one is named, a spreadsheet. 0-2 reads."""
+    """Look at the settings, the key store, the account and a spreadsheet if named. 0-2 reads."""
+    for finding in check_settings(settings):
+        yield finding
     async for finding in _check_keys(settings):
         yield finding
     try:
@@ -44,6 +55,44 @@ async def check_setup(settings: Settings, spreadsheet: str | None) -> AsyncItera
             yield Finding("problem", problem)
 
 
+def check_settings(settings: Settings) -> Iterator[Finding]:
+    """What is allowed, and yet seldom meant."""
+    yield from _check_proxies(settings.access)
+    for name, plan in settings.plans.items():
+        for missing in missing_limits(plan):
+            yield Finding("warning", f"plans.{name}: {missing} is 0, which is no limit")
+    yield from _check_endpoint(settings.google)
+    listen = settings.metrics.listen
+    if listen is not None and not is_loopback(listen.host):
+        text = f"{listen.host} is not this machine's loopback; who reaches it sees all counts"
+        yield Finding("warning", f"metrics.listen: {text}")
+
+
+def _check_proxies(settings: AccessSettings) -> Iterator[Finding]:
+    for network in settings.trusted_proxies:
+        if network.prefixlen == 0:
+            yield Finding(
+                "problem",
+                f"access.trusted_proxies: {network} is everybody, so every client may give any "
+                "address for its own. Name the addresses of your proxies",
+            )
+
+
+def _check_endpoint(settings: GoogleSettings) -> Iterator[Finding]:
+    if not is_allowed_endpoint(settings.endpoint, allow_insecure=False):
+        yield Finding(
+            "warning",
+            f"google.endpoint: {urlsplit(settings.endpoint).netloc} is neither Google nor this "
+            "machine; it sees all rows, and tokens of the account",
+        )
+    elif settings.allow_insecure_endpoint:
+        yield Finding(
+            "warning",
+            "google.allow_insecure_endpoint: the endpoint does not need it; with it a key file "
+            "may send tokens anywhere",
+        )
+
+
 async def _check_keys(settings: Settings) -> AsyncIterator[Finding]:
     try:
         async with KeyStore.open(settings.access.database) as store:
@@ -55,13 +104,22 @@ async def _check_keys(settings: Settings) -> AsyncIterator[Finding]:
         return
     yield Finding("ok", f"keys: {len(records)} not revoked")
     for record in records:
-        if record.spreadsheets is None:
-            yield Finding(
-                "warning",
-                f"key {record.id} may use every spreadsheet shared with the service account",
-            )
-        if record.plan not in settings.plans:
-            yield Finding("problem", f"key {record.id} is on the plan {record.plan}, which is gone")
+        for finding in _check_key(record, settings):
+            yield finding
+
+
+def _check_key(record: KeyRecord, settings: Settings) -> Iterator[Finding]:
+    if record.spreadsheets is None:
+        yield Finding(
+            "warning",
+            f"key {record.id} may use every spreadsheet shared with the service account",
+        )
+    if record.formulas and settings.google.value_input == "user_entered":
+        yield Finding(
+            "warning", f"key {record.id} may write formulas, which reach all of their spreadsheet"
+        )
+    if record.plan not in settings.plans:
+        yield Finding("problem", f"key {record.id} is on the plan {record.plan}, which is gone")
 
 
 async def _check_spreadsheet(sheets: Sheets, spreadsheet: str) -> AsyncIterator[Finding]:

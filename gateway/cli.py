@@ -1,37 +1,25 @@
 """The command `sheets-gateway`."""
 
 import asyncio
-import json
 import os
-from collections.abc import Coroutine, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gateway.cli_keys import described, line_of
+from gateway.cli_key_commands import keys
+from gateway.cli_settings import ConfigOption, fail, settings_of
 
 if TYPE_CHECKING:
     import socket
 
-    from gateway.access.store import KeyRecord
-    from gateway.config import Settings
-
-T = TypeVar("T")
 
 main = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_show_locals=False,
     help="Rows of Google Sheets worksheets as a JSON API.",
 )
-keys = typer.Typer(no_args_is_help=True, help="Make, list and revoke API keys.")
 main.add_typer(keys, name="keys")
-
-ConfigOption = Annotated[
-    Path | None, typer.Option("--config", help="Configuration file; config.toml if it is there.")
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @main.command()
@@ -53,14 +41,14 @@ def serve(
     from gateway.lock import LockError
 
     if fd is not None and (host is not None or port is not None):
-        _fail(["--fd names a socket that listens already: leave --host and --port out"])
-    settings = _settings(config, {"server.host": host, "server.port": port})
+        fail(["--fd names a socket that listens already: leave --host and --port out"])
+    settings = settings_of(config, {"server.host": host, "server.port": port})
     try:
         serve_gateway(settings, fd=fd)
     except ConfigError as error:
-        _fail(error.problems)
+        fail(error.problems)
     except LockError as error:
-        _fail([str(error)], status=1)
+        fail([str(error)], status=1)
 
 
 @main.command()
@@ -88,7 +76,7 @@ def demo(
             typer.echo("\nCtrl-C ends the demo; what was written goes with it.")
             stop.wait()
     except ConfigError as error:
-        _fail(error.problems)
+        fail(error.problems)
 
 
 @main.command()
@@ -141,16 +129,16 @@ def emulator(
     try:
         running = create_emulator(options)
     except (OSError, SeedError) as error:
-        _fail([f"--seed: {error}"])
+        fail([f"--seed: {error}"])
     except DiskError as error:
-        _fail([f"--db: {error}"])
+        fail([f"--db: {error}"])
     listening = _bind(host, port)
     running.serve_at(base_url(listening))
     if credentials is not None:
         try:
             running.write_credentials(credentials, base_url(listening))
         except OSError as error:
-            _fail([f"--credentials: {credentials}: {error.strerror}"])
+            fail([f"--credentials: {credentials}: {error.strerror}"])
     server = make_server(running.app, shutdown_seconds=1)
     run(server, [listening], f"Sheets emulator on {base_url(listening)}")
 
@@ -163,7 +151,7 @@ def check(
     """Say what is wrong with the set-up, in words."""
     from gateway.checkup import check_setup
 
-    settings = _settings(config)
+    settings = settings_of(config)
 
     async def report() -> bool:
         is_fine = True
@@ -176,109 +164,6 @@ def check(
         raise typer.Exit(1)
 
 
-@keys.command("create")
-def create(
-    name: Annotated[str, typer.Option(help="What the key is for.")],
-    plan: Annotated[str, typer.Option(help="Plan of the configuration.")] = "paid",
-    spreadsheet: Annotated[
-        list[str] | None, typer.Option(help="Id of a spreadsheet it may use; repeatable.")
-    ] = None,
-    any_spreadsheet: Annotated[
-        bool, typer.Option("--any-spreadsheet", help="Every one shared with the account.")
-    ] = False,
-    worksheet: Annotated[
-        list[str] | None, typer.Option(help="Worksheet it may use; all if none; repeatable.")
-    ] = None,
-    read_only: Annotated[bool, typer.Option("--read-only", help="It may not write.")] = False,
-    origin: Annotated[
-        list[str] | None, typer.Option(help="Origin whose pages may use it; repeatable.")
-    ] = None,
-    expires: Annotated[
-        datetime | None, typer.Option(formats=["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"], help="In UTC.")
-    ] = None,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Make a key and print it; it is shown this once."""
-    from gateway.access.issue import KeyRequest, create_key
-    from gateway.access.pepper import load_pepper
-    from gateway.access.store import KeyStore
-
-    if any_spreadsheet == bool(spreadsheet):
-        _fail(["name either --spreadsheet ID, once or more, or --any-spreadsheet"])
-    settings = _settings(config)
-    request = KeyRequest(
-        name=name,
-        plan=plan,
-        spreadsheets=None if any_spreadsheet else frozenset(spreadsheet or ()),
-        worksheets=frozenset(worksheet) if worksheet else None,
-        read_only=read_only,
-        origins=frozenset(origin or ()),
-        expires_at=expires and expires.replace(tzinfo=UTC),
-    )
-
-    async def make() -> tuple["KeyRecord", str]:
-        async with KeyStore.open(settings.access.database) as store:
-            return await create_key(
-                request,
-                store=store,
-                pepper=load_pepper(settings.access),
-                plans=settings.plans,
-                now=datetime.now(UTC),
-            )
-
-    record, key = _run(make())
-    if any_spreadsheet:
-        typer.echo("Warning: this key may use every spreadsheet shared with the account.", err=True)
-    typer.echo(json.dumps({"id": record.id, "key": key}) if as_json else f"{record.id}  {key}")
-
-
-@keys.command("list")
-def list_keys(config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """List all keys, without the keys themselves."""
-    from gateway.access.store import KeyStore
-
-    settings = _settings(config)
-
-    async def fetch() -> list[dict[str, object]]:
-        async with KeyStore.open(settings.access.database) as store:
-            return [described(record) for record in await store.list()]
-
-    records = _run(fetch())
-    if as_json:
-        typer.echo(json.dumps(records))
-        return
-    for record in records:
-        typer.echo(line_of(record))
-
-
-@keys.command("revoke")
-def revoke(
-    key_id: Annotated[str, typer.Argument(metavar="ID")], config: ConfigOption = None
-) -> None:
-    """Revoke a key for good."""
-    from gateway.access.store import KeyStore
-
-    settings = _settings(config)
-
-    async def end() -> bool:
-        async with KeyStore.open(settings.access.database) as store:
-            return await store.revoke(key_id, datetime.now(UTC))
-
-    if not _run(end()):
-        _fail([f"there is no key {key_id} that is not revoked yet"])
-    typer.echo(f"{key_id} is revoked")
-
-
-def _settings(config: Path | None, overrides: Mapping[str, object] | None = None) -> "Settings":
-    from gateway.config import ConfigError, load_settings
-
-    try:
-        return load_settings(config, os.environ, overrides or {})
-    except ConfigError as error:
-        _fail(error.problems)
-
-
 def _bind(host: str, port: int) -> "socket.socket":
     from gateway.cli_serve import listening_at
     from gateway.config import ConfigError
@@ -286,19 +171,4 @@ def _bind(host: str, port: int) -> "socket.socket":
     try:
         return listening_at(host, port)
     except ConfigError as error:
-        _fail(error.problems)
-
-
-def _run(work: Coroutine[Any, Any, T]) -> T:
-    from gateway.config import ConfigError
-
-    try:
-        return asyncio.run(work)
-    except ConfigError as error:
-        _fail(error.problems)
-
-
-def _fail(problems: list[str], *, status: int = 2) -> NoReturn:
-    for problem in problems:
-        typer.echo(f"sheets-gateway: {problem}", err=True)
-    raise typer.Exit(status)
+        fail(error.problems)

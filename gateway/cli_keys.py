@@ -1,6 +1,6 @@
 """How the command line shows the keys that there are: never the key itself."""
 
-from collections.abc import Mapping
+import json
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -17,19 +17,41 @@ def described(record: "KeyRecord") -> dict[str, object]:
         "plan": record.plan,
         "spreadsheets": _listed(record.spreadsheets),
         "worksheets": _listed(record.worksheets),
+        "columns": _listed(record.columns.readable),
+        "writableColumns": _listed(record.columns.writable),
+        "formulas": record.formulas,
         "readOnly": record.read_only,
         "origins": _listed(record.origins),
         "createdAt": _moment(record.created_at),
         "expiresAt": _moment(record.expires_at),
         "revokedAt": _moment(record.revoked_at),
+        "lastUsedAt": _moment(record.last_used_at),
         "state": _state(record),
     }
 
 
-def line_of(record: Mapping[str, object]) -> str:
-    """A key that was described, in one line."""
-    key_id, last4, name = record["id"], record["last4"], record["name"]
-    return f"{key_id}  …{last4}  {record['state']:8} {record['plan']:8} {name}"
+def line_of(record: "KeyRecord") -> str:
+    """A key in one line: the hour of its last use, and the columns it is kept to."""
+    used = "never used" if record.last_used_at is None else f"{record.last_used_at:%Y-%m-%d %Hh}"
+    return (
+        f"{record.id}  …{record.last4}  {_state(record):8} {record.plan:8} {used:14} {record.name}"
+        f"{_columns(record)}"
+    )
+
+
+def _columns(record: "KeyRecord") -> str:
+    readable, writable = record.columns.readable, record.columns.writable
+    if readable is None and writable is None:
+        return ""
+    writes = "" if writable is None else f"; writes {_quoted(writable)}"
+    return f"  [columns: {_quoted(readable)}{writes}]"
+
+
+def _quoted(names: frozenset[str] | None) -> str:
+    """Names of fields, which may hold blanks, commas and ends of lines."""
+    if names is None:
+        return "all"
+    return ", ".join(json.dumps(name, ensure_ascii=False) for name in sorted(names))
 
 
 def _state(record: "KeyRecord") -> str:

@@ -15,9 +15,7 @@ from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
 from pydantic import (
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     SecretStr,
     ValidationError,
@@ -25,7 +23,7 @@ from pydantic import (
     field_validator,
 )
 
-from gateway.address import Address, parse_address
+from gateway.address import Address, Network, parse_address, parse_networks
 from gateway.config_layers import (
     KeyPath,
     environment_layer,
@@ -35,6 +33,8 @@ from gateway.config_layers import (
 )
 from gateway.config_problems import in_words
 from gateway.endpoint import is_allowed_endpoint as is_allowed_endpoint
+from gateway.plan_settings import BUILT_IN_PLANS, PlanSettings
+from gateway.setting import Count, CountOrZero, Port, Seconds, SecondsOrZero, Section
 
 
 def _not_blank(name: object) -> object:
@@ -44,10 +44,6 @@ def _not_blank(name: object) -> object:
     return name
 
 
-Port = Annotated[int, Field(ge=0, le=65535)]
-Count = Annotated[int, Field(ge=1)]
-Seconds = Annotated[float, Field(gt=0)]
-SecondsOrZero = Annotated[float, Field(ge=0)]
 FileName = Annotated[Path, BeforeValidator(_not_blank)]
 PlanName = Annotated[str, Field(pattern=r"^[a-z0-9]+([_-][a-z0-9]+)*$", max_length=32)]
 
@@ -58,18 +54,6 @@ class ConfigError(Exception):
     def __init__(self, problems: Sequence[str]) -> None:
         super().__init__("\n".join(problems))
         self.problems = list(problems)
-
-
-class Section(BaseModel):
-    """A table of the file; the string below each setting is its description."""
-
-    model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        allow_inf_nan=False,
-        hide_input_in_errors=True,
-        use_attribute_docstrings=True,
-    )
 
 
 class ServerSettings(Section):
@@ -122,6 +106,8 @@ class GoogleSettings(Section):
     """Reads a minute at Google, and a ninth as many at once; its own limit is 60 for both."""
     writes_per_minute: Count = 54
     """Writes a minute at Google, and a ninth as many at once; its own limit is 60 for both."""
+    value_input: Literal["raw", "user_entered"] = "raw"
+    """What becomes of a written text: "raw" keeps it, "user_entered" has it read as if typed in."""
     max_waiting_seconds: SecondsOrZero = 10.0
     """Longest wait of a call for its turn at Google; one that would take longer is not made."""
 
@@ -181,25 +167,16 @@ class ApiSettings(Section):
 
 
 class AccessSettings(Section):
-    """`[access]`: where the keys are."""
+    """`[access]`: where the keys are, and whose word counts for a client's address."""
 
     database: FileName = Path("keys.db")
     """SQLite file of the keys; made when it is not there."""
     pepper: Annotated[SecretStr, Field(min_length=16)] | None = None
     """Secret mixed into stored keys, 16 characters or more; left out, DATABASE.pepper holds one."""
-
-
-class PlanSettings(Section):
-    """`[plans.NAME]`: what a key on this plan may do."""
-
-    where_and_order: bool = True
-    """Whether lists may be filtered and sorted."""
-    max_limit: Annotated[int, Field(ge=1, le=1000)] = 100
-    """Most rows in one answer; a larger `limit` is cut to it."""
-    require_if_match: bool = False
-    """Whether an update must say in If-Match which state of the row it was made for."""
-    requests_per_minute: Count = 600
-    """Most requests a minute of one key (accepted, not yet enforced)."""
+    failures_per_minute: CountOrZero = 20
+    """Wrong keys a minute that one address may send, and as many at once; 0: no limit."""
+    trusted_proxies: Annotated[tuple[Network, ...], BeforeValidator(parse_networks)] = ()
+    """Addresses and networks of proxies whose X-Forwarded-For or Forwarded is believed."""
 
 
 class MetricsSettings(Section):
@@ -207,12 +184,6 @@ class MetricsSettings(Section):
 
     listen: Annotated[Address | None, BeforeValidator(parse_address)] = None
     """HOST:PORT that serves /metrics, or a PORT of the loopback; left out, it is not served."""
-
-
-BUILT_IN_PLANS: Mapping[str, Mapping[str, object]] = {
-    "free": {"where_and_order": False},
-    "paid": {},
-}
 
 
 class Settings(Section):
@@ -229,7 +200,7 @@ class Settings(Section):
     api: ApiSettings = ApiSettings()
     """How rows look to clients."""
     access: AccessSettings = AccessSettings()
-    """Where the keys are."""
+    """Where the keys are, and whose word counts for a client's address."""
     metrics: MetricsSettings = MetricsSettings()
     """Counts for Prometheus."""
     plans: Annotated[Mapping[PlanName, PlanSettings], Field(validate_default=True)] = {}

@@ -22,14 +22,15 @@ def is_allowed_endpoint(url: str, *, allow_insecure: bool) -> bool:
         return False
     if parts.scheme not in ("http", "https") or not re.fullmatch(r"[a-z0-9.-]+|[0-9a-f:]+", host):
         return False
-    return allow_insecure or _is_loopback(host) or (parts.scheme == "https" and _is_google(host))
+    return allow_insecure or is_loopback(host) or (parts.scheme == "https" and _is_google(host))
 
 
 def _is_google(host: str) -> bool:
     return host == "accounts.google.com" or f".{host}".endswith(".googleapis.com")
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Whether a name or address of a host is this machine's alone."""
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -16,18 +16,18 @@
     ├── TooLarge                BodyTooLarge 4130 · SheetTooLarge 4132 · UriTooLong 4140 (414)
     │                           HeadersTooLarge 4310 (431)
     ├── UnsupportedMediaType 4150 (415)     UnsupportedDocument 4221 (422)
-    ├── InternalError 5000
+    ├── TooManyRequests (429)   RateLimited 4290 · TooManyInFlight 4291 · TooManyAuthFailures 4292
     ├── UpstreamError 5020      UpstreamRefusal 5020 · UpstreamUnreachable 5021 · UpstreamAuth 5022
     ├── TemporarilyUnavailable  QuotaSpent 5030 · CircuitOpen 5030 · NotFresh 5030
     │                           QueueFull 5031 · ShuttingDown 5032
     ├── UpstreamTimeout 5040    WriteOutcomeUnknown 5041
-    └── StorageFull 5070
+    └── StorageFull 5070        InternalError 5000
 
 A code is never used again for another meaning, except that 101 names every trouble with the
 spreadsheet id (the status tells which), 5020 a refusal too, and 5030 that Google cannot be asked
 now. Only `gateway.web` knows how an error becomes a response.
-The classes of keys, conditions and open outcomes of writes are in `gateway.write_errors`, those of
-requests that are refused before they are read in `gateway.request_errors`.
+Those of writes alone are in `gateway.write_errors`, those of rates in `gateway.limit_errors`, those
+of requests that are refused before they are read in `gateway.request_errors`.
 """
 
 from collections.abc import Sequence

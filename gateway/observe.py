@@ -1,9 +1,10 @@
 """What happens, as events; this module decides which of it becomes a log line or a metric.
 
 Rules: one line per request, JSON, control characters escaped by the encoding. Never a key, a
-token or a cell's value. Other modules describe what happened and do not log. The line of a
-request has a way of its own once logging is configured (`gateway.request_line`), all others go
-through structlog. Metrics have labels of a few known names only (`gateway.tallies`).
+token or a cell's value; what looks like a secret is masked in every line all the same. Other
+modules describe what happened and do not log. The line of a request has a way of its own once
+logging is configured (`gateway.request_line`), all others go through structlog. Metrics have
+labels of a few known names only (`gateway.tallies`).
 """
 
 import asyncio
@@ -26,6 +27,7 @@ from gateway.errors import (
     UpstreamRefusal,
     UpstreamTimeout,
 )
+from gateway.redaction import redacted
 from gateway.request_line import RequestLine, line_writer
 from gateway.tallies import CacheResult, CallOutcome, Kind, Tallies
 from gateway.write_errors import WriteOutcomeUnknown
@@ -203,6 +205,16 @@ def look_failed(error: BaseException) -> None:
     )
 
 
+def last_use_failed(key_id: str, error: BaseException) -> None:
+    """That a key was used could not be kept."""
+    log.warning("last-use-failed", key_id=key_id, error=type(error).__name__)
+
+
+def unbounded_keys(key_ids: Sequence[str]) -> None:
+    """These keys may use every spreadsheet that is shared with the service account."""
+    log.warning("any-spreadsheet-keys", keys=list(key_ids[:50]), count=len(key_ids))
+
+
 def misplaced_write(expected: str, found: str) -> None:
     """An append went somewhere else than asked."""
     event = _current.get()
@@ -246,7 +258,7 @@ def configure_logging(stream: TextIO = sys.stderr) -> None:
         structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
     )
     structlog.configure(
-        processors=[*shared, traceback, render],
+        processors=[*shared, traceback, render, _masked],
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
         logger_factory=structlog.WriteLoggerFactory(stream),
     )
@@ -258,10 +270,16 @@ def configure_logging(stream: TextIO = sys.stderr) -> None:
                 structlog.stdlib.ProcessorFormatter.remove_processors_meta,
                 traceback,
                 render,
+                _masked,
             ],
         )
     )
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+
+
+def _masked(_: object, __: str, line: Any) -> str:
+    """The last processor: a rendered line without what looks like a secret."""
+    return redacted(str(line))
 
 
 def reset_logging() -> None:

@@ -10,6 +10,8 @@ from typing import Any, TextIO
 
 import msgspec
 
+from gateway.redaction import redacted_line
+
 _DELETE = b"\x7f"
 
 
@@ -43,14 +45,14 @@ def line_writer(stream: TextIO) -> Callable[[RequestLine], None]:
 
 
 def encoded(line: RequestLine) -> bytes:
-    """The line with its end: JSON, ASCII without control characters."""
+    """The line with its end: JSON, ASCII without control characters, secrets masked."""
     try:
         text = _encode(line)
     except UnicodeEncodeError:  # half of a surrogate pair, which UTF-8 does not have
         text = _escaped(line)
     if not text.isascii() or _DELETE in text:
         text = _escaped(line)
-    return text + b"\n"
+    return redacted_line(text) + b"\n"
 
 
 def _escaped(line: RequestLine) -> bytes:

@@ -9,11 +9,11 @@ from pydantic import SecretStr
 from gateway.config import (
     AccessSettings,
     GoogleSettings,
-    PlanSettings,
     Settings,
     is_allowed_endpoint,
     load_settings,
 )
+from gateway.plan_settings import PlanSettings
 
 SECRET = "hunter2-hunter2-hunter2"
 

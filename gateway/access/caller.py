@@ -10,7 +10,6 @@ import enum
 from dataclasses import dataclass
 
 from gateway.access.origin import normal_origin
-from gateway.config import PlanSettings
 from gateway.errors import (
     InvalidSpreadsheetId,
     NotGranted,
@@ -19,7 +18,9 @@ from gateway.errors import (
     ReadOnlyKey,
     SpreadsheetNotFound,
 )
+from gateway.plan_settings import PlanSettings
 from gateway.rows.a1 import is_spreadsheet_id
+from gateway.rows.view import ALL_COLUMNS, ColumnGrant
 from gateway.service.worksheet import WorksheetRef
 from gateway.write_errors import PreconditionRequired
 
@@ -37,6 +38,7 @@ class Operation(enum.Enum):
 class Grants:
     """What a key may touch: `None` is any spreadsheet, all worksheets; no origins are any origin.
 
+    `formulas`: what it writes may be formulas, where values are typed in.
     Origins are as `normal_origin` gives them.
     """
 
@@ -44,6 +46,8 @@ class Grants:
     worksheets: frozenset[str] | None = None
     read_only: bool = False
     origins: frozenset[str] = frozenset()
+    columns: ColumnGrant = ALL_COLUMNS
+    formulas: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +83,8 @@ def authorise(
         spreadsheet=found,
         title=worksheet,
         visible=caller.grants.worksheets,
+        columns=caller.grants.columns,
+        may_write_formulas=caller.grants.formulas,
         key_id=caller.key_id,
     )
 
@@ -104,6 +110,15 @@ def check_query(caller: Caller, *, uses_where: bool, uses_order: bool) -> None:
         raise PlanLimit(
             f"The plan '{caller.plan_name}' of this key does not include {names}. Leave it out, or "
             "ask the gateway's operator for another plan."
+        )
+
+
+def check_plan_writes(caller: Caller) -> None:
+    """Refuses a write on a plan without them."""
+    if not caller.plan.writes:
+        raise PlanLimit(
+            f"The plan '{caller.plan_name}' of this key does not include writes. Ask the "
+            "gateway's operator for another plan."
         )
 
 

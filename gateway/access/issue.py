@@ -8,8 +8,10 @@ from datetime import UTC, datetime
 from gateway.access.keys import RandomBytes, digest, mint_key, random_digits
 from gateway.access.origin import normal_origin
 from gateway.access.store import KeyRecord, KeyStore
-from gateway.config import ConfigError, PlanSettings
+from gateway.config import ConfigError
+from gateway.plan_settings import PlanSettings
 from gateway.rows.a1 import is_spreadsheet_id
+from gateway.rows.view import ALL_COLUMNS, ColumnGrant
 
 ID_PREFIX = "key_"
 ID_DIGITS = 8
@@ -27,6 +29,8 @@ class KeyRequest:
     read_only: bool = False
     origins: frozenset[str] = frozenset()
     expires_at: datetime | None = None
+    columns: ColumnGrant = ALL_COLUMNS
+    formulas: bool = False
 
 
 async def create_key(
@@ -57,6 +61,8 @@ async def create_key(
         origins=frozenset(filter(None, map(normal_origin, request.origins))),
         created_at=now.astimezone(UTC),
         expires_at=request.expires_at and request.expires_at.astimezone(UTC),
+        columns=request.columns,
+        formulas=request.formulas,
     )
     await store.add(record, digest(key, pepper))
     return record, key
@@ -69,6 +75,8 @@ def _problems(
     yield from _plan_problems(request.plan, plans)
     yield from _spreadsheet_problems(request.spreadsheets)
     yield from _worksheet_problems(request.worksheets)
+    yield from _column_problems(request)
+    yield from _formula_problems(request)
     yield from _origin_problems(request.origins)
     yield from _expiry_problems(request.expires_at, now)
 
@@ -100,6 +108,33 @@ def _worksheet_problems(worksheets: frozenset[str] | None) -> Iterator[str]:
     for title in sorted(worksheets or ()):
         if not title or not _is_encodable(title):
             yield f"--worksheet: {title!r} cannot be the name of a worksheet"
+
+
+def _column_problems(request: KeyRequest) -> Iterator[str]:
+    columns = request.columns
+    for option, names in (
+        ("--column", columns.readable),
+        ("--writable-column", columns.writable),
+    ):
+        if names is not None and not names:
+            yield f"{option}: name at least one, or leave them out for all"
+        for name in sorted(names or ()):
+            if not name.strip() or not _is_encodable(name):
+                yield f"{option}: {name!r} cannot be the name of a field"
+    if columns.writable and request.read_only:
+        yield "--writable-column: a key that is --read-only writes none"
+    if columns.readable is not None:
+        for name in sorted((columns.writable or frozenset()) - columns.readable):
+            yield f"--writable-column: {name!r} is not among --column; what is written is seen"
+
+
+def _formula_problems(request: KeyRequest) -> Iterator[str]:
+    is_narrow = request.worksheets is not None or request.columns != ALL_COLUMNS
+    if request.formulas and is_narrow:
+        yield (
+            "--formulas: a formula shows any cell of the spreadsheet; such a key cannot be kept to "
+            "some of its worksheets or columns"
+        )
 
 
 def _origin_problems(origins: frozenset[str]) -> Iterator[str]:

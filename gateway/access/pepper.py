@@ -2,14 +2,13 @@
 
 import os
 import secrets
-import stat
 import tempfile
 from pathlib import Path
 
 from gateway.config import AccessSettings, ConfigError
+from gateway.private_file import HOW_TO_MEND, is_open_to_others
 
 LENGTH = 32
-_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 def load_pepper(settings: AccessSettings) -> bytes:
@@ -51,9 +50,9 @@ def _read(path: Path) -> bytes:
     with path.open("rb") as file:
         mode = os.fstat(file.fileno()).st_mode
         pepper = file.read()
-    if mode & _OTHERS:
+    if is_open_to_others(mode):
         raise ConfigError(
-            [f"access.pepper: {path} is open to other users of this machine: run chmod 600 on it"]
+            [f"access.pepper: {path} is open to other users of this machine: {HOW_TO_MEND}"]
         )
     if len(pepper) != LENGTH:
         raise ConfigError(

@@ -12,7 +12,7 @@ import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -27,16 +27,19 @@ from sqlalchemy import (
     String,
     Table,
     event,
+    false,
     insert,
     select,
     update,
 )
 from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
-from sqlalchemy.schema import CreateTable
+from sqlalchemy.schema import CreateColumn, CreateTable
 
 from gateway.access.ledger import TABLES, SqlLedger, open_ledger
 from gateway.config import ConfigError
+from gateway.private_file import HOW_TO_MEND, is_open_to_others
+from gateway.rows.view import ALL_COLUMNS, ColumnGrant
 
 BUSY_TIMEOUT_MS = 5000
 
@@ -55,13 +58,20 @@ _keys = Table(
     Column("created_at", String, nullable=False),
     Column("expires_at", String),
     Column("revoked_at", String),
+    Column("readable", JSON(none_as_null=True)),
+    Column("writable", JSON(none_as_null=True)),
+    Column("formulas", Boolean, nullable=False, server_default=false()),
+    Column("last_used_at", String),
 )
 _RECORD_COLUMNS = [column for column in _keys.columns if column.name != "digest"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class KeyRecord:
-    """What is known of a key; `None` is any spreadsheet, all worksheets, never."""
+    """What is known of a key; `None` is any spreadsheet, all worksheets, never.
+
+    `last_used_at` is the hour of the last use.
+    """
 
     id: str
     name: str
@@ -74,6 +84,9 @@ class KeyRecord:
     created_at: datetime
     expires_at: datetime | None = None
     revoked_at: datetime | None = None
+    columns: ColumnGrant = ALL_COLUMNS
+    formulas: bool = False
+    last_used_at: datetime | None = None
 
 
 class KeyStore:
@@ -87,6 +100,7 @@ class KeyStore:
     async def open(cls, database: Path) -> AsyncIterator["KeyStore"]:
         """Opens the store, making file and tables where they are not there, and closes it.
 
+        A store that an earlier version made gets the columns that it lacks.
         Raises `ConfigError` for a file that cannot be had or is no key store.
         """
         engine = _engine(database)
@@ -125,6 +139,14 @@ class KeyStore:
         async with self._engine.begin() as connection:
             return (await connection.execute(statement)).rowcount == 1
 
+    async def touch(self, key_id: str, now: datetime) -> None:
+        """Notes that a key is used, to the hour: at most one change an hour."""
+        hour = now.astimezone(UTC).replace(minute=0, second=0, microsecond=0).isoformat()
+        used = _keys.c.last_used_at
+        is_news = (_keys.c.id == key_id) & (used.is_(None) | (used < hour))
+        async with self._engine.begin() as connection:
+            await connection.execute(update(_keys).where(is_news).values(last_used_at=hour))
+
     async def ping(self) -> None:
         """Returns if keys can be looked up now, and raises otherwise."""
         async with self._engine.connect() as connection:
@@ -160,8 +182,28 @@ async def _prepare(engine: AsyncEngine, database: Path) -> None:
             for statement in (CreateTable(_keys, if_not_exists=True), *TABLES):
                 await connection.execute(statement)
             await connection.commit()
+            await _add_columns(connection)
+            await connection.commit()
     except (OSError, SQLAlchemyError) as error:
         raise ConfigError([_open_problem(database, error)]) from error
+    _check_private(database)
+
+
+async def _add_columns(connection: AsyncConnection) -> None:
+    """Add what later versions know of a key to the table of an earlier one."""
+    if not await _missing_columns(connection):
+        return
+    # Of several who open it at once the others wait here, and then find nothing to do.
+    await connection.exec_driver_sql("BEGIN IMMEDIATE")
+    for column in await _missing_columns(connection):
+        definition = CreateColumn(column).compile(dialect=connection.dialect)
+        await connection.exec_driver_sql(f"ALTER TABLE {_keys.name} ADD COLUMN {definition}")
+
+
+async def _missing_columns(connection: AsyncConnection) -> list[Column[Any]]:
+    found = await connection.exec_driver_sql(f"PRAGMA table_info({_keys.name})")
+    names = {row.name for row in found}
+    return [column for column in _keys.columns if column.name not in names]
 
 
 async def _switch_to_wal(connection: AsyncConnection) -> None:
@@ -184,6 +226,14 @@ def _create_private(database: Path) -> None:
     os.close(os.open(database, os.O_CREAT | os.O_RDWR, 0o600))
 
 
+def _check_private(database: Path) -> None:
+    # Who reads the ledger in it reads cells, who writes to it makes keys.
+    if is_open_to_others(database.stat().st_mode):
+        raise ConfigError(
+            [f"access.database: {database} is open to other users of this machine: {HOW_TO_MEND}"]
+        )
+
+
 def _row(record: KeyRecord) -> dict[str, object]:
     return {
         "id": record.id,
@@ -197,11 +247,16 @@ def _row(record: KeyRecord) -> dict[str, object]:
         "created_at": record.created_at.isoformat(),
         "expires_at": record.expires_at and record.expires_at.isoformat(),
         "revoked_at": record.revoked_at and record.revoked_at.isoformat(),
+        "readable": _sorted(record.columns.readable),
+        "writable": _sorted(record.columns.writable),
+        "formulas": record.formulas,
+        "last_used_at": record.last_used_at and record.last_used_at.isoformat(),
     }
 
 
 def _record(row: RowMapping) -> KeyRecord:
     values = dict(row)
+    columns = ColumnGrant(_set(values.pop("readable")), _set(values.pop("writable")))
     return KeyRecord(
         **values
         | {
@@ -211,6 +266,8 @@ def _record(row: RowMapping) -> KeyRecord:
             "created_at": datetime.fromisoformat(values["created_at"]),
             "expires_at": _instant(values["expires_at"]),
             "revoked_at": _instant(values["revoked_at"]),
+            "columns": columns,
+            "last_used_at": _instant(values["last_used_at"]),
         }
     )
 

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 
 from gateway.errors import InvalidQuery
 from gateway.rows.field import ColumnField, Field, RowIndexField
-from gateway.rows.header import ROW_INDEX, Header
+from gateway.rows.header import ROW_INDEX
 from gateway.rows.matching import part_of
 from gateway.rows.ordering import WORKSHEET_ORDER, Ordering, Term
 from gateway.rows.plan import Plan, Want, make_plan
 from gateway.rows.query import Query
 from gateway.rows.table import Table
+from gateway.rows.view import View
 
 
 @dataclass(frozen=True)
@@ -27,20 +28,24 @@ class Page:
     """How many rows match in all; None if the query does not ask."""
 
 
-def check_fields(query: Query, header: Header) -> None:
+def check_fields(query: Query, view: View) -> None:
     """InvalidQuery naming the headers if `where` or `order` names a field that is none."""
     for parameter, name in query.fields():
-        if name != ROW_INDEX and header.find(name) is None:
+        if name != ROW_INDEX and view.find(name) is None:
+            fields = ", ".join(filter(None, [ROW_INDEX, view.listing()]))
             raise InvalidQuery(
                 f'{parameter} names "{name}", which is no field of this worksheet; '
-                f"its fields are rowIndex, {header.listing()}."
+                f"its fields are {fields}."
             )
 
 
-def evaluate(table: Table, query: Query) -> Page:
-    """The page that a query asks for; the table has its typed half if the query needs it."""
-    check_fields(query, table.header)
-    return page_of(plan_of(table, query))
+def evaluate(table: Table, query: Query, view: View) -> Page:
+    """The page that a query asks for, as far as its fields are seen.
+
+    The table has its typed half if the query needs it.
+    """
+    check_fields(query, view)
+    return page_of(plan_of(table, query, view))
 
 
 def page_of(plan: Plan) -> Page:
@@ -49,27 +54,28 @@ def page_of(plan: Plan) -> Page:
     return Page([place + 1 for place in found.places], found.has_next, found.total)
 
 
-def plan_of(table: Table, query: Query) -> Plan:
+def plan_of(table: Table, query: Query, view: View) -> Plan:
     """How a query whose fields exist would be answered; makes what it needs of the columns."""
     whole = table.places
     want = Want(query.skip, query.skip + query.limit, query.wants_total)
-    ordering = _ordering(table, query, whole)
+    ordering = _ordering(table, query, view, whole)
     if query.where is None:
         return make_plan(None, ordering, want)
 
     def field(name: str) -> Field:
         if name == ROW_INDEX:
             return RowIndexField(whole)
-        return ColumnField(table.index(name), whole)
+        return ColumnField(table.index(view.column(name)), whole)
 
     return make_plan(part_of(query.where, field, whole), ordering, want)
 
 
-def _ordering(table: Table, query: Query, whole: range) -> Ordering:
+def _ordering(table: Table, query: Query, view: View, whole: range) -> Ordering:
     terms: list[Term] = []
     for term in query.order:
         is_row = term.field == ROW_INDEX
-        terms.append(Term(None if is_row else table.index(term.field), term.descending))
+        index = None if is_row else table.index(view.column(term.field))
+        terms.append(Term(index, term.descending))
         if is_row:
             break
     return Ordering(tuple(terms) or (WORKSHEET_ORDER,), whole)

@@ -1,14 +1,14 @@
-"""The header row: which column each field name stands for."""
+"""The header row: which columns have a name, and what a key sees of them."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from gateway.rows.kept import Kept
+from gateway.rows.view import ALL_COLUMNS, ColumnGrant, View
 
 ROW_INDEX = "rowIndex"
 """The field that every record has; a column of that name is not part of a record."""
-
-_NAMES_IN_MESSAGES = 50
-_LONGEST_NAME = 100
 
 
 @dataclass(frozen=True)
@@ -18,32 +18,40 @@ class Header:
     cells: tuple[str, ...]
     columns: Mapping[str, int]
     """Field name, exactly as written, to column (from 0), in sheet order."""
-    trimmed: Mapping[str, int]
-    """The same with the blanks around each name cut."""
 
-    def find(self, name: str) -> int | None:
-        """The column of a name that a client sent: as it is, else without blanks around it."""
-        column = self.columns.get(name)
-        return self.trimmed.get(name.strip()) if column is None else column
+    @Kept
+    def whole(self) -> View:
+        """What is seen of it by who may see and write everything."""
+        return View(columns=self.columns, trimmed=_trimmed(self.columns), header_cells=self.cells)
 
-    def select(self, names: Sequence[str] | None) -> list[tuple[str, int]]:
-        """Name and column of the fields wanted (None: all), in sheet order; others passed over."""
-        if names is None:
-            return list(self.columns.items())
-        wanted = {self.find(name) for name in names}
-        return [(name, column) for name, column in self.columns.items() if column in wanted]
-
-    def listing(self) -> str:
-        """The field names for a message, at most 50 of them, cut where long."""
-        names = list(self.columns)
-        more = len(names) - _NAMES_IN_MESSAGES
-        shown = ", ".join(f'"{name[:_LONGEST_NAME]}"' for name in names[:_NAMES_IN_MESSAGES])
-        return f"{shown} and {more} more" if more > 0 else shown
+    def seen_with(self, grant: ColumnGrant) -> View:
+        """What a key sees of it; a granted name is looked up as that of a field is."""
+        if grant == ALL_COLUMNS:
+            return self.whole
+        writable = self._named(grant.writable)
+        readable = self._named(grant.readable)
+        if readable is None:
+            return replace(self.whole, writable=writable)
+        seen = {name: column for name, column in self.columns.items() if column in readable}
+        return View(
+            columns=seen,
+            trimmed=_trimmed(seen),
+            header_cells=tuple(seen),
+            is_whole=False,
+            writable=writable,
+        )
 
     def duplicates(self) -> list[str]:
         """Names that stand in more than one column; only the first column has them."""
         counts = Counter(cell for cell in self.cells if cell.strip())
         return [name for name, count in counts.items() if count > 1]
+
+    def _named(self, names: frozenset[str] | None) -> frozenset[int] | None:
+        """The columns that these names stand for; None for None."""
+        if names is None:
+            return None
+        found = map(self.whole.find, names)
+        return frozenset(column for column in found if column is not None)
 
 
 def parse_header(row: Iterable[object]) -> Header:
@@ -52,9 +60,14 @@ def parse_header(row: Iterable[object]) -> Header:
     while cells and not cells[-1].strip():
         cells.pop()
     columns: dict[str, int] = {}
-    trimmed: dict[str, int] = {}
     for column, name in enumerate(cells):
         if name.strip() and name.strip() != ROW_INDEX:
             columns.setdefault(name, column)
-            trimmed.setdefault(name.strip(), column)
-    return Header(cells=tuple(cells), columns=columns, trimmed=trimmed)
+    return Header(cells=tuple(cells), columns=columns)
+
+
+def _trimmed(columns: Mapping[str, int]) -> Mapping[str, int]:
+    trimmed: dict[str, int] = {}
+    for name, column in columns.items():
+        trimmed.setdefault(name.strip(), column)
+    return trimmed

@@ -4,8 +4,9 @@ import urllib.parse
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from gateway.errors import InvalidBody, Problem
-from gateway.rows.header import ROW_INDEX, Header
+from gateway.errors import InvalidBody, NotGranted, Problem
+from gateway.rows.header import ROW_INDEX
+from gateway.rows.view import ColumnGrant, View
 
 Record = Mapping[str, object]
 """`rowIndex`, then each field with what its cell displays, or None if it is empty."""
@@ -20,6 +21,7 @@ MAX_PROBLEMS = 20
 """Places that one error names at most: an answer does not grow with the request."""
 
 _LONGEST_NAME = 100
+_NONE = "none"
 
 WHOLE_BODY = "#"
 """The pointer to a body as a whole."""
@@ -46,35 +48,50 @@ def pointer(*path: str, at: str = WHOLE_BODY) -> str:
 
 def place(
     fields: Mapping[str, Stored],
-    header: Header,
+    view: View,
     *,
     ignore_unknown: bool,
     at: str = WHOLE_BODY,
 ) -> Placement:
     """Find the column of every field; InvalidBody names those that are no header.
 
-    `at` points at the object within the body: `#/3` where it is one of a list.
+    NotGranted names those that are seen and may not be written. `at` points at the object within
+    the body: `#/3` where it is one of a list.
     """
     cells: dict[int, Stored] = {}
     unknown: list[str] = []
+    withheld: list[str] = []
     twice: list[str] = []
     for name, value in fields.items():
-        column = header.find(name)
+        column = view.find(name)
         if column is None:
             unknown.append(name)
+        elif not view.may_write(column):
+            withheld.append(name)
         elif column in cells:
             twice.append(name)
         else:
             cells[column] = value
+    if withheld:
+        raise _not_granted(withheld, at)
     if twice or (unknown and not ignore_unknown):
-        raise _misplaced(unknown if not ignore_unknown else [], twice, header, at)
+        raise _misplaced(unknown if not ignore_unknown else [], twice, view, at)
     if not cells:
         raise InvalidBody(
             "No field of the body is a field of this worksheet; "
-            f"its fields are {header.listing()}.",
+            f"its fields are {view.listing() or _NONE}.",
             problems=[Problem(at, "The object holds no field of the worksheet.")],
         )
     return Placement(cells=cells, ignored=tuple(unknown))
+
+
+def check_granted(
+    fields: Mapping[str, Stored], grant: ColumnGrant, *, at: str = WHOLE_BODY
+) -> None:
+    """NotGranted if a field may not be written that is known to be seen without the header."""
+    withheld = [name for name in fields if grant.withholds(name)]
+    if withheld:
+        raise _not_granted(withheld, at)
 
 
 def new_row(cells: Mapping[int, Stored]) -> list[Stored]:
@@ -128,15 +145,29 @@ def row_record(
     return {ROW_INDEX: row} | {name: text_at(displayed, at) or None for name, at in columns}
 
 
-def _misplaced(
-    unknown: Sequence[str], twice: Sequence[str], header: Header, at: str
-) -> InvalidBody:
+def _not_granted(names: Sequence[str], at: str) -> NotGranted:
+    return NotGranted(
+        f"This key may read {_quoted(names)}, but not write it; nothing was written. Leave it out, "
+        "or ask the gateway's operator for a key that may.",
+        problems=[
+            Problem(pointer(name, at=at), "This key may not write it.")
+            for name in names[:MAX_PROBLEMS]
+        ],
+    )
+
+
+def _misplaced(unknown: Sequence[str], twice: Sequence[str], view: View, at: str) -> InvalidBody:
     problems = [
         *(Problem(pointer(name, at=at), "This is no field of the worksheet.") for name in unknown),
         *(Problem(pointer(name, at=at), "Another field names the same column.") for name in twice),
     ][:MAX_PROBLEMS]
-    named = ", ".join(f'"{name[:_LONGEST_NAME]}"' for name in (*unknown, *twice)[:10])
     return InvalidBody(
-        f"{named}: not usable as fields; the fields of this worksheet are {header.listing()}.",
+        f"{_quoted((*unknown, *twice))}: not usable as fields; the fields of this worksheet are "
+        f"{view.listing() or _NONE}.",
         problems=problems,
     )
+
+
+def _quoted(names: Sequence[str]) -> str:
+    """The first names for a message, cut where long."""
+    return ", ".join(f'"{name[:_LONGEST_NAME]}"' for name in names[:10])

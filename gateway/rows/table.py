@@ -9,7 +9,7 @@ from gateway.rows.halves import Column, pair
 from gateway.rows.header import ROW_INDEX, Header, parse_header
 from gateway.rows.index import ColumnIndex
 from gateway.rows.patch import RowPatch, last_filled, patched_columns
-from gateway.rows.tag import row_tag
+from gateway.rows.view import View
 
 FIRST_DATA_ROW = 2
 
@@ -65,16 +65,16 @@ class Table:
         cells = [self._picked(column, rows, pick, end) for _, column in columns]
         return [dict(zip(names, values, strict=True)) for values in zip(rows, *cells, strict=True)]
 
-    def tag(self, row: int) -> str:
-        """The entity tag of a row: over its header and all that it displays."""
-        cells = [cell_at(self.displayed, row, column) for column in range(len(self.displayed))]
-        return row_tag(self.header.cells, cells)
+    def tag(self, row: int, view: View) -> str:
+        """The entity tag of a row: over all that is seen of its header and of what it displays."""
+        return view.tag(
+            [cell_at(self.displayed, row, column) for column in range(len(self.displayed))]
+        )
 
-    def index(self, name: str) -> ColumnIndex:
-        """What is kept of a column that exists, by its field name."""
-        column = self.header.find(name)
-        if column is None or self.typed is None:
-            raise ValueError("a query is evaluated on checked fields and typed tables only")
+    def index(self, column: int) -> ColumnIndex:
+        """What is kept of a column."""
+        if self.typed is None:
+            raise ValueError("a query is evaluated on typed tables only")
         index = self.indexes.get(column)
         if index is None:
             index = ColumnIndex(

@@ -24,6 +24,7 @@ from gateway.rows.parts import (
 from gateway.rows.plan import Plan, share_of
 from gateway.rows.query import AllOf, AnyOf, Comparison, Condition, Negation, Operand, Query
 from gateway.rows.table import Table
+from gateway.rows.view import View
 
 _WALKS: Mapping[str, int] = {
     "empties": 2,
@@ -38,35 +39,35 @@ _WALKS: Mapping[str, int] = {
 """How often making a structure of a column walks it, a sort counted by what it takes."""
 
 
-def work(table: Table, query: Query) -> int:
+def work(table: Table, query: Query, view: View) -> int:
     """About how many cells answering a query walks now, a cell being 0.1 µs or less.
 
     The table has its typed half if the query needs it, and the fields of the query. Rows are
     taken to be spread evenly: a walk in an order that a condition goes against takes longer.
     """
-    return _building(table, query) or _planned(plan_of(table, query))
+    return _building(table, query, view) or _planned(plan_of(table, query, view))
 
 
-def evaluate_within(table: Table, query: Query, cells: int) -> Page | None:
+def evaluate_within(table: Table, query: Query, view: View, cells: int) -> Page | None:
     """The page, or None if finding it would walk more than so many cells: then in a thread."""
-    check_fields(query, table.header)
-    if _building(table, query) > cells:
+    check_fields(query, view)
+    if _building(table, query, view) > cells:
         return None
-    plan = plan_of(table, query)
+    plan = plan_of(table, query, view)
     return None if _planned(plan) > cells else page_of(plan)
 
 
-def _building(table: Table, query: Query) -> int:
+def _building(table: Table, query: Query, view: View) -> int:
     """What making the structures walks that the query needs and that are not there yet."""
     missing: set[tuple[ColumnIndex, str]] = set()
     for term in query.order:
         if term.field == ROW_INDEX:
             break
-        _add_missing(missing, table.index(term.field), ("order",))
+        _add_missing(missing, table.index(view.column(term.field)), ("order",))
     if query.where is not None:
-        _add_missing_of_condition(missing, table, query.where)
+        _add_missing_of_condition(missing, table, query.where, view)
     building = sum(_WALKS[structure] * index.size for index, structure in missing)
-    return building or _reversing(table, query)
+    return building or _reversing(table, query, view)
 
 
 def _add_missing(
@@ -78,26 +79,26 @@ def _add_missing(
 
 
 def _add_missing_of_condition(
-    missing: set[tuple[ColumnIndex, str]], table: Table, condition: Condition
+    missing: set[tuple[ColumnIndex, str]], table: Table, condition: Condition, view: View
 ) -> None:
     match condition:
         case Comparison():
             if condition.field != ROW_INDEX:
-                index = table.index(condition.field)
+                index = table.index(view.column(condition.field))
                 _add_missing(missing, index, _structures(index, condition))
         case Negation():
-            _add_missing_of_condition(missing, table, condition.condition)
+            _add_missing_of_condition(missing, table, condition.condition, view)
         case AllOf() | AnyOf():
             for part in condition.conditions:
-                _add_missing_of_condition(missing, table, part)
+                _add_missing_of_condition(missing, table, part, view)
 
 
-def _reversing(table: Table, query: Query) -> int:
+def _reversing(table: Table, query: Query, view: View) -> int:
     """What it walks to turn the order of the first term round, if that has not been done yet."""
     term = query.order[0] if query.order else None
     if term is None or not term.descending or term.field == ROW_INDEX:
         return 0
-    index = table.index(term.field)
+    index = table.index(view.column(term.field))
     return 0 if is_kept(index.order.ranked, "descending") else index.size
 
 

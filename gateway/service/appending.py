@@ -15,7 +15,9 @@ from gateway.rows import a1
 from gateway.rows.header import Header
 from gateway.rows.patch import RowPatch
 from gateway.rows.record import Placement, Stored, check_has_value, new_row, place
+from gateway.rows.view import View
 from gateway.service.culprits import MAX_EXTRA_WRITES, separate
+from gateway.service.input import RAW, Input
 from gateway.service.landing import Landing, check_landing
 from gateway.service.ledger import Ledger, stacked
 from gateway.service.refreshing import Refresher
@@ -52,8 +54,10 @@ class Appender:
         ledger: Ledger,
         *,
         ignore_unknown: bool,
+        value_input: Input = RAW,
     ) -> None:
         self._sheets = sheets
+        self._input = value_input
         self._refresher = refresher
         self._sightings = sightings
         self._settler = settler
@@ -71,7 +75,7 @@ class Appender:
         is_old = seen is not None
         while True:
             seen = seen or await self._refresher.look(ref)
-            parts, refused = self._parts(creates, seen)
+            parts, refused = self._parts(ref, creates, seen)
             try:
                 sent = await self._sent(ref, seen, parts, tries, is_old=is_old)
             except GatewayError as error:
@@ -107,29 +111,31 @@ class Appender:
         if seen is None or self._ignore_unknown:
             return seen
         names = {name for create in creates for fields in create.rows for name in fields}
-        return seen if all(seen.header.find(name) is not None for name in names) else None
+        view = seen.header.seen_with(ref.columns)
+        return seen if all(view.find(name) is not None for name in names) else None
 
     def _parts(
-        self, creates: Sequence[Create], seen: Sighting
+        self, ref: WorksheetRef, creates: Sequence[Create], seen: Sighting
     ) -> tuple[list[_Part], dict[int, Outcome]]:
         """The creates that can be sent, and why the others, by their index, cannot."""
+        view = seen.header.seen_with(ref.columns)
         parts: list[_Part] = []
         refused: dict[int, Outcome] = {}
         for index, create in enumerate(creates):
             try:
-                parts.append(self._part(index, create, seen))
+                parts.append(self._part(ref, index, create, view))
             except GatewayError as error:
                 refused[index] = error
         return parts, refused
 
-    def _part(self, index: int, create: Create, seen: Sighting) -> _Part:
+    def _part(self, ref: WorksheetRef, index: int, create: Create, view: View) -> _Part:
         placements = []
         for number, fields in enumerate(create.rows):
             path = create.path(number)
-            placement = place(fields, seen.header, ignore_unknown=self._ignore_unknown, at=path)
+            placement = place(fields, view, ignore_unknown=self._ignore_unknown, at=path)
             check_has_value(placement.cells.values(), at=path)
             placements.append(placement)
-        rows = [new_row(placement.cells) for placement in placements]
+        rows = [self._input.prepare(ref, new_row(each.cells)) for each in placements]
         return _Part(index=index, create=create, placements=placements, rows=rows)
 
     async def _separated(
@@ -138,7 +144,7 @@ class Appender:
         async def send(some: Sequence[_Part]) -> Mapping[_Part, Outcome]:
             seen = self._sightings.fresh(ref) or await self._refresher.look(ref)
             # The header may be another one by now.
-            again, refused = self._parts([part.create for part in some], seen)
+            again, refused = self._parts(ref, [part.create for part in some], seen)
             sent = await self._send(ref, seen, again) if again else {}
             outcomes = refused | {part.index: outcome for part, outcome in sent.items()}
             return {part: outcomes[index] for index, part in enumerate(some)}
@@ -173,8 +179,9 @@ class Appender:
             landing = self._checked(ref, values, rows, anchor_row)
             self._remember(ref, seen, rows, landing)
         self._sightings.note_rows(ref, seen.header, landing.first_row, len(rows))
-        self._refresher.written(ref, _effect(seen.header, rows, landing))
-        results = _results(parts, seen.header, landing)
+        effect = _effect(seen.header, rows, landing)
+        self._refresher.written(ref, replace(effect, keeps_values=self._input.keeps_values))
+        results = _results(parts, seen.header.seen_with(ref.columns), landing)
         await self._ledger.landed(ref, [(part.create.ticket, results[part]) for part in parts])
         return {**unnoted, **results}
 
@@ -216,7 +223,8 @@ class Appender:
         except UpstreamError:
             # They are taken all the same: no open create must think that they are its own.
             self._refresher.forget(ref)
-            unseen = _results(parts, seen.header, Landing(first_row=first_row, displayed=()))
+            view = seen.header.seen_with(ref.columns)
+            unseen = _results(parts, view, Landing(first_row=first_row, displayed=()))
             await self._ledger.landed(ref, [(None, results) for results in unseen.values()])
             raise
         return Landing(first_row=first_row, displayed=displayed)
@@ -278,13 +286,13 @@ def _effect(header: Header, rows: Sequence[Sequence[Stored]], landing: Landing) 
     return Effect(header=header, rows=patches)
 
 
-def _results(parts: Sequence[_Part], header: Header, landing: Landing) -> Mapping[_Part, Results]:
+def _results(parts: Sequence[_Part], view: View, landing: Landing) -> Mapping[_Part, Results]:
     """The answers of creates whose rows are one under the other."""
     results: dict[_Part, Results] = {}
     done = 0
     for part in parts:
         results[part] = tuple(
-            written_row(landing.first_row + at, placement, header, landing.texts(at))
+            written_row(landing.first_row + at, placement, view, landing.texts(at))
             for at, placement in enumerate(part.placements, start=done)
         )
         done += len(part.placements)

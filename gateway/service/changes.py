@@ -9,6 +9,7 @@ from gateway.rows import a1
 from gateway.rows.header import Header
 from gateway.rows.patch import RowPatch
 from gateway.rows.record import Placement, Stored, text_at
+from gateway.rows.view import View
 from gateway.service.ledger import Sending
 from gateway.service.snapshots import Effect
 from gateway.service.ticket import Ticket
@@ -69,11 +70,11 @@ def texts_of(ref: WorksheetRef, part: Change, answers: Sequence[Values]) -> Mapp
     return texts
 
 
-def result_of(part: Change, header: Header, texts: Mapping[int, str]) -> Outcome:
+def result_of(part: Change, view: View, texts: Mapping[int, str]) -> Outcome:
     """The answer for a row, some of whose cells display other texts now."""
     width = max([len(part.displayed), *(column + 1 for column in texts)])
     displayed = [texts.get(column, text_at(part.displayed, column)) for column in range(width)]
-    return (written_row(part.row, part.placement, header, displayed),)
+    return (written_row(part.row, part.placement, view, displayed),)
 
 
 def effect_of(header: Header, texts: Mapping[Change, Mapping[int, str]]) -> Effect:

@@ -5,7 +5,8 @@ Rules
   done alone is a group by itself.
 - The creates of one key keep their order, and so do its updates: behind one that stays, no other
   of the kind is taken. A create and an update know nothing of each other before they are answered.
-- All keys of a group may hear of the same worksheets: one error may be the answer to all of it.
+- All keys of a group may hear of the same worksheets, see and write the same columns, and write
+  formulas or not: one error may be the answer to all of it.
 - Of the updates of one row one goes at a time, so that each sees what the one before it left.
 - A group is bounded in bytes; appends in rows too, batches in the length of the read before
   them, whose ranges stand in the URL.
@@ -74,10 +75,18 @@ def _chosen(line: deque[W]) -> Iterator[W]:
         if isinstance(write, Alone) or not isinstance(write, type(first.write)):
             continue
         is_turn = waiting.ref.key_id not in held_keys
-        if is_turn and waiting.ref.visible == first.ref.visible and room.takes(write):
+        if is_turn and _may_go_with(first.ref, waiting.ref) and room.takes(write):
             yield waiting
         else:
             held_keys.add(waiting.ref.key_id)
+
+
+def _may_go_with(first: WorksheetRef, other: WorksheetRef) -> bool:
+    return (first.visible, first.columns, first.may_write_formulas) == (
+        other.visible,
+        other.columns,
+        other.may_write_formulas,
+    )
 
 
 @dataclass(kw_only=True)

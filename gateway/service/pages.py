@@ -5,38 +5,36 @@ from collections.abc import Sequence
 from gateway.rows.evaluate import Page
 from gateway.rows.query import Query
 from gateway.rows.record import row_record
-from gateway.rows.tag import row_tag
+from gateway.rows.view import ColumnGrant
 from gateway.service.answers import Encoded, Encoder
 from gateway.service.refusal import row_not_found
 from gateway.service.snapshots import Snapshot
 from gateway.service.windows import Window
 
 
-def page_of(snapshot: Snapshot, page: Page, query: Query, encoder: Encoder) -> Encoded:
+def page_of(
+    snapshot: Snapshot, page: Page, query: Query, encoder: Encoder, grant: ColumnGrant
+) -> Encoded:
     """The rows that a query found; each is encoded once for all pages that show it."""
-    table = snapshot.table
-
-    def encode(rows: Sequence[int]) -> list[bytes]:
-        return [encoder.row(each) for each in table.records(rows, table.header.select(query.keys))]
-
-    rows = snapshot.encoded_rows.get((encoder, query.keys), page.rows, encode)
+    rows = _rows_of(snapshot, page.rows, query.keys, encoder, grant)
     return encoder.page(rows, has_next=page.has_next, total=page.total)
 
 
-def row_of(snapshot: Snapshot, row: int, keys: tuple[str, ...] | None, encoder: Encoder) -> Encoded:
+def row_of(
+    snapshot: Snapshot,
+    row: int,
+    keys: tuple[str, ...] | None,
+    encoder: Encoder,
+    grant: ColumnGrant,
+) -> Encoded:
     """A row that the table has."""
-    table = snapshot.table
-
-    def encode(rows: Sequence[int]) -> list[bytes]:
-        return [encoder.row(each) for each in table.records(rows, table.header.select(keys))]
-
-    (body,) = snapshot.encoded_rows.get((encoder, keys), [row], encode)
-    return Encoded(body, table.tag(row))
+    (body,) = _rows_of(snapshot, [row], keys, encoder, grant)
+    return Encoded(body, snapshot.table.tag(row, snapshot.table.header.seen_with(grant)))
 
 
-def page_in(window: Window, query: Query, encoder: Encoder) -> Encoded:
+def page_in(window: Window, query: Query, encoder: Encoder, grant: ColumnGrant) -> Encoded:
     """The rows of a window, which is the page that was asked for."""
-    columns = window.header.select(query.keys)
+    columns = window.header.seen_with(grant).select(query.keys)
     rows = [
         encoder.row(row_record(row, columns, texts))
         for row, texts in enumerate(window.rows[: query.limit], window.first_row)
@@ -44,10 +42,28 @@ def page_in(window: Window, query: Query, encoder: Encoder) -> Encoded:
     return encoder.page(rows, has_next=window.has_next, total=None)
 
 
-def row_in(window: Window, row: int, keys: Sequence[str] | None, encoder: Encoder) -> Encoded:
+def row_in(
+    window: Window, row: int, keys: Sequence[str] | None, encoder: Encoder, grant: ColumnGrant
+) -> Encoded:
     """The first row of a window; RowNotFound if neither it nor one below has anything in it."""
     if not window.rows:
         raise row_not_found(row)
-    texts, header = window.rows[0], window.header
-    record = row_record(row, header.select(keys), texts)
-    return Encoded(encoder.row(record), row_tag(header.cells, texts))
+    texts, view = window.rows[0], window.header.seen_with(grant)
+    record = row_record(row, view.select(keys), texts)
+    return Encoded(encoder.row(record), view.tag(texts))
+
+
+def _rows_of(
+    snapshot: Snapshot,
+    rows: Sequence[int],
+    keys: tuple[str, ...] | None,
+    encoder: Encoder,
+    grant: ColumnGrant,
+) -> Sequence[bytes]:
+    """Rows as they are kept for all who see the same columns and ask for the same fields."""
+
+    def encode(missing: Sequence[int]) -> list[bytes]:
+        columns = snapshot.table.header.seen_with(grant).select(keys)
+        return [encoder.row(each) for each in snapshot.table.records(missing, columns)]
+
+    return snapshot.encoded_rows.get((encoder, keys, grant.readable), rows, encode)

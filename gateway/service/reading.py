@@ -14,8 +14,9 @@ from typing import NamedTuple
 from gateway.config import CacheSettings
 from gateway.errors import WorksheetNotFound
 from gateway.rows.evaluate import check_fields
-from gateway.rows.header import ROW_INDEX, Header
+from gateway.rows.header import ROW_INDEX
 from gateway.rows.query import Query
+from gateway.rows.view import View
 from gateway.service.degrading import DEGRADING, not_fresh, reason_for
 from gateway.service.flights import Flight
 from gateway.service.freshness import Freshness
@@ -117,7 +118,7 @@ class Reader:
                     return spare
             base = read.snapshot
         if base is not None:
-            check_fields(query, base.table.header)
+            check_fields(query, base.table.header.seen_with(ref.columns))
         return await self._read(ref, demand, base)
 
     async def _read(self, ref: WorksheetRef, demand: _Demand, base: Snapshot | None = None) -> Read:
@@ -208,7 +209,9 @@ class Reader:
     def _knows_fields(self, ref: WorksheetRef, query: Query) -> bool:
         """Whether a recent look at the header knew all fields of the query."""
         sighting = self._sightings.fresh(ref)
-        return sighting is not None and _has_fields(sighting.header, query)
+        if sighting is None:
+            return False
+        return _has_fields(sighting.header.seen_with(ref.columns), query)
 
     def _course(self, ref: WorksheetRef) -> _Course:
         course = self._courses.get(ref)
@@ -225,5 +228,5 @@ class Reader:
             del self._courses[ref]
 
 
-def _has_fields(header: Header, query: Query) -> bool:
-    return all(name == ROW_INDEX or header.find(name) is not None for _, name in query.fields())
+def _has_fields(view: View, query: Query) -> bool:
+    return all(name == ROW_INDEX or view.find(name) is not None for _, name in query.fields())

@@ -10,18 +10,20 @@ from gateway.errors import (
     GatewayError,
     InvalidBody,
     NoHeaderRow,
+    NotGranted,
     RowNotFound,
     UpstreamError,
     UpstreamRefusal,
 )
 from gateway.rows import a1
 from gateway.rows.header import parse_header
+from gateway.rows.likeness import Compare, Likeness, as_stored, likeness
 from gateway.rows.record import Stored, place, text_at
 from gateway.service.idempotency import Found
 from gateway.service.ledger import Entry
 from gateway.service.refreshing import Refresher
 from gateway.service.refusal import explain
-from gateway.service.settling import find_rows, holds
+from gateway.service.settling import find_rows
 from gateway.service.sightings import Sightings
 from gateway.service.survey import check_names
 from gateway.service.worksheet import WorksheetRef, own_area
@@ -37,8 +39,10 @@ class Recovery:
         sightings: Sightings,
         *,
         ignore_unknown: bool,
+        compare: Compare = as_stored,
     ) -> None:
         self._sheets = sheets
+        self._compare = compare
         self._refresher = refresher
         self._sightings = sightings
         self._ignore_unknown = ignore_unknown
@@ -49,7 +53,12 @@ class Recovery:
         To be awaited while no write to the worksheet is under way.
         """
         first_row = await find_rows(
-            self._sheets, ref, entry.rows, from_row=entry.first_row, taken=entry.taken
+            self._sheets,
+            ref,
+            entry.rows,
+            from_row=entry.first_row,
+            taken=entry.taken,
+            compare=self._compare,
         )
         if first_row is None:
             return None
@@ -72,7 +81,7 @@ class Recovery:
             raise error from refusal
         own_area(ref, values.range)
         cells = values.cells[0] if values.cells else ()
-        if not holds(cells, entry.rows[0]):
+        if likeness(cells, entry.rows[0], self._compare) is not Likeness.SAME:
             return None
         return await self._found(ref, update.row, [update.fields])
 
@@ -86,16 +95,17 @@ class Recovery:
         )
         own_area(ref, shown.range)
         header = parse_header(_line(top, 0))
+        view = header.seen_with(ref.columns)
         try:
             check_names(header)
             placements = [
-                place(fields, header, ignore_unknown=self._ignore_unknown) for fields in rows
+                place(fields, view, ignore_unknown=self._ignore_unknown) for fields in rows
             ]
-        except (NoHeaderRow, InvalidBody) as error:
+        except (NoHeaderRow, InvalidBody, NotGranted) as error:
             return _unshowable(first_row, len(rows), error)
         return Found(
             results=tuple(
-                written_row(first_row + offset, placement, header, _texts(_line(shown, offset)))
+                written_row(first_row + offset, placement, view, _texts(_line(shown, offset)))
                 for offset, placement in enumerate(placements)
             )
         )

@@ -25,15 +25,17 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from gateway.config import ApiSettings, CacheSettings, WriteSettings
 from gateway.errors import SheetTooLarge
-from gateway.rows.evaluate import Page, check_fields, evaluate
+from gateway.rows.evaluate import Page, evaluate
 from gateway.rows.query import Query
-from gateway.rows.record import check_has_value
+from gateway.rows.record import check_granted, check_has_value
 from gateway.rows.table import FIRST_DATA_ROW, Table
+from gateway.rows.view import ColumnGrant
 from gateway.rows.work import evaluate_within
 from gateway.service.answers import Encoder, Served
 from gateway.service.appending import Appender
 from gateway.service.computing import MOST_CELLS, Computing
 from gateway.service.idempotency import Idempotency, Settled
+from gateway.service.input import RAW, Input
 from gateway.service.ledger import Ledger
 from gateway.service.pages import page_in, page_of, row_in, row_of
 from gateway.service.pressure import Pressure
@@ -67,6 +69,7 @@ class RowService:
         wall_clock: Callable[[], float],
         reads_per_second: Callable[[], float] = lambda: float("inf"),
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        value_input: Input = RAW,
     ) -> None:
         ignore_unknown = api.unknown_fields == "ignore"
         sightings, snapshots = Sightings(cache, clock), Snapshots(cache.max_bytes)
@@ -95,36 +98,45 @@ class RowService:
             settings=cache,
             clock=clock,
         )
-        settler = Settler(sheets, sleep=sleep, pause_seconds=writes.look_again_seconds)
-        self._appender = Appender(
-            sheets, refresher, sightings, settler, ledger, ignore_unknown=ignore_unknown
+        settler = Settler(
+            sheets,
+            sleep=sleep,
+            pause_seconds=writes.look_again_seconds,
+            compare=value_input.compare,
         )
-        self._updater = Updater(
-            sheets, refresher, sightings, settler, ledger, ignore_unknown=ignore_unknown
-        )
+        parts = (sheets, refresher, sightings, settler, ledger)
+        self._appender = Appender(*parts, ignore_unknown=ignore_unknown, value_input=value_input)
+        self._updater = Updater(*parts, ignore_unknown=ignore_unknown, value_input=value_input)
         self._idempotency = Idempotency(ledger, self._writer, wall_clock)
-        self._recovery = Recovery(sheets, refresher, sightings, ignore_unknown=ignore_unknown)
+        self._recovery = Recovery(
+            sheets,
+            refresher,
+            sightings,
+            ignore_unknown=ignore_unknown,
+            compare=value_input.compare,
+        )
 
     async def list_rows(
         self, ref: WorksheetRef, query: Query, encoder: Encoder, *, no_cache: bool = False
     ) -> Served:
         """The page of rows that a query asks for; InvalidQuery if it names an unknown field.
 
-        What the encoder makes of it is kept with the snapshot.
+        What the encoder makes of it is kept with the snapshot, for all who see the same columns.
         """
         read = None if no_cache else self._reader.fresh(ref, needs_types=query.needs_types)
         if read is None:
             with on_errand(Errand(ref.key_id)):
                 found = await self._read(ref, query, no_cache=no_cache)
             if isinstance(found, WindowRead):
-                return Served(page_in(found.window, query, encoder), found.freshness)
+                return Served(page_in(found.window, query, encoder, ref.columns), found.freshness)
             read = found
         snapshot = read.snapshot
-        key = (encoder, query)
+        key = (encoder, query, ref.columns.readable)
         encoded = snapshot.answers.get(key)
         if encoded is None:
-            page = await self._page(snapshot.table, query)
-            encoded = snapshot.answers.keep(key, page_of(snapshot, page, query, encoder))
+            page = await self._page(snapshot.table, query, ref.columns)
+            made = page_of(snapshot, page, query, encoder, ref.columns)
+            encoded = snapshot.answers.keep(key, made)
         return Served(encoded, read.freshness)
 
     async def read_row(
@@ -144,20 +156,23 @@ class RowService:
             with on_errand(Errand(ref.key_id)):
                 found = await self._read_plain(ref, row, 1, no_cache=no_cache)
             if isinstance(found, WindowRead):
-                return Served(row_in(found.window, row, keys, encoder), found.freshness)
+                made = row_in(found.window, row, keys, encoder, ref.columns)
+                return Served(made, found.freshness)
             read = found
         snapshot = read.snapshot
         if row > snapshot.table.last_row:
             raise row_not_found(row)
-        key = (encoder, row, keys)
+        key = (encoder, row, keys, ref.columns.readable)
         encoded = snapshot.answers.get(key)
         if encoded is None:
-            encoded = snapshot.answers.keep(key, row_of(snapshot, row, keys, encoder))
+            made = row_of(snapshot, row, keys, encoder, ref.columns)
+            encoded = snapshot.answers.keep(key, made)
         return Served(encoded, read.freshness)
 
     async def create_rows(self, ref: WorksheetRef, create: Create) -> Settled:
         """Append rows after the last one that is not blank; InvalidBody if one would be blank."""
         for number, fields in enumerate(create.rows):
+            check_granted(fields, ref.columns, at=create.path(number))
             check_has_value(fields.values(), at=create.path(number))
         with on_errand(Errand(ref.key_id)):
             return await self._idempotency.run(
@@ -170,6 +185,7 @@ class RowService:
         """Write the named cells of an existing row; all others stay as they are."""
         if update.row < FIRST_DATA_ROW:
             raise row_not_found(update.row)
+        check_granted(update.fields, ref.columns)
         with on_errand(Errand(ref.key_id)):
             return await self._idempotency.run(
                 update.ticket,
@@ -203,11 +219,11 @@ class RowService:
                 return read
         return await self._windows.read(ref, first_row, count, no_cache=no_cache)
 
-    async def _page(self, table: Table, query: Query) -> Page:
-        check_fields(query, table.header)
-        page = evaluate_within(table, query, MOST_CELLS)
+    async def _page(self, table: Table, query: Query, columns: ColumnGrant) -> Page:
+        view = table.header.seen_with(columns)
+        page = evaluate_within(table, query, view, MOST_CELLS)
         if page is None:
-            page = await self._computing.beside(lambda: evaluate(table, query))
+            page = await self._computing.beside(lambda: evaluate(table, query, view))
         return page
 
     async def _perform(self, ref: WorksheetRef, group: Sequence[Write]) -> Sequence[Outcome]:

@@ -2,22 +2,22 @@
 
 Rules
 - Cells are compared typed, as they were sent; what was not sent may be anything.
-- Only a look tells something. One that fails tells nothing, and the outcome stays open.
+- Only a look tells something. One that fails tells nothing, and the outcome stays open; so it does
+  where cells that were typed in may or may not be what was sent.
 - Google does nothing more for a request that it answered (assumed), so what is not there two
   seconds later was not applied. A request that was not answered may land for three minutes.
 """
 
 import asyncio
-import math
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from itertools import zip_longest
 
 from gateway.errors import GatewayError, RowNotFound, UpstreamError, UpstreamRefusal
 from gateway.observe import look_failed
 from gateway.rows import a1
 from gateway.rows.header import Header, parse_header
+from gateway.rows.likeness import Compare, Likeness, as_stored, holds_no_more, likeness
 from gateway.rows.record import Stored, text_at
 from gateway.service.ledger import Span
 from gateway.service.refusal import explain
@@ -45,12 +45,14 @@ async def find_rows(
     *,
     from_row: int,
     taken: Sequence[Span] = (),
+    compare: Compare = as_stored,
 ) -> int | None:
     """The number of the first of neighbouring rows that hold these values, at `from_row` or below.
 
     None in a row stands for a cell that was not written: it may hold anything, an array formula's
     value for example, but rows that hold no more than these come first. Rows of `taken` are
     others', however alike they look. Each row needs a value.
+    UpstreamError if there are only rows of which it cannot be told.
     1 read; 1 more if it is refused, as it is where the grid ends above `from_row`.
     """
     try:
@@ -60,16 +62,19 @@ async def find_rows(
         if isinstance(error, RowNotFound):
             return None
         raise error from refusal
-    first_found: int | None = None
-    for start in _starts(values.cells, rows):
+    found: dict[Likeness, int] = {}
+    for start, like in _starts(values.cells, rows, compare):
         first = from_row + start
         span = Span(first, first + len(rows) - 1)
         if any(map(span.overlaps, taken)):
             continue
-        if all(map(_holds_no_more, values.cells[start : start + len(rows)], rows)):
+        is_alone = all(map(holds_no_more, values.cells[start : start + len(rows)], rows))
+        if is_alone and like is Likeness.SAME:
             return first
-        first_found = first_found or first
-    return first_found
+        found.setdefault(like, first)
+    if Likeness.OPEN in found and Likeness.SAME not in found:
+        raise UpstreamError("There are rows that may be those that were written, or others.")
+    return found.get(Likeness.SAME)
 
 
 async def displayed_rows(
@@ -106,8 +111,10 @@ class Settler:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         pause_seconds: float = PAUSE_SECONDS,
         limit_seconds: float = LIMIT_SECONDS,
+        compare: Compare = as_stored,
     ) -> None:
         self._sheets = sheets
+        self._compare = compare
         self._sleep = sleep
         self._pause_seconds = pause_seconds
         self._limit_seconds = limit_seconds
@@ -181,14 +188,19 @@ class Settler:
     ) -> int | None:
         """Two looks; that the rows are not there is said by the second alone."""
         try:
-            first_row = await find_rows(self._sheets, ref, rows, from_row=from_row)
+            first_row = await self._find(ref, rows, from_row)
         except GatewayError as trouble:
             look_failed(trouble)
         else:
             if first_row is not None:
                 return first_row
         await self._sleep(self._pause_seconds)
-        return await find_rows(self._sheets, ref, rows, from_row=from_row)
+        return await self._find(ref, rows, from_row)
+
+    async def _find(
+        self, ref: WorksheetRef, rows: Sequence[Sequence[Stored]], from_row: int
+    ) -> int | None:
+        return await find_rows(self._sheets, ref, rows, from_row=from_row, compare=self._compare)
 
     async def _has_written(self, ref: WorksheetRef, writings: Sequence[Writing]) -> bool:
         """Whether all cells hold what was to be written. 1 read."""
@@ -197,11 +209,16 @@ class Settler:
         one_row = a1.row_range(ref.title, first)
         range_ = one_row if first == last else a1.rows_from(ref.title, first)
         lines = (await _typed(self._sheets, ref, range_)).cells
-        return all(
-            holds(_line(lines, area.first_row - first + offset)[area.first_column :], row)
+        likenesses = (
+            likeness(
+                _line(lines, area.first_row - first + offset)[area.first_column :],
+                row,
+                self._compare,
+            )
             for area, writing in zip(areas, writings, strict=True)
             for offset, row in enumerate(writing.rows)
         )
+        return all(like is Likeness.SAME for like in likenesses)
 
     async def _shown(
         self, ref: WorksheetRef, rows: Sequence[int]
@@ -220,42 +237,24 @@ def _verifying() -> AbstractContextManager[None]:
     return on_errand(replace(current_errand(), is_verification=True))
 
 
-def _starts(lines: Sequence[Sequence[Value]], rows: Sequence[Sequence[Stored]]) -> Iterator[int]:
-    """Where rows begin that hold what was written."""
+def _starts(
+    lines: Sequence[Sequence[Value]], rows: Sequence[Sequence[Stored]], compare: Compare
+) -> Iterator[tuple[int, Likeness]]:
+    """Where rows begin that hold what was written, or may."""
     for start in range(len(lines) - len(rows) + 1):
-        # The first row alone tells almost all of them apart.
-        if all(holds(lines[start + offset], row) for offset, row in enumerate(rows)):
-            yield start
+        least = Likeness.SAME
+        for offset, row in enumerate(rows):
+            least = min(least, likeness(lines[start + offset], row, compare))
+            if least is Likeness.OTHER:  # mostly by the first row
+                break
+        else:
+            yield start, least
 
 
 async def _typed(sheets: Sheets, ref: WorksheetRef, range_: str) -> Values:
     values = await sheets.read_values(ref.spreadsheet, range_, render=Render.TYPED)
     own_area(ref, values.range)
     return values
-
-
-def holds(cells: Sequence[Value], written: Sequence[Stored]) -> bool:
-    """Whether the first cells of a row hold what was written to them."""
-    present = (*cells[: len(written)], *[None] * (len(written) - len(cells)))
-    return all(map(_is_value, present, written))
-
-
-def _holds_no_more(cells: Sequence[Value], written: Sequence[Stored]) -> bool:
-    """Whether the cells that were not written are blank."""
-    return all(
-        cell in (None, "") for cell, value in zip_longest(cells, written) if value in (None, "")
-    )
-
-
-def _is_value(cell: Value, written: Stored) -> bool:
-    if written is None:
-        return True
-    if isinstance(written, str):
-        return written == ("" if cell is None else cell)
-    if isinstance(cell, bool) or isinstance(written, bool):
-        return cell is written
-    # Google stores doubles; how many of their digits it prints is not known.
-    return isinstance(cell, int | float) and math.isclose(cell, written, rel_tol=1e-13)
 
 
 def _line(lines: Sequence[Sequence[Value]], index: int) -> Sequence[Value]:

@@ -74,12 +74,13 @@ class Effect:
     """What a write of ours left: rows as they display now, and the header it was made under.
 
     `before` are the rows as they displayed when we looked, if we did; a row that was appended
-    has none.
+    has none. `keeps_values`: the cells hold what was sent; else only what they display is known.
     """
 
     header: Header
     rows: Sequence[RowPatch]
     before: Mapping[int, Sequence[str]] = field(default_factory=dict)
+    keeps_values: bool = True
 
 
 class Snapshots:
@@ -118,6 +119,8 @@ class Snapshots:
         kept = self._kept.get(ref)
         if kept is None:
             return
+        if not effect.keeps_values:
+            kept = Kept(latest=_without_types(kept.latest))
         latest = _changed(kept.latest, effect)
         with_types = kept.with_types
         if with_types is not None:
@@ -153,6 +156,11 @@ class Snapshots:
 
     def _tell(self) -> None:
         snapshots_kept(len(self._kept), int(self._kept.currsize))
+
+
+def _without_types(snapshot: Snapshot) -> Snapshot:
+    table = replace(snapshot.table, typed=None, is_mixed=False, indexes={})
+    return replace(snapshot, table=table, typed=None, answers=Answers())
 
 
 def _changed(snapshot: Snapshot, effect: Effect) -> Snapshot | None:

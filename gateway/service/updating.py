@@ -1,6 +1,7 @@
 """Updates: the rows are looked at, then only the named cells are written."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from gateway.errors import (
     GatewayError,
@@ -12,7 +13,7 @@ from gateway.errors import (
 from gateway.rows import a1
 from gateway.rows.header import Header, parse_header
 from gateway.rows.record import changed_runs, place, row_record, text_at
-from gateway.rows.tag import row_tag
+from gateway.rows.view import View
 from gateway.service.changes import (
     Change,
     culprit_among,
@@ -23,6 +24,7 @@ from gateway.service.changes import (
     writings_of,
 )
 from gateway.service.culprits import MAX_EXTRA_WRITES, separate, undecided
+from gateway.service.input import RAW, Input
 from gateway.service.ledger import Ledger
 from gateway.service.refreshing import Refresher
 from gateway.service.refusal import SHEET_WIDE, explain, explaining, row_not_found
@@ -45,8 +47,10 @@ class Updater:
         ledger: Ledger,
         *,
         ignore_unknown: bool,
+        value_input: Input = RAW,
     ) -> None:
         self._sheets = sheets
+        self._input = value_input
         self._refresher = refresher
         self._sightings = sightings
         self._settler = settler
@@ -61,16 +65,17 @@ class Updater:
         """
         outcomes: dict[int, Outcome] = {}
         header, rows = await self._look(ref, sorted({update.row for update in updates}))
+        view = header.seen_with(ref.columns)
         parts: list[Change] = []
         for index, update in enumerate(updates):
             try:
-                parts.append(self._part(index, update, header, rows))
+                parts.append(self._part(ref, index, update, view, rows))
             except GatewayError as error:
                 outcomes[index] = error
         unchanged = [part for part in parts if not part.runs]
         changing = [part for part in parts if part.runs]
         for part in unchanged:
-            outcomes[part.index] = result_of(part, header, {})
+            outcomes[part.index] = result_of(part, view, {})
         sent: dict[Change, Outcome] = {}
         try:
             await self._send_all(ref, header, changing, sent)
@@ -80,17 +85,25 @@ class Updater:
         return [outcomes[index] for index in range(len(updates))]
 
     def _part(
-        self, index: int, update: Update, header: Header, rows: Mapping[int, Sequence[str]]
+        self,
+        ref: WorksheetRef,
+        index: int,
+        update: Update,
+        view: View,
+        rows: Mapping[int, Sequence[str]],
     ) -> Change:
         if update.row not in rows:
             raise row_not_found(update.row)
         displayed = rows[update.row]
-        tag = row_tag(header.cells, displayed)
+        tag = view.tag(displayed)
         if update.condition is not None and not update.condition.holds(tag):
-            existing = row_record(update.row, list(header.columns.items()), displayed)
+            existing = row_record(update.row, view.select(None), displayed)
             raise PreconditionFailed(existing, tag=tag)
-        placement = place(update.fields, header, ignore_unknown=self._ignore_unknown)
-        runs = changed_runs(placement.cells, displayed)
+        placement = place(update.fields, view, ignore_unknown=self._ignore_unknown)
+        runs = [
+            (column, self._input.prepare(ref, values))
+            for column, values in changed_runs(placement.cells, displayed)
+        ]
         return Change(
             index=index,
             row=update.row,
@@ -265,10 +278,9 @@ class Updater:
         if displayed is None:
             return None
         self._refresher.forget(ref)
+        view = header.seen_with(ref.columns)
         rows = [(part, displayed[part.row]) for part in parts]
-        return {
-            part: (written_row(part.row, part.placement, header, texts),) for part, texts in rows
-        }
+        return {part: (written_row(part.row, part.placement, view, texts),) for part, texts in rows}
 
     async def _written(
         self, ref: WorksheetRef, header: Header, parts: Sequence[Change]
@@ -291,5 +303,7 @@ class Updater:
         except GatewayError:
             self._refresher.forget(ref)  # something was written somewhere
             raise
-        self._refresher.written(ref, effect_of(header, texts))
-        return {part: result_of(part, header, texts[part]) for part in parts}
+        effect = replace(effect_of(header, texts), keeps_values=self._input.keeps_values)
+        self._refresher.written(ref, effect)
+        view = header.seen_with(ref.columns)
+        return {part: result_of(part, view, texts[part]) for part in parts}

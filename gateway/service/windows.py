@@ -15,7 +15,13 @@ from typing import NamedTuple
 from cachetools import LRUCache
 
 from gateway.config import CacheSettings
-from gateway.errors import GatewayError, RowNotFound, SheetTooLarge, UpstreamRefusal
+from gateway.errors import (
+    GatewayError,
+    RowNotFound,
+    SheetTooLarge,
+    UpstreamRefusal,
+    WorksheetNotFound,
+)
 from gateway.rows import a1
 from gateway.rows.header import Header, parse_header
 from gateway.rows.record import text_at
@@ -26,7 +32,7 @@ from gateway.service.freshness import Freshness
 from gateway.service.refusal import explain
 from gateway.service.sightings import Sightings
 from gateway.service.survey import check_names
-from gateway.service.worksheet import WorksheetRef, own_area
+from gateway.service.worksheet import WorksheetRef, own_area, worksheet_not_found
 from gateway.upstream.base import Sheets
 
 CELL_BYTES = 65
@@ -109,6 +115,9 @@ class Windows:
         flight = self._flight(key)
         try:
             window = await flight.outcome()
+        except WorksheetNotFound as error:
+            # The read may have been another key's, which may hear of other worksheets.
+            raise worksheet_not_found(ref, error.near) from error
         except DEGRADING as error:
             if no_cache:
                 raise not_fresh(error) from error

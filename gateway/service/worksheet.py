@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from gateway.errors import GatewayError, UpstreamError, WorksheetNotFound
 from gateway.rows.a1 import Area, parse_area
+from gateway.rows.view import ALL_COLUMNS, ColumnGrant
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -12,14 +13,17 @@ class WorksheetRef:
     """A worksheet that the caller may use; only `gateway.access` makes one for a request.
 
     `spreadsheet` matches the id pattern, `title` is any text. `visible` are the worksheets that
-    the caller may hear of, None for all, `key_id` is whose turn it is; neither plays a part in
-    telling worksheets apart.
+    the caller may hear of, None for all, `columns` the fields that they may see and write, `key_id`
+    is whose turn it is, `may_write_formulas` counts where values are typed in; none of them plays a
+    part in telling worksheets apart.
     """
 
     spreadsheet: str
     title: str
     visible: frozenset[str] | None = field(default=None, compare=False)
+    columns: ColumnGrant = field(default=ALL_COLUMNS, compare=False)
     key_id: str = field(default="", compare=False)
+    may_write_formulas: bool = field(default=False, compare=False)
 
     def may_hear_of(self, title: str) -> bool:
         return self.visible is None or title in self.visible

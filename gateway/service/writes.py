@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from gateway.rows.header import ROW_INDEX, Header
+from gateway.rows.header import ROW_INDEX
 from gateway.rows.record import Placement, Stored, pointer
-from gateway.rows.tag import Condition, row_tag
+from gateway.rows.tag import Condition
+from gateway.rows.view import View
 from gateway.service.ticket import Ticket
 
 Fields = Mapping[str, Stored]
@@ -65,16 +66,14 @@ Outcome = Results | Exception
 """How one write of a group ended."""
 
 
-def written_row(
-    row: int, placement: Placement, header: Header, displayed: Sequence[str]
-) -> Written:
+def written_row(row: int, placement: Placement, view: View, displayed: Sequence[str]) -> Written:
     """The written fields in sheet order; `displayed` are the texts of all cells of the row."""
     record: dict[str, object] = {ROW_INDEX: row}
-    for name, column in header.columns.items():
+    for name, column in view.columns.items():
         if column in placement.cells:
             text = displayed[column] if column < len(displayed) else ""
             record[name] = text or None
-    tag = row_tag(header.cells, displayed)
+    tag = view.tag(displayed)
     return Written(row=row, record=record, tag=tag, ignored=placement.ignored)
 
 

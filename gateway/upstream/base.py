@@ -100,7 +100,8 @@ class Sheets(Protocol):
     ) -> Values:
         """Insert the rows under the table at `anchor`, or at it if it is blank. 1 write.
 
-        Gives where they are and what they display. Values are stored as they are (RAW).
+        Gives where they are and what they display. Values are stored as they are (RAW), or as
+        typed in by a person, whichever is set.
         """
         ...
 

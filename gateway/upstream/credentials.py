@@ -1,7 +1,6 @@
 """The service account's key file: read once at the start, and refused if it is not safe."""
 
 import os
-import stat
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +8,7 @@ import msgspec
 from google.oauth2.service_account import Credentials
 
 from gateway.config import ConfigError, is_allowed_endpoint
+from gateway.private_file import HOW_TO_MEND, is_open_to_others
 from gateway.upstream.token import SCOPES
 
 SETTING = "google.credentials"
@@ -37,8 +37,8 @@ def load_service_account(path: Path, *, allow_insecure_endpoint: bool) -> Creden
 def _read_private(path: Path) -> bytes:
     with path.open("rb") as file:
         mode = os.fstat(file.fileno()).st_mode  # of the file that was opened, whatever path is now
-        if os.name == "posix" and stat.S_IMODE(mode) & (stat.S_IRWXG | stat.S_IRWXO):
-            raise _refused(path, "can be read by others than its owner: chmod 600 it")
+        if is_open_to_others(mode):
+            raise _refused(path, f"can be read by others than its owner: {HOW_TO_MEND}")
         content = file.read(MAX_FILE_BYTES + 1)
     if len(content) > MAX_FILE_BYTES:
         raise _refused(path, "is too large for a service account's key file")

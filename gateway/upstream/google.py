@@ -161,7 +161,7 @@ class GoogleSheets:
         self, spreadsheet: str, anchor: str, rows: Sequence[Sequence[Value]]
     ) -> Values:
         params: dict[str, Any] = {
-            "valueInputOption": "RAW",
+            "valueInputOption": self._settings.value_input.upper(),
             "insertDataOption": "INSERT_ROWS",
             **_WRITTEN,
         }
@@ -174,7 +174,8 @@ class GoogleSheets:
 
     async def write_cells(self, spreadsheet: str, writings: Sequence[Writing]) -> list[Values]:
         data = [{"range": writing.range, **_grid(writing.rows)} for writing in writings]
-        body = {"valueInputOption": "RAW", **_WRITTEN, "data": data}
+        option = self._settings.value_input.upper()
+        body = {"valueInputOption": option, **_WRITTEN, "data": data}
         return await self._call(
             WRITE_CELLS,
             spreadsheet,

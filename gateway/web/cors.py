@@ -1,12 +1,12 @@
 """CORS: open to every page, without credentials; keys narrow it by their origins.
 
-Rules: preflights are answered by Starlette, alike for all, whatever they ask for. All other
-answers get lines that are the same for every request.
+Rules: a preflight brings no key, so all are answered alike, whatever they ask for and wherever;
+which pages may use a key is decided when it comes. All other answers get lines that are the same
+for every request.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway.web.head import head_of
@@ -15,13 +15,24 @@ EXPOSED = (
     "Age, Allow, Cache-Status, ETag, Idempotent-Replayed, Location, RateLimit, RateLimit-Policy, "
     "Retry-After, Server-Timing, WWW-Authenticate, X-Ignored-Fields, X-Request-Id"
 )
+METHODS = "DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT"
+"""Also such as no route has: a page may read why it is refused."""
 PREFLIGHT_SECONDS = 86_400
 
+_ANY_ORIGIN = (b"access-control-allow-origin", b"*")
 _FOR_PROGRAMS = [(b"vary", b"Origin")]
 _FOR_PAGES = [
-    (b"access-control-allow-origin", b"*"),
+    _ANY_ORIGIN,
     (b"access-control-expose-headers", EXPOSED.encode("ascii")),
     (b"vary", b"Origin"),
+]
+_METHOD_ASKED = b"access-control-request-method"
+_HEADERS_ASKED = b"access-control-request-headers"
+_FOR_PREFLIGHTS = [
+    _ANY_ORIGIN,
+    (b"access-control-allow-methods", METHODS.encode("ascii")),
+    (b"access-control-max-age", b"%d" % PREFLIGHT_SECONDS),
+    (b"vary", b"Origin, Access-Control-Request-Method, Access-Control-Request-Headers"),
 ]
 
 
@@ -30,21 +41,26 @@ class OpenCors:
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._with_preflights = CORSMiddleware(
-            app,
-            allow_origins=["*"],
-            allow_methods=["*"],
-            allow_headers=["*"],  # answers a preflight with the headers it asked for
-            expose_headers=EXPOSED.split(", "),
-            max_age=PREFLIGHT_SECONDS,
-        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["method"] == "OPTIONS":
-            await self._with_preflights(scope, receive, send)
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
             return
-        lines = _FOR_PAGES if b"origin" in head_of(scope).lines else _FOR_PROGRAMS
-        await self._app(scope, receive, _with_lines(send, lines))
+        head = head_of(scope)
+        if b"origin" not in head.lines:
+            await self._app(scope, receive, _with_lines(send, _FOR_PROGRAMS))
+        elif scope["method"] == "OPTIONS" and _METHOD_ASKED in head.lines:
+            await _answer_preflight(send, head.lines.get(_HEADERS_ASKED, ()))
+        else:
+            await self._app(scope, receive, _with_lines(send, _FOR_PAGES))
+
+
+async def _answer_preflight(send: Send, asked: Sequence[bytes]) -> None:
+    """Allow the headers that are asked for: `*` would leave out Authorization."""
+    allowed = [(b"access-control-allow-headers", b", ".join(asked))] if asked else []
+    headers = [*_FOR_PREFLIGHTS, *allowed]
+    await send({"type": "http.response.start", "status": 204, "headers": headers})
+    await send({"type": "http.response.body", "body": b""})
 
 
 def _with_lines(send: Send, lines: Iterable[tuple[bytes, bytes]]) -> Send:

@@ -1,8 +1,8 @@
 """The frame around every request: its id and log line outside, its limits and error net inside.
 
 Rules: pure ASGI. Whatever happens, the client gets an answer in the contract's form with the
-common headers, and the log gets one line. CORS stands between the two, so that errors that the
-net makes carry its headers too.
+common headers, the log gets one line, and the key gets back its place among the requests under
+way. CORS stands between the two, so that errors that the net makes carry its headers too.
 """
 
 import asyncio
@@ -25,6 +25,7 @@ from gateway.observe import (
 from gateway.request_errors import HeadersTooLarge, UriTooLong
 from gateway.web.head import head_of
 from gateway.web.problems import error_response
+from gateway.web.visits import end_visit, rate_lines
 
 CLIENT_GONE = 499
 """Status in the log only, for a client that left before it was answered."""
@@ -54,8 +55,9 @@ class RequestFrame:
         started = time.perf_counter()
         with request_event(event):
             try:
-                await self._app(scope, receive, _framed(send, event))
+                await self._app(scope, receive, _framed(send, event, scope))
             finally:
+                end_visit(scope)
                 event.seconds = time.perf_counter() - started
                 request_done(event)
 
@@ -99,7 +101,7 @@ def check_head(scope: Scope, settings: ServerSettings) -> None:
         raise HeadersTooLarge(f"The headers are longer than {settings.max_head_bytes} bytes.")
 
 
-def _framed(send: Send, event: RequestEvent) -> Send:
+def _framed(send: Send, event: RequestEvent, scope: Scope) -> Send:
     """A `send` that notes the status and adds the headers that all answers have."""
 
     async def send_framed(message: Message) -> None:
@@ -110,6 +112,7 @@ def _framed(send: Send, event: RequestEvent) -> Send:
                 (b"x-request-id", event.request_id.encode("ascii")),
                 (b"server-timing", _timing(event)),
                 *_SAFETY,
+                *rate_lines(scope),
             ]
         await send(message)
 

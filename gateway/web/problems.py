@@ -15,6 +15,7 @@ from gateway.errors import (
     RouteNotFound,
     Unauthorized,
 )
+from gateway.limit_errors import TooManyAuthFailures
 from gateway.observe import current_event, upstream_failed
 from gateway.web.answers import shaped
 from gateway.web.idempotency import replayed_headers
@@ -101,6 +102,9 @@ def _headers(error: GatewayError) -> dict[str, str]:
         headers["ETag"] = error.tag
     if error.retry_after_seconds is not None:
         headers["Retry-After"] = str(error.retry_after_seconds)
+    if isinstance(error, TooManyAuthFailures):
+        headers["RateLimit"] = f'"failed-keys";r=0;t={error.retry_after_seconds}'
+        headers["RateLimit-Policy"] = f'"failed-keys";q={error.per_minute};w=60'
     if error.allowed_methods:
         headers["Allow"] = ", ".join(error.allowed_methods)
     return headers

@@ -1,14 +1,19 @@
 """What every handler finds in its request's state, put there by the lifespan."""
 
+from collections.abc import Sequence
 from typing import TypedDict
 
 from gateway.access.gatekeeper import Gatekeeper
+from gateway.access.rates import KeyRates
+from gateway.address import Network
 from gateway.config import ApiSettings, ServerSettings
 from gateway.service.rows import RowService
 
 
 class State(TypedDict):
     gatekeeper: Gatekeeper
+    rates: KeyRates
+    proxies: Sequence[Network]
     rows: RowService
     api: ApiSettings
     server: ServerSettings

@@ -22,6 +22,11 @@ TWIN = replace(TICKET, scope="s2")
 ROWS: Rows = [["Bern", 1, 1.5, True, None, "", "=1+1 'ü' 🏙"], ["Basel"]]
 
 
+def here() -> str:
+    """The address that a client of these tests has."""
+    return "192.0.2.1"
+
+
 @pytest.fixture
 def anyio_backend() -> str:
     """The event loop that the gateway runs on."""

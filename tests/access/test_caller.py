@@ -9,9 +9,9 @@ from gateway.access.caller import (
     authorise,
     check_conditional,
     check_origin,
+    check_plan_writes,
     check_query,
 )
-from gateway.config import PlanSettings
 from gateway.errors import (
     GatewayError,
     InvalidSpreadsheetId,
@@ -21,7 +21,9 @@ from gateway.errors import (
     ReadOnlyKey,
     SpreadsheetNotFound,
 )
+from gateway.plan_settings import PlanSettings
 from gateway.rows.a1 import is_spreadsheet_id
+from gateway.rows.view import ALL_COLUMNS, ColumnGrant
 from gateway.service.worksheet import WorksheetRef
 from gateway.write_errors import PreconditionRequired
 
@@ -61,6 +63,23 @@ def test_what_is_granted_is_authorised(
     )
 
     assert ref == WorksheetRef(spreadsheet=expected, title=worksheet)
+
+
+@pytest.mark.parametrize("operation", [READ, WRITE])
+def test_what_is_granted_of_a_worksheet_goes_with_it(operation: Operation) -> None:
+    """The worksheet knows which columns and other worksheets there are for its caller."""
+    columns = ColumnGrant(frozenset({"a", "b"}), frozenset({"a"}))
+    titles = frozenset({"Cities", "New"})
+    some = Grants(spreadsheets=None, worksheets=titles, columns=columns)
+    formulas = Grants(spreadsheets=None, formulas=True)
+    narrow, free = (
+        authorise(caller(grants), spreadsheet="one", worksheet="Cities", operation=operation)
+        for grants in (some, formulas)
+    )
+
+    assert (narrow.visible, narrow.columns, narrow.may_write_formulas) == (titles, columns, False)
+    assert (free.visible, free.columns, free.may_write_formulas) == (None, ALL_COLUMNS, True)
+    assert narrow.key_id == "key_1"
 
 
 # Each row has all the faults of the rows below it as well, so the order of the checks is held.
@@ -242,3 +261,11 @@ def test_updates_as_the_plan_asks_pass(require_if_match: bool, is_conditional: b
     check_conditional(
         caller(ANY, PlanSettings(require_if_match=require_if_match)), is_conditional=is_conditional
     )
+
+
+def test_a_plan_without_writes_refuses_them() -> None:
+    """403 code 4034 that names the plan; other plans pass."""
+    check_plan_writes(caller(ANY))
+
+    with pytest.raises(PlanLimit, match=r"plan 'free' .*writes"):
+        check_plan_writes(caller(ANY, PlanSettings(writes=False)))

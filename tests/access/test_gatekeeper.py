@@ -12,9 +12,10 @@ from gateway.access.gatekeeper import Gatekeeper
 from gateway.access.issue import KeyRequest, create_key
 from gateway.access.keys import mint_key
 from gateway.access.store import KeyRecord, KeyStore
-from gateway.config import PlanSettings, Settings
+from gateway.config import Settings
 from gateway.errors import InvalidApiKey, MissingApiKey, PlanLimit
-from tests.access.conftest import NOW
+from gateway.plan_settings import PlanSettings
+from tests.access.conftest import NOW, here
 
 PEPPER = bytes(range(32))
 PLANS = Settings().plans
@@ -43,7 +44,7 @@ def gatekeeper(store: KeyStore, now: datetime = NOW, pepper: bytes = PEPPER) -> 
 async def test_a_key_is_known_with_all_its_grants(store: KeyStore) -> None:
     """The caller has the plan and the grants that the key was made with."""
     record, key = await issue(store, NARROW)
-    caller = await gatekeeper(store).identify(key)
+    caller = await gatekeeper(store).identify(key, here)
 
     assert caller == Caller(
         key_id=record.id,
@@ -65,15 +66,15 @@ async def test_each_key_is_its_own_caller(store: KeyStore) -> None:
     _, wide_key = await issue(store, WIDE)
     keeper = gatekeeper(store)
 
-    assert (await keeper.identify(narrow_key)).key_id == narrow.id
-    assert (await keeper.identify(wide_key)).grants == Grants(spreadsheets=None)
+    assert (await keeper.identify(narrow_key, here)).key_id == narrow.id
+    assert (await keeper.identify(wide_key, here)).grants == Grants(spreadsheets=None)
 
 
 @pytest.mark.parametrize("key", [None, "", "  \t"], ids=["none", "empty", "blanks"])
 async def test_no_key_is_told_how_to_send_one(store: KeyStore, key: str | None) -> None:
     """A request without a key learns where a key goes."""
     with pytest.raises(MissingApiKey, match="Authorization: Bearer"):
-        await gatekeeper(store).identify(key)
+        await gatekeeper(store).identify(key, here)
 
 
 async def test_all_keys_that_do_not_count_answer_alike(store: KeyStore) -> None:
@@ -93,7 +94,7 @@ async def test_all_keys_that_do_not_count_answer_alike(store: KeyStore) -> None:
     answers = []
     for keeper, key in attempts:
         with pytest.raises(InvalidApiKey) as refusal:
-            await keeper.identify(key)
+            await keeper.identify(key, here)
         answers.append(vars(refusal.value))
 
     assert answers == [answers[0]] * len(attempts)
@@ -103,11 +104,11 @@ async def test_a_key_expires_at_its_instant(store: KeyStore) -> None:
     """Until the instant a key counts, from it on no more."""
     record, key = await issue(store, NARROW)
     just_before = NOW + timedelta(hours=1, microseconds=-1)
-    caller = await gatekeeper(store, now=just_before).identify(key)
+    caller = await gatekeeper(store, now=just_before).identify(key, here)
 
     assert caller.key_id == record.id
     with pytest.raises(InvalidApiKey):
-        await gatekeeper(store, now=NOW + timedelta(hours=1)).identify(key)
+        await gatekeeper(store, now=NOW + timedelta(hours=1)).identify(key, here)
 
 
 async def test_a_key_of_a_plan_that_is_gone_is_told_so(store: KeyStore) -> None:
@@ -116,7 +117,7 @@ async def test_a_key_of_a_plan_that_is_gone_is_told_so(store: KeyStore) -> None:
     keeper = replace(gatekeeper(store), plans={"free": PlanSettings()})
 
     with pytest.raises(PlanLimit, match=r"plan 'paid' .*operator"):
-        await keeper.identify(key)
+        await keeper.identify(key, here)
 
 
 NASTY = ["ключ", "k" * 10_240, "sgw_\0", "\ud800", "sgw_" + "é" * 36, "\r\nX: y", "' OR 1=1 --"]
@@ -126,7 +127,7 @@ NASTY = ["ключ", "k" * 10_240, "sgw_\0", "\ud800", "sgw_" + "é" * 36, "\r\n
 async def test_nasty_keys_are_only_invalid(store: KeyStore, key: str) -> None:
     """No text raises anything but the refusal."""
     with pytest.raises(InvalidApiKey):
-        await gatekeeper(store).identify(key)
+        await gatekeeper(store).identify(key, here)
 
 
 @settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -134,7 +135,7 @@ async def test_nasty_keys_are_only_invalid(store: KeyStore, key: str) -> None:
 async def test_any_text_is_refused_in_order(store: KeyStore, key: str) -> None:
     """Whatever comes as a key, the answer is one of the two refusals."""
     with pytest.raises((InvalidApiKey, MissingApiKey)):
-        await gatekeeper(store).identify(key)
+        await gatekeeper(store).identify(key, here)
 
 
 async def test_a_gatekeeper_shows_no_pepper(store: KeyStore) -> None:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import partial
 
 import pytest
 
@@ -13,7 +14,7 @@ from gateway.access.keys import digest, mint_key
 from gateway.access.store import KeyRecord
 from gateway.config import Settings
 from gateway.errors import InvalidApiKey, PlanLimit
-from tests.access.conftest import NOW
+from tests.access.conftest import NOW, here
 from tests.clock import ManualClock
 
 PEPPER = bytes(range(32))
@@ -79,7 +80,10 @@ def gatekeeper(
 
 async def answers(keeper: Gatekeeper, keys: Sequence[str]) -> list[Caller | BaseException]:
     """What each of these keys gets, brought at the same time."""
-    return await asyncio.gather(*map(keeper.identify, keys), return_exceptions=True)
+    return await asyncio.gather(
+        *(keeper.identify(key, partial(str, number)) for number, key in enumerate(keys)),
+        return_exceptions=True,
+    )
 
 
 async def let_others_run() -> None:
@@ -91,12 +95,12 @@ async def test_a_key_is_looked_up_once_in_its_time(clock: ManualClock) -> None:
     """For 5 seconds a key costs no look-up, and the caller is the same object; then it is one."""
     keys = FakeKeys()
     keeper = gatekeeper(keys, clock)
-    first = await keeper.identify(KEY)
+    first = await keeper.identify(KEY, here)
     clock.advance(4.99)
-    second = await keeper.identify(KEY)
+    second = await keeper.identify(KEY, here)
     asked = len(keys.asked)
     clock.advance(0.01)
-    third = await keeper.identify(KEY)
+    third = await keeper.identify(KEY, here)
 
     assert second is first
     assert (asked, third, keys.asked) == (1, first, [digest(KEY, PEPPER)] * 2)
@@ -107,7 +111,7 @@ async def test_without_a_time_nothing_is_kept(clock: ManualClock) -> None:
     keys = FakeKeys()
     keeper = gatekeeper(keys, clock, ttl_seconds=0.0)
     for _ in range(3):
-        await keeper.identify(KEY)
+        await keeper.identify(KEY, here)
 
     assert len(keys.asked) == 3
 
@@ -121,13 +125,13 @@ async def test_a_refusal_is_kept_too(clock: ManualClock, record: KeyRecord | Non
     keeper = gatekeeper(keys, clock)
     for _ in range(3):
         with pytest.raises(InvalidApiKey):
-            await keeper.identify(KEY)
+            await keeper.identify(KEY, here)
     asked = len(keys.asked)
     keys.record = RECORD
     clock.advance(5.0)
 
     assert asked == 1
-    assert (await keeper.identify(KEY)).key_id == "k1"
+    assert (await keeper.identify(KEY, here)).key_id == "k1"
 
 
 async def test_a_revocation_counts_from_when_the_look_up_began(clock: ManualClock) -> None:
@@ -135,19 +139,19 @@ async def test_a_revocation_counts_from_when_the_look_up_began(clock: ManualCloc
     keys = FakeKeys()
     keys.gate.clear()
     keeper = gatekeeper(keys, clock)
-    asking = asyncio.create_task(keeper.identify(KEY))
+    asking = asyncio.create_task(keeper.identify(KEY, here))
     await let_others_run()
     clock.advance(4.0)
     keys.gate.set()
     caller = await asking
     keys.record = replace(RECORD, revoked_at=NOW)
     clock.advance(0.99)
-    again = await keeper.identify(KEY)
+    again = await keeper.identify(KEY, here)
     clock.advance(0.01)
 
     assert again is caller
     with pytest.raises(InvalidApiKey):
-        await keeper.identify(KEY)
+        await keeper.identify(KEY, here)
 
 
 async def test_a_kept_key_expires_at_its_instant(clock: ManualClock) -> None:
@@ -155,12 +159,12 @@ async def test_a_kept_key_expires_at_its_instant(clock: ManualClock) -> None:
     now = Instant()
     keys = FakeKeys(record=replace(RECORD, expires_at=NOW + timedelta(seconds=1)))
     keeper = gatekeeper(keys, clock, now)
-    caller = await keeper.identify(KEY)
+    caller = await keeper.identify(KEY, here)
     now.now += timedelta(seconds=1)
 
     assert caller.key_id == "k1"
     with pytest.raises(InvalidApiKey):
-        await keeper.identify(KEY)
+        await keeper.identify(KEY, here)
     assert len(keys.asked) == 1
 
 
@@ -170,7 +174,7 @@ async def test_a_kept_key_of_a_plan_that_is_gone_is_told_so(clock: ManualClock) 
     keeper = gatekeeper(keys, clock)
     for _ in range(2):
         with pytest.raises(PlanLimit, match="plan 'gold'"):
-            await keeper.identify(KEY)
+            await keeper.identify(KEY, here)
 
     assert len(keys.asked) == 1
 
@@ -196,7 +200,7 @@ async def test_one_who_leaves_hurts_nobody(clock: ManualClock) -> None:
     keys = FakeKeys()
     keys.gate.clear()
     keeper = gatekeeper(keys, clock)
-    first, second = (asyncio.create_task(keeper.identify(KEY)) for _ in range(2))
+    first, second = (asyncio.create_task(keeper.identify(KEY, here)) for _ in range(2))
     await let_others_run()
     first.cancel()
     await let_others_run()
@@ -215,7 +219,7 @@ async def test_a_failed_look_up_is_not_kept(clock: ManualClock) -> None:
     keys.error = None
 
     assert [type(each) for each in failures] == [OSError] * 3
-    assert (await keeper.identify(KEY)).key_id == "k1"
+    assert (await keeper.identify(KEY, here)).key_id == "k1"
     assert len(keys.asked) == 2
 
 
@@ -223,12 +227,12 @@ async def test_there_is_a_bound_to_what_is_kept(clock: ManualClock) -> None:
     """Ever-new keys push out the oldest of their own; a key in use stays."""
     keys = FakeKeys()
     keeper = gatekeeper(keys, clock)
-    await keeper.identify(KEY)
+    await keeper.identify(KEY, here)
     keys.record = None
     others = [mint_key() for _ in range(MAX_KEPT + 10)]
     for half in (others[: MAX_KEPT // 2], others[MAX_KEPT // 2 :]):
         await answers(keeper, half)
-        assert (await keeper.identify(KEY)).key_id == "k1"
+        assert (await keeper.identify(KEY, here)).key_id == "k1"
     asked = len(keys.asked)
     await answers(keeper, [others[0], others[-1]])
 
@@ -245,17 +249,17 @@ async def test_a_mistyped_key_is_never_looked_up(clock: ManualClock, key: str) -
     """What is no key by its form costs nothing, also while one like it is kept."""
     keys = FakeKeys()
     keeper = gatekeeper(keys, clock)
-    await keeper.identify(KEY)
+    await keeper.identify(KEY, here)
 
     with pytest.raises(InvalidApiKey):
-        await keeper.identify(key)
+        await keeper.identify(key, here)
     assert len(keys.asked) == 1
 
 
 async def test_no_key_is_kept(clock: ManualClock) -> None:
     """Neither the key nor the pepper is in what a gatekeeper shows or keeps."""
     keeper = gatekeeper(FakeKeys(), clock)
-    await keeper.identify(KEY)
+    await keeper.identify(KEY, here)
 
     assert KEY not in repr(vars(keeper))
     assert KEY not in repr(keeper)

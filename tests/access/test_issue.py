@@ -10,9 +10,11 @@ from gateway.access.issue import KeyRequest, create_key
 from gateway.access.keys import is_well_formed
 from gateway.access.store import KeyRecord, KeyStore
 from gateway.config import ConfigError, Settings
+from gateway.rows.view import ColumnGrant
 from tests.access.conftest import NOW
 
 PEPPER = b"a pepper of 32 bytes, as if drawn"
+COLUMNS = ColumnGrant(frozenset({"name", "state"}), frozenset({"state"}))
 REQUEST = KeyRequest(name="demo", spreadsheets=frozenset({"one"}))
 
 
@@ -28,9 +30,9 @@ async def test_a_new_key_is_kept_as_asked_for(store: KeyStore) -> None:
         plan="free",
         spreadsheets=frozenset({"one", "two"}),
         worksheets=frozenset({"Cities"}),
-        read_only=True,
         origins=frozenset({"HTTPS://A.org:443"}),
         expires_at=datetime(2026, 3, 2, tzinfo=timezone(timedelta(hours=2))),
+        columns=COLUMNS,
     )
     record, key = await issue(store, request)
 
@@ -43,10 +45,34 @@ async def test_a_new_key_is_kept_as_asked_for(store: KeyStore) -> None:
         plan="free",
         spreadsheets=frozenset({"one", "two"}),
         worksheets=frozenset({"Cities"}),
-        read_only=True,
+        read_only=False,
         origins=frozenset({"https://a.org"}),
         created_at=NOW,
         expires_at=datetime(2026, 3, 1, 22, tzinfo=UTC),
+        columns=COLUMNS,
+    )
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param({"read_only": True}, id="read-only"),
+        pytest.param({"columns": ColumnGrant(frozenset({"name"}))}, id="columns"),
+        pytest.param({"columns": ColumnGrant(None, frozenset({"name"}))}, id="written columns"),
+        pytest.param({"read_only": True, "columns": ColumnGrant(frozenset({"a"}))}, id="both"),
+        pytest.param({"formulas": True}, id="formulas"),
+    ],
+)
+async def test_grants_are_kept_one_by_one(store: KeyStore, change: dict[str, object]) -> None:
+    """Each grant is kept by itself; the others stay what they are without it."""
+    request = replace(REQUEST, **change)  # type: ignore[arg-type]
+    record, _ = await issue(store, request)
+
+    assert await store.list() == [record]
+    assert (record.read_only, record.columns, record.formulas) == (
+        request.read_only,
+        request.columns,
+        request.formulas,
     )
 
 
@@ -92,6 +118,52 @@ async def test_the_store_holds_no_usable_key(store: KeyStore, database: Path) ->
             {"worksheets": frozenset({"\ud800"})}, r"--worksheet: '\\ud800'", id="surrogate"
         ),
         pytest.param(
+            {"columns": ColumnGrant(frozenset())}, "--column: name at least", id="no column"
+        ),
+        pytest.param(
+            {"columns": ColumnGrant(None, frozenset())},
+            "--writable-column: name at least",
+            id="no written column",
+        ),
+        pytest.param(
+            {"columns": ColumnGrant(frozenset({" "}))}, "--column: ' ' cannot", id="blank column"
+        ),
+        pytest.param(
+            {"columns": ColumnGrant(None, frozenset({"\ud800"}))},
+            r"--writable-column: '\\ud800' cannot",
+            id="column with a lone surrogate",
+        ),
+        pytest.param(
+            {"columns": ColumnGrant(frozenset({"a"}), frozenset({"a", "b"}))},
+            "--writable-column: 'b' is not among --column",
+            id="written and not seen",
+        ),
+        pytest.param(
+            {"columns": ColumnGrant(frozenset({"a"}), frozenset({"a "}))},
+            "--writable-column: 'a ' is not among --column",
+            id="written under another spelling",
+        ),
+        pytest.param(
+            {"columns": ColumnGrant(None, frozenset({"a"})), "read_only": True},
+            "--writable-column: .*--read-only",
+            id="written by a read-only key",
+        ),
+        pytest.param(
+            {"formulas": True, "worksheets": frozenset({"a"})},
+            "--formulas: .*any cell",
+            id="formulas in one worksheet",
+        ),
+        pytest.param(
+            {"formulas": True, "columns": ColumnGrant(frozenset({"a"}))},
+            "--formulas: .*any cell",
+            id="formulas in one column",
+        ),
+        pytest.param(
+            {"formulas": True, "columns": ColumnGrant(None, frozenset({"a"}))},
+            "--formulas: .*any cell",
+            id="formulas by who writes one column",
+        ),
+        pytest.param(
             {"origins": frozenset({"https://a.org/"})}, "--origin: 'https://a.org/'", id="origin"
         ),
         pytest.param({"expires_at": NOW}, "--expires: .*past", id="expires now"),
@@ -118,6 +190,7 @@ async def test_all_mistakes_are_told_at_once(store: KeyStore) -> None:
         plan="gold",
         spreadsheets=frozenset({"a b", "c d"}),
         worksheets=frozenset({""}),
+        columns=ColumnGrant(frozenset({"a"}), frozenset({"b"})),
         origins=frozenset({"*"}),
         expires_at=NOW - timedelta(days=1),
     )
@@ -130,6 +203,7 @@ async def test_all_mistakes_are_told_at_once(store: KeyStore) -> None:
         "--spreadsheet",
         "--spreadsheet",
         "--worksheet",
+        "--writable-column",
         "--origin",
         "--expires",
     ]

@@ -4,7 +4,7 @@ import sqlite3
 import stat
 from contextlib import closing
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 import anyio
@@ -13,8 +13,10 @@ from sqlalchemy.exc import OperationalError
 
 from gateway.access.store import KeyRecord, KeyStore
 from gateway.config import ConfigError
+from gateway.rows.view import ALL_COLUMNS, ColumnGrant
 from tests.access.conftest import NOW
 
+INDIA = timezone(timedelta(hours=5, minutes=30))
 RECORD = KeyRecord(
     id="key_00000001",
     name="Büro",
@@ -26,6 +28,8 @@ RECORD = KeyRecord(
     origins=frozenset({"https://a.org"}),
     created_at=NOW,
     expires_at=NOW + timedelta(days=1, microseconds=1),
+    columns=ColumnGrant(frozenset({"name", " Größe"}), frozenset({"name"})),
+    last_used_at=NOW,
 )
 WIDE = replace(
     RECORD,
@@ -36,6 +40,9 @@ WIDE = replace(
     origins=frozenset(),
     created_at=NOW + timedelta(seconds=1),
     expires_at=None,
+    columns=ALL_COLUMNS,
+    formulas=True,
+    last_used_at=None,
 )
 
 
@@ -85,6 +92,38 @@ async def test_a_key_is_revoked_once(store: KeyStore) -> None:
     assert not await store.revoke(RECORD.id, NOW + timedelta(days=1))
     assert not await store.revoke("key_unknown", NOW)
     assert await store.find(b"1") == replace(RECORD, revoked_at=NOW)
+
+
+@pytest.mark.parametrize(
+    ("earlier", "now", "expected"),
+    [
+        pytest.param(None, NOW + timedelta(minutes=59), NOW, id="first"),
+        pytest.param(NOW, NOW + timedelta(minutes=59), NOW, id="same hour"),
+        pytest.param(NOW, NOW + timedelta(hours=1), NOW + timedelta(hours=1), id="next hour"),
+        pytest.param(NOW, NOW - timedelta(minutes=1), NOW, id="earlier"),
+        pytest.param(
+            None, (NOW + timedelta(minutes=5)).astimezone(INDIA), NOW, id="another time zone"
+        ),
+    ],
+)
+async def test_last_use_is_kept_to_the_hour(
+    store: KeyStore, earlier: datetime | None, now: datetime, expected: datetime
+) -> None:
+    """The hour of the latest use is kept, of the one key."""
+    await store.add(replace(RECORD, last_used_at=earlier), b"1")
+    await store.add(WIDE, b"2")
+
+    await store.touch(RECORD.id, now)
+
+    assert await store.find(b"1") == replace(RECORD, last_used_at=expected)
+    assert await store.find(b"2") == WIDE
+
+
+async def test_use_of_a_key_that_is_not_there_is_nothing(store: KeyStore) -> None:
+    """A key may have been deleted by hand since it was looked up."""
+    await store.touch("key_unknown", NOW)
+
+    assert await store.list() == []
 
 
 async def test_keys_outlive_the_process(database: Path) -> None:

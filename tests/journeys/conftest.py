@@ -20,7 +20,7 @@ from gateway.emulator.app import EmulatorOptions, create_emulator
 from gateway.serving import base_url, bind, in_background, make_gateway_server, make_server
 from tests.discovery import all_problems
 from tests.exchanges import Exchange, Recorder
-from tests.journeys.workbook import write_seed
+from tests.journeys.workbook import WORKBOOK, write_seed
 
 MADE = datetime(2020, 1, 1, tzinfo=UTC)
 """When the keys were made; one of them has expired since."""
@@ -39,6 +39,7 @@ KEYS: Mapping[str, KeyRequest] = {
     "pages": KeyRequest(
         name="pages", spreadsheets=DEMO, origins=frozenset({"https://app.example.org"})
     ),
+    "formulas": KeyRequest(name="formulas", spreadsheets=DEMO, formulas=True),
     "expired": KeyRequest(
         name="expired", spreadsheets=DEMO, expires_at=datetime(2021, 1, 1, tzinfo=UTC)
     ),
@@ -142,8 +143,11 @@ LOOKS_EACH_TIME: Mapping[str, object] = {
     "google.reads_per_minute": 1_000_000,
     "google.writes_per_minute": 1_000_000,
     "writes.look_again_seconds": 0.02,
+    "plans.paid.requests_per_minute": 1_000_000,
+    "plans.free.requests_per_minute": 1_000_000,
+    "access.failures_per_minute": 1_000_000,
 }
-"""Of most journeys: each request meets Google as it is, and no quota is in its way."""
+"""Of most journeys: each request meets Google as it is, and no quota or rate is in its way."""
 
 OpenGateway = Callable[..., Api]
 KeysOnDisk = tuple[Path, Mapping[str, str]]
@@ -157,7 +161,9 @@ def _trimmed(cells: Sequence[Any], blank: object) -> list[Any]:
     return kept
 
 
-async def _create_keys(settings: Settings) -> dict[str, str]:
+async def _create_keys(
+    settings: Settings, requests: Mapping[str, KeyRequest], revoked: Sequence[str]
+) -> dict[str, str]:
     async with KeyStore.open(settings.access.database) as store:
         created = {
             name: await create_key(
@@ -167,17 +173,35 @@ async def _create_keys(settings: Settings) -> dict[str, str]:
                 plans=settings.plans,
                 now=MADE,
             )
-            for name, request in KEYS.items()
+            for name, request in requests.items()
         }
-        await store.revoke(created["revoked"][0].id, datetime.now(UTC))
+        for name in revoked:
+            await store.revoke(created[name][0].id, datetime.now(UTC))
     return {name: key for name, (_, key) in created.items()}
+
+
+def make_keys(
+    folder: Path, requests: Mapping[str, KeyRequest], *, revoked: Sequence[str] = ()
+) -> KeysOnDisk:
+    """A key store with these keys, and the keys by name."""
+    database = folder / "keys.db"
+    settings = load_settings(None, {}, {"access.database": str(database)})
+    return database, asyncio.run(_create_keys(settings, requests, revoked))
 
 
 @pytest.fixture(scope="session")
 def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmulatorControl]:
     """An emulator with the workbook, for all journeys."""
-    folder = tmp_path_factory.mktemp("emulator")
-    write_seed(folder / "seed")
+    with running_emulator(tmp_path_factory.mktemp("emulator"), WORKBOOK) as control:
+        yield control
+
+
+@contextmanager
+def running_emulator(
+    folder: Path, workbook: Mapping[str, Mapping[str, str]]
+) -> Iterator[EmulatorControl]:
+    """An emulator with these spreadsheets, what it exchanges checked at the end."""
+    write_seed(folder / "seed", workbook)
     running = create_emulator(EmulatorOptions(seed=folder / "seed"))
     listening = bind("127.0.0.1", 0)
     credentials = folder / "service-account.json"
@@ -197,9 +221,7 @@ def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmulatorContr
 @pytest.fixture(scope="session")
 def access(tmp_path_factory: pytest.TempPathFactory) -> KeysOnDisk:
     """A key store with a key of every sort, and the keys by name."""
-    database = tmp_path_factory.mktemp("access") / "keys.db"
-    settings = load_settings(None, {}, {"access.database": str(database)})
-    return database, asyncio.run(_create_keys(settings))
+    return make_keys(tmp_path_factory.mktemp("access"), KEYS, revoked=["revoked"])
 
 
 @contextmanager

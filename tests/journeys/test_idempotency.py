@@ -15,7 +15,7 @@ from tests.journeys.waiting import until
 BODY = {"name": "keyed", "population": 1}
 ROW = ["keyed", "", "", "1"]
 REPLAYED = "idempotent-replayed"
-ABOUT_THE_EXCHANGE = {"date", "x-request-id", "server-timing", REPLAYED}
+ABOUT_THE_EXCHANGE = {"date", "x-request-id", "server-timing", "ratelimit", REPLAYED}
 """Headers in which an answer may differ when it is given again."""
 
 

@@ -61,9 +61,9 @@ WORKBOOK: Mapping[str, Mapping[str, str]] = {
 }
 
 
-def write_seed(folder: Path) -> None:
-    """The workbook as a seed directory of the emulator."""
-    for spreadsheet, worksheets in WORKBOOK.items():
+def write_seed(folder: Path, workbook: Mapping[str, Mapping[str, str]] = WORKBOOK) -> None:
+    """A workbook as a seed directory of the emulator."""
+    for spreadsheet, worksheets in workbook.items():
         (folder / spreadsheet).mkdir(parents=True)
         for name, text in worksheets.items():
             (folder / spreadsheet / f"{name}.csv").write_text(text, encoding="utf-8")

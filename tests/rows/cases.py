@@ -14,11 +14,11 @@ from random import Random
 from typing import Any
 
 from gateway.rows.conditions import parse_where
-from gateway.rows.evaluate import Page, evaluate
+from gateway.rows.evaluate import Page
 from gateway.rows.query import Query, SortTerm
 from gateway.rows.table import Table, make_table
 from tests.rows.reference import matching_rows, ordered_rows, plain
-from tests.rows.sheet import BLANK, SheetCell, text_cell
+from tests.rows.sheet import BLANK, SheetCell, evaluate, text_cell
 
 FIELDS = ("a", "b", " c ", "d")
 NAMES = (*FIELDS, "rowIndex")

@@ -3,6 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from gateway.rows.evaluate import Page
+from gateway.rows.evaluate import evaluate as evaluate_seen
+from gateway.rows.query import Query
 from gateway.rows.table import Table, make_table
 
 
@@ -27,6 +30,11 @@ def make_sheet(columns: Mapping[str, Sequence[SheetCell]]) -> Table:
     displayed = [_trimmed([cell.text for cell in column]) for column in cells]
     typed = [_trimmed([cell.value for cell in column]) for column in cells]
     return make_table(displayed).with_typed(typed)
+
+
+def evaluate(table: Table, query: Query) -> Page:
+    """The page that a query asks for, for who sees all columns."""
+    return evaluate_seen(table, query, table.header.whole)
 
 
 def _trimmed(cells: Sequence[object]) -> Sequence[object]:

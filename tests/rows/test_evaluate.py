@@ -7,10 +7,9 @@ from msgspec.structs import replace
 
 from gateway.errors import InvalidQuery
 from gateway.rows.conditions import parse_where
-from gateway.rows.evaluate import evaluate
 from gateway.rows.query import Query, SortTerm
 from gateway.rows.table import make_table
-from tests.rows.sheet import BLANK, SheetCell, make_sheet, text_cell
+from tests.rows.sheet import BLANK, SheetCell, evaluate, make_sheet, text_cell
 
 CELLS = {
     "number": SheetCell("1,250", 1250),

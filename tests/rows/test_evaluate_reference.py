@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 
 from gateway.errors import InvalidQuery
 from gateway.rows.conditions import parse_where
-from gateway.rows.evaluate import evaluate
 from gateway.rows.query import Query, SortTerm
 from tests.rows.cases import first_difference
 from tests.rows.reference import matching_rows, ordered_rows
-from tests.rows.sheet import BLANK, SheetCell, make_sheet, text_cell
+from tests.rows.sheet import BLANK, SheetCell, evaluate, make_sheet, text_cell
 
 FIELDS = ["a", "b", " c "]
 TRAPS = [

@@ -48,7 +48,7 @@ def test_a_column_never_shadows_row_index(name: str) -> None:
     header = parse_header([name, "name"])
 
     assert dict(header.columns) == {"name": 1}
-    assert header.find("rowIndex") is None
+    assert header.whole.find("rowIndex") is None
 
 
 @pytest.mark.parametrize(
@@ -67,19 +67,19 @@ def test_a_column_never_shadows_row_index(name: str) -> None:
 )
 def test_names_match_exactly_then_trimmed(name: str, column: int | None) -> None:
     """A client's name is looked up as it is before its blanks are cut."""
-    assert parse_header([" a", "a ", "b", ""]).find(name) == column
+    assert parse_header([" a", "a ", "b", ""]).whole.find(name) == column
 
 
 def test_the_exact_name_wins_over_an_earlier_trimmed_one() -> None:
     """A column further right is found by its exact name."""
-    assert parse_header([" a ", "a"]).find("a") == 1
+    assert parse_header([" a ", "a"]).whole.find("a") == 1
 
 
 def test_selection_is_in_sheet_order_and_passes_over_strangers() -> None:
     """Wanted names come once, in the order of the sheet."""
     header = parse_header(["name", "state", " population "])
 
-    selected = header.select(["population", "nope", "rowIndex", "name", "name"])
+    selected = header.whole.select(["population", "nope", "rowIndex", "name", "name"])
 
     assert selected == [("name", 0), (" population ", 2)]
 
@@ -88,14 +88,14 @@ def test_no_selection_is_every_field() -> None:
     """None selects all fields, an empty list none."""
     header = parse_header(["name", "state"])
 
-    assert header.select(None) == [("name", 0), ("state", 1)]
-    assert header.select([]) == []
+    assert header.whole.select(None) == [("name", 0), ("state", 1)]
+    assert header.whole.select([]) == []
 
 
 def test_the_listing_for_messages_is_bounded() -> None:
     """A message names at most 50 headers and says how many more there are."""
-    few = parse_header(["name", "state"]).listing()
-    many = parse_header([f"h{number}" for number in range(53)]).listing()
+    few = parse_header(["name", "state"]).whole.listing()
+    many = parse_header([f"h{number}" for number in range(53)]).whole.listing()
 
     assert few == '"name", "state"'
     assert many.endswith('"h49" and 3 more')
@@ -105,5 +105,5 @@ def test_a_listing_does_not_grow_with_the_header() -> None:
     """Of many long names 50 are listed, each cut: an error message stays short."""
     header = parse_header(f"{n} {'x' * 40_000}" for n in range(200))
 
-    assert len(header.listing()) < 6_000
-    assert header.listing().endswith("and 150 more")
+    assert len(header.whole.listing()) < 6_000
+    assert header.whole.listing().endswith("and 150 more")

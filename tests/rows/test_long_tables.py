@@ -8,10 +8,10 @@ import pytest
 from msgspec.structs import replace
 
 from gateway.rows.conditions import parse_where
-from gateway.rows.evaluate import evaluate
 from gateway.rows.ordered import PIECE
 from gateway.rows.query import Query, SortTerm
 from gateway.rows.table import Table, make_table
+from tests.rows.sheet import evaluate
 
 Row = tuple[int, int, str, str]
 

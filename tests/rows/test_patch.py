@@ -6,11 +6,11 @@ from random import Random
 import pytest
 
 from gateway.rows.conditions import parse_where
-from gateway.rows.evaluate import evaluate
 from gateway.rows.halves import Column
 from gateway.rows.patch import RowPatch
 from gateway.rows.query import Query, SortTerm
 from gateway.rows.table import Table, make_table
+from tests.rows.sheet import evaluate
 
 DISPLAYED: tuple[Column, ...] = (
     ("name", "Boston", "Austin", "Denver"),
@@ -114,11 +114,12 @@ def test_the_typed_half_may_be_missing() -> None:
 def test_what_is_kept_of_other_columns_stays() -> None:
     """An update costs the index of the columns it touches, no other."""
     table = whole()
-    kept = {name: table.index(name) for name in ("name", "population", "state")}
+    columns = [table.header.columns[name] for name in ("name", "population", "state")]
+    kept = {column: table.index(column) for column in columns}
 
     after = table.patched([patch(3, {2: ("AZ", "AZ")})])
 
-    assert [after.index(name) is kept[name] for name in kept] == [True, True, False]
+    assert [after.index(column) is kept[column] for column in kept] == [True, True, False]
     assert after.displayed[0] is table.displayed[0]
 
 

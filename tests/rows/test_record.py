@@ -4,19 +4,22 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from gateway.errors import InvalidBody, Problem
+from gateway.errors import InvalidBody, NotGranted, Problem
 from gateway.rows.header import parse_header
 from gateway.rows.record import (
+    Placement,
     Stored,
     changed_runs,
+    check_granted,
     check_has_value,
     new_row,
     place,
     pointer,
     text_at,
 )
+from gateway.rows.view import ColumnGrant
 
-HEADER = parse_header(["name", "state", "", " population ", "name", "rowIndex"])
+HEADER = parse_header(["name", "state", "", " population ", "name", "rowIndex"]).whole
 
 
 @pytest.mark.parametrize(
@@ -193,3 +196,67 @@ def test_updates_write_only_what_changes(
 def test_texts_of_a_short_row_are_empty(column: int, text: str) -> None:
     """A displayed row ends at its last cell with content."""
     assert text_at(["a", None, "", 5], column) == text
+
+
+SOME = parse_header(["name", "state", " note", "salary"]).seen_with(
+    ColumnGrant(frozenset({"name", "state", "note"}), frozenset({"name", "note"}))
+)
+
+
+@pytest.mark.parametrize("ignore_unknown", [False, True], ids=["reject", "ignore"])
+@pytest.mark.parametrize(
+    "fields", [{"state": "x"}, {"name": "x", "state": None, "nope": 1}], ids=["alone", "among more"]
+)
+def test_a_field_that_may_only_be_seen_is_not_granted(
+    fields: Mapping[str, Stored], ignore_unknown: bool
+) -> None:
+    """The refusal names it and its place, whatever else the body holds."""
+    with pytest.raises(NotGranted, match='may read "state", but not write it') as refused:
+        place(fields, SOME, ignore_unknown=ignore_unknown, at=pointer("3"))
+
+    assert refused.value.problems == (Problem("#/3/state", "This key may not write it."),)
+
+
+def test_what_may_be_written_is_found_as_it_is_seen() -> None:
+    """The grant is for a column, whatever blanks a client puts around its name."""
+    assert place({" name ": "x", "note": "y"}, SOME, ignore_unknown=False).cells == {0: "x", 2: "y"}
+
+
+@pytest.mark.parametrize("name", ["salary", "nope"], ids=["hidden", "unknown"])
+def test_hidden_and_unknown_fields_are_refused_alike(name: str) -> None:
+    """Message and places are the same but for the name; the seen fields alone are listed."""
+    with pytest.raises(InvalidBody) as refused:
+        place({name: "x", "name": "y"}, SOME, ignore_unknown=False)
+
+    assert refused.value.message == (
+        f'"{name}": not usable as fields; the fields of this worksheet are '
+        '"name", "state", " note".'
+    )
+    assert refused.value.problems == (Problem(f"#/{name}", "This is no field of the worksheet."),)
+
+
+def test_hidden_fields_are_left_aside_as_unknown_ones() -> None:
+    """Where unknown fields are ignored, hidden ones are."""
+    placement = place({"salary": 1, "nope": 2, "name": "x"}, SOME, ignore_unknown=True)
+
+    assert placement == Placement(cells={0: "x"}, ignored=("salary", "nope"))
+
+
+def test_who_sees_no_field_is_told_of_none() -> None:
+    """A list of nothing is not left blank."""
+    nothing = parse_header(["salary"]).seen_with(ColumnGrant(frozenset({"name"})))
+
+    with pytest.raises(InvalidBody, match=r"the fields of this worksheet are none\.$"):
+        place({"salary": 1}, nothing, ignore_unknown=False)
+    with pytest.raises(InvalidBody, match=r"its fields are none\.$"):
+        place({"salary": 1}, nothing, ignore_unknown=True)
+
+
+def test_what_is_withheld_for_sure_is_refused_without_a_header() -> None:
+    """A field that the key was granted to see alone needs no look at the sheet."""
+    grant = ColumnGrant(frozenset({"name", "state"}), frozenset({"name"}))
+
+    check_granted({"name": "x", "nope": 1}, grant)
+    with pytest.raises(NotGranted) as refused:
+        check_granted({"name": "x", "state": "y"}, grant, at=pointer("1"))
+    assert [problem.pointer for problem in refused.value.problems] == ["#/1/state"]

@@ -20,7 +20,7 @@ def test_records_have_row_index_first_and_nulls() -> None:
     """A record is `rowIndex` and the wanted fields; an empty cell is null."""
     table = make_table(CITIES)
 
-    records = [table.record(row, table.header.select(None)) for row in (2, 3, 4)]
+    records = [table.record(row, table.header.whole.select(None)) for row in (2, 3, 4)]
 
     assert [list(record.items()) for record in records] == [
         [("rowIndex", 2), ("name", "Boston"), ("state", "MA"), ("population", None)],
@@ -36,7 +36,7 @@ def test_records_of_rows_are_those_of_each_row(
 ) -> None:
     """Records made together are the same as records made one by one, in the order of the rows."""
     table = make_table(CITIES)
-    columns = table.header.select(names)
+    columns = table.header.whole.select(names)
 
     records = table.records(rows, columns)
 
@@ -146,9 +146,14 @@ def test_a_tag_is_of_all_that_a_row_displays() -> None:
     hidden = make_table([*CITIES[:2], ["", "x"], CITIES[3]])
     longer = make_table([*CITIES, ["", "", "", "beside the header"]])
 
-    tags = [[table.tag(row) for row in (2, 3, 4)] for table in (before, hidden, longer)]
+    tags = [
+        [table.tag(row, table.header.whole) for row in (2, 3, 4)]
+        for table in (before, hidden, longer)
+    ]
 
     assert len(set(tags[0])) == 3
     assert [tags[1][0] == tags[0][0], tags[1][1:] == tags[0][1:]] == [False, True]
     assert [tags[2][2] == tags[0][2], tags[2][:2] == tags[0][:2]] == [False, True]
-    assert before.tag(2) == row_tag(["name", "state", "", "population"], ["Boston", "MA"])
+    assert before.tag(2, before.header.whole) == row_tag(
+        ["name", "state", "", "population"], ["Boston", "MA"]
+    )

@@ -5,12 +5,12 @@ from itertools import islice
 import pytest
 
 from gateway.rows.conditions import parse_where
-from gateway.rows.evaluate import evaluate
 from gateway.rows.halves import Column
 from gateway.rows.query import Query, SortTerm
 from gateway.rows.table import Table, make_table
 from gateway.rows.work import evaluate_within, work
 from tests.rows.cases import make_cases
+from tests.rows.sheet import evaluate
 
 ROWS = 3_000
 A_FEW = 500
@@ -62,8 +62,8 @@ def test_kept_structures_make_queries_cheap(query: Query) -> None:
     table = long_table()
     evaluate(table, query)
 
-    assert work(table, query) <= A_FEW
-    assert evaluate_within(table, query, A_FEW) == evaluate(table, query)
+    assert work(table, query, table.header.whole) <= A_FEW
+    assert evaluate_within(table, query, table.header.whole, A_FEW) == evaluate(table, query)
 
 
 @pytest.mark.parametrize("query", DEAR.values(), ids=DEAR)
@@ -72,8 +72,8 @@ def test_what_must_be_walked_stays_dear(query: Query) -> None:
     table = long_table()
     evaluate(table, query)
 
-    assert work(table, query) > A_FEW
-    assert evaluate_within(table, query, A_FEW) is None
+    assert work(table, query, table.header.whole) > A_FEW
+    assert evaluate_within(table, query, table.header.whole, A_FEW) is None
 
 
 @pytest.mark.parametrize(
@@ -83,8 +83,8 @@ def test_the_first_query_is_dear(query: Query) -> None:
     """What is not there yet counts with what making it walks, and is not made by asking."""
     table = long_table()
 
-    assert work(table, query) >= ROWS
-    assert evaluate_within(table, query, ROWS - 1) is None
+    assert work(table, query, table.header.whole) >= ROWS
+    assert evaluate_within(table, query, table.header.whole, ROWS - 1) is None
     assert not any(vars(index).keys() & {"order", "numbers"} for index in table.indexes.values())
 
 
@@ -94,4 +94,6 @@ def test_what_work_names_is_what_answering_makes() -> None:
         evaluate(table, case.query)
 
         cells = (table.last_row + 1) * (len(table.displayed) + 1)
-        assert evaluate_within(table, case.query, 40 * cells + 1_000) is not None
+        assert (
+            evaluate_within(table, case.query, table.header.whole, 40 * cells + 1_000) is not None
+        )

@@ -64,7 +64,7 @@ class PlainEncoder:
 
     def page(self, rows: Sequence[bytes], *, has_next: bool, total: int | None) -> Encoded:
         self.pages.append(RowPage([json.loads(row) for row in rows], has_next, total))
-        return Encoded(b"", "")
+        return Encoded(b"[" + b", ".join(rows) + b"]", "")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,6 +8,7 @@ from urllib.parse import quote
 import pytest
 
 from gateway.rows import a1
+from gateway.rows.view import ColumnGrant
 from gateway.service.group import (
     MAX_BYTES,
     MAX_ROWS,
@@ -40,6 +41,13 @@ def update(name: str, key: str = "k", *, row: int = 2, size: int = 1) -> Named:
 def seen_by(waiting: Named, *titles: str) -> Named:
     """The same of a key that may hear of these worksheets only."""
     waiting.ref = replace(waiting.ref, visible=frozenset(titles))
+    return waiting
+
+
+def granted(waiting: Named, *fields: str, writable: str | None = None) -> Named:
+    """The same of a key that sees, and writes, these fields only."""
+    columns = ColumnGrant(frozenset(fields), None if writable is None else frozenset({writable}))
+    waiting.ref = replace(waiting.ref, columns=columns)
     return waiting
 
 
@@ -92,6 +100,21 @@ def groups(*line: Named) -> list[str]:
             [seen_by(create("a"), "Cities"), seen_by(create("b", "l"), "Cities")],
             ["ab"],
             id="two of the same grant",
+        ),
+        pytest.param(
+            [create("a"), granted(create("b", "l"), "n"), create("c", "m")],
+            ["ac", "b"],
+            id="those who see the same columns",
+        ),
+        pytest.param(
+            [granted(update("a"), "n"), granted(update("b", "l", row=3), "n", writable="n")],
+            ["a", "b"],
+            id="those who write the same columns",
+        ),
+        pytest.param(
+            [granted(create("a"), "n", "m"), granted(create("b", "l"), "m", "n")],
+            ["ab"],
+            id="two of the same columns",
         ),
     ],
 )

@@ -8,7 +8,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from gateway.web.cors import EXPOSED, PREFLIGHT_SECONDS, OpenCors
+from gateway.web.cors import EXPOSED, METHODS, PREFLIGHT_SECONDS, OpenCors
 
 ORIGIN = {"Origin": "https://page.example"}
 
@@ -44,19 +44,32 @@ def test_programs_get_no_lines_for_pages(client: TestClient, method: str) -> Non
     assert answer.headers["vary"] == "Accept, Origin"
 
 
-@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH"])
-def test_a_preflight_allows_what_it_asks_for(client: TestClient, method: str) -> None:
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE", "ODD"])
+@pytest.mark.parametrize("origin", ["https://page.example", "null"])
+def test_a_preflight_allows_what_it_asks_for(client: TestClient, method: str, origin: str) -> None:
     """It never comes to a route, and may be remembered for a day."""
     asked = {
-        **ORIGIN,
+        "Origin": origin,
         "Access-Control-Request-Method": method,
         "Access-Control-Request-Headers": "authorization, x-spreadsheet-id",
     }
 
     answer = client.options("/", headers=asked)
 
-    assert (answer.status_code, answer.text) == (200, "OK")
+    assert (answer.status_code, answer.text) == (204, "")
     assert answer.headers.get_list("access-control-allow-origin") == ["*"]
-    assert method in answer.headers["access-control-allow-methods"].split(", ")
+    assert answer.headers["access-control-allow-methods"] == METHODS
     assert answer.headers["access-control-allow-headers"] == "authorization, x-spreadsheet-id"
     assert answer.headers["access-control-max-age"] == str(PREFLIGHT_SECONDS)
+    assert answer.headers["vary"].split(", ") == [
+        *("Origin", "Access-Control-Request-Method", "Access-Control-Request-Headers")
+    ]
+    assert "access-control-allow-credentials" not in answer.headers
+
+
+def test_a_preflight_for_no_header_is_told_of_none(client: TestClient) -> None:
+    """What was not asked for need not be allowed."""
+    answer = client.options("/", headers={**ORIGIN, "Access-Control-Request-Method": "PUT"})
+
+    assert answer.status_code == 204
+    assert "access-control-allow-headers" not in answer.headers

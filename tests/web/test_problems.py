@@ -28,12 +28,14 @@ from gateway.errors import (
     UpstreamError,
     UpstreamRefusal,
 )
+from gateway.limit_errors import TooManyAuthFailures
 from gateway.observe import RequestEvent, request_event
 from gateway.web.problems import error_response, on_gateway_error, on_http_exception
 from gateway.write_errors import PreconditionFailed, WriteOutcomeUnknown
 from tests.error_tree import concrete_errors
 from tests.web.requests import make_scope
 
+GUESSER = TooManyAuthFailures("wait", retry_after_seconds=3, per_minute=20)
 MEMBERS = ["type", "name", "code", "message", "status", "requestId", "retryable"]
 
 
@@ -176,9 +178,12 @@ def test_the_two_401_are_told_apart() -> None:
         (QuotaSpent("later", retry_after_seconds=30), "retry-after", "30"),
         (QuotaSpent("now", retry_after_seconds=0), "retry-after", "0"),
         (WriteOutcomeUnknown("?", retry_after_seconds=185), "retry-after", "185"),
+        (GUESSER, "retry-after", "3"),
+        (GUESSER, "ratelimit", '"failed-keys";r=0;t=3'),
+        (GUESSER, "ratelimit-policy", '"failed-keys";q=20;w=60'),
         (MethodNotAllowed("no", allowed_methods=["GET", "POST"]), "allow", "GET, POST"),
     ],
-    ids=["wait", "no wait", "unknown outcome", "methods"],
+    ids=["wait", "no wait", "unknown outcome", "guesser", "spent", "policy", "methods"],
 )
 def test_what_an_error_brings_becomes_a_header(
     error: GatewayError, header: str, value: str

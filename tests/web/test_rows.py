@@ -1,6 +1,6 @@
 """The endpoints that read: what they ask of the service, and what they answer."""
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import cast
@@ -12,9 +12,11 @@ from starlette.testclient import TestClient
 
 from gateway.access.caller import Caller, Grants
 from gateway.access.gatekeeper import Gatekeeper
-from gateway.config import ApiSettings, PlanSettings, ServerSettings
+from gateway.access.rates import KeyRates
+from gateway.config import ApiSettings, ServerSettings
 from gateway.errors import GatewayError
 from gateway.observe import tallies
+from gateway.plan_settings import PlanSettings
 from gateway.rows.query import Query
 from gateway.service.answers import Encoded, Encoder, Served
 from gateway.service.freshness import Freshness
@@ -40,7 +42,7 @@ PLACES = [pytest.param("Cities", id="list"), pytest.param("Cities/7", id="row")]
 class OpenGate:
     """A gatekeeper who takes every key for the same caller's."""
 
-    async def identify(self, key: str | None) -> Caller:
+    async def identify(self, key: str | None, where_from: Callable[[], str]) -> Caller:
         return CALLER
 
 
@@ -96,6 +98,8 @@ def client(rows: FakeRows) -> Iterator[TestClient]:
     async def lifespan(_: Starlette) -> AsyncIterator[State]:
         yield State(
             gatekeeper=cast(Gatekeeper, OpenGate()),
+            rates=KeyRates({"paid": CALLER.plan}),
+            proxies=(),
             rows=cast(RowService, rows),
             api=ApiSettings(),
             server=ServerSettings(),

@@ -1,11 +1,14 @@
 """Finding the rows of an open record in the worksheet."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
 from gateway.access.ledger import SqlLedger
 from gateway.errors import RowNotFound
+from gateway.rows.tag import row_tag
+from gateway.rows.view import ColumnGrant
 from gateway.service.rows import RowService
 from gateway.service.writes import Update
 from gateway.write_errors import WriteOutcomeUnknown
@@ -45,6 +48,23 @@ async def test_rows_are_found_where_they_were_sent(
     ]
     assert names(cities) == ["Bern", "Basel", "Bern", "Basel"]
     assert cost == Cost(2, 0)
+
+
+async def test_a_retry_is_answered_with_what_its_key_sees(
+    service: RowService, sheets: ScriptedSheets, clock: ManualClock
+) -> None:
+    """The row that is found has no more in its answer and its tag than a row just written."""
+    ref = replace(REF, columns=ColumnGrant(frozenset({"name"})))
+    sent = create({"name": "Bern"})
+    sheets.after("append_rows", RuntimeError("killed"))
+    with pytest.raises(RuntimeError):
+        await service.create_rows(ref, sent)
+    settled = await service.create_rows(ref, sent)
+    (written,) = settled.results
+
+    assert settled.is_replayed
+    assert written.record == {"rowIndex": 5, "name": "Bern"}
+    assert written.tag == row_tag(["name"], ["Bern"])
 
 
 async def test_rows_are_found_when_only_the_note_of_their_answer_is_lacking(

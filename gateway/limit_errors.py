@@ -1,0 +1,32 @@
+"""Errors that tell a client to slow down."""
+
+from gateway.errors import GatewayError
+
+
+class TooManyRequests(GatewayError):
+    status = 429
+    retryable = True
+
+
+class RateLimited(TooManyRequests):
+    """The key has sent more requests than its plan lets it."""
+
+    code, name = 4290, "RateLimited"
+
+
+class TooManyInFlight(TooManyRequests):
+    """The key has more requests under way than its plan lets it."""
+
+    code, name = 4291, "TooManyInFlight"
+
+
+class TooManyAuthFailures(TooManyRequests):
+    """The client's address has sent too many keys that do not count: `per_minute` may be."""
+
+    code, name = 4292, "TooManyAuthFailures"
+
+    def __init__(
+        self, message: str, *, retry_after_seconds: int | None = None, per_minute: int = 0
+    ) -> None:
+        super().__init__(message, retry_after_seconds=retry_after_seconds)
+        self.per_minute = per_minute

@@ -1,0 +1,11 @@
+"""Files that hold a secret: nobody but their owner may read or change them."""
+
+import os
+import stat
+
+HOW_TO_MEND = "run chmod 600 on it"
+
+
+def is_open_to_others(mode: int) -> bool:
+    """Whether a file of this mode can be read or written by others; only POSIX can tell."""
+    return os.name == "posix" and bool(mode & (stat.S_IRWXG | stat.S_IRWXO))

@@ -1,0 +1,57 @@
+"""Secrets taken out of what is about to be logged, wherever they got into it from.
+
+Rules
+- This is a net below everything else: nobody hands a secret to the log on purpose. Clients put
+  keys into paths, libraries quote URLs and tokens in their errors.
+- What only looks like a secret goes too; a part of one that was cut goes as well.
+"""
+
+import re
+from collections.abc import Sequence
+from re import Pattern
+
+MASK = "***"
+
+
+def _percent(text: str) -> str:
+    """The pattern of a text each of whose characters may be percent-encoded, once or more."""
+    return "".join(f"(?:{re.escape(each)}|%(?:25)*{ord(each):02x})" for each in text)
+
+
+_DIGIT = r"(?:[0-9A-Za-z]|%(?:25)*[3-7][0-9A-Fa-f])"
+
+_SECRETS: Sequence[tuple[Pattern[str], str]] = tuple(
+    (re.compile(pattern, re.IGNORECASE | re.DOTALL), masked)
+    for pattern, masked in (
+        # A key of ours, and the parameter that carries one, whatever is in it.
+        (rf"{_percent('sgw_')}{_DIGIT}+", f"sgw_{MASK}"),
+        (rf"({_percent('apiKey')}(?:=|%(?:25)*3d))(?:(?!%(?:25)*26)[^&\s\"'#])+", rf"\1{MASK}"),
+        # Google's access tokens, the signed claims that they are made for, whatever is a bearer.
+        (r"\bya29\.[\w.-]+", f"ya29.{MASK}"),
+        (r"\beyJ[\w-]{8,}\.[\w.-]+", f"eyJ{MASK}"),
+        (r"\b(bearer)\s+[\w.~+/=-]{8,}", rf"\1 {MASK}"),
+        # A private key, whole or its beginning.
+        (r"(-----BEGIN [A-Z ]*PRIVATE KEY-----)(?:(?!-----END)[^\"'])*", rf"\1{MASK}"),
+        # User and password of a URL.
+        (r"\b([a-z][a-z0-9+.-]*://)[^/\s\"'@]+@", rf"\1{MASK}@"),
+    )
+)
+
+_MARKS = ("sgw", "%", "=", "ya29.", "eyJ", "earer", "-----BEGIN", "://")
+"""One of these is in every text that the patterns find something in, or nearly so."""
+
+
+def redacted(text: str) -> str:
+    """The text with whatever looks like a secret masked."""
+    if not any(mark in text for mark in _MARKS):
+        return text
+    for pattern, masked in _SECRETS:
+        text = pattern.sub(masked, text)
+    return text
+
+
+def redacted_line(line: bytes) -> bytes:
+    """A line of ASCII with whatever looks like a secret masked."""
+    if b"sgw" not in line and b"%" not in line and b"=" not in line:
+        return line  # most, and quickly: a path or a name holds nothing else that could be one
+    return redacted(line.decode("ascii")).encode("ascii")

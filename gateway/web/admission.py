@@ -1,0 +1,80 @@
+"""Who sends a request, and whether they may: decided before anything of it is parsed.
+
+Rules: nothing is asked of Google here. A key that counts is charged for its request whatever comes
+of it, and before all that could be refused.
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+from starlette.requests import Request
+
+from gateway.access.caller import (
+    Caller,
+    Operation,
+    authorise,
+    check_origin,
+    check_plan_writes,
+)
+from gateway.access.rates import Visit
+from gateway.observe import current_event
+from gateway.service.worksheet import WorksheetRef
+from gateway.tallies import Kind
+from gateway.web.client_address import client_address
+from gateway.web.credentials import find_credentials
+from gateway.web.head import head_of
+from gateway.web.path import decode_title
+from gateway.web.query_string import sift
+from gateway.web.state import State
+from gateway.web.visits import begin_visit
+
+_OPERATIONS: Mapping[Kind, Operation] = {
+    "list": Operation.READ,
+    "read": Operation.READ,
+    "create": Operation.WRITE,
+    "update": Operation.WRITE,
+}
+
+
+class Admitted(msgspec.Struct, frozen=True):
+    """Who calls, and the worksheet that they may use."""
+
+    caller: Caller
+    worksheet: WorksheetRef
+    asked: bytes
+    """The parameters that reads know, encoded as they came."""
+    visit: Visit
+
+
+async def admit(request: Request[State], kind: Kind) -> Admitted:
+    """Find out who calls, charge them, and see whether they may."""
+    event, scope, state = current_event(), request.scope, request.state
+    if event is not None:
+        event.kind = kind
+    operation = _OPERATIONS[kind]
+    head = head_of(scope)
+    parameters = sift(scope["query_string"])
+    credentials = find_credentials(
+        head, parameters.credentials, is_write=operation is Operation.WRITE
+    )
+    caller = await state["gatekeeper"].identify(
+        credentials.key, lambda: client_address(scope, state["proxies"])
+    )
+    if event is not None:
+        event.key_id = caller.key_id
+    visit = state["rates"].visit(caller)
+    begin_visit(scope, visit)
+    visit.enter()
+    title = decode_title(request.path_params["title"])
+    if event is not None:
+        event.worksheet = title
+    for origin in head.values(b"origin"):  # a browser sends one; of several each must be allowed
+        check_origin(caller, origin)
+    worksheet = authorise(
+        caller, spreadsheet=credentials.spreadsheet, worksheet=title, operation=operation
+    )
+    if operation is Operation.WRITE:
+        check_plan_writes(caller)
+    if event is not None:
+        event.spreadsheet = worksheet.spreadsheet
+    return Admitted(caller, worksheet, parameters.asked, visit)

@@ -1,0 +1,91 @@
+"""The address that a request comes from, also behind proxies.
+
+Rules:
+- It is the socket's, unless that is a trusted proxy's: only then its header is looked at, and of
+  the hops in it the last one that no trusted proxy is. What stands before it a client may have
+  made up.
+- A hop that is no address ends the search: then it is the last proxy that counts.
+- X-Forwarded-For and Forwarded (RFC 7239) count alike. A proxy that writes one may pass the other
+  through as it came, so where the two differ neither is believed.
+"""
+
+import re
+from collections.abc import Sequence
+from ipaddress import IPv4Address, IPv6Address, ip_address
+
+from starlette.types import Scope
+
+from gateway.address import Network
+from gateway.web.head import Head, head_of
+
+MAX_HOPS = 32
+
+_PAIR = re.compile(r"""[ \t]*([a-z]+)=("(?:[^"\\]|\\.)*"|[^ \t",;=]*)[ \t]*""", re.IGNORECASE)
+_WITH_PORT = re.compile(r"\[([0-9A-Fa-f:.]+)\](?::[0-9]+)?|([0-9.]+):[0-9]+")
+
+
+def client_address(scope: Scope, proxies: Sequence[Network]) -> str:
+    """The client's address; blank if the server has none, as on a Unix socket."""
+    client = scope.get("client")
+    peer: str = client[0] if client else ""
+    if not proxies or not _is_proxy(_parsed(peer), proxies):
+        return peer
+    head = head_of(scope)
+    hops = [each for each in (_x_forwarded_for(head), _forwarded(head)) if each]
+    found = {_client(each, peer, proxies) for each in hops}
+    return found.pop() if len(found) == 1 else peer
+
+
+def _client(hops: Sequence[str], peer: str, proxies: Sequence[Network]) -> str:
+    last = peer
+    for hop in reversed(hops[-MAX_HOPS:]):
+        address = _parsed(hop)
+        if address is None:
+            return last
+        last = str(address)
+        if not _is_proxy(address, proxies):
+            return last
+    return last
+
+
+def _is_proxy(address: IPv4Address | IPv6Address | None, proxies: Sequence[Network]) -> bool:
+    return address is not None and any(address in network for network in proxies)
+
+
+def _x_forwarded_for(head: Head) -> Sequence[str]:
+    return [hop for line in head.values(b"x-forwarded-for") for hop in line.split(",")]
+
+
+def _forwarded(head: Head) -> Sequence[str]:
+    return [hop for line in head.values(b"forwarded") for hop in _hops(line)]
+
+
+def _hops(line: str) -> Sequence[str]:
+    """The `for` of each hop of a line, blank where a hop has none; one blank if it is damaged.
+
+    A comma within quotes begins no hop: a client may choose the host that a proxy writes there.
+    """
+    hops, at = [""], 0
+    while (pair := _PAIR.match(line, at)) is not None:
+        if pair[1].lower() == "for":
+            hops[-1] = pair[2].strip('"')
+        at = pair.end()
+        if at == len(line):
+            return hops
+        if line[at] == ",":
+            hops.append("")
+        elif line[at] != ";":
+            break
+        at += 1
+    return [""]
+
+
+def _parsed(text: str) -> IPv4Address | IPv6Address | None:
+    """An address, with or without a port; one of IPv4 in the clothes of IPv6 is that of IPv4."""
+    match = _WITH_PORT.fullmatch(text.strip())
+    try:
+        address = ip_address((match[1] or match[2]) if match else text.strip())
+    except ValueError:
+        return None
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return mapped or address

@@ -1,0 +1,46 @@
+"""The visit of a key that a request is, from its admission until its answer is out.
+
+It lies in the scope, so that the frame around all requests can tell of it on every answer and end
+it whatever happens.
+"""
+
+from functools import lru_cache
+
+from starlette.types import Scope
+
+from gateway.access.rates import Visit
+
+RawHeaders = list[tuple[bytes, bytes]]
+
+_KEPT = "gateway.visit"
+_WINDOW_SECONDS = 60
+_KEPT_POLICIES = 64
+
+
+def begin_visit(scope: Scope, visit: Visit) -> None:
+    """Have the answer tell what the key may still ask; the visit ends with the request."""
+    scope[_KEPT] = visit
+
+
+def end_visit(scope: Scope) -> None:
+    """The request is over, however it ended."""
+    visit: Visit | None = scope.get(_KEPT)
+    if visit is not None:
+        visit.leave()
+
+
+def rate_lines(scope: Scope) -> RawHeaders:
+    """`RateLimit` and `RateLimit-Policy` of draft-ietf-httpapi-ratelimit-headers.
+
+    `r` requests may be sent at once. After `t` seconds it is more: one, where it is 0 now, else
+    as many as ever.
+    """
+    visit: Visit | None = scope.get(_KEPT)
+    if visit is None or not visit.per_minute:
+        return []
+    return [(b"ratelimit", b'"default";r=%d;t=%d' % visit.standing()), _policy(visit.per_minute)]
+
+
+@lru_cache(_KEPT_POLICIES)
+def _policy(per_minute: int) -> tuple[bytes, bytes]:
+    return b"ratelimit-policy", b'"default";q=%d;w=%d' % (per_minute, _WINDOW_SECONDS)

@@ -1,0 +1,92 @@
+"""How often keys that do not count may come from one address."""
+
+import pytest
+
+from gateway.access.failed_keys import FailedKeys, network_of
+from tests.clock import ManualClock
+
+
+@pytest.fixture
+def failures(clock: ManualClock) -> FailedKeys:
+    """Addresses that have not failed yet."""
+    return FailedKeys(20, clock)
+
+
+def test_twenty_at_once_then_one_in_three_seconds(failures: FailedKeys, clock: ManualClock) -> None:
+    """The next is one too many, until its time has come."""
+    waits = [failures.count("192.0.2.1") for _ in range(21)]
+    clock.advance(3.0)
+    waits += [failures.count("192.0.2.1") for _ in range(2)]
+
+    assert waits == [0.0] * 20 + [3.0, 0.0, 3.0]
+
+
+def test_each_address_fails_for_itself(failures: FailedKeys) -> None:
+    """One address that guesses takes nothing from another."""
+    for _ in range(100):
+        failures.count("192.0.2.1")
+
+    assert failures.count("192.0.2.2") == 0.0
+    assert failures.check("192.0.2.2") == 0.0
+
+
+def test_an_address_in_good_standing_may_have_any_key_looked_up(failures: FailedKeys) -> None:
+    """Look-ups are not counted where there is something left."""
+    for _ in range(19):
+        failures.count("192.0.2.1")
+
+    assert {failures.check("192.0.2.1") for _ in range(1000)} == {0.0}
+
+
+def test_look_ups_of_addresses_that_failed_too_often_are_few(
+    failures: FailedKeys, clock: ManualClock
+) -> None:
+    """All of them together have 20 at once and 20 a second."""
+    for address in ("192.0.2.1", "192.0.2.2"):
+        for _ in range(20):
+            failures.count(address)
+    at_once = [failures.check(f"192.0.2.{1 + each % 2}") for each in range(30)]
+    clock.advance(0.5)
+    later = [failures.check("192.0.2.1") for _ in range(30)]
+
+    assert at_once.count(0.0) == 20
+    assert later.count(0.0) == 10
+    assert max(later) <= 0.05 + 1e-6
+
+
+def test_no_limit_is_one_too(clock: ManualClock) -> None:
+    """With 0 a minute nothing is refused."""
+    failures = FailedKeys(0, clock)
+
+    assert {failures.count("a") for _ in range(100)} == {0.0}
+    assert {failures.check("a") for _ in range(100)} == {0.0}
+
+
+def test_there_is_a_bound_to_what_is_kept(clock: ManualClock) -> None:
+    """Who failed longest ago is forgotten."""
+    failures = FailedKeys(1, clock, max_kept=2)
+    for address in ("a", "b", "a", "c"):
+        failures.count(address)
+
+    assert failures.count("a") > 0
+    assert failures.count("b") == 0.0
+
+
+@pytest.mark.parametrize(
+    ("address", "network"),
+    [
+        ("192.0.2.1", "192.0.2.1"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::"),
+        ("2001:db8:1:2::", "2001:db8:1:2::"),
+        ("2001:db8:1:3::1", "2001:db8:1:3::"),
+        ("fe80::1%eth0", "fe80::"),
+        ("::1", "::"),
+        ("::ffff:192.0.2.1", "192.0.2.1"),
+        ("", ""),
+        ("unix:", "unix:"),
+        ("a:b", "a:b"),
+    ],
+)
+def test_what_a_client_may_choose_from_is_one_address(address: str, network: str) -> None:
+    """Of IPv6 that is a /64."""
+    assert network_of(address) == network

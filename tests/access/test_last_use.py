@@ -1,0 +1,89 @@
+"""When keys were last used."""
+
+import asyncio
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from structlog.testing import capture_logs
+
+from gateway.access.last_use import LastUse
+from tests.access.conftest import NOW
+
+
+@dataclass
+class Touches:
+    """A store that notes who was touched when, and fails for some keys."""
+
+    now: datetime = NOW
+    seen: list[tuple[str, datetime]] = field(default_factory=list)
+    failing: str = ""
+    most_at_once: int = 0
+    at_once: int = 0
+
+    async def touch(self, key_id: str, now: datetime) -> None:
+        self.at_once += 1
+        self.most_at_once = max(self.most_at_once, self.at_once)
+        await asyncio.sleep(0)
+        self.at_once -= 1
+        self.seen.append((key_id, now))
+        if key_id == self.failing:
+            raise OSError("no disk")
+
+    def clock(self) -> datetime:
+        return self.now
+
+
+async def test_a_key_is_touched_once_an_hour() -> None:
+    """However often it is used meanwhile."""
+    store = Touches()
+    uses = LastUse(store.touch, store.clock)
+    for minutes in (0, 1, 59, 1):
+        store.now += timedelta(minutes=minutes)
+        uses.note("k1")
+        await uses.aclose()
+
+    assert store.seen == [("k1", NOW), ("k1", NOW + timedelta(minutes=60))]
+
+
+async def test_a_use_is_noted_behind_the_request() -> None:
+    """Noting returns before anything is kept; closing waits for it."""
+    store = Touches()
+    uses = LastUse(store.touch, store.clock)
+    uses.note("k1")
+    before = list(store.seen)
+    await uses.aclose()
+
+    assert before == []
+    assert store.seen == [("k1", NOW)]
+
+
+async def test_many_keys_are_touched_one_after_another() -> None:
+    """A rush of keys leaves the store to the requests."""
+    store = Touches()
+    uses = LastUse(store.touch, store.clock)
+    for number in range(50):
+        uses.note(f"k{number}")
+    await uses.aclose()
+
+    assert len(store.seen) == 50
+    assert store.most_at_once == 1
+
+
+async def test_a_failure_is_logged_and_hurts_nobody() -> None:
+    """It is not tried again within the hour; the others are kept."""
+    store = Touches(failing="k1")
+    uses = LastUse(store.touch, store.clock)
+    with capture_logs() as lines:
+        for key_id in ("k0", "k1", "k2", "k1"):
+            uses.note(key_id)
+        await uses.aclose()
+
+    assert sorted(key_id for key_id, _ in store.seen) == ["k0", "k1", "k2"]
+    assert [(line["event"], line["key_id"], line["error"]) for line in lines] == [
+        ("last-use-failed", "k1", "OSError")
+    ]
+
+
+async def test_closing_without_a_use_is_nothing() -> None:
+    """There is nothing to wait for."""
+    await LastUse(Touches().touch, Touches().clock).aclose()

@@ -1,0 +1,210 @@
+"""How much a key may ask, in a minute and at once."""
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.access.caller import Caller, Grants
+from gateway.access.rates import KeyRates, Standing, Visit, pace_of
+from gateway.limit_errors import RateLimited, TooManyInFlight
+from gateway.plan_settings import PlanSettings, missing_limits
+from tests.clock import ManualClock
+
+PLANS = {
+    "paid": PlanSettings(requests_per_minute=600, max_concurrent=3),
+    "slow": PlanSettings(requests_per_minute=6),
+    "endless": PlanSettings(requests_per_minute=0, max_concurrent=0),
+}
+
+
+def caller(key_id: str = "k1", plan: str = "paid") -> Caller:
+    return Caller(
+        key_id=key_id,
+        name="n",
+        plan_name=plan,
+        plan=PLANS[plan],
+        grants=Grants(spreadsheets=None),
+    )
+
+
+def admitted(rates: KeyRates, count: int, who: Caller | None = None) -> Sequence[Visit]:
+    """So many visits that came in, and have left."""
+    visits = [rates.visit(who or caller()) for _ in range(count)]
+    for visit in visits:
+        visit.enter()
+        visit.leave()
+    return visits
+
+
+@pytest.fixture
+def rates(clock: ManualClock) -> KeyRates:
+    """Keys that have asked nothing yet."""
+    return KeyRates(PLANS, clock)
+
+
+@pytest.mark.parametrize(
+    ("per_minute", "burst"), [(600, 60), (100, 10), (6, 10), (1, 10), (1_000_000, 100_000)]
+)
+def test_a_burst_is_a_tenth_of_a_minute(per_minute: int, burst: int) -> None:
+    """It is never less than ten."""
+    assert pace_of(per_minute).burst == burst
+
+
+def test_a_burst_then_the_rate(rates: KeyRates, clock: ManualClock) -> None:
+    """600 a minute: 60 at once, then one in a tenth of a second; a refused one costs nothing."""
+    admitted(rates, 60)
+    for _ in range(100):
+        with pytest.raises(RateLimited):
+            rates.visit(caller()).enter()
+    clock.advance(0.1)
+    admitted(rates, 1)
+
+    with pytest.raises(RateLimited) as refusal:
+        rates.visit(caller()).enter()
+    assert refusal.value.retry_after_seconds == 1
+    assert "600 requests a minute" in refusal.value.message
+
+
+def test_waiting_as_told_is_enough(rates: KeyRates, clock: ManualClock) -> None:
+    """Retry-After is the time to the next request, in whole seconds."""
+    slow = caller(plan="slow")
+    admitted(rates, 10, slow)
+    with pytest.raises(RateLimited) as refusal:
+        rates.visit(slow).enter()
+    wait_seconds = refusal.value.retry_after_seconds or 0
+    clock.advance(wait_seconds)
+    admitted(rates, 1, slow)
+
+    assert wait_seconds == 10
+
+
+def test_each_key_has_its_own_rate(rates: KeyRates) -> None:
+    """What one key uses is not taken from another."""
+    admitted(rates, 60)
+    admitted(rates, 60, caller("k2"))
+
+    with pytest.raises(RateLimited):
+        rates.visit(caller("k2")).enter()
+
+
+def test_a_price_is_charged_as_a_whole_or_not_at_all(rates: KeyRates) -> None:
+    """With 2 left a price of 4 is too high, and the 2 stay."""
+    (*_, visit) = admitted(rates, 58)
+
+    with pytest.raises(RateLimited):
+        visit.charge(4)
+    assert visit.standing().remaining == 2
+    visit.charge(2)
+    assert visit.standing().remaining == 0
+
+
+def test_the_standing_says_what_is_left_and_when_there_is_more(
+    rates: KeyRates, clock: ManualClock
+) -> None:
+    """The seconds are those to the whole burst; with nothing left, to the next request."""
+    slow = caller(plan="slow")
+    visit = rates.visit(slow)
+    standings = [visit.standing()]
+    for count in (1, 8, 1):
+        admitted(rates, count, slow)
+        standings.append(visit.standing())
+    clock.advance(4.5)
+    standings.append(visit.standing())
+    clock.advance(200.0)
+    standings.append(visit.standing())
+
+    assert standings == [(10, 0), (9, 10), (1, 90), (0, 10), (0, 6), Standing(10, 0)]
+
+
+def test_so_many_at_once(rates: KeyRates) -> None:
+    """The fourth waits for one of three; what is refused has still been charged."""
+    inside = [rates.visit(caller()) for _ in range(3)]
+    for visit in inside:
+        visit.enter()
+    late = rates.visit(caller())
+    with pytest.raises(TooManyInFlight) as refusal:
+        late.enter()
+    late.leave()
+    with pytest.raises(TooManyInFlight):
+        rates.visit(caller()).enter()
+    inside[0].leave()
+    inside[0].leave()
+    rates.visit(caller()).enter()
+
+    assert refusal.value.retry_after_seconds == 1
+    assert late.standing().remaining == 60 - 6
+    with pytest.raises(TooManyInFlight):
+        rates.visit(caller()).enter()
+
+
+def test_one_who_is_over_the_rate_holds_no_place(rates: KeyRates, clock: ManualClock) -> None:
+    """A request that is refused for its rate is not under way."""
+    admitted(rates, 60)
+    for _ in range(5):
+        visit = rates.visit(caller())
+        with pytest.raises(RateLimited):
+            visit.enter()
+        visit.leave()
+    clock.advance(1.0)
+    for _ in range(3):
+        rates.visit(caller()).enter()
+
+    with pytest.raises(TooManyInFlight):
+        rates.visit(caller()).enter()
+
+
+def test_a_plan_may_have_no_limits(rates: KeyRates) -> None:
+    """0 is none, and `missing_limits` finds such a plan."""
+    for _ in range(1000):
+        visit = rates.visit(caller(plan="endless"))
+        visit.enter()
+        visit.charge(1_000_000)
+
+    assert visit.per_minute == 0
+    assert missing_limits(PLANS["endless"]) == ["requests_per_minute", "max_concurrent"]
+    assert missing_limits(PLANS["paid"]) == []
+    assert missing_limits(PlanSettings()) == []
+
+
+def test_there_is_a_bound_to_what_is_kept(clock: ManualClock) -> None:
+    """The key that came longest ago is forgotten, but none that has a request under way."""
+    rates = KeyRates(PLANS, clock, max_kept=3)
+    rates.visit(caller("under way")).enter()
+    admitted(rates, 60, caller("oldest"))
+    admitted(rates, 60, caller("older"))
+    admitted(rates, 1, caller("new"))
+    under_way = rates.visit(caller("under way")).standing().remaining
+
+    assert under_way == 59
+    with pytest.raises(RateLimited):
+        rates.visit(caller("older")).enter()
+    admitted(rates, 60, caller("oldest"))
+
+
+@given(
+    per_minute=st.integers(1, 5000),
+    pauses=st.lists(st.floats(0, 30), min_size=1, max_size=60),
+    price=st.integers(1, 5),
+)
+def test_no_minute_has_more_than_rate_and_burst(
+    per_minute: int, pauses: Sequence[float], price: int
+) -> None:
+    """However the requests come, and whatever they cost."""
+    clock = ManualClock()
+    plan = PlanSettings(requests_per_minute=per_minute)
+    visit = KeyRates({"paid": plan}, clock).visit(caller())
+    let_in: list[float] = []
+    for pause in pauses:
+        clock.advance(pause)
+        for _ in range(30):
+            try:
+                visit.charge(price)
+            except RateLimited:
+                break
+            let_in.append(clock())
+
+    most = per_minute + pace_of(per_minute).burst
+    for start in let_in:
+        assert price * sum(start <= each < start + 60 for each in let_in) <= most

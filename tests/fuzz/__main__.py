@@ -1,0 +1,28 @@
+"""The long form of the fuzzing.  Usage: python -m tests.fuzz --cases 40000 --parsers 250000"""
+
+import argparse
+import sys
+
+from tests.fuzz.campaign import Campaign, fought
+from tests.fuzz.parsers import broken
+
+
+def main() -> int:
+    """Print the report; 1 if anything was wrong."""
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz")
+    parser.add_argument("--cases", type=int, default=40_000, help="requests to the whole gateway")
+    parser.add_argument(
+        "--parsers", type=int, default=250_000, help="inputs to what reads requests"
+    )
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    failures = [*broken(options.parsers, options.seed)]
+    print(f"{options.parsers} inputs to what reads requests, {len(failures)} properties broken")
+    report = fought(Campaign(cases=options.cases, seed=options.seed))
+    for line in [*failures, *str(report).splitlines()]:
+        print(line.encode("ascii", "backslashreplace").decode())
+    return 1 if failures or report.problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

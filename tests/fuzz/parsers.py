@@ -1,0 +1,214 @@
+"""Properties of what reads requests: for any input there is a value, or an error for the client.
+
+The comparison of rows has cases of its own: python -m tests.rows.cases
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from random import Random
+from typing import TypeVar
+from urllib.parse import quote_from_bytes
+
+from gateway.access.keys import is_well_formed, mint_key
+from gateway.emulator.grid.entered import entered
+from gateway.errors import GatewayError
+from gateway.redaction import redacted
+from gateway.rows.a1 import cell_range, is_spreadsheet_id, parse_area
+from gateway.rows.evaluate import evaluate
+from gateway.rows.formula_text import typed_value
+from gateway.rows.header import parse_header
+from gateway.rows.likeness import Likeness, as_entered
+from gateway.rows.record import changed_runs, new_row, place
+from gateway.rows.table import make_table
+from gateway.web.body import parse_fields, parse_rows
+from gateway.web.conditions import asks_for_fresh, is_known, read_condition
+from gateway.web.credentials import find_credentials
+from gateway.web.head import Head, read_head
+from gateway.web.idempotency import parse_key
+from gateway.web.parameters import parse_query
+from gateway.web.path import decode_title, encode_title, parse_row
+from gateway.web.query_string import decoded, sift
+from tests.fuzz.requests import FIELDS
+from tests.fuzz.texts import any_bytes, any_json_text, any_stored, any_text
+
+T = TypeVar("T")
+Property = Callable[[Random], None]
+TYPES = ("application/json", "application/x-www-form-urlencoded", "text/plain", "", "text/xml")
+KEY = mint_key(lambda count: bytes(range(count)))
+COLUMNS = [
+    ("name", "a", "B", "", "=1", "１２３", "nan"),
+    ("population", "1,250", "7", "-5", "", "#REF!", "1/15/2020"),
+    ("state", "", "TRUE", "x", "\ud800", "😀", ""),
+]
+TYPED = [
+    COLUMNS[0],
+    ("population", 1250, 7, -5, "", "#REF!", 43845),
+    ("state", "", True, "x", "\ud800", "😀", ""),
+]
+TABLE = make_table(COLUMNS).with_typed(TYPED)
+
+
+def _unless_refused(read: Callable[[], T]) -> T | None:
+    """What is read, or None for an error that tells the client what is wrong."""
+    try:
+        return read()
+    except GatewayError as error:
+        _check_error(error)
+        return None
+
+
+def _check_error(error: GatewayError) -> None:
+    assert 400 <= error.status < 500
+    assert error.message
+    assert all(problem.pointer.startswith("#") for problem in error.problems)
+
+
+def _head(random: Random, *names: bytes) -> Head:
+    return read_head(
+        (name, any_bytes(random).replace(b"\n", b"")) for name in names if random.random() < 0.7
+    )
+
+
+def queries(random: Random) -> None:
+    """Any query string is a query or an error; the query can be put to any worksheet."""
+    parts = []
+    for name in ("where", "order", "keys", "limit", "skip", "count", "where[name][$gte]"):
+        if random.random() < 0.3:
+            is_json = name in ("where", "keys") and random.random() < 0.8
+            text = any_json_text(random) if is_json else any_text(random)
+            parts.append(f"{name}={quote_from_bytes(text.encode('utf-8', 'surrogatepass'))}")
+    sifted = sift("&".join(parts).encode() if random.random() < 0.9 else any_bytes(random))
+    query = _unless_refused(lambda: parse_query(decoded(sifted.asked), max_limit=100))
+    if query is not None:
+        assert 0 <= query.limit <= 100
+        assert query.skip >= 0
+        page = _unless_refused(lambda: evaluate(TABLE, query, TABLE.header.whole))
+        assert page is None or len(page.rows) <= query.limit
+
+
+def bodies(random: Random) -> None:
+    """Any body is rows of values that can be stored, or an error."""
+    is_json = random.random() < 0.8
+    body = any_json_text(random).encode("utf-8", "surrogatepass") if is_json else any_bytes(random)
+    content_type = random.choice(TYPES)
+    fields = _unless_refused(lambda: parse_fields(body, content_type))
+    rows = _unless_refused(lambda: parse_rows(body, content_type))
+    for row in [*([fields] if fields else []), *(rows.rows if rows else [])]:
+        for name, value in row.items():
+            name.encode()
+            assert value is None or isinstance(value, str | int | float | bool)
+            assert not isinstance(value, float) or math.isfinite(value)
+            assert not isinstance(value, str) or value.encode() is not None
+            assert not isinstance(value, int) or abs(value) <= 2**53
+
+
+def paths(random: Random) -> None:
+    """A name survives its encoding; any segment is a name and a row number, or an error."""
+    title = any_text(random, is_whole=True).replace("\0", "")
+    assert decode_title(encode_title(title)) == title
+    segment = random.choice(
+        (any_bytes(random).decode("latin-1"), quote_from_bytes(any_bytes(random)))
+    )
+    found = _unless_refused(lambda: decode_title(segment))
+    assert found is None or "\0" not in found
+    row = _unless_refused(lambda: parse_row(segment))
+    assert row is None or 1 <= row <= 99_999_999
+
+
+def ranges(random: Random) -> None:
+    """A range is of exactly the worksheet and cell that it was made for."""
+    title, row, column = any_text(random), random.randint(1, 99_999_999), random.randint(0, 18_277)
+    area = parse_area(cell_range(title, row, column))
+    assert (area.title, area.first_row, area.last_row) == (title, row, row)
+    assert (area.first_column, area.last_column) == (column, column)
+
+
+def ids(random: Random) -> None:
+    """What passes for an id stays one segment of a path, whatever is done to it."""
+    text = any_text(random)
+    if is_spreadsheet_id(text):
+        assert quote_from_bytes(text.encode(), safe="") == text
+        assert text not in ("", ".", "..")
+
+
+def fields(random: Random) -> None:
+    """Fields find columns of the header, or are refused by name."""
+    header = parse_header(random.choice((any_text(random), None, *FIELDS)) for _ in range(5))
+    row = {random.choice((any_text(random), *FIELDS)): any_stored(random) for _ in range(3)}
+    ignore = random.random() < 0.5
+    placement = _unless_refused(lambda: place(row, header.whole, ignore_unknown=ignore))
+    if placement is not None:
+        assert {*placement.cells} <= {*header.whole.columns.values()}
+        assert len(new_row(placement.cells)) <= 5
+        texts = [any_text(random) for _ in range(5)]
+        for column, values in changed_runs(placement.cells, texts):
+            assert all(value is not None for value in values)
+            assert column + len(values) <= 5
+
+
+def formulas(random: Random) -> None:
+    """What is typed is no formula, a text if it might be one, and is known again when read."""
+    value = any_stored(random)
+    cell = entered("" if (typed := typed_value(value, may_write_formulas=False)) is None else typed)
+    assert cell.formula is None
+    if isinstance(value, str) and typed != value:
+        assert cell.value == value
+    assert as_entered(cell.value, typed) is not Likeness.OTHER
+
+
+def redaction(random: Random) -> None:
+    """A key is masked wherever it is; what was masked stays as it is."""
+    before, after = any_text(random), any_text(random)
+    masked = redacted(f"{before}{KEY}{after}")
+    assert KEY[4:] not in masked
+    assert redacted(masked) == masked or "=" in masked or "%" in masked
+
+
+def credentials(random: Random) -> None:
+    """Any headers and query hold credentials, none, or an error."""
+    names = (b"authorization", b"api-key", b"x-api-key", b"x-spreadsheet-id", b"content-type")
+    head, query = _head(random, *names), sift(b"apiKey=" + any_bytes(random)).credentials
+    is_write = random.random() < 0.5
+    found = _unless_refused(lambda: find_credentials(head, query, is_write=is_write))
+    if found is not None and found.key is not None:
+        assert found.key.strip() == found.key
+        assert not is_well_formed(found.key)
+
+
+def conditions(random: Random) -> None:
+    """Any conditional header is read; an Idempotency-Key that counts is visible ASCII."""
+    head = _head(random, b"if-match", b"if-none-match", b"cache-control")
+    read_condition(head)
+    assert isinstance(is_known(head, '"x"'), bool)
+    assert isinstance(asks_for_fresh(head), bool)
+    values = [any_bytes(random).decode("latin-1") for _ in range(random.randint(0, 2))]
+    key = _unless_refused(lambda: parse_key(values))
+    assert key is None or (key.isascii() and 1 <= len(key) <= 255)
+
+
+PROPERTIES: Mapping[str, Property] = {
+    each.__name__: each
+    for each in (
+        queries,
+        bodies,
+        paths,
+        ranges,
+        ids,
+        fields,
+        formulas,
+        redaction,
+        credentials,
+        conditions,
+    )
+}
+
+
+def broken(count: int, seed: int) -> Iterator[str]:
+    """The properties that so many cases, shared among all, show to be broken."""
+    for name, holds in PROPERTIES.items():
+        for number in range(-(-count // len(PROPERTIES))):
+            try:
+                holds(Random(f"{seed}-{name}-{number}"))  # noqa: S311
+            except Exception as error:  # whatever it is, it is what was looked for
+                yield f"{name}, case {number} of seed {seed}: {type(error).__name__} {error}"
+                break

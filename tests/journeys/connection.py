@@ -1,0 +1,24 @@
+"""Bytes sent over a connection of their own, and all that comes back."""
+
+import socket
+from urllib.parse import urlsplit
+
+from tests.journeys.conftest import Api
+
+TIMEOUT_SECONDS = 10.0
+
+
+def said_to(api: Api, sent: bytes) -> bytes:
+    """What is answered until the gateway closes the connection, also if it does so early."""
+    url = urlsplit(api.url)
+    said = b""
+    with socket.create_connection(
+        (url.hostname or "", url.port or 0), timeout=TIMEOUT_SECONDS
+    ) as connection:
+        try:
+            connection.sendall(sent)
+            while part := connection.recv(65_536):
+                said += part
+        except (ConnectionResetError, BrokenPipeError):
+            return said
+    return said

@@ -1,0 +1,177 @@
+"""What `check` finds in a set-up that works, and yet is not as anybody would want it."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from gateway.access.issue import KeyRequest, create_key
+from gateway.access.pepper import load_pepper
+from gateway.access.store import KeyStore
+from gateway.app import create_app
+from gateway.checkup import Finding, check_setup
+from gateway.config import ConfigError, Settings, load_settings
+from tests.journeys.conftest import DEMO, EmulatorControl
+
+Check = Callable[..., list[tuple[str, str]]]
+
+ODD = [
+    pytest.param({"access.trusted_proxies": "0.0.0.0/0"}, "problem", "0.0.0.0/0", id="proxies"),
+    pytest.param({"access.trusted_proxies": "::/0"}, "problem", "::/0", id="proxies, IPv6"),
+    pytest.param(
+        {"plans.paid.requests_per_minute": 0},
+        "warning",
+        "plans.paid: requests_per_minute",
+        id="rate",
+    ),
+    pytest.param(
+        {"plans.free.max_concurrent": 0}, "warning", "plans.free: max_concurrent", id="concurrency"
+    ),
+    pytest.param(
+        {"google.allow_insecure_endpoint": True},
+        "warning",
+        "google.allow_insecure_endpoint",
+        id="needless flag",
+    ),
+    pytest.param({"metrics.listen": "0.0.0.0:9100"}, "warning", "metrics.listen", id="metrics"),
+]
+
+
+@pytest.fixture
+def settings_of(emulator: EmulatorControl, tmp_path: Path) -> Callable[..., Settings]:
+    """Settings with a key store of the test's own."""
+
+    def load(overrides: Mapping[str, object] | None = None) -> Settings:
+        return load_settings(
+            None,
+            {},
+            {
+                "google.endpoint": emulator.url,
+                "google.credentials": str(emulator.credentials),
+                "access.database": str(tmp_path / "keys.db"),
+                **(overrides or {}),
+            },
+        )
+
+    return load
+
+
+async def _found(settings: Settings) -> list[Finding]:
+    return [finding async for finding in check_setup(settings, None)]
+
+
+async def _create(settings: Settings, request: KeyRequest) -> str:
+    async with KeyStore.open(settings.access.database) as store:
+        record, _ = await create_key(
+            request,
+            store=store,
+            pepper=load_pepper(settings.access),
+            plans=settings.plans,
+            now=datetime.now(UTC),
+        )
+    return record.id
+
+
+def check(settings: Settings) -> list[Finding]:
+    return asyncio.run(_found(settings))
+
+
+def create(settings: Settings, request: KeyRequest) -> str:
+    return asyncio.run(_create(settings, request))
+
+
+def test_nothing_is_found_where_all_is_well(settings_of: Callable[..., Settings]) -> None:
+    """Limits, private files and a narrow key: only what is fine is told."""
+    settings = settings_of()
+    create(settings, KeyRequest(name="narrow", spreadsheets=DEMO))
+
+    assert {finding.level for finding in check(settings)} == {"ok"}
+
+
+@pytest.mark.parametrize(("overrides", "level", "words"), ODD)
+def test_a_setting_that_is_seldom_meant(
+    settings_of: Callable[..., Settings],
+    overrides: Mapping[str, object],
+    level: str,
+    words: str,
+) -> None:
+    """It is the only thing found, and named."""
+    odd = [finding for finding in check(settings_of(overrides)) if finding.level != "ok"]
+
+    assert [finding.level for finding in odd] == [level]
+    assert words in odd[0].text
+
+
+def test_an_endpoint_that_is_not_googles(settings_of: Callable[..., Settings]) -> None:
+    """Where the rows go is told, without asking anything of it."""
+    overrides = {
+        "google.allow_insecure_endpoint": True,
+        "google.endpoint": "http://sheets.invalid:1",
+    }
+    texts = [each.text for each in check(settings_of(overrides)) if each.level == "warning"]
+
+    assert any("sheets.invalid:1 is neither Google" in text for text in texts)
+
+
+def test_a_trusted_proxy_that_is_no_network(settings_of: Callable[..., Settings]) -> None:
+    """`*`, which other servers take for everybody, is refused by every command."""
+    with pytest.raises(ConfigError, match=r"access\.trusted_proxies"):
+        settings_of({"access.trusted_proxies": "*"})
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o640, 0o604, 0o620, 0o602])
+@pytest.mark.parametrize("name", ["account.json", "keys.db", "keys.db.pepper"])
+def test_a_file_that_others_can_open(
+    settings_of: Callable[..., Settings],
+    emulator: EmulatorControl,
+    tmp_path: Path,
+    name: str,
+    mode: int,
+) -> None:
+    """`check` names it and says how to mend it, and the gateway does not start with it."""
+    account = tmp_path / "account.json"
+    account.write_bytes(emulator.credentials.read_bytes())
+    account.chmod(0o600)
+    settings = settings_of({"google.credentials": str(account)})
+    create(settings, KeyRequest(name="narrow", spreadsheets=DEMO))
+    (tmp_path / name).chmod(mode)
+
+    problems = [finding.text for finding in check(settings) if finding.level == "problem"]
+
+    assert len(problems) == 1
+    assert str(tmp_path / name) in problems[0]
+    assert "chmod 600" in problems[0]
+    with pytest.raises(ConfigError, match="chmod 600"):
+        asyncio.run(_start(settings))
+
+
+async def _start(settings: Settings) -> None:
+    app = create_app(settings)
+    async with app.router.lifespan_context(app):
+        pass
+
+
+def test_keys_that_may_do_more_than_most(settings_of: Callable[..., Settings]) -> None:
+    """A key of every spreadsheet, and one that writes formulas, are named by their ids."""
+    settings = settings_of({"google.value_input": "user_entered"})
+    any_id = create(settings, KeyRequest(name="any", spreadsheets=None))
+    formulas_id = create(settings, KeyRequest(name="formulas", spreadsheets=DEMO, formulas=True))
+
+    odd = [finding for finding in check(settings) if finding.level != "ok"]
+
+    assert [finding.level for finding in odd] == ["warning", "warning"]
+    assert any_id in odd[0].text
+    assert "every spreadsheet" in odd[0].text
+    assert formulas_id in odd[1].text
+
+
+def test_a_key_whose_plan_is_gone(settings_of: Callable[..., Settings]) -> None:
+    """It is a problem: the key is refused until the plan is back."""
+    with_plan = settings_of({"plans.gold.max_limit": 10})
+    key_id = create(with_plan, KeyRequest(name="gold", plan="gold", spreadsheets=DEMO))
+
+    problems = [each.text for each in check(settings_of()) if each.level == "problem"]
+
+    assert problems == [f"key {key_id} is on the plan gold, which is gone"]

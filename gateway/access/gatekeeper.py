@@ -86,7 +86,7 @@ class Gatekeeper:
     plans: Mapping[str, PlanSettings]
     clock: Callable[[], datetime]
     timer: Callable[[], float] = time.monotonic
-    ttl_seconds: float = 5.0
+    ttl_seconds: float = 4.5  # and half a second of passes are the 5 of a revocation
     failures: FailedKeys = field(repr=False, default_factory=FailedKeys)
     used: Callable[[str], None] = field(repr=False, default=lambda _: None)
     _kept: LRUCache[bytes, _Known] = field(

@@ -9,7 +9,7 @@ Rules
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from cachetools import LRUCache
+from cachetools import FIFOCache
 
 from gateway.observe import snapshots_kept
 from gateway.rows.header import Header
@@ -84,10 +84,13 @@ class Effect:
 
 
 class Snapshots:
-    """The snapshots of all worksheets; the least recently used go when they take too much."""
+    """The snapshots of all worksheets; those renewed longest ago go when they take too much.
+
+    Whatever is in use is renewed every few seconds: to note each use would only take time.
+    """
 
     def __init__(self, max_bytes: int) -> None:
-        self._kept: LRUCache[WorksheetRef, Kept] = LRUCache(
+        self._kept: FIFOCache[WorksheetRef, Kept] = FIFOCache(
             max_bytes, getsizeof=lambda kept: kept.byte_count
         )
 

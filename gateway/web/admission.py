@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 import msgspec
 from starlette.requests import Request
+from starlette.types import Scope
 
 from gateway.access.caller import (
     Caller,
@@ -22,9 +23,9 @@ from gateway.service.worksheet import WorksheetRef
 from gateway.tallies import Kind
 from gateway.web.client_address import client_address
 from gateway.web.credentials import find_credentials
-from gateway.web.head import head_of
+from gateway.web.head import Head, head_of
 from gateway.web.path import decode_title
-from gateway.web.query_string import sift
+from gateway.web.query_string import Sifted, sift
 from gateway.web.state import State
 from gateway.web.visits import begin_visit
 
@@ -48,24 +49,43 @@ class Admitted(msgspec.Struct, frozen=True):
 
 async def admit(request: Request[State], kind: Kind) -> Admitted:
     """Find out who calls, charge them, and see whether they may."""
-    event, scope, state = current_event(), request.scope, request.state
+    event, scope = current_event(), request.scope
+    state: State = scope["state"]
     if event is not None:
         event.kind = kind
-    operation = _OPERATIONS[kind]
     head = head_of(scope)
     parameters = sift(scope["query_string"])
+    segment = request.path_params["title"]
+    passes, number = state["passes"], b""
+    if _OPERATIONS[kind] is Operation.READ:
+        number = passes.number(head, parameters.credentials, segment)
+        known = passes.find(number)
+        if known is not None:
+            visit = _visit(scope, known.caller)
+            if event is not None:
+                worksheet = known.worksheet
+                event.worksheet, event.spreadsheet = worksheet.title, worksheet.spreadsheet
+            return Admitted(known.caller, known.worksheet, parameters.asked, visit)
+    admitted = await _examined(scope, head, parameters, segment, kind)
+    if number:
+        passes.issue(number, admitted.caller, admitted.worksheet)
+    return admitted
+
+
+async def _examined(
+    scope: Scope, head: Head, parameters: Sifted, segment: str, kind: Kind
+) -> Admitted:
+    """Look at everything that the request shows."""
+    event, state = current_event(), scope["state"]
+    operation = _OPERATIONS[kind]
     credentials = find_credentials(
         head, parameters.credentials, is_write=operation is Operation.WRITE
     )
     caller = await state["gatekeeper"].identify(
         credentials.key, lambda: client_address(scope, state["proxies"])
     )
-    if event is not None:
-        event.key_id = caller.key_id
-    visit = state["rates"].visit(caller)
-    begin_visit(scope, visit)
-    visit.enter()
-    title = decode_title(request.path_params["title"])
+    visit = _visit(scope, caller)
+    title = decode_title(segment)
     if event is not None:
         event.worksheet = title
     for origin in head.values(b"origin"):  # a browser sends one; of several each must be allowed
@@ -78,3 +98,14 @@ async def admit(request: Request[State], kind: Kind) -> Admitted:
     if event is not None:
         event.spreadsheet = worksheet.spreadsheet
     return Admitted(caller, worksheet, parameters.asked, visit)
+
+
+def _visit(scope: Scope, caller: Caller) -> Visit:
+    """Charge a caller for the request."""
+    event = current_event()
+    if event is not None:
+        event.key_id = caller.key_id
+    visit: Visit = scope["state"]["rates"].visit(caller)
+    begin_visit(scope, visit)
+    visit.enter()
+    return visit

@@ -8,11 +8,13 @@ from gateway.access.rates import KeyRates
 from gateway.address import Network
 from gateway.config import ApiSettings, ServerSettings
 from gateway.service.rows import RowService
+from gateway.web.passes import Passes
 
 
 class State(TypedDict):
     gatekeeper: Gatekeeper
     rates: KeyRates
+    passes: Passes
     proxies: Sequence[Network]
     rows: RowService
     api: ApiSettings

@@ -23,6 +23,7 @@ from gateway.service.freshness import Freshness
 from gateway.service.rows import RowService
 from gateway.service.worksheet import WorksheetRef
 from gateway.tallies import Kind
+from gateway.web.passes import Passes
 from gateway.web.problems import on_gateway_error, on_http_exception
 from gateway.web.routes import ROUTES, middleware
 from gateway.web.state import State
@@ -99,6 +100,7 @@ def client(rows: FakeRows) -> Iterator[TestClient]:
         yield State(
             gatekeeper=cast(Gatekeeper, OpenGate()),
             rates=KeyRates({"paid": CALLER.plan}),
+            passes=Passes(),
             proxies=(),
             rows=cast(RowService, rows),
             api=ApiSettings(),

@@ -14,7 +14,7 @@ from gateway.rows.matching import part_of
 from gateway.rows.ordering import WORKSHEET_ORDER, Ordering, Term
 from gateway.rows.plan import Plan, Want, make_plan
 from gateway.rows.query import Query
-from gateway.rows.table import Table
+from gateway.rows.table import FIRST_DATA_ROW, Table
 from gateway.rows.view import View
 
 
@@ -44,8 +44,18 @@ def evaluate(table: Table, query: Query, view: View) -> Page:
 
     The table has its typed half if the query needs it.
     """
+    if not query.needs_types:
+        return plain_page(table, query)
     check_fields(query, view)
     return page_of(plan_of(table, query, view))
+
+
+def plain_page(table: Table, query: Query) -> Page:
+    """The page of a query that neither filters nor sorts: rows as they stand."""
+    first, rows = FIRST_DATA_ROW + query.skip, table.last_row + 1
+    end = first + query.limit
+    total = max(0, rows - FIRST_DATA_ROW) if query.wants_total else None
+    return Page(range(min(first, rows), min(end, rows)), end < rows, total)
 
 
 def page_of(plan: Plan) -> Page:

@@ -6,7 +6,7 @@ build exactly as `field` and `ordering` go about it; a test holds the two togeth
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from gateway.rows.evaluate import Page, check_fields, page_of, plan_of
+from gateway.rows.evaluate import Page, check_fields, page_of, plain_page, plan_of
 from gateway.rows.header import ROW_INDEX
 from gateway.rows.index import ColumnIndex
 from gateway.rows.kept import is_kept
@@ -50,6 +50,8 @@ def work(table: Table, query: Query, view: View) -> int:
 
 def evaluate_within(table: Table, query: Query, view: View, cells: int) -> Page | None:
     """The page, or None if finding it would walk more than so many cells: then in a thread."""
+    if not query.needs_types:
+        return plain_page(table, query)
     check_fields(query, view)
     if _building(table, query, view) > cells:
         return None

@@ -9,7 +9,7 @@ from gateway.service.freshness import Freshness
 MAX_BYTES = 2_097_152
 """What the kept answers of one snapshot take at most."""
 
-MAX_ROW_BYTES = 16_777_216
+MAX_ROW_BYTES = 33_554_432
 """What the kept rows of one snapshot take at most."""
 
 OVERHEAD_BYTES = 500

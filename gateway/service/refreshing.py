@@ -3,7 +3,8 @@
 Rules
 - One read of each kind is under way at a time: whoever asks meanwhile joins it.
 - A read that began before a write ended is joined by nobody who comes after, and never kept. The
-  next read then waits in the line of the writes, or busy writers would overtake all of them.
+  next read then waits in the line of the writes, or busy writers would overtake all of them. In
+  that line it waits for no other read, which may stand in line behind it.
 - What is wrong with the worksheet itself ends its snapshot; a failing Google does not.
 """
 
@@ -113,33 +114,41 @@ class Refresher:
     async def _fly(
         self, ref: WorksheetRef, state: _State, needs_types: bool, base: Snapshot | None
     ) -> Snapshot:
+        was_overtaken, state.is_overtaken = state.is_overtaken, False
+
         async def read() -> Snapshot:
             moment = self._sightings.moment()
             if needs_types:
-                snapshot = await self._both(ref, base)
+                snapshot = await self._both(ref, base, is_in_line=was_overtaken)
             else:
-                known = self._snapshots.get(ref, needs_types=False)
-                snapshot, _ = await self._surveyor.displayed(ref, known)
+                snapshot = await self._displayed(ref)
             self._keep(ref, state, snapshot, moment)
             return snapshot
 
-        was_overtaken, state.is_overtaken = state.is_overtaken, False
         try:
             return await (self._quietly(ref, read) if was_overtaken else read())
         except _LOST:
             self._snapshots.drop(ref)
             raise
 
-    async def _both(self, ref: WorksheetRef, base: Snapshot | None) -> Snapshot:
+    async def _displayed(self, ref: WorksheetRef) -> Snapshot:
+        known = self._snapshots.get(ref, needs_types=False)
+        return (await self._surveyor.displayed(ref, known))[0]
+
+    async def _both(
+        self, ref: WorksheetRef, base: Snapshot | None, *, is_in_line: bool
+    ) -> Snapshot:
         """Both halves, read side by side unless one is at hand."""
         known = self._snapshots.get(ref, needs_types=True)
         if base is not None and base is self._snapshots.get(ref, needs_types=False):
             displayed, typed = base, await self._surveyor.typed(ref, known)
         else:
-            displaying = self.flight(ref, needs_types=False)
-            displayed, typed = await asyncio.gather(
-                displaying.outcome(), self._surveyor.typed(ref, known)
+            displaying = (
+                self._displayed(ref)
+                if is_in_line
+                else self.flight(ref, needs_types=False).outcome()
             )
+            displayed, typed = await asyncio.gather(displaying, self._surveyor.typed(ref, known))
         paired = await self._surveyor.paired(displayed, typed, known)
         if paired is not None:
             return paired

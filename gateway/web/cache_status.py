@@ -6,6 +6,8 @@ what is stale has a negative `ttl`.
 """
 
 import math
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import Literal
 
 from gateway.service.freshness import Freshness
@@ -20,6 +22,26 @@ def outcome(freshness: Freshness) -> Outcome:
     if freshness.reason:
         return "stale"
     return "hit" if freshness.is_hit else "miss"
+
+
+def freshness_lines(freshness: Freshness, *, no_cache: bool) -> Sequence[tuple[bytes, bytes]]:
+    """`Age` and `Cache-Status` as raw lines; those of a second and a ttl are made once."""
+    seconds = Freshness(
+        math.floor(freshness.age_seconds),
+        math.floor(freshness.ttl_seconds),
+        freshness.is_hit,
+        freshness.reason,
+    )
+    return _lines(seconds, no_cache)
+
+
+@lru_cache(512)
+def _lines(freshness: Freshness, no_cache: bool) -> Sequence[tuple[bytes, bytes]]:
+    status = cache_status(freshness, no_cache=no_cache)
+    return (
+        (b"age", age(freshness).encode("ascii")),
+        (b"cache-status", status.encode("ascii")),
+    )
 
 
 def age(freshness: Freshness) -> str:

@@ -5,7 +5,7 @@ from starlette.types import Receive, Scope, Send
 from gateway.observe import current_event
 from gateway.service.answers import Served
 from gateway.web.answers import CACHING
-from gateway.web.cache_status import age, cache_status, outcome
+from gateway.web.cache_status import freshness_lines, outcome
 from gateway.web.conditions import is_known
 from gateway.web.head import Head
 
@@ -38,8 +38,7 @@ def read_answer(head: Head, served: Served, *, no_cache: bool) -> KeptAnswer:
     headers = [
         _CACHING,
         (b"etag", encoded.tag.encode("ascii")),
-        (b"age", age(freshness).encode("ascii")),
-        (b"cache-status", cache_status(freshness, no_cache=no_cache).encode("ascii")),
+        *freshness_lines(freshness, no_cache=no_cache),
     ]
     if is_known(head, encoded.tag):
         return KeptAnswer(304, headers, b"")

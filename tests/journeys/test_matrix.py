@@ -29,6 +29,7 @@ from tests.journeys.conftest import (
     running_gateways,
 )
 from tests.journeys.failure import anonymous, refused
+from tests.journeys.waiting import PATIENCE_SECONDS
 
 BOOKS = [f"book{number}" for number in range(8)]
 SPREADSHEETS = [*BOOKS, "private", "missing"]
@@ -332,8 +333,8 @@ def played(api: Api, key: str) -> list[httpx2.Response]:
 def traffic(
     api: Api, key: str, book: str, script: Sequence[tuple[str, str, Mapping[str, Any]]]
 ) -> Iterator[list[int]]:
-    """Another tenant's requests, over and over until the end of the block; their statuses."""
-    is_over = threading.Event()
+    """Another tenant's requests, from before the block until its end; their statuses."""
+    has_begun, is_over = threading.Event(), threading.Event()
     statuses: list[int] = []
 
     def run() -> None:
@@ -343,10 +344,12 @@ def traffic(
                 for method, path, options in script:
                     answer = other.send(method, path, key=key, spreadsheet=book, **options)
                     statuses.append(answer.status_code)
+                    has_begun.set()
 
     with ThreadPoolExecutor(2) as pool:
         runs = [pool.submit(run) for _ in range(2)]
         try:
+            assert has_begun.wait(PATIENCE_SECONDS if script else 0) is bool(script)
             yield statuses
         finally:
             is_over.set()
@@ -397,5 +400,5 @@ def test_a_tenant_is_answered_as_if_it_were_alone(
 
     assert found[0] == found[1]
     assert {status for status, *_ in answers} == {200, 201, 400, 403, 412}
-    assert len(statuses) > len(script)
+    assert {status for status in statuses if status < 300}
     assert max(statuses) < 500

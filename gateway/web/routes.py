@@ -8,6 +8,7 @@ from starlette.routing import BaseRoute, Route
 from gateway.config import ServerSettings
 from gateway.errors import Gone
 from gateway.web.cors import OpenCors
+from gateway.web.endpoint import Endpoint
 from gateway.web.health import livez, readyz
 from gateway.web.middleware import ErrorNet, RequestFrame
 from gateway.web.rows import create_rows, list_rows, read_row, update_row
@@ -19,10 +20,10 @@ async def gone(_: Request[State]) -> Response:
 
 
 ROUTES: list[BaseRoute] = [
-    Route("/v2/sheets/{title}", list_rows, methods=["GET"]),
-    Route("/v2/sheets/{title}", create_rows, methods=["POST"]),
-    Route("/v2/sheets/{title}/{row}", read_row, methods=["GET"]),
-    Route("/v2/sheets/{title}/{row}", update_row, methods=["POST", "PUT", "PATCH"]),
+    Route("/v2/sheets/{title}", Endpoint(list_rows), methods=["GET"]),
+    Route("/v2/sheets/{title}", Endpoint(create_rows), methods=["POST"]),
+    Route("/v2/sheets/{title}/{row}", Endpoint(read_row), methods=["GET"]),
+    Route("/v2/sheets/{title}/{row}", Endpoint(update_row), methods=["POST", "PUT", "PATCH"]),
     Route("/v1", gone, methods=["GET", "POST", "PUT", "PATCH", "DELETE"]),
     Route("/v1/{rest:path}", gone, methods=["GET", "POST", "PUT", "PATCH", "DELETE"]),
     Route("/livez", livez, methods=["GET"]),

@@ -47,7 +47,7 @@ _MOST_ENCODINGS = 8
 def redacted(text: str) -> str:
     """The text with whatever looks like a secret masked."""
     plain = _decoded(text).lower()
-    if not any(mark in plain for mark in _MARKS):
+    if "%" not in plain and not any(mark in plain for mark in _MARKS):
         return text
     for pattern, masked in _SECRETS:
         text = pattern.sub(masked, text)

@@ -80,17 +80,13 @@ def _escaped(line: RequestLine) -> bytes:
 
 def _writer(stream: TextIO) -> Callable[[bytes], None]:
     buffer: Any = getattr(stream, "buffer", None)
-    raw: Any = getattr(buffer, "raw", None)
 
     def write_through(text: bytes) -> None:
-        # Nothing waits in the buffer: whoever writes to this stream flushes it.
-        written = raw.write(text) or 0
-        if written < len(text):
-            buffer.write(text[written:])
-            buffer.flush()
+        buffer.write(text)
+        buffer.flush()
 
     def write_text(text: bytes) -> None:
         stream.write(text.decode("ascii"))
         stream.flush()
 
-    return write_text if raw is None else write_through
+    return write_text if buffer is None else write_through

@@ -59,6 +59,8 @@ class Caller:
     plan_name: str
     plan: PlanSettings
     grants: Grants
+    expires: bool = False
+    """Whether the key counts for a time only."""
 
 
 def authorise(

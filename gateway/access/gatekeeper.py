@@ -214,5 +214,10 @@ def _caller(record: KeyRecord, plan: PlanSettings) -> Caller:
         formulas=record.formulas,
     )
     return Caller(
-        key_id=record.id, name=record.name, plan_name=record.plan, plan=plan, grants=grants
+        key_id=record.id,
+        name=record.name,
+        plan_name=record.plan,
+        plan=plan,
+        grants=grants,
+        expires=record.expires_at is not None,
     )

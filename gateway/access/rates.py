@@ -4,7 +4,7 @@ Rules:
 - A rate is kept as one instant (GCRA): no timer runs, and what rests takes no time. A burst is a
   tenth of a minute's requests, at least 10; after it requests are let in as evenly as they may go
   on for ever. In no minute are there more than the rate's and the burst together.
-- What is refused here is not charged for; what is let in is, whatever it is answered. Its place
+- What the rate refuses is not charged for; all else is, whatever it is answered. Its place
   among those under way is a request's own until it leaves, which may be said twice.
 - Only keys that count come here, so nobody can fill the memory; there is a bound to it all the
   same. A key that has requests under way is never forgotten.

@@ -5,11 +5,13 @@ expressions, and the system is called twice. An answer that is whole, as all of 
 neither. Whatever is out of the ordinary goes uvicorn's way.
 """
 
+import re
 from collections.abc import Sequence
 from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
 
+_CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _UNUSUAL = frozenset((b"connection", b"transfer-encoding"))
 _LARGE_BYTES = 65_536
 """From here on copying a body costs more than a second write."""
@@ -21,8 +23,8 @@ class JoinedCycle(RequestResponseCycle):
     held: Any = None
 
     async def send(self, message: Any) -> None:
-        if message["type"] == "http.response.start" and self.held is None:
-            self.held = message
+        if message["type"] == "http.response.start" and not self.response_started:
+            self.held = message  # one that comes instead of another tells of a failure between
             return
         start, self.held = self.held, None
         if start is None:
@@ -36,7 +38,7 @@ class JoinedCycle(RequestResponseCycle):
         self.response_started = self.response_complete = True
         self.waiting_for_100_continue = self.chunked_encoding = False
         self.expected_content_length = 0
-        self.transport.write(head + message["body"])
+        self.transport.write(head + message.get("body", b""))
         self.message_event.set()
         self.on_response()
 
@@ -72,5 +74,5 @@ def _lines(first: bytes, headers: Sequence[tuple[bytes, bytes]], length: int) ->
     parts.append(b"\r\n")
     head = b"".join(parts)
     ends = len(headers) + 2
-    is_sound = head.count(b"\n") == ends == head.count(b"\r") and b"\0" not in head
+    is_sound = head.count(b"\n") == ends == head.count(b"\r") and not _CONTROL.search(head)
     return head if is_sound and told == length else None

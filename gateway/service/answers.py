@@ -7,10 +7,12 @@ from gateway.rows.record import Record
 from gateway.service.freshness import Freshness
 
 MAX_BYTES = 2_097_152
-"""What the kept answers of one snapshot take at most."""
+"""What the kept answers of one snapshot take at most, however large its worksheet."""
 
 MAX_ROW_BYTES = 33_554_432
-"""What the kept rows of one snapshot take at most."""
+"""What the kept rows of one snapshot take at most, however large its worksheet."""
+
+_LEAST_BYTES = 65_536
 
 OVERHEAD_BYTES = 500
 """About what keeping an answer takes beside its body: its key, its tag, its place."""
@@ -96,3 +98,14 @@ class Answers:
             self._kept[key] = encoded
             self._byte_count += byte_count
         return encoded
+
+
+class Encodings:
+    """What is kept encoded of one snapshot, in proportion to what the worksheet takes."""
+
+    def __init__(self, displayed_bytes: int) -> None:
+        answer_bytes = min(MAX_BYTES, _LEAST_BYTES + 4 * displayed_bytes)
+        row_bytes = min(MAX_ROW_BYTES, _LEAST_BYTES + 2 * displayed_bytes)
+        self.answers = Answers(answer_bytes)
+        self.rows = EncodedRows(row_bytes)
+        self.max_bytes = answer_bytes + row_bytes

@@ -5,7 +5,7 @@ loose end. Each waiter gets the outcome, and may leave before.
 """
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, Generic, TypeVar
 
 from gateway.upstream.departure import noting_departure
@@ -30,6 +30,10 @@ class Flight(Generic[T]):
     def sent_seconds(self) -> float | None:
         """When its last call was sent; None while it waits for its turn."""
         return self._departure.at_seconds
+
+    def when_over(self, act: Callable[[], None]) -> None:
+        """Have something done at the end, however it ends."""
+        self._task.add_done_callback(lambda _: act())
 
     async def outcome(self) -> T:
         """What was read; its error comes out here."""

@@ -66,4 +66,4 @@ def _rows_of(
         columns = snapshot.table.header.seen_with(grant).select(keys)
         return [encoder.row(each) for each in snapshot.table.records(missing, columns)]
 
-    return snapshot.encoded_rows.get((encoder, keys, grant.readable), rows, encode)
+    return snapshot.encodings.rows.get((encoder, keys, grant.readable), rows, encode)

@@ -7,6 +7,7 @@ Rules
   is never answered with a stale snapshot.
 """
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -112,11 +113,13 @@ class Reader:
         base = self._fitting(ref, plain)
         if base is None and not self._knows_fields(ref, query):
             read = await self._read(ref, plain)
-            if read.freshness.reason:  # Google was waited for already
+            base = read.snapshot
+            if read.freshness.reason:  # it is stale, and Google was waited for already
                 spare = self._spare(ref, demand, read.freshness.reason)
                 if spare is not None:
                     return spare
-            base = read.snapshot
+                check_fields(query, base.table.header.seen_with(ref.columns))
+                base = None
         if base is not None:
             check_fields(query, base.table.header.seen_with(ref.columns))
         return await self._read(ref, demand, base)
@@ -172,6 +175,8 @@ class Reader:
         since = now - self._ttl_seconds(now)
         if no_cache and now - course.forced_seconds >= NO_CACHE_SECONDS:
             course.forced_seconds = since = now
+        elif no_cache:  # what was read for the last one, or later
+            since = max(since, math.nextafter(course.forced_seconds, -math.inf))
         return _Demand(since_seconds=since, needs_types=needs_types, is_strict=no_cache)
 
     def _fitting(self, ref: WorksheetRef, demand: _Demand) -> Snapshot | None:
@@ -181,6 +186,11 @@ class Reader:
             return None
         began = found.began_seconds(needs_types=demand.needs_types)
         return found if began > demand.since_seconds else None
+
+    def spare(self, ref: WorksheetRef, reason: str) -> Read | None:
+        """The snapshot however old, as far as that may be served, for want of anything better."""
+        plain = _Demand(since_seconds=0.0, needs_types=False, is_strict=False)
+        return self._spare(ref, plain, reason)
 
     def _spare(self, ref: WorksheetRef, demand: _Demand, reason: str) -> Read | None:
         """The snapshot however old, as far as that may be served."""

@@ -9,10 +9,8 @@ Rules
 """
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
-
-from cachetools import LRUCache
 
 from gateway.errors import Forbidden, NoHeaderRow, NotFound, TooLarge, UnsupportedDocument
 from gateway.service.flights import Flight
@@ -27,19 +25,12 @@ ABANDONED_SECONDS = 8.0
 Quietly = Callable[[WorksheetRef, Callable[[], Awaitable[Snapshot]]], Awaitable[Snapshot]]
 """Does something while no write to the worksheet is under way."""
 
-_LOST = (NotFound, Forbidden, NoHeaderRow, TooLarge, UnsupportedDocument)
+LOST = (NotFound, Forbidden, NoHeaderRow, TooLarge, UnsupportedDocument)
+"""What is wrong with the worksheet itself."""
 
 
-@dataclass(kw_only=True, eq=False)
-class _State:
-    """The reads of a worksheet that are under way, and the writes among them."""
-
-    flights: dict[bool, Flight[Snapshot]] = field(default_factory=dict)
-    """By whether both halves are read."""
-    written: int = -1
-    """The moment at which the last write ended."""
-    is_overtaken: bool = False
-    """Whether a write overtook the last read."""
+_Kind = tuple[WorksheetRef, bool]
+"""A worksheet, and whether both halves are read."""
 
 
 class Refresher:
@@ -58,7 +49,15 @@ class Refresher:
         self._snapshots = snapshots
         self._clock = clock
         self._quietly = quietly
-        self._states: LRUCache[WorksheetRef, _State] = LRUCache(max_worksheets)
+        self._max_worksheets = max_worksheets
+        self._flights: dict[_Kind, Flight[Snapshot]] = {}
+        self._begun: set[_Kind] = set()
+        """Of the flights, those that wait for no write any more."""
+        self._overtaken: set[WorksheetRef] = set()
+        """The worksheets whose last read was overtaken by a write."""
+        self._written: OrderedDict[WorksheetRef, int] = OrderedDict()
+        self._forgotten_write = -1
+        """No write that is not remembered any more ended after this moment."""
 
     def flight(
         self, ref: WorksheetRef, *, needs_types: bool, base: Snapshot | None = None
@@ -68,14 +67,16 @@ class Refresher:
         Displayed 1 read, both halves 2, or 1 with a displayed half at hand (`base`); 2 more if
         the worksheet changed between the two.
         """
-        now, state = self._clock(), self._state(ref)
-        under_way = state.flights.get(needs_types)
+        now, kind = self._clock(), (ref, needs_types)
+        under_way = self._flights.get(kind)
         if under_way is not None and not under_way.is_over:
             sent_seconds = under_way.sent_seconds
             if sent_seconds is None or now - sent_seconds < ABANDONED_SECONDS:
                 return under_way
-        flight = Flight(self._fly(ref, state, needs_types, base), now)
-        state.flights[needs_types] = flight
+        self._begun.discard(kind)
+        flight = Flight(self._fly(kind, base), now)
+        self._flights[kind] = flight
+        flight.when_over(lambda: self._landed(kind, flight))
         return flight
 
     async def look(self, ref: WorksheetRef) -> Sighting:
@@ -86,9 +87,9 @@ class Refresher:
         """
         sighting = await self._surveyor.look_again(ref)
         if sighting is None:
-            state, moment = self._state(ref), self._sightings.moment()
+            moment = self._sightings.moment()
             snapshot, sighting = await self._surveyor.displayed(ref)
-            self._keep(ref, state, snapshot, moment)
+            self._keep((ref, False), snapshot, moment)
         return sighting
 
     def written(self, ref: WorksheetRef, effect: Effect) -> None:
@@ -107,29 +108,37 @@ class Refresher:
         self._snapshots.drop(ref)
 
     def last_written(self, ref: WorksheetRef) -> int:
-        """The moment at which the last write to a worksheet ended; -1 if there was none."""
-        state = self._states.get(ref)
-        return -1 if state is None else state.written
+        """No write to a worksheet ended after this moment; -1 if there was none."""
+        return self._written.get(ref, self._forgotten_write)
 
-    async def _fly(
-        self, ref: WorksheetRef, state: _State, needs_types: bool, base: Snapshot | None
-    ) -> Snapshot:
-        was_overtaken, state.is_overtaken = state.is_overtaken, False
+    async def _fly(self, kind: _Kind, base: Snapshot | None) -> Snapshot:
+        ref, needs_types = kind
+        was_overtaken = ref in self._overtaken
+        self._overtaken.discard(ref)
 
         async def read() -> Snapshot:
+            self._begun.add(kind)
             moment = self._sightings.moment()
             if needs_types:
                 snapshot = await self._both(ref, base, is_in_line=was_overtaken)
             else:
                 snapshot = await self._displayed(ref)
-            self._keep(ref, state, snapshot, moment)
+            self._keep(kind, snapshot, moment)
             return snapshot
 
         try:
             return await (self._quietly(ref, read) if was_overtaken else read())
-        except _LOST:
+        except LOST:
             self._snapshots.drop(ref)
             raise
+
+    def _landed(self, kind: _Kind, flight: Flight[Snapshot]) -> None:
+        if self._flights.get(kind) is flight:
+            self._leave(kind)
+
+    def _leave(self, kind: _Kind) -> None:
+        del self._flights[kind]
+        self._begun.discard(kind)
 
     async def _displayed(self, ref: WorksheetRef) -> Snapshot:
         known = self._snapshots.get(ref, needs_types=False)
@@ -157,23 +166,21 @@ class Refresher:
         )
         return await self._surveyor.joined(displayed, typed)
 
-    def _keep(self, ref: WorksheetRef, state: _State, snapshot: Snapshot, moment: int) -> None:
-        if state.written > moment:
-            state.is_overtaken = True
-            return
-        if self._states.get(ref) is not state:  # forgotten meanwhile, and with it any write
+    def _keep(self, kind: _Kind, snapshot: Snapshot, moment: int) -> None:
+        ref, _ = kind
+        if self.last_written(ref) > moment:
+            self._overtaken.add(ref)
             return
         latest = self._snapshots.get(ref, needs_types=False)
         if latest is None or latest.displayed.began_seconds <= snapshot.displayed.began_seconds:
             self._snapshots.keep(ref, snapshot)
 
     def _overtake(self, ref: WorksheetRef) -> None:
-        state = self._state(ref)
-        state.written = self._sightings.moment()
-        state.flights.clear()
-
-    def _state(self, ref: WorksheetRef) -> _State:
-        state = self._states.get(ref)
-        if state is None:
-            state = self._states[ref] = _State()
-        return state
+        """What began before this moment is joined by nobody any more."""
+        self._written[ref] = self._sightings.moment()
+        self._written.move_to_end(ref)
+        if len(self._written) > self._max_worksheets:
+            _, self._forgotten_write = self._written.popitem(last=False)
+        for kind in ((ref, False), (ref, True)):
+            if kind in self._flights and kind in self._begun:
+                self._leave(kind)

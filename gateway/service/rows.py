@@ -132,11 +132,11 @@ class RowService:
             read = found
         snapshot = read.snapshot
         key = (encoder, query, ref.columns.readable)
-        encoded = snapshot.answers.get(key)
+        encoded = snapshot.encodings.answers.get(key)
         if encoded is None:
             page = await self._page(snapshot.table, query, ref.columns)
             made = page_of(snapshot, page, query, encoder, ref.columns)
-            encoded = snapshot.answers.keep(key, made)
+            encoded = snapshot.encodings.answers.keep(key, made)
         return Served(encoded, read.freshness)
 
     async def read_row(
@@ -163,10 +163,10 @@ class RowService:
         if row > snapshot.table.last_row:
             raise row_not_found(row)
         key = (encoder, row, keys, ref.columns.readable)
-        encoded = snapshot.answers.get(key)
+        encoded = snapshot.encodings.answers.get(key)
         if encoded is None:
             made = row_of(snapshot, row, keys, encoder, ref.columns)
-            encoded = snapshot.answers.keep(key, made)
+            encoded = snapshot.encodings.answers.keep(key, made)
         return Served(encoded, read.freshness)
 
     async def create_rows(self, ref: WorksheetRef, create: Create) -> Settled:

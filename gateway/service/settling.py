@@ -85,11 +85,12 @@ async def displayed_rows(
     UpstreamError, `applied`, if they cannot be read: the write itself is done.
     """
     try:
-        values = await sheets.read_values(
-            ref.spreadsheet,
-            a1.rows_from(ref.title, first_row),
-            render=Render.DISPLAYED,
-        )
+        with _verifying():
+            values = await sheets.read_values(
+                ref.spreadsheet,
+                a1.rows_from(ref.title, first_row),
+                render=Render.DISPLAYED,
+            )
         own_area(ref, values.range)
     except GatewayError as error:
         raise UpstreamError(

@@ -16,7 +16,7 @@ from gateway.rows.header import Header
 from gateway.rows.patch import RowPatch
 from gateway.rows.record import text_at
 from gateway.rows.table import Table
-from gateway.service.answers import MAX_BYTES, MAX_ROW_BYTES, Answers, EncodedRows
+from gateway.service.answers import Encodings
 from gateway.service.worksheet import WorksheetRef
 
 
@@ -37,8 +37,7 @@ class Snapshot:
     grid_rows: int
     displayed: Origin
     typed: Origin | None = None
-    answers: Answers = field(default_factory=Answers)
-    encoded_rows: EncodedRows = field(default_factory=EncodedRows)
+    encodings: Encodings
     is_expired: bool = False
     """Whether a write that nobody confirmed may have changed the rows since."""
 
@@ -50,10 +49,9 @@ class Snapshot:
 
     @property
     def byte_count(self) -> int:
-        """About what it takes in memory, indexes and kept answers included."""
+        """About what it takes in memory at most, kept answers included, indexes aside."""
         typed = 0 if self.typed is None else self.typed.byte_count
-        rows = min(MAX_ROW_BYTES, 2 * self.displayed.byte_count)
-        return self.displayed.byte_count + typed + MAX_BYTES + rows
+        return self.displayed.byte_count + typed + self.encodings.max_bytes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,7 +161,8 @@ class Snapshots:
 
 def _without_types(snapshot: Snapshot) -> Snapshot:
     table = replace(snapshot.table, typed=None, is_mixed=False, indexes={})
-    return replace(snapshot, table=table, typed=None, answers=Answers())
+    encodings = Encodings(snapshot.displayed.byte_count)
+    return replace(snapshot, table=table, typed=None, encodings=encodings)
 
 
 def _changed(snapshot: Snapshot, effect: Effect) -> Snapshot | None:
@@ -173,6 +172,8 @@ def _changed(snapshot: Snapshot, effect: Effect) -> Snapshot | None:
         return None
     if not all(_fits(table, patch, effect.before.get(patch.row)) for patch in effect.rows):
         return None
+    if not any(patch.texts for patch in effect.rows):
+        return snapshot  # a look, and it saw the same
     new = [patch.row for patch in effect.rows if patch.row > table.last_row]
     if new and min(new) != table.last_row + 1:
         return None  # rows of others lie between that the snapshot does not have
@@ -182,8 +183,7 @@ def _changed(snapshot: Snapshot, effect: Effect) -> Snapshot | None:
         grid_rows=max(snapshot.grid_rows, *(patch.row for patch in effect.rows)),
         displayed=replace(snapshot.displayed, digest=None),
         typed=snapshot.typed and replace(snapshot.typed, digest=None),
-        answers=Answers(),
-        encoded_rows=EncodedRows(),
+        encodings=Encodings(snapshot.displayed.byte_count),
     )
 
 

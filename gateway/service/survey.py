@@ -13,6 +13,7 @@ from gateway.rows.halves import Column
 from gateway.rows.header import Header, parse_header
 from gateway.rows.record import text_at
 from gateway.rows.table import make_table
+from gateway.service.answers import Encodings
 from gateway.service.computing import Computing
 from gateway.service.refusal import explaining
 from gateway.service.sightings import Sighting, Sightings
@@ -100,7 +101,11 @@ class Surveyor:
         both = await self._computing.run(_cell_count(columns), lambda: table.with_typed(columns))
         origin = _typed_origin(typed, known)
         return Snapshot(
-            table=both, grid_rows=snapshot.grid_rows, displayed=snapshot.displayed, typed=origin
+            table=both,
+            grid_rows=snapshot.grid_rows,
+            displayed=snapshot.displayed,
+            typed=origin,
+            encodings=Encodings(snapshot.displayed.byte_count),
         )
 
     async def look_again(self, ref: WorksheetRef) -> Sighting | None:
@@ -140,7 +145,12 @@ class Surveyor:
         area = own_area(ref, half.range)
         columns = half.columns
         table = await self._computing.run(_cell_count(columns), lambda: make_table(columns))
-        return Snapshot(table=table, grid_rows=area.last_row, displayed=_origin(half, started))
+        return Snapshot(
+            table=table,
+            grid_rows=area.last_row,
+            displayed=_origin(half, started),
+            encodings=Encodings(half.byte_count),
+        )
 
     async def _half(self, ref: WorksheetRef, render: Render, known: bytes | None) -> Half | None:
         async with explaining(self._sheets, ref):

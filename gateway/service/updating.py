@@ -76,6 +76,8 @@ class Updater:
         changing = [part for part in parts if part.runs]
         for part in unchanged:
             outcomes[part.index] = result_of(part, view, {})
+        if unchanged:  # their answers rest on our look: no later one may show an older row
+            self._refresher.written(ref, effect_of(header, {part: {} for part in unchanged}))
         sent: dict[Change, Outcome] = {}
         try:
             await self._send_all(ref, header, changing, sent)

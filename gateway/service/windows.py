@@ -8,6 +8,7 @@ Rules
   what began before a write ended is not served after it.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -29,14 +30,17 @@ from gateway.rows.table import Table
 from gateway.service.degrading import DEGRADING, not_fresh, reason_for
 from gateway.service.flights import Flight
 from gateway.service.freshness import Freshness
+from gateway.service.reading import NO_CACHE_SECONDS
+from gateway.service.refreshing import LOST
 from gateway.service.refusal import explain
 from gateway.service.sightings import Sightings
 from gateway.service.survey import check_names
 from gateway.service.worksheet import WorksheetRef, own_area, worksheet_not_found
 from gateway.upstream.base import Sheets
+from gateway.upstream.departure import noting_departure
 
 CELL_BYTES = 65
-"""About what a cell with a few characters takes."""
+"""About what a cell takes beside its characters."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +54,7 @@ class Window:
 
     @property
     def byte_count(self) -> int:
-        return CELL_BYTES * (1 + sum(map(len, self.rows)))
+        return CELL_BYTES + sum(CELL_BYTES * len(row) + sum(map(len, row)) for row in self.rows)
 
 
 class WindowRead(NamedTuple):
@@ -87,6 +91,7 @@ class Windows:
         self._clock = clock
         self._last_written = last_written
         self._large: LRUCache[WorksheetRef, bool] = LRUCache(settings.max_worksheets)
+        self._forced: LRUCache[WorksheetRef, float] = LRUCache(settings.max_worksheets)
         self._flights: dict[_Key, tuple[int, Flight[Window]]] = {}
         self._kept: LRUCache[_Key, _Kept] = LRUCache(
             settings.max_bytes // 8, getsizeof=lambda kept: kept.window.byte_count
@@ -107,8 +112,11 @@ class Windows:
     ) -> WindowRead:
         """So many rows from one on, and whether there are more. 0 to 2 reads."""
         key = (ref, first_row, count)
-        kept = self._known(key)
-        if kept is not None and not no_cache:
+        kept, now = self._known(key), self._clock()
+        is_forced = no_cache and now - self._forced.get(ref, -math.inf) >= NO_CACHE_SECONDS
+        if is_forced:
+            self._forced[ref] = now
+        if kept is not None and not is_forced:
             freshness = self._freshness(kept.began_seconds, is_hit=True)
             if freshness.ttl_seconds > 0:
                 return WindowRead(kept.window, freshness)
@@ -158,7 +166,13 @@ class Windows:
     async def _fly(self, key: _Key, moment: int) -> Window:
         began = self._clock()
         try:
-            window = await self._look(*key, moment)
+            with noting_departure() as departure:
+                window = await self._look(*key, moment)
+            began = departure.at_seconds or began
+        except LOST:
+            for lost in [each for each in self._kept if each[0] == key[0]]:
+                del self._kept[lost]
+            raise
         finally:
             if self._flights.get(key, (-1, None))[0] == moment:
                 del self._flights[key]

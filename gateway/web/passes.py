@@ -19,6 +19,8 @@ from gateway.web.head import Head
 
 TTL_SECONDS = 0.5
 MAX_KEPT = 4096
+LONGEST_TITLE = 256
+"""Of worksheets that passes are issued for; Google's titles are shorter still."""
 
 _TELLING = (
     b"authorization",
@@ -56,7 +58,9 @@ class Passes:
         return found if found is not None and self._timer() < found.until_seconds else None
 
     def issue(self, number: bytes, caller: Caller, worksheet: WorksheetRef) -> None:
-        """Let this head in again for a moment."""
+        """Let this head in again for a moment; a key that may expire in it shows itself anew."""
+        if caller.expires or len(worksheet.title) > LONGEST_TITLE:
+            return
         if len(self._kept) >= MAX_KEPT:
             self._kept.clear()
         self._kept[number] = Pass(caller, worksheet, self._timer() + TTL_SECONDS)

@@ -57,6 +57,7 @@ async def test_a_key_is_known_with_all_its_grants(store: KeyStore) -> None:
             read_only=True,
             origins=frozenset({"https://a.org"}),
         ),
+        expires=True,
     )
 
 

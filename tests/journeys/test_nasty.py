@@ -196,7 +196,7 @@ def test_keys_of_nothing_but_commas(shared_api: Api) -> None:
 
 def test_an_answer_that_was_lost(api: Api) -> None:
     """Repeated with the same Idempotency-Key: one row, and its answer again."""
-    headers = {"Idempotency-Key": "once"}
+    headers = {"Idempotency-Key": "nasty-lost"}
 
     first = api.post("New", json={"name": "x"}, headers=headers)
     again = api.post("New", json={"name": "x"}, headers=headers)
@@ -224,7 +224,9 @@ def test_twins_at_once(api: Api) -> None:
     """50 with one Idempotency-Key: one row."""
 
     def create(_: int) -> int:
-        return api.post("New", json={"name": "x"}, headers={"Idempotency-Key": "k"}).status_code
+        return api.post(
+            "New", json={"name": "x"}, headers={"Idempotency-Key": "nasty-twins"}
+        ).status_code
 
     with ThreadPoolExecutor(25) as pool:
         statuses = Counter(pool.map(create, range(50)))

@@ -6,12 +6,14 @@ from collections.abc import Awaitable, Callable, Mapping
 import pytest
 from anyio import wait_all_tasks_blocked
 
-from gateway.errors import UpstreamError
+from gateway.errors import UpstreamError, WorksheetNotFound
 from gateway.rows.conditions import parse_where
 from gateway.rows.query import Query, SortTerm
+from gateway.service.worksheet import WorksheetRef
 from gateway.upstream.base import Values
 from gateway.write_errors import WriteOutcomeUnknown
-from tests.service.conftest import TTL_OF_ROWS_SECONDS, Bench
+from tests.fakes import BOOK
+from tests.service.conftest import KEPT, TTL_OF_ROWS_SECONDS, Bench, MakeBench
 from tests.service.scripted_sheets import Answer, Cost
 
 IN_TEXAS = Query(where=parse_where({"state": "TX"}))
@@ -179,3 +181,41 @@ async def test_a_misplaced_row_is_not_missed(kept: Bench) -> None:
 
     with pytest.raises(UpstreamError):
         await kept.page()
+
+
+async def test_an_update_that_changes_nothing_shows_what_it_saw(kept: Bench) -> None:
+    """After an update that had nothing to write, no list shows an older row than its answer."""
+    await kept.page()
+    kept.cities.type(2, "Bostonia")
+
+    await kept.updated(2, {"name": "Bostonia"})
+
+    assert await kept.names() == ["Bostonia", "Denver", "Austin"]
+
+
+async def test_an_update_that_changes_nothing_keeps_what_fits(kept: Bench) -> None:
+    """If the update saw what was read before, that goes on being served."""
+    await kept.page()
+
+    await kept.updated(2, {"name": "Boston"})
+    kept.sheets.cost()
+
+    assert await kept.names() == ["Boston", "Denver", "Austin"]
+    assert kept.sheets.cost() == Cost(0, 0)
+
+
+async def test_made_up_names_do_not_hide_a_write(make_bench: MakeBench) -> None:
+    """However many other worksheets are asked for, an older read does not bring old rows back."""
+    bench = make_bench(cache={**KEPT, "max_worksheets": 3})
+    gate = asyncio.Event()
+    bench.sheets.after("read_columns", gate)
+    early = asyncio.create_task(bench.page())
+    await bench.sheets.begun("read_columns")
+    await bench.updated(2, {"name": "Reno"})
+    for number in range(5):
+        with pytest.raises(WorksheetNotFound):
+            await bench.page(ref=WorksheetRef(spreadsheet=BOOK, title=f"none {number}"))
+    gate.set()
+    await early
+
+    assert "Reno" in await bench.names()

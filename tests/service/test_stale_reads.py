@@ -252,3 +252,30 @@ async def test_a_read_that_waits_for_its_turn_is_not_waited_for(make_bench: Make
     await first
 
     assert freshness.reason == "budget"
+
+
+async def test_a_stale_half_is_not_paired_with_a_new_one(kept: Bench) -> None:
+    """If the displayed half could not be renewed, a search does not serve it beside new values."""
+    await kept.page()
+    kept.clock.advance(100.0)
+    kept.cities.type(2, None, None, 999_999)
+    kept.sheets.before("read_columns", UpstreamError("503"))
+
+    page = await kept.page(Query(where=parse_where({"population": {"$gt": 990_000}})))
+
+    assert [record["population"] for record in page.records] == ["999999"]
+
+
+async def test_no_cache_after_one_that_failed(kept: Bench) -> None:
+    """A second `no-cache` is not answered with what was read before the first, which failed."""
+    await kept.page()
+    kept.clock.advance(TTL_OF_ROWS_SECONDS - 1.0)
+    kept.sheets.before("read_columns", UpstreamError("503"))
+    with pytest.raises(NotFresh):
+        await kept.page(no_cache=True)
+    kept.sheets.cost()
+
+    _, freshness = await kept.served_page(no_cache=True)
+
+    assert not freshness.is_hit
+    assert kept.sheets.cost() == Cost(1, 0)

@@ -185,7 +185,7 @@ def test_a_spent_budget_is_told_to_who_wants_fresh_data(open_gateway: OpenGatewa
 async def test_worksheets_that_are_not_there_take_no_freshness(open_gateway: OpenGateway) -> None:
     """Reads of made-up names, however many, do not make others wait longer for a fresh read."""
     budget = {"google.reads_per_minute": 54, "google.max_waiting_seconds": 0.1}
-    api = open_gateway({**KEEPING, **budget})
+    api = open_gateway({**KEEPING, **budget, "plans.paid.max_concurrent": 0})
     assert mark_of(api.get("Cities")).forward == "miss"
     async with visitor(api.url, api.keys["paid"], "demo") as client:
         names = [Question(path=f"Made up {number}") for number in range(300)]

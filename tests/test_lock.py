@@ -9,19 +9,22 @@ import pytest
 from gateway.lock import LockError, sole_user
 
 HOLDER = """
-import sys, time
+import sys
 from pathlib import Path
 from gateway.lock import sole_user
 with sole_user(Path(sys.argv[1])):
     print("has it", flush=True)
-    time.sleep(60)
+    sys.stdin.read()
 """
 
 
 def hold(database: Path) -> subprocess.Popen[str]:
     """Another process that has the lock until it is killed."""
     process = subprocess.Popen(  # noqa: S603  (our own program)
-        [sys.executable, "-c", HOLDER, str(database)], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", HOLDER, str(database)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "has it\n"

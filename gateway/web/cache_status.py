@@ -1,8 +1,8 @@
 """How fresh an answer is, as headers: `Age`, and `Cache-Status` of RFC 9211.
 
-Rules: `hit` is said of what no call to Google was waited for, `fwd` of everything else. Times are
-whole seconds, rounded down: an answer is never called younger than it is by more than one, and
-what is stale has a negative `ttl`.
+Rules: `hit` is said of what was kept, also where Google was waited for in vain; `fwd` of what was
+read for the request. Times are whole seconds, rounded down: an answer is never called younger than
+it is by more than one, and what is stale has a negative `ttl`.
 """
 
 import math

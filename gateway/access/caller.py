@@ -70,7 +70,7 @@ def authorise(
 
     Without an id (None or blank) the one granted spreadsheet is meant, if there is exactly one.
     """
-    found = _granted_spreadsheet(caller.grants, spreadsheet)
+    found = granted_spreadsheet(caller.grants, spreadsheet)
     if caller.grants.worksheets is not None and worksheet not in caller.grants.worksheets:
         raise NotGranted(
             "This key may not use a worksheet of this name. Ask the gateway's operator for a key "
@@ -133,7 +133,8 @@ def check_conditional(caller: Caller, *, is_conditional: bool) -> None:
         )
 
 
-def _granted_spreadsheet(grants: Grants, spreadsheet: str | None) -> str:
+def granted_spreadsheet(grants: Grants, spreadsheet: str | None) -> str:
+    """The spreadsheet that a caller means, if they were granted it."""
     granted = grants.spreadsheets
     if not spreadsheet:
         if granted is not None and len(granted) == 1:

@@ -5,6 +5,7 @@ of it, and before all that could be refused.
 """
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import msgspec
 from starlette.requests import Request
@@ -47,6 +48,14 @@ class Admitted(msgspec.Struct, frozen=True):
     visit: Visit
 
 
+class Recognised(NamedTuple):
+    """Who calls, the spreadsheet that they name, if any, and what they are charged with."""
+
+    caller: Caller
+    spreadsheet: str | None
+    visit: Visit
+
+
 async def admit(request: Request[State], kind: Kind) -> Admitted:
     """Find out who calls, charge them, and see whether they may."""
     event, scope = current_event(), request.scope
@@ -72,12 +81,11 @@ async def admit(request: Request[State], kind: Kind) -> Admitted:
     return admitted
 
 
-async def _examined(
-    scope: Scope, head: Head, parameters: Sifted, segment: str, kind: Kind
-) -> Admitted:
-    """Look at everything that the request shows."""
-    event, state = current_event(), scope["state"]
-    operation = _OPERATIONS[kind]
+async def recognise(
+    scope: Scope, head: Head, parameters: Sifted, operation: Operation
+) -> Recognised:
+    """Find out whose key it is, charge them, and see whether it may come from this origin."""
+    state: State = scope["state"]
     credentials = find_credentials(
         head, parameters.credentials, is_write=operation is Operation.WRITE
     )
@@ -85,14 +93,21 @@ async def _examined(
         credentials.key, lambda: client_address(scope, state["proxies"])
     )
     visit = _visit(scope, caller)
+    for origin in head.values(b"origin"):  # a browser sends one; of several each must be allowed
+        check_origin(caller, origin)
+    return Recognised(caller, credentials.spreadsheet, visit)
+
+
+async def _examined(
+    scope: Scope, head: Head, parameters: Sifted, segment: str, kind: Kind
+) -> Admitted:
+    """Look at everything that the request shows."""
+    event, operation = current_event(), _OPERATIONS[kind]
+    caller, spreadsheet, visit = await recognise(scope, head, parameters, operation)
     title = decode_title(segment)
     if event is not None:
         event.worksheet = title
-    for origin in head.values(b"origin"):  # a browser sends one; of several each must be allowed
-        check_origin(caller, origin)
-    worksheet = authorise(
-        caller, spreadsheet=credentials.spreadsheet, worksheet=title, operation=operation
-    )
+    worksheet = authorise(caller, spreadsheet=spreadsheet, worksheet=title, operation=operation)
     if operation is Operation.WRITE:
         check_plan_writes(caller)
     if event is not None:

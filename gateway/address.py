@@ -2,13 +2,22 @@
 
 import re
 from ipaddress import IPv4Network, IPv6Network, ip_network
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 Network = IPv4Network | IPv6Network
+UnixPeers = Literal["unix"]
+Proxy = Network | UnixPeers
+"""Where a proxy is: in a network, or at the other end of a Unix socket."""
+
+UNIX: UnixPeers = "unix"
+"""Every peer of a Unix socket, which has no address."""
 
 LOOPBACK = "127.0.0.1"
 _FORM = re.compile(r"(?:(\[[0-9A-Fa-f:.%]+\]|[^:\[\]\s/@]+):)?([0-9]{1,5})", re.ASCII)
-_NO_NETWORKS = 'must be a list of addresses and networks, as in ["127.0.0.1", "10.0.0.0/8"]'
+_NO_PROXIES = (
+    'must be a list of addresses and networks, as in ["127.0.0.1", "10.0.0.0/8"]; "unix" is every '
+    "peer of a Unix socket"
+)
 
 
 class Address(NamedTuple):
@@ -28,20 +37,22 @@ def parse_address(written: object) -> Address:
     return Address(host=(found[1] or LOOPBACK).strip("[]"), port=int(found[2]))
 
 
-def parse_networks(written: object) -> tuple[Network, ...]:
-    """Addresses and networks, in a list or separated by commas; ValueError for anything else."""
+def parse_proxies(written: object) -> tuple[Proxy, ...]:
+    """Addresses, networks and `unix`, in a list or separated by commas; ValueError for all else."""
     items = written.split(",") if isinstance(written, str) else written
     if not isinstance(items, list | tuple):
-        raise ValueError(_NO_NETWORKS)
-    return tuple(_parse_network(item) for item in items if item != "")
+        raise ValueError(_NO_PROXIES)
+    return tuple(_parse_proxy(item) for item in items if item != "")
 
 
-def _parse_network(written: object) -> Network:
+def _parse_proxy(written: object) -> Proxy:
     if isinstance(written, IPv4Network | IPv6Network):
         return written
     if not isinstance(written, str):
-        raise ValueError(_NO_NETWORKS)
+        raise ValueError(_NO_PROXIES)
+    if written.strip().lower() == UNIX:
+        return UNIX
     try:
         return ip_network(written.strip())
     except ValueError as error:
-        raise ValueError(_NO_NETWORKS) from error
+        raise ValueError(_NO_PROXIES) from error

@@ -1,5 +1,6 @@
 """The composition root: settings in, the Starlette application out."""
 
+import os
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -19,18 +20,21 @@ from gateway.access.unbounded import warn_of_unbounded_keys
 from gateway.config import Settings
 from gateway.errors import GatewayError
 from gateway.observe import breaker_changed, budget_waited
+from gateway.service.catalogue import Catalogue
 from gateway.service.input import INPUTS
 from gateway.service.rows import RowService
 from gateway.upstream.base import Sheets
 from gateway.upstream.breaker import Breaker, LastCheck
 from gateway.upstream.budget import Budget, Budgeted, open_budget
 from gateway.upstream.counted import Counted
-from gateway.upstream.credentials import load_service_account
+from gateway.upstream.credentials import check_credentials
 from gateway.upstream.google import open_google
 from gateway.upstream.guarded import GuardedSheets
 from gateway.upstream.retrying import Retrying, longest_write_seconds
+from gateway.web.parsing import Parsing
 from gateway.web.passes import Passes
 from gateway.web.problems import on_gateway_error, on_http_exception
+from gateway.web.rereading import Spellings
 from gateway.web.routes import ROUTES, middleware
 from gateway.web.state import State
 
@@ -43,12 +47,9 @@ def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Sta
     Raises ConfigError for files that cannot be used, before anything is served.
     """
     pepper = load_pepper(settings.access)
-    if open_sheets is None and settings.google.credentials is not None:
+    if open_sheets is None:
         # Read once more when the app starts; a mistake in it is told here, in words.
-        load_service_account(
-            settings.google.credentials,
-            allow_insecure_endpoint=settings.google.allow_insecure_endpoint,
-        )
+        check_credentials(settings.google, os.environ)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[State]:
@@ -58,14 +59,17 @@ def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Sta
         async with (
             KeyStore.open(settings.access.database) as store,
             store.open_ledger(
-                time.time, longest_call_seconds=longest_write_seconds(settings.google)
+                time.time,
+                longest_call_seconds=longest_write_seconds(settings.google),
+                max_bytes=settings.writes.max_record_bytes,
             ) as ledger,
             sheets_opener() as sheets,
         ):
             await warn_of_unbounded_keys(store, datetime.now(UTC))
             budget = open_budget(settings.google)
+            asked = guarded(sheets, budget)
             rows = RowService(
-                guarded(sheets, budget),
+                asked,
                 cache=settings.cache,
                 writes=settings.writes,
                 api=settings.api,
@@ -89,8 +93,16 @@ def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Sta
                     gatekeeper=gatekeeper,
                     rates=KeyRates(settings.plans),
                     passes=Passes(),
+                    parsing=Parsing(),
+                    ready=store.ping,
+                    spellings=Spellings(write_seconds=settings.cache.header_ttl_seconds),
                     proxies=settings.access.trusted_proxies,
                     rows=rows,
+                    catalogue=Catalogue(
+                        asked,
+                        max_worksheets=settings.cache.max_worksheets,
+                        clock=time.monotonic,
+                    ),
                     api=settings.api,
                     server=settings.server,
                 )

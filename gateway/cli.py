@@ -7,29 +7,52 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gateway import __version__
 from gateway.cli_key_commands import keys
 from gateway.cli_settings import ConfigOption, fail, settings_of
 
 if TYPE_CHECKING:
     import socket
 
+    from gateway.demo import Demo
 
 main = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_show_locals=False,
-    help="Rows of Google Sheets worksheets as a JSON API.",
+    rich_markup_mode=None,
 )
 main.add_typer(keys, name="keys")
+
+
+def _tell_version(is_wanted: bool) -> None:
+    if is_wanted:
+        typer.echo(f"sheets-gateway {__version__}")
+        raise typer.Exit
+
+
+@main.callback()
+def start(
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_tell_version, is_eager=True, help="Show the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """Rows of Google Sheets worksheets as a JSON API."""
 
 
 @main.command()
 def serve(
     config: ConfigOption = None,
-    host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
-    port: Annotated[int | None, typer.Option(help="Port to listen on.")] = None,
+    host: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Address to listen on.")
+    ] = None,
+    port: Annotated[int | None, typer.Option(metavar="PORT", help="Port to listen on.")] = None,
     fd: Annotated[
         int | None,
         typer.Option(
+            metavar="NUMBER",
             min=0,
             help="Listening socket that was inherited, in place of host and port: 3 of systemd.",
         ),
@@ -53,53 +76,72 @@ def serve(
 
 @main.command()
 def demo(
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on.")] = 8000,
+    host: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Address to listen on.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(metavar="PORT", help="Port to listen on.")] = 8000,
 ) -> None:
-    """Serve a sample workbook on the embedded emulator, with keys and curl lines to try."""
+    """Serve a sample workbook on the emulator, to try."""
     from gateway.config import ConfigError
-    from gateway.demo import SPREADSHEET, WORKSHEET, curl_lines, running_demo, stop_at_signal
-    from gateway.observe import configure_logging
+    from gateway.demo import log_in_file, running_demo, stop_at_signal
 
-    configure_logging()
     stop = stop_at_signal()
     listening = _bind(host, port)
     try:
-        with running_demo(listening, os.environ) as running:
-            typer.echo(f"Sheets gateway on {running.url}, emulator on {running.emulator_url}")
-            typer.echo(f"Spreadsheet id: {SPREADSHEET}, worksheet: {WORKSHEET}")
-            typer.echo(f"Paid key:       {running.paid_key}")
-            typer.echo(f"Free key:       {running.free_key}")
-            typer.echo(f"Read-only key:  {running.read_only_key}")
-            for title, line in curl_lines(running):
-                typer.echo(f"\n# {title}\n{line}")
-            typer.echo("\nCtrl-C ends the demo; what was written goes with it.")
+        with log_in_file() as log, running_demo(listening, os.environ) as running:
+            _greet(running, log)
             stop.wait()
     except ConfigError as error:
         fail(error.problems)
 
 
+def _greet(running: "Demo", log: Path) -> None:
+    """Say what there is to try."""
+    from gateway.demo import SPREADSHEET, WORKSHEET, curl_lines
+
+    typer.echo(f"Sheets gateway on {running.url}, emulator on {running.emulator_url}")
+    typer.echo(f"Spreadsheet id: {SPREADSHEET}, worksheet: {WORKSHEET}")
+    typer.echo(f"Paid key:       {running.paid_key}")
+    typer.echo(f"Free key:       {running.free_key}")
+    typer.echo(f"Read-only key:  {running.read_only_key}")
+    typer.echo(f"Try it:         {running.url}/docs")
+    typer.echo(f"Log:            {log}")
+    for title, line in curl_lines(running):
+        typer.echo(f"\n# {title}\n{line}")
+    typer.echo("\nPaste these into another terminal.")
+    typer.echo("Ctrl-C ends the demo; what was written goes with it.")
+
+
 @main.command()
 def emulator(
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on.")] = 9099,
+    host: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Address to listen on.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(metavar="PORT", help="Port to listen on.")] = 9099,
     seed: Annotated[
         Path | None,
-        typer.Option(help="Directory of SPREADSHEET-ID/WORKSHEET.csv and SPREADSHEET-ID.xlsx."),
+        typer.Option(
+            metavar="DIR", help="Directory of SPREADSHEET-ID/WORKSHEET.csv and SPREADSHEET-ID.xlsx."
+        ),
     ] = None,
     db: Annotated[
         Path | None,
         typer.Option(
+            metavar="FILE",
             help="File that keeps all data from run to run, made if there is none. Of the seed it "
-            "takes in what it lacks; a reset puts it back to the seed."
+            "takes in what it lacks; a reset puts it back to the seed.",
         ),
     ] = None,
     credentials: Annotated[
-        Path | None, typer.Option(help="Write a service-account file for this emulator here.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Write a service-account file for this emulator here."),
     ] = None,
-    latency_ms: Annotated[int, typer.Option(min=0, help="Time that every call takes.")] = 0,
+    latency_ms: Annotated[
+        int, typer.Option(metavar="MS", min=0, help="Time that every call takes.")
+    ] = 0,
     latency_jitter_ms: Annotated[
-        int, typer.Option(min=0, help="Random time that a call takes besides, at most.")
+        int,
+        typer.Option(metavar="MS", min=0, help="Random time that a call takes besides, at most."),
     ] = 0,
     racing_inserts: Annotated[
         bool,
@@ -108,8 +150,12 @@ def emulator(
             help="Appends with INSERT_ROWS race, too; none overlap without --latency-ms.",
         ),
     ] = False,
-    reads_per_minute: Annotated[int, typer.Option(min=0, help="Read quota; 0: none.")] = 0,
-    writes_per_minute: Annotated[int, typer.Option(min=0, help="Write quota; 0: none.")] = 0,
+    reads_per_minute: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Read quota; 0: none.")
+    ] = 0,
+    writes_per_minute: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Write quota; 0: none.")
+    ] = 0,
 ) -> None:
     """Serve the emulator of the Google Sheets API."""
     from gateway.emulator.app import EmulatorOptions, create_emulator
@@ -146,7 +192,9 @@ def emulator(
 @main.command()
 def check(
     config: ConfigOption = None,
-    spreadsheet: Annotated[str | None, typer.Option(help="Look at this spreadsheet too.")] = None,
+    spreadsheet: Annotated[
+        str | None, typer.Option(metavar="ID", help="Look at this spreadsheet too.")
+    ] = None,
 ) -> None:
     """Say what is wrong with the set-up, in words."""
     from gateway.checkup import check_setup

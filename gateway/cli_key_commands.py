@@ -3,43 +3,52 @@
 # ruff: noqa: PLC0415 - heavy imports stay inside the commands, so that --help is quick
 
 import json
+import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gateway.cli_keys import described, line_of
+from gateway.cli_keys import created_lines, described, listing
 from gateway.cli_settings import ConfigOption, fail, run, settings_of
 
 if TYPE_CHECKING:
     from gateway.access.store import KeyRecord
 
-keys = typer.Typer(no_args_is_help=True, help="Make, list and revoke API keys.")
+keys = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="Make, list and revoke API keys."
+)
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @keys.command("create")
 def create(
-    name: Annotated[str, typer.Option(help="What the key is for.")],
-    plan: Annotated[str, typer.Option(help="Plan of the configuration.")] = "paid",
+    name: Annotated[str, typer.Option(metavar="NAME", help="What the key is for.")],
+    plan: Annotated[str, typer.Option(metavar="PLAN", help="Plan of the configuration.")] = "paid",
     spreadsheet: Annotated[
-        list[str] | None, typer.Option(help="Id of a spreadsheet it may use; repeatable.")
+        list[str] | None,
+        typer.Option(metavar="ID", help="Id of a spreadsheet it may use; repeatable."),
     ] = None,
     any_spreadsheet: Annotated[
         bool, typer.Option("--any-spreadsheet", help="Every one shared with the account.")
     ] = False,
     worksheet: Annotated[
-        list[str] | None, typer.Option(help="Worksheet it may use; all if none; repeatable.")
+        list[str] | None,
+        typer.Option(metavar="TITLE", help="Worksheet it may use; all if none; repeatable."),
     ] = None,
     column: Annotated[
         list[str] | None,
-        typer.Option(help="Field it may see, by its name; all if none; repeatable."),
+        typer.Option(
+            metavar="NAME", help="Field it may see, by its name; all if none; repeatable."
+        ),
     ] = None,
     writable_column: Annotated[
         list[str] | None,
-        typer.Option(help="Field it may write; all that it sees if none; repeatable."),
+        typer.Option(
+            metavar="NAME", help="Field it may write; all that it sees if none; repeatable."
+        ),
     ] = None,
     formulas: Annotated[
         bool,
@@ -49,17 +58,24 @@ def create(
     ] = False,
     read_only: Annotated[bool, typer.Option("--read-only", help="It may not write.")] = False,
     origin: Annotated[
-        list[str] | None, typer.Option(help="Origin whose pages may use it; repeatable.")
+        list[str] | None,
+        typer.Option(metavar="ORIGIN", help="Origin whose pages may use it; repeatable."),
     ] = None,
     expires: Annotated[
-        datetime | None, typer.Option(formats=["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"], help="In UTC.")
+        datetime | None,
+        typer.Option(
+            metavar="DATE",
+            formats=["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"],
+            help="Until when it may be used, in UTC, as 2099-12-31 or 2099-12-31T18:00:00; for "
+            "ever if left out.",
+        ),
     ] = None,
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Make a key and print it; it is shown this once."""
     from gateway.access.issue import KeyRequest, create_key
-    from gateway.access.pepper import load_pepper
+    from gateway.access.pepper import pepper_of
     from gateway.access.store import KeyStore
     from gateway.rows.view import ColumnGrant
 
@@ -83,7 +99,7 @@ def create(
             return await create_key(
                 request,
                 store=store,
-                pepper=load_pepper(settings.access),
+                pepper=await pepper_of(store, settings.access),
                 plans=settings.plans,
                 now=datetime.now(UTC),
             )
@@ -91,12 +107,14 @@ def create(
     record, key = run(make())
     if any_spreadsheet:
         typer.echo("Warning: this key may use every spreadsheet shared with the account.", err=True)
-    typer.echo(json.dumps({"id": record.id, "key": key}) if as_json else f"{record.id}  {key}")
+    made = json.dumps({"id": record.id, "key": key})
+    is_terminal = sys.stdout.isatty()
+    typer.echo(made if as_json else created_lines(record.id, key, is_terminal=is_terminal))
 
 
 @keys.command("list")
 def list_keys(config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """List all keys with their last use, without the keys themselves."""
+    """List all keys with what they may do and their last use, without the keys themselves."""
     from gateway.access.store import KeyStore
 
     settings = settings_of(config)
@@ -109,8 +127,8 @@ def list_keys(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     if as_json:
         typer.echo(json.dumps([described(record) for record in records]))
         return
-    for record in records:
-        typer.echo(line_of(record))
+    for line in listing(records):
+        typer.echo(line)
 
 
 @keys.command("revoke")

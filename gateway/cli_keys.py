@@ -1,11 +1,15 @@
 """How the command line shows the keys that there are: never the key itself."""
 
 import json
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from gateway.access.store import KeyRecord
+
+
+_HEADER = ("ID", "ENDS IN", "STATE", "PLAN", "MAY", "LAST USED", "EXPIRES", "NAME", "KEPT TO")
 
 
 def described(record: "KeyRecord") -> dict[str, object]:
@@ -30,27 +34,60 @@ def described(record: "KeyRecord") -> dict[str, object]:
     }
 
 
-def line_of(record: "KeyRecord") -> str:
-    """A key in one line: the hour of its last use, and the columns it is kept to."""
-    used = "never used" if record.last_used_at is None else f"{record.last_used_at:%Y-%m-%d %Hh}"
+def created_lines(key_id: str, key: str, *, is_terminal: bool) -> str:
+    """A new key: what is what for a person at a terminal, one line of both for a script."""
+    if not is_terminal:
+        return f"{key_id}  {key}"
+    return f"id   {key_id}\nkey  {key}  (shown this once)"
+
+
+def listing(records: Sequence["KeyRecord"]) -> Iterator[str]:
+    """The keys as a table with a header: what each may do, and the hour of its last use."""
+    rows = [_HEADER, *map(_row, records)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        yield "  ".join(cells).rstrip()
+    if not records:
+        yield "There is none yet; make one: sheets-gateway keys create"
+
+
+def _row(record: "KeyRecord") -> Sequence[str]:
     return (
-        f"{record.id}  …{record.last4}  {_state(record):8} {record.plan:8} {used:14} {record.name}"
-        f"{_columns(record)}"
+        record.id,
+        f"…{record.last4}",
+        _state(record),
+        record.plan,
+        "read" if record.read_only else "read, write",
+        _hour(record.last_used_at),
+        "never" if record.expires_at is None else f"{record.expires_at:%Y-%m-%d %H:%M}",
+        record.name,
+        "; ".join(_grants(record)),
     )
 
 
-def _columns(record: "KeyRecord") -> str:
-    readable, writable = record.columns.readable, record.columns.writable
-    if readable is None and writable is None:
-        return ""
-    writes = "" if writable is None else f"; writes {_quoted(writable)}"
-    return f"  [columns: {_quoted(readable)}{writes}]"
+def _hour(instant: datetime | None) -> str:
+    return "never" if instant is None else f"{instant:%Y-%m-%d %Hh}"
 
 
-def _quoted(names: frozenset[str] | None) -> str:
-    """Names of fields, which may hold blanks, commas and ends of lines."""
-    if names is None:
-        return "all"
+def _grants(record: "KeyRecord") -> Iterator[str]:
+    """What the key is kept to; what is not named here is all."""
+    named = record.spreadsheets
+    yield "any spreadsheet" if named is None else f"spreadsheets: {', '.join(sorted(named))}"
+    if record.worksheets is not None:
+        yield f"worksheets: {_quoted(record.worksheets)}"
+    if record.columns.readable is not None:
+        yield f"columns: {_quoted(record.columns.readable)}"
+    if record.columns.writable is not None:
+        yield f"writes: {_quoted(record.columns.writable)}"
+    if record.formulas:
+        yield "formulas"
+    if record.origins:
+        yield f"origins: {', '.join(sorted(record.origins))}"
+
+
+def _quoted(names: frozenset[str]) -> str:
+    """Names of worksheets and fields, which may hold blanks, commas and ends of lines."""
     return ", ".join(json.dumps(name, ensure_ascii=False) for name in sorted(names))
 
 

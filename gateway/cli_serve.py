@@ -1,12 +1,14 @@
 """The command `serve`: everything that has to be so before the gateway takes requests."""
 
 import asyncio
+import errno
 import resource
 import socket
 from typing import NoReturn
 
 from starlette.types import ASGIApp
 
+from gateway.access.pepper import pepper_of
 from gateway.access.store import KeyStore
 from gateway.app import create_app
 from gateway.config import ConfigError, ServerSettings, Settings
@@ -19,6 +21,14 @@ TAKEOVER_SECONDS = 5.0
 """How much longer than its `shutdown_seconds` a predecessor is waited for."""
 _OTHER_FILES = 256
 
+_CANNOT_LISTEN = {
+    errno.EADDRINUSE: "another program has the port. End it, or choose another with PORT_BY",
+    errno.EACCES: "ports below 1024 need rights of their own. Choose another with PORT_BY",
+    errno.EADDRNOTAVAIL: "this machine has no such address. 127.0.0.1 is for itself alone, "
+    "0.0.0.0 is all that it has",
+}
+"""By the error of a socket that cannot listen: what that means, and what to do."""
+
 
 def serve_gateway(settings: Settings, *, fd: int | None = None) -> NoReturn:
     """Serve until a signal; ConfigError or LockError if it cannot be.
@@ -27,8 +37,8 @@ def serve_gateway(settings: Settings, *, fd: int | None = None) -> NoReturn:
     requests: it is waited for, while new connections wait in the socket.
     """
     configure_logging()
-    app: ASGIApp = create_app(settings)
     asyncio.run(_open_once(settings))
+    app: ASGIApp = create_app(settings)
     server = settings.server
     patience_seconds = 0.0 if fd is None else server.shutdown_seconds + TAKEOVER_SECONDS
     taken = None if fd is None else _inherited(fd)
@@ -36,19 +46,23 @@ def serve_gateway(settings: Settings, *, fd: int | None = None) -> NoReturn:
         listening = taken or listening_at(server.host, server.port)
         sockets, greeting = [listening], f"Sheets gateway on {base_url(listening)}"
         if settings.metrics.listen is not None:
-            sockets.append(listening_at(*settings.metrics.listen))
-            app = with_metrics(app, sockets[1])
+            sockets.append(listening_at(*settings.metrics.listen, port_by="metrics.listen"))
+            app = with_metrics(app, sockets[1], beside=listening)
             greeting += f", metrics on {base_url(sockets[1])}/metrics"
         _allow_files(server)
         run(make_gateway_server(app, server, is_inherited=fd is not None), sockets, greeting)
 
 
-def listening_at(host: str, port: int) -> socket.socket:
-    """A socket that listens there; ConfigError in words if that cannot be."""
+def listening_at(host: str, port: int, *, port_by: str = "--port") -> socket.socket:
+    """A socket that listens there; ConfigError in words if that cannot be.
+
+    `port_by` is what the port is chosen with.
+    """
     try:
         return bind(host, port)
     except OSError as error:
-        reason = error.strerror
+        words = _CANNOT_LISTEN.get(error.errno or 0, error.strerror or "")
+        reason = words.replace("PORT_BY", port_by)
     except OverflowError:
         reason = "a port is a number from 0 to 65535"
     except (TypeError, UnicodeError):  # what a socket says of a name past IDNA
@@ -66,9 +80,12 @@ def _inherited(fd: int) -> socket.socket:
 
 
 async def _open_once(settings: Settings) -> None:
-    """Open the key store and close it: a mistake about it is told before anything is served."""
-    async with KeyStore.open(settings.access.database):
-        pass
+    """Open the key store and close it: a mistake about it is told before anything is served.
+
+    Before the application takes the pepper, too: it would make another where there is none.
+    """
+    async with KeyStore.open(settings.access.database) as store:
+        await pepper_of(store, settings.access)
 
 
 def _allow_files(settings: ServerSettings) -> None:

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 ConfigOption = Annotated[
-    Path | None, typer.Option("--config", help="Configuration file; config.toml if it is there.")
+    Path | None,
+    typer.Option(
+        "--config", metavar="FILE", help="Configuration file; config.toml if it is there."
+    ),
 ]
 
 

@@ -23,7 +23,7 @@ from pydantic import (
     field_validator,
 )
 
-from gateway.address import Address, Network, parse_address, parse_networks
+from gateway.address import Address, Proxy, parse_address, parse_proxies
 from gateway.config_layers import (
     KeyPath,
     environment_layer,
@@ -32,7 +32,7 @@ from gateway.config_layers import (
     override_layer,
 )
 from gateway.config_problems import in_words
-from gateway.endpoint import is_allowed_endpoint as is_allowed_endpoint
+from gateway.endpoint import is_allowed_endpoint
 from gateway.plan_settings import BUILT_IN_PLANS, PlanSettings
 from gateway.setting import Count, CountOrZero, Port, Seconds, SecondsOrZero, Section
 
@@ -149,12 +149,20 @@ class CacheSettings(Section):
 class WriteSettings(Section):
     """`[writes]`: the queue in front of each worksheet."""
 
-    max_waiting_rows: Count = 500
-    """Most rows that wait for one worksheet; more are answered 503."""
+    max_waiting_rows: Count = 5000
+    """Most rows that wait for one worksheet; a key with more than one write there gets 503 then."""
+    max_waiting_rows_per_key: Count = 500
+    """Most rows of one key that wait for one worksheet; more are answered 503."""
+    max_waiting_bytes_per_worksheet: Count = 33_554_432
+    """Most memory for what waits for one worksheet, a quarter of it for one key; then 503."""
+    max_waiting_bytes: Count = 134_217_728
+    """Most memory for what waits for all worksheets, a quarter of it for one key; then 503."""
     max_waiting_seconds: Seconds = 30.0
     """Longest wait of a write in the queue, then it is answered 503."""
     look_again_seconds: Seconds = 2.0
     """Pause between the two looks for a write that Google gave no clear answer to."""
+    max_record_bytes: Count = 1_073_741_824
+    """Most disk for Idempotency-Keys, a quarter for one key; the oldest end before their 24 h."""
 
 
 class ApiSettings(Section):
@@ -175,8 +183,8 @@ class AccessSettings(Section):
     """Secret mixed into stored keys, 16 characters or more; left out, DATABASE.pepper holds one."""
     failures_per_minute: CountOrZero = 20
     """Wrong keys a minute that one address may send, and as many at once; 0: no limit."""
-    trusted_proxies: Annotated[tuple[Network, ...], BeforeValidator(parse_networks)] = ()
-    """Addresses and networks of proxies whose X-Forwarded-For or Forwarded is believed."""
+    trusted_proxies: Annotated[tuple[Proxy, ...], BeforeValidator(parse_proxies)] = ()
+    """Proxies whose X-Forwarded-For or Forwarded is believed: addresses, networks, "unix"."""
 
 
 class MetricsSettings(Section):
@@ -232,7 +240,7 @@ def load_settings(
     paths of the file start at its directory, others at the working directory.
     """
     known = list(setting_paths())
-    file = file_layer(path, _FILE_SETTINGS)
+    file = file_layer(path, _FILE_SETTINGS, _SECRETS)
     environment = environment_layer(environ, known)
     layers = [file, environment, override_layer(overrides)]
 
@@ -261,3 +269,4 @@ _FILE_SETTINGS: Mapping[KeyPath, Path | None] = {
     ("google", "credentials"): None,
     ("access", "database"): AccessSettings().database,
 }
+_SECRETS: Sequence[KeyPath] = [("access", "pepper")]

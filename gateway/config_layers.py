@@ -5,6 +5,7 @@ that the operator chooses. A problem is one line for the operator and never hold
 """
 
 import difflib
+import os
 import re
 import tomllib
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -12,6 +13,8 @@ from dataclasses import dataclass, field
 from functools import reduce
 from pathlib import Path
 from typing import Any
+
+from gateway.private_file import HOW_TO_MEND, is_open_to_others
 
 KeyPath = tuple[str, ...]
 Tables = Mapping[str, Any]
@@ -34,16 +37,22 @@ class Layer:
     sources: Mapping[KeyPath, str] = field(default_factory=dict)
 
 
-def file_layer(path: Path | None, file_settings: Mapping[KeyPath, Path | None]) -> Layer:
+def file_layer(
+    path: Path | None,
+    file_settings: Mapping[KeyPath, Path | None],
+    secrets: Collection[KeyPath] = (),
+) -> Layer:
     """The file's tables, or those of `config.toml` if it is there and no path is given.
 
     `file_settings` are the settings that name files, with their defaults: where they are
     relative, written or default, they start at the directory of this file. So one file means one
-    key store, wherever a command is run.
+    key store, wherever a command is run. A file with one of `secrets` must be its owner's alone.
     """
     file = path or DEFAULT_FILE
     try:
-        written = tomllib.loads(file.read_text("utf-8-sig"))
+        with file.open(encoding="utf-8-sig") as opened:
+            mode = os.fstat(opened.fileno()).st_mode
+            written = tomllib.loads(opened.read())
     except FileNotFoundError:
         return Layer(problems=[f"{file}: there is no such file"] if path else [])
     except OSError as error:
@@ -53,7 +62,15 @@ def file_layer(path: Path | None, file_settings: Mapping[KeyPath, Path | None]) 
     except UnicodeDecodeError as error:
         return Layer(problems=[f"{file}: is not UTF-8 (byte {error.start})"])
     tables = merged(nested(file_settings.items()), written)
-    return Layer(tables=reduce(lambda t, at: _anchored(t, at, file.parent), file_settings, tables))
+    return Layer(
+        tables=reduce(lambda t, at: _anchored(t, at, file.parent), file_settings, tables),
+        problems=[
+            f"{section}.{key}: {file} holds it and is open to other users of this machine: "
+            f"{HOW_TO_MEND}"
+            for section, key in secrets
+            if is_open_to_others(mode) and key in _table(written, section)
+        ],
+    )
 
 
 def environment_layer(environ: Mapping[str, str], known: Collection[KeyPath]) -> Layer:
@@ -110,6 +127,11 @@ def suggestion(name: str, names: Iterable[str]) -> str:
     """The end of a sentence that offers the nearest of `names`, or nothing."""
     near = difflib.get_close_matches(name, list(names), n=1)
     return f"; did you mean {near[0]}?" if near else ""
+
+
+def _table(tables: Tables, section: str) -> Tables:
+    table = tables.get(section)
+    return table if isinstance(table, Mapping) else {}
 
 
 def _anchored(tables: Tables, at: KeyPath, directory: Path) -> Tables:

@@ -37,6 +37,10 @@ def in_words(detail: ErrorDetails, sources: Mapping[KeyPath, str], known: Sequen
 
 
 def _near_setting(at: KeyPath, known: Sequence[KeyPath]) -> str:
+    """The end of a sentence: the settings of this name in other tables, else a near name in its."""
     *table, name = generic(at, known)
     depth = len(table)
+    elsewhere = [".".join(path).replace("*", "NAME") for path in known if path[-1] == name]
+    if elsewhere:
+        return f"; did you mean {' or '.join(elsewhere)}?"
     return suggestion(name, {path[depth] for path in known if list(path[:depth]) == table})

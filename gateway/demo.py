@@ -5,6 +5,7 @@ import json
 import shlex
 import signal
 import socket
+import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
@@ -14,16 +15,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from gateway.access.issue import KeyRequest, create_key
-from gateway.access.pepper import load_pepper
+from gateway.access.pepper import pepper_of
 from gateway.access.store import KeyStore
 from gateway.app import create_app
 from gateway.config import Settings, load_settings
 from gateway.emulator.app import EmulatorOptions, create_emulator
+from gateway.observe import configure_logging
 from gateway.serving import base_url, bind, in_background, make_gateway_server, make_server
 
 SAMPLE = Path(__file__).parent / "sample"
 SPREADSHEET = "demo"
 WORKSHEET = "Cities"
+
+_CURL = r"curl -s -w '\n'"
+"""An answer has no end of line, and the prompt would stand behind it."""
 
 _NO_HURRY = """
 [google]
@@ -80,6 +85,22 @@ def running_demo(listening: socket.socket, environ: Mapping[str, str]) -> Iterat
         )
 
 
+@contextmanager
+def log_in_file() -> Iterator[Path]:
+    """Have the log in a file for the time of the block: its lines would drown what is printed."""
+    with tempfile.TemporaryDirectory(prefix="sheets-gateway-log-") as folder:
+        path = Path(folder) / "requests.log"
+        with path.open("w", encoding="utf-8") as stream:
+            configure_logging(stream)
+            try:
+                yield path
+            except RuntimeError:  # a server did not start
+                sys.stderr.write(path.read_text("utf-8"))
+                raise
+            finally:
+                configure_logging()
+
+
 def stop_at_signal() -> threading.Event:
     """An event that SIGINT and SIGTERM set from now on."""
     stop = threading.Event()
@@ -96,22 +117,22 @@ def curl_lines(demo: Demo) -> Iterator[tuple[str, str]]:
     body = json.dumps({"name": "Austin", "state": "Texas", "country": "USA", "population": 961855})
     change = json.dumps({"population": 964000})
     send = "-H 'Content-Type: application/json' -d"
-    yield "list rows", f"curl -s '{rows}?limit=3' {paid}"
+    yield "list rows", f"{_CURL} '{rows}?limit=3' {paid}"
     yield (
         "search and sort",
-        f"curl -s -G '{rows}' {paid} --data-urlencode {shlex.quote(f'where={where}')} "
+        f"{_CURL} -G '{rows}' {paid} --data-urlencode {shlex.quote(f'where={where}')} "
         "--data-urlencode 'order=-population'",
     )
-    yield "read one row", f"curl -s '{rows}/2' {paid}"
-    yield "create a row", f"curl -s '{rows}' {paid} {send} {shlex.quote(body)}"
-    yield "update a row", f"curl -s '{rows}/12' {paid} {send} {shlex.quote(change)}"
+    yield "read one row", f"{_CURL} '{rows}/2' {paid}"
+    yield "create a row", f"{_CURL} '{rows}' {paid} {send} {shlex.quote(body)}"
+    yield "update a row", f"{_CURL} '{rows}/12' {paid} {send} {shlex.quote(change)}"
     yield (
         "an error: this key may only read",
-        f"curl -s '{rows}' {_headers(demo.read_only_key)} {send} {shlex.quote(body)}",
+        f"{_CURL} '{rows}' {_headers(demo.read_only_key)} {send} {shlex.quote(body)}",
     )
     yield (
         "an error: no sorting on the free plan",
-        f"curl -s '{rows}?order=name' {_headers(demo.free_key)}",
+        f"{_CURL} '{rows}?order=name' {_headers(demo.free_key)}",
     )
 
 
@@ -131,7 +152,7 @@ async def _create_keys(settings: Settings) -> list[str]:
             await create_key(
                 request,
                 store=store,
-                pepper=load_pepper(settings.access),
+                pepper=await pepper_of(store, settings.access),
                 plans=settings.plans,
                 now=datetime.now(UTC),
             )

@@ -4,7 +4,8 @@
     ├── Unauthorized            MissingApiKey 4010 · InvalidApiKey 4011 · KeyNotAllowedInUrl 4012
     ├── BadRequest              InvalidSpreadsheetId 101 · InvalidBody 104
     │                           InvalidRequest 4000 · AmbiguousCredentials 4001
-    │                           InvalidQuery 4002 · InvalidPath 4003 · InvalidIdempotencyKey 4004
+    │                           InvalidQuery 4002 · UnknownField 4002 · InvalidPath 4003
+    │                           InvalidIdempotencyKey 4004
     ├── Forbidden               SpreadsheetNotShared 101 · OriginNotAllowed 4031 · NotGranted 4032
     │                           ProtectedCells 4033 · PlanLimit 4034
     ├── NotFound                SpreadsheetNotFound 101 · RowNotFound 103 · WorksheetNotFound 105
@@ -19,15 +20,16 @@
     ├── TooManyRequests (429)   RateLimited 4290 · TooManyInFlight 4291 · TooManyAuthFailures 4292
     ├── UpstreamError 5020      UpstreamRefusal 5020 · UpstreamUnreachable 5021 · UpstreamAuth 5022
     ├── TemporarilyUnavailable  QuotaSpent 5030 · CircuitOpen 5030 · NotFresh 5030
-    │                           QueueFull 5031 · ShuttingDown 5032
+    │                           QueueFull 5031 · KeysUnavailable 5031 · ShuttingDown 5032
     ├── UpstreamTimeout 5040    WriteOutcomeUnknown 5041
     └── StorageFull 5070        InternalError 5000
 
 A code is never used again for another meaning, except that 101 names every trouble with the
-spreadsheet id (the status tells which), 5020 a refusal too, and 5030 that Google cannot be asked
-now. Only `gateway.web` knows how an error becomes a response.
-Those of writes alone are in `gateway.write_errors`, those of rates in `gateway.limit_errors`, those
-of requests that are refused before they are read in `gateway.request_errors`.
+spreadsheet id (the status tells which), 4002 an unknown field too, 5020 a refusal too, 5030 that
+Google cannot be asked now, and 5031 that the gateway cannot bear more now. Only `gateway.web` knows
+how an error becomes a response. Those of writes alone are in `gateway.write_errors`, those of rates
+and of the key store in `gateway.limit_errors`, those of requests that are refused before they are
+read in `gateway.request_errors`.
 """
 
 from collections.abc import Sequence
@@ -160,10 +162,10 @@ class RowNotFound(NotFound):
 
 
 class WorksheetNotFound(NotFound):
-    """No worksheet has this name; `near` are titles like it, which not every key may hear of."""
+    """No worksheet has this name; `titles` are those seen, which not every key may hear of."""
 
     code, name = 105, "WorksheetNotFound"
-    near: Sequence[str] = ()
+    titles: Sequence[str] = ()
 
 
 class RouteNotFound(NotFound):

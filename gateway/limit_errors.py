@@ -1,6 +1,6 @@
-"""Errors that tell a client to slow down."""
+"""Errors that tell a client to slow down, or to come again for its key to be looked up."""
 
-from gateway.errors import GatewayError
+from gateway.errors import GatewayError, TemporarilyUnavailable
 
 
 class TooManyRequests(GatewayError):
@@ -30,3 +30,9 @@ class TooManyAuthFailures(TooManyRequests):
     ) -> None:
         super().__init__(message, retry_after_seconds=retry_after_seconds)
         self.per_minute = per_minute
+
+
+class KeysUnavailable(TemporarilyUnavailable):
+    """The key store does not answer, so nobody can be told apart."""
+
+    code = 5031

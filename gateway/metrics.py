@@ -1,6 +1,6 @@
 """What is counted, told to Prometheus at `/metrics`; it has a listener of its own.
 
-Rules: every name and label is in the README's table, and none comes from a request. Here numbers
+Rules: every name and label is in docs/operating.md, and none comes from a request. Here numbers
 are only read, when they are asked for; they are counted by `gateway.observe`.
 """
 
@@ -18,14 +18,23 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from gateway.config import ConfigError
 from gateway.observe import tallies as counted
 from gateway.serving import ByPort
 from gateway.tallies import BUCKET_SECONDS, STATUS_CLASSES, Durations, Tallies
 
 
-def with_metrics(app: ASGIApp, listening: socket.socket) -> ASGIApp:
-    """`app`, but `/metrics` alone at the port of this socket."""
-    return ByPort(app, {listening.getsockname()[1]: create_metrics()})
+def with_metrics(app: ASGIApp, listening: socket.socket, *, beside: socket.socket) -> ASGIApp:
+    """`app`, but `/metrics` alone at the port of `listening`.
+
+    Raises `ConfigError` if `beside`, where the app itself is served, has this port too, at another
+    address: connections are told apart by their port.
+    """
+    port = listening.getsockname()[1]
+    if beside.family != socket.AF_UNIX and beside.getsockname()[1] == port:
+        problem = f"must have another port than {port}, where the gateway itself listens"
+        raise ConfigError([f"metrics.listen: {problem}"])
+    return ByPort(app, {port: create_metrics()})
 
 
 def create_metrics(tallies: Tallies = counted) -> Starlette:

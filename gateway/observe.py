@@ -64,6 +64,7 @@ class RequestEvent(msgspec.Struct, kw_only=True, gc=False):
     status: int = 0
     error_code: int | None = None
     cache: CacheResult = ""
+    reading: str = ""
     upstream_reads: int = 0
     upstream_writes: int = 0
     upstream_seconds: float = 0.0
@@ -92,6 +93,14 @@ def request_event(event: RequestEvent) -> AbstractContextManager[None]:
 
 def current_event() -> RequestEvent | None:
     return _current.get()
+
+
+def note_reading(name: str, *, worksheet: str | None = None) -> None:
+    """The request was understood at a second reading; `worksheet` is what its path meant."""
+    event = _current.get()
+    if event is not None:
+        event.worksheet = worksheet or event.worksheet
+        event.reading = f"{event.reading},{name}" if event.reading else name
 
 
 def upstream_called(*, is_write: bool, seconds: float, error: BaseException | None = None) -> None:
@@ -137,6 +146,7 @@ def request_done(event: RequestEvent) -> None:
             event.spreadsheet,
             event.worksheet and event.worksheet[:_LONGEST_TEXT],
             event.cache,
+            event.reading or None,
             event.upstream_reads,
             event.upstream_writes,
             _milliseconds(event.upstream_seconds),

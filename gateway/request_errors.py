@@ -1,6 +1,8 @@
-"""What is wrong with a request before it is looked into: the part of the error tree of heads."""
+"""What is wrong with a request: its head, and the fields that its parameters name."""
 
-from gateway.errors import BadRequest, TooLarge
+from collections.abc import Sequence
+
+from gateway.errors import BadRequest, InvalidQuery, TooLarge
 
 
 class InvalidRequest(BadRequest):
@@ -15,3 +17,12 @@ class UriTooLong(TooLarge):
 
 class HeadersTooLarge(TooLarge):
     code, name, status = 4310, "HeadersTooLarge", 431
+
+
+class UnknownField(InvalidQuery):
+    """`parameter` has `names` that are no fields of the worksheet, or hidden from the caller."""
+
+    def __init__(self, message: str, *, parameter: str, names: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.parameter = parameter
+        self.names = tuple(names)

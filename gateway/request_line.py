@@ -28,6 +28,7 @@ class RequestLine(msgspec.Struct, tag_field="event", tag="request", gc=False):
     spreadsheet: str | None
     worksheet: str | None
     cache: str
+    reading: str | None
     reads: int
     writes: int
     google_ms: float

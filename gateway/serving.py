@@ -108,13 +108,16 @@ def base_url(listening: socket.socket) -> str:
 
 
 def run(server: uvicorn.Server, sockets: Sequence[socket.socket], greeting: str) -> NoReturn:
-    """Print the greeting, serve in this thread until SIGINT or SIGTERM, and end the process.
+    """Print the greeting, serve in this thread until a signal ends it, and end the process.
 
-    The exit status is 0 after a signal, whenever it comes, and 1 if the server did not start.
-    uvicorn ends in good order, then raises the signal once more for whoever handled it before.
+    SIGINT, SIGTERM and SIGHUP do, SIGHUP unless it is ignored, as `nohup` has it. The exit status
+    is 0 after a signal, whenever it comes, and 1 if the server did not start. uvicorn ends in good
+    order, then raises the signal once more for whoever handled it before.
     """
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, lambda *_: sys.exit(0))
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, server.handle_exit)  # uvicorn does not know it
     print(greeting, flush=True)
     try:
         server.run(sockets=list(sockets))

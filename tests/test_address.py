@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.address import Address, parse_address, parse_networks
+from gateway.address import Address, parse_address, parse_proxies
 
 
 @pytest.mark.parametrize(
@@ -41,20 +41,23 @@ def test_anything_else_is_refused(written: object) -> None:
         (["127.0.0.1"], ["127.0.0.1/32"]),
         ("127.0.0.1, 10.0.0.0/8", ["127.0.0.1/32", "10.0.0.0/8"]),
         (["::1", "2001:db8::/32"], ["::1/128", "2001:db8::/32"]),
+        ("unix, 10.0.0.0/8", ["unix", "10.0.0.0/8"]),
+        (["Unix "], ["unix"]),
     ],
 )
 def test_networks_are_a_list_or_separated_by_commas(written: object, networks: list[str]) -> None:
-    """An address is a network of one; what was parsed is taken once more."""
-    parsed = parse_networks(written)
+    """An address is a network of one, `unix` is itself; what was parsed is taken once more."""
+    parsed = parse_proxies(written)
 
     assert [str(network) for network in parsed] == networks
-    assert parse_networks(parsed) == parsed
+    assert parse_proxies(parsed) == parsed
 
 
 @pytest.mark.parametrize(
-    "written", ["*", ["10.0.0.1/8"], ["localhost"], [1], 7, None, ["10.0.0.0/33"], {"a": 1}]
+    "written",
+    ["*", ["10.0.0.1/8"], ["localhost"], ["unix:"], [1], 7, None, ["10.0.0.0/33"], {"a": 1}],
 )
 def test_what_is_no_network_is_refused(written: object) -> None:
     """Every host is trusted by no word for it, only by a network that says so."""
     with pytest.raises(ValueError, match="list of addresses and networks"):
-        parse_networks(written)
+        parse_proxies(written)

@@ -10,9 +10,9 @@ from gateway.config import (
     AccessSettings,
     GoogleSettings,
     Settings,
-    is_allowed_endpoint,
     load_settings,
 )
+from gateway.endpoint import is_allowed_endpoint
 from gateway.plan_settings import PlanSettings
 
 SECRET = "hunter2-hunter2-hunter2"
@@ -21,6 +21,7 @@ SECRET = "hunter2-hunter2-hunter2"
 def written(directory: Path, text: str) -> Path:
     """A configuration file with this text."""
     path = directory / "gateway.toml"
+    path.touch(mode=0o600)  # it may hold the pepper
     path.write_text(text, "utf-8")
     return path
 

@@ -13,6 +13,7 @@ SECRET = "hunter2-hunter2-hunter2"
 def written(directory: Path, text: str) -> Path:
     """A configuration file with this text."""
     path = directory / "gateway.toml"
+    path.touch(mode=0o600)  # it may hold the pepper
     path.write_text(text, "utf-8")
     return path
 
@@ -34,6 +35,22 @@ def problems_of(path: Path, environ: dict[str, str] | None = None) -> list[str]:
             "[server]\nprot = 1",
             "server.prot: there is no such setting; did you mean port?",
             id="unknown key",
+        ),
+        pytest.param(
+            'credentials = "x"',
+            "credentials: there is no such setting; did you mean google.credentials?",
+            id="setting outside of its table",
+        ),
+        pytest.param(
+            "[cache]\nmax_connections = 1",
+            "cache.max_connections: there is no such setting; did you mean server.max_connections "
+            "or google.max_connections?",
+            id="setting of other tables",
+        ),
+        pytest.param(
+            "max_limit = 1",
+            "max_limit: there is no such setting; did you mean plans.NAME.max_limit?",
+            id="setting of a plan",
         ),
         pytest.param("zzz = 1", "zzz: there is no such setting", id="nothing near"),
         pytest.param('[server]\nport = "x"', "server.port: must be a whole number", id="text"),
@@ -237,3 +254,18 @@ def test_an_endpoint_elsewhere_is_told_about_the_flag(tmp_path: Path) -> None:
 
     assert problem.startswith("google.endpoint: must be https")
     assert "google.allow_insecure_endpoint" in problem
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o602, 0o666])
+def test_a_pepper_in_a_file_that_others_can_open(tmp_path: Path, mode: int) -> None:
+    """The file is refused as the pepper's own would be, and without a pepper it is not."""
+    path = written(tmp_path, f'[access]\npepper = "{SECRET}"')
+    path.chmod(mode)
+    with_pepper = problems_of(path)
+    path.write_text('[access]\ndatabase = "keys.db"')
+
+    assert with_pepper == [
+        f"access.pepper: {path} holds it and is open to other users of this machine: "
+        "run chmod 600 on it"
+    ]
+    assert load_settings(path, {"GATEWAY_ACCESS__PEPPER": SECRET}).access.pepper is not None

@@ -1,20 +1,29 @@
-"""The units of systemd, and the page about them, fit the code."""
+"""The units of systemd, the compose file, and the page about them, fit the code."""
 
 import configparser
 import re
 import shlex
+import shutil
+import subprocess
 from pathlib import Path
+from typing import Any
 
+import pytest
 import typer
+import yaml  # type: ignore[import-untyped]  # has no types
 
 from gateway.cli import main
 from gateway.cli_serve import TAKEOVER_SECONDS
-from gateway.config import ServerSettings
+from gateway.config import ServerSettings, load_settings
 from gateway.edge.limits import DRAIN_SECONDS
 from gateway.edge.server import LAST_SECONDS
+from tests.docs.dockerfile import instructions, the, variables
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE = (DOCS / "deployment.md").read_text("utf-8")
+UNITS = ("sheets-gateway.socket", "sheets-gateway.service")
+COMPOSE: Any = yaml.safe_load((DOCS / "deployment" / "compose.yaml").read_text("utf-8"))
+IMAGE = instructions((DOCS / "deployment" / "Dockerfile").read_text("utf-8"))
 
 
 def unit(name: str) -> configparser.ConfigParser:
@@ -60,3 +69,68 @@ def test_the_page_names_settings_that_there_are() -> None:
 
     assert len(named) >= 8
     assert named <= ServerSettings.model_fields.keys()
+
+
+def verified(folder: Path, old: str = "", new: str = "") -> str:
+    """What systemd says of the units, of which one line was changed; blank if all is well."""
+    command = "/opt/sheets-gateway/bin/sheets-gateway"
+    for name in UNITS:
+        text = (DOCS / "deployment" / name).read_text("utf-8")
+        (folder / name).write_text(text.replace(command, "/bin/true").replace(old, new))
+    program = shutil.which("systemd-analyze")
+    if program is None:
+        pytest.skip("there is no systemd-analyze")
+    done = subprocess.run(  # noqa: S603 - a program of the machine
+        [program, "verify", "--man=no", *(str(folder / name) for name in UNITS)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return "\n".join(line for line in done.stderr.splitlines() if str(folder) in line)
+
+
+def test_systemd_takes_the_units(tmp_path: Path) -> None:
+    """It knows each section, setting and value."""
+    assert verified(tmp_path) == ""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        pytest.param("NoNewPrivileges", "NoNewPrivilege", id="setting"),
+        pytest.param("TimeoutStopSec=35", "TimeoutStopSec=soon", id="value"),
+        pytest.param("[Socket]", "[Sockets]", id="section"),
+    ],
+)
+def test_a_mistake_in_a_unit_is_found(old: str, new: str, tmp_path: Path) -> None:
+    """What systemd would pass over with a warning does not pass."""
+    assert verified(tmp_path, old, new) != ""
+
+
+def test_the_compose_file_builds_what_is_there() -> None:
+    """Its context is the checkout, and its Dockerfile is in it."""
+    build = COMPOSE["services"]["gateway"]["build"]
+    context = (DOCS / "deployment" / build["context"]).resolve()
+
+    assert context == DOCS.parent
+    assert (context / build["dockerfile"]).is_file()
+
+
+def test_the_compose_file_stops_the_gateway_in_good_order() -> None:
+    """It is given longer than the gateway takes at most."""
+    seconds = COMPOSE["services"]["gateway"]["stop_grace_period"]
+
+    assert int(seconds.removesuffix("s")) > ServerSettings().shutdown_seconds + LAST_SECONDS
+
+
+def test_the_compose_file_fits_the_image() -> None:
+    """Volumes, port and environment are those of the Dockerfile and of the settings."""
+    service = COMPOSE["services"]["gateway"]
+    settings = load_settings(None, {**variables(IMAGE), **service["environment"]})
+    inside = dict(mount.split(":")[1::-1] for mount in service["volumes"])
+
+    assert settings.access.trusted_proxies
+    assert inside[the(IMAGE, "VOLUME").rest] in COMPOSE["volumes"]
+    assert inside[str(settings.google.credentials)] == "../../service-account.json"
+    assert service["ports"] == [f"127.0.0.1:8000:{the(IMAGE, 'EXPOSE').rest}"]
+    assert "command" not in service

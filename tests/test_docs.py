@@ -1,25 +1,38 @@
-"""The README says what the code does."""
+"""The README and the pages beside it say what the code does."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
+from starlette.testclient import TestClient
 
 from gateway.cli import main
+from gateway.config import Settings
+from gateway.edge.intake import MOST_LINES
 from gateway.emulator.edits.batch import KINDS
 from gateway.emulator.faults import Fault
 from gateway.emulator.http.routes import NOT_COVERED
 from gateway.emulator.operations import OPERATIONS
 from gateway.emulator.protocol.definition import members
+from gateway.metrics import create_metrics
+from gateway.plan_settings import PlanSettings
+from gateway.request_line import RequestLine
 from gateway.rows.conditions import ALIASES, COMBINATORS, NOT, OPERATORS
+from gateway.tallies import Tallies
+from gateway.web.body import MAX_ROWS
 from tests.error_tree import concrete_errors
 
 PROJECT = Path(__file__).parents[1]
 README = (PROJECT / "README.md").read_text("utf-8")
 EMULATOR = (PROJECT / "docs" / "emulator.md").read_text("utf-8")
+API = (PROJECT / "docs" / "api.md").read_text("utf-8")
+OPERATING = (PROJECT / "docs" / "operating.md").read_text("utf-8")
+DEPLOYMENT = (PROJECT / "docs" / "deployment.md").read_text("utf-8")
+TROUBLE = (PROJECT / "docs" / "troubleshooting.md").read_text("utf-8")
+_ERROR_SECTION = re.compile(r"^### (\d+) (\w+) \((\d+)\)\n\n(.*?)(?=^##)", re.MULTILINE | re.DOTALL)
 _ERROR_ROW = re.compile(r"^\| (\d+) \| (\d+) \| (\w+) \|", re.MULTILINE)
 
 
@@ -33,11 +46,6 @@ def commands(group: Any, prefix: str = "sheets-gateway") -> Iterator[tuple[str, 
 
 
 COMMANDS: Mapping[str, Any] = dict(commands(typer.main.get_command(main)))
-
-
-def passages(words: str) -> str:
-    """The paragraphs and list items of the README that hold some words."""
-    return "\n".join(part for part in re.split(r"\n\n|\n(?=- )", README) if words in part)
 
 
 def test_every_error_is_in_the_table() -> None:
@@ -60,26 +68,145 @@ def test_the_commands_are_found() -> None:
 
 @pytest.mark.parametrize("words", COMMANDS)
 def test_every_command_is_named(words: str) -> None:
-    """Each command of the command line stands in the README as it is typed."""
-    assert re.search(rf"\b{words}\b", README)
+    """Each command of the command line stands in the page on operating as it is typed."""
+    assert re.search(rf"\b{words}\b", OPERATING)
 
 
-@pytest.mark.parametrize("words", ["keys create", "sheets-gateway emulator"])
+@pytest.mark.parametrize("words", COMMANDS)
 def test_every_option_is_named(words: str) -> None:
-    """Where the README speaks of these commands it names all of their options."""
-    told = re.findall(r"--[a-z-]+", passages(words))
+    """The page on operating names all options of all commands."""
     options = {name for each in COMMANDS[words].params for name in each.opts if "--" in name}
 
-    assert len(options) >= 6
-    assert sorted(options - set(told)) == []
+    assert options or words == "keys revoke"
+    assert sorted(name for name in options if f"`{name}" not in OPERATING) == []
+
+
+def test_the_options_of_a_key_are_in_its_table() -> None:
+    """Each that says what a key may do has a line, and no other one has."""
+    options = {name for each in COMMANDS["keys create"].params for name in each.opts}
+    lines = re.findall(r"^\| `(--[a-z-]+)", OPERATING.partition("## Keys")[2], re.MULTILINE)
+    of_keys = lines[: lines.index("--expires") + 1]
+
+    assert sorted(of_keys) == sorted(options - {"--config", "--json"})
 
 
 def test_every_operator_is_named() -> None:
-    """The README has each operator of `where`, by all of its names, and what combines them."""
+    """The page on the API has each operator of `where`, by all of its names, and what combines."""
     names = {*OPERATORS, *ALIASES, *COMBINATORS, NOT}
 
     assert names >= {"$eq", "$neq", "$and", "$not"}
-    assert sorted(name for name in names if f"`{name}`" not in README) == []
+    assert sorted(name for name in names if f"`{name}`" not in API) == []
+
+
+def test_every_error_has_a_section_on_what_to_do() -> None:
+    """Troubleshooting goes through all codes, and tells client and operator what to do."""
+    sections = _ERROR_SECTION.findall(TROUBLE)
+    told = [(int(code), int(status), name) for code, name, status, _ in sections]
+    raised = {(each.code, each.status, each.name) for each in concrete_errors()}
+
+    assert sorted(told) == sorted(raised)
+    assert [
+        code
+        for code, _, _, text in sections
+        if not re.fullmatch(
+            r"\S.*\n- \*\*Client\*\*: .*\n- \*\*Operator\*\*: .*\n\n", text, re.DOTALL
+        )
+    ] == []
+
+
+def test_every_setting_of_a_plan_is_in_the_table() -> None:
+    """With its default, which may differ between the two plans that are always there."""
+    table = OPERATING.partition("## Plans")[2].partition("## ")[0]
+    lines = dict(re.findall(r"^\| `(\w+)` \| ([^|]+) \|", table, re.MULTILINE))
+    paid, free = Settings().plans["paid"], Settings().plans["free"]
+
+    assert lines.keys() == PlanSettings.model_fields.keys()
+    for name, told in lines.items():
+        values = {each: getattr(plan, name) for each, plan in (("paid", paid), ("free", free))}
+        words = {str(value).lower() for value in values.values()}
+        one = ", ".join(f"`{each}` {str(value).lower()}" for each, value in values.items())
+        assert told == (words.pop() if len(words) == 1 else one)
+
+
+def test_every_member_of_a_line_of_the_log_is_told() -> None:
+    """The table of the log has each member of a request's line, and no other."""
+    table = OPERATING.partition("| member |")[2].partition("\n\n")[0]
+    cells = re.findall(r"^\| ([^|]+) \|", table, re.MULTILINE)
+
+    assert set(re.findall(r"`(\w+)`", " ".join(cells))) == {
+        *RequestLine.__struct_fields__,
+        "event",
+    }
+
+
+def test_every_event_of_the_log_is_told() -> None:
+    """The other events are those that `observe` writes."""
+    source = (PROJECT / "gateway" / "observe.py").read_text("utf-8")
+    events = set(re.findall(r'log\.(?:warning|error)\(\s*"([a-z-]+)"', source))
+    table = OPERATING.partition("| event |")[2].partition("\n\n")[0]
+
+    assert len(events) >= 10
+    assert set(re.findall(r"^\| `([a-z-]+)` \|", table, re.MULTILINE)) == events
+
+
+def test_every_metric_is_told() -> None:
+    """The page on operating has each metric of ours, and no other."""
+    text = TestClient(create_metrics(Tallies())).get("/metrics").text
+    names = set(re.findall(r"^# TYPE (gateway_\w+)", text, re.MULTILINE))
+
+    assert len(names) >= 10
+    assert set(re.findall(r"`(gateway_\w+)`", OPERATING)) == names
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (4032, ["worksheet", "write this field"]),
+        (4080, ["head", "body"]),
+        (4132, ["`google.max_answer_bytes`", "`cache.max_worksheet_bytes`"]),
+        (4310, ["`server.max_head_bytes`", f"more than {MOST_LINES}"]),
+        (5031, ["worksheet", "connections", "key store"]),
+    ],
+)
+def test_an_error_has_the_same_causes_in_both_places(code: int, words: Sequence[str]) -> None:
+    """The README's table and the section in troubleshooting name all of them."""
+    row = re.search(rf"^\| {code} \|.*$", README, re.MULTILINE)
+    section = next(
+        text for each, _, _, text in _ERROR_SECTION.findall(TROUBLE) if each == str(code)
+    )
+
+    assert [word for word in words if row is None or word not in row[0]] == []
+    assert [word for word in words if word not in section] == []
+
+
+def test_limits_in_plain_words_are_those_of_the_code() -> None:
+    """The README's numbers are the defaults of the settings."""
+    told = README.partition("## Limits and freshness")[2]
+    settings = Settings()
+    plan = settings.plans["paid"]
+
+    assert f"shows within {settings.cache.rows_ttl_seconds:.0f} seconds" in told
+    assert settings.cache.max_stale_seconds == 3600
+    assert f"send {plan.requests_per_minute} requests a minute" in told
+    assert f"{plan.max_concurrent} may be under way" in told
+    assert f"{plan.max_limit} rows in an answer, {MAX_ROWS} in a create" in told
+    assert settings.server.max_body_bytes == 1024**2
+
+
+def test_bounds_in_bytes_are_those_of_the_code() -> None:
+    """The page on deployment has each of `[writes]` with its default."""
+    table = DEPLOYMENT.partition("| what | bound |")[2].partition("\n\n")[0]
+    told = re.findall(r"\| (\d+) ([MG])iB \|.*`(\w+)` \|", table)
+    writes = Settings().writes
+    bounds = {
+        name: getattr(writes, name)
+        for name in type(writes).model_fields
+        if re.search(r"_bytes(_|$)", name)
+    }
+
+    assert {name: int(size) * 1024 ** {"M": 2, "G": 3}[unit] for size, unit, name in told} == bounds
+    assert len(bounds) >= 3
+    assert f"more than {MOST_LINES} header lines" in DEPLOYMENT
 
 
 def test_every_setting_section_is_reachable_from_the_readme() -> None:

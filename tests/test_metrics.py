@@ -1,6 +1,7 @@
 """What is counted, as Prometheus gets it."""
 
 import socket
+import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -11,11 +12,12 @@ from starlette.responses import PlainTextResponse
 from starlette.testclient import TestClient
 from starlette.types import Receive, Scope, Send
 
+from gateway.config import ConfigError
 from gateway.metrics import create_metrics, with_metrics
 from gateway.serving import base_url, bind, in_background, make_server
 from gateway.tallies import KINDS, STATUS_CLASSES, Tallies
 
-README = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
+OPERATING = (Path(__file__).parents[1] / "docs" / "operating.md").read_text("utf-8")
 
 
 def samples(tallies: Tallies) -> Mapping[str, float]:
@@ -94,12 +96,12 @@ def test_an_accept_header_chooses_the_form() -> None:
 
 
 def test_every_metric_is_in_the_readme() -> None:
-    """The README names each metric."""
+    """The page on operating names each metric."""
     text = TestClient(create_metrics(Tallies())).get("/metrics").text
     names = {line.split(" ")[2] for line in text.splitlines() if line.startswith("# TYPE gateway_")}
 
     assert len(names) >= 10
-    assert sorted(name for name in names if f"`{name}`" not in README) == []
+    assert sorted(name for name in names if f"`{name}`" not in OPERATING) == []
 
 
 async def _gateway(scope: Scope, receive: Receive, send: Send) -> None:
@@ -123,7 +125,7 @@ def test_each_port_has_its_own_application(
 ) -> None:
     """The gateway's port knows no metrics, whatever Host is sent, and theirs knows nothing else."""
     main, aside = listening
-    server = make_server(with_metrics(_gateway, aside), shutdown_seconds=1)
+    server = make_server(with_metrics(_gateway, aside, beside=main), shutdown_seconds=1)
     with in_background(server, main, aside) as url:
         host = {"Host": base_url(aside).removeprefix("http://")}
         answers = [
@@ -135,3 +137,21 @@ def test_each_port_has_its_own_application(
     assert [answer.status_code for answer in answers] == [200, 200, 404]
     assert answers[0].text == "the gateway"
     assert "gateway_requests_total{" in answers[1].text
+
+
+def test_a_port_at_two_addresses_is_refused() -> None:
+    """With one port at two addresses the metrics would stand in the place of the API."""
+    with (
+        bind("127.0.0.1", 0) as main,
+        bind("127.0.0.2", main.getsockname()[1]) as aside,
+        pytest.raises(ConfigError, match=r"metrics\.listen: must have another port"),
+    ):
+        with_metrics(_gateway, aside, beside=main)
+
+
+def test_a_unix_socket_has_no_port() -> None:
+    """Beside a socket in the file system any port will do."""
+    with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as main:
+        main.bind(f"{folder}/gateway.sock")
+        with bind("127.0.0.1", 0) as aside:
+            with_metrics(_gateway, aside, beside=main)

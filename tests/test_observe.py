@@ -94,6 +94,7 @@ def test_request_is_one_line(lines: Lines) -> None:
         "spreadsheet": "s",
         "worksheet": "Cities",
         "cache": "stale",
+        "reading": None,
         "reads": 1,
         "writes": 2,
         "google_ms": 1000.0,
@@ -107,7 +108,7 @@ def test_request_of_nobody_is_one_line(lines: Lines) -> None:
 
     [line] = lines()
     assert {name for name, value in line.items() if value is None} == {
-        *("code", "key", "spreadsheet", "worksheet")
+        *("code", "key", "spreadsheet", "worksheet", "reading")
     }
     assert (line["cache"], line["google_ms"], line["ms"]) == ("", 0.0, 0.0)
 

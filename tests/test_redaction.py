@@ -1,6 +1,7 @@
 """What is masked in the log: keys, tokens, private keys and passwords, however they are spelled."""
 
-from urllib.parse import quote
+import json
+from urllib.parse import quote, unquote
 
 import pytest
 from hypothesis import given
@@ -10,10 +11,17 @@ from gateway.access.keys import mint_key
 from gateway.redaction import redacted, redacted_line
 
 KEY = mint_key()
-ENCODED = "".join(f"%{ord(each):02X}" for each in KEY)
 TOKEN = "ya29.a0AfH6SMBx-1_y.Z"
 CLAIMS = "eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJ4In0.c2ln"
 PEM = "-----BEGIN PRIVATE KEY-----\\nMIIEvQIBADANBg\\n-----END PRIVATE KEY-----\\n"
+
+
+def encoded(text: str) -> str:
+    """Every character percent-encoded, those that need no encoding too."""
+    return "".join(f"%{ord(each):02X}" for each in text)
+
+
+ENCODED = encoded(KEY)
 
 SECRETS = [
     pytest.param(f"/v2/sheets/{KEY}", KEY, id="a key in a path"),
@@ -71,3 +79,51 @@ def test_anything_else_stays(text: str) -> None:
 def test_a_key_is_masked_whatever_is_round_it(before: str, after: str) -> None:
     """No neighbour hides it."""
     assert KEY[4:] not in redacted(f"{before}{KEY}{after}")
+
+
+ENCODED_AGAIN = [
+    pytest.param(f"/v2/sheets/{encoded(encoded('s'))}gw_{KEY[4:]}", id="its first letter"),
+    pytest.param(f"/v2/sheets/sgw{encoded(encoded('_'))}{KEY[4:]}", id="a letter in its prefix"),
+    pytest.param(f"/v2/sheets/{KEY[:9]}{encoded(encoded(KEY[9]))}{KEY[10:]}", id="a digit"),
+    pytest.param(f"/v2/sheets/{encoded(ENCODED)}", id="all of it"),
+    pytest.param(f"/v2/sheets/{encoded(encoded(ENCODED))}", id="all of it, three times"),
+    pytest.param(f"/x%2%3573gw_{KEY[4:]}", id="an encoding in parts"),
+    pytest.param(f"/{'%2' * 2}{'%3' * 20}%35%35{ENCODED}", id="too often to be undone"),
+]
+
+
+@pytest.mark.parametrize("text", ENCODED_AGAIN)
+def test_an_encoding_of_an_encoding_is_masked_whole(text: str) -> None:
+    """Where the patterns miss what decoding shows, nothing of the value is left; the line is."""
+    line = json.dumps({"event": "request", "path": text, "worksheet": 'a "b\\', "status": 404})
+
+    masked = redacted_line(line.encode()).decode()
+
+    assert json.loads(masked) == json.loads(line) | {"path": "***"}
+    assert redacted(text) == "***"
+
+
+def test_only_the_value_with_the_secret_is_masked() -> None:
+    """Quotes in values, and what is encoded without a secret, stay as they are."""
+    values = {"a": f'x"%2573gw_{KEY[4:]}"\\', "b": 'say "%2520%41"', "c": "%25%37%33"}
+    found = json.loads(redacted(json.dumps(values)))
+
+    assert KEY[4:] not in found["a"]
+    assert {**found, "a": ""} == {**values, "a": ""}
+
+
+@given(depths=st.lists(st.integers(0, 3), min_size=len(KEY), max_size=len(KEY)), all_=st.booleans())
+def test_a_key_is_masked_however_it_is_encoded(depths: list[int], all_: bool) -> None:
+    """Each character as it is or encoded up to three times over: no long part can be decoded."""
+    text = ""
+    for character, depth in zip(KEY, depths, strict=True):
+        for level in range(depth):
+            character = encoded(character) if all_ or not level else quote(character)
+        text += character
+
+    plain = redacted(f"/v2/sheets/{text}/2")
+    for _ in range(4):
+        plain = unquote(plain)
+
+    assert "***" in plain
+    assert not any(KEY[at : at + 8] in plain for at in range(4, len(KEY) - 8))

@@ -27,6 +27,7 @@ def line(path: str = "/v2", worksheet: str | None = None) -> RequestLine:
         spreadsheet=None,
         worksheet=worksheet,
         cache="hit",
+        reading=None,
         reads=0,
         writes=0,
         google_ms=0.0,
@@ -39,7 +40,8 @@ def test_a_line_has_all_members() -> None:
     """The line is a JSON object with every member, in order, and ends with a line feed."""
     assert encoded(line()) == (
         b'{"event":"request","id":"r1","method":"GET","path":"/v2","status":200,"code":null,'
-        b'"key":null,"spreadsheet":null,"worksheet":null,"cache":"hit","reads":0,"writes":0,'
+        b'"key":null,"spreadsheet":null,"worksheet":null,"cache":"hit","reading":null,'
+        b'"reads":0,"writes":0,'
         b'"google_ms":0.0,"ms":1.5,"timestamp":"2026-03-01T12:00:00.000250Z","level":"info"}\n'
     )
 

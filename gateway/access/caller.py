@@ -20,6 +20,7 @@ from gateway.errors import (
 )
 from gateway.plan_settings import PlanSettings
 from gateway.rows.a1 import is_spreadsheet_id
+from gateway.rows.spreadsheet_url import id_in
 from gateway.rows.view import ALL_COLUMNS, ColumnGrant
 from gateway.service.worksheet import WorksheetRef
 from gateway.write_errors import PreconditionRequired
@@ -68,6 +69,7 @@ def authorise(
 ) -> WorksheetRef:
     """The worksheet that the caller may use for this operation, or the error that says why not.
 
+    What a key was not granted is told before what its plan leaves out.
     Without an id (None or blank) the one granted spreadsheet is meant, if there is exactly one.
     """
     found = granted_spreadsheet(caller.grants, spreadsheet)
@@ -81,6 +83,8 @@ def authorise(
             "This key may only read. Ask the gateway's operator for a key that may write.",
             allowed_methods=READ_METHODS,
         )
+    if operation is Operation.WRITE:
+        _check_plan_writes(caller)
     return WorksheetRef(
         spreadsheet=found,
         title=worksheet,
@@ -115,15 +119,6 @@ def check_query(caller: Caller, *, uses_where: bool, uses_order: bool) -> None:
         )
 
 
-def check_plan_writes(caller: Caller) -> None:
-    """Refuses a write on a plan without them."""
-    if not caller.plan.writes:
-        raise PlanLimit(
-            f"The plan '{caller.plan_name}' of this key does not include writes. Ask the "
-            "gateway's operator for another plan."
-        )
-
-
 def check_conditional(caller: Caller, *, is_conditional: bool) -> None:
     """Refuses an update that does not say which state of the row it was made for, if it must."""
     if caller.plan.require_if_match and not is_conditional:
@@ -144,10 +139,30 @@ def granted_spreadsheet(grants: Grants, spreadsheet: str | None) -> str:
             "parameter spreadsheetId; it stands in the spreadsheet's URL between /d/ and /edit."
         )
     if not is_spreadsheet_id(spreadsheet):
-        raise InvalidSpreadsheetId(
-            "This cannot be the id of a spreadsheet: ids are 1 to 128 letters, digits, '-' and "
-            "'_'. Take it from the spreadsheet's URL, between /d/ and /edit."
-        )
+        raise InvalidSpreadsheetId(_no_id_words(spreadsheet))
     if granted is not None and spreadsheet not in granted:
         raise SpreadsheetNotFound
     return spreadsheet
+
+
+def _no_id_words(given: str) -> str:
+    """What was given in the place of an id, and where one is found."""
+    found = id_in(given)
+    if found:
+        return (
+            "This is the URL of a spreadsheet. Send the id in it alone, which stands between /d/ "
+            f"and /edit: {found}"
+        )
+    return (
+        "This cannot be the id of a spreadsheet: ids are 1 to 128 letters, digits, '-' and '_'. "
+        "Take it from the spreadsheet's URL, between /d/ and /edit."
+    )
+
+
+def _check_plan_writes(caller: Caller) -> None:
+    """Refuses a write on a plan without them."""
+    if not caller.plan.writes:
+        raise PlanLimit(
+            f"The plan '{caller.plan_name}' of this key does not include writes. Ask the "
+            "gateway's operator for another plan."
+        )

@@ -19,18 +19,22 @@ from datetime import datetime
 from typing import Protocol
 
 from cachetools import LRUCache
+from sqlalchemy.exc import SQLAlchemyError
 
 from gateway.access.caller import Caller, Grants
 from gateway.access.failed_keys import FailedKeys
 from gateway.access.keys import CHECKSUM_DIGITS, PREFIX, SECRET_DIGITS, digest, is_well_formed
 from gateway.access.store import KeyRecord
 from gateway.errors import InvalidApiKey, MissingApiKey, PlanLimit
-from gateway.limit_errors import TooManyAuthFailures
+from gateway.limit_errors import KeysUnavailable, TooManyAuthFailures
+from gateway.observe import current_event, request_failed
 from gateway.plan_settings import PlanSettings
 
 MAX_KEPT = 10_000
 MAX_LOOK_UPS = 8
 """Of keys that nobody knows yet, at once; the store has connections for more than these."""
+RETRY_SECONDS = 5
+"""After which a store that failed may answer again."""
 
 WhereFrom = Callable[[], str]
 """Gives the address of the client; it is asked only where a key does not count."""
@@ -51,10 +55,7 @@ class Keys(Protocol):
     """The key store, as far as a gatekeeper needs it."""
 
     async def find(self, digest: bytes) -> KeyRecord | None:
-        """The key with this digest, be it revoked or expired, or None."""
-
-    async def ping(self) -> None:
-        """Returns if keys can be looked up now, and raises otherwise."""
+        """The key with this digest, be it revoked or expired, or None; SQLAlchemyError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +107,9 @@ class Gatekeeper:
         """The caller who holds this key; any text may come, and costs one look-up at most.
 
         Raises `MissingApiKey` for none or a blank one, `InvalidApiKey` alike for all others that
-        do not count, or `TooManyAuthFailures` if too many of those came from this address, and
-        `PlanLimit` for a valid key whose plan is not configured any more.
+        do not count, or `TooManyAuthFailures` if too many of those came from this address,
+        `PlanLimit` for a valid key whose plan is not configured any more, and `KeysUnavailable`
+        if the store cannot be asked.
         """
         if key is None or not key.strip():
             raise MissingApiKey(NO_KEY)
@@ -175,7 +177,7 @@ class Gatekeeper:
 
     async def _look_up(self, found: bytes) -> _Holder | None:
         asked_at = self.timer()
-        record = await self.store.find(found)
+        record = await self._record(found)
         until_seconds = asked_at + self.ttl_seconds
         holder = None if record is None else _holder(record, self.plans)
         if record is None or holder is None:
@@ -186,6 +188,16 @@ class Gatekeeper:
         if self._counts(holder):
             self.used(record.id)
         return holder
+
+    async def _record(self, found: bytes) -> KeyRecord | None:
+        try:
+            return await self.store.find(found)
+        except SQLAlchemyError as error:
+            request_failed(current_event(), error)
+        raise KeysUnavailable(
+            "The gateway cannot look up keys now; nothing was done. Send it again.",
+            retry_after_seconds=RETRY_SECONDS,
+        )
 
     def _land(self, found: bytes, task: asyncio.Task[_Holder | None]) -> None:
         del self._under_way[found]

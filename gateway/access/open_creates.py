@@ -4,7 +4,7 @@ Rules: an open create may be looked for by what it wrote, so each must know whic
 like its own were acknowledged to others. What can come too late for it is not noted one by one.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from gateway.service.ledger import LAST_ROW, Span
@@ -15,7 +15,9 @@ lies below it, if that is there at all; one that is answered as late as this was
 
 
 @dataclass(kw_only=True)
-class _Open:
+class OpenCreate:
+    """When it was sent, and the rows since then that are not its own."""
+
     worksheet: str
     sent_at: float
     taken: list[Span]
@@ -23,23 +25,43 @@ class _Open:
 
 class OpenCreates:
     def __init__(self) -> None:
-        self._by_worksheet: dict[str, dict[str, _Open]] = {}
-        self._by_scope: dict[str, _Open] = {}
+        self._by_worksheet: dict[str, dict[str, OpenCreate]] = {}
+        self._by_scope: dict[str, OpenCreate] = {}
 
     def add(self, scope: str, worksheet: str, sent_at: float, taken: Sequence[Span] = ()) -> None:
         """Note a create as open; one that was open is anew."""
         self.drop(scope)
-        record = _Open(worksheet=worksheet, sent_at=sent_at, taken=list(taken))
+        record = OpenCreate(worksheet=worksheet, sent_at=sent_at, taken=list(taken))
         self._by_scope[scope] = record
         self._by_worksheet.setdefault(worksheet, {})[scope] = record
 
     def drop(self, scope: str) -> None:
-        record = self._by_scope.pop(scope, None)
-        if record is not None:
-            records = self._by_worksheet[record.worksheet]
-            del records[scope]
-            if not records:
+        self.remove([scope])
+
+    def remove(self, scopes: Iterable[str]) -> Mapping[str, OpenCreate]:
+        """Drop creates that are not open any more; those that were."""
+        removed = {scope: self._by_scope.pop(scope) for scope in scopes if scope in self._by_scope}
+        for scope, record in removed.items():
+            of_worksheet = self._by_worksheet[record.worksheet]
+            del of_worksheet[scope]
+            if not of_worksheet:
                 del self._by_worksheet[record.worksheet]
+        return removed
+
+    def put_back(
+        self,
+        removed: Mapping[str, OpenCreate],
+        spans: Sequence[Span],
+        own_rows: Mapping[str, int],
+        now: float,
+    ) -> None:
+        """Have creates open again whose end is on no disk; of the rows those of others are kept
+        from them. `own_rows`: where their own begin."""
+        for scope, record in removed.items():
+            self.add(scope, record.worksheet, record.sent_at, record.taken)
+            for span in spans:
+                if span.first != own_rows[scope]:
+                    _take(self._by_scope[scope], span, now)
 
     def drop_older(self, instant: float) -> None:
         """Drop those that were sent before an instant."""
@@ -68,7 +90,7 @@ class OpenCreates:
                 yield scope, record.taken
 
 
-def _take(record: _Open, span: Span, now: float) -> None:
+def _take(record: OpenCreate, span: Span, now: float) -> None:
     last = record.taken[-1] if record.taken else Span(0, 0)
     if last.last == LAST_ROW:
         return

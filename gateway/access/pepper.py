@@ -1,14 +1,58 @@
 """The pepper: a secret that is mixed into stored keys and lies outside their store."""
 
+import hashlib
+import hmac
 import os
 import secrets
 import tempfile
 from pathlib import Path
 
+from gateway.access.store import KeyStore
 from gateway.config import AccessSettings, ConfigError
 from gateway.private_file import HOW_TO_MEND, is_open_to_others
 
 LENGTH = 32
+
+MARK_LENGTH = 4
+"""Bytes that the store keeps of it: no other pepper has the same ones by chance, but so many have
+them that they help nobody to find a pepper that a person made up."""
+
+_ELSE = "else revoke all keys (sheets-gateway keys list, keys revoke ID) and make others"
+
+
+async def pepper_of(store: KeyStore, settings: AccessSettings) -> bytes:
+    """The pepper that the keys of the store were made with.
+
+    Raises `ConfigError` as `load_pepper` does, and where there are keys and it is gone or another:
+    with another pepper no key works.
+    """
+    has_keys = await store.has_keys()
+    path = _path(settings)
+    if has_keys and settings.pepper is None and not path.exists():
+        raise ConfigError(
+            [
+                f"access.pepper: {path} is gone, and without it none of its keys works. Put it "
+                f"back from a backup, beside the key store, or set access.pepper as it was; {_ELSE}"
+            ]
+        )
+    pepper = load_pepper(settings)
+    mark, kept = pepper_mark(pepper), await store.pepper_mark()
+    if has_keys and kept not in (None, mark):
+        place = path if settings.pepper is None else "the setting"
+        raise ConfigError(
+            [
+                f"access.pepper: {place} is not what the keys of {settings.database} were made "
+                f"with, so none of them works. Put the pepper back as it was; {_ELSE}"
+            ]
+        )
+    if kept != mark:
+        await store.keep_pepper_mark(mark)
+    return pepper
+
+
+def pepper_mark(pepper: bytes) -> bytes:
+    """What the store keeps of a pepper, to tell another one from it."""
+    return hmac.digest(pepper, b"pepper", hashlib.sha256)[:MARK_LENGTH]
 
 
 def load_pepper(settings: AccessSettings) -> bytes:
@@ -18,7 +62,7 @@ def load_pepper(settings: AccessSettings) -> bytes:
     """
     if settings.pepper is not None:
         return settings.pepper.get_secret_value().encode()
-    path = settings.database.with_name(f"{settings.database.name}.pepper")
+    path = _path(settings)
     try:
         if not path.exists():
             _create(path)
@@ -27,6 +71,10 @@ def load_pepper(settings: AccessSettings) -> bytes:
         raise ConfigError(
             [f"access.pepper: {path} cannot be read or made: {error.strerror}"]
         ) from error
+
+
+def _path(settings: AccessSettings) -> Path:
+    return settings.database.with_name(f"{settings.database.name}.pepper")
 
 
 def _create(path: Path) -> None:

@@ -4,7 +4,8 @@ Rules:
 - A rate is kept as one instant (GCRA): no timer runs, and what rests takes no time. A burst is a
   tenth of a minute's requests, at least 10; after it requests are let in as evenly as they may go
   on for ever. In no minute are there more than the rate's and the burst together.
-- What the rate refuses is not charged for; all else is, whatever it is answered. Its place
+- What the rate refuses is not charged for, nor in part; all else is, whatever it is answered.
+  Whoever waits as told gets in, if nobody else uses the key meanwhile. Its place
   among those under way is a request's own until it leaves, which may be said twice.
 - Only keys that count come here, so nobody can fill the memory; there is a bound to it all the
   same. A key that has requests under way is never forgotten.
@@ -68,6 +69,10 @@ class Meter:
         self.rested_at = rested_at
         return 0.0
 
+    def give_back(self, pace: Pace, price: int = 1) -> None:
+        """Have so many not been taken."""
+        self.rested_at -= price * pace.interval_seconds
+
     def standing(self, pace: Pace, now: float) -> Standing:
         """Where nothing is left the seconds are those to the next one, else to the whole burst."""
         owed = self.rested_at - now
@@ -126,6 +131,14 @@ class Visit:
                 f"{self._limits.pace.burst} at once. Wait for the seconds in Retry-After.",
                 retry_after_seconds=math.ceil(wait_seconds),
             )
+
+    def raise_to(self, price: int) -> None:
+        """Have a request that is in cost so much in all, or nothing if `RateLimited` is raised.
+
+        The wait that it tells is one for the whole price.
+        """
+        self._meter.give_back(self._limits.pace)
+        self.charge(price)
 
     def standing(self) -> Standing:
         """What the key may ask now; of a key with a rate."""

@@ -4,13 +4,13 @@ The ledger of `gateway.access.ledger` has its table in the same database.
 
 Rules:
 - Neither a key nor the pepper is ever in here, nor enough to make one of the other columns.
+- What is kept of the pepper tells another one from it, and is too short to find it by trying.
 - Each call is one statement in one transaction; a revoked key is refused from the next call on.
 - Instants are UTC; SQLite has no such type, so they are kept as ISO 8601 text.
 """
 
-import os
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,30 +18,26 @@ from typing import Any
 
 from sqlalchemy import (
     JSON,
-    URL,
     Boolean,
     Column,
+    Integer,
     LargeBinary,
     MetaData,
     RowMapping,
     String,
     Table,
-    event,
     false,
-    insert,
     select,
     update,
 )
-from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from sqlalchemy.dialects.sqlite import insert
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from sqlalchemy.schema import CreateColumn, CreateTable
 
-from gateway.access.ledger import TABLES, SqlLedger, open_ledger
-from gateway.config import ConfigError
-from gateway.private_file import HOW_TO_MEND, is_open_to_others
+from gateway.access.database import open_database
+from gateway.access.ledger import DEFAULT_BYTES, SqlLedger, open_ledger
+from gateway.access.records import TABLES
 from gateway.rows.view import ALL_COLUMNS, ColumnGrant
-
-BUSY_TIMEOUT_MS = 5000
 
 _keys = Table(
     "api_keys",
@@ -62,6 +58,12 @@ _keys = Table(
     Column("writable", JSON(none_as_null=True)),
     Column("formulas", Boolean, nullable=False, server_default=false()),
     Column("last_used_at", String),
+)
+_pepper = Table(
+    "pepper",
+    MetaData(),
+    Column("id", Integer, primary_key=True),  # 0: there is one pepper
+    Column("mark", LargeBinary, nullable=False),
 )
 _RECORD_COLUMNS = [column for column in _keys.columns if column.name != "digest"]
 
@@ -103,21 +105,24 @@ class KeyStore:
         A store that an earlier version made gets the columns that it lacks.
         Raises `ConfigError` for a file that cannot be had or is no key store.
         """
-        engine = _engine(database)
-        try:
-            await _prepare(engine, database)
+        async with open_database(database, _prepare) as engine:
             yield cls(engine)
-        finally:
-            await engine.dispose()
 
     def open_ledger(
-        self, clock: Callable[[], float], *, longest_call_seconds: float = 0.0
+        self,
+        clock: Callable[[], float],
+        *,
+        longest_call_seconds: float = 0.0,
+        max_bytes: int = DEFAULT_BYTES,
     ) -> AbstractAsyncContextManager[SqlLedger]:
         """Opens the ledger beside the keys; `clock` gives seconds since the epoch.
 
-        `longest_call_seconds`: so long after its note may a write leave for Google.
+        `longest_call_seconds`: so long after its note may a write leave for Google. `max_bytes` is
+        what the records may take on disk.
         """
-        return open_ledger(self._engine, clock, longest_call_seconds=longest_call_seconds)
+        return open_ledger(
+            self._engine, clock, longest_call_seconds=longest_call_seconds, max_bytes=max_bytes
+        )
 
     async def add(self, record: KeyRecord, digest: bytes) -> None:
         """Keeps a new key."""
@@ -147,6 +152,24 @@ class KeyStore:
         async with self._engine.begin() as connection:
             await connection.execute(update(_keys).where(is_news).values(last_used_at=hour))
 
+    async def has_keys(self) -> bool:
+        """Whether there is a key that is not revoked."""
+        query = select(_keys.c.id).where(_keys.c.revoked_at.is_(None)).limit(1)
+        async with self._engine.connect() as connection:
+            return (await connection.execute(query)).first() is not None
+
+    async def pepper_mark(self) -> bytes | None:
+        """The mark of the pepper that the keys were made with; None if none was kept yet."""
+        async with self._engine.connect() as connection:
+            return (await connection.execute(select(_pepper.c.mark))).scalar_one_or_none()
+
+    async def keep_pepper_mark(self, mark: bytes) -> None:
+        """Keeps the mark of the pepper that keys are made with from now on."""
+        statement = insert(_pepper).values(id=0, mark=mark)
+        change = statement.on_conflict_do_update(index_elements=["id"], set_={"mark": mark})
+        async with self._engine.begin() as connection:
+            await connection.execute(change)
+
     async def ping(self) -> None:
         """Returns if keys can be looked up now, and raises otherwise."""
         async with self._engine.connect() as connection:
@@ -160,33 +183,13 @@ class KeyStore:
         return [_record(row) for row in rows]
 
 
-def _engine(database: Path) -> AsyncEngine:
-    # hide_parameters: they would be in the text of errors, and so in the log.
-    url = URL.create("sqlite+aiosqlite", database=str(database.absolute()))
-    engine = create_async_engine(url, hide_parameters=True)
-    event.listen(engine.sync_engine, "connect", _set_up_connection)
-    return engine
-
-
-def _set_up_connection(connection: Any, _: object) -> None:
-    cursor = connection.cursor()
-    cursor.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
-    cursor.close()
-
-
-async def _prepare(engine: AsyncEngine, database: Path) -> None:
-    try:
-        _create_private(database)
-        async with engine.connect() as connection:
-            await _switch_to_wal(connection)
-            for statement in (CreateTable(_keys, if_not_exists=True), *TABLES):
-                await connection.execute(statement)
-            await connection.commit()
-            await _add_columns(connection)
-            await connection.commit()
-    except (OSError, SQLAlchemyError) as error:
-        raise ConfigError([_open_problem(database, error)]) from error
-    _check_private(database)
+async def _prepare(connection: AsyncConnection) -> None:
+    own = (CreateTable(_keys, if_not_exists=True), CreateTable(_pepper, if_not_exists=True))
+    for statement in (*own, *TABLES):
+        await connection.execute(statement)
+    await connection.commit()
+    await _add_columns(connection)
+    await connection.commit()
 
 
 async def _add_columns(connection: AsyncConnection) -> None:
@@ -204,34 +207,6 @@ async def _missing_columns(connection: AsyncConnection) -> list[Column[Any]]:
     found = await connection.exec_driver_sql(f"PRAGMA table_info({_keys.name})")
     names = {row.name for row in found}
     return [column for column in _keys.columns if column.name not in names]
-
-
-async def _switch_to_wal(connection: AsyncConnection) -> None:
-    # So that `keys create` and a busy gateway do not lock each other out. The file remembers it.
-    # This statement does not wait for locks: whoever holds one is opening the store, and does
-    # the same.
-    with suppress(OperationalError):
-        await connection.exec_driver_sql("PRAGMA journal_mode = WAL")
-
-
-def _open_problem(database: Path, error: OSError | SQLAlchemyError) -> str:
-    reason = error.orig if isinstance(error, DBAPIError) else error
-    text = reason.strerror if isinstance(reason, OSError) else reason
-    return f"access.database: {database} cannot be used as the key store: {text}"
-
-
-def _create_private(database: Path) -> None:
-    # SQLite gives its side files the mode of this one. What cannot be opened must fail here: the
-    # thread that aiosqlite starts for a connection may outlive the event loop if connecting fails.
-    os.close(os.open(database, os.O_CREAT | os.O_RDWR, 0o600))
-
-
-def _check_private(database: Path) -> None:
-    # Who reads the ledger in it reads cells, who writes to it makes keys.
-    if is_open_to_others(database.stat().st_mode):
-        raise ConfigError(
-            [f"access.database: {database} is open to other users of this machine: {HOW_TO_MEND}"]
-        )
 
 
 def _row(record: KeyRecord) -> dict[str, object]:

@@ -1,8 +1,6 @@
 """uvicorn's cycles of a request and its answer, where an answer is to be the last."""
 
 import asyncio
-import socket
-import struct
 from collections.abc import Callable
 from http import HTTPStatus
 from typing import cast
@@ -12,8 +10,6 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 
 from gateway.edge.refusals import refusal_scope
 from gateway.errors import GatewayError
-
-_RESET = struct.pack("ii", 1, 0)
 
 
 class Upload:
@@ -90,12 +86,6 @@ def end_with(cycle: RequestResponseCycle, linger: Callable[[], None]) -> None:
     """Make the answer of this cycle the last of its connection, which then lingers."""
     cycle.keep_alive = False
     cycle.transport = cast(asyncio.Transport, _Lingering(cycle.transport, linger))
-
-
-def cut_off(transport: asyncio.Transport) -> None:
-    """End a connection at once, and free what the system keeps of its answers, too."""
-    transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
-    transport.abort()
 
 
 class _Lingering:

@@ -9,13 +9,16 @@ from gateway.request_errors import InvalidRequest
 
 HeaderLines = Sequence[tuple[bytes, bytes]]
 
+_SINGLE = {b"host": "Host", b"transfer-encoding": "Transfer-Encoding"}
+"""Of two lines another reader may believe the other one, or take both for a list."""
+
 
 def check_framing(version: str, url: bytes, headers: HeaderLines) -> float:
     """Bytes of the body that follows, `inf` for one in chunks.
 
     Raises InvalidRequest, or for a URL that is none what the parser raises for those.
 
-    Two lengths, a length and an encoding, or two encodings are refused by the parser.
+    Two lengths, and a length and an encoding are refused by the parser.
     """
     if version not in ("1.1", "1.0"):
         raise InvalidRequest("Only HTTP/1.1 and HTTP/1.0 are spoken here.")
@@ -24,13 +27,19 @@ def check_framing(version: str, url: bytes, headers: HeaderLines) -> float:
     lines = dict(headers)
     if b"host" not in lines and version == "1.1":
         raise InvalidRequest("The request has no Host header.")
-    if len(lines) < len(headers) and sum(name == b"host" for name, _ in headers) > 1:
-        raise InvalidRequest("The request has more than one Host header.")
+    if len(lines) < len(headers):
+        _check_single(headers)
     if b"transfer-encoding" in lines:
         if version == "1.0" or lines[b"transfer-encoding"].lower() != b"chunked":
             raise InvalidRequest("The only Transfer-Encoding is chunked, of HTTP/1.1.")
         return math.inf
     return int(lines.get(b"content-length", 0))
+
+
+def _check_single(headers: HeaderLines) -> None:
+    for name, told in _SINGLE.items():
+        if sum(each == name for each, _ in headers) > 1:
+            raise InvalidRequest(f"The request has more than one {told} header.")
 
 
 def without_upgrade(method: bytes, url: bytes, version: str, headers: HeaderLines) -> bytes:

@@ -21,18 +21,19 @@ class JoinedCycle(RequestResponseCycle):
     """Holds an answer's head back until its body comes."""
 
     held: Any = None
+    body_bytes = 0
+    """Of a body that is written by itself."""
 
     async def send(self, message: Any) -> None:
         if message["type"] == "http.response.start" and not self.response_started:
             self.held = message  # one that comes instead of another tells of a failure between
             return
         start, self.held = self.held, None
-        if start is None:
-            await super().send(message)
-            return
-        head = self._head(start, message)
+        head = self._head(start, message) if start is not None else None
         if head is None:
-            await super().send(start)
+            if start is not None:
+                await super().send(start)
+            self.body_bytes = len(message.get("body", b""))
             await super().send(message)
             return
         self.response_started = self.response_complete = True

@@ -1,11 +1,12 @@
 """What all connections of a server share: how much they bear, one clock, and whether it stops."""
 
-from collections.abc import Iterable
-from typing import Any, Protocol, cast
+from typing import Any
 
 from gateway.config import ServerSettings
+from gateway.edge.idle import IdleConnections
 from gateway.edge.refusals import refusing_app
 from gateway.edge.sweeper import Sweeper
+from gateway.edge.unread import UnreadAnswers
 
 DRAIN_SECONDS = 2.0
 """How long a connection without a request stays readable once the server stops."""
@@ -13,22 +14,10 @@ LINGER_SECONDS = 2.0
 """How long a refused client may go on sending, so that it reads its answer."""
 MOST_PIPELINED = 64
 """Requests of one connection that wait for their turn; the last one's answer ends it."""
-HEAD_ROOM = 2
-"""How many times `max_head_bytes` of a head are taken in. One that ends within this is too large,
-too, but the application says so, which knows all of its headers by then."""
-LEAST_READ_BYTES = 65_536
-"""What a client must take of an answer within `answer_timeout_seconds`."""
-
-
-class Idling(Protocol):
-    """What is known of a connection where there are too many."""
-
-    idle_since: float
-
-    @property
-    def is_idle(self) -> bool: ...
-
-    def close_idle(self) -> None: ...
+MOST_REFUSED = 64
+"""Connections past `max_connections` that are told so at once; each holds a descriptor until it has
+read that. Those past this number, too, are cut off without a word: else refusing would use up the
+descriptors that reads from Google need."""
 
 
 class Edge:
@@ -45,12 +34,6 @@ class Edge:
                 settings.answer_timeout_seconds,
             )
         )
+        self.idle = IdleConnections()
+        self.unread = UnreadAnswers(self.sweeper, settings.answer_timeout_seconds)
         self.is_draining = False
-
-
-def made_room(connections: Iterable[object]) -> bool:
-    """Close the connection that has been idle for longest; false if none is."""
-    idle = [each for each in cast(Iterable[Idling], connections) if each.is_idle]
-    if idle:
-        min(idle, key=lambda each: each.idle_since).close_idle()
-    return bool(idle)

@@ -7,6 +7,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway.config import ServerSettings
 from gateway.errors import (
+    BodyTooLarge,
     GatewayError,
     InvalidPath,
     MethodNotAllowed,
@@ -65,7 +66,7 @@ def unreadable(error: httptools.HttpParserError) -> GatewayError:
     """What a client is told when the parser stopped, for its own reason or for one of ours."""
     cause = error.__context__
     if isinstance(cause, GatewayError):
-        return cause
+        return cause.with_traceback(None)  # whose frames hold all that came
     if isinstance(error, _URL_ERRORS) or isinstance(cause, _URL_ERRORS):
         return InvalidPath("The path is not one of HTTP: percent-encode all but visible ASCII.")
     if cause is not None:
@@ -78,6 +79,17 @@ def head_too_large(settings: ServerSettings, url: bytes) -> GatewayError:
     if len(url) > settings.max_url_bytes:
         return UriTooLong(f"The URL is longer than {settings.max_url_bytes} bytes.")
     return HeadersTooLarge(f"The headers are longer than {settings.max_head_bytes} bytes.")
+
+
+def too_many_lines(most: int) -> HeadersTooLarge:
+    return HeadersTooLarge(f"The request has more than {most} header lines.")
+
+
+def chunks_too_large(settings: ServerSettings) -> BodyTooLarge:
+    return BodyTooLarge(
+        f"With what is around its chunks, the body is far larger than {settings.max_body_bytes} "
+        "bytes. Send fewer chunks, and larger ones."
+    )
 
 
 def head_too_slow() -> RequestTimeout:

@@ -14,6 +14,7 @@ import uvicorn
 
 from gateway.edge.connection import Connection
 from gateway.edge.limits import Edge
+from gateway.edge.unread import show_progress
 
 LAST_SECONDS = 4.5
 """What the end may take beyond `shutdown_seconds`: the writes that are at Google, the key store."""
@@ -35,6 +36,8 @@ class GatewayServer(uvicorn.Server):
         self._signalled: float | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        for each in sockets or ():
+            show_progress(each)
         await super().startup(sockets)
         self._sweeping = asyncio.create_task(
             self._edge.sweeper.run(self.server_state.connections)  # type: ignore[arg-type]

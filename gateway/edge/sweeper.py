@@ -9,8 +9,10 @@ from gateway.observe import request_failed
 
 NEVER = math.inf
 
-_LONGEST_PERIOD_SECONDS = 0.5
+_LONGEST_PERIOD_SECONDS = 0.1
+"""A round through 4,096 connections takes a five hundredth of this."""
 _SHORTEST_PERIOD_SECONDS = 0.02
+_LONGEST_HALT_SECONDS = 1.0
 
 
 class Overdue(Protocol):
@@ -24,15 +26,19 @@ class Overdue(Protocol):
 
 
 class Sweeper:
-    """A coarse clock, and the deadlines that are told by it; they are never early.
+    """A coarse clock, and the deadlines that are told by it.
 
-    It counts only the time in which the loop could listen: after a halt of the whole process
-    nobody is late.
+    They are never early, but for the time that the loop was held up when they were set. The clock
+    counts only the time in which the loop could listen: after a halt of the whole process nobody
+    is late.
     """
 
     def __init__(self, shortest_timeout_seconds: float) -> None:
         self._period_seconds = min(
             max(shortest_timeout_seconds / 4, _SHORTEST_PERIOD_SECONDS), _LONGEST_PERIOD_SECONDS
+        )
+        self._most_passed_seconds = min(
+            max(shortest_timeout_seconds / 2, 2 * _SHORTEST_PERIOD_SECONDS), _LONGEST_HALT_SECONDS
         )
         self.now = 0.0
         """Seconds that were swept through, up to a period behind."""
@@ -56,7 +62,7 @@ class Sweeper:
 
     def sweep(self, connections: Collection[Overdue], passed_seconds: float) -> None:
         """Expire each connection whose deadline is over, now that so much time has passed."""
-        self.now += min(passed_seconds, 2 * self._period_seconds)
+        self.now += min(passed_seconds, self._most_passed_seconds)
         now = self.now
         late = [each for each in connections if each.deadline <= now or each.unread_deadline <= now]
         for each in late:

@@ -29,7 +29,9 @@ OPERATORS: tuple[str, ...] = get_args(Operator)
 ALIASES: Mapping[str, str] = {"$neq": "$ne"}
 COMBINATORS: Mapping[str, type[AllOf | AnyOf]] = {"$and": AllOf, "$or": AnyOf}
 NOT = "$not"
-_LISTS = {"$in", "$nin"}
+LIST_OPERATORS = frozenset({"$in", "$nin"})
+"""Those that take a list of values."""
+
 _OPERAND_TYPES: Mapping[str, tuple[type, str]] = {
     "$text": (str, "a string"),
     "$exists": (bool, "true or false"),
@@ -110,7 +112,7 @@ class _Parser:
 
 
 def _operands(operator: str, value: object, place: str) -> tuple[Operand, ...]:
-    if operator in _LISTS:
+    if operator in LIST_OPERATORS:
         if not isinstance(value, list):
             raise InvalidQuery(f"{place} takes a list of values, not {_kind(value)}.")
         return tuple(_operand(part, f"{place}[{index}]") for index, part in enumerate(value))

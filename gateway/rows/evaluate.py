@@ -7,15 +7,13 @@ contract's *Comparison* and *Order* say: an empty cell meets no range and is las
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gateway.errors import InvalidQuery
 from gateway.rows.field import ColumnField, Field, RowIndexField
-from gateway.rows.header import ROW_INDEX
 from gateway.rows.matching import part_of
 from gateway.rows.ordering import WORKSHEET_ORDER, Ordering, Term
 from gateway.rows.plan import Plan, Want, make_plan
 from gateway.rows.query import Query
 from gateway.rows.table import FIRST_DATA_ROW, Table
-from gateway.rows.view import View
+from gateway.rows.view import ROW_INDEX, View
 
 
 @dataclass(frozen=True)
@@ -29,14 +27,9 @@ class Page:
 
 
 def check_fields(query: Query, view: View) -> None:
-    """InvalidQuery naming the headers if `where` or `order` names a field that is none."""
+    """UnknownField if `where` or `order` names a field that is none."""
     for parameter, name in query.fields():
-        if name != ROW_INDEX and view.find(name) is None:
-            fields = ", ".join(filter(None, [ROW_INDEX, view.listing()]))
-            raise InvalidQuery(
-                f'{parameter} names "{name}", which is no field of this worksheet; '
-                f"its fields are {fields}."
-            )
+        view.check_fields(parameter, [name])
 
 
 def evaluate(table: Table, query: Query, view: View) -> Page:

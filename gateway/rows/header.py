@@ -5,10 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from gateway.rows.kept import Kept
-from gateway.rows.view import ALL_COLUMNS, ColumnGrant, View
-
-ROW_INDEX = "rowIndex"
-"""The field that every record has; a column of that name is not part of a record."""
+from gateway.rows.view import ALL_COLUMNS, ROW_INDEX, ColumnGrant, View
 
 
 @dataclass(frozen=True)

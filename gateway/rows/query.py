@@ -51,6 +51,13 @@ class SortTerm(msgspec.Struct, frozen=True):
     descending: bool = False
 
 
+class Keys(msgspec.Struct, frozen=True):
+    """Field names wanted; those that are no header are passed over, but for those in `checked`."""
+
+    names: tuple[str, ...]
+    checked: tuple[str, ...] = ()
+
+
 class Query(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
     """A list request: which rows, in which order, which page, which fields.
 
@@ -62,8 +69,8 @@ class Query(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
     order: tuple[SortTerm, ...] = ()
     skip: int = 0
     limit: int = DEFAULT_LIMIT
-    keys: tuple[str, ...] | None = None
-    """Field names wanted; None is all of them. Names that are no header are passed over."""
+    keys: Keys | None = None
+    """Which fields are wanted; None is all of them."""
     wants_total: bool = False
     """Whether to count all rows that match, which may take longer than finding a page of them."""
 

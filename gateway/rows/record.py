@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from gateway.errors import InvalidBody, NotGranted, Problem
-from gateway.rows.header import ROW_INDEX
-from gateway.rows.view import ColumnGrant, View
+from gateway.rows.quoting import quoted
+from gateway.rows.view import ROW_INDEX, ColumnGrant, View
 
 Record = Mapping[str, object]
 """`rowIndex`, then each field with what its cell displays, or None if it is empty."""
@@ -21,6 +21,7 @@ MAX_PROBLEMS = 20
 """Places that one error names at most: an answer does not grow with the request."""
 
 _LONGEST_NAME = 100
+_MOST_NAMED = 10
 _NONE = "none"
 
 WHOLE_BODY = "#"
@@ -161,13 +162,19 @@ def _misplaced(unknown: Sequence[str], twice: Sequence[str], view: View, at: str
         *(Problem(pointer(name, at=at), "This is no field of the worksheet.") for name in unknown),
         *(Problem(pointer(name, at=at), "Another field names the same column.") for name in twice),
     ][:MAX_PROBLEMS]
+    faults = [
+        *_fault(unknown, "is no field of this worksheet", "are no fields of this worksheet"),
+        *_fault(twice, "names a column that another field names too", "name columns twice"),
+    ]
     return InvalidBody(
-        f"{_quoted((*unknown, *twice))}: not usable as fields; the fields of this worksheet are "
-        f"{view.listing() or _NONE}.",
-        problems=problems,
+        f"{', and '.join(faults)}; its fields are {view.listing() or _NONE}.", problems=problems
     )
+
+
+def _fault(names: Sequence[str], of_one: str, of_many: str) -> list[str]:
+    return [f"{_quoted(names)} {of_one if len(names) == 1 else of_many}"] if names else []
 
 
 def _quoted(names: Sequence[str]) -> str:
     """The first names for a message, cut where long."""
-    return ", ".join(f'"{name[:_LONGEST_NAME]}"' for name in names[:10])
+    return ", ".join(map(quoted, names[:_MOST_NAMED]))

@@ -6,10 +6,10 @@ from operator import itemgetter
 from typing import Any
 
 from gateway.rows.halves import Column, pair
-from gateway.rows.header import ROW_INDEX, Header, parse_header
+from gateway.rows.header import Header, parse_header
 from gateway.rows.index import ColumnIndex
 from gateway.rows.patch import RowPatch, last_filled, patched_columns
-from gateway.rows.view import View
+from gateway.rows.view import ROW_INDEX, View
 
 FIRST_DATA_ROW = 2
 

@@ -5,10 +5,16 @@ holder may see. To a view a hidden column and one that is not there are the same
 made of it, be it a record, a message or a tag, tells them apart.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
+from gateway.request_errors import UnknownField
+from gateway.rows.query import Keys
 from gateway.rows.tag import row_tag
+
+ROW_INDEX = "rowIndex"
+"""The field that every record has; a column of that name is not part of a record."""
 
 _NAMES_IN_MESSAGES = 50
 _LONGEST_NAME = 100
@@ -23,12 +29,14 @@ class ColumnGrant:
 
     def withholds(self, name: str) -> bool:
         """Whether a field that is granted to be seen may not be written, whatever the header."""
+        return bool(self._withheld) and name.strip() in self._withheld
+
+    @cached_property
+    def _withheld(self) -> frozenset[str]:
+        """The fields that are seen and not written, trimmed: blanks may be all that differs."""
         if self.readable is None or self.writable is None:
-            return False
-        # Names that differ in blanks alone may stand for one column.
-        trimmed = name.strip()
-        is_seen = trimmed in map(str.strip, self.readable)
-        return is_seen and trimmed not in map(str.strip, self.writable)
+            return frozenset()
+        return frozenset(map(str.strip, self.readable)) - frozenset(map(str.strip, self.writable))
 
 
 ALL_COLUMNS = ColumnGrant()
@@ -54,6 +62,18 @@ class View:
         column = self.columns.get(name)
         return self.trimmed.get(name.strip()) if column is None else column
 
+    def check_fields(self, parameter: str, names: Iterable[str]) -> None:
+        """UnknownField that lists the fields, if a parameter's names are not all among them."""
+        unknown = [name for name in names if name != ROW_INDEX and self.find(name) is None]
+        if unknown:
+            fields = ", ".join(filter(None, [ROW_INDEX, self.listing()]))
+            raise UnknownField(
+                f'{parameter} names "{unknown[0]}", which is no field of this worksheet; '
+                f"its fields are {fields}.",
+                parameter=parameter,
+                names=unknown,
+            )
+
     def column(self, name: str) -> int:
         """The column of a name that was checked to be a field."""
         column = self.find(name)
@@ -64,11 +84,12 @@ class View:
     def may_write(self, column: int) -> bool:
         return self.writable is None or column in self.writable
 
-    def select(self, names: Sequence[str] | None) -> list[tuple[str, int]]:
-        """Name and column of the fields wanted (None: all), in sheet order; others passed over."""
-        if names is None:
+    def select(self, keys: Keys | None) -> list[tuple[str, int]]:
+        """Name and column of the fields wanted (None: all), in sheet order."""
+        if keys is None:
             return list(self.columns.items())
-        wanted = {self.find(name) for name in names}
+        self.check_fields("keys", keys.checked)
+        wanted = {self.find(name) for name in keys.names}
         return [(name, column) for name, column in self.columns.items() if column in wanted]
 
     def listing(self) -> str:

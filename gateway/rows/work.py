@@ -7,7 +7,6 @@ build exactly as `field` and `ordering` go about it; a test holds the two togeth
 from collections.abc import Iterable, Iterator, Mapping
 
 from gateway.rows.evaluate import Page, check_fields, page_of, plain_page, plan_of
-from gateway.rows.header import ROW_INDEX
 from gateway.rows.index import ColumnIndex
 from gateway.rows.kept import is_kept
 from gateway.rows.kinds import NUMBER
@@ -24,7 +23,7 @@ from gateway.rows.parts import (
 from gateway.rows.plan import Plan, share_of
 from gateway.rows.query import AllOf, AnyOf, Comparison, Condition, Negation, Operand, Query
 from gateway.rows.table import Table
-from gateway.rows.view import View
+from gateway.rows.view import ROW_INDEX, View
 
 _WALKS: Mapping[str, int] = {
     "empties": 2,

@@ -1,14 +1,17 @@
 """Reads under way that everybody who asks meanwhile joins.
 
 Rules: a read goes on whoever leaves, since Google has counted it; its failure is nobody's
-loose end. Each waiter gets the outcome, and may leave before.
+loose end. Each waiter gets the outcome, and may leave before. Until it is sent, it waits for its
+turn at Google as an errand of all of them.
 """
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
 from gateway.upstream.departure import noting_departure
+from gateway.upstream.errand import Company, current_errand, on_errand
 
 T = TypeVar("T")
 
@@ -18,7 +21,10 @@ class Flight(Generic[T]):
 
     def __init__(self, work: Coroutine[Any, Any, T], began_seconds: float) -> None:
         self.began_seconds = began_seconds
-        with noting_departure() as self._departure:
+        self._company = Company()
+        self._join()
+        errand = replace(current_errand(), company=self._company)
+        with noting_departure() as self._departure, on_errand(errand):
             self._task = asyncio.get_running_loop().create_task(work)
         self._task.add_done_callback(_look_at)
 
@@ -37,13 +43,22 @@ class Flight(Generic[T]):
 
     async def outcome(self) -> T:
         """What was read; its error comes out here."""
+        self._join()
         return await asyncio.shield(self._task)
 
     async def lands_within(self, seconds: float) -> bool:
         """Wait for the end, so long at most; whether it came."""
+        self._join()
         if seconds > 0:
             await asyncio.wait([self._task], timeout=seconds)
         return self._task.done()
+
+    def _join(self) -> None:
+        """Make this an errand of who waits, and of all that it waits for in turn."""
+        errand = current_errand()
+        self._company.join(errand.key_id)
+        if errand.company is not None:
+            errand.company.follow(self._company.join)
 
 
 def _look_at(task: asyncio.Task[Any]) -> None:

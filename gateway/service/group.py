@@ -1,6 +1,8 @@
 """Which writes of a worksheet's line go to Google together.
 
 Rules
+- Keys take turns: a group begins with the key whose turn it is, and each takes of its room one
+  write after the other with the others. It goes out in the order in which its writes came.
 - A group is of one kind: all creates make one append, all updates one batch. What is to be
   done alone is a group by itself.
 - The creates of one key keep their order, and so do its updates: behind one that stays, no other
@@ -13,8 +15,9 @@ Rules
 """
 
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import TypeVar
 from urllib.parse import quote
 
@@ -53,24 +56,39 @@ def row_count(write: Write | Alone) -> int:
     return len(write.rows) if isinstance(write, Create) else 1
 
 
-def take_group(line: deque[W]) -> list[W]:
-    """Take the first write out of a line, and all that may go with it."""
-    group = list(_chosen(line))
-    chosen = set(map(id, group))
+def take_group(line: deque[W], turns: Iterable[str] = ()) -> list[W]:
+    """Take the write whose turn it is out of a line, and all that may go with it.
+
+    `turns` are the keys in the order of their turns; those that are not named come after them.
+    """
+    chosen = set(map(id, _chosen(_in_turn(line, turns))))
+    group = [waiting for waiting in line if id(waiting) in chosen]
     stay = [waiting for waiting in line if id(waiting) not in chosen]
     line.clear()
     line.extend(stay)
     return group
 
 
-def _chosen(line: deque[W]) -> Iterator[W]:
-    first = line[0]
+def _in_turn(line: Iterable[W], turns: Iterable[str]) -> Iterator[W]:
+    """The first of each key, then the second of each, and so on."""
+    of_key: dict[str, deque[W]] = {key_id: deque() for key_id in turns}
+    for waiting in line:
+        of_key.setdefault(waiting.ref.key_id, deque()).append(waiting)
+    queues = [queue for queue in of_key.values() if queue]
+    while queues:
+        for queue in queues:
+            yield queue.popleft()
+        queues = [queue for queue in queues if queue]
+
+
+def _chosen(line: Iterator[W]) -> Iterator[W]:
+    first = next(line)
     if isinstance(first.write, Alone):
         yield first
         return
     room = _Room(ref=first.ref)
     held_keys: set[str] = set()
-    for waiting in line:
+    for waiting in chain([first], line):
         write = waiting.write
         if isinstance(write, Alone) or not isinstance(write, type(first.write)):
             continue

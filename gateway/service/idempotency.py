@@ -92,7 +92,7 @@ class Idempotency:
             return Settled(results=await perform())
         with self._alone(ticket):
             try:
-                entry = await self._ledger.find(ticket.scope)
+                entry = await self._ledger.find(ticket.scope, ticket.texts)
             except asyncio.CancelledError:  # the server's time to stop is over
                 raise _unknown("The gateway stops.", UNKNOWN_RETRY_SECONDS) from None
             if entry is None:
@@ -155,7 +155,7 @@ class Idempotency:
     async def _reread(self, ticket: Ticket) -> Entry | None:
         """The record, with all rows that others were answered while this one was in line."""
         try:
-            return await self._ledger.find(ticket.scope)
+            return await self._ledger.find(ticket.scope, ticket.texts)
         except GatewayError as error:
             raise _unknown("Its record cannot be read.", UNKNOWN_RETRY_SECONDS) from error
 
@@ -170,6 +170,7 @@ class Idempotency:
 
     async def _perform(self, ticket: Ticket, perform: Perform) -> Settled:
         try:
+            self._ledger.check_room(ticket)
             results = await perform()
         except GatewayError as error:
             await self._noted(self._failed(ticket, error))

@@ -1,6 +1,6 @@
 """The ledger of writes with an Idempotency-Key, as their flow and the writers see it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -56,12 +56,17 @@ class Entry:
 
 
 class Ledger(Protocol):
-    """Rules: what is noted outlives the process. Only `find` and `sending` raise, InternalError:
-    later a write must not fail for its record, which then stays open, and a retry looks.
+    """Rules: what is noted outlives the process. Only `find` and `sending` raise, InternalError,
+    and `check_room`: later a write must not fail for its record, which then stays open, and a
+    retry looks.
     """
 
-    async def find(self, scope: str) -> Entry | None:
-        """What is known of a write of the last 24 h."""
+    async def find(self, scope: str, texts: Collection[str] = ()) -> Entry | None:
+        """What is known of a write of the last 24 h; `texts` as in the ticket of its retry."""
+        ...
+
+    def check_room(self, ticket: Ticket) -> None:
+        """QueueFull, `not_applied`, if there is no room for the record of one more write."""
         ...
 
     async def sending(self, sendings: Sequence[Sending]) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from gateway.rows.evaluate import Page
-from gateway.rows.query import Query
+from gateway.rows.query import Keys, Query
 from gateway.rows.record import row_record
 from gateway.rows.view import ColumnGrant
 from gateway.service.answers import Encoded, Encoder
@@ -23,7 +23,7 @@ def page_of(
 def row_of(
     snapshot: Snapshot,
     row: int,
-    keys: tuple[str, ...] | None,
+    keys: Keys | None,
     encoder: Encoder,
     grant: ColumnGrant,
 ) -> Encoded:
@@ -43,7 +43,7 @@ def page_in(window: Window, query: Query, encoder: Encoder, grant: ColumnGrant) 
 
 
 def row_in(
-    window: Window, row: int, keys: Sequence[str] | None, encoder: Encoder, grant: ColumnGrant
+    window: Window, row: int, keys: Keys | None, encoder: Encoder, grant: ColumnGrant
 ) -> Encoded:
     """The first row of a window; RowNotFound if neither it nor one below has anything in it."""
     if not window.rows:
@@ -56,7 +56,7 @@ def row_in(
 def _rows_of(
     snapshot: Snapshot,
     rows: Sequence[int],
-    keys: tuple[str, ...] | None,
+    keys: Keys | None,
     encoder: Encoder,
     grant: ColumnGrant,
 ) -> Sequence[bytes]:

@@ -15,9 +15,8 @@ from typing import NamedTuple
 from gateway.config import CacheSettings
 from gateway.errors import WorksheetNotFound
 from gateway.rows.evaluate import check_fields
-from gateway.rows.header import ROW_INDEX
 from gateway.rows.query import Query
-from gateway.rows.view import View
+from gateway.rows.view import ROW_INDEX, View
 from gateway.service.degrading import DEGRADING, not_fresh, reason_for
 from gateway.service.flights import Flight
 from gateway.service.freshness import Freshness
@@ -157,7 +156,7 @@ class Reader:
             found = await flight.outcome()
         except WorksheetNotFound as error:
             # The read may have been another key's, which may hear of other worksheets.
-            raise worksheet_not_found(ref, error.near) from error
+            raise worksheet_not_found(ref, error.titles) from error
         except DEGRADING as error:
             course = self._course(ref)
             course.failed_seconds, course.reason = self._clock(), reason_for(error)

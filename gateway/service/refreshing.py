@@ -11,6 +11,7 @@ Rules
 import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 from gateway.errors import Forbidden, NoHeaderRow, NotFound, TooLarge, UnsupportedDocument
 from gateway.service.flights import Flight
@@ -127,7 +128,9 @@ class Refresher:
             return snapshot
 
         try:
-            return await (self._quietly(ref, read) if was_overtaken else read())
+            # Whoever may join it, it waits behind the writes of none of them.
+            shared = replace(ref, key_id="")
+            return await (self._quietly(shared, read) if was_overtaken else read())
         except LOST:
             self._snapshots.drop(ref)
             raise

@@ -1,6 +1,5 @@
 """What a refused request means: Google's 400 INVALID_ARGUMENT says little by itself."""
 
-import difflib
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 
@@ -48,7 +47,7 @@ async def explain(
     google_refused(refusal.google_message)
     worksheets = {each.title: each for each in await sheets.list_worksheets(ref.spreadsheet)}
     if ref.title not in worksheets:
-        return worksheet_not_found(ref, _near(ref.title, list(worksheets)))
+        return worksheet_not_found(ref, list(worksheets))
     if row > worksheets[ref.title].rows:
         return row_not_found(row)
     for words, make in _WORDS.items():
@@ -71,10 +70,3 @@ def row_not_found(row: int) -> RowNotFound:
         f"The worksheet has no row {row}. Data rows begin at 2 and end with the last row that "
         f"is not blank."
     )
-
-
-def _near(title: str, titles: list[str]) -> list[str]:
-    """Titles like this one, the case aside, at most three."""
-    by_folded = {each.casefold(): each for each in titles}
-    found = difflib.get_close_matches(title.casefold()[:100], by_folded, n=3, cutoff=0.6)
-    return [by_folded[each] for each in found]

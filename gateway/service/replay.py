@@ -1,11 +1,13 @@
 """Answers of writes as JSON text, to be given again."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import msgspec
 
 from gateway.errors import GatewayError, Outcome, Problem, UpstreamError
 from gateway.service.ledger import Answer
+from gateway.service.long_texts import Restorer, shortened
 from gateway.service.writes import Results
 
 
@@ -21,10 +23,15 @@ class _Kept(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     failure: _Failure | None = None
 
 
-def encode_answer(answer: Answer) -> str:
-    """The answer as JSON; of an error what its class does not know."""
+_AS_KEPT = Restorer(())
+
+
+def encode_answer(answer: Answer, texts: frozenset[str] = frozenset()) -> str:
+    """The answer as JSON, digests for the long texts among these; of an error what its class does
+    not know."""
     if not isinstance(answer, GatewayError):
-        return msgspec.json.encode(_Kept(results=answer)).decode()
+        results = _with_values(answer, lambda value: shortened(value, texts))
+        return msgspec.json.encode(_Kept(results=results)).decode()
     failure = _Failure(
         error=type(answer).__name__,
         message=answer.message,
@@ -34,11 +41,11 @@ def encode_answer(answer: Answer) -> str:
     return msgspec.json.encode(_Kept(failure=failure)).decode()
 
 
-def decode_answer(text: str) -> Answer:
+def decode_answer(text: str, restored: Callable[[object], object] = _AS_KEPT) -> Answer:
     """The answer that was encoded; an error of a class that is no more becomes UpstreamError."""
     kept = msgspec.json.decode(text, type=_Kept)
     if kept.failure is None:
-        return kept.results or ()
+        return _with_values(kept.results or (), restored)
     failure = kept.failure
     kinds = {kind.__name__: kind for kind in _kinds(GatewayError)}
     error = GatewayError.__new__(kinds.get(failure.error, UpstreamError))
@@ -46,6 +53,13 @@ def decode_answer(text: str) -> Answer:
         error, failure.message, problems=failure.problems, outcome=failure.outcome
     )
     return error
+
+
+def _with_values(results: Results, change: Callable[[object], object]) -> Results:
+    return tuple(
+        replace(written, record={name: change(value) for name, value in written.record.items()})
+        for written in results
+    )
 
 
 def _kinds(root: type[GatewayError]) -> Iterator[type[GatewayError]]:

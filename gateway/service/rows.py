@@ -26,7 +26,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from gateway.config import ApiSettings, CacheSettings, WriteSettings
 from gateway.errors import SheetTooLarge
 from gateway.rows.evaluate import Page, evaluate
-from gateway.rows.query import Query
+from gateway.rows.query import Keys, Query
 from gateway.rows.record import check_granted, check_has_value
 from gateway.rows.table import FIRST_DATA_ROW, Table
 from gateway.rows.view import ColumnGrant
@@ -119,7 +119,7 @@ class RowService:
     async def list_rows(
         self, ref: WorksheetRef, query: Query, encoder: Encoder, *, no_cache: bool = False
     ) -> Served:
-        """The page of rows that a query asks for; InvalidQuery if it names an unknown field.
+        """The page of rows that a query asks for; UnknownField if it names one.
 
         What the encoder makes of it is kept with the snapshot, for all who see the same columns.
         """
@@ -143,7 +143,7 @@ class RowService:
         self,
         ref: WorksheetRef,
         row: int,
-        keys: tuple[str, ...] | None,
+        keys: Keys | None,
         encoder: Encoder,
         *,
         no_cache: bool = False,

@@ -125,7 +125,7 @@ class Windows:
             window = await flight.outcome()
         except WorksheetNotFound as error:
             # The read may have been another key's, which may hear of other worksheets.
-            raise worksheet_not_found(ref, error.near) from error
+            raise worksheet_not_found(ref, error.titles) from error
         except DEGRADING as error:
             if no_cache:
                 raise not_fresh(error) from error

@@ -2,10 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from gateway.errors import GatewayError, UpstreamError, WorksheetNotFound
 from gateway.rows.a1 import Area, parse_area
+from gateway.rows.quoting import quoted
 from gateway.rows.view import ALL_COLUMNS, ColumnGrant
+from gateway.service.near_titles import near_titles
+
+MAX_LISTED = 10
+"""Worksheets of which a message names all."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,16 +35,27 @@ class WorksheetRef:
         return self.visible is None or title in self.visible
 
 
-def worksheet_not_found(ref: WorksheetRef, near: Sequence[str]) -> WorksheetNotFound:
-    """The error for a title that no worksheet has; names near ones that the caller may hear of."""
-    names = ", ".join(f'"{title}"' for title in near if ref.may_hear_of(title))
-    hint = f" Near names: {names}." if names else ""
+def worksheet_not_found(ref: WorksheetRef, titles: Sequence[str]) -> WorksheetNotFound:
+    """The error for a title that is none of these; names others that the caller may hear of."""
     error = WorksheetNotFound(
-        f'The spreadsheet has no worksheet named "{ref.title[:100]}". The name is on the tab; '
-        f"case and blanks count.{hint}"
+        f"The spreadsheet has no worksheet named {quoted(ref.title)}. The name is on the tab; case "
+        f"and blanks count.{_others(ref, titles)}"
     )
-    error.near = near
+    error.titles = titles
     return error
+
+
+def _others(ref: WorksheetRef, titles: Sequence[str]) -> str:
+    """The titles that the caller may hear of, or if they are many those near to the one asked for.
+
+    They need not be all that the spreadsheet has, so no more is said than that it has these.
+    """
+    heard_of = list(islice(filter(ref.may_hear_of, titles), MAX_LISTED + 1))
+    if len(heard_of) <= MAX_LISTED:
+        words, names = "It has", heard_of
+    else:
+        words, names = "Near names:", list(near_titles(ref.title, tuple(titles), ref.visible))
+    return f" {words} {', '.join(map(quoted, names))}." if names else ""
 
 
 def own_area(ref: WorksheetRef, echo: str) -> Area:

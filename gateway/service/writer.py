@@ -1,21 +1,23 @@
 """One writer per worksheet: writes wait in line, one group at a time is with Google.
 
 Rules: two appends to one worksheet never overlap, since Google loses rows then. A line is bounded
-in rows and in time. A write that has begun is finished whatever becomes of its client.
+(`gateway.service.line`), and so is the time in it. A write that has begun is finished whatever
+becomes of its client.
 """
 
 import asyncio
-from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from contextvars import Context, copy_context
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from gateway.config import WriteSettings
-from gateway.errors import GatewayError, QueueFull, ShuttingDown
-from gateway.service.group import Alone, Waiting, row_count, take_group
+from gateway.errors import GatewayError, ShuttingDown
+from gateway.service.group import Alone, Waiting
+from gateway.service.line import Line, memory_room, too_busy
 from gateway.service.worksheet import WorksheetRef
 from gateway.service.writes import Outcome, Results, Write
+from gateway.upstream.errand import Company, current_errand, on_errand
 from gateway.write_errors import UNKNOWN_RETRY_SECONDS, WriteOutcomeUnknown
 
 Perform = Callable[[WorksheetRef, Sequence[Write]], Awaitable[Sequence[Outcome]]]
@@ -29,7 +31,10 @@ CLOSING_SECONDS = 4.0
 
 @dataclass(kw_only=True, eq=False)
 class _InLine(Waiting):
-    """A write in line; a group runs in the context of the request that brought its first."""
+    """A write in line; a group runs in the context of the request that brought its first.
+
+    Its calls to Google wait for the earliest turn of all its keys.
+    """
 
     answer: asyncio.Future[Results]
     context: Context = field(default_factory=copy_context)
@@ -46,7 +51,8 @@ class Writer:
         self._perform = perform
         self._settings = settings
         self._closing_seconds = closing_seconds
-        self._lines: dict[WorksheetRef, deque[_InLine]] = {}
+        self._lines: dict[WorksheetRef, Line[_InLine]] = {}
+        self._all_lines = memory_room(settings.max_waiting_bytes)
         self._tasks: set[asyncio.Task[None]] = set()
         self._is_closing = False
 
@@ -88,35 +94,35 @@ class Writer:
             await asyncio.wait(self._tasks, timeout=self._closing_seconds)
         for line in self._lines.values():
             while line:
-                _refuse(line.popleft(), _shutting_down())
+                for waiting in line.take_group():
+                    _refuse(waiting, _shutting_down())
 
     def _withdrawn(self, waiting: _InLine) -> GatewayError:
         """Take a write out of its line, if it still is there; the error that says which."""
         line = self._lines.get(waiting.ref)
-        if line is None or waiting not in line:
+        if line is None or not line.leave(waiting):
             return WriteOutcomeUnknown(
                 "The gateway stops, and Google has not answered this write yet. Look before you "
                 "send it again.",
                 outcome="unknown",
                 retry_after_seconds=UNKNOWN_RETRY_SECONDS,
             )
-        line.remove(waiting)
         _refuse(waiting, _shutting_down())
         return _shutting_down()
 
     def _join(self, ref: WorksheetRef, write: Write | Alone) -> _InLine:
-        line = self._lines.get(ref)
-        waiting_rows = sum(row_count(each.write) for each in line or ())
-        if waiting_rows and waiting_rows + row_count(write) > self._settings.max_waiting_rows:
-            raise _too_busy()
         loop = asyncio.get_running_loop()
         waiting = _InLine(ref=ref, write=write, answer=loop.create_future())
+        line = self._lines.get(ref)
+        is_new = line is None
         if line is None:
-            line = self._lines[ref] = deque()
+            line = Line(self._settings, self._all_lines)
+        line.join(waiting)
+        if is_new:
+            self._lines[ref] = line
             task = loop.create_task(self._drain(ref), context=Context())
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
-        line.append(waiting)
         timer = loop.call_later(self._settings.max_waiting_seconds, _give_up, line, waiting)
         waiting.answer.add_done_callback(lambda _: timer.cancel())
         return waiting
@@ -124,7 +130,7 @@ class Writer:
     async def _drain(self, ref: WorksheetRef) -> None:
         line = self._lines[ref]
         while line:
-            group = take_group(line)
+            group = line.take_group()
             await asyncio.create_task(self._settle(group), context=group[0].context)
         del self._lines[ref]
 
@@ -144,27 +150,20 @@ class Writer:
         if isinstance(first, Alone):
             return [await first.work()]
         writes = [waiting.write for waiting in group if not isinstance(waiting.write, Alone)]
-        return await self._perform(group[0].ref, writes)
+        company = Company(waiting.ref.key_id for waiting in group)
+        with on_errand(replace(current_errand(), company=company)):
+            return await self._perform(group[0].ref, writes)
 
 
-def _give_up(line: deque[_InLine], waiting: _InLine) -> None:
+def _give_up(line: Line[_InLine], waiting: _InLine) -> None:
     """End a wait that took too long; a write that has begun is in no line any more."""
-    if waiting in line:
-        line.remove(waiting)
-        _refuse(waiting, _too_busy())
+    if line.leave(waiting):
+        _refuse(waiting, too_busy())
 
 
 def _refuse(waiting: _InLine, error: Exception) -> None:
     waiting.answer.set_exception(error)
     waiting.answer.exception()  # looked at here, as its client may be gone
-
-
-def _too_busy() -> QueueFull:
-    return QueueFull(
-        "Too many writes wait for this worksheet.",
-        outcome="not_applied",
-        retry_after_seconds=5,
-    )
 
 
 def _shutting_down() -> ShuttingDown:

@@ -1,12 +1,13 @@
 """A write to a worksheet, and what its answer shows."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
-from gateway.rows.header import ROW_INDEX
 from gateway.rows.record import Placement, Stored, pointer
 from gateway.rows.tag import Condition
-from gateway.rows.view import View
+from gateway.rows.view import ROW_INDEX, View
 from gateway.service.ticket import Ticket
 
 Fields = Mapping[str, Stored]
@@ -25,10 +26,15 @@ class Create:
         """Where one of the rows is in the body, as a JSON pointer."""
         return pointer(str(number)) if self.is_array else pointer()
 
-    @property
+    @cached_property
     def byte_count(self) -> int:
         """About how many bytes the values take on their way to Google."""
         return sum(map(_byte_count, self.rows))
+
+    @cached_property
+    def memory_bytes(self) -> int:
+        """About how much memory it takes while it waits."""
+        return sum(map(_memory_bytes, self.rows))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,10 +46,15 @@ class Update:
     condition: Condition | None = None
     ticket: Ticket | None = None
 
-    @property
+    @cached_property
     def byte_count(self) -> int:
         """About how many bytes the values take on their way to Google."""
         return _byte_count(self.fields)
+
+    @cached_property
+    def memory_bytes(self) -> int:
+        """About how much memory it takes while it waits."""
+        return _memory_bytes(self.fields)
 
 
 Write = Create | Update
@@ -79,3 +90,8 @@ def written_row(row: int, placement: Placement, view: View, displayed: Sequence[
 
 def _byte_count(fields: Fields) -> int:
     return sum(len(str(value).encode()) + 3 for value in fields.values())
+
+
+def _memory_bytes(fields: Fields) -> int:
+    """Of names only the place in the row counts: rows of a list share them."""
+    return sys.getsizeof(fields) + sum(map(sys.getsizeof, fields.values()))

@@ -2,9 +2,10 @@
 
 Rules
 - Nothing is sent that Google would refuse: what cannot wait for its turn fails here, at once.
-- Turns are taken as in `gateway.upstream.turns`. A wait is foreseen when it begins: one that would
-  be too long does not begin. If a wait turns out to be too long (other keys came, or Google
-  refused a call), it ends as soon as that is known.
+- Turns are taken as in `gateway.upstream.turns`. Whoever joins an errand that waits has it stand in
+  the line of its own key as well, so that nobody waits behind what another key asks besides.
+- A wait is foreseen when it begins: one that would be too long does not begin. If a wait turns out
+  to be too long (other keys came, or Google refused a call), it ends as soon as that is known.
 - Who gives up while waiting has taken nothing, nor has one whose call was never made.
 - One timer is set at a time, for the instant at which the next call may be sent. That instant
   never comes sooner than it was foreseen.
@@ -13,11 +14,12 @@ Rules
 import asyncio
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Protocol
 
 from gateway.errors import QuotaSpent
-from gateway.upstream.errand import Errand
+from gateway.upstream.errand import Company, Errand
 from gateway.upstream.rate import Rate
 from gateway.upstream.turns import Turns, Waiter
 
@@ -74,35 +76,52 @@ class Bucket:
         now = self._clock()
         if not self._turns and self._rate.take(now):
             return
-        waiter = self._joined(errand, now)
-        self._go_on()
-        try:
-            await waiter.turn
-        except asyncio.CancelledError:
-            self._withdraw(waiter)
-            raise
+        with self._joined(errand, now) as waiter:
+            self._check_wait(waiter, now)
+            self._go_on()
+            try:
+                await waiter.turn
+            except asyncio.CancelledError:
+                self._withdraw(waiter)
+                raise
 
     def refused(self, *, sent_at: float, limit: int | None) -> None:
         """Google refused with a 429 what was sent then, and told a limit of calls a minute."""
         self._rate.refused(self._clock(), sent_at=sent_at, limit=limit)
         self._go_on()
 
-    def _joined(self, errand: Errand, now: float) -> Waiter:
-        before = self._turns.before(errand)
-        interval_seconds = self._rate.pace(now).interval_seconds
-        seconds = max(0.0, self._rate.free_at(now) - now) + before * interval_seconds
-        is_full = (
-            self._turns.beside(errand) >= MAX_WAITING_PER_KEY or len(self._turns) >= MAX_WAITING
-        )
-        if seconds > self._max_waiting_seconds or is_full:
-            raise self._spent(seconds)
+    @contextmanager
+    def _joined(self, errand: Errand, now: float) -> Iterator[Waiter]:
+        """Stand in line, also in those of all who have the errand in common or join it."""
         waiter = Waiter(
             errand=errand,
             until_seconds=now + self._max_waiting_seconds,
             turn=asyncio.get_running_loop().create_future(),
         )
+
+        def join_as(key_id: str) -> None:
+            if self._turns.beside(Errand(key_id)) < MAX_WAITING_PER_KEY:
+                self._turns.join_as(key_id, waiter)
+
         self._turns.join(waiter)
-        return waiter
+        company = errand.company or Company()
+        company.follow(join_as)
+        try:
+            yield waiter
+        finally:
+            company.leave(join_as)
+
+    def _check_wait(self, waiter: Waiter, now: float) -> None:
+        """Let nobody begin to wait whose turn would come too late, as far as it can be foreseen."""
+        before_seconds = self._turns.before(waiter) * self._rate.pace(now).interval_seconds
+        seconds = max(0.0, self._rate.free_at(now) - now) + before_seconds
+        is_over_full = (
+            self._turns.beside(waiter.errand) > MAX_WAITING_PER_KEY
+            or len(self._turns) > MAX_WAITING
+        )
+        if seconds > self._max_waiting_seconds or is_over_full:
+            self._turns.leave(waiter)
+            raise self._spent(seconds)
 
     def _withdraw(self, waiter: Waiter) -> None:
         """Take out a waiter that was cancelled, perhaps after its turn had come."""

@@ -1,17 +1,47 @@
 """On whose behalf Google is called: known to whoever starts a call, asked for by its guards."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+Tell = Callable[[str], None]
+
+
+class Company:
+    """The keys that have an errand in common; more may join it while its call waits."""
+
+    def __init__(self, key_ids: Iterable[str] = ()) -> None:
+        self._key_ids = dict.fromkeys(key_ids)
+        self._listeners: list[Tell] = []
+
+    def join(self, key_id: str) -> None:
+        if key_id not in self._key_ids:
+            self._key_ids[key_id] = None
+            for tell in tuple(self._listeners):
+                tell(key_id)
+
+    def follow(self, tell: Tell) -> None:
+        """Tell of each key that is in it, and from now on of each that joins."""
+        for key_id in tuple(self._key_ids):
+            tell(key_id)
+        self._listeners.append(tell)
+
+    def leave(self, tell: Tell) -> None:
+        """Tell nothing more."""
+        self._listeners.remove(tell)
 
 
 @dataclass(frozen=True)
 class Errand:
-    """`key_id` takes turns with the others that wait; what verifies a write goes before all."""
+    """`key_id` takes turns with the others that wait; what verifies a write goes before all.
+
+    Where `company` has it in common, the earliest of all their turns counts.
+    """
 
     key_id: str = ""
     is_verification: bool = False
+    company: Company | None = field(default=None, compare=False)
 
 
 _current: ContextVar[Errand] = ContextVar("errand", default=Errand())  # noqa: B039 - it is frozen

@@ -64,10 +64,12 @@ async def open_google(
     max_half_bytes: int = MAX_HALF_BYTES,
     find_credentials: FindCredentials = google.auth.default,
     clock: Clock = time.monotonic,
+    now: Callable[[], float] = time.time,
 ) -> AsyncIterator["GoogleSheets"]:
     """Google Sheets as the account of the key file, or of `find_credentials` if there is none.
 
-    `max_half_bytes` bounds what one half of a worksheet takes in memory.
+    `max_half_bytes` bounds what one half of a worksheet takes in memory; `now` gives seconds since
+    the epoch.
     Raises `ConfigError` for a key file that cannot be used. Needs no network before the first
     call, and closes all connections at the end.
     """
@@ -80,7 +82,13 @@ async def open_google(
         max_connections=settings.max_connections,
         connect_timeout_seconds=settings.connect_timeout_seconds,
     ) as wire:
-        tokens = TokenSource(wire, credentials=credentials, find_credentials=find_credentials)
+        tokens = TokenSource(
+            wire,
+            credentials=credentials,
+            find_credentials=find_credentials,
+            allow_insecure_endpoint=settings.allow_insecure_endpoint,
+            now=now,
+        )
         yield GoogleSheets(
             settings, wire=wire, tokens=tokens, clock=clock, max_half_bytes=max_half_bytes
         )
@@ -100,7 +108,7 @@ class GoogleSheets:
     ) -> None:
         self._settings = settings
         self._wire = wire
-        self._tokens = tokens
+        self.tokens = tokens
         self._clock = clock
         self._max_half_bytes = max_half_bytes
         self._limiter = anyio.CapacityLimiter(settings.max_connections)
@@ -108,14 +116,14 @@ class GoogleSheets:
     @property
     def account(self) -> str | None:
         """The address to share spreadsheets with, None where it is not known (yet)."""
-        return self._tokens.account
+        return self.tokens.account
 
     async def sign_in(self) -> None:
         """Have a token made, to see whether Google takes the account. No read, no write."""
         seconds = self._settings.read_timeout_seconds
         deadline = Deadline(at_seconds=self._clock() + seconds, clock=self._clock)
         try:
-            await anyio.to_thread.run_sync(self._tokens.authorization, deadline)
+            await anyio.to_thread.run_sync(self.tokens.authorization, deadline)
         except FAILURES as error:
             raise translated(error, Attempt(is_write=False, account=self.account)) from error
 
@@ -233,13 +241,13 @@ class GoogleSheets:
         begun.set()
         call = Call(
             wire=self._wire,
-            tokens=self._tokens,
+            tokens=self.tokens,
             deadline=deadline,
             max_bytes=self._settings.max_answer_bytes,
         )
         gspread = Gspread(call, endpoint=self._settings.endpoint, fields=operation.fields)
         try:
-            return result(operation.decode(verb(gspread)))
+            return result(operation.decode(verb(gspread), call.max_bytes))
         except FAILURES as error:
             attempt = Attempt(is_write=operation.is_write, account=self.account)
             raise translated(error, attempt) from error

@@ -7,7 +7,7 @@ Rules:
 - A column is cut at commas between cells only. A comma is one if all before it can be decoded: a
   text that it cut would have no end.
 - Memory is counted as it is taken, so that a small answer of many cells is refused before they
-  are all there.
+  are all there. Columns are counted before anything is made of them.
 """
 
 import re
@@ -16,11 +16,15 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
+from msgspec.structs import astuple
 
 from gateway.errors import SheetTooLarge
 from gateway.upstream.base import Column, Half, Value
 from gateway.upstream.translation import UNREADABLE
 from gateway.upstream.wire import Answer
+
+MAX_COLUMNS = 18_278
+"""No sheet has more: the last one is ZZZ (support.google.com/drive/answer/37603)."""
 
 WHOLE_BYTES = 1024 * 1024
 """Columns up to this length are decoded in one go, as most worksheets' are."""
@@ -54,6 +58,13 @@ class RawColumns(msgspec.Struct):
     values: tuple[msgspec.Raw, ...] = ()
 
 
+class RawAnswer(msgspec.Struct):
+    """Google's answer, and what should be its columns."""
+
+    range: str
+    values: msgspec.Raw = msgspec.Raw(b"[]")
+
+
 class Part(NamedTuple):
     """Cells of a column, and where the comma after them is; -1 after the last."""
 
@@ -62,6 +73,16 @@ class Part(NamedTuple):
 
 
 _answer = msgspec.json.Decoder(RawColumns)
+_any_answer = msgspec.json.Decoder(RawAnswer)
+# An array of any length is bounded only once it is all there; a struct as soon as it is full.
+_bounded_columns: msgspec.json.Decoder[msgspec.Struct] = msgspec.json.Decoder(
+    msgspec.defstruct(
+        "BoundedColumns",
+        [(f"c{column}", msgspec.Raw, None) for column in range(MAX_COLUMNS)],
+        array_like=True,
+        forbid_unknown_fields=True,
+    )
+)
 _column = msgspec.json.Decoder(Column)
 _cells = msgspec.json.Decoder(list[Value])
 _rest_of_text = re.compile(rb'[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
@@ -84,7 +105,7 @@ def read_half(answer: Answer, *, known: bytes | None, max_bytes: int) -> Half | 
 
 
 def _read(answer: Answer, max_bytes: int) -> Half:
-    found = _answer.decode(answer.body)
+    found = _raw_columns(answer.body)
     columns: list[Column] = []
     byte_count = 0
     for raw in found.values:
@@ -97,6 +118,15 @@ def _read(answer: Answer, max_bytes: int) -> Half:
         digest=answer.digest,
         byte_count=byte_count,
     )
+
+
+def _raw_columns(body: bytes) -> RawColumns:
+    if body.count(b"[") <= MAX_COLUMNS:  # nearly always
+        return _answer.decode(body)
+    found = _any_answer.decode(body)
+    columns = astuple(_bounded_columns.decode(found.values))
+    given = tuple(column for column in columns if column is not None)
+    return RawColumns(range=found.range, values=given)
 
 
 def _read_column(raw: msgspec.Raw, max_bytes: int) -> tuple[Column, int]:

@@ -2,7 +2,8 @@
 
 Source: the discovery document of the Sheets API v4. Google leaves out what is empty, so members
 with a default may be missing; any other that is missing or of a wrong type makes the answer
-unreadable (`msgspec.ValidationError`).
+unreadable (`msgspec.ValidationError`). What an answer would take in memory is estimated before it
+is decoded: a small one may have millions of lists.
 """
 
 from collections.abc import Callable
@@ -12,10 +13,19 @@ from typing import Generic, TypeVar
 import msgspec
 
 from gateway.upstream.base import Value, Values, WorksheetProperties
-from gateway.upstream.wire import Answer
+from gateway.upstream.wire import Answer, AnswerTooLarge
 
 T = TypeVar("T")
 Cells = tuple[tuple[Value, ...], ...]
+
+LIST_BYTES = 64
+"""What a decoded list takes without its items."""
+
+ITEM_BYTES = 72
+"""What an item takes at most, as measured of short texts, and the place for it in its list."""
+
+GROWTH = 4
+"""Decoded, an answer may take so many times the size that it may have; no window takes more."""
 
 
 class ValueRange(msgspec.Struct):
@@ -70,23 +80,43 @@ class Done(msgspec.Struct, rename="camel"):
 
 @dataclass(frozen=True, kw_only=True)
 class Operation(Generic[T]):
-    """A kind of call: whether it writes, the members that are asked for, and how they are read."""
+    """A kind of call: whether it writes, the members that are asked for, and how they are read.
+
+    `decode` is told the size that an answer may have.
+    """
 
     is_write: bool
     fields: str
-    decode: Callable[[Answer], T]
+    decode: Callable[[Answer, int], T]
 
 
-def _as(shape: type[T]) -> Callable[[Answer], T]:
+def _as(shape: type[T]) -> Callable[[Answer, int], T]:
     decoder = msgspec.json.Decoder(shape)
-    return lambda answer: decoder.decode(answer.body)
+
+    def decode(answer: Answer, max_bytes: int) -> T:
+        check_growth(answer.body, GROWTH * max_bytes)
+        return decoder.decode(answer.body)
+
+    return decode
+
+
+def check_growth(body: bytes, max_bytes: int) -> None:
+    """Raise `AnswerTooLarge` if the lists and items of a body may take more in memory.
+
+    Each but the first of a list follows a comma. Those in texts count as well, which are few
+    beside the texts themselves.
+    """
+    if ITEM_BYTES * len(body) <= max_bytes:
+        return
+    if LIST_BYTES * body.count(b"],") + ITEM_BYTES * body.count(b",") > max_bytes:
+        raise AnswerTooLarge(f"decoded, the answer may take more than {max_bytes} bytes")
 
 
 READ_VALUES = Operation(is_write=False, fields="range,values", decode=_as(ValueRange))
 READ_COLUMNS = Operation[Answer](
     is_write=False,
     fields="range,values",
-    decode=lambda answer: answer,  # not in one go
+    decode=lambda answer, _: answer,  # not in one go
 )
 READ_RANGES = Operation(
     is_write=False,

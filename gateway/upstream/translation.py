@@ -1,7 +1,9 @@
 """What Google answered, or how the way to it broke -> the gateway's errors.
 
 Rules:
-- HTTP code first, then `status` and `details[].reason`; texts are localised and never looked at.
+- HTTP code first, then `status` and `details[].reason`; texts are localised and not looked at. The
+  one exception: answers without a reason that link to where the API is enabled, or say that it is
+  not (older ones: burnash/gspread#1286, nithinmurali/pygsheets#86).
 - Google applies a request wholly or not at all. A write ends `not_applied` when nothing was sent
   or Google refused it (4xx), and `WriteOutcomeUnknown` in every other case, which tells whether
   an answer had begun: Google does nothing more for a request that it answered (assumed).
@@ -42,6 +44,14 @@ _TOO_LARGE = (
 )
 
 
+_LONGEST_READ = 2_000
+"""Characters of a message that are looked into."""
+
+_DISABLED = re.compile(
+    r"https://console\.(?:developers|cloud)\.google\.com/apis/[^\s?]*\?project=([\w.:-]*\w)"
+    r"|has not been used in project ([\w.:-]*\w)"
+)
+
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What msgspec raises for bytes that are no JSON, of another shape or nested too deeply."""
 
@@ -75,6 +85,24 @@ class GoogleRefusal(Exception):
     @property
     def reasons(self) -> frozenset[str]:
         return frozenset(detail.reason for detail in self.body.details if detail.reason)
+
+    @property
+    def is_page(self) -> bool:
+        """Whether this is not an error of the API: something else answered, or a balancer."""
+        return not self.body.status
+
+    @property
+    def disabled_in(self) -> str | None:
+        """The project that has not enabled the API, "" if it is not named; None: something else."""
+        if self.status != 403:
+            return None
+        found = _DISABLED.search(self.body.message[:_LONGEST_READ])
+        is_disabled = (found is not None and not self.reasons) or "SERVICE_DISABLED" in self.reasons
+        if not is_disabled:
+            return None
+        consumers = (_consumer(detail.metadata) for detail in self.body.details)
+        named = next(filter(None, consumers), "")
+        return named or (found and (found[1] or found[2])) or ""
 
     @property
     def limit(self) -> int | None:
@@ -201,7 +229,7 @@ def _forbidden(error: GoogleRefusal, attempt: Attempt) -> GatewayError:
     """Google gives a reason for what is wrong with the account or its project, else none."""
     if error.reasons & _QUOTA_REASONS:
         return _quota_spent(error, attempt)
-    if error.reasons:
+    if error.reasons or error.disabled_in is not None:
         return _bad_account(attempt)
     account = attempt.account or "the gateway's Google account"
     return SpreadsheetNotShared(
@@ -231,6 +259,15 @@ def _per_minute(metadata: object) -> int:
             return int(value) if is_limit else 0
         case _:
             return 0
+
+
+def _consumer(metadata: object) -> str:
+    """The project's number or id, as a refusal tells it: "projects/1234567890"."""
+    match metadata:
+        case {"consumer": str(consumer)} if re.fullmatch(r"projects/[\w.:-]{1,64}", consumer):
+            return consumer.removeprefix("projects/")
+        case _:
+            return ""
 
 
 def _payload_too_large(error: GoogleRefusal, attempt: Attempt) -> GatewayError:

@@ -1,14 +1,13 @@
 """Who waits for a call to Google, and who is next. Neither a clock nor a rate is known here.
 
 Rules: what verifies a write goes first. Then the keys take turns, each with its oldest call, so
-that a key with fifty calls in line holds up another's first by one call, not by fifty.
+that a key with fifty calls in line holds up another's first by one call, not by fifty. A call that
+several keys wait for stands in the line of each, and goes once, as the turn of the first.
 """
 
 import asyncio
-from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import chain
 
 from gateway.upstream.errand import Errand
 
@@ -22,62 +21,75 @@ class Waiter:
     turn: asyncio.Future[None]
 
 
+_Line = dict[Waiter, None]
+
+
 class Turns:
     def __init__(self) -> None:
-        self._verifying: deque[Waiter] = deque()
-        self._by_key: dict[str, deque[Waiter]] = {}
+        self._verifying: _Line = {}
+        self._by_key: dict[str, _Line] = {}
         """In the order of their turns; a key without waiters is not there."""
+        self._keys: dict[Waiter, list[str]] = {}
+        """Everybody who waits, and the keys in whose lines they stand."""
 
     def __len__(self) -> int:
-        return len(self._verifying) + sum(map(len, self._by_key.values()))
+        return len(self._keys)
 
     def __iter__(self) -> Iterator[Waiter]:
-        return chain(self._verifying, *self._by_key.values())
+        """In the order of their turns, as it is now."""
+        yield from self._verifying
+        told: set[Waiter] = set()
+        lines = [iter(line) for line in self._by_key.values()]
+        while lines:
+            left = []
+            for line in lines:
+                waiter = next((each for each in line if each not in told), None)
+                if waiter is not None:
+                    left.append(line)
+                    told.add(waiter)
+                    yield waiter
+            lines = left
 
     def beside(self, errand: Errand) -> int:
         """How many wait in the line that an errand would join."""
-        return len(self._line(errand))
+        line = self._verifying if errand.is_verification else self._by_key.get(errand.key_id, {})
+        return len(line)
 
-    def before(self, errand: Errand) -> int:
-        """How many of those that wait now would have their turn before an errand that joins."""
-        verifying = len(self._verifying)
-        if errand.is_verification:
-            return verifying
-        own = len(self._line(errand))
-        rounds = own + 1  # which the keys before it in this round have, the ones after it lack one
-        others = 0
-        for key_id, line in self._by_key.items():
-            if key_id == errand.key_id:
-                rounds = own
-            else:
-                others += min(len(line), rounds)
-        return verifying + own + others
+    def before(self, waiter: Waiter) -> int:
+        """How many of the others that wait now have their turn before one of them."""
+        return next(rank for rank, each in enumerate(self) if each is waiter)
 
     def join(self, waiter: Waiter) -> None:
+        self._keys[waiter] = []
         if waiter.errand.is_verification:
-            self._verifying.append(waiter)
+            self._verifying[waiter] = None
         else:
-            self._by_key.setdefault(waiter.errand.key_id, deque()).append(waiter)
+            self.join_as(waiter.errand.key_id, waiter)
+
+    def join_as(self, key_id: str, waiter: Waiter) -> None:
+        """Have a waiter stand in the line of a key, too; nothing if it waits no more."""
+        keys = self._keys.get(waiter)
+        if keys is not None and key_id not in keys and waiter not in self._verifying:
+            keys.append(key_id)
+            self._by_key.setdefault(key_id, {})[waiter] = None
 
     def leave(self, waiter: Waiter) -> None:
-        """Take a waiter out of its line; nothing if it is in none any more."""
-        line = self._line(waiter.errand)
-        if waiter in line:
-            line.remove(waiter)
-            if not line and not waiter.errand.is_verification:
-                del self._by_key[waiter.errand.key_id]
+        """Take a waiter out of its lines; nothing if it is in none any more."""
+        self._verifying.pop(waiter, None)
+        for key_id in self._keys.pop(waiter, ()):
+            line = self._by_key[key_id]
+            del line[waiter]
+            if not line:
+                del self._by_key[key_id]
 
     def take_next(self) -> Waiter:
-        """Take out whose turn it is; IndexError or StopIteration if nobody waits."""
+        """Take out whose turn it is; StopIteration if nobody waits."""
         if self._verifying:
-            return self._verifying.popleft()
-        key_id = next(iter(self._by_key))
-        line = self._by_key.pop(key_id)
-        if len(line) > 1:
+            waiter = next(iter(self._verifying))
+        else:
+            key_id = next(iter(self._by_key))
+            line = self._by_key.pop(key_id)
             self._by_key[key_id] = line  # at the end of the round
-        return line.popleft()
-
-    def _line(self, errand: Errand) -> deque[Waiter]:
-        if errand.is_verification:
-            return self._verifying
-        return self._by_key.get(errand.key_id) or deque()
+            waiter = next(iter(line))
+        self.leave(waiter)
+        return waiter

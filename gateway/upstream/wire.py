@@ -26,6 +26,9 @@ KEEPALIVE_SECONDS = 60.0
 
 DIGEST_BYTES = 16
 
+MAX_REFUSAL_BYTES = 1_048_576
+"""Google explains a refusal in some hundred bytes; decoded, many small things take much memory."""
+
 
 class AnswerTooLarge(Exception):
     """A decoded answer grew past the size that is read."""
@@ -135,7 +138,7 @@ def _collected(response: httpx2.Response, deadline: Deadline, max_bytes: int) ->
 
 def _read_refusal(response: httpx2.Response, deadline: Deadline, max_bytes: int) -> Answer:
     try:
-        return _read(response, deadline, max_bytes)
+        return _read(response, deadline, min(max_bytes, MAX_REFUSAL_BYTES))
     except (AnswerBroken, AnswerTooLarge):
         # The status has come, and says more than how its explanation broke.
         return _answer(response, b"", b"")

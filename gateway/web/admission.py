@@ -5,6 +5,7 @@ of it, and before all that could be refused.
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import NamedTuple
 
 import msgspec
@@ -16,17 +17,20 @@ from gateway.access.caller import (
     Operation,
     authorise,
     check_origin,
-    check_plan_writes,
 )
-from gateway.access.rates import Visit
-from gateway.observe import current_event
+from gateway.access.rates import FRESH_PRICE, Visit
+from gateway.errors import NotGranted
+from gateway.limit_errors import RateLimited
+from gateway.observe import current_event, note_reading
 from gateway.service.worksheet import WorksheetRef
 from gateway.tallies import Kind
 from gateway.web.client_address import client_address
+from gateway.web.conditions import asks_for_fresh
 from gateway.web.credentials import find_credentials
 from gateway.web.head import Head, head_of
 from gateway.web.path import decode_title
 from gateway.web.query_string import Sifted, sift
+from gateway.web.second_readings import QUERY_IN_NAME, other_titles
 from gateway.web.state import State
 from gateway.web.visits import begin_visit
 
@@ -46,6 +50,8 @@ class Admitted(msgspec.Struct, frozen=True):
     asked: bytes
     """The parameters that reads know, encoded as they came."""
     visit: Visit
+    reading: str = ""
+    """The second reading of the worksheet's name that the key was granted, if it took one."""
 
 
 class Recognised(NamedTuple):
@@ -64,21 +70,25 @@ async def admit(request: Request[State], kind: Kind) -> Admitted:
         event.kind = kind
     head = head_of(scope)
     parameters = sift(scope["query_string"])
+    if parameters.is_unfolded:
+        note_reading(QUERY_IN_NAME)
     segment = request.path_params["title"]
     passes, number = state["passes"], b""
     if _OPERATIONS[kind] is Operation.READ:
         number = passes.number(head, parameters.credentials, segment)
         known = passes.find(number)
         if known is not None:
-            visit = _visit(scope, known.caller)
+            visit = _visit(scope, known.caller, parameters.asked)
             if event is not None:
                 worksheet = known.worksheet
                 event.worksheet, event.spreadsheet = worksheet.title, worksheet.spreadsheet
-            return Admitted(known.caller, known.worksheet, parameters.asked, visit)
+            return _noted(
+                Admitted(known.caller, known.worksheet, parameters.asked, visit, known.reading)
+            )
     admitted = await _examined(scope, head, parameters, segment, kind)
     if number:
-        passes.issue(number, admitted.caller, admitted.worksheet)
-    return admitted
+        passes.issue(number, admitted.caller, admitted.worksheet, admitted.reading)
+    return _noted(admitted)
 
 
 async def recognise(
@@ -92,7 +102,7 @@ async def recognise(
     caller = await state["gatekeeper"].identify(
         credentials.key, lambda: client_address(scope, state["proxies"])
     )
-    visit = _visit(scope, caller)
+    visit = _visit(scope, caller, parameters.asked)
     for origin in head.values(b"origin"):  # a browser sends one; of several each must be allowed
         check_origin(caller, origin)
     return Recognised(caller, credentials.spreadsheet, visit)
@@ -107,20 +117,50 @@ async def _examined(
     title = decode_title(segment)
     if event is not None:
         event.worksheet = title
-    worksheet = authorise(caller, spreadsheet=spreadsheet, worksheet=title, operation=operation)
-    if operation is Operation.WRITE:
-        check_plan_writes(caller)
+    worksheet, reading = _authorised(caller, spreadsheet, title, operation)
     if event is not None:
         event.spreadsheet = worksheet.spreadsheet
-    return Admitted(caller, worksheet, parameters.asked, visit)
+    return Admitted(caller, worksheet, parameters.asked, visit, reading)
 
 
-def _visit(scope: Scope, caller: Caller) -> Visit:
+def _authorised(
+    caller: Caller, spreadsheet: str | None, title: str, operation: Operation
+) -> tuple[WorksheetRef, str]:
+    """The worksheet that the caller may use of this name, or of a second reading of it."""
+    grant = partial(authorise, caller, spreadsheet=spreadsheet, operation=operation)
+    try:
+        return grant(worksheet=title), ""
+    except NotGranted:
+        for reading, other in other_titles(title):
+            if other in (caller.grants.worksheets or ()):
+                return grant(worksheet=other), reading
+        raise
+
+
+def _noted(admitted: Admitted) -> Admitted:
+    if admitted.reading:
+        note_reading(admitted.reading, worksheet=admitted.worksheet.title)
+    return admitted
+
+
+def _visit(scope: Scope, caller: Caller, asked: bytes) -> Visit:
     """Charge a caller for the request."""
     event = current_event()
     if event is not None:
         event.key_id = caller.key_id
     visit: Visit = scope["state"]["rates"].visit(caller)
     begin_visit(scope, visit)
-    visit.enter()
+    try:
+        visit.enter()
+    except RateLimited:
+        if _may_ask_for_fresh(scope, asked):
+            visit.charge(FRESH_PRICE)  # raised anew, with the wait for all that it will cost
+        raise
     return visit
+
+
+def _may_ask_for_fresh(scope: Scope, asked: bytes) -> bool:
+    """Whether a request that is not parsed looks as if it would cost more than others."""
+    return scope["method"] in ("GET", "HEAD") and (
+        asks_for_fresh(head_of(scope)) or b"no-cache=" in asked
+    )

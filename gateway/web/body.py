@@ -2,30 +2,41 @@
 
 Rules: what is not exactly right is refused whole, with a pointer to every place, before anything
 is asked of Google. Credentials and `rowIndex` that clients leave in a body are dropped. What begins
-with `{` or `[` is JSON, whatever its type says.
+with `{` or `[` is JSON, whatever its type says. Long bodies are looked into beside the event loop.
 """
 
 import asyncio
-import urllib.parse
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from starlette.requests import Request
 
 from gateway.config import ServerSettings
 from gateway.errors import BodyTooLarge, Problem, RequestTimeout, UnsupportedMediaType
+from gateway.observe import note_reading
 from gateway.rows.record import MAX_PROBLEMS, NEVER_STORED, pointer
 from gateway.service.writes import Fields
 from gateway.web.fields import MAX_FIELDS, check_none, checked_fields, invalid_body
+from gateway.web.json_body import MAX_ROWS as MAX_ROWS
 from gateway.web.json_body import Pairs, decode_json
+from gateway.web.second_readings import JSON_AS_TEXT
 from gateway.web.state import State
-
-MAX_ROWS = 500
-"""Rows that one request may create."""
 
 _FORM = "application/x-www-form-urlencoded"
 _JSON_STARTS = (b"{", b"[")
 _NO_FIELD = "The object holds no field to write."
+_BLANK_FORM = (
+    "A new row needs at least one field with a value; the body was read as a form, which holds "
+    'none. JSON looks like {"name": "Ann"}.'
+)
+_UNREAD = {
+    "multipart/form-data": "multipart/form-data is not read. In a page, send new "
+    "URLSearchParams(new FormData(form)); or JSON with Content-Type: application/json.",
+}
+"""Types that are refused, and what to send instead."""
+_ESCAPED = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,15 +47,18 @@ class RowsBody:
     is_array: bool
 
 
-async def read_fields(request: Request[State]) -> Fields:
+async def read_fields(request: Request[State], key_id: str) -> Fields:
     """The fields of a JSON object or a form, checked; at least one."""
-    fields = parse_fields(*await _read(request))
-    return _required(fields)
+    body, content_type = await _read(request)
+    work = partial(parse_fields, body, content_type)
+    return _required(await request.state["parsing"].run(key_id, len(body), work))
 
 
-async def read_rows(request: Request[State]) -> RowsBody:
+async def read_rows(request: Request[State], key_id: str) -> RowsBody:
     """The rows of a JSON list of objects, or the one row of an object or a form, all checked."""
-    return parse_rows(*await _read(request))
+    body, content_type = await _read(request)
+    work = partial(parse_rows, body, content_type)
+    return await request.state["parsing"].run(key_id, len(body), work)
 
 
 def check_encoding(request: Request[State]) -> None:
@@ -64,19 +78,34 @@ def parse_rows(body: bytes, content_type: str) -> RowsBody:
     decoded = _decoded(body, content_type)
     if isinstance(decoded, list) and not isinstance(decoded, Pairs):
         return RowsBody(rows=_listed_rows(decoded), is_array=True)
-    return RowsBody(rows=(_required(_object_fields(decoded)),), is_array=False)
+    fields = _required(_object_fields(decoded))
+    if not _is_json(body, content_type) and all(value == "" for value in fields.values()):
+        raise invalid_body(_BLANK_FORM)
+    return RowsBody(rows=(fields,), is_array=False)
 
 
 def _decoded(body: bytes, content_type: str) -> object:
     """Names and values as `Pairs`, or whatever else the JSON is."""
-    is_json = content_type == "application/json" or content_type.endswith("+json")
-    if is_json or body.lstrip().startswith(_JSON_STARTS):
+    if _is_json(body, content_type):
+        if not _is_json_type(content_type):
+            note_reading(JSON_AS_TEXT)
         return decode_json(_decode_text(body))
     if content_type == _FORM:
         return Pairs(_decode_form(_decode_text(body)))
     if content_type in ("", "text/plain"):
         raise invalid_body("The body must be a JSON object.")
-    raise UnsupportedMediaType("Send a JSON object with Content-Type: application/json, or a form.")
+    raise UnsupportedMediaType(
+        _UNREAD.get(content_type)
+        or "Send a JSON object with Content-Type: application/json, or a form."
+    )
+
+
+def _is_json(body: bytes, content_type: str) -> bool:
+    return _is_json_type(content_type) or body.lstrip().startswith(_JSON_STARTS)
+
+
+def _is_json_type(content_type: str) -> bool:
+    return content_type == "application/json" or content_type.endswith("+json")
 
 
 def _object_fields(decoded: object) -> Fields:
@@ -156,15 +185,24 @@ def _decode_text(body: bytes) -> str:
         raise invalid_body(f"The body is not UTF-8 at byte {error.start}.") from error
 
 
-def _decode_form(text: str) -> Iterable[tuple[str, object]]:
+def _decode_form(text: str) -> Iterator[tuple[str, object]]:
+    """The fields of a form (WHATWG URL, 5.1), percent-encoded UTF-8; other `%` stay as they are."""
+    if text.count("&") >= MAX_FIELDS:
+        raise invalid_body(f"The form has more than {MAX_FIELDS} fields.")
+    for field in filter(None, text.split("&")):
+        name, _, value = field.replace("+", " ").partition("=")
+        yield _unescaped(name), _unescaped(value)
+
+
+def _unescaped(text: str) -> str:
     try:
-        return urllib.parse.parse_qsl(
-            text, keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS
-        )
-    except ValueError as error:
-        raise invalid_body(
-            "The form is not percent-encoded UTF-8, or has too many fields."
-        ) from error
+        return _ESCAPED.sub(_escaped_text, text)
+    except UnicodeDecodeError as error:
+        raise invalid_body("The form is not percent-encoded UTF-8.") from error
+
+
+def _escaped_text(run: re.Match[str]) -> str:
+    return bytes.fromhex(run[0].replace("%", "")).decode("utf-8")
 
 
 def _too_large(max_bytes: int) -> BodyTooLarge:

@@ -4,6 +4,7 @@ Rules:
 - It is the socket's, unless that is a trusted proxy's: only then its header is looked at, and of
   the hops in it the last one that no trusted proxy is. What stands before it a client may have
   made up.
+- The peer of a Unix socket has no address, and is a trusted proxy if "unix" is among them.
 - A hop that is no address ends the search: then it is the last proxy that counts.
 - X-Forwarded-For and Forwarded (RFC 7239) count alike. A proxy that writes one may pass the other
   through as it came, so where the two differ neither is believed.
@@ -15,7 +16,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 
 from starlette.types import Scope
 
-from gateway.address import Network
+from gateway.address import UNIX, Proxy
 from gateway.web.head import Head, head_of
 
 MAX_HOPS = 32
@@ -24,11 +25,11 @@ _PAIR = re.compile(r"""[ \t]*([a-z]+)=("(?:[^"\\]|\\.)*"|[^ \t",;=]*)[ \t]*""", 
 _WITH_PORT = re.compile(r"\[([0-9A-Fa-f:.]+)\](?::[0-9]+)?|([0-9.]+):[0-9]+")
 
 
-def client_address(scope: Scope, proxies: Sequence[Network]) -> str:
-    """The client's address; blank if the server has none, as on a Unix socket."""
+def client_address(scope: Scope, proxies: Sequence[Proxy]) -> str:
+    """The client's address; blank if the server knows none, as of the peer of a Unix socket."""
     client = scope.get("client")
     peer: str = client[0] if client else ""
-    if not proxies or not _is_proxy(_parsed(peer), proxies):
+    if not proxies or not (_is_proxy(_parsed(peer), proxies) if peer else _is_unix(scope, proxies)):
         return peer
     head = head_of(scope)
     hops = [each for each in (_x_forwarded_for(head), _forwarded(head)) if each]
@@ -36,7 +37,13 @@ def client_address(scope: Scope, proxies: Sequence[Network]) -> str:
     return found.pop() if len(found) == 1 else peer
 
 
-def _client(hops: Sequence[str], peer: str, proxies: Sequence[Network]) -> str:
+def _is_unix(scope: Scope, proxies: Sequence[Proxy]) -> bool:
+    """Whether a peer without an address is trusted; one that has left TCP has none either."""
+    server = scope.get("server")
+    return UNIX in proxies and (server is None or server[1] is None)
+
+
+def _client(hops: Sequence[str], peer: str, proxies: Sequence[Proxy]) -> str:
     last = peer
     for hop in reversed(hops[-MAX_HOPS:]):
         address = _parsed(hop)
@@ -48,8 +55,10 @@ def _client(hops: Sequence[str], peer: str, proxies: Sequence[Network]) -> str:
     return last
 
 
-def _is_proxy(address: IPv4Address | IPv6Address | None, proxies: Sequence[Network]) -> bool:
-    return address is not None and any(address in network for network in proxies)
+def _is_proxy(address: IPv4Address | IPv6Address | None, proxies: Sequence[Proxy]) -> bool:
+    return address is not None and any(
+        address in proxy for proxy in proxies if not isinstance(proxy, str)
+    )
 
 
 def _x_forwarded_for(head: Head) -> Sequence[str]:

@@ -1,7 +1,7 @@
 """Fields of a body, checked one by one, each fault with its place."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from gateway.errors import InvalidBody, Problem
 from gateway.rows.record import (
@@ -18,18 +18,23 @@ MAX_INTEGER = 2**53
 
 
 def checked_fields(
-    pairs: Iterable[tuple[str, object]], *, at: str = WHOLE_BODY
+    pairs: Sequence[tuple[str, object]], *, at: str = WHOLE_BODY
 ) -> tuple[Fields, list[Problem]]:
-    """The fields of the object that `at` points to, and all that is wrong with them."""
+    """The fields of the object that `at` points to, and what is wrong with them.
+
+    Of too many none is looked at, and none behind as many faults as are told.
+    """
     fields: dict[str, Stored] = {}
     problems: list[Problem] = []
+    if len(pairs) > MAX_FIELDS:
+        return fields, [Problem(at, f"There are more than {MAX_FIELDS} fields.")]
     for name, value in pairs:
         fault = "The field is given twice." if name in fields else _fault(name, value)
         if fault is not None:
             problems.append(Problem(pointer(name, at=at), fault))
+            if len(problems) == MAX_PROBLEMS:
+                break
         fields[name] = value if isinstance(value, str | int | float | bool) else None
-    if len(fields) > MAX_FIELDS:
-        problems = [Problem(at, f"There are more than {MAX_FIELDS} fields.")]
     return fields, problems
 
 

@@ -40,9 +40,12 @@ def head_of(scope: Scope) -> Head:
 
 def read_head(headers: Iterable[tuple[bytes, bytes]]) -> Head:
     """Gather raw header lines, whose names are in small letters as ASGI has them."""
-    lines: dict[bytes, tuple[bytes, ...]] = {}
+    lines: dict[bytes, list[bytes]] = {}
     byte_count = 0
     for name, value in headers:
         byte_count += len(name) + len(value) + _LINE_BYTES
-        lines[name] = (*lines[name], value) if name in lines else (value,)
+        if name in lines:
+            lines[name].append(value)
+        else:
+            lines[name] = [value]
     return Head(lines, byte_count)

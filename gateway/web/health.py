@@ -14,7 +14,7 @@ async def livez(_: Request[State]) -> Response:
 
 async def readyz(request: Request[State]) -> Response:
     try:
-        await request.state["gatekeeper"].store.ping()
+        await request.state["ready"]()
     except SQLAlchemyError:
         return json_answer({"status": "the key store does not answer"}, status=503)
     return json_answer({"status": "ready"})

@@ -3,11 +3,14 @@
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 
 import msgspec
 from starlette.requests import Request
 
 from gateway.rows.record import Stored
+from gateway.service.long_texts import long_texts
 from gateway.service.ticket import Ticket
 from gateway.service.worksheet import WorksheetRef
 from gateway.service.writes import Fields
@@ -22,20 +25,49 @@ _QUOTED = re.compile(r'"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"')
 
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 
+_MANY_FIELDS = 2000
+"""A digest of more of them is made beside the event loop."""
 
-def read_ticket(
-    request: Request[State], ref: WorksheetRef, body: Fields | Sequence[Fields], *, is_create: bool
-) -> Ticket | None:
-    """The ticket of a write, None if it has no Idempotency-Key.
 
-    `ref` is the worksheet that its caller may write to; raises InvalidIdempotencyKey.
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """What a write with an Idempotency-Key is told apart by, whatever worksheet it turns out for.
+
+    `row` is the row of an update, None of a create.
     """
+
+    key: str
+    method: str
+    row: int | None
+    fingerprint: str
+    texts: frozenset[str] = frozenset()
+
+    def ticket(self, ref: WorksheetRef) -> Ticket:
+        """The ticket of the write to this worksheet, which its caller may write to."""
+        row = None if self.row is None else str(self.row)
+        scope = [ref.key_id, self.key, self.method, ref.spreadsheet, ref.title, row]
+        return Ticket(
+            scope=_digest(scope),
+            fingerprint=self.fingerprint,
+            ref=ref,
+            is_create=self.row is None,
+            texts=self.texts,
+        )
+
+
+async def read_claim(
+    request: Request[State], body: Fields | Sequence[Fields], key_id: str, *, row: int | None
+) -> Claim | None:
+    """The claim of a write, None if it has no Idempotency-Key; raises InvalidIdempotencyKey."""
     key = parse_key(request.headers.getlist(IDEMPOTENCY_KEY))
     if key is None:
         return None
-    place = [ref.spreadsheet, ref.title, request.path_params.get("row")]
-    scope = [ref.key_id, key, request.method, *place]
-    return Ticket(scope=_digest(scope), fingerprint=fingerprint(body), ref=ref, is_create=is_create)
+    if _field_count(body) <= _MANY_FIELDS:
+        found = fingerprint(body)
+    else:
+        found = await request.state["parsing"].beside(key_id, partial(fingerprint, body))
+    texts = long_texts([body] if isinstance(body, Mapping) else body)
+    return Claim(key=key, method=request.method, row=row, fingerprint=found, texts=texts)
 
 
 def parse_key(values: Sequence[str]) -> str | None:
@@ -56,6 +88,10 @@ def fingerprint(body: Fields | Sequence[Fields]) -> str:
 def replayed_headers(*, is_replayed: bool) -> Mapping[str, str]:
     """What marks an answer that an earlier request had."""
     return REPLAYED if is_replayed else {}
+
+
+def _field_count(body: Fields | Sequence[Fields]) -> int:
+    return len(body) if isinstance(body, Mapping) else sum(map(len, body))
 
 
 def _parse(value: str) -> str:

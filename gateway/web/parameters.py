@@ -1,22 +1,38 @@
 """Query parameters of a read, parsed once into a `Query`.
 
 Rules: an empty parameter is absent, unknown parameters are passed over, and what cannot be
-understood is an error that says where: a filter is never dropped in silence. Each reading is
-tried as it stands; second readings for clients that encode oddly would be tried here.
+understood is an error that says where: a filter is never dropped in silence. Each is read as it
+stands; where that fails, as clients that encode oddly mean it (`gateway.web.second_readings`).
 """
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import NoReturn, TypeVar
+
+import msgspec
 
 from gateway.errors import InvalidQuery
 from gateway.rows.conditions import parse_where
-from gateway.rows.query import DEFAULT_LIMIT, Condition, Query, SortTerm
-from gateway.web.query_string import WHERE_IN_BRACKETS, Parameters
+from gateway.rows.query import DEFAULT_LIMIT, Condition, Keys, Query, SortTerm
+from gateway.web.query_string import Parameters
+from gateway.web.second_readings import (
+    WHERE_QUOTES,
+    Twice,
+    decoded_again,
+    in_brackets,
+    is_escaped,
+    json_of,
+    names_of,
+    twice,
+    where_of,
+)
 
 MAX_WHERE_BYTES = 4096
 MAX_ORDER_FIELDS = 16
+_LONGEST_ESCAPE = 3
+"""Characters that stand for a byte, if it is percent-encoded."""
 
 T = TypeVar("T")
 
@@ -25,23 +41,75 @@ _COUNT_DIGITS = 15
 _FLAGS = {"true": True, "false": False}
 
 
-def parse_query(parameters: Parameters, *, max_limit: int) -> Query:
+class Again(msgspec.Struct, frozen=True):
+    """What is percent-decoded once more, for as it stands it names fields that are none.
+
+    Values of parameters as a whole, and single names of `keys`, where others may be fields.
+    """
+
+    parameters: frozenset[str] = frozenset()
+    keys: frozenset[str] = frozenset()
+
+    def with_unknown(self, parameter: str, names: Sequence[str]) -> "Again":
+        """The same and what a parameter named that is no field."""
+        if parameter == "keys":
+            return Again(self.parameters, self.keys | set(names))
+        return Again(self.parameters | {parameter}, self.keys)
+
+
+@dataclass(frozen=True)
+class Asking:
+    """The parameters of a read, and how they are being read."""
+
+    parameters: Parameters
+    bracketed: frozenset[str]
+    """Those that come in brackets."""
+    again: Again
+    readings: list[str] = field(default_factory=list)
+    """The second readings that were needed."""
+
+    def note(self, reading: str) -> None:
+        if reading not in self.readings:
+            self.readings.append(reading)
+
+
+def asking_of(parameters: Parameters, again: Again | None = None) -> Asking:
+    """Parameters to be read, some of them decoded once more."""
+    bracketed = frozenset(name.partition("[")[0] for name in parameters if "[" in name)
+    return Asking(parameters, bracketed, again or Again())
+
+
+def parse_query(asking: Asking, *, max_limit: int) -> Query:
     """The query of a list request; a `limit` over the plan's maximum is cut to it."""
-    _refuse_brackets(parameters)
-    limit = _read(parameters, "limit", _count)
+    limit = _read(asking, "limit", _count)
     return Query(
-        where=_read(parameters, "where", _where),
-        order=_read(parameters, "order", _order) or (),
-        skip=_read(parameters, "skip", _count) or 0,
+        where=_where(asking),
+        order=_order(asking),
+        skip=_read(asking, "skip", _count) or 0,
         limit=min(DEFAULT_LIMIT if limit is None else limit, max_limit),
-        keys=parse_keys(parameters),
-        wants_total=_read(parameters, "count", _flag) or False,
+        keys=parse_keys(asking),
+        wants_total=_read(asking, "count", _flag) or False,
     )
 
 
-def parse_keys(parameters: Parameters) -> tuple[str, ...] | None:
-    """The field names of `keys`: comma-separated, or a JSON array; None for all fields."""
-    return _read(parameters, "keys", _keys)
+def parse_keys(asking: Asking) -> Keys | None:
+    """The field names of `keys`: comma-separated, or a JSON array; None for all fields.
+
+    Those that have a second reading are checked, so that it is tried if they are no fields.
+    """
+    listed = _bracketed_names(asking, "keys")
+    if listed is not None:
+        return Keys(tuple(listed)) if listed else None
+    text = _text(asking, "keys")
+    if text is None:
+        return None
+    names = _names(text)
+    if not is_escaped(text):
+        return Keys(names)
+    if asking.again.keys:
+        asking.note(twice("keys"))
+    meant = [each for name in names for each in _meant(name, asking.again.keys)]
+    return Keys(tuple(meant), checked=tuple(filter(is_escaped, set(names) - asking.again.keys)))
 
 
 def parse_no_cache(parameters: Parameters) -> bool:
@@ -49,15 +117,37 @@ def parse_no_cache(parameters: Parameters) -> bool:
     return any(_FLAGS.get(_folded(value)) for value in parameters.get("no-cache", ()))
 
 
-def _read(parameters: Parameters, name: str, parse: Callable[[str, str], T]) -> T | None:
+def _read(asking: Asking, name: str, parse: Callable[[str, str], T]) -> T | None:
     """The one value of a parameter, parsed; None if it is absent or empty."""
-    given = parameters.get(name)
+    text = _text(asking, name)
+    return None if text is None else parse(name, text)
+
+
+def _text(asking: Asking, name: str) -> str | None:
+    """The one value of a parameter; None if it is absent or empty."""
+    given = asking.parameters.get(name)
     if given is None:
         return None
     values = {value for value in given if value}
     if len(values) > 1:
         raise InvalidQuery(f"{name} is given more than once, with different values.")
-    return parse(name, values.pop()) if values else None
+    if not values:
+        return None
+    text = values.pop()
+    if name not in asking.again.parameters:
+        return text
+    asking.note(twice(name))
+    return decoded_again(text)
+
+
+def _bracketed_names(asking: Asking, name: Twice) -> list[str] | None:
+    """The names that a parameter spells in brackets; None if it has none."""
+    if name not in asking.bracketed:
+        return None
+    if _text(asking, name) is not None:
+        raise InvalidQuery(f"{name} is given in two ways; send {name}=NAME,NAME.")
+    asking.note(in_brackets(name))
+    return [each for each in names_of(name, asking.parameters) if each.strip()]
 
 
 def _count(name: str, text: str) -> int:
@@ -79,26 +169,34 @@ def _folded(text: str) -> str:
     return text.strip().lower()
 
 
-def _order(name: str, text: str) -> tuple[SortTerm, ...]:
+def _order(asking: Asking) -> tuple[SortTerm, ...]:
+    listed = _bracketed_names(asking, "order")
+    if listed is None:
+        text = _text(asking, "order")
+        listed = [] if text is None else text.split(",")
     terms: dict[str, SortTerm] = {}
-    for term in (_sort_term(name, each) for each in text.split(",")):
+    for term in map(_sort_term, listed):
         terms.setdefault(term.field, term)  # a second term of a field has nothing left to sort
     if len(terms) > MAX_ORDER_FIELDS:
-        raise InvalidQuery(f"{name} names more than {MAX_ORDER_FIELDS} fields.")
+        raise InvalidQuery(f"order names more than {MAX_ORDER_FIELDS} fields.")
     return tuple(terms.values())
 
 
-def _sort_term(name: str, term: str) -> SortTerm:
+def _sort_term(term: str) -> SortTerm:
     stripped = term.strip()
     field = stripped.removeprefix("-")
     if not field.strip():
         raise InvalidQuery(
-            f"{name} holds a term without a field name; it is FIELD or -FIELD, comma-separated."
+            "order holds a term without a field name; it is FIELD or -FIELD, comma-separated."
         )
     return SortTerm(field, descending=stripped.startswith("-"))
 
 
-def _keys(_: str, text: str) -> tuple[str, ...]:
+def _meant(name: str, again: frozenset[str]) -> Sequence[str]:
+    return _names(decoded_again(name)) if name in again else (name,)
+
+
+def _names(text: str) -> tuple[str, ...]:
     if text.startswith("["):
         try:
             names = json.loads(text)
@@ -109,29 +207,63 @@ def _keys(_: str, text: str) -> tuple[str, ...]:
     return tuple(name for name in text.split(",") if name.strip())
 
 
-def _where(name: str, text: str) -> Condition:
-    if len(text.encode("utf-8", "surrogatepass")) > MAX_WHERE_BYTES:
-        raise InvalidQuery(f"{name} is longer than {MAX_WHERE_BYTES} bytes.")
+def _where(asking: Asking) -> Condition | None:
+    text = _text(asking, "where")
+    if "where" in asking.bracketed:
+        if text is not None:
+            raise InvalidQuery("where is given in two ways; send it as one JSON object.")
+        asking.note(in_brackets("where"))
+        return parse_where(where_of(asking.parameters, max_bytes=MAX_WHERE_BYTES))
+    if text is None:
+        return None
+    plain: json.JSONDecodeError | None = None
+    for readings, spelled in _spellings(text):
+        try:
+            decoded = _decoded_where(spelled)
+        except json.JSONDecodeError as error:  # nothing else lets it be read otherwise
+            plain = plain or error
+        else:
+            for reading in readings:
+                asking.note(reading)
+            return parse_where(decoded)
+    _check_length(text)
+    raise _not_json(plain) from plain
+
+
+def _spellings(text: str) -> Iterator[tuple[Sequence[str], str]]:
+    """The text as it stands, then as clients that encode oddly may mean it."""
+    yield (), text
+    if len(text) > MAX_WHERE_BYTES * _LONGEST_ESCAPE:
+        return
+    once_more = decoded_again(text) if is_escaped(text) else None
+    if once_more is not None:
+        yield (twice("where"),), once_more
+    if (quoted := json_of(text)) != text:
+        yield (WHERE_QUOTES,), quoted
+    if once_more is not None and (quoted := json_of(once_more)) != once_more:
+        yield (twice("where"), WHERE_QUOTES), quoted
+
+
+def _decoded_where(text: str) -> object:
     try:
-        decoded = _where_decoder.decode(text)
-    except json.JSONDecodeError as error:
-        raise InvalidQuery(
-            f"{name} is not JSON at position {error.pos}: {error.msg}. It is a percent-encoded "
-            'JSON object, such as {"state":"California"}.'
-        ) from error
+        decoded: object = _where_decoder.decode(text)
     except RecursionError as error:
-        raise InvalidQuery(f"{name} is nested too deep.") from error
-    return parse_where(decoded)
+        raise InvalidQuery("where is nested too deep.") from error
+    _check_length(text)
+    return decoded
 
 
-def _refuse_brackets(parameters: Parameters) -> None:
-    """A filter spelled `where[field][$gte]=1` would otherwise be an unknown parameter."""
-    for name in parameters:
-        if name.startswith(WHERE_IN_BRACKETS):
-            raise InvalidQuery(
-                f"{name} is not understood; send where as one JSON object, such as "
-                '{"state":"California"}.'
-            )
+def _check_length(text: str) -> None:
+    if len(text.encode("utf-8", "surrogatepass")) > MAX_WHERE_BYTES:
+        raise InvalidQuery(f"where is longer than {MAX_WHERE_BYTES} bytes.")
+
+
+def _not_json(error: json.JSONDecodeError | None) -> InvalidQuery:
+    where = "" if error is None else f" at position {error.pos}: {error.msg}"
+    return InvalidQuery(
+        f"where is not JSON{where}. It is a percent-encoded JSON object, such as "
+        '{"state":"California"}.'
+    )
 
 
 def _refuse_constant(constant: str) -> NoReturn:

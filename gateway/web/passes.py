@@ -43,6 +43,8 @@ class Pass(NamedTuple):
     caller: Caller
     worksheet: WorksheetRef
     until_seconds: float
+    reading: str
+    """The second reading of the worksheet's name that it took, "" for none."""
 
 
 class Passes:
@@ -57,13 +59,15 @@ class Passes:
         found = self._kept.get(number)
         return found if found is not None and self._timer() < found.until_seconds else None
 
-    def issue(self, number: bytes, caller: Caller, worksheet: WorksheetRef) -> None:
+    def issue(
+        self, number: bytes, caller: Caller, worksheet: WorksheetRef, reading: str = ""
+    ) -> None:
         """Let this head in again for a moment; a key that may expire in it shows itself anew."""
         if caller.expires or len(worksheet.title) > LONGEST_TITLE:
             return
         if len(self._kept) >= MAX_KEPT:
             self._kept.clear()
-        self._kept[number] = Pass(caller, worksheet, self._timer() + TTL_SECONDS)
+        self._kept[number] = Pass(caller, worksheet, self._timer() + TTL_SECONDS, reading)
 
     def number(self, head: Head, credentials: bytes, segment: str) -> bytes:
         """What a pass goes by; `credentials` are those of the URL, `segment` names the worksheet.

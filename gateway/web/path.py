@@ -4,6 +4,7 @@ import re
 import urllib.parse
 
 from gateway.errors import InvalidPath
+from gateway.rows.quoting import quoted
 
 _ROW = re.compile(r"[1-9][0-9]{0,7}")
 
@@ -28,6 +29,8 @@ def parse_row(segment: str) -> int:
     text = urllib.parse.unquote(segment)
     if _ROW.fullmatch(text) is None:
         raise InvalidPath(
-            "A row in the path is its rowIndex, a whole number from 1 with at most 8 digits."
+            f"{quoted(text)} is no row: a row in the path is its rowIndex, a whole number from 1 "
+            "with at most 8 digits. To search, use ?where= on the worksheet; a / in a worksheet's "
+            "name is written %2F."
         )
     return int(text)

@@ -26,7 +26,17 @@ ERROR_TYPE = "SheetsonError"
 
 _PROBLEM_JSON = "application/problem+json"
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
-_WHOLE_PATH = "PUT and PATCH update a row: put its rowIndex into the path."
+_MENDS = {
+    "DELETE": "Rows cannot be deleted: empty their cells with an update of nulls.",
+    "PATCH": "PUT and PATCH update a row: put its rowIndex into the path.",
+    "PUT": "PUT and PATCH update a row: put its rowIndex into the path.",
+}
+"""By a method that is no operation on rows: what to do instead."""
+_NO_ROUTE = (
+    "There is nothing at this path. Rows are at /v2/sheets/{sheetName} and "
+    "/v2/sheets/{sheetName}/{rowIndex}; /docs tells the rest."
+)
+_TWO_SLASHES = " This path has two slashes together, which stand for nothing: send one."
 
 
 async def on_gateway_error(request: Request, error: Exception) -> Response:
@@ -113,17 +123,15 @@ def _headers(error: GatewayError) -> dict[str, str]:
 def _from_framework(request: Request, error: HTTPException) -> GatewayError:
     if error.status_code == 405:
         allowed = _allowed_methods(request)
-        lacks_row = request.method in ("PUT", "PATCH") and "POST" in allowed
-        detail = f" {_WHOLE_PATH}" if lacks_row else ""
+        mend = _MENDS.get(request.method) if "POST" in allowed else None
         return MethodNotAllowed(
-            f"{request.method} is not an operation here; allowed: {', '.join(allowed)}.{detail}",
+            f"{request.method} is not an operation here; allowed: {', '.join(allowed)}."
+            f"{f' {mend}' if mend else ''}",
             allowed_methods=allowed,
         )
     if error.status_code == 404:
-        return RouteNotFound(
-            "There is nothing at this path. Rows are at /v2/sheets/{sheetName} and "
-            "/v2/sheets/{sheetName}/{rowIndex}."
-        )
+        hint = _TWO_SLASHES if b"//" in request.scope["raw_path"] else ""
+        return RouteNotFound(f"{_NO_ROUTE}{hint}")
     raise error
 
 

@@ -1,21 +1,29 @@
 """The part of a URL behind the question mark, sifted before anything of it is decoded.
 
 Rules: parameters that nobody knows end here, so that a text made of them cannot miss a cache or
-fill one. Credentials never are part of what queries are kept by.
+fill one. Credentials never are part of what queries are kept by. A query folded into the name of a
+parameter that nobody knows is unfolded: its second reading.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
-from urllib.parse import unquote_plus, unquote_to_bytes
+from urllib.parse import quote, unquote_plus, unquote_to_bytes
+
+from gateway.web.second_readings import BRACKETED
 
 KEY_PARAMETER = "apiKey"
 SPREADSHEET_PARAMETER = "spreadsheetId"
 READ_PARAMETERS = ("where", "order", "skip", "limit", "keys", "count", "no-cache")
-WHERE_IN_BRACKETS = "where["
 
 _CREDENTIALS = frozenset(name.encode() for name in (KEY_PARAMETER, SPREADSHEET_PARAMETER))
 _READS = frozenset(name.encode() for name in READ_PARAMETERS)
-_BRACKETS = WHERE_IN_BRACKETS.encode()
+_BRACKETS = tuple(start.encode() for start in BRACKETED)
+_KNOWN = b"|".join(map(re.escape, sorted(_READS | _CREDENTIALS)))
+_FOLDED = re.compile(b"(?:" + _KNOWN + b")%3[Dd]")
+_ENCODED_BRACKETS = tuple(start.replace(b"[", b"%5B") for start in _BRACKETS)
+_UNFOLDED = re.compile(b"&(?=(?:" + _KNOWN + rb")(?:=|\[|%5[Bb]))")
+_ESCAPE = re.compile(rb"%[0-9A-Fa-f]{2}")
 _ENCODED = frozenset(b"%+")
 
 Parameters = Mapping[str, Sequence[str]]
@@ -29,6 +37,8 @@ class Sifted(NamedTuple):
 
     asked: bytes
     credentials: bytes
+    is_unfolded: bool = False
+    """Whether some came folded into the name of another, or with names encoded twice."""
 
 
 _NOTHING: Final = Sifted(b"", b"")
@@ -40,13 +50,19 @@ def sift(query_string: bytes) -> Sifted:
         return _NOTHING
     asked: list[bytes] = []
     credentials: list[bytes] = []
+    is_unfolded = False
     for part in query_string.split(b"&"):
         name = _name(part)
         if name in _READS or name.startswith(_BRACKETS):
             asked.append(part)
         elif name in _CREDENTIALS:
             credentials.append(part)
-    return Sifted(b"&".join(asked), b"&".join(credentials))
+        elif _FOLDED.match(part) or name.replace(b"%5b", b"%5B").startswith(_ENCODED_BRACKETS):
+            inner = sift(_unfolded(part))
+            asked.append(inner.asked)
+            credentials.append(inner.credentials)
+            is_unfolded = True
+    return Sifted(b"&".join(filter(None, asked)), b"&".join(filter(None, credentials)), is_unfolded)
 
 
 def decoded(parameters: bytes) -> Parameters:
@@ -64,6 +80,19 @@ def _text(encoded: bytes) -> str:
     if b"%" in encoded or b"+" in encoded or not encoded.isascii():
         return unquote_to_bytes(encoded.replace(b"+", b" ")).decode("utf-8", "replace")
     return encoded.decode("ascii")
+
+
+def _unfolded(part: bytes) -> bytes:
+    """What was percent-encoded as a whole, its values encoded if they were not before."""
+    query = unquote_to_bytes(part.removesuffix(b"="))
+    return b"&".join(map(_encoded, _UNFOLDED.split(query)))
+
+
+def _encoded(part: bytes) -> bytes:
+    name, _, value = part.partition(b"=")
+    if _ESCAPE.search(value) is None:
+        value = quote(value, safe=b"").encode("ascii")
+    return name + b"=" + value
 
 
 def _name(part: bytes) -> bytes:

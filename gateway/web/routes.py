@@ -8,15 +8,20 @@ from starlette.routing import BaseRoute, Route
 from gateway.config import ServerSettings
 from gateway.errors import Gone
 from gateway.web.cors import OpenCors
+from gateway.web.document.endpoint import describe
 from gateway.web.endpoint import Endpoint
 from gateway.web.health import livez, readyz
 from gateway.web.middleware import ErrorNet, RequestFrame
+from gateway.web.pages import docs, docs_file, home
 from gateway.web.rows import create_rows, list_rows, read_row, update_row
 from gateway.web.state import State
 
 
 async def gone(_: Request[State]) -> Response:
-    raise Gone("Version 1 is not served. The same rows are at /v2/sheets/{sheetName}.")
+    raise Gone(
+        "Version 1 is not served. The same rows are at /v2/sheets/{sheetName}, with a key of this "
+        "gateway: ask its operator for one, and send it as 'Authorization: Bearer KEY'."
+    )
 
 
 ROUTES: list[BaseRoute] = [
@@ -28,6 +33,10 @@ ROUTES: list[BaseRoute] = [
     Route("/v1/{rest:path}", gone, methods=["GET", "POST", "PUT", "PATCH", "DELETE"]),
     Route("/livez", livez, methods=["GET"]),
     Route("/readyz", readyz, methods=["GET"]),
+    Route("/openapi.json", Endpoint(describe), methods=["GET"]),
+    Route("/", Endpoint(home), methods=["GET"]),
+    Route("/docs", Endpoint(docs), methods=["GET"]),
+    Route("/docs/{file}", Endpoint(docs_file), methods=["GET"]),
 ]
 
 

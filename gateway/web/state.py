@@ -1,21 +1,29 @@
 """What every handler finds in its request's state, put there by the lifespan."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TypedDict
 
 from gateway.access.gatekeeper import Gatekeeper
 from gateway.access.rates import KeyRates
-from gateway.address import Network
+from gateway.address import Proxy
 from gateway.config import ApiSettings, ServerSettings
+from gateway.service.catalogue import Catalogue
 from gateway.service.rows import RowService
+from gateway.web.parsing import Parsing
 from gateway.web.passes import Passes
+from gateway.web.rereading import Spellings
 
 
 class State(TypedDict):
     gatekeeper: Gatekeeper
     rates: KeyRates
     passes: Passes
-    proxies: Sequence[Network]
+    parsing: Parsing
+    ready: Callable[[], Awaitable[None]]
+    """Returns if keys can be looked up now, and raises otherwise."""
+    spellings: Spellings
+    proxies: Sequence[Proxy]
     rows: RowService
+    catalogue: Catalogue
     api: ApiSettings
     server: ServerSettings

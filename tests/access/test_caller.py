@@ -9,7 +9,6 @@ from gateway.access.caller import (
     authorise,
     check_conditional,
     check_origin,
-    check_plan_writes,
     check_query,
 )
 from gateway.errors import (
@@ -133,6 +132,19 @@ def test_what_cannot_be_an_id_goes_no_further(text: str) -> None:
     assert not is_spreadsheet_id(text)
     with pytest.raises(InvalidSpreadsheetId):
         authorise(caller(ANY), spreadsheet=text, worksheet="Cities", operation=READ)
+
+
+def test_the_id_in_a_url_is_told() -> None:
+    """Who pastes the URL of a spreadsheet reads what of it to send, and nothing else of it."""
+    url = "https://docs.google.com/spreadsheets/d/1BxiMVs0/edit?gid=0#secret"
+
+    with pytest.raises(InvalidSpreadsheetId) as refusal:
+        authorise(caller(ONE), spreadsheet=url, worksheet="Cities", operation=READ)
+
+    assert refusal.value.message == (
+        "This is the URL of a spreadsheet. Send the id in it alone, which stands between /d/ and "
+        "/edit: 1BxiMVs0"
+    )
 
 
 @pytest.mark.parametrize("text", ["a", "a" * 128, "1BxiMVs0XRA5nFMdKvBdBZjgmUUqptlbs74OgvE2upms_-"])
@@ -264,8 +276,11 @@ def test_updates_as_the_plan_asks_pass(require_if_match: bool, is_conditional: b
 
 
 def test_a_plan_without_writes_refuses_them() -> None:
-    """403 code 4034 that names the plan; other plans pass."""
-    check_plan_writes(caller(ANY))
+    """403 code 4034 that names the plan; reads pass. What was not granted is told first."""
+    reading = PlanSettings(writes=False)
 
+    assert authorise(caller(ANY, reading), spreadsheet="one", worksheet="x", operation=READ)
     with pytest.raises(PlanLimit, match=r"plan 'free' .*writes"):
-        check_plan_writes(caller(ANY, PlanSettings(writes=False)))
+        authorise(caller(ANY, reading), spreadsheet="one", worksheet="x", operation=WRITE)
+    with pytest.raises(ReadOnlyKey):
+        authorise(caller(NARROW, reading), spreadsheet="one", worksheet="Cities", operation=WRITE)

@@ -40,9 +40,6 @@ class Store:
         self.at_once -= 1
         return self.records.get(digest)
 
-    async def ping(self) -> None:
-        return
-
     def add(self, key: str, record: KeyRecord) -> None:
         self.records[digest(key, PEPPER)] = record
 

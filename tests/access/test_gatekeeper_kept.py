@@ -7,6 +7,8 @@ from datetime import datetime, timedelta
 from functools import partial
 
 import pytest
+from sqlalchemy.exc import OperationalError
+from structlog.testing import capture_logs
 
 from gateway.access.caller import Caller
 from gateway.access.gatekeeper import MAX_KEPT, Gatekeeper
@@ -14,6 +16,8 @@ from gateway.access.keys import digest, mint_key
 from gateway.access.store import KeyRecord
 from gateway.config import Settings
 from gateway.errors import InvalidApiKey, PlanLimit
+from gateway.limit_errors import KeysUnavailable
+from gateway.write_errors import write_outcome
 from tests.access.conftest import NOW, here
 from tests.clock import ManualClock
 
@@ -50,9 +54,6 @@ class FakeKeys:
         if self.error is not None:
             raise self.error
         return self.record
-
-    async def ping(self) -> None:
-        return
 
 
 @dataclass
@@ -221,6 +222,21 @@ async def test_a_failed_look_up_is_not_kept(clock: ManualClock) -> None:
     assert [type(each) for each in failures] == [OSError] * 3
     assert (await keeper.identify(KEY, here)).key_id == "k1"
     assert len(keys.asked) == 2
+
+
+async def test_a_key_store_that_fails_is_a_reason_to_try_again(clock: ManualClock) -> None:
+    """Nothing was done: whoever asks may send it again; the log has what happened, once."""
+    keys = FakeKeys(error=OperationalError("select", {}, Exception("no such table")))
+    with capture_logs() as events:
+        failures = await answers(gatekeeper(keys, clock), [KEY] * 3)
+
+    for failure in failures:
+        assert isinstance(failure, KeysUnavailable)
+        assert (failure.status, failure.code, failure.retryable) == (503, 5031, True)
+        assert failure.retry_after_seconds
+        assert write_outcome(failure) == "not_applied"
+    assert [event["event"] for event in events] == ["fault"]
+    assert "no such table" in str(events[0]["exc_info"])
 
 
 async def test_there_is_a_bound_to_what_is_kept(clock: ManualClock) -> None:

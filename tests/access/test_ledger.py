@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from gateway.access.ledger import KEPT_SECONDS, PURGED_AT_LEAST, SqlLedger
+from gateway.access.ledger import SqlLedger
+from gateway.access.records import KEPT_SECONDS, PURGED_AT_LEAST
 from gateway.access.store import KeyStore
 from gateway.errors import InternalError, UpstreamError
 from gateway.service.ledger import Answer, Entry, Sending
@@ -32,6 +33,15 @@ def spoil(database: Path) -> None:
         connection.execute("DROP TABLE idempotency_records")
 
 
+def refuse(database: Path, change: str, when: str = "TRUE") -> None:
+    """Have changes of the table fail from now on, as on a full disk."""
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute(
+            f"CREATE TRIGGER full BEFORE {change} ON idempotency_records WHEN {when} "
+            "BEGIN SELECT RAISE(FAIL, 'disk full'); END"
+        )
+
+
 async def test_an_open_record_outlives_the_process(
     ledger: SqlLedger, database: Path, clock: ManualClock
 ) -> None:
@@ -50,10 +60,10 @@ async def test_an_open_record_outlives_the_process(
 async def test_all_writes_of_a_group_are_noted_at_once(store: KeyStore, database: Path) -> None:
     """One of them that cannot be noted keeps all from being sent."""
     async with store.open_ledger(ManualClock()) as ledger:
-        broken = Sending(TWIN, 6, [[object()]])  # type: ignore[list-item]
+        refuse(database, "INSERT", "NEW.scope = 's2'")
 
         with pytest.raises(InternalError) as failure:
-            await ledger.sending([Sending(TICKET, 5, ROWS), broken])
+            await ledger.sending([Sending(TICKET, 5, ROWS), Sending(TWIN, 6, ROWS)])
     assert failure.value.outcome == "not_applied"
     assert scopes(database) == set()
 

@@ -9,8 +9,10 @@ from threading import Barrier
 import pytest
 from pydantic import SecretStr
 
-from gateway.access.pepper import load_pepper
+from gateway.access.pepper import MARK_LENGTH, load_pepper, pepper_mark, pepper_of
+from gateway.access.store import KeyStore
 from gateway.config import AccessSettings, ConfigError
+from tests.access.test_store import RECORD
 
 
 def pepper_file(database: Path) -> Path:
@@ -97,3 +99,76 @@ def test_a_link_to_nowhere_is_told(database: Path) -> None:
 
     with pytest.raises(ConfigError, match="cannot be read or made"):
         load_pepper(AccessSettings(database=database))
+
+
+async def test_the_pepper_of_a_new_store_is_made_and_known_again(
+    store: KeyStore, database: Path
+) -> None:
+    """Its mark is kept, which is too short to say what it is."""
+    settings = AccessSettings(database=database)
+    made = await pepper_of(store, settings)
+    await store.add(RECORD, b"digest")
+
+    assert await pepper_of(store, settings) == made == pepper_file(database).read_bytes()
+    assert await store.pepper_mark() == pepper_mark(made)
+    assert len(pepper_mark(made)) == MARK_LENGTH == 4
+    assert pepper_mark(made) not in made
+
+
+async def test_a_pepper_that_is_gone_is_not_made_anew(store: KeyStore, database: Path) -> None:
+    """Where there are keys it would void them all: it is told, with what to do."""
+    settings = AccessSettings(database=database)
+    await pepper_of(store, settings)
+    await store.add(RECORD, b"digest")
+    pepper_file(database).unlink()
+
+    with pytest.raises(ConfigError) as refusal:
+        await pepper_of(store, settings)
+    (problem,) = refusal.value.problems
+    assert "keys.db.pepper is gone, and without it none of its keys works" in problem
+    assert "Put it back from a backup" in problem
+    assert not pepper_file(database).exists()
+
+
+@pytest.mark.parametrize("is_setting", [True, False], ids=["setting", "file"])
+async def test_another_pepper_than_that_of_the_keys_is_refused(
+    store: KeyStore, database: Path, is_setting: bool
+) -> None:
+    """It is told which of the two is not as it was, and nothing of either is quoted."""
+    settings = AccessSettings(database=database)
+    await pepper_of(store, settings)
+    await store.add(RECORD, b"digest")
+    pepper_file(database).write_bytes(b"hunter2" + bytes(25))
+    if is_setting:
+        settings = AccessSettings(database=database, pepper=SecretStr("hunter2-hunter2-hunter2"))
+
+    with pytest.raises(ConfigError) as refusal:
+        await pepper_of(store, settings)
+    (problem,) = refusal.value.problems
+    assert f"{'the setting' if is_setting else pepper_file(database)} is not what the" in problem
+    assert "none of them works" in problem
+    assert "hunter2" not in problem
+
+
+async def test_a_store_without_keys_takes_any_pepper(store: KeyStore, database: Path) -> None:
+    """Once the last key is revoked another pepper may be used, and is held to from then on."""
+    settings = AccessSettings(database=database)
+    first = await pepper_of(store, settings)
+    await store.add(RECORD, b"digest")
+    await store.revoke(RECORD.id, RECORD.created_at)
+    pepper_file(database).unlink()
+    second = await pepper_of(store, settings)
+
+    assert second != first
+    assert await store.pepper_mark() == pepper_mark(second)
+
+
+async def test_a_store_of_an_earlier_version_keeps_to_its_pepper(
+    store: KeyStore, database: Path
+) -> None:
+    """Keys whose pepper left no mark are taken to be made with the one that is there."""
+    await store.add(RECORD, b"digest")
+    pepper = load_pepper(AccessSettings(database=database))
+
+    assert await pepper_of(store, AccessSettings(database=database)) == pepper
+    assert await store.pepper_mark() == pepper_mark(pepper)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.access.caller import Caller, Grants
-from gateway.access.rates import KeyRates, Standing, Visit, pace_of
+from gateway.access.rates import FRESH_PRICE, KeyRates, Standing, Visit, pace_of
 from gateway.limit_errors import RateLimited, TooManyInFlight
 from gateway.plan_settings import PlanSettings, missing_limits
 from tests.clock import ManualClock
@@ -98,6 +98,47 @@ def test_a_price_is_charged_as_a_whole_or_not_at_all(rates: KeyRates) -> None:
     assert visit.standing().remaining == 2
     visit.charge(2)
     assert visit.standing().remaining == 0
+
+
+@pytest.mark.parametrize("per_minute", [1, 6, 20, 60, 90, 100, 120, 600, 10_000])
+@pytest.mark.parametrize("used", [0, 3, 6, 9, 10, 1000])
+def test_who_waits_as_told_gets_what_costs_more(
+    clock: ManualClock, per_minute: int, used: int
+) -> None:
+    """One wait is enough for a request that is in, and told what it costs."""
+    plan = PlanSettings(requests_per_minute=per_minute)
+    rates = KeyRates({"paid": plan}, clock)
+    burst = pace_of(per_minute).burst
+    admitted(rates, min(used, burst - 1))
+    first = rates.visit(caller())
+    first.enter()
+    left = first.standing().remaining + 1
+    try:
+        first.raise_to(FRESH_PRICE)
+    except RateLimited as refusal:
+        assert left < FRESH_PRICE
+        assert first.standing().remaining == left
+        clock.advance(refusal.retry_after_seconds or 0)
+        again = rates.visit(caller())
+        again.enter()
+        again.raise_to(FRESH_PRICE)
+    else:
+        assert first.standing().remaining == left - FRESH_PRICE
+
+
+def test_what_costs_too_much_costs_nothing(rates: KeyRates) -> None:
+    """However often it is tried, the four that are left stay, and the wait is for all five."""
+    slow = caller(plan="slow")
+    admitted(rates, 6, slow)
+    for _ in range(20):
+        visit = rates.visit(slow)
+        visit.enter()
+        with pytest.raises(RateLimited) as refusal:
+            visit.raise_to(FRESH_PRICE)
+        visit.leave()
+
+    assert refusal.value.retry_after_seconds == 10
+    assert visit.standing().remaining == 4
 
 
 def test_the_standing_says_what_is_left_and_when_there_is_more(

@@ -4,15 +4,15 @@ from contextlib import ExitStack
 
 import pytest
 
+from gateway.edge.intake import MOST_LINES
 from tests.edge.conftest import ServeEcho
 from tests.edge.wire import answers_of, connected, exchange, parsed, send
 
 REQUEST = b"GET /a HTTP/1.1\r\nHost: gateway\r\n\r\n"
 LAST = b"GET /last HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\n\r\n"
 FILLER = b"x" * 65_536
-TRAILERS = (
-    b"POST /a HTTP/1.1\r\nHost: gateway\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nX: "
-)
+CHUNKED = b"POST /a HTTP/1.1\r\nHost: gateway\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n"
+TRAILERS = CHUNKED + b"0\r\nX: "
 
 
 @pytest.mark.parametrize(
@@ -48,6 +48,61 @@ def test_the_limit_of_a_head_does_not_depend_on_its_packets(
         seen.append([answer.saw for answer in exchange(url, *parts)])
 
     assert seen == [["/a"], [4310]]
+
+
+def test_many_header_lines_are_too_many(serve_echo: ServeEcho) -> None:
+    """However short they are; as many as others take are taken."""
+    url = serve_echo()
+    seen = []
+    for count in (MOST_LINES, MOST_LINES + 1):
+        lines = b"a:\r\n" * (count - 2)  # it has a Host and a Connection besides
+        (answer,) = exchange(url, LAST[:-2] + lines + b"\r\n")
+        seen.append((answer.status, answer.saw))
+
+    assert seen == [(200, "/last"), (431, 4310)]
+
+
+def test_many_header_lines_are_refused_as_they_come(serve_echo: ServeEcho) -> None:
+    """The end of the head is not waited for."""
+    (answer,) = exchange(serve_echo(), REQUEST[:-2], *[b"a:\r\n"] * MOST_LINES, b"b:")
+
+    assert (answer.status, answer.saw) == (431, 4310)
+
+
+def test_many_trailers_are_too_many(serve_echo: ServeEcho) -> None:
+    """They are lines as those of a head are."""
+    (answer,) = exchange(serve_echo(), TRAILERS + b"\r\na:" * (MOST_LINES + 1))
+
+    assert (answer.status, answer.saw) == (431, 4310)
+
+
+@pytest.mark.parametrize(
+    ("unit", "count"),
+    [
+        pytest.param(b"1;" + b"x" * 10_000 + b"\r\na\r\n", 20, id="extensions"),
+        pytest.param(b"1\r\na\r\n", 25_000, id="chunks of a byte"),
+    ],
+)
+@pytest.mark.parametrize("size", [1_000_000, 1_000], ids=["at once", "in parts"])
+def test_what_is_around_chunks_has_a_bound(
+    serve_echo: ServeEcho, unit: bytes, count: int, size: int
+) -> None:
+    """A body that is short but takes many bytes is refused, though no part of it is too long."""
+    url = serve_echo(max_body_bytes=30_000, max_head_bytes=20_000)
+    sent = CHUNKED + unit * count
+    (answer,) = exchange(url, *[sent[at : at + size] for at in range(0, len(sent), size)])
+
+    assert (answer.status, answer.saw) == (413, 4130)
+    assert answer.headers["connection"] == "close"
+
+
+def test_each_body_has_room_of_its_own(serve_echo: ServeEcho) -> None:
+    """What came of one body does not count against the next of the connection."""
+    url = serve_echo(max_body_bytes=10_000, max_head_bytes=10_000)
+    upload = CHUNKED + b"%x\r\n%b\r\n0\r\n\r\n" % (10_000, b"x" * 10_000)
+    answers = exchange(url, *[upload] * 10, LAST)
+
+    assert [answer.saw for answer in answers] == ["/a"] * 10 + ["/last"]
 
 
 def test_a_body_before_a_head_does_not_count_as_head(serve_echo: ServeEcho) -> None:

@@ -40,6 +40,7 @@ async def app(scope, receive, send):
 server = make_gateway_server(app, ServerSettings(shutdown_seconds=1))
 run(server, [bind("127.0.0.1", 0)], "starts")
 """
+IGNORING = "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
 
 
 @dataclass(frozen=True)
@@ -192,6 +193,27 @@ def test_a_full_line_of_requests_is_not_read_on() -> None:
 
     assert MOST_PIPELINED <= waiting <= MOST_PIPELINED + 1
     assert len(answers) == waiting + 1
+
+
+def test_a_hangup_that_is_ignored_stays_so() -> None:
+    """What `nohup` started goes on when its terminal closes, and ends at SIGTERM as ever."""
+    program = IGNORING + HANGING.replace("await asyncio.Event().wait()", "")
+    process = subprocess.Popen(  # noqa: S603  (our own program)
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout is not None
+        assert [process.stdout.readline() for _ in range(2)] == ["starts\n", "serves\n"]
+        process.send_signal(signal.SIGHUP)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(1.0)
+        process.send_signal(signal.SIGTERM)
+        status = process.wait(20.0)
+    finally:
+        process.kill()
+        process.communicate()
+
+    assert status == 0
 
 
 def test_an_end_that_hangs_is_cut() -> None:

@@ -1,7 +1,11 @@
 """Secrets with a text that is nowhere else, and where each may be met."""
 
+import re
+from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
+from urllib.parse import unquote_to_bytes
 
 CELL = "cell-canary-1b7Qe"
 OTHER_TENANTS_CELL = "tenant-canary-9xKd2"
@@ -20,10 +24,40 @@ class Canary:
 
 
 def found(canaries: Mapping[str, Canary], said: bytes) -> Iterator[str]:
-    """The names of the canaries that are in something said, plainly or as JSON has it."""
+    """The names of the canaries that are in something said.
+
+    Plainly, percent-encoded or as JSON escapes it, also one in the other, or as part of base64.
+    """
+    heard = b"\n".join(_spellings(said))
     for canary in canaries.values():
-        if canary.text.encode() in said:
+        if any(form in heard for form in _forms(canary.text)):
             yield canary.name
+
+
+def _spellings(said: bytes) -> Iterator[bytes]:
+    """What is said, and the same without the encodings in it, and without those in that."""
+    for _ in range(_MOST_ENCODINGS):
+        yield said
+        plain = _ESCAPED.sub(lambda escape: bytes([int(escape[1], 16)]), unquote_to_bytes(said))
+        if plain == said:
+            return
+        said = plain
+    yield said
+
+
+@cache
+def _forms(text: str) -> frozenset[bytes]:
+    """The text, and what base64 makes of it at each of the three places in a group of bytes."""
+    forms = {text.encode()}
+    for offset in range(3):
+        ahead, together = -(-offset * 8 // 6), (offset + len(text.encode())) * 8 // 6
+        for encode in (b64encode, urlsafe_b64encode):
+            forms.add(encode(bytes(offset) + text.encode())[ahead:together])
+    return frozenset(forms)
+
+
+_ESCAPED = re.compile(rb"\\u00([0-7][0-9a-fA-F])")
+_MOST_ENCODINGS = 4
 
 
 def make_canaries(*, key: str, token: str, private_key: str) -> Mapping[str, Canary]:

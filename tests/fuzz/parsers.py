@@ -25,7 +25,7 @@ from gateway.web.conditions import asks_for_fresh, is_known, read_condition
 from gateway.web.credentials import find_credentials
 from gateway.web.head import Head, read_head
 from gateway.web.idempotency import parse_key
-from gateway.web.parameters import parse_query
+from gateway.web.parameters import asking_of, parse_query
 from gateway.web.path import decode_title, encode_title, parse_row
 from gateway.web.query_string import decoded, sift
 from tests.fuzz.requests import FIELDS
@@ -34,6 +34,10 @@ from tests.fuzz.texts import any_bytes, any_json_text, any_stored, any_text
 T = TypeVar("T")
 Property = Callable[[Random], None]
 TYPES = ("application/json", "application/x-www-form-urlencoded", "text/plain", "", "text/xml")
+NAMES = (
+    *("where", "order", "keys", "limit", "skip", "count"),
+    *("where[name][$gte]", "where[$or][0][name]", "where[name][]", "keys[]", "order[1]"),
+)
 KEY = mint_key(lambda count: bytes(range(count)))
 COLUMNS = [
     ("name", "a", "B", "", "=1", "１２３", "nan"),
@@ -72,13 +76,17 @@ def _head(random: Random, *names: bytes) -> Head:
 def queries(random: Random) -> None:
     """Any query string is a query or an error; the query can be put to any worksheet."""
     parts = []
-    for name in ("where", "order", "keys", "limit", "skip", "count", "where[name][$gte]"):
+    for name in NAMES:
         if random.random() < 0.3:
             is_json = name in ("where", "keys") and random.random() < 0.8
             text = any_json_text(random) if is_json else any_text(random)
-            parts.append(f"{name}={quote_from_bytes(text.encode('utf-8', 'surrogatepass'))}")
-    sifted = sift("&".join(parts).encode() if random.random() < 0.9 else any_bytes(random))
-    query = _unless_refused(lambda: parse_query(decoded(sifted.asked), max_limit=100))
+            encoded = quote_from_bytes(text.encode("utf-8", "surrogatepass"))
+            twice = quote_from_bytes(encoded.encode()) if random.random() < 0.2 else encoded
+            parts.append(f"{name}={twice}")
+    text = "&".join(parts)
+    folded = quote_from_bytes(text.encode()) if random.random() < 0.1 else text
+    sifted = sift(folded.encode() if random.random() < 0.9 else any_bytes(random))
+    query = _unless_refused(lambda: parse_query(asking_of(decoded(sifted.asked)), max_limit=100))
     if query is not None:
         assert 0 <= query.limit <= 100
         assert query.skip >= 0

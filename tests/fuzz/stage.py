@@ -1,12 +1,13 @@
 """A gateway in this process, on an emulator at the loopback, and all that the two say."""
 
 import asyncio
+import gc
 import io
 import json
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -135,7 +136,7 @@ def staged(folder: Path, *, wrap: Wrap = as_it_is) -> Iterator[Stage]:
         )
         log = stack.enter_context(captured_log())
         runner = stack.enter_context(asyncio.Runner())
-        keys = runner.run(_make_keys(settings))
+        keys = runner.run(make_keys(settings))
         app = create_app(settings)
         lifespan = app.router.lifespan_context(app)
         state = runner.run(lifespan.__aenter__())
@@ -173,12 +174,13 @@ def _write_seed(folder: Path) -> None:
             (folder / spreadsheet / f"{title}.csv").write_text(text, encoding="utf-8")
 
 
-async def _make_keys(settings: Settings) -> dict[str, str]:
+async def make_keys(settings: Settings, spreadsheets: frozenset[str] = DEMO) -> dict[str, str]:
+    """One of each sort, by their names."""
     async with KeyStore.open(settings.access.database) as store:
         return {
             name: (
                 await create_key(
-                    request,
+                    replace(request, spreadsheets=spreadsheets),
                     store=store,
                     pepper=load_pepper(settings.access),
                     plans=settings.plans,
@@ -192,6 +194,7 @@ async def _make_keys(settings: Settings) -> dict[str, str]:
 @contextmanager
 def captured_log() -> Iterator[io.StringIO]:
     """All that is logged meanwhile, by whatever library; logging is as it was afterwards."""
+    gc.collect()  # tasks that others left behind tell their errors now, not into this log
     root = logging.getLogger()
     handlers, level = list(root.handlers), root.level
     root.handlers.clear()

@@ -1,6 +1,8 @@
 """A short campaign, and the bugs that a campaign must find."""
 
+from base64 import b64encode
 from collections.abc import Callable, Mapping
+from urllib.parse import quote_from_bytes
 
 import pytest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -87,6 +89,16 @@ def telling_key(app: ASGIApp, keys: Mapping[str, str]) -> ASGIApp:
         pytest.param(changing(saying("<html>")), "not the contract's", id="HTML"),
         pytest.param(changing(saying("{}")), "not the contract's", id="another shape"),
         pytest.param(changing(saying(f'"{CELL}"')), "hidden cell in an answer", id="cell"),
+        pytest.param(
+            changing(saying(quote_from_bytes(CELL.encode(), safe="").replace("-", "%2D"))),
+            "hidden cell in an answer",
+            id="cell, encoded",
+        ),
+        pytest.param(
+            changing(saying(b64encode(f'"{CELL}"'.encode()).decode())),
+            "hidden cell in an answer",
+            id="cell in base64",
+        ),
         pytest.param(changing(saying(OTHER_TENANT)), "spreadsheet in an answer", id="tenant"),
         pytest.param(changing(saying(PEPPER)), "pepper in an answer", id="pepper"),
         pytest.param(telling_key, "key in an answer", id="key"),

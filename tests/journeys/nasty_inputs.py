@@ -2,6 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+
+def cases(inputs: Mapping[str, Any]) -> pytest.MarkDecorator:
+    """A case for each input of a line; the argument `name` of the test is its name."""
+    return pytest.mark.parametrize("name", inputs, ids=lambda name: quote(name[:30], safe=" ,"))
+
 
 IDS = (
     *("../../drive/v3/files", "abc/values/X!A1?x=", "abc:batchUpdate?x=", "abc#", "..", "a%2Fb"),
@@ -62,6 +71,7 @@ BODIES: Mapping[str, bytes] = {
     "twice": b'{"name": "x", "name": "y"}',
     "depth 100,000": b'{"name":' * 100_000,
     "lists 100,000 deep": b"[" * 100_000,
+    "lists 100,000 deep, closed": b'{"name":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
     "array of non-objects": b'[1, "x", null]',
     "array of arrays": b'[["name"]]',
     "empty": b"",
@@ -79,6 +89,17 @@ KEYS: Mapping[str, tuple[Mapping[str, str | bytes], int]] = {
     "two": ({"API-Key": "a", "X-API-Key": "b"}, 400),
 }
 
+# What follows `apiKey=` in the URL of a read, and the status.
+KEYS_IN_URLS: Mapping[str, tuple[str, int]] = {
+    "not ASCII": ("schl%C3%BCssel", 401),
+    "not UTF-8": ("sgw_%FF%FE", 401),
+    "empty": ("", 401),
+    "blank": ("%20%20", 401),
+    "NUL": ("%00", 401),
+    "10 KB": ("k" * 10_240, 414),
+    "two": ("a&apiKey=b", 400),
+}
+
 QUERIES: Mapping[str, Mapping[str, str]] = {
     "unknown operator": {"where": '{"name":{"$regex":"x"}}'},
     "or a number": {"where": '{"$or": 1}'},
@@ -90,6 +111,14 @@ QUERIES: Mapping[str, Mapping[str, str]] = {
     "order --x": {"order": "--x"},
 }
 
+ENDLESS: Mapping[str, str] = {
+    "over 4 KiB": "[" * 4_097,
+    "nested 1,000 deep": '{"$not":' * 1_000,
+    "nested 100,000 deep": '{"$not":' * 100_000,
+    "10 MB": "x" * 10_000_000,
+}
+"""Values of `where` that do not end."""
+
 # The fault of the one append, how many rows are there then, and the outcome that may be told.
 APPENDS: Mapping[str, tuple[Mapping[str, Any], int, str | None]] = {
     "503 but applied": ({"apply": True, "status": 503}, 1, None),
@@ -98,6 +127,13 @@ APPENDS: Mapping[str, tuple[Mapping[str, Any], int, str | None]] = {
     "answer lost, not applied": ({"drop": True}, 0, "unknown"),
     "HTML, applied": ({"apply": True, "status": 200, "text": "<html>"}, 1, None),
     "cut, applied": ({"truncate": 20, "apply": True}, 1, None),
+}
+
+# The fault of the one append of a create with an Idempotency-Key whose client sees no answer.
+LOST: Mapping[str, Mapping[str, Any]] = {
+    "ours": {"delay_ms": 100, "apply": True},
+    "Google's": {"apply": True, "drop": True},
+    "Google's and late": {"apply": True, "drop": True, "delay_ms": 100},
 }
 
 # The fault of every read, and the code of the answer.
@@ -163,20 +199,37 @@ ELSEWHERE: Mapping[str, Sequence[str]] = {
     "a row that Google refuses in a group of 50": (
         "tests/journeys/test_groups.py::test_a_row_that_google_refuses_among_fifty",
     ),
-    "a stall at byte 100, a gzip bomb": (
+    "a 429 storm without Retry-After": (
+        "tests/journeys/test_reads_outage.py::test_a_429_that_does_not_say_when",
+    ),
+    "a stall at byte 100, a gzip bomb of 40 MB": (
+        "tests/journeys/test_hostile_google.py::test_a_trick_is_over_in_time",
+        "tests/journeys/test_hostile_google.py::test_a_bomb_takes_little_memory",
         "tests/upstream/test_wire.py::test_a_slow_drip_ends_at_the_deadline",
-        "tests/upstream/test_wire.py::test_a_small_gzip_that_grows_is_cut",
         "tests/upstream/test_wire.py::test_an_oversize_answer_is_not_read_to_its_end",
     ),
     "a reader leaves, a writer leaves": (
+        "tests/journeys/test_reads_joining.py::test_a_reader_that_leaves_hurts_nobody",
         "tests/service/test_kept_reads.py::test_one_who_leaves_hurts_nobody",
         "tests/service/test_writer.py::test_client_leaves_after_sending",
         "tests/journeys/test_process.py::test_a_write_whose_client_left_survives_the_end",
     ),
+    "CL+TE, two CL, and the other ways to hide a request": (
+        "tests/edge/test_framing.py::test_every_request_has_one_meaning",
+    ),
+    "200 MB of head, 300 MB of body": (
+        "tests/journeys/test_edge_floods.py::test_a_flood_is_refused_without_memory",
+        "tests/journeys/test_edge_floods.py::test_what_is_taken_in_is_seen_in_the_memory",
+    ),
     "SIGTERM": (
+        "tests/journeys/test_edge_stop.py::test_a_stop_among_all_sorts_of_clients",
         "tests/journeys/test_stopping.py::"
         "test_what_waits_when_the_time_is_over_is_refused_and_never_written",
         "tests/journeys/test_process.py::test_a_write_in_flight_survives_the_end",
+    ),
+    "a restart under load": (
+        "tests/journeys/test_edge_handover.py::test_restarts_lose_no_request",
+        "tests/journeys/test_edge_handover.py::test_a_successor_waits_while_the_old_one_ends",
     ),
 }
 """Lines that are held by tests which need more than a request or a fault."""

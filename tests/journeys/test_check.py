@@ -1,4 +1,4 @@
-"""What `check` finds in a set-up that works, and yet is not as anybody would want it."""
+"""What `check` finds in settings and keys that work, and yet are not as anybody wants them."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from gateway.access.issue import KeyRequest, create_key
-from gateway.access.pepper import load_pepper
+from gateway.access.pepper import pepper_of
 from gateway.access.store import KeyStore
 from gateway.app import create_app
-from gateway.checkup import Finding, check_setup
+from gateway.checks.finding import Finding
+from gateway.checkup import check_setup
 from gateway.config import ConfigError, Settings, load_settings
 from tests.journeys.conftest import DEMO, EmulatorControl
 
@@ -67,7 +68,7 @@ async def _create(settings: Settings, request: KeyRequest) -> str:
         record, _ = await create_key(
             request,
             store=store,
-            pepper=load_pepper(settings.access),
+            pepper=await pepper_of(store, settings.access),
             plans=settings.plans,
             now=datetime.now(UTC),
         )
@@ -174,4 +175,72 @@ def test_a_key_whose_plan_is_gone(settings_of: Callable[..., Settings]) -> None:
 
     problems = [each.text for each in check(settings_of()) if each.level == "problem"]
 
-    assert problems == [f"key {key_id} is on the plan gold, which is gone"]
+    assert len(problems) == 1
+    assert f"key {key_id} is on the plan gold, which is gone" in problems[0]
+    assert "Put [plans.gold] back" in problems[0]
+
+
+def test_a_pepper_that_is_gone(settings_of: Callable[..., Settings], tmp_path: Path) -> None:
+    """With keys in the store it is told how to mend that, and no other pepper is made."""
+    settings = settings_of()
+    create(settings, KeyRequest(name="narrow", spreadsheets=DEMO))
+    (tmp_path / "keys.db.pepper").unlink()
+
+    problems = [finding.text for finding in check(settings) if finding.level == "problem"]
+
+    assert len(problems) == 1
+    assert "keys.db.pepper is gone, and without it none of its keys works" in problems[0]
+    assert "Put it back from a backup" in problems[0]
+    assert not (tmp_path / "keys.db.pepper").exists()
+
+
+def test_the_spreadsheets_of_the_keys_are_named(settings_of: Callable[..., Settings]) -> None:
+    """Who names none to look at reads which there are; those of revoked keys do not count."""
+    settings = settings_of()
+    create(settings, KeyRequest(name="any", spreadsheets=None))
+    create(settings, KeyRequest(name="two", spreadsheets=frozenset({"other", "demo"})))
+    create(settings, KeyRequest(name="one", spreadsheets=frozenset({"demo"})))
+
+    texts = [finding.text for finding in check(settings) if finding.level == "ok"]
+
+    assert texts[:2] == [
+        "keys: 3 not revoked",
+        "keys: they name the spreadsheets demo and other; look at one with --spreadsheet demo",
+    ]
+
+
+def test_another_pepper_than_that_of_the_keys(
+    settings_of: Callable[..., Settings], tmp_path: Path
+) -> None:
+    """It is a problem, told apart from one that is damaged."""
+    settings = settings_of()
+    create(settings, KeyRequest(name="narrow", spreadsheets=DEMO))
+    (tmp_path / "keys.db.pepper").write_bytes(bytes(32))
+
+    problems = [finding.text for finding in check(settings) if finding.level == "problem"]
+
+    assert len(problems) == 1
+    assert "keys.db.pepper is not what the keys of" in problems[0]
+    assert "Put the pepper back as it was" in problems[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        pytest.param("keys.db", b"x" * 5000, "cannot be used as the key store", id="key store"),
+        pytest.param("keys.db.pepper", b"short", "is damaged, it must have 32", id="pepper"),
+    ],
+)
+def test_a_damaged_file_of_the_keys(
+    settings_of: Callable[..., Settings], tmp_path: Path, name: str, content: bytes, words: str
+) -> None:
+    """It is named, and what is wrong with it."""
+    path = tmp_path / name
+    path.write_bytes(content)
+    path.chmod(0o600)
+
+    problems = [each.text for each in check(settings_of()) if each.level == "problem"]
+
+    assert len(problems) == 1
+    assert str(path) in problems[0]
+    assert words in problems[0]

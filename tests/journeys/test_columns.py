@@ -226,7 +226,7 @@ def test_who_sees_no_column_sees_row_numbers(staff: Api, worksheet: str) -> None
     assert {refused(answer) for answer in fields} == {(400, 4002)}
     assert all(answer.json()["message"].endswith("fields are rowIndex.") for answer in fields)
     assert {refused(answer) for answer in writes} == {(400, 104)}
-    assert all(answer.json()["message"].endswith("worksheet are none.") for answer in writes)
+    assert all(answer.json()["message"].endswith("its fields are none.") for answer in writes)
 
 
 def test_the_grant_goes_by_the_header_as_it_is_now(staff: Api) -> None:

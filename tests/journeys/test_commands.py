@@ -1,11 +1,14 @@
 """Commands that cannot do what they are told, and an emulator that ends in the middle of a call."""
 
+import re
+import socket
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx2
 import pytest
 
+from gateway import __version__
 from tests.journeys.process import run, running
 from tests.journeys.waiting import PATIENCE_SECONDS, until
 
@@ -35,6 +38,46 @@ def test_options_that_cannot_be_used_are_told_in_a_line(
     assert complaint in done.stderr
     assert done.stderr.startswith("sheets-gateway: ")
     assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("command", ["serve", "demo", "emulator"])
+def test_a_port_that_another_program_has_is_told(command: str) -> None:
+    """With the option that chooses another one."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        done = run(command, "--port", str(taken.getsockname()[1]))
+
+    assert done.returncode == 2
+    assert "another program has the port" in done.stderr
+    assert "choose another with --port" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_the_version_is_told() -> None:
+    """As the package has it."""
+    done = run("--version")
+
+    assert (done.returncode, done.stdout) == (0, f"sheets-gateway {__version__}\n")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [[], ["serve"], ["demo"], ["emulator"], ["check"], ["keys"], ["keys", "create"]],
+    ids=" ".join,
+)
+def test_help_speaks_to_people(command: list[str]) -> None:
+    """No type of Python stands in the place of what is to be given; a flag takes nothing."""
+    told = run(*command, "--help").stdout
+
+    assert re.search(r"^  --help +Show", told, re.MULTILINE)
+    assert not re.search(r"<\w|list\[|%Y", told)
+
+
+def test_help_says_when_a_key_expires() -> None:
+    """The form of the date, its time zone, and what is without it."""
+    told = " ".join(run("keys", "create", "--help").stdout.split())
+
+    assert "--expires DATE Until when it may be used, in UTC, as 2099-12-31" in told
+    assert "for ever if left out" in told
 
 
 def test_emulator_ends_in_the_middle_of_a_call(tmp_path: Path) -> None:

@@ -98,6 +98,16 @@ def test_a_key_belongs_to_its_method_and_row(api: Api, key: str) -> None:
     assert not any(REPLAYED in answer.headers for answer in answers)
 
 
+def test_a_row_is_the_same_however_the_path_spells_it(api: Api, key: str) -> None:
+    """An escaped digit makes no other target of it."""
+    first = send(api, key, "Cities/3", method="PUT")
+    again = send(api, key, "Cities/%33/", method="PUT")
+
+    assert REPLAYED not in first.headers
+    assert again.headers[REPLAYED] == "true"
+    assert again.json() == first.json()
+
+
 def test_an_update_under_a_condition_is_given_again(api: Api, key: str) -> None:
     """The first one changed the tag that it names: its retry is the same success, no 412."""
     tag = api.get("Cities/2").headers["etag"]

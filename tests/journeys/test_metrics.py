@@ -6,6 +6,7 @@ from pathlib import Path
 
 import httpx2
 
+from gateway.serving import bind
 from tests.journeys.conftest import EmulatorControl, KeysOnDisk
 from tests.journeys.process import run, running
 
@@ -60,3 +61,20 @@ def test_a_gateway_whose_metrics_cannot_listen_does_not_start(
 
     assert done.returncode == 2
     assert f"cannot listen on {taken}" in done.stderr
+
+
+def test_a_gateway_on_an_inherited_socket_of_that_port_does_not_start(
+    emulator: EmulatorControl, access: KeysOnDisk, tmp_path: Path
+) -> None:
+    """The metrics do not take the place of the API where only the port is the same."""
+    with bind("127.0.0.2", 0) as inherited:
+        port = inherited.getsockname()[1]
+        config = configure(tmp_path, emulator, access, f"127.0.0.1:{port}")
+
+        done = run(
+            *("serve", "--fd", str(inherited.fileno()), "--config", str(config)),
+            fds=[inherited.fileno()],
+        )
+
+    assert done.returncode == 2
+    assert f"metrics.listen: must have another port than {port}" in done.stderr

@@ -44,7 +44,7 @@ NOT_ROWS = [
 ]
 
 NO_ROUTES = [
-    *("/", "*", "/v2", "/v2/", "/v2/sheets", "/v2/sheets/", "/v10", "/V2/sheets/Cities"),
+    *("*", "/v2", "/v2/", "/v2/sheets", "/v2/sheets/", "/v10", "/V2/sheets/Cities"),
     *("/v2/Sheets/Cities", "/v3/sheets/Cities", "/sheets/Cities", "/v2/sheets%2FCities"),
     *("/v2/sheets//2", "/v2/sheets//", "//v2/sheets/Cities", "/v2//sheets/Cities"),
     *("/v2/sheets/Cities//", "/v2/sheets/Cities//2", "/v2/sheets/Cities/2//"),
@@ -199,7 +199,10 @@ def test_other_paths_are_no_routes(shared_api: Api, target: str) -> None:
     answers = [send_raw(shared_api, method, target, body=ROW) for method in ("GET", "POST")]
 
     assert [refused(answer) for answer in answers] == [(404, 4040)] * 2
-    assert "/v2/sheets/{sheetName}" in answers[0].json()["message"]
+    message = answers[0].json()["message"]
+    assert "/v2/sheets/{sheetName}" in message
+    assert "/docs" in message
+    assert ("two slashes" in message) == ("//" in target)
     assert shared_api.emulator.stats()["calls"] == {}
 
 
@@ -214,6 +217,7 @@ def test_version_1_is_gone(shared_api: Api, target: str) -> None:
 
     assert [refused(answer) for answer in answers] == [(410, 4100)] * 10
     assert "/v2/sheets/" in answers[0].json()["message"]
+    assert "with a key of this gateway" in answers[0].json()["message"]
     assert shared_api.emulator.stats()["calls"] == {}
 
 
@@ -253,6 +257,19 @@ def test_put_without_a_row_says_where_the_row_goes(shared_api: Api) -> None:
     answers = [shared_api.send(method, "Cities", json={"name": "x"}) for method in ("PUT", "PATCH")]
 
     assert all("rowIndex" in answer.json()["message"] for answer in answers)
+
+
+@pytest.mark.parametrize("path", ["Cities", "Cities/2", "Cities/2/"])
+def test_delete_says_what_empties_a_row(shared_api: Api, path: str) -> None:
+    """Rows cannot be deleted: the way to empty one is told, and nowhere else."""
+    answer = send_raw(shared_api, "DELETE", f"/v2/sheets/{path}")
+    elsewhere = send_raw(shared_api, "DELETE", "/livez")
+
+    assert answer.json()["message"].endswith(
+        "Rows cannot be deleted: empty their cells with an update of nulls."
+    )
+    assert refused(elsewhere) == (405, 4051)
+    assert "deleted" not in elsewhere.json()["message"]
 
 
 def test_the_absolute_form_of_a_target_is_the_same(shared_api: Api) -> None:

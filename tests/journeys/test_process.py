@@ -1,6 +1,7 @@
 """The commands as processes of their own, as an operator starts, asks and ends them."""
 
 import json
+import re
 import shutil
 import subprocess
 import time
@@ -108,8 +109,59 @@ def paste(lines: Sequence[str]) -> list[Any]:
         done = subprocess.run(  # noqa: S602  (the demo's own lines)
             line, shell=True, capture_output=True, timeout=PATIENCE_SECONDS, check=True
         )
+        assert done.stdout.endswith(b"}\n")
         answers.append(json.loads(done.stdout))
     return answers
+
+
+def test_without_the_pepper_of_its_keys_nothing_goes_on(installation: Installation) -> None:
+    """`serve` and `keys create` end with status 2 and make no other one, which would void them."""
+    installation.create_key("--spreadsheet", "demo")
+    pepper = installation.folder / "keys.db.pepper"
+    pepper.unlink()
+    done = [
+        installation.command("serve", "--port", "0"),
+        installation.command("keys", "create", "--name", "n", "--spreadsheet", "demo"),
+    ]
+
+    assert [each.returncode for each in done] == [2, 2]
+    for each in done:
+        assert f"access.pepper: {pepper} is gone" in each.stderr
+        assert len(each.stderr.splitlines()) == 1
+        assert each.stdout == ""
+    assert not pepper.exists()
+
+
+def test_serve_says_how_to_mend_a_key_file(installation: Installation) -> None:
+    """In the same words as `check`."""
+    (installation.folder / "config.toml").write_text('[google]\ncredentials = "none.json"\n')
+    served, checked = (installation.command(*each) for each in (["serve", "--port=0"], ["check"]))
+
+    assert (served.returncode, checked.returncode) == (2, 1)
+    words = served.stderr.removeprefix("sheets-gateway: ").rstrip(".\n")
+    assert "or put the file there: download a key of a service account" in words
+    assert checked.stdout.splitlines()[-1] == f"problem  {words}"
+
+
+def test_the_demo_keeps_its_log_out_of_the_way(tmp_path: Path) -> None:
+    """It names the page to try things on and the file of its log, which goes with it."""
+    log = tmp_path / "log"
+    with running(log, "demo", "--port", "0", last_words="Ctrl-C") as demo:
+        said = dict(re.findall(r"^(.+?): +(\S+)$", "".join(demo.said), re.MULTILINE))
+        page = httpx2.get(said["Try it"], timeout=PATIENCE_SECONDS)
+        rows = httpx2.get(
+            f"{demo.url}/v2/sheets/Cities",
+            headers=_credentials(said["Paid key"]),
+            timeout=PATIENCE_SECONDS,
+        )
+        is_logged = until(lambda: "/v2/sheets/Cities" in Path(said["Log"]).read_text())
+        status = demo.end()
+
+    assert (page.status_code, rows.status_code) == (200, 200)
+    assert said["Try it"] == f"{demo.url}/docs"
+    assert is_logged
+    assert (log.read_text(), status) == ("", 0)
+    assert not Path(said["Log"]).parent.exists()
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
@@ -186,7 +238,7 @@ def test_check_says_what_is_wrong(installation: Installation) -> None:
     assert (unshared.returncode, unknown.returncode) == (1, 1)
     assert f"Google accepts {account}" in odd.stdout
     assert "every spreadsheet" in odd.stdout
-    for words in ('"Empty"', "row 1 is blank", '"Duplicates"', "stands twice", "no header in"):
+    for words in ('"Empty"', "row 1 is blank", '"Duplicates"', "stands in columns", "no header in"):
         assert words in odd.stdout
     assert account in unshared.stdout.splitlines()[-1]
     assert unknown.stdout.splitlines()[-1].startswith("problem")

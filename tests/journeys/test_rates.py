@@ -144,6 +144,26 @@ def test_fresh_data_costs_as_five(
     assert [standing(answer)[0] for answer in answers] == [5, 0, 0]
 
 
+@pytest.mark.parametrize(
+    "options",
+    [{"params": {"no-cache": "true"}}, {"headers": {"Cache-Control": "no-cache"}}],
+    ids=["parameter", "header"],
+)
+@pytest.mark.parametrize(("used", "wait"), [(8, 9), (10, 15)], ids=["some left", "none left"])
+def test_who_is_refused_fresh_data_is_told_the_wait_for_all_of_it(
+    open_gateway: OpenGateway, options: Mapping[str, Any], used: int, wait: int
+) -> None:
+    """At three seconds a request; what is left stays, and is enough for other requests."""
+    api = open_gateway(SLOW)
+    spend(api, used)
+    answers = [api.get("Cities", **options) for _ in range(3)]
+
+    assert [refused(answer) for answer in answers] == [(429, 4290)] * 3
+    assert {answer.headers["retry-after"] for answer in answers} == {str(wait)}
+    assert [standing(answer)[0] for answer in answers] == [10 - used] * 3
+    assert spend(api, 3) == [200] * (10 - used) + [429] * (used - 7)
+
+
 def test_a_key_has_so_many_requests_under_way(open_gateway: OpenGateway) -> None:
     """Those above it get 429 code 4291 at once; when the others are answered there is room."""
     api = open_gateway({"plans.paid.max_concurrent": 2})

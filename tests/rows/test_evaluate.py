@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from gateway.errors import InvalidQuery
 from gateway.rows.conditions import parse_where
-from gateway.rows.query import Query, SortTerm
+from gateway.rows.query import Keys, Query, SortTerm
 from gateway.rows.table import make_table
 from tests.rows.sheet import BLANK, SheetCell, evaluate, make_sheet, text_cell
 
@@ -297,6 +297,6 @@ def test_unknown_fields_are_refused(query: Query, parameter: str) -> None:
 
 def test_unknown_keys_are_passed_over() -> None:
     """A key that is no field does not matter to which rows are listed."""
-    page = evaluate(MIXED, Query(keys=("nope",), limit=1))
+    page = evaluate(MIXED, Query(keys=Keys(("nope",)), limit=1))
 
     assert list(page.rows) == [2]

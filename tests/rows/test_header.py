@@ -3,6 +3,7 @@
 import pytest
 
 from gateway.rows.header import parse_header
+from gateway.rows.query import Keys
 
 
 def test_names_are_kept_as_written_in_sheet_order() -> None:
@@ -79,7 +80,7 @@ def test_selection_is_in_sheet_order_and_passes_over_strangers() -> None:
     """Wanted names come once, in the order of the sheet."""
     header = parse_header(["name", "state", " population "])
 
-    selected = header.whole.select(["population", "nope", "rowIndex", "name", "name"])
+    selected = header.whole.select(Keys(("population", "nope", "rowIndex", "name", "name")))
 
     assert selected == [("name", 0), (" population ", 2)]
 
@@ -89,7 +90,7 @@ def test_no_selection_is_every_field() -> None:
     header = parse_header(["name", "state"])
 
     assert header.whole.select(None) == [("name", 0), ("state", 1)]
-    assert header.whole.select([]) == []
+    assert header.whole.select(Keys(())) == []
 
 
 def test_the_listing_for_messages_is_bounded() -> None:

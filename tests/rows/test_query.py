@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.rows.conditions import parse_where
-from gateway.rows.query import Operand, Query, Scalar, SortTerm, make_operand
+from gateway.rows.query import Keys, Operand, Query, Scalar, SortTerm, make_operand
 
 
 @pytest.mark.parametrize(
@@ -26,8 +26,8 @@ def test_operands_know_their_readings(value: Scalar, expected: Operand) -> None:
 
 def test_a_plain_query_needs_no_types() -> None:
     """A page of some fields is answered by the displayed half alone."""
-    assert not Query(skip=5, limit=3, keys=("name",)).needs_types
-    assert not list(Query(keys=("name",)).fields())
+    assert not Query(skip=5, limit=3, keys=Keys(("name",))).needs_types
+    assert not list(Query(keys=Keys(("name",))).fields())
 
 
 def test_where_and_order_need_types_and_fields() -> None:

@@ -229,10 +229,45 @@ def test_hidden_and_unknown_fields_are_refused_alike(name: str) -> None:
         place({name: "x", "name": "y"}, SOME, ignore_unknown=False)
 
     assert refused.value.message == (
-        f'"{name}": not usable as fields; the fields of this worksheet are '
-        '"name", "state", " note".'
+        f'"{name}" is no field of this worksheet; its fields are "name", "state", " note".'
     )
     assert refused.value.problems == (Problem(f"#/{name}", "This is no field of the worksheet."),)
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        pytest.param(["Name", "x"], '"Name", "x" are no fields of this worksheet;', id="some"),
+        pytest.param(
+            ["name", "name "], '"name " names a column that another field names too;', id="twice"
+        ),
+        pytest.param(
+            ["name", "name ", "x"],
+            '"x" is no field of this worksheet, and "name " names a column that another',
+            id="both",
+        ),
+        pytest.param(
+            ["name", "name ", " name"], '"name ", " name" name columns twice;', id="twice twice"
+        ),
+        pytest.param(["a\u202eb\n"], '"a\\u202eb\\n" is no field', id="unseen"),
+        pytest.param(["y" * 101], f'"{"y" * 100}…" is no field', id="long"),
+    ],
+)
+def test_misplaced_fields_are_named(names: list[str], words: str) -> None:
+    """What is wrong with each is said in words, and the client's names are cut and escaped."""
+    with pytest.raises(InvalidBody) as refused:
+        place(dict.fromkeys(names, "x"), SOME, ignore_unknown=False)
+
+    assert refused.value.message.startswith(words)
+    assert refused.value.message.endswith('; its fields are "name", "state", " note".')
+
+
+def test_no_more_than_ten_misplaced_fields_are_named() -> None:
+    """A message does not grow with the request."""
+    with pytest.raises(InvalidBody) as refused:
+        place({f"x{number}": "" for number in range(50)}, SOME, ignore_unknown=False)
+
+    assert '"x9" are no fields' in refused.value.message
 
 
 def test_hidden_fields_are_left_aside_as_unknown_ones() -> None:
@@ -246,7 +281,7 @@ def test_who_sees_no_field_is_told_of_none() -> None:
     """A list of nothing is not left blank."""
     nothing = parse_header(["salary"]).seen_with(ColumnGrant(frozenset({"name"})))
 
-    with pytest.raises(InvalidBody, match=r"the fields of this worksheet are none\.$"):
+    with pytest.raises(InvalidBody, match=r"; its fields are none\.$"):
         place({"salary": 1}, nothing, ignore_unknown=False)
     with pytest.raises(InvalidBody, match=r"its fields are none\.$"):
         place({"salary": 1}, nothing, ignore_unknown=True)

@@ -1,10 +1,9 @@
 """A worksheet as it was read: ragged columns, its last row, its two halves."""
 
-from collections.abc import Sequence
-
 import pytest
 
 from gateway.rows.halves import Column
+from gateway.rows.query import Keys
 from gateway.rows.table import cell_at, make_table
 from gateway.rows.tag import row_tag
 
@@ -32,11 +31,11 @@ def test_records_have_row_index_first_and_nulls() -> None:
 @pytest.mark.parametrize("rows", [[], [3], [4, 2], [2, 3, 4]], ids=str)
 @pytest.mark.parametrize("names", [None, (), ("state",), ("population", "name")], ids=str)
 def test_records_of_rows_are_those_of_each_row(
-    rows: list[int], names: Sequence[str] | None
+    rows: list[int], names: tuple[str, ...] | None
 ) -> None:
     """Records made together are the same as records made one by one, in the order of the rows."""
     table = make_table(CITIES)
-    columns = table.header.whole.select(names)
+    columns = table.header.whole.select(None if names is None else Keys(names))
 
     records = table.records(rows, columns)
 

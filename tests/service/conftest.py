@@ -10,7 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from gateway.config import ApiSettings, CacheSettings, WriteSettings
-from gateway.rows.query import Query
+from gateway.rows.query import Keys, Query
 from gateway.rows.record import Record
 from gateway.service.answers import Encoded
 from gateway.service.freshness import Freshness
@@ -139,7 +139,7 @@ class Bench:
     ) -> RowRead:
         """Read a row."""
         encoder = PlainEncoder()
-        names = None if keys is None else tuple(keys)
+        names = None if keys is None else Keys(tuple(keys))
         served = await self.service.read_row(ref, row, names, encoder, no_cache=no_cache)
         return RowRead(json.loads(served.encoded.body), served.encoded.tag)
 

@@ -1,8 +1,9 @@
 """An in-memory `Ledger`: what it notes is there to be looked at."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
+from gateway.errors import GatewayError
 from gateway.service.ledger import Answer, Entry, Sending
 from gateway.service.ticket import Ticket
 from gateway.service.worksheet import WorksheetRef
@@ -17,11 +18,16 @@ class FakeLedger:
         self.calls: list[str] = []
         self.trouble: Exception | None = None
         """Raised instead of noting anything."""
+        self.lack_of_room: GatewayError | None = None
         self._clock = clock
 
-    async def find(self, scope: str) -> Entry | None:
+    async def find(self, scope: str, texts: Collection[str] = ()) -> Entry | None:
         self.calls.append("find")
         return self.entries.get(scope)
+
+    def check_room(self, ticket: Ticket) -> None:
+        if self.lack_of_room is not None:
+            raise self.lack_of_room
 
     async def sending(self, sendings: Sequence[Sending]) -> None:
         if self.trouble is not None and any(sending.ticket for sending in sendings):

@@ -1,5 +1,6 @@
 """What Google's refusals mean to a client."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import replace
 from typing import Any
@@ -102,8 +103,8 @@ async def test_google_words_are_for_the_log(
 
 @pytest.mark.parametrize("operation", OPERATIONS)
 async def test_absent_worksheet(bench: Bench, operation: str) -> None:
-    """A title that no worksheet has is not found, and the near names are told."""
-    with pytest.raises(WorksheetNotFound, match=r"Near names: \"Cities\"\."):
+    """A title that no worksheet has is not found, and those that there are are told."""
+    with pytest.raises(WorksheetNotFound, match=r" It has \"Cities\"\.$"):
         await OPERATIONS[operation](bench, replace(REF, title="Citys"))
 
     assert bench.sheets.cost() == Cost(2, 0)
@@ -115,7 +116,7 @@ async def test_other_spelling_of_case(bench: Bench, operation: str, title: str) 
     """Google finds a title in any case, the API does not, and writes nothing there."""
     before = bench.cities.lines()
 
-    with pytest.raises(WorksheetNotFound, match=r"Near names: \"Cities\"\."):
+    with pytest.raises(WorksheetNotFound, match=r" It has \"Cities\"\.$"):
         await OPERATIONS[operation](bench, replace(REF, title=title))
 
     assert bench.sheets.cost() == Cost(1, 0)
@@ -133,6 +134,29 @@ async def test_hidden_names_are_not_told(bench: Bench, operation: str, title: st
         await OPERATIONS[operation](bench, ref)
 
     assert "Cities" not in caught.value.message
+
+
+@pytest.mark.parametrize("operation", ["list", "read"])
+async def test_each_of_those_who_joined_a_read_hears_its_own_names(
+    bench: Bench, operation: str
+) -> None:
+    """Whoever's read it was: the hidden names of one are told to another who may hear of them."""
+    for title in ("Citys1", "Citys2", "Citys3", "Citya"):
+        bench.fake.add(title, [["name"]])
+    refs = [
+        replace(REF, title="Citys", visible=visible)
+        for visible in (frozenset({"Citys", "Citya"}), None, frozenset({"Citys", "Cities"}))
+    ]
+    errors = await asyncio.gather(
+        *(OPERATIONS[operation](bench, ref) for ref in refs), return_exceptions=True
+    )
+
+    assert [str(error).partition("It has ")[2] for error in errors] == [
+        '"Citya".',
+        '"Cities", "Citys1", "Citys2", "Citys3", "Citya".',
+        '"Cities".',
+    ]
+    assert bench.sheets.cost() == Cost(2, 0)
 
 
 async def test_deleted_worksheet_within_the_ttl(bench: Bench) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from gateway.errors import GatewayError, InvalidBody, InvalidQuery, NoHeaderRow, RowNotFound
 from gateway.rows.conditions import parse_where
-from gateway.rows.query import Query, SortTerm
+from gateway.rows.query import Keys, Query, SortTerm
 from tests.service.conftest import CITIES, TTL_SECONDS, Bench, MakeBench
 from tests.service.scripted_sheets import Cost
 
@@ -197,7 +197,7 @@ async def test_list_filters_sorts_and_cuts(bench: Bench) -> None:
     query = Query(
         where=parse_where({"population": {"$gt": 700_000}}),
         order=(SortTerm("population", descending=True),),
-        keys=("name", "nothing"),
+        keys=Keys(("name", "nothing")),
     )
 
     page = await bench.page(query)

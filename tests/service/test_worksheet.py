@@ -39,7 +39,7 @@ def test_foreign_echo(echo: str, error: type[GatewayError]) -> None:
     assert written.value.outcome == "applied"
 
 
-def test_near_names_are_those_the_key_may_hear_of() -> None:
+def test_names_are_those_the_key_may_hear_of() -> None:
     """Names outside the key's grants are left out of the message."""
     narrow = replace(REF, visible=frozenset({"Cites"}))
 
@@ -47,6 +47,48 @@ def test_near_names_are_those_the_key_may_hear_of() -> None:
 
     assert '"Cites"' in error.message
     assert '"City"' not in error.message
+
+
+@pytest.mark.parametrize("hidden", [[], ["Sale1", "Sale2", "Sale3", "sale"]], ids=["", "hidden"])
+def test_what_a_key_may_not_hear_of_leaves_no_trace(hidden: list[str]) -> None:
+    """Hidden worksheets take nobody's place among the near names."""
+    narrow = replace(REF, title="Sale", visible=frozenset({"Sale", "Sales old"}))
+
+    error = worksheet_not_found(narrow, [*hidden, "Sales old"])
+
+    assert error.message.endswith(' It has "Sales old".')
+
+
+@pytest.mark.parametrize("hidden", [[], ["Sale1", "Sale2", "Sale3", "sale"]], ids=["", "hidden"])
+def test_of_many_worksheets_the_near_ones_are_named(hidden: list[str]) -> None:
+    """Up to 10 that the key may hear of are all named, of more those that are like the name."""
+    heard_of = [*map("Month {}".format, range(9)), "Sales old"]
+    narrow = replace(REF, title="Sale", visible=frozenset(heard_of))
+
+    few = worksheet_not_found(narrow, [*hidden, *heard_of])
+    wide = replace(narrow, visible=frozenset([*heard_of, "Staff"]))
+    many = worksheet_not_found(wide, [*hidden, *heard_of, "Staff"])
+    far = worksheet_not_found(replace(wide, title="zzz"), [*hidden, *heard_of, "Staff"])
+
+    names = ", ".join(f'"{title}"' for title in heard_of)
+    assert few.message.endswith(f"case and blanks count. It has {names}.")
+    assert many.message.endswith('case and blanks count. Near names: "Sales old".')
+    assert far.message.endswith("case and blanks count.")
+
+
+def test_nothing_is_said_where_nothing_may_be_heard_of() -> None:
+    """A spreadsheet of hidden worksheets looks like an empty one."""
+    narrow = replace(REF, title="Sale", visible=frozenset({"Sale"}))
+
+    assert worksheet_not_found(narrow, ["Sales"]).message == worksheet_not_found(narrow, []).message
+
+
+def test_titles_are_escaped_and_cut() -> None:
+    """Neither the name that was sent nor those that there are move a terminal or fill a page."""
+    message = worksheet_not_found(replace(REF, title="a\n"), ["b\u202e", "x" * 101]).message
+
+    assert 'named "a\\n".' in message
+    assert f'It has "b\\u202e", "{"x" * 100}…".' in message
 
 
 def test_long_title_is_cut() -> None:

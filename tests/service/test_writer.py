@@ -1,7 +1,7 @@
 """The line of writes in front of each worksheet."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 
 import pytest
@@ -9,8 +9,11 @@ from anyio import wait_all_tasks_blocked
 
 from gateway.config import WriteSettings
 from gateway.errors import GatewayError, InvalidBody, QueueFull, ShuttingDown
+from gateway.service.group import MAX_ROWS
+from gateway.service.worksheet import WorksheetRef
 from gateway.service.writer import Writer
-from gateway.service.writes import Update
+from gateway.service.writes import Outcome, Update, Write
+from gateway.upstream.errand import current_errand
 from gateway.write_errors import WriteOutcomeUnknown
 from tests.service.conftest import REF
 from tests.service.desk import Desk, caller, held, start
@@ -275,3 +278,41 @@ async def test_what_is_done_alone_waits_no_longer_than_writes(desk: Desk, writer
         await writer.alone(REF, work)
     desk.open()
     await asyncio.gather(first, waiting)
+
+
+async def test_a_key_that_fills_its_line_keeps_no_other_out(desk: Desk) -> None:
+    """Beside one key's greatest arrays each other key waits for one group of its, and is written.
+
+    What that key sends beyond its part is refused, and it alone.
+    """
+    writer = Writer(desk.perform, WriteSettings())
+    greedy, polite = replace(REF, key_id="greedy"), replace(REF, key_id="polite")
+    first = await held(writer, desk)
+    tasks = [start(writer, n, greedy, rows=MAX_ROWS) for n in range(1, 4)]
+    tasks += [start(writer, n, polite) for n in range(4, 7)]
+    await wait_all_tasks_blocked()
+    desk.open()
+    ended = await asyncio.gather(first, *tasks, return_exceptions=True)
+
+    assert [isinstance(end, QueueFull) for end in ended] == [False] * 2 + [True] * 2 + [False] * 3
+    assert desk.groups == [[0], [1], [4, 5, 6]]
+
+
+async def test_a_group_waits_at_google_for_the_earliest_turn_of_its_keys(desk: Desk) -> None:
+    """No write stands behind what else the key asks that the group was begun by."""
+    told: list[str] = []
+
+    async def perform(ref: WorksheetRef, group: Sequence[Write]) -> Sequence[Outcome]:
+        company = current_errand().company
+        if company is not None and len(group) > 1:
+            company.follow(told.append)
+        return await desk.perform(ref, group)
+
+    writer = Writer(perform, WriteSettings())
+    first = await held(writer, desk)
+    tasks = [start(writer, n, replace(REF, key_id=key)) for n, key in enumerate("aba", start=1)]
+    await wait_all_tasks_blocked()
+    desk.open()
+    await asyncio.gather(first, *tasks)
+
+    assert told == ["a", "b"]

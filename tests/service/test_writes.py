@@ -29,6 +29,19 @@ def test_bytes_are_not_underrated(value: str | int | float | bool | None) -> Non
     assert Create(rows=({"a": value, "b": value}, {"a": value})).byte_count >= 3 * sent
 
 
+def test_memory_is_that_of_texts_and_of_many_fields() -> None:
+    """Wide texts count as they are kept, and so does each row; a list counts all its rows."""
+    narrow, wide = {"a": "x" * 1000}, {"a": "x" * 999 + "🏙"}
+    many = {str(number): 1 for number in range(1000)}
+    sizes = [Create(rows=(row,)).memory_bytes for row in (narrow, wide, many)]
+
+    assert 1000 < sizes[0] < 2000
+    assert 4000 < sizes[1] < 5000
+    assert sizes[2] > 30_000
+    assert Create(rows=(narrow, wide, many)).memory_bytes == sum(sizes)
+    assert Update(row=2, fields=wide).memory_bytes == sizes[1]
+
+
 def test_an_answer_shows_the_written_fields() -> None:
     """They are in sheet order, empty ones are null, and the tag is over the whole row."""
     displayed = ["Reno", "hidden", "", "7"]

@@ -8,6 +8,8 @@ from gateway.config import ConfigError
 from gateway.upstream.credentials import load_service_account
 from tests.upstream.google_fake import ACCOUNT, KeyFile
 
+SECRET = "what-nobody-may-see"
+
 
 def problems_of(path: Path, *, allow_insecure_endpoint: bool = False) -> list[str]:
     with pytest.raises(ConfigError) as caught:
@@ -53,18 +55,31 @@ def test_a_directory_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "content",
-    [b"not json", b"\xff", b"[]", b'{"type": "authorized_user"}', b" " * 70_000],
-    ids=["text", "not UTF-8", "list", "a person's", "huge"],
+    ("content", "kind"),
+    [
+        pytest.param(SECRET, "is not JSON. It is damaged, or something else;", id="text"),
+        pytest.param(b"\xff", "is not JSON. It is damaged", id="not UTF-8"),
+        pytest.param(f'["{SECRET}"]', "It is damaged, or something else;", id="list"),
+        pytest.param(
+            f'{{"type": "authorized_user", "refresh_token": "{SECRET}"}}',
+            "It is a person's sign-in",
+            id="a person's",
+        ),
+        pytest.param(f'{{"installed": {{"x": "{SECRET}"}}}}', "an OAuth client", id="client"),
+        pytest.param(" " * 70_000, "is too large for a file of credentials. It is", id="huge"),
+    ],
 )
-def test_another_file_is_refused(content: bytes, key_file: KeyFile) -> None:
-    """A file that is no service account's is refused, without quoting it."""
+def test_another_file_is_refused(content: str | bytes, kind: str, key_file: KeyFile) -> None:
+    """A file that is no service account's is refused, and what it is instead; not quoted."""
     path = key_file()
-    path.write_bytes(content)
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
 
     (problem,) = problems_of(path)
 
-    assert "authorized_user" not in problem
+    assert problem.startswith(f"google.credentials: {path} ")
+    assert kind in problem
+    assert "download a key of a service account" in problem
+    assert SECRET not in problem
 
 
 def test_all_that_is_missing_is_told_at_once(key_file: KeyFile) -> None:

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from gateway.upstream.errand import Errand, current_errand, on_errand
+from gateway.upstream.errand import Company, Errand, current_errand, on_errand
 
 
 async def test_a_task_inherits_the_errand_it_was_begun_in() -> None:
@@ -29,3 +29,21 @@ def test_errands_nest() -> None:
         after = current_errand()
 
     assert after == Errand("k1")
+
+
+def test_a_company_tells_who_joins() -> None:
+    """Each key once: those that are in it at once, others when they come, none after leaving."""
+    company = Company(["a", "b"])
+    told: list[str] = []
+    company.follow(told.append)
+    for key_id in "bca":
+        company.join(key_id)
+    company.leave(told.append)
+    company.join("d")
+
+    assert told == ["a", "b", "c"]
+
+
+def test_an_errand_is_the_same_in_whatever_company() -> None:
+    """Who waits beside its key changes while it waits."""
+    assert Errand("k1", company=Company(["a"])) == Errand("k1")

@@ -2,6 +2,7 @@
 
 import json
 import sys
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from gateway.errors import SheetTooLarge
 from gateway.upstream.base import Half, Value
-from gateway.upstream.half import WHOLE_BYTES, decode_in_parts, read_half, size_of
+from gateway.upstream.half import MAX_COLUMNS, WHOLE_BYTES, decode_in_parts, read_half, size_of
 from gateway.upstream.translation import UNREADABLE
 from gateway.upstream.wire import Answer
 
@@ -131,6 +132,38 @@ def test_the_bound_is_for_all_columns_together() -> None:
     assert half_of(*columns, max_bytes=byte_count).columns == tuple(map(tuple, columns))
     with pytest.raises(SheetTooLarge):
         half_of(*columns, max_bytes=byte_count - 1)
+
+
+@pytest.mark.parametrize("column", [b"[]", b'[""]', b'["",""]'], ids=["none", "one", "two"])
+def test_more_columns_than_a_sheet_can_have_take_no_memory(column: bytes) -> None:
+    """Of an answer with a million columns nothing is made, and it makes no sense."""
+    columns = b",".join([column] * 1_000_000)
+    answer = answer_of(b'{"range":"T!A1","values":[%b]}' % columns)
+    tracemalloc.start()
+    try:
+        with pytest.raises(UNREADABLE, match="at most length 18278"):
+            read_half(answer, known=None, max_bytes=PLENTY)
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert peak_bytes < len(answer.body)
+
+
+def test_the_widest_sheet_is_read() -> None:
+    """As many columns as a sheet can have are read, one more is refused."""
+    columns = [[f"[{column}]"] for column in range(MAX_COLUMNS)]
+
+    assert half_of(*columns).columns == tuple(map(tuple, columns))
+    with pytest.raises(UNREADABLE):
+        half_of(*columns, ["one too many"])
+
+
+def test_brackets_in_texts_are_no_columns() -> None:
+    """Many of them change neither the columns nor where they end."""
+    columns = [['[[",[]'] * 9000, [], ["[", "]"], [""], []]
+
+    assert half_of(*columns).columns == (tuple(columns[0]), (), ("[", "]"))
 
 
 @pytest.mark.parametrize("column", [["x"] * 50, ["x", ["y"]]], ids=["too-large", "unreadable"])

@@ -46,6 +46,23 @@ REFUSALS: dict[str, tuple[httpx.Response, type[GatewayError]]] = {
         error_answer(403, "PERMISSION_DENIED", reason="SERVICE_DISABLED"),
         UpstreamAuth,
     ),
+    "API disabled, without a reason": (
+        error_answer(
+            403,
+            "PERMISSION_DENIED",
+            "Activar: https://console.developers.google.com/apis/api/sheets.googleapis.com/"
+            "overview?project=1234567890. secret cell",
+        ),
+        UpstreamAuth,
+    ),
+    "API disabled, in words alone": (
+        error_answer(
+            403,
+            "PERMISSION_DENIED",
+            "Google Sheets API has not been used in project 1234567890 before or it is disabled.",
+        ),
+        UpstreamAuth,
+    ),
     "scope missing": (
         error_answer(403, "PERMISSION_DENIED", reason="ACCESS_TOKEN_SCOPE_INSUFFICIENT"),
         UpstreamAuth,

@@ -62,10 +62,9 @@ async def test_the_place_in_line_is_foreseen(
     turns = joined(*errands)
     for _ in range(min(taken, len(errands))):
         turns.take_next()
-    before, beside = turns.before(last), turns.beside(last)
-    newcomer = waiter(last)
+    newcomer, beside = waiter(last), turns.beside(last)
     turns.join(newcomer)
-    total = len(turns)
+    before, total = turns.before(newcomer), len(turns)
     rank = next(at for at in range(total) if turns.take_next() is newcomer)
 
     assert rank == before
@@ -90,3 +89,58 @@ async def test_who_leaves_is_not_next(errands: list[Errand], data: st.DataObject
         assert [each for each in left if each.errand == errand] == [
             each for each in waiters if each.errand == errand and each not in leaving
         ]
+
+
+async def test_a_call_of_several_keys_goes_at_the_first_turn_of_them() -> None:
+    """It goes once, for the key whose turn it was; the others have theirs left."""
+    a, b = Errand("a"), Errand("b")
+    turns = joined(a, a)
+    shared = waiter(a)
+    turns.join(shared)
+    turns.join_as("b", shared)
+    turns.join_as("b", shared)
+    turns.join(waiter(b))
+    before = turns.before(shared)
+    taken = [turns.take_next() for _ in range(2)]
+
+    assert (len(turns), before) == (2, 1)
+    assert taken[1] is shared
+    assert order(turns) == [a, b]
+
+
+async def test_who_waits_no_more_stands_in_no_line() -> None:
+    """A key that joins a call late, or one that verifies, adds nothing."""
+    turns = joined(Errand("a"), CHECK)
+    for each in list(turns):
+        turns.join_as("b", each)
+    first = turns.take_next()
+    turns.join_as("c", first)
+    (second,) = turns
+    turns.leave(second)
+    turns.join_as("c", second)
+
+    assert first.errand == CHECK
+    assert (len(turns), [turns.beside(Errand(key)) for key in "abc"]) == (0, [0, 0, 0])
+
+
+@given(
+    errands=st.lists(ERRANDS, min_size=1, max_size=12),
+    joins=st.lists(st.tuples(st.sampled_from("abcde"), st.integers(0, 11)), max_size=20),
+)
+async def test_the_order_is_known_before(
+    errands: list[Errand], joins: list[tuple[str, int]]
+) -> None:
+    """Everybody is told in the order of their turns, once, whatever they have in common."""
+    waiters = [waiter(errand) for errand in errands]
+    turns = Turns()
+    for each in waiters:
+        turns.join(each)
+    for key_id, at in joins:
+        turns.join_as(key_id, waiters[at % len(waiters)])
+    told = list(turns)
+    ranks = [turns.before(each) for each in told]
+    taken = [turns.take_next() for _ in range(len(turns))]
+
+    assert told == taken
+    assert ranks == list(range(len(waiters)))
+    assert len(turns) == 0

@@ -10,7 +10,13 @@ import httpx2
 import pytest
 
 from gateway.config import GoogleSettings
-from gateway.errors import SheetTooLarge, UpstreamError, UpstreamTimeout, UpstreamUnreachable
+from gateway.errors import (
+    SheetTooLarge,
+    SpreadsheetNotFound,
+    UpstreamError,
+    UpstreamTimeout,
+    UpstreamUnreachable,
+)
 from gateway.upstream.base import Render
 from gateway.upstream.deadline import Deadline
 from gateway.upstream.google import open_google
@@ -116,6 +122,21 @@ async def test_an_oversize_answer_is_not_read_to_its_end(
     error = await failure(settings, A_READ)
 
     assert type(error) is SheetTooLarge
+    assert body.read_count == 11
+    assert body.is_closed
+
+
+async def test_an_error_is_read_for_its_words_only(
+    settings: GoogleSettings, google: FakeGoogle
+) -> None:
+    """However large answers may be, of an error no more is read than words can fill."""
+    settings = settings.model_copy(update={"max_answer_bytes": 100_000_000})
+    body = Pieces(b" " * 100_000 for _ in range(1000))
+    google.sheets.mock(return_value=httpx.Response(404, stream=body))
+
+    error = await failure(settings, A_READ)
+
+    assert type(error) is SpreadsheetNotFound
     assert body.read_count == 11
     assert body.is_closed
 

@@ -6,6 +6,7 @@ from starlette.requests import Request
 from starlette.types import Message, Scope
 
 from gateway.config import ApiSettings, ServerSettings
+from gateway.web.parsing import Parsing
 from gateway.web.state import State
 
 
@@ -35,7 +36,11 @@ def make_scope(
         ],
         "server": ("127.0.0.1", 80),
         "client": ("127.0.0.1", 50_000),
-        "state": {"server": settings or ServerSettings(), "api": api or ApiSettings()},
+        "state": {
+            "server": settings or ServerSettings(),
+            "api": api or ApiSettings(),
+            "parsing": Parsing(),
+        },
     }
 
 

@@ -2,9 +2,11 @@
 
 import json
 from collections.abc import Mapping
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gateway.errors import InvalidBody, UnsupportedMediaType
 from gateway.rows.record import MAX_CELL_CHARACTERS, Stored
@@ -179,6 +181,26 @@ def test_wrong_forms_are_refused(body: bytes, pointer: str) -> None:
         parse_fields(body, FORM)
 
     assert [problem.pointer for problem in refused.value.problems] == [pointer]
+
+
+@given(text=st.text(st.sampled_from("ab=&+%04159ABCcFfé"), max_size=40))
+def test_a_form_is_what_everybody_reads(text: str) -> None:
+    """The names and values that the standard library finds; broken escapes stay as they are."""
+    try:
+        pairs = parse_qsl(text, keep_blank_values=True, errors="strict")
+    except UnicodeDecodeError:
+        pairs = [("twice", "")] * 2
+    if len(dict(pairs)) == len(pairs):
+        assert parse_fields(text.encode(), FORM) == dict(pairs)
+    else:
+        with pytest.raises(InvalidBody):
+            parse_fields(text.encode(), FORM)
+
+
+def test_the_fields_of_a_form_are_counted_before_they_are_looked_at() -> None:
+    """A thousand and one are too many, whatever is in them."""
+    with pytest.raises(InvalidBody, match="more than 1000 fields"):
+        parse_fields(b"a=%ff&" * MAX_FIELDS, FORM)
 
 
 @pytest.mark.parametrize("content_type", [JSON, FORM])

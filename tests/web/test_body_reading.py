@@ -24,19 +24,19 @@ def post(body: bytes, **headers: str) -> Request[State]:
 )
 async def test_a_content_type_may_have_parameters_and_any_case(content_type: str) -> None:
     """Only the type itself counts."""
-    assert await read_fields(post(b'{"a":1}', content_type=content_type)) == {"a": 1}
+    assert await read_fields(post(b'{"a":1}', content_type=content_type), "k") == {"a": 1}
 
 
 async def test_a_body_without_a_type_is_read() -> None:
     """A JSON object needs no Content-Type."""
-    assert await read_fields(post(b'{"a":1}')) == {"a": 1}
+    assert await read_fields(post(b'{"a":1}'), "k") == {"a": 1}
 
 
 async def test_a_form_is_read_by_its_type() -> None:
     """A form's type may have parameters, too."""
     content_type = "application/x-www-form-urlencoded; charset=UTF-8"
 
-    assert await read_fields(post(b"a=1&b=", content_type=content_type)) == {"a": "1", "b": ""}
+    assert await read_fields(post(b"a=1&b=", content_type=content_type), "k") == {"a": "1", "b": ""}
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ async def test_a_form_is_read_by_its_type() -> None:
 )
 async def test_credentials_and_row_index_are_never_stored(body: bytes, content_type: str) -> None:
     """What clients leave in a body besides its fields is dropped."""
-    fields = await read_fields(post(body, content_type=content_type))
+    fields = await read_fields(post(body, content_type=content_type), "k")
 
     assert list(fields) == ["a"]
 
@@ -60,7 +60,7 @@ async def test_credentials_and_row_index_are_never_stored(body: bytes, content_t
 async def test_a_body_without_a_field_is_refused(body: bytes) -> None:
     """An empty object, or one with nothing to store, has its place."""
     with pytest.raises(InvalidBody, match="no field") as refused:
-        await read_fields(post(body))
+        await read_fields(post(body), "k")
 
     assert [problem.pointer for problem in refused.value.problems] == ["#"]
 
@@ -69,20 +69,20 @@ async def test_a_body_without_a_field_is_refused(body: bytes) -> None:
 async def test_compressed_bodies_are_refused(encoding: str) -> None:
     """A Content-Encoding is not undone."""
     with pytest.raises(UnsupportedMediaType, match="Content-Encoding"):
-        await read_fields(post(b'{"a":1}', content_encoding=encoding))
+        await read_fields(post(b'{"a":1}', content_encoding=encoding), "k")
 
 
 @pytest.mark.parametrize("encoding", ["", "identity", " Identity "])
 async def test_identity_is_no_encoding(encoding: str) -> None:
     """The body as it is may be called so."""
-    assert await read_fields(post(b'{"a":1}', content_encoding=encoding)) == {"a": 1}
+    assert await read_fields(post(b'{"a":1}', content_encoding=encoding), "k") == {"a": 1}
 
 
 async def test_a_body_may_come_in_pieces() -> None:
     """Chunks are put together, up to the largest body."""
     request = make_request(make_scope("POST", settings=SMALL), b'{"a"', b":12", b"", b"34}")
 
-    assert await read_fields(request) == {"a": 1234}
+    assert await read_fields(request, "k") == {"a": 1234}
 
 
 async def test_a_body_is_given_up_as_soon_as_it_is_too_large() -> None:
@@ -90,7 +90,7 @@ async def test_a_body_is_given_up_as_soon_as_it_is_too_large() -> None:
     sender = Sender([b'{"a":"', b"xxxxx", b"yyyyy", b'"}'])
 
     with pytest.raises(BodyTooLarge, match="10 bytes"):
-        await read_fields(Request(make_scope("POST", settings=SMALL), sender))
+        await read_fields(Request(make_scope("POST", settings=SMALL), sender), "k")
 
     assert sender.taken == 2
 
@@ -102,6 +102,6 @@ async def test_an_announced_length_is_believed(length: str) -> None:
     scope = make_scope("POST", headers={"Content-Length": length}, settings=SMALL)
 
     with pytest.raises(BodyTooLarge):
-        await read_fields(Request(scope, sender))
+        await read_fields(Request(scope, sender), "k")
 
     assert sender.taken == 0

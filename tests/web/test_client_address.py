@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.address import parse_networks
+from gateway.address import parse_proxies
 from gateway.web.client_address import client_address
 from tests.web.requests import make_scope
 
-PROXIES = parse_networks("10.0.0.0/8,2001:db8::1")
+PROXIES = parse_proxies("10.0.0.0/8,2001:db8::1")
 XFF, FORWARDED = "X-Forwarded-For", "Forwarded"
 
 
@@ -19,7 +19,7 @@ def found(
 ) -> str:
     """The client of a request from this peer."""
     scope = {**make_scope(headers=headers), "client": (peer, 1)}
-    return client_address(scope, parse_networks(proxies))
+    return client_address(scope, parse_proxies(proxies))
 
 
 @pytest.mark.parametrize("name", [XFF, FORWARDED])
@@ -112,6 +112,37 @@ def test_a_server_may_know_no_address() -> None:
 
     assert client_address({**scope, "client": None}, PROXIES) == ""
     assert client_address({**scope, "client": ("", 0)}, PROXIES) == ""
+
+
+@pytest.mark.parametrize("client", [None, ("", 0)], ids=repr)
+@pytest.mark.parametrize("server", [("/run/x.sock", None), None], ids=repr)
+@pytest.mark.parametrize(
+    ("headers", "found_there"),
+    [
+        ([(XFF, "1.1.1.1, 203.0.113.7")], "203.0.113.7"),
+        ([(XFF, "203.0.113.7, 10.0.0.9")], "203.0.113.7"),
+        ([(FORWARDED, "for=203.0.113.7")], "203.0.113.7"),
+        ([(XFF, "203.0.113.7"), (FORWARDED, "for=1.1.1.1")], ""),
+        ([(XFF, "nobody")], ""),
+        ([], ""),
+    ],
+)
+def test_every_peer_of_a_unix_socket_may_be_trusted(
+    client: object, server: object, headers: Sequence[tuple[str, str]], found_there: str
+) -> None:
+    """Such a peer has no address of its own, and is a proxy where "unix" is one."""
+    scope = {**make_scope(headers=headers), "client": client, "server": server}
+
+    assert client_address(scope, parse_proxies("unix,10.0.0.0/8")) == found_there
+    assert client_address(scope, PROXIES) == ""
+
+
+@pytest.mark.parametrize("client", [None, ("192.0.2.1", 1)], ids=["gone already", "there"])
+def test_who_comes_by_tcp_is_no_peer_of_a_unix_socket(client: tuple[str, int] | None) -> None:
+    """Not even one that left before its address was looked at."""
+    scope = {**make_scope(headers=[(XFF, "203.0.113.7")]), "client": client}
+
+    assert client_address(scope, parse_proxies("unix")) == (client[0] if client else "")
 
 
 @given(name=st.sampled_from([XFF, FORWARDED]), value=st.text(st.characters(max_codepoint=255)))

@@ -1,5 +1,7 @@
 """The header lines of a request, gathered in one pass."""
 
+import time
+
 from gateway.web.head import head_of, read_head
 from tests.web.requests import make_scope
 
@@ -29,6 +31,17 @@ def test_the_size_is_that_on_the_wire() -> None:
 
     assert read_head(LINES).byte_count == len(text)
     assert read_head([]).byte_count == 0
+
+
+def test_equal_lines_take_no_longer_than_others() -> None:
+    """Thousands of lines of one name are gathered in one pass, too."""
+    lines = [(b"a", b"%d" % number) for number in range(20_000)]
+    began = time.perf_counter()
+    head = read_head(lines)
+    seconds = time.perf_counter() - began
+
+    assert head.lines[b"a"][-1] == b"19999"
+    assert seconds < 0.2
 
 
 def test_a_head_is_gathered_once() -> None:

@@ -1,5 +1,6 @@
 """Idempotency-Key: what makes two requests one."""
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -7,7 +8,14 @@ import pytest
 
 from gateway.service.ticket import Ticket
 from gateway.service.worksheet import WorksheetRef
-from gateway.web.idempotency import fingerprint, parse_key, read_ticket, replayed_headers
+from gateway.web.idempotency import (
+    IDEMPOTENCY_KEY,
+    Claim,
+    fingerprint,
+    parse_key,
+    read_claim,
+    replayed_headers,
+)
 from gateway.write_errors import InvalidIdempotencyKey
 from tests.web.requests import make_request, make_scope
 
@@ -20,25 +28,49 @@ def ticket(
     key: str = "k",
     method: str = "POST",
     title: str = "Cities",
-    row: str | None = None,
+    row: int | None = None,
     key_id: str = "key_1",
     spreadsheet: str = "book",
     body: Mapping[str, Any] = BODY,
 ) -> Ticket:
-    """The ticket of a request like all the others but for what is given."""
-    scope = make_scope(method, "/v2/sheets/x", headers={"idempotency-key": key})
-    request = make_request({**scope, "path_params": {} if row is None else {"row": row}})
-    ref = WorksheetRef(spreadsheet=spreadsheet, title=title, key_id=key_id)
-    found = read_ticket(request, ref, body, is_create=True)
-    assert found is not None
-    return found
+    """The ticket of a write like all the others but for what is given."""
+    claim = Claim(key=key, method=method, row=row, fingerprint=fingerprint(body))
+    return claim.ticket(WorksheetRef(spreadsheet=spreadsheet, title=title, key_id=key_id))
 
 
-def test_without_the_header_there_is_no_ticket() -> None:
+async def test_without_the_header_there_is_no_claim() -> None:
     """Most writes come without one."""
     request = make_request(make_scope("POST"))
 
-    assert read_ticket(request, REF, BODY, is_create=True) is None
+    assert await read_claim(request, BODY, "key_1", row=None) is None
+
+
+@pytest.mark.parametrize("row", [None, 7])
+async def test_a_claim_is_for_a_key_a_method_a_row_and_a_body(row: int | None) -> None:
+    """The row is the one that the path means, however it spells it; creates have none."""
+    scope = make_scope("PUT", "/v2/sheets/x/%37", headers={IDEMPOTENCY_KEY: '"k"'})
+    claim = await read_claim(make_request(scope), BODY, "key_1", row=row)
+
+    assert claim == Claim(key="k", method="PUT", row=row, fingerprint=fingerprint(BODY))
+    assert claim.ticket(REF).is_create is (row is None)
+    assert claim.ticket(REF).ref == REF
+
+
+async def test_a_large_body_has_its_fingerprint_made_beside_the_event_loop() -> None:
+    """It is the same as ever."""
+    rows = [{str(number): number for number in range(1000)}] * 3
+    scope = make_scope("POST", headers={IDEMPOTENCY_KEY: "k"})
+    claim = await read_claim(make_request(scope), rows, "key_1", row=None)
+
+    assert claim is not None
+    assert claim.fingerprint == fingerprint(rows)
+
+
+def test_records_of_earlier_versions_are_found() -> None:
+    """What a record is found by does not change: they are kept over a restart."""
+    assert ticket(row=7).scope == (
+        hashlib.sha256(b'["key_1","k","POST","book","Cities","7"]').hexdigest()
+    )
 
 
 @pytest.mark.parametrize(
@@ -93,7 +125,7 @@ def test_what_is_no_key_is_refused(values: Sequence[str]) -> None:
         {"key": "other"},
         {"method": "PUT"},
         {"title": "Towns"},
-        {"row": "2"},
+        {"row": 2},
         {"key_id": "key_2"},
         {"spreadsheet": "other"},
     ],

@@ -5,8 +5,9 @@ from urllib.parse import urlencode
 import pytest
 
 from gateway.errors import InvalidQuery
+from gateway.rows.query import Keys
 from gateway.web.kept_queries import LONGEST_KEPT_TEXT, ListAsked, RowAsked, list_asked, row_asked
-from gateway.web.parameters import parse_query
+from gateway.web.parameters import asking_of, parse_query
 from gateway.web.query_string import decoded
 
 
@@ -48,7 +49,7 @@ def test_a_row_is_asked_for_by_its_keys() -> None:
     """What only lists know is passed over, wrong or not."""
     asked = row_asked(b"keys=a,b&limit=x&where=x&order=,&count=x")
 
-    assert asked == RowAsked(keys=("a", "b"), no_cache=False)
+    assert asked == RowAsked(keys=Keys(("a", "b")), no_cache=False)
     assert row_asked(b"") == RowAsked(keys=None, no_cache=False)
 
 
@@ -61,7 +62,7 @@ def test_the_same_text_is_the_same_query() -> None:
     assert first is again
     assert list_asked(text, max_limit=5).query.limit == 5
     assert list_asked(text + b"&skip=1", max_limit=100).query.skip == 1
-    assert first == ListAsked(parse_query(decoded(text), max_limit=100), no_cache=False)
+    assert first == ListAsked(parse_query(asking_of(decoded(text)), max_limit=100), no_cache=False)
 
 
 def test_another_spelling_is_an_equal_query() -> None:

@@ -1,19 +1,22 @@
 """Query parameters of a read, as clients write them."""
 
 import json
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 import pytest
 
 from gateway.errors import InvalidQuery
-from gateway.rows.query import Comparison, Query, SortTerm, make_operand
-from gateway.web.parameters import MAX_WHERE_BYTES, parse_keys, parse_query
+from gateway.rows.query import Comparison, Keys, Query, SortTerm, make_operand
+from gateway.web.parameters import MAX_WHERE_BYTES, Again, asking_of, parse_keys, parse_query
 from gateway.web.query_string import decoded
+
+STATE = '{"state":"California"}'
+QUOTED = "{'state':'California'}"
 
 
 def query_of(text: str, max_limit: int = 100) -> Query:
     """What a query string asks for on a plan with this maximum."""
-    return parse_query(decoded(text.encode()), max_limit=max_limit)
+    return parse_query(asking_of(decoded(text.encode())), max_limit=max_limit)
 
 
 @pytest.mark.parametrize(
@@ -94,10 +97,10 @@ def test_different_values_of_one_parameter_are_refused(name: str) -> None:
 )
 def test_keys_are_names_or_a_json_array(value: str, keys: tuple[str, ...]) -> None:
     """Names that no header has are not decided here."""
-    parameters = decoded(urlencode({"keys": value}).encode())
+    asking = asking_of(decoded(urlencode({"keys": value}).encode()))
 
-    assert parse_keys(parameters) == keys
-    assert parse_query(parameters, max_limit=100).keys == keys
+    assert parse_keys(asking) == Keys(keys)
+    assert parse_query(asking, max_limit=100).keys == Keys(keys)
 
 
 @pytest.mark.parametrize(
@@ -187,11 +190,87 @@ def test_a_where_that_is_not_understood_is_refused(where: str, detail: str) -> N
         query_of(urlencode({"where": where}))
 
 
-@pytest.mark.parametrize("name", ["where[population][$gte]", "where[state]", "where["])
-def test_a_where_in_brackets_is_not_passed_over(name: str) -> None:
-    """A filter spelled as brackets is told to be JSON rather than ignored."""
-    with pytest.raises(InvalidQuery, match="send where as one JSON object"):
-        query_of(urlencode({name: "1"}))
+@pytest.mark.parametrize(
+    ("text", "readings"),
+    [
+        pytest.param(f"where={STATE}", [], id="plain"),
+        pytest.param(f"where={quote(quote(STATE))}", ["where-twice"], id="twice"),
+        pytest.param(f"where={QUOTED}", ["where-quotes"], id="quotes"),
+        pytest.param(
+            f"where={quote(quote(QUOTED))}", ["where-twice", "where-quotes"], id="twice, quotes"
+        ),
+        pytest.param("where[state]=California", ["where-brackets"], id="brackets"),
+    ],
+)
+def test_where_has_second_readings(text: str, readings: list[str]) -> None:
+    """Each spelling gives the same condition, and tells which reading it took."""
+    asking = asking_of(decoded(text.encode()))
+
+    found = parse_query(asking, max_limit=100).where
+
+    assert found == Comparison("state", "$eq", (make_operand("California"),))
+    assert asking.readings == readings
+
+
+def test_a_plain_where_is_never_read_otherwise() -> None:
+    """What is JSON as it stands keeps its escapes, quotes and words."""
+    where = query_of(urlencode({"where": """{"a%20b":"it's 100%25 True"}"""})).where
+
+    assert where == Comparison("a%20b", "$eq", (make_operand("it's 100%25 True"),))
+
+
+@pytest.mark.parametrize("text", ["where=%257B%2522a", "where={'a':", "where=%2541"])
+def test_a_where_without_any_reading_gets_the_plain_error(text: str) -> None:
+    """The position is that of what was sent, decoded once."""
+    with pytest.raises(InvalidQuery, match=r"not JSON at position [0-5]:"):
+        query_of(text)
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        '{"a":"%20' + "x" * 4096 + '"}',
+        '{"a%20b":1,"a%20b":2}',
+        '{"a%20b":NaN}',
+    ],
+    ids=["too long", "a member twice", "no number"],
+)
+def test_a_where_that_is_json_is_never_read_otherwise(where: str) -> None:
+    """What is wrong with it stays wrong, though decoding it once more would mend it."""
+    with pytest.raises(InvalidQuery, match=r"longer than|twice|NaN"):
+        query_of(urlencode({"where": where}))
+
+
+def test_a_where_in_brackets_may_be_as_long() -> None:
+    """Names and values together hold 4 KiB."""
+    with pytest.raises(InvalidQuery, match="longer than 4096"):
+        query_of(urlencode({"where[a]": "x" * 4096}))
+
+
+def test_where_in_two_ways_is_refused() -> None:
+    """Which of them counts is not guessed."""
+    with pytest.raises(InvalidQuery, match="in two ways"):
+        query_of("where={}&where[a]=1")
+    with pytest.raises(InvalidQuery, match="in two ways"):
+        query_of("keys=a&keys[]=b")
+
+
+def test_names_decoded_once_more_are_split_then() -> None:
+    """Whole values are, commas and signs with them, but names of keys one by one."""
+    parameters = decoded(b"keys=x%2520y,a%252Cb%2520c&order=-a%252Cb")
+    asking = asking_of(parameters, Again(frozenset({"order"}), frozenset({"a%2Cb%20c"})))
+
+    query = parse_query(asking, max_limit=100)
+
+    assert query.keys == Keys(("x%20y", "a", "b c"), checked=("x%20y",))
+    assert query.order == (SortTerm("a", descending=True), SortTerm("b"))
+    assert asking.readings == ["order-twice", "keys-twice"]
+
+
+def test_keys_with_a_second_reading_are_checked() -> None:
+    """Else nobody would know that it is needed: unknown keys are passed over."""
+    assert query_of("keys=a%252Cb,c").keys == Keys(("a%2Cb", "c"), checked=("a%2Cb",))
+    assert query_of("keys=100%25").keys == Keys(("100%",))
 
 
 def test_where_may_hold_4_kib() -> None:

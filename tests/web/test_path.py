@@ -81,3 +81,21 @@ def test_other_rows_are_refused(segment: str) -> None:
     """What is no row number is an InvalidPath that says what one is."""
     with pytest.raises(InvalidPath, match="rowIndex"):
         parse_row(segment)
+
+
+@pytest.mark.parametrize(
+    ("segment", "shown"),
+    [
+        pytest.param("search", '"search" is no row', id="word"),
+        pytest.param("a%20b%0A", '"a b\\n" is no row', id="escaped"),
+        pytest.param("9" * 500, f'"{"9" * 100}…" is no row', id="cut"),
+    ],
+)
+def test_what_came_in_the_place_of_a_row_is_told(segment: str, shown: str) -> None:
+    """With where a search goes, and a slash that belongs to a name."""
+    with pytest.raises(InvalidPath) as refusal:
+        parse_row(segment)
+
+    assert refusal.value.message.startswith(shown)
+    assert "use ?where=" in refusal.value.message
+    assert "a / in a worksheet's name is written %2F" in refusal.value.message

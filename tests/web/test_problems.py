@@ -30,6 +30,7 @@ from gateway.errors import (
 )
 from gateway.limit_errors import TooManyAuthFailures
 from gateway.observe import RequestEvent, request_event
+from gateway.request_errors import UnknownField
 from gateway.web.problems import error_response, on_gateway_error, on_http_exception
 from gateway.write_errors import PreconditionFailed, WriteOutcomeUnknown
 from tests.error_tree import concrete_errors
@@ -44,6 +45,7 @@ EXISTING = {"rowIndex": 2, "name": "Boston", "state": None}
 OWN_WORDS: Mapping[type[GatewayError], GatewayError] = {
     PreconditionFailed: PreconditionFailed(EXISTING, tag='"now"'),
     SpreadsheetNotFound: SpreadsheetNotFound(),
+    UnknownField: UnknownField("what to do", parameter="order"),
     UpstreamRefusal: UpstreamRefusal("Invalid value at A1: secret"),
 }
 ERRORS = [OWN_WORDS.get(error) or error("what to do") for error in concrete_errors()]

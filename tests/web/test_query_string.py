@@ -43,3 +43,37 @@ def test_what_is_left_is_decoded_as_a_whole_query_string_is() -> None:
 
     assert parameters == {"keys": ["ä b", ""], "order": [""]}
     assert decoded(b"") == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "parameters"),
+    [
+        ("where%3D%7B%22a%22%3A1%7D%26limit%3D5", {"where": ['{"a":1}'], "limit": ["5"]}),
+        ("where%3D%7B%22a%22%3A1%7D=", {"where": ['{"a":1}']}),
+        ("limit=2&order%3D-a", {"limit": ["2"], "order": ["-a"]}),
+        ("where%3d%7B%22a%22%3A%22x%26y%2B1%25%22%7D", {"where": ['{"a":"x&y+1%"}']}),
+        ("where%3D%257B%2522a%2522%253A1%257D%26skip%3D1", {"where": ['{"a":1}'], "skip": ["1"]}),
+        ("keys%3Dna%C3%AFve", {"keys": ["naïve"]}),
+        ("where%255Ba%255D=x%2526y", {"where[a]": ["x&y"]}),
+        ("where%255ba%255d%3Dx%26limit%3D1", {"where[a]": ["x"], "limit": ["1"]}),
+        (
+            "order%3Da%26where[b]%3Dy%26z%26limit%3D1",
+            {"order": ["a"], "where[b]": ["y&z"], "limit": ["1"]},
+        ),
+        ("order%3Da%26where%5Ba%5D%3Dx", {"order": ["a"], "where[a]": ["x"]}),
+        ("other%3D1", {}),
+    ],
+)
+def test_a_query_folded_into_a_name_is_unfolded(text: str, parameters: object) -> None:
+    """Whether its values were encoded before it was, or not."""
+    sifted = sift(text.encode())
+
+    assert decoded(sifted.asked) == parameters
+    assert sifted.is_unfolded is bool(parameters)
+
+
+def test_credentials_folded_into_a_name_are_credentials() -> None:
+    """They end up where those of the URL are looked for, and nowhere else."""
+    sifted = sift(b"apiKey%3Dk%26spreadsheetId%3Ds%26limit%3D1")
+
+    assert sifted == Sifted(b"limit=1", b"apiKey=k&spreadsheetId=s", is_unfolded=True)

@@ -17,14 +17,17 @@ from gateway.config import ApiSettings, ServerSettings
 from gateway.errors import GatewayError
 from gateway.observe import tallies
 from gateway.plan_settings import PlanSettings
-from gateway.rows.query import Query
+from gateway.rows.query import Keys, Query
 from gateway.service.answers import Encoded, Encoder, Served
+from gateway.service.catalogue import Catalogue
 from gateway.service.freshness import Freshness
 from gateway.service.rows import RowService
 from gateway.service.worksheet import WorksheetRef
 from gateway.tallies import Kind
+from gateway.web.parsing import Parsing
 from gateway.web.passes import Passes
 from gateway.web.problems import on_gateway_error, on_http_exception
+from gateway.web.rereading import Spellings
 from gateway.web.routes import ROUTES, middleware
 from gateway.web.state import State
 
@@ -91,6 +94,10 @@ def rows() -> FakeRows:
     return FakeRows()
 
 
+async def always_ready() -> None:
+    """A key store that answers."""
+
+
 @pytest.fixture
 def client(rows: FakeRows) -> Iterator[TestClient]:
     """The routes and middleware of the gateway, before a service that is none."""
@@ -101,8 +108,12 @@ def client(rows: FakeRows) -> Iterator[TestClient]:
             gatekeeper=cast(Gatekeeper, OpenGate()),
             rates=KeyRates({"paid": CALLER.plan}),
             passes=Passes(),
+            parsing=Parsing(),
+            ready=always_ready,
+            spellings=Spellings(write_seconds=10.0),
             proxies=(),
             rows=cast(RowService, rows),
+            catalogue=cast(Catalogue, None),
             api=ApiSettings(),
             server=ServerSettings(),
         )
@@ -122,7 +133,7 @@ def test_a_list_is_asked_for_by_its_parameters(client: TestClient, rows: FakeRow
     answer = client.get("Cities?limit=80&skip=2&keys=name&_=1")
 
     assert answer.json() == {"results": [RECORD], "hasNextPage": False}
-    assert rows.asked == [("Cities", Query(skip=2, limit=50, keys=("name",)))]
+    assert rows.asked == [("Cities", Query(skip=2, limit=50, keys=Keys(("name",))))]
 
 
 def test_a_row_is_asked_for_by_its_number(client: TestClient, rows: FakeRows) -> None:
@@ -131,7 +142,7 @@ def test_a_row_is_asked_for_by_its_number(client: TestClient, rows: FakeRows) ->
 
     assert answer.json() == RECORD
     assert answer.headers["etag"] == '"row"'
-    assert rows.asked == [("Cities", 7, ("name",))]
+    assert rows.asked == [("Cities", 7, Keys(("name",)))]
 
 
 def test_a_list_tells_its_total_when_asked(client: TestClient) -> None:

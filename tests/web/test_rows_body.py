@@ -115,6 +115,29 @@ def test_the_places_are_bounded(body: object) -> None:
     assert len(pointers(body)) == 20
 
 
+@pytest.mark.parametrize("body", ["'{name:Austin}'", "name=&state="], ids=["cmd.exe", "empty"])
+def test_a_form_without_a_value_is_told_to_be_one(body: str) -> None:
+    """Who meant to send JSON reads that it was taken for a form, and what JSON looks like."""
+    with pytest.raises(InvalidBody) as refused:
+        parse_rows(body.encode(), FORM)
+
+    assert "needs at least one field with a value; the body was read as a form" in str(
+        refused.value
+    )
+    assert '{"name": "Ann"}' in str(refused.value)
+
+
+def test_a_form_that_empties_cells_is_an_update() -> None:
+    """Only a new row needs a value."""
+    assert parse_fields(b"name=&state=", FORM) == {"name": "", "state": ""}
+
+
+def test_a_form_of_a_browser_with_files_is_told_how_to_be_sent() -> None:
+    """`multipart/form-data` is a form, too: it is said what to send in its place."""
+    with pytest.raises(UnsupportedMediaType, match=r"new URLSearchParams\(new FormData\(form\)\)"):
+        parse_rows(b"--x", "multipart/form-data")
+
+
 def test_other_types_hold_no_rows() -> None:
     """Neither JSON nor a form: the type is refused."""
     with pytest.raises(UnsupportedMediaType):
@@ -125,7 +148,7 @@ async def test_rows_are_read_from_a_request() -> None:
     """The body may come in pieces, and its type with parameters."""
     scope = make_scope("POST", headers={"Content-Type": "Application/JSON; charset=utf-8"})
 
-    body = await read_rows(make_request(scope, b'[{"a"', b':1},{"a":2}]'))
+    body = await read_rows(make_request(scope, b'[{"a"', b':1},{"a":2}]'), "k")
 
     assert [dict(row) for row in body.rows] == [{"a": 1}, {"a": 2}]
     assert body.is_array
@@ -136,4 +159,4 @@ async def test_compressed_rows_are_refused() -> None:
     scope = make_scope("POST", headers={"Content-Encoding": "gzip"})
 
     with pytest.raises(UnsupportedMediaType, match="Content-Encoding"):
-        await read_rows(make_request(scope, b'[{"a":1}]'))
+        await read_rows(make_request(scope, b'[{"a":1}]'), "k")

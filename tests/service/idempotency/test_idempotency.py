@@ -6,7 +6,14 @@ from dataclasses import replace
 import pytest
 from anyio import wait_all_tasks_blocked
 
-from gateway.errors import GatewayError, InternalError, InvalidBody, QuotaSpent, UpstreamError
+from gateway.errors import (
+    GatewayError,
+    InternalError,
+    InvalidBody,
+    QueueFull,
+    QuotaSpent,
+    UpstreamError,
+)
 from gateway.service.idempotency import Idempotency, Settled
 from gateway.service.ticket import Ticket
 from gateway.write_errors import IdempotencyInProgress, IdempotencyKeyReused
@@ -44,6 +51,21 @@ async def test_another_body_is_refused(run: Run, google: Google) -> None:
     assert isinstance(error, IdempotencyKeyReused)
     assert error.outcome == "not_applied"
     assert google.sent == 1
+
+
+async def test_a_write_whose_record_has_no_room_is_not_sent(
+    run: Run, google: Google, ledger: FakeLedger
+) -> None:
+    """It leaves no record, and may be sent again under its key when there is room."""
+    ledger.lack_of_room = QueueFull("full", outcome="not_applied")
+    error = await outcome(run())
+    sent = google.sent
+    ledger.lack_of_room = None
+    again = await run()
+
+    assert isinstance(error, QueueFull)
+    assert (sent, google.sent) == (0, 1)
+    assert not again.is_replayed
 
 
 async def test_a_twin_in_flight_is_told_so(run: Run, google: Google) -> None:

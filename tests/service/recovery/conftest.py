@@ -1,7 +1,7 @@
 """A service whose processes end at bad moments, over a worksheet and a ledger that stay."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -66,10 +66,11 @@ class WatchedLedger:
         self.complete = ledger.complete
         self.renew = ledger.renew
         self.drop = ledger.drop
+        self.check_room = ledger.check_room
         self._find = ledger.find
 
-    async def find(self, scope: str) -> Entry | None:
-        entry = await self._find(scope)
+    async def find(self, scope: str, texts: Collection[str] = ()) -> Entry | None:
+        entry = await self._find(scope, texts)
         self.is_found.set()
         return entry
 
@@ -79,6 +80,7 @@ class DyingLedger:
 
     def __init__(self, ledger: SqlLedger) -> None:
         self.find = ledger.find
+        self.check_room = ledger.check_room
         self.sending = ledger.sending
         self.complete = ledger.complete
         self.renew = ledger.renew

@@ -1,0 +1,78 @@
+"""Files that are served as they are: read once, and found by their names in a fixed table."""
+
+import gzip
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from starlette.types import Receive, Scope, Send
+
+from gateway.rows.tag import opaque_tag
+from gateway.web.conditions import is_known
+from gateway.web.head import Head, head_of
+
+CHUNK_BYTES = 64 * 1024
+"""What is handed to a connection at once: who reads slowly holds no more of the memory."""
+
+_MEDIA_TYPES: Mapping[str, str] = {
+    ".css": "text/css; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".txt": "text/plain; charset=utf-8",
+}
+_REFUSING_WEIGHTS = frozenset({"q=0", "q=0.0", "q=0.00", "q=0.000"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asset:
+    """The content of a file or page, plain and packed, as an answer of its own."""
+
+    content: bytes
+    packed: bytes
+    headers: Sequence[tuple[bytes, bytes]]
+    tag: str
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        head = head_of(scope)
+        if is_known(head, self.tag):
+            await send({"type": "http.response.start", "status": 304, "headers": self.headers})
+            await send({"type": "http.response.body", "body": b""})
+            return
+        is_packed = accepts_gzip(head)
+        content = self.packed if is_packed else self.content
+        length = (b"content-length", b"%d" % len(content))
+        coding = [(b"content-encoding", b"gzip")] if is_packed else []
+        headers = [*self.headers, length, *coding]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        if scope["method"] != "HEAD":
+            for start in range(0, len(content), CHUNK_BYTES):
+                chunk = content[start : start + CHUNK_BYTES]
+                await send({"type": "http.response.body", "body": chunk, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+
+
+def make_asset(content: bytes, suffix: str, headers: Mapping[str, str]) -> Asset:
+    """An asset of some content; its tag is weak, since both codings have it."""
+    tag = f"W/{opaque_tag(content)}"
+    lines = {**headers, "Content-Type": _MEDIA_TYPES[suffix], "ETag": tag} | {
+        "Vary": "Accept-Encoding"
+    }
+    return Asset(
+        content=content,
+        packed=gzip.compress(content, mtime=0),
+        headers=[(name.lower().encode(), value.encode()) for name, value in lines.items()],
+        tag=tag,
+    )
+
+
+def read_asset(file: Path, headers: Mapping[str, str]) -> Asset:
+    """Read a file; its name's end tells what it is."""
+    return make_asset(file.read_bytes(), file.suffix, headers)
+
+
+def accepts_gzip(head: Head) -> bool:
+    """Whether `Accept-Encoding` names gzip (RFC 9110, 12.5.3); `*` alone is not taken for it."""
+    codings = ",".join(head.values(b"accept-encoding")).lower().replace(" ", "").split(",")
+    weights = dict(coding.partition(";")[::2] for coding in codings)
+    return "gzip" in weights and weights["gzip"] not in _REFUSING_WEIGHTS

@@ -1,0 +1,100 @@
+"""The pages for people: what this is and whether it is healthy, and the documentation.
+
+Rules: nothing here asks Google anything, and only the first page looks into the key store. No part
+of a path reaches the file system: what can be had is in a table that is read before anything is
+served. Links are relative, so that a proxy may serve the gateway under any host or path.
+"""
+
+from collections.abc import Mapping
+from html import escape
+from pathlib import Path
+from string import Template
+
+import msgspec
+from starlette.requests import Request
+from starlette.types import ASGIApp
+
+from gateway.errors import RouteNotFound
+from gateway.rows.tag import opaque_tag
+from gateway.web.assets import Asset, make_asset, read_asset
+from gateway.web.health import readyz
+from gateway.web.state import State
+
+POLICY = "; ".join(
+    [
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self' data:",  # the arrows in Swagger UI's style sheet
+        "connect-src 'self'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+    ]
+)
+"""Nothing from elsewhere, nothing inline, no frame around it; Swagger UI needs no more."""
+
+_STATIC = Path(__file__).parent / "static"
+_SAFE = {
+    "Content-Security-Policy": POLICY,
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+_FILES = (
+    "docs.js",
+    "icon.svg",
+    "page.css",
+    "swagger-ui/swagger-ui-bundle.js",
+    "swagger-ui/swagger-ui-bundle.js.LICENSE.txt",
+    "swagger-ui/swagger-ui.css",
+)
+_A_DAY = {"Cache-Control": "public, max-age=86400", **_SAFE}
+ASSETS: Mapping[str, Asset] = {
+    Path(name).name: read_asset(_STATIC / name, _A_DAY) for name in _FILES
+}
+"""The files of the pages by their names below /docs/."""
+
+_VERSION = opaque_tag("".join(asset.tag for asset in ASSETS.values()).encode()).strip('"')
+"""Is in the URLs of all files, so that no page meets a browser's copy of an older one."""
+
+_HOME = Template((_STATIC / "home.html").read_text("utf-8"))
+_DOCS = Template((_STATIC / "docs.html").read_text("utf-8"))
+
+
+def _page(template: Template, caching: str, **words: str) -> Asset:
+    content = template.substitute(words, version=_VERSION).encode()
+    return make_asset(content, ".html", {"Cache-Control": caching, **_SAFE})
+
+
+_DOCS_PAGES: Mapping[bool, Asset] = {
+    ends_in_slash: _page(_DOCS, "no-cache", root="../" if ends_in_slash else "./")
+    for ends_in_slash in (False, True)
+}
+
+
+async def home(request: Request[State]) -> ASGIApp:
+    """What this is, whether it is ready, and where the documentation is."""
+    if len(request.scope["raw_path"]) > 1:  # two slashes, of which routes see one
+        raise RouteNotFound("There is nothing at this path. The documentation is at /docs.")
+    readiness = await readyz(request)
+    is_ready = readiness.status_code == 200
+    found: Mapping[str, str] = msgspec.json.decode(readiness.body)
+    return _page(
+        _HOME,
+        "no-store",
+        root="./",
+        mood="good" if is_ready else "bad",
+        status="Healthy: ready to serve." if is_ready else f"Not ready: {escape(found['status'])}.",
+    )
+
+
+async def docs(request: Request[State]) -> ASGIApp:
+    """The documentation; a slash at the end of the path changes what links are relative to."""
+    return _DOCS_PAGES[request.scope["raw_path"].endswith(b"/")]
+
+
+async def docs_file(request: Request[State]) -> ASGIApp:
+    """A file that the pages need."""
+    asset = ASSETS.get(request.path_params["file"])
+    if asset is None:
+        raise RouteNotFound("There is no such file. The documentation is at /docs.")
+    return asset

@@ -1,0 +1,206 @@
+// Shows the API document: the one for everybody, or with a key the one of its worksheets.
+//
+// Rules: the key lives in this page's memory alone; it goes into the header of requests to this
+// origin, never into a URL, a cookie or a store of the browser. What comes from the server is
+// put into the page as text.
+
+const DOCUMENT = new URL("../openapi.json", import.meta.url);
+const SPREADSHEET_HEADER = "X-Spreadsheet-Id";
+const JSON_TYPE = "application/json";
+const ONE_ROW = "/{rowIndex}";
+const ABOUT_ERRORS = `
+An error, instead: its \`message\` says what is wrong and how to mend it.
+
+| status | codes |
+| --- | --- |`;
+const BAD_SPREADSHEET = { status: 400, code: 101 };
+const MOST_TITLES = 10;
+
+const form = document.getElementById("access");
+const message = document.getElementById("message");
+const dark = window.matchMedia("(prefers-color-scheme: dark)");
+
+let latest = new AbortController();
+
+form.addEventListener("submit", (event) => {
+  event.preventDefault();
+  show(given("key"), given("spreadsheet"));
+});
+form.addEventListener("reset", () => show("", ""));
+dark.addEventListener("change", followColors);
+followColors();
+show("", "");
+
+/** Show the document of a key, or the one for everybody; errors are told in words. */
+async function show(key, spreadsheet) {
+  latest.abort();
+  const mine = (latest = new AbortController());
+  tell(key ? "Looking up the worksheets…" : "");
+  try {
+    const description = await load(key, spreadsheet, mine.signal);
+    render(description, key, spreadsheet);
+    tell(key ? summary(description) : "");
+  } catch (error) {
+    if (mine.signal.aborted) return;
+    // An older key must not go on being used beside the one that was refused.
+    if (key) await showForAll(mine.signal);
+    if (!mine.signal.aborted) tell(error.message, "bad");
+  }
+}
+
+/** The document for everybody behind the message of an error, which counts for more than its own. */
+async function showForAll(signal) {
+  try {
+    render(await load("", "", signal), "", "");
+  } catch {
+    document.getElementById("api").replaceChildren();
+  }
+}
+
+async function load(key, spreadsheet, signal) {
+  const answer = await fetch(DOCUMENT, {
+    headers: credentials(key, spreadsheet),
+    credentials: "omit",
+    cache: "no-store",
+    signal,
+  }).catch((error) => {
+    throw signal.aborted ? error : new Error("The gateway does not answer. Is it reachable?");
+  });
+  const body = await answer.json().catch(() => null);
+  if (answer.ok && body) return body;
+  const { status, code } = BAD_SPREADSHEET;
+  if (!spreadsheet && answer.status === status && body?.code === code) {
+    throw new Error("This key is for several spreadsheets: enter the id of one above.");
+  }
+  throw new Error(body?.message ?? `The gateway answered ${answer.status}, and not in its own words.`);
+}
+
+function credentials(key, spreadsheet) {
+  const headers = new Headers({ Accept: "application/json" });
+  try {
+    if (key) headers.set("Authorization", `Bearer ${key}`);
+    if (spreadsheet) headers.set(SPREADSHEET_HEADER, spreadsheet);
+  } catch {
+    throw new Error("The key or the spreadsheet id has characters that none has.");
+  }
+  return headers;
+}
+
+/** Swagger UI on a fresh element: nothing of the document and key before is left in it. */
+function render(description, key, spreadsheet) {
+  const element = document.createElement("div");
+  document.getElementById("api").replaceChildren(element);
+  window.SwaggerUIBundle({
+    spec: legible(description),
+    domNode: element,
+    deepLinking: true,
+    defaultModelsExpandDepth: 0,
+    tryItOutEnabled: true,
+    persistAuthorization: false,
+    validatorUrl: null,
+    requestInterceptor: (request) => authorized(request, key, spreadsheet),
+  });
+}
+
+/** The document as Swagger UI had better see it, to be tried with the key of the form above. */
+function legible(description) {
+  const shown = structuredClone(description);
+  const components = shown.components ?? {};
+  Object.values(components.parameters ?? {}).forEach(turnIntoText);
+  // The form above is the one place for keys.
+  delete components.securitySchemes;
+  for (const [path, item] of Object.entries(shown.paths)) {
+    const { parameters = [], ...operations } = item;
+    delete item.parameters;
+    for (const operation of Object.values(operations)) {
+      // Swagger UI has those of the path last, and the first of them is needed most.
+      operation.parameters = [...parameters, ...(operation.parameters ?? [])];
+      operation.parameters.forEach(turnIntoText);
+      delete operation.security;
+      makeHarmless(operation, path.endsWith(ONE_ROW));
+      gatherErrors(operation, components);
+      // It has the headers of 200, which stand right above it.
+      delete operation.responses?.[304]?.headers;
+    }
+  }
+  return shown;
+}
+
+/** What is sent if nobody types anything: no form, and of an update nothing, which is refused. */
+function makeHarmless(operation, isUpdate) {
+  const body = operation.requestBody?.content?.[JSON_TYPE];
+  if (!body) return;
+  operation.requestBody.content = { [JSON_TYPE]: body };
+  if (isUpdate) body.example = {};
+}
+
+/** One short table in place of an answer for each status: of those nobody finds the end. */
+function gatherErrors(operation, components) {
+  const rows = [];
+  for (const [status, answer] of Object.entries(operation.responses ?? {})) {
+    const examples = resolved(answer, components).content?.[JSON_TYPE]?.examples;
+    if (!examples) continue;
+    const codes = Object.values(examples).map((each) => resolved(each, components).summary);
+    rows.push(`| ${status} | ${[...new Set(codes)].join(", ")} |`);
+    delete operation.responses[status];
+  }
+  if (!rows.length) return;
+  operation.responses.default = { description: [ABOUT_ERRORS, ...rows].join("\n") };
+}
+
+/** What a reference to a component leads to; anything else is itself. */
+function resolved(node, components) {
+  const [, , kind, name] = node.$ref?.split("/") ?? [];
+  return kind ? components[kind][name] : node;
+}
+
+/** A plain field for a JSON text: else a value would be made up from its schema, and be sent. */
+function turnIntoText(parameter) {
+  const [content] = Object.values(parameter.content ?? {});
+  if (!content) return;
+  const examples = Object.values(content.examples ?? {}).map((each) => each.value);
+  if (content.example !== undefined) examples.push(content.example);
+  const lines = examples.map((each) => `- \`${JSON.stringify(each)}\``);
+  parameter.description = [parameter.description ?? "", ...lines].join("\n\n");
+  parameter.schema = { type: "string" };
+  delete parameter.content;
+}
+
+/** The request with key and spreadsheet, unless another spreadsheet was typed into a field. */
+function authorized(request, key, spreadsheet) {
+  if (new URL(request.url, location.href).origin !== location.origin) return request;
+  const given = new Headers(request.headers);
+  for (const [name, value] of credentials(key, spreadsheet)) {
+    if (!given.has(name)) request.headers[name] = value;
+  }
+  return request;
+}
+
+function summary(description) {
+  const titles = worksheets(description);
+  if (!titles.length) return "This key has no worksheet that can be described.";
+  const more = titles.length > MOST_TITLES ? `, and ${titles.length - MOST_TITLES} more` : "";
+  return `Worksheets of this key: ${titles.slice(0, MOST_TITLES).join(", ")}${more}.`;
+}
+
+/** The titles in the paths of the document; those with a brace are patterns. */
+function worksheets(description) {
+  const segments = Object.keys(description.paths)
+    .map((path) => /^\/v2\/sheets\/([^/{}]+)/.exec(path)?.[1])
+    .filter(Boolean);
+  return [...new Set(segments)].map(decodeURIComponent);
+}
+
+function given(id) {
+  return document.getElementById(id).value.trim();
+}
+
+function tell(text, mood = "good") {
+  message.textContent = text;
+  message.className = `notice ${mood}`;
+  message.hidden = !text;
+}
+
+function followColors() {
+  document.documentElement.classList.toggle("dark-mode", dark.matches);
+}

@@ -1,0 +1,60 @@
+"""What a page did that its text does not show: whom it asked, and what its console complained of.
+
+Rules: it listens to the whole context, so that frames, workers and windows that a page opens count
+too. A request that a policy stopped counts as asked; the console tells that it was stopped.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from playwright.sync_api import BrowserContext, ConsoleMessage, Page, WebError
+
+_ON_THE_WIRE = frozenset({"http", "https", "ws", "wss"})
+_COMPLAINTS = frozenset({"error", "warning"})
+_POLICY = "content security policy"
+
+
+@dataclass(frozen=True)
+class Recorder:
+    """All URLs that were asked for, and all errors and warnings of consoles, as they came."""
+
+    urls: list[str] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+
+    def foreign(self, origin: str) -> Sequence[str]:
+        """The URLs of other origins than this one; those that no network sees are left out."""
+        own = urlsplit(origin)
+        asked = [(url, urlsplit(url)) for url in self.urls]
+        return [
+            url
+            for url, parts in asked
+            if parts.scheme in _ON_THE_WIRE and (parts.scheme, parts.netloc) != own[:2]
+        ]
+
+    def violations(self) -> Sequence[str]:
+        """The complaints that are of the content security policy."""
+        return [each for each in self.complaints if _POLICY in each.lower()]
+
+
+def record(context: BrowserContext) -> Recorder:
+    """Record all pages of a context from now on."""
+    recorder = Recorder()
+
+    def complained(message: ConsoleMessage) -> None:
+        if message.type in _COMPLAINTS:
+            recorder.complaints.append(f"{message.type}: {message.text}")
+
+    def failed(error: WebError) -> None:
+        recorder.complaints.append(f"uncaught: {error.error}")
+
+    def opened(page: Page) -> None:
+        page.on("websocket", lambda socket: recorder.urls.append(socket.url))
+
+    context.on("request", lambda request: recorder.urls.append(request.url))
+    context.on("console", complained)
+    context.on("weberror", failed)
+    context.on("page", opened)
+    for page in context.pages:
+        opened(page)
+    return recorder

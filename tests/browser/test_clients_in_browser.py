@@ -1,0 +1,181 @@
+"""The samples in JavaScript, run by a page of another origin in Chromium against the gateway."""
+
+import io
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser
+from starlette.applications import Starlette
+from starlette.responses import HTMLResponse
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from gateway.serving import base_url, bind, in_background, make_server
+from tests import clients
+from tests.clients.outcomes import (
+    ANY,
+    SETTINGS,
+    SHOWN_TO_ALL,
+    WRITTEN,
+    differences,
+    keys_of_site,
+    refusal,
+    written,
+)
+from tests.clients.workbook import CLIENTS_WORKBOOK
+from tests.fuzz.stage import captured_log
+from tests.journeys.conftest import Api, make_keys, running_emulator, running_gateways
+
+SCRIPTS = Path(clients.__file__).parent
+RUN_ALL = "async (site) => (await import('/scripts/samples.mjs')).runAll(site)"
+REQUEST = "async ([...asked]) => (await import('/scripts/requests.mjs')).request(...asked)"
+FORM = "application/x-www-form-urlencoded; charset=UTF-8"
+SHOWN_TO_PAGES: Mapping[str, Any] = {
+    **SHOWN_TO_ALL,
+    "a key for another page": refusal(403, 4031, **{"x-request-id": ANY}),
+}
+
+
+@dataclass(frozen=True)
+class Site:
+    """A page of one origin, and the gateway of another that it calls."""
+
+    page: str
+    api: Api
+    log: io.StringIO = field(repr=False)
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """What the page's scripts know."""
+        keys = dict(self.api.keys)
+        return {"base": f"{self.api.url}/v2", "keys": keys, "spreadsheet": "demo"}
+
+    def lines(self, method: str) -> list[dict[str, Any]]:
+        """What the log has of requests with a method."""
+        lines = [json.loads(line) for line in self.log.getvalue().splitlines()]
+        return [line for line in lines if line.get("method") == method]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A page served on one port, the gateway on another: two origins."""
+    listening = bind("127.0.0.1", 0)
+    folder = tmp_path_factory.mktemp("clients")
+    access = make_keys(tmp_path_factory.mktemp("access"), keys_of_site(base_url(listening)))
+    pages = Starlette(
+        routes=[
+            Route("/", lambda _: HTMLResponse("<!doctype html><title>Another origin</title>")),
+            Mount("/scripts", StaticFiles(directory=SCRIPTS)),
+        ]
+    )
+    with (
+        captured_log() as log,
+        running_emulator(folder, CLIENTS_WORKBOOK) as emulator,
+        running_gateways(emulator, access) as start,
+        in_background(make_server(pages, shutdown_seconds=1), listening) as page,
+    ):
+        yield Site(page=page, api=start(SETTINGS), log=log)
+
+
+@pytest.fixture(scope="module")
+def outcomes(site: Site, browser: Browser) -> Mapping[str, Any]:
+    """What a page was told by all samples, run once."""
+    with browser.new_context() as context:
+        page = context.new_page()
+        page.goto(site.page)
+        told: Mapping[str, Any] = page.evaluate(RUN_ALL, site.settings)
+    return told
+
+
+Ask = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def ask(site: Site, browser: Browser) -> Iterator[Ask]:
+    """Asks the gateway through XMLHttpRequest from a page."""
+    with browser.new_context() as context:
+        page = context.new_page()
+        page.goto(site.page)
+
+        def ask(method: str, path: str, key: str = "paid", **options: Any) -> dict[str, Any]:
+            headers = {
+                "Authorization": f"Bearer {site.api.keys[key]}",
+                "X-Spreadsheet-Id": "demo",
+                **options.pop("headers", {}),
+            }
+            url = f"{site.api.url}/v2/sheets/{path}"
+            told: dict[str, Any] = page.evaluate(
+                REQUEST, [method, url, {"headers": headers, **options}]
+            )
+            return told
+
+        yield ask
+
+
+@pytest.mark.parametrize("sample", SHOWN_TO_PAGES)
+def test_a_page_is_told_what_it_should_be(outcomes: Mapping[str, Any], sample: str) -> None:
+    """What programs may do pages of another origin may, and they can read bodies and headers."""
+    assert differences(SHOWN_TO_PAGES[sample], outcomes[sample]) == []
+
+
+def test_every_sample_is_judged(outcomes: Mapping[str, Any]) -> None:
+    """No sample runs without an expectation."""
+    assert set(outcomes) == set(SHOWN_TO_PAGES)
+
+
+def test_the_sheet_has_what_a_page_wrote(outcomes: Mapping[str, Any], site: Site) -> None:
+    """Rows are where the answers said, once; what was refused wrote nothing."""
+    assert outcomes
+    assert written(site.api.emulator) == WRITTEN
+
+
+def test_pages_ask_before_they_send_keys(outcomes: Mapping[str, Any], site: Site) -> None:
+    """The browser sent preflights, none with a key, and all were answered."""
+    preflights = site.lines("OPTIONS")
+
+    assert outcomes
+    assert {(line["status"], line["key"]) for line in preflights} == {(204, None)}
+    assert {line["path"] for line in preflights} >= {"/v2/sheets/Cities", "/v2/sheets/My%20Sheet"}
+
+
+def test_the_log_tells_which_page_needed_what(outcomes: Mapping[str, Any], site: Site) -> None:
+    """The second readings that the samples need are in the lines of their requests."""
+    needed = {name for line in site.lines("GET") for name in (line["reading"] or "-").split(",")}
+
+    assert outcomes
+    assert needed == {
+        "-",
+        "where-twice",
+        "order-twice",
+        "keys-twice",
+        "query-in-name",
+        "where-brackets",
+    }
+    assert {line["reading"] for line in site.lines("POST")} == {None, "json-as-text"}
+
+
+def test_an_older_library_sends_a_form(ask: Ask, site: Site) -> None:
+    """jQuery's way: a form with a charset, whose answer the page reads."""
+    told = ask("POST", "Totals", headers={"Content-Type": FORM}, body="name=d+e&total+sales=40")
+
+    assert (told["status"], json.loads(told["text"])["name"]) == (201, "d e")
+    assert site.api.emulator.texts("Totals")[4] == ["d e", "40"]
+
+
+def test_an_older_library_reads_headers(ask: Ask) -> None:
+    """XMLHttpRequest shows the same headers as fetch does."""
+    told = ask("GET", "Cities/2")
+
+    assert json.loads(told["text"])["name"] == "New York"
+    assert {"etag", "x-request-id", "ratelimit"} <= {
+        line.partition(":")[0] for line in told["headers"].splitlines()
+    }
+
+
+def test_cookies_are_not_for_this_api(ask: Ask) -> None:
+    """A page that asks with its cookies may not read the answer: there are none to be had."""
+    assert ask("GET", "Cities/2", withCredentials=True)["status"] == 0

@@ -1,0 +1,82 @@
+"""The operations of the documentation: what is filled in, what is sent, and what may come back."""
+
+import json
+import re
+
+from playwright.sync_api import Page, expect
+
+from gateway.demo import Demo
+from tests.browser.documentation import give_key, listing, message, unfold
+
+
+def test_a_search_is_typed_as_it_is_meant(shared_page: Page, demo: Demo) -> None:
+    """The field of `where` takes JSON, and is empty until somebody fills it."""
+    give_key(shared_page, demo.paid_key)
+    expect(message(shared_page)).to_contain_text("Cities")
+    listing(shared_page).locator(".opblock-summary-control").click()
+    field = listing(shared_page).get_by_placeholder("where")
+    expect(field).to_have_value("")
+    field.fill('{"state": "Texas", "population": {"$lt": 2000000}}')
+    listing(shared_page).get_by_role("button", name="Execute").click()
+    answer = listing(shared_page).locator(".live-responses-table")
+
+    expect(answer).to_contain_text("Dallas")
+    expect(answer).not_to_contain_text("Houston")
+
+
+def test_an_update_that_nobody_filled_in_writes_nothing(shared_page: Page, demo: Demo) -> None:
+    """Who types a row and presses the button at once overwrites no cell of it."""
+    give_key(shared_page, demo.paid_key)
+    expect(message(shared_page)).to_contain_text("Cities")
+    update = shared_page.locator(".opblock-put").first
+    unfold(update)
+    expect(update.locator("textarea")).to_have_value("{}")
+    update.get_by_placeholder("rowIndex").fill("3")
+    with shared_page.expect_request("**/v2/sheets/**") as asked:
+        update.get_by_role("button", name="Execute").click()
+
+    expect(update.locator(".live-responses-table")).to_contain_text('"outcome": "not_applied"')
+    assert asked.value.post_data_json == {}
+    assert asked.value.url == f"{demo.url}/v2/sheets/Cities/3"
+
+
+def test_a_create_begins_with_an_example(shared_page: Page, demo: Demo) -> None:
+    """It has the fields of the worksheet to be filled in, and no row number."""
+    give_key(shared_page, demo.paid_key)
+    expect(message(shared_page)).to_contain_text("Cities")
+    create = shared_page.locator(".opblock-post").first
+    unfold(create)
+    body = json.loads(create.locator("textarea").input_value())
+
+    assert body == {"name": "Example", "state": None, "country": None, "population": None}
+
+
+def test_the_form_is_the_one_place_for_keys(shared_page: Page, demo: Demo) -> None:
+    """There is no dialog that asks for the key once more, and the first field is the row's."""
+    give_key(shared_page, demo.paid_key)
+    expect(message(shared_page)).to_contain_text("Cities")
+    reading = shared_page.locator(".opblock-get").nth(1)
+    unfold(reading)
+
+    expect(reading.locator(".parameter__name").first).to_contain_text("rowIndex")
+    expect(shared_page.get_by_role("button", name="Authorize")).to_have_count(0)
+    expect(shared_page.locator(".authorization__btn")).to_have_count(0)
+
+
+def test_errors_are_one_table(shared_page: Page, demo: Demo) -> None:
+    """All codes that a list may answer with are told in a few lines, each once."""
+    give_key(shared_page, demo.paid_key)
+    expect(message(shared_page)).to_contain_text("Cities")
+    unfold(listing(shared_page))
+    answers = listing(shared_page).locator(".responses-table").last
+    expect(answers.locator("tr.response")).to_have_count(3)
+    told = answers.locator("tr.response").last.inner_text()
+
+    assert {
+        status: re.findall(rf"^{status}\s+(.+)$", told, re.M) for status in (401, 409, 504)
+    } == {
+        401: ["4010 MissingApiKey, 4011 InvalidApiKey"],
+        409: ["102 NoHeaderRow"],
+        504: ["5040 UpstreamTimeout"],
+    }
+    assert (listing(shared_page).bounding_box() or {"height": 0})["height"] < 3000

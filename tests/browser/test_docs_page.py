@@ -1,0 +1,222 @@
+"""The documentation as a developer uses it: a key typed in, a request tried, an error read."""
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import BrowserContext, Page, Route, expect
+
+from gateway.demo import Demo
+from tests.browser.documentation import execute, give_key, listing, message, operations
+from tests.browser.recorder import Recorder
+
+UNAUTHORIZED = "status of 401"
+"""What Chromium's console says of each such answer, whatever the page makes of it."""
+
+OpenDocs = Callable[..., Page]
+
+
+@pytest.fixture
+def open_docs(context: BrowserContext, recorder: Recorder, demo: Demo) -> OpenDocs:
+    """Opens the documentation, recorded, and waits until operations are shown."""
+
+    def start(place: str = "/docs") -> Page:
+        page = context.new_page()
+        page.goto(demo.url + place)
+        expect(operations(page).first).to_be_visible()
+        return page
+
+    return start
+
+
+def test_it_shows_the_api_to_all(open_docs: OpenDocs, recorder: Recorder, demo: Demo) -> None:
+    """Without a key the general operations are there; nothing is foreign, nobody complains."""
+    page = open_docs()
+    page.wait_for_load_state("networkidle")
+
+    expect(page.get_by_text("/v2/sheets/{sheetName}", exact=False).first).to_be_visible()
+    expect(message(page)).to_be_hidden()
+    assert recorder.foreign(demo.url) == []
+    assert recorder.complaints == []
+
+
+def test_it_lists_rows_with_a_key(open_docs: OpenDocs, recorder: Recorder, demo: Demo) -> None:
+    """With a key its worksheets are shown, and the first request tried lists rows of Cities."""
+    page = open_docs()
+    give_key(page, demo.paid_key)
+    expect(message(page)).to_have_text("Worksheets of this key: Cities.")
+    answer = execute(listing(page))
+
+    expect(answer.locator(".response .response-col_status")).to_contain_text("200")
+    expect(answer).to_contain_text('"name": "New York"')
+    expect(page.locator(".errors-wrapper")).to_have_count(0)
+    assert recorder.foreign(demo.url) == []
+    assert recorder.complaints == []
+
+
+def test_the_spreadsheet_goes_with_each_request(shared_page: Page, demo: Demo) -> None:
+    """The id that was typed in is a header of what is tried, as is the key."""
+    give_key(shared_page, demo.paid_key, "demo")
+    expect(message(shared_page)).to_contain_text("Cities")
+    with shared_page.expect_request("**/v2/sheets/**") as asked:
+        execute(listing(shared_page))
+
+    assert asked.value.headers["x-spreadsheet-id"] == "demo"
+    assert asked.value.headers["authorization"] == f"Bearer {demo.paid_key}"
+
+
+def test_a_foreign_spreadsheet_is_told_of(shared_page: Page, demo: Demo) -> None:
+    """The error of a spreadsheet that the key may not see is the API's own."""
+    give_key(shared_page, demo.paid_key, "unknown")
+
+    expect(message(shared_page)).to_contain_text("spreadsheet")
+    expect(message(shared_page)).to_have_class("notice bad")
+
+
+def test_a_missing_spreadsheet_is_asked_for_where_it_goes(shared_page: Page, demo: Demo) -> None:
+    """A key for several gets no word on headers, but on the field of the page."""
+    refused = {"code": 101, "status": 400, "message": "Send its id in the header"}
+    shared_page.route("**/openapi.json", lambda route: route.fulfill(status=400, json=refused))
+    give_key(shared_page, demo.paid_key)
+    expect(message(shared_page)).to_contain_text("enter the id of one above")
+    give_key(shared_page, demo.paid_key, "a b")
+
+    expect(message(shared_page)).to_have_text("Send its id in the header")
+
+
+def test_a_wrong_key_says_so(open_docs: OpenDocs, recorder: Recorder) -> None:
+    """The API's message is shown beside the general operations, and the key is used no more."""
+    page = open_docs()
+    give_key(page, "sgw_wrong")
+    expect(message(page)).to_contain_text("This key is not valid")
+    expect(message(page)).to_have_class("notice bad")
+    expect(operations(page).first).to_be_visible()
+
+    with page.expect_request("**/livez") as asked:
+        execute(page.locator(".opblock-get").filter(has_text="/livez"))
+    assert "authorization" not in asked.value.headers
+    assert [each for each in recorder.complaints if UNAUTHORIZED not in each] == []
+
+
+def test_an_older_key_is_not_used_beside_a_wrong_one(shared_page: Page, demo: Demo) -> None:
+    """After a good key and a wrong one, what is tried carries neither."""
+    give_key(shared_page, demo.paid_key)
+    expect(message(shared_page)).to_contain_text("Cities")
+    give_key(shared_page, "sgw_wrong")
+    expect(message(shared_page)).to_have_class("notice bad")
+    expect(listing(shared_page)).to_contain_text("{sheetName}")
+    listing(shared_page).locator(".opblock-summary-control").click()
+    listing(shared_page).get_by_placeholder("sheetName").fill("Cities")
+    with shared_page.expect_request("**/v2/sheets/**") as asked:
+        listing(shared_page).get_by_role("button", name="Execute").click()
+
+    assert "authorization" not in asked.value.headers
+
+
+@pytest.mark.parametrize("key", ["ключ", "a\nb", "k\u0000"], ids=["letters", "line", "null"])
+def test_a_key_that_no_header_takes_is_told_of(shared_page: Page, key: str) -> None:
+    """Whatever is pasted, an answer in words follows."""
+    give_key(shared_page, key)
+
+    expect(message(shared_page)).to_have_class("notice bad")
+    expect(message(shared_page)).not_to_be_empty()
+
+
+def test_the_key_stays_in_the_page(open_docs: OpenDocs, recorder: Recorder, demo: Demo) -> None:
+    """It is in no URL, cookie or store, and gone after a reload."""
+    page = open_docs()
+    give_key(page, demo.paid_key)
+    expect(message(page)).to_contain_text("Cities")
+    expect(execute(listing(page))).to_contain_text("New York")
+    kept = page.evaluate("[{...localStorage}, {...sessionStorage}, document.cookie]")
+    page.reload()
+    expect(listing(page)).to_contain_text("{sheetName}")
+
+    assert kept == [{}, {}, ""]
+    assert not [url for url in [*recorder.urls, page.url] if demo.paid_key in url]
+    expect(page.get_by_label("API key")).to_have_value("")
+    expect(page.get_by_label("API key")).to_have_attribute("type", "password")
+    expect(page.get_by_label("API key")).to_have_attribute("autocomplete", "off")
+
+
+def test_the_key_can_be_forgotten(shared_page: Page, demo: Demo) -> None:
+    """The second button empties the form and shows the general operations again."""
+    give_key(shared_page, demo.paid_key)
+    expect(message(shared_page)).to_contain_text("Cities")
+    shared_page.get_by_role("button", name="Forget the key").click()
+
+    expect(listing(shared_page)).to_contain_text("{sheetName}")
+    expect(shared_page.get_by_label("API key")).to_have_value("")
+    expect(message(shared_page)).to_be_hidden()
+
+
+@pytest.mark.parametrize("again", ["reload", "new window"])
+def test_an_operation_has_a_link(open_docs: OpenDocs, demo: Demo, again: str) -> None:
+    """The URL names the operation that is unfolded; it is so after a reload, and for others."""
+    page = open_docs()
+    listing(page).locator(".opblock-summary-control").click()
+    page.wait_for_url("**/docs#/**")
+    place = page.url.removeprefix(demo.url)
+    if again == "reload":
+        page.reload()
+    else:
+        page = open_docs(place)
+
+    expect(listing(page)).to_have_class("opblock opblock-get is-open")
+    expect(operations(page).and_(page.locator(".is-open"))).to_have_count(1)
+
+
+def test_a_slash_at_the_end_is_the_same_page(
+    open_docs: OpenDocs, recorder: Recorder, demo: Demo
+) -> None:
+    """/docs/ finds its files and its document."""
+    page = open_docs("/docs/")
+    give_key(page, demo.paid_key)
+
+    expect(message(page)).to_contain_text("Cities")
+    assert recorder.complaints == []
+
+
+def test_a_gateway_that_does_not_answer_is_told_of(shared_page: Page, demo: Demo) -> None:
+    """A request that fails on the way ends in words, and the page is there for another try."""
+    shared_page.route("**/openapi.json", lambda route: route.abort())
+    give_key(shared_page, demo.paid_key)
+    expect(message(shared_page)).to_contain_text("does not answer")
+    shared_page.unroute("**/openapi.json")
+    give_key(shared_page, demo.paid_key)
+
+    expect(message(shared_page)).to_contain_text("Cities")
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ('{"message": "<img src=x onerror=alert(1)> <b>bold</b>"}', "<img src=x onerror=alert(1)>"),
+        ("<h1>Bad gateway</h1>", "answered 502"),
+        ("null", "answered 502"),
+    ],
+    ids=["markup", "not JSON", "null"],
+)
+def test_an_error_is_shown_as_text(shared_page: Page, demo: Demo, body: str, told: str) -> None:
+    """Markup in a message is no markup, and an answer of some proxy is told of as well."""
+
+    def answer(route: Route) -> None:
+        route.fulfill(status=502, body=body, content_type="application/json")
+
+    shared_page.route("**/openapi.json", answer)
+    give_key(shared_page, demo.paid_key)
+
+    expect(message(shared_page)).to_contain_text(told)
+    assert message(shared_page).locator("*").count() == 0
+
+
+def test_titles_are_shown_as_they_are(shared_page: Page, demo: Demo) -> None:
+    """A worksheet's title is text, whatever is in it."""
+    paths: dict[str, object] = {
+        "/v2/sheets/%3Cb%3EA%2FB%7B%7D": {},
+        "/v2/sheets/%3Cb%3EA%2FB%7B%7D/{rowIndex}": {},
+    }
+    description = {"openapi": "3.1.0", "info": {"title": "t", "version": "1"}, "paths": paths}
+    shared_page.route("**/openapi.json", lambda route: route.fulfill(json=description))
+    give_key(shared_page, demo.paid_key)
+
+    expect(message(shared_page)).to_have_text("Worksheets of this key: <b>A/B{}.")

@@ -1,0 +1,73 @@
+"""The first page as a person sees it: healthy, legible, and a way to the documentation."""
+
+from typing import Literal
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, expect
+
+from gateway.demo import Demo
+from tests.browser.contrast import least_contrast
+from tests.browser.recorder import Recorder
+
+LEGIBLE = 4.5
+"""WCAG 2.2, 1.4.3: the contrast that text must have at least."""
+
+
+def test_it_tells_that_all_is_well(context: BrowserContext, recorder: Recorder, demo: Demo) -> None:
+    """It says that the gateway is healthy; nothing comes from elsewhere, nobody complains."""
+    page = context.new_page()
+    page.goto(f"{demo.url}/", wait_until="networkidle")
+
+    expect(page.get_by_role("status")).to_have_text("Healthy: ready to serve.")
+    assert page.title() == "Sheets gateway"
+    assert recorder.complaints == []
+    assert recorder.foreign(demo.url) == []
+
+
+def test_it_leads_to_the_documentation(
+    context: BrowserContext, recorder: Recorder, demo: Demo
+) -> None:
+    """One click opens /docs, and from there another leads back."""
+    page = context.new_page()
+    page.goto(f"{demo.url}/")
+    page.get_by_role("link", name="Documentation").click()
+    expect(page).to_have_title("Documentation - Sheets gateway")
+    at = page.url
+    page.get_by_role("link", name="Sheets gateway").click()
+
+    assert at == f"{demo.url}/docs"
+    expect(page.get_by_role("status")).to_be_visible()
+
+
+def test_it_leads_to_the_document(context: BrowserContext, demo: Demo) -> None:
+    """The other link is the API document for programs."""
+    page = context.new_page()
+    page.goto(f"{demo.url}/")
+    with page.expect_response(f"{demo.url}/openapi.json") as answer:
+        page.get_by_role("link", name="openapi.json").click()
+
+    assert answer.value.status == 200
+    assert answer.value.json()["openapi"].startswith("3.1")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("path", ["/", "/docs"])
+def test_its_text_stands_out(
+    browser: Browser, demo: Demo, path: str, scheme: Literal["light", "dark"]
+) -> None:
+    """In light and dark, each text of ours has the contrast that people need."""
+    with browser.new_context(color_scheme=scheme) as context:
+        page = context.new_page()
+        page.goto(demo.url + path, wait_until="networkidle")
+
+        assert least_contrast(page, ".page") >= LEGIBLE
+
+
+@pytest.mark.parametrize("path", ["/", "/docs"])
+def test_it_fits_a_phone(browser: Browser, demo: Demo, path: str) -> None:
+    """At a width of 400 nothing has to be scrolled sideways."""
+    with browser.new_context(viewport={"width": 400, "height": 800}) as context:
+        page = context.new_page()
+        page.goto(demo.url + path, wait_until="networkidle")
+
+        assert page.evaluate("document.documentElement.scrollWidth") == 400

@@ -1,0 +1,84 @@
+"""One request as some client in the field sends it, and all that may come of it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.journeys.conftest import Api, EmulatorControl
+from tests.journeys.raw import RawAnswer, send_raw
+
+KEY = "<key>"
+"""Stands for the key in what a case sends; its other braces are JSON's."""
+
+Headers = Sequence[tuple[str, str]]
+
+USUAL: Headers = (("Authorization", f"Bearer {KEY}"), ("X-Spreadsheet-Id", "demo"))
+JSON_HEADERS: Headers = (*USUAL, ("Content-Type", "application/json"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """A request, byte for byte, and what it must lead to.
+
+    `line` is the id of its line in `docs/clients.md`, `client` tells its cases apart. `answer` is
+    the whole body of a success, `names` the first field of each listed row, `message` words of
+    an error. `changes` are the values of all cells that differ afterwards, formulas as such.
+    """
+
+    line: str
+    client: str
+    method: str = "GET"
+    target: str = "/v2/sheets/Cities?limit=2"
+    headers: Headers = USUAL
+    body: bytes | None = None
+    key: str = "paid"
+    settings: Mapping[str, object] = field(default_factory=dict)
+    reading: str | None = None
+    status: int = 200
+    code: int | None = None
+    message: str = ""
+    names: Sequence[str] | None = None
+    answer: Mapping[str, Any] | None = None
+    changes: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def id(self) -> str:
+        return f"{self.line}:{self.client}"
+
+
+def send_case(api: Api, case: Case) -> RawAnswer:
+    """Send what the client sends, with a key of the gateway's."""
+    key = api.keys[case.key]
+    return send_raw(
+        api,
+        case.method,
+        case.target.replace(KEY, key),
+        headers=[(name, value.replace(KEY, key)) for name, value in case.headers],
+        body=None if case.body is None else case.body.replace(KEY.encode(), key.encode()),
+    )
+
+
+def first_fields(answer: RawAnswer) -> list[str]:
+    """The first field of every listed row, behind its rowIndex."""
+    return [str(next(iter([*record.values()][1:]), None)) for record in answer.json()["results"]]
+
+
+def all_cells(emulator: EmulatorControl) -> dict[str, object]:
+    """What is in each cell that is not empty, by worksheet, row and column: `Cities!2.1`."""
+    return {
+        f"{title}!{row}.{column}": cell["formula"] or cell["value"]
+        for title, rows in emulator.everything().items()
+        for row, cells in enumerate(rows, 1)
+        for column, cell in enumerate(cells, 1)
+        if cell["formula"] or cell["value"] is not None
+    }
+
+
+def changed(before: Mapping[str, object], after: Mapping[str, object]) -> dict[str, object]:
+    """The cells that are not as they were; None for one that was emptied."""
+    return {
+        place: after.get(place)
+        for place in {*before, *after}
+        if (type(before.get(place)), before.get(place))
+        != (type(after.get(place)), after.get(place))
+    }

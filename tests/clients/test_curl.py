@@ -1,0 +1,99 @@
+"""The hosted service's samples for curl, run by curl itself."""
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from tests.journeys.conftest import Api
+
+CURL = shutil.which("curl")
+PATIENCE_SECONDS = 20
+
+Curl = Callable[..., tuple[int, Any]]
+
+
+@pytest.fixture
+def curl(api: Api) -> Curl:
+    """Runs curl on a path below `/v2/sheets/`; gives the status and the JSON of the answer."""
+    if CURL is None:
+        pytest.skip("curl is not installed")
+    program = CURL
+
+    def run(path: str, *arguments: str, signed: bool = True) -> tuple[int, Any]:
+        usual = ["-H", f"Authorization: Bearer {api.keys['paid']}", "-H", "X-Spreadsheet-Id: demo"]
+        words: Sequence[str] = [*(usual if signed else []), *arguments]
+        done = subprocess.run(  # noqa: S603 - our own words
+            [program, "-q", "-s", "-w", "\n%{http_code}", f"{api.url}/v2/sheets/{path}", *words],
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_SECONDS,
+            check=True,
+        )
+        body, _, status = done.stdout.rpartition("\n")
+        return int(status), json.loads(body)
+
+    return run
+
+
+def test_it_lists_with_its_key_in_the_url(curl: Curl, api: Api) -> None:
+    """With -G the credentials go into the URL, where reads may have them."""
+    words = [f"apiKey={api.keys['paid']}", "spreadsheetId=demo", "limit=1"]
+    encoded = [part for word in words for part in ("--data-urlencode", word)]
+    status, body = curl("Cities", "-G", *encoded, signed=False)
+
+    assert (status, [row["name"] for row in body["results"]]) == (200, ["New York"])
+
+
+def test_it_is_told_of_the_missing_g(curl: Curl, api: Api) -> None:
+    """Without -G the same words are a form: nothing is written, and the answer says why."""
+    before = api.emulator.everything()
+    words = ["--data-urlencode", f"apiKey={api.keys['paid']}"]
+    status, body = curl("Cities", *words, signed=False)
+
+    assert (status, body["code"]) == (401, 4010)
+    assert "add -G" in body["message"]
+    assert api.emulator.everything() == before
+
+
+def test_it_searches_in_order(curl: Curl) -> None:
+    """Filter, order and fields as the samples write them."""
+    status, body = curl(
+        "Cities",
+        "-G",
+        "--data-urlencode",
+        'where={"population": {"$gte": 2000000, "$lte": 3000000}}',
+        "--data-urlencode",
+        "order=-population",
+        "--data-urlencode",
+        "keys=name,country",
+    )
+
+    assert status == 200
+    assert body["results"] == [
+        {"rowIndex": 4, "name": "Chicago", "country": "USA"},
+        {"rowIndex": 5, "name": "Houston", "country": "USA"},
+    ]
+
+
+@pytest.mark.parametrize("typed", [True, False], ids=["with a type", "with curl's own type"])
+def test_it_creates_and_updates(curl: Curl, api: Api, typed: bool) -> None:
+    """JSON given with -d is JSON, also where nobody said so."""
+    header = ["-H", "Content-Type: application/json"] if typed else []
+    created = curl("Cities", "-X", "POST", *header, "-d", '{"name": "Austin", "population": "9"}')
+    updated = curl("Cities/12", "-X", "PUT", *header, "-d", '{"population" : 961855}')
+
+    assert created == (201, {"rowIndex": 12, "name": "Austin", "population": "9"})
+    assert updated == (200, {"rowIndex": 12, "population": "961855"})
+    assert api.emulator.texts("Cities")[11] == ["Austin", "", "", "961855"]
+
+
+def test_it_may_not_delete(curl: Curl, api: Api) -> None:
+    """The sample for deleting is refused, and the row stays."""
+    status, body = curl("Cities/3", "-X", "DELETE")
+
+    assert (status, body["code"]) == (405, 4051)
+    assert api.emulator.texts("Cities")[2][0] == "Los Angeles"

@@ -1,0 +1,77 @@
+"""The samples in JavaScript, run in Node against the gateway."""
+
+import json
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.clients.outcomes import (
+    SETTINGS,
+    SHOWN_TO_ALL,
+    WRITTEN,
+    differences,
+    keys_of_site,
+    written,
+)
+from tests.journeys.conftest import Api, EmulatorControl, make_keys, running_gateways
+
+NODE = shutil.which("node")
+RUN = Path(__file__).with_name("run.mjs")
+PATIENCE_SECONDS = 60
+PAGE = "https://pages.example.org"
+"""No program sends an origin, and keys for pages serve programs too."""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What the samples were told, and the gateway that told them."""
+
+    outcomes: Mapping[str, Any]
+    api: Api
+
+
+@pytest.fixture(scope="module")
+def ran(emulator: EmulatorControl, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
+    """All samples, run once."""
+    if NODE is None:
+        pytest.skip("Node is not installed")
+    access = make_keys(tmp_path_factory.mktemp("node"), keys_of_site(PAGE))
+    with running_gateways(emulator, access) as start:
+        api = start(SETTINGS)
+        site = {"base": f"{api.url}/v2", "keys": dict(api.keys), "spreadsheet": "demo"}
+        done = subprocess.run(  # noqa: S603 - our own program
+            [NODE, str(RUN)],
+            input=json.dumps(site),
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_SECONDS,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        yield Ran(outcomes=json.loads(done.stdout), api=api)
+
+
+@pytest.mark.parametrize("sample", SHOWN_TO_ALL)
+def test_a_sample_is_told_what_it_should_be(ran: Ran, sample: str) -> None:
+    """Each way to call the API that is known of JavaScript leads where it is meant to."""
+    assert differences(SHOWN_TO_ALL[sample], ran.outcomes[sample]) == []
+
+
+def test_a_key_for_pages_serves_programs(ran: Ran) -> None:
+    """Node sends no origin, and so is no page that a key could be wrong for."""
+    assert ran.outcomes["a key for another page"]["status"] == 200
+
+
+def test_every_sample_is_judged(ran: Ran) -> None:
+    """No sample runs without an expectation."""
+    assert set(ran.outcomes) - {"a key for another page"} == set(SHOWN_TO_ALL)
+
+
+def test_the_sheet_has_what_samples_wrote(ran: Ran) -> None:
+    """Rows are where the answers said, once."""
+    assert written(ran.api.emulator) == WRITTEN

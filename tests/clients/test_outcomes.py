@@ -1,0 +1,23 @@
+"""The comparison of outcomes finds what is wrong."""
+
+import pytest
+
+from tests.clients.outcomes import ANY, differences
+
+
+@pytest.mark.parametrize(
+    ("expected", "told", "found"),
+    [
+        ({"a": 1}, {"a": 1, "b": 2}, 0),
+        ({"a": 1}, {"a": 2}, 1),
+        ({"a": 1}, None, 1),
+        ({"a": ANY}, {"a": 0}, 0),
+        ({"a": ANY}, {}, 1),
+        ([{"a": 1}], [{"a": 1}, {"a": 1}], 1),
+        ([{"a": 1}, {"a": 1}], [{"a": 1}, {"a": 2}], 1),
+    ],
+    ids=["more", "another", "nothing", "any", "not any", "longer", "inside"],
+)
+def test_differences_are_found(expected: object, told: object, found: int) -> None:
+    """What may be left out is not missed; all else is."""
+    assert len(differences(expected, told)) == found

@@ -1,0 +1,169 @@
+"""A public Python client of the hosted service, as it comes from its package, on the gateway.
+
+Nothing of it is changed but the base URL, which it takes as an argument.
+"""
+
+from typing import Any
+
+import pysheetson
+import pytest
+
+from tests.journeys.conftest import Api
+
+TEXAS = ["Houston", "San Antonio", "Dallas"]
+
+
+def client_of(api: Api, key: str = "paid") -> Any:
+    """Its client, on the gateway."""
+    return pysheetson.SheetsonClient(
+        api_key=api.keys.get(key, key), spreadsheet_id="demo", base_url=f"{api.url}/v2"
+    )
+
+
+def names(page: dict[str, Any]) -> list[str]:
+    return [row["name"] for row in page["results"]]
+
+
+@pytest.fixture
+def client(api: Api) -> Any:
+    """A client with a key that may do all."""
+    return client_of(api)
+
+
+def test_it_lists_a_page(client: Any) -> None:
+    """A page of rows, in the order of the worksheet, with rowIndex and texts."""
+    page = client.list_rows("Cities", skip=2, limit=2)
+
+    assert page["hasNextPage"] is True
+    assert page["results"][0] == {
+        "rowIndex": 4,
+        "name": "Chicago",
+        "state": "Illinois",
+        "country": "USA",
+        "population": "2746388",
+    }
+    assert names(page) == ["Chicago", "Houston"]
+
+
+def test_it_pages_to_the_end(client: Any) -> None:
+    """Its loop of skip and limit sees every row once."""
+    seen: list[str] = []
+    while page := client.list_rows("Long", skip=len(seen), limit=50)["results"]:
+        seen += [row["number"] for row in page]
+
+    assert seen == [str(number) for number in range(1, 131)]
+
+
+def test_it_orders_and_picks_fields(client: Any) -> None:
+    """`order_by`, `desc` and `keys` become what the gateway takes."""
+    page = client.list_rows("Cities", order_by="population", desc=True, limit=2, keys=["name"])
+
+    assert page["results"] == [
+        {"rowIndex": 2, "name": "New York"},
+        {"rowIndex": 3, "name": "Los Angeles"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("where", "found"),
+    [
+        ({"state": "Texas"}, TEXAS),
+        ('  {"state": "Texas"} ', TEXAS),
+        ({"population": {"$gte": 2_000_000, "$lte": 3_000_000}}, ["Chicago", "Houston"]),
+        ({"population": {"$gte": "3000000"}}, ["New York", "Los Angeles"]),
+        ({"name": {"$in": ["Dallas", "Phoenix"]}}, ["Phoenix", "Dallas"]),
+        ("{'state': 'Texas'}", TEXAS),
+        ({}, ["New York", "Los Angeles", "Chicago"]),
+    ],
+    ids=["equality", "text", "range", "range of texts", "list", "single quotes", "nothing"],
+)
+def test_it_searches(client: Any, where: object, found: list[str]) -> None:
+    """Filters given as a dict or as text find their rows."""
+    assert names(client.search_rows("Cities", where=where, limit=3)) == found
+
+
+def test_it_creates_reads_and_updates_a_row(client: Any, api: Api) -> None:
+    """A row goes through its whole life; the update leaves the other cells alone."""
+    created = client.create_row("Cities", {"name": "Austin", "population": 961855})
+    updated = client.update_row("Cities", created["rowIndex"], {"population": "964000"})
+    read = client.get_row("Cities", created["rowIndex"], extra_params={"keys": "name,population"})
+
+    assert created == {"rowIndex": 12, "name": "Austin", "population": "961855"}
+    assert updated == {"rowIndex": 12, "population": "964000"}
+    assert read == {"rowIndex": 12, "name": "Austin", "population": "964000"}
+    assert api.emulator.texts("Cities")[11] == ["Austin", "", "", "964000"]
+
+
+def test_it_puts_a_whole_record_back(client: Any, api: Api) -> None:
+    """A row that was read, changed in one field and sent back keeps its formulas and dates."""
+    before = api.emulator.cells("Orders")[2]
+    row = client.get_row("Orders", 3)
+    client.update_row("Orders", row["rowIndex"], {**row, "note": "paid"})
+
+    assert api.emulator.cells("Orders")[2][:4] == before[:4]
+    assert api.emulator.cell("Orders", 3, 5)["value"] == "paid"
+
+
+def test_it_names_worksheets_with_blanks(client: Any) -> None:
+    """Its URLs hold the name as it is; the library below encodes it."""
+    assert names(client.list_rows("My Sheet")) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("act", "words"),
+    [
+        (lambda client: client.list_rows("Nowhere"), ["404 Not Found", "'code': 105", "Nowhere"]),
+        (lambda client: client.get_row("Cities", 99), ["404 Not Found", "'code': 103"]),
+        (lambda client: client.create_row("Cities", {}), ["400 Bad Request", "'code': 104"]),
+        (lambda client: client.update_row("Cities", 2, {"town": "x"}), ["'code': 104", "town"]),
+        (lambda client: client.search_rows("Cities", where="{"), ["400 Bad Request", "4002"]),
+        (lambda client: client.delete_row("Cities", 3), ["405 Method Not Allowed", "4051"]),
+    ],
+    ids=["worksheet", "row", "empty body", "field", "where", "delete"],
+)
+def test_it_raises_what_the_gateway_says(client: Any, api: Api, act: Any, words: list[str]) -> None:
+    """Its one exception has the status and the whole body of the error, and nothing is written."""
+    before = api.emulator.everything()
+    with pytest.raises(RuntimeError) as raised:
+        act(client)
+
+    assert type(raised.value).__name__ == "SheetsonError"
+    assert "'type': 'SheetsonError'" in str(raised.value)
+    assert [word for word in words if word not in str(raised.value)] == []
+    assert api.emulator.everything() == before
+
+
+@pytest.mark.parametrize(
+    ("key", "words"), [("sgw_wrong", "401 Unauthorized.*4011"), ("free", "403 Forbidden.*4034")]
+)
+def test_it_is_told_what_its_key_may_not(api: Api, key: str, words: str) -> None:
+    """A search with a key that is none, and one on a plan without search."""
+    with pytest.raises(RuntimeError, match=words):
+        client_of(api, key).search_rows("Cities", where={"state": "Texas"})
+
+
+def test_its_batches_go_on_after_a_refusal(client: Any, api: Api) -> None:
+    """Of a create, an update and a delete the last is refused, and the rest is done."""
+    outcome = client.batch_operations(
+        "Cities",
+        [
+            {"operation": "create", "data": {"name": "Tokyo", "country": "Japan"}},
+            {"operation": "delete", "row_number": 5},
+            {"operation": "update", "row_number": 2, "data": {"population": 14000000}},
+        ],
+    )
+
+    assert (outcome["successful_operations"], outcome["failed_operations"]) == (2, 1)
+    assert [each["success"] for each in outcome["batch_results"]] == [True, False, True]
+    assert "405" in outcome["batch_results"][1]["error"]
+    assert api.emulator.texts("Cities")[11] == ["Tokyo", "", "Japan"]
+    assert api.emulator.cell("Cities", 2, 4)["value"] == 14000000
+
+
+def test_its_data_frames_become_rows(client: Any, api: Api) -> None:
+    """Each line of a data frame is a create, numbers stay numbers."""
+    frame = pysheetson.pd.DataFrame([{"name": "c", "amount": 3}, {"name": "d", "amount": 4}])
+    (outcome,) = client.create_rows_from_dataframe("My Sheet", frame)
+
+    assert outcome["failed_operations"] == 0
+    assert [cell["value"] for cell in api.emulator.cells("My Sheet")[4][:2]] == ["d", 4]

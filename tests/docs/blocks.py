@@ -1,0 +1,93 @@
+"""The fenced blocks of the pages that people read: README.md and docs/*.md.
+
+Rules: a block is known by its language, which is the first word after the fence; what follows there
+is for who checks it, and no reader sees it. What runs a block keeps the numbers of its lines
+(`in_place`), so that a failure names the line of the page.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from pathlib import Path
+
+TOP = Path(__file__).parents[2]
+PAGES = (TOP / "README.md", *sorted((TOP / "docs").glob("*.md")))
+
+_FENCE = re.compile(r"^(?P<indent> {0,3})(?P<fence>```+|~~~+)(?P<info>[^`\n]*)$")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    """A fenced block; `line` is the number of its first line of text in the page."""
+
+    page: str
+    line: int
+    language: str
+    text: str
+    notes: Sequence[str] = ()
+    """The words after the language."""
+
+    def __str__(self) -> str:
+        return f"{self.page}:{self.line} {self.language}"
+
+    def replaced(self, old: str, new: str) -> "Block":
+        """The block with another text; ValueError if there is nothing to replace."""
+        if old not in self.text:
+            raise ValueError(f"{self} does not hold {old!r}")
+        return replace(self, text=self.text.replace(old, new))
+
+
+def blocks_in(text: str, page: str) -> list[Block]:
+    """All blocks of a page's text; ValueError for one that is never closed."""
+    found: list[Block] = []
+    opened: re.Match[str] | None = None
+    first, lines = 0, list[str]()
+    for number, line in enumerate(text.splitlines(), 1):
+        if opened is None:
+            opened = _FENCE.match(line)
+            first, lines = number + 1, []
+        elif line.strip() == opened["fence"]:
+            language, *notes = opened["info"].split() or [""]
+            text_of_block = "\n".join(lines)
+            found.append(
+                Block(page=page, line=first, language=language, text=text_of_block, notes=notes)
+            )
+            opened = None
+        else:
+            lines.append(line.removeprefix(opened["indent"]))
+    if opened is not None:
+        raise ValueError(f"{page}:{first}: the block has no end")
+    return found
+
+
+def all_blocks() -> list[Block]:
+    return [
+        block
+        for page in PAGES
+        for block in blocks_in(page.read_text("utf-8"), str(page.relative_to(TOP)))
+    ]
+
+
+def blocks_of(*languages: str) -> list[Block]:
+    return [block for block in all_blocks() if block.language in languages]
+
+
+def by_page(blocks: Iterable[Block]) -> Mapping[str, Sequence[Block]]:
+    """Blocks of one page run together, in order."""
+    return {page: list(group) for page, group in groupby(blocks, key=lambda block: block.page)}
+
+
+def in_place(blocks: Iterable[Block]) -> str:
+    """The text of some blocks of a page, each line at the number that it has in the page."""
+    lines: list[str] = []
+    for block in blocks:
+        lines += [""] * (block.line - 1 - len(lines)) + block.text.splitlines()
+    return "\n".join(lines) + "\n"
+
+
+def filled_in(text: str, meant: Mapping[str, str]) -> str:
+    """The text with what a reader puts in place of the examples."""
+    for written, value in meant.items():
+        text = text.replace(written, value)
+    return text

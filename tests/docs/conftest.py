@@ -1,0 +1,62 @@
+"""What the blocks of the pages run against: the demo, and an emulator with a key file."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway.demo import SAMPLE, Demo, running_demo
+from gateway.emulator.app import EmulatorOptions, create_emulator
+from gateway.request_line import RequestLine, encoded
+from gateway.serving import base_url, bind, in_background, make_server
+from tests.docs.shell import Stage, make_stage
+
+
+@dataclass(frozen=True, kw_only=True)
+class Google:
+    """An emulator in Google's place; its spreadsheet `demo` is shared with the account."""
+
+    url: str
+    key_file: Path
+
+
+@pytest.fixture
+def demo() -> Iterator[Demo]:
+    """The demo, as `sheets-gateway demo` starts it."""
+    with running_demo(bind("127.0.0.1", 0), {}) as running:
+        yield running
+
+
+@pytest.fixture
+def google(tmp_path: Path) -> Iterator[Google]:
+    emulator = create_emulator(EmulatorOptions(seed=SAMPLE))
+    listening = bind("127.0.0.1", 0)
+    key_file = tmp_path / "google.json"
+    emulator.write_credentials(key_file, base_url(listening))
+    with in_background(make_server(emulator.app, shutdown_seconds=1), listening) as url:
+        yield Google(url=url, key_file=key_file)
+
+
+@pytest.fixture
+def stage(tmp_path: Path, demo: Demo, google: Google) -> Stage:
+    """A reader's checkout with the key file in it; the gateway that is there first is the demo."""
+    stage = make_stage(
+        tmp_path,
+        environ={"GATEWAY_GOOGLE__ENDPOINT": google.url},
+        noted={"gateway-url": demo.url, "emulator-url": demo.emulator_url, "key": demo.paid_key},
+    )
+    # As a browser saves it: whoever follows the pages makes it his own.
+    key_file = stage.checkout / "service-account.json"
+    key_file.write_bytes(google.key_file.read_bytes())
+    key_file.chmod(0o644)
+    (stage.checkout / "gateway.log").write_bytes(encoded(_line()))
+    return stage
+
+
+def _line() -> RequestLine:
+    """A line of the log, of a client that needed a second reading."""
+    members: dict[str, Any] = dict.fromkeys(RequestLine.__struct_fields__)
+    members |= {"path": "/v2/sheets/Cities", "key": "key_7Hq2Lw9x", "reading": "where-twice"}
+    return RequestLine(**members)

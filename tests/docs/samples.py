@@ -1,0 +1,65 @@
+"""Blocks of JavaScript and Python: the samples of a page, run as one program by what a reader has.
+
+Rules: a line that prints says what in a comment at its end, and the program must print just that:
+so a sample that reads a field which is not there is caught.
+"""
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.docs.blocks import Block, filled_in, in_place
+
+PATIENCE_SECONDS = 60.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Language:
+    """How programs of a language are run, and what a line that prints looks like."""
+
+    command: Sequence[str]
+    suffix: str
+    prints: re.Pattern[str]
+
+
+PYTHON = Language(
+    command=[sys.executable, "-W", "error"],
+    suffix=".py",
+    prints=re.compile(r"^\s*print\(.*?(?:  # (?P<said>.*))?$", re.MULTILINE),
+)
+JAVASCRIPT = Language(
+    command=[shutil.which("node") or "node"],
+    suffix=".mjs",
+    prints=re.compile(r"^\s*console\.log\(.*?(?:; // (?P<said>.*))?$", re.MULTILINE),
+)
+LANGUAGES: Mapping[str, Language] = {"python": PYTHON, "js": JAVASCRIPT}
+
+
+def problems(
+    blocks: Sequence[Block], meant: Mapping[str, str], folder: Path, *, after: str = ""
+) -> list[str]:
+    """Run the blocks of a page as one program, and `after` behind them; what is wrong with it."""
+    language, page = LANGUAGES[blocks[0].language], blocks[0].page
+    text = in_place(blocks)
+    printing = list(language.prints.finditer(text))
+    silent = [each[0] for each in printing if each["said"] is None]
+    if silent:
+        return [f"{page}: the line does not say what it prints: {line.strip()}" for line in silent]
+    program = folder / f"page{language.suffix}"
+    program.write_text(filled_in(text, meant) + after)
+    done = subprocess.run(  # noqa: S603 - our own pages
+        [*language.command, str(program)],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_SECONDS,
+        check=False,
+    )
+    said, expected = done.stdout.splitlines(), [each["said"] for each in printing]
+    if done.returncode != 0:
+        return [f"{page}: ended with {done.returncode}: {done.stderr}"]
+    return [] if said == expected else [f"{page}: prints {said}, not {expected}"]

@@ -1,0 +1,17 @@
+"""Blocks of TOML: each is a configuration that the gateway takes."""
+
+from pathlib import Path
+
+from gateway.config import ConfigError, load_settings
+from tests.docs.blocks import Block
+
+
+def problems(block: Block, folder: Path) -> list[str]:
+    """What `sheets-gateway` says of it as its `config.toml`."""
+    file = folder / "config.toml"
+    file.write_text(block.text)
+    try:
+        load_settings(file, {})
+    except ConfigError as error:
+        return [f"{block}: {problem}" for problem in error.problems]
+    return []

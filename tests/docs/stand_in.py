@@ -1,0 +1,87 @@
+"""What `sheets-gateway` is while the shell blocks of a page run: the real one, but for two things.
+
+What serves until Ctrl-C (`demo`, `emulator`, `serve`) goes on in the background, at a free port,
+once it has said where it listens. And what a reader would copy from the output, a URL or a key, is
+noted in the folder STATE, for the lines that follow. `tests.docs.shell` ends what was started.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+SERVING: Mapping[str, str] = {"demo": "Ctrl-C", "emulator": " on http", "serve": " on http"}
+"""The command, and words of the last line of its start."""
+_URL = re.compile(r"(gateway|emulator) on (http://[^\s,]+)")
+_KEY = re.compile(r"sgw_\w+")
+_KEY_ID = re.compile(r"key_\w+")
+
+
+def main() -> int:
+    arguments, state = sys.argv[1:], Path(os.environ["STATE"])
+    last_words = SERVING.get(arguments[0] if arguments else "")
+    if last_words is not None:
+        return _serve([*arguments, "--port", "0"], last_words, state)
+    status, said = _at_terminal(arguments)
+    print(said, end="")
+    _note(said, state)
+    return status
+
+
+def _at_terminal(arguments: list[str]) -> tuple[int, str]:
+    """Run a command as a reader does, who sees more words than a script."""
+    reader, terminal = os.openpty()
+    with subprocess.Popen(  # noqa: S603 - our own command
+        [sys.executable, "-m", "gateway", *arguments], stdout=terminal
+    ) as process:
+        os.close(terminal)
+        said = b"".join(_read(reader))
+    os.close(reader)
+    return process.returncode, said.decode().replace("\r\n", "\n")
+
+
+def _read(terminal: int) -> Iterator[bytes]:
+    """What comes from a terminal until nobody writes to it any more, which is an error to read."""
+    with suppress(OSError):
+        while True:
+            yield os.read(terminal, 4096)
+
+
+def _serve(arguments: list[str], last_words: str, state: Path) -> int:
+    with (state / "log").open("ab") as log:
+        process = subprocess.Popen(  # noqa: S603 - our own command
+            [sys.executable, "-m", "gateway", *arguments],
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+        )
+    with (state / "pids").open("a") as pids:
+        pids.write(f"{process.pid}\n")
+    said = ""
+    for line in process.stdout or ():
+        said += line
+        if last_words in line:
+            break
+    else:
+        print((state / "log").read_text(), file=sys.stderr)
+        return process.wait() or 1
+    print(said, end="")
+    _note(said, state)
+    return 0
+
+
+def _note(said: str, state: Path) -> None:
+    """Keep what a reader would copy: of several keys the first."""
+    for what, url in _URL.findall(said):
+        (state / f"{what}-url").write_text(url)
+    for pattern, name in ((_KEY, "key"), (_KEY_ID, "key-id")):
+        found = pattern.search(said)
+        if found:
+            (state / name).write_text(found[0])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,148 @@
+"""The Dockerfile installs a gateway that starts, is asked how it is, and can be stopped."""
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+from gateway.config import ServerSettings, load_settings
+from gateway.demo import Demo
+from tests.docs.blocks import TOP
+from tests.docs.command_line import problems_of
+from tests.docs.dockerfile import copy, instructions, problems, the, variables
+
+TEXT = (TOP / "docs" / "deployment" / "Dockerfile").read_text("utf-8")
+FOUND = instructions(TEXT)
+PATIENCE_SECONDS = 300.0
+
+
+def run(
+    *command: str, cwd: Path | None = None, environ: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """A command, found by the PATH of `environ` if there is one."""
+    program = shutil.which(command[0], path=(environ or os.environ)["PATH"]) or command[0]
+    return subprocess.run(  # noqa: S603 - the lines of our own Dockerfile
+        [program, *command[1:]],
+        cwd=cwd,
+        env=environ,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_SECONDS,
+        check=False,
+    )
+
+
+def test_it_can_be_read() -> None:
+    """Each instruction is one of Docker's, with what it takes; what it copies is there."""
+    assert problems(FOUND, TOP) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        pytest.param("COPY gateway gateway", "COPY gatway gateway", id="no such file"),
+        pytest.param("WORKDIR", "WORKDIRR", id="no such instruction"),
+        pytest.param('ENTRYPOINT ["sheets-gateway"]', "ENTRYPOINT sheets-gateway", id="shell form"),
+        pytest.param("EXPOSE 8000", "EXPOSE http", id="no port"),
+        pytest.param("FROM python:3.11-slim", "FROM python:3.9-slim", id="old Python"),
+    ],
+)
+def test_a_mistake_in_it_is_found(old: str, new: str) -> None:
+    """A missing file, a misspelt word, or a command that a shell would run does not pass."""
+    assert old in TEXT
+    assert problems(instructions(TEXT.replace(old, new)), TOP) != []
+
+
+def test_its_command_is_one_of_ours() -> None:
+    """What it starts is a command that the command line takes."""
+    entrypoint, command = the(FOUND, "ENTRYPOINT").words(), the(FOUND, "CMD").words()
+
+    assert entrypoint == ["sheets-gateway"]
+    assert problems_of(command) == []
+    assert command[0] == "serve"
+
+
+def test_its_variables_are_settings() -> None:
+    """The gateway listens to the outside at the port that is told, with its keys in the volume."""
+    settings = load_settings(None, variables(FOUND))
+    database = settings.access.database
+
+    assert settings.server.host == "0.0.0.0"  # noqa: S104 - in a container
+    assert str(settings.server.port) == the(FOUND, "EXPOSE").rest
+    assert str(database.parent) == the(FOUND, "VOLUME").rest == the(FOUND, "WORKDIR").rest
+    assert settings.google.credentials is not None
+
+
+def test_it_does_not_run_as_root() -> None:
+    """The user that it makes, with a number that the page tells, is the one that runs it."""
+    (user,) = [each.rest for each in FOUND if each.name == "USER"]
+    (making,) = [each for each in FOUND if each.name == "RUN" and "useradd" in each.rest]
+    page = (TOP / "docs" / "deployment.md").read_text("utf-8")
+
+    assert making.rest.split()[-1] == user != "root"
+    assert "--uid 10001 " in making.rest
+    assert "chown 10001 " in page
+    assert run("/bin/bash", "-n", "-c", making.rest).returncode == 0
+    last_root = max(each.line for each in FOUND if each.name == "RUN")
+    assert last_root < the(FOUND, "USER").line < the(FOUND, "ENTRYPOINT").line
+
+
+def test_it_is_stopped_as_the_gateway_wants() -> None:
+    """SIGTERM, which the gateway takes for its end, and time enough in the page's commands."""
+    page = (TOP / "docs" / "deployment.md").read_text("utf-8")
+
+    assert the(FOUND, "STOPSIGNAL").rest == "SIGTERM"
+    assert "--stop-timeout 35 " in page
+    assert ServerSettings().shutdown_seconds < 30
+
+
+@pytest.mark.parametrize("is_up", [True, False], ids=["up", "down"])
+def test_its_health_check_tells_whether_the_gateway_is_up(is_up: bool, demo: Demo) -> None:
+    """Run by hand it ends well beside a running gateway, and fails where none is."""
+    python, *arguments = the(FOUND, "HEALTHCHECK").words()
+    address = "http://127.0.0.1:8000"
+    url = demo.url if is_up else "http://127.0.0.1:1"
+
+    assert python == "python"
+    assert sum(word.count(f"{address}/livez") for word in arguments) == 1
+    done = run(sys.executable, *(word.replace(address, url) for word in arguments))
+    assert (done.returncode == 0) == is_up
+
+
+def test_what_it_copies_is_enough_to_install_and_serve(tmp_path: Path) -> None:
+    """Its `pip install`, run in a fresh environment, makes a command that starts."""
+    image, fresh = tmp_path / "image", tmp_path / "venv"
+    copy(FOUND, TOP, image)
+    (installing,) = [each.rest for each in FOUND if each.name == "RUN" and "pip " in each.rest]
+    made = run(sys.executable, "-m", "venv", str(fresh))
+    assert made.returncode == 0, made.stderr
+    _lend_what_is_needed(fresh, tmp_path / "needed")
+    environ = {**os.environ, "PATH": f"{fresh / 'bin'}:/usr/bin:/bin"}
+    environ.pop("PYTHONPATH", None)
+
+    done = run("/bin/sh", "-c", installing, cwd=image, environ=environ)
+
+    if "No matching distribution found for hatchling" in done.stderr:
+        pytest.skip("there is no package index to build with")
+    assert done.returncode == 0, done.stderr
+    shutil.rmtree(image)
+    told = run("sheets-gateway", "serve", "--help", cwd=tmp_path, environ=environ)
+    assert told.returncode == 0, told.stderr
+    where = run(
+        "python", "-c", "import gateway; print(gateway.__file__)", cwd=tmp_path, environ=environ
+    )
+    assert where.stdout.startswith(str(fresh))
+
+
+def _lend_what_is_needed(fresh: Path, lent: Path) -> None:
+    """Let an environment use all packages of this one but the gateway, so that none is fetched."""
+    lent.mkdir()
+    for each in Path(sysconfig.get_path("purelib")).iterdir():
+        if "sheets_gateway" not in each.name and each.suffix != ".pth":
+            (lent / each.name).symlink_to(each)
+    (site,) = (fresh / "lib").glob("python*/site-packages")
+    (site / "lent.pth").write_text(str(lent))

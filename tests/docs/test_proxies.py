@@ -1,0 +1,128 @@
+"""The proxies of the pages pass on what clients and the gateway say."""
+
+import re
+import shutil
+import ssl
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from gateway.demo import running_demo
+from gateway.serving import bind
+from tests.docs.blocks import Block, blocks_of
+from tests.docs.proxies import (
+    HOST,
+    caddy_problems,
+    nginx_problems,
+    nginx_text,
+    port_of,
+    running_nginx,
+    write_certificate,
+)
+
+(NGINX,) = blocks_of("nginx")
+(CADDY,) = blocks_of("caddyfile")
+FEW_WRONG_KEYS = {
+    "GATEWAY_ACCESS__TRUSTED_PROXIES": "127.0.0.1",
+    "GATEWAY_ACCESS__FAILURES_PER_MINUTE": "1",
+}
+
+needs_nginx = pytest.mark.skipif(shutil.which("nginx") is None, reason="there is no nginx to run")
+
+
+@pytest.fixture
+def proxied(tmp_path: Path) -> Iterator[httpx2.Client]:
+    """A client with a key that speaks TLS to nginx, in front of a gateway."""
+    with (
+        running_demo(bind("127.0.0.1", 0), FEW_WRONG_KEYS) as demo,
+        running_nginx(NGINX, tmp_path, gateway=port_of(demo.url)) as proxy,
+        httpx2.Client(
+            base_url=proxy.url,
+            verify=ssl.create_default_context(cafile=str(proxy.certificate)),
+            headers={"Host": HOST, "Authorization": f"Bearer {demo.paid_key}"},
+        ) as client,
+    ):
+        yield client
+
+
+@needs_nginx
+def test_nginx_passes_requests_and_answers(proxied: httpx2.Client) -> None:
+    """Rows are listed and created through it, and the request's id is the one that it made."""
+    listed = proxied.get("/v2/sheets/Cities", params={"limit": "1"})
+    created = proxied.post("/v2/sheets/Cities", json={"name": "Austin"})
+
+    assert listed.json()["results"][0]["name"] == "New York"
+    assert created.status_code == 201
+    assert created.headers["location"] == "/v2/sheets/Cities/12"
+    assert re.fullmatch("[0-9a-f]{32}", listed.headers["x-request-id"])
+    assert listed.headers["x-request-id"] != created.headers["x-request-id"]
+
+
+@needs_nginx
+def test_what_is_too_large_is_refused_in_the_gateways_words(proxied: httpx2.Client) -> None:
+    """nginx lets a body by that the gateway refuses, so that the error has its code."""
+    answer = proxied.post("/v2/sheets/Cities", json={"name": "x" * 1_100_000})
+
+    assert (answer.status_code, answer.json()["code"]) == (413, 4130)
+
+
+@needs_nginx
+def test_a_client_cannot_pass_for_another_address(proxied: httpx2.Client) -> None:
+    """nginx puts the client's own address in place of what the client says of it."""
+    codes = [
+        proxied.get(
+            "/v2/sheets/Cities",
+            headers={"Authorization": "Bearer x", "X-Forwarded-For": f"192.0.2.{number}"},
+        ).json()["code"]
+        for number in range(3)
+    ]
+
+    assert codes == [4011, 4292, 4292]
+
+
+@needs_nginx
+@pytest.mark.parametrize(
+    ("old", "new", "word"),
+    [
+        pytest.param("listen 443 ssl", "listen 443 ssl", "", id="right"),
+        pytest.param("proxy_pass ", "proxy_pas ", 'unknown directive "proxy_pas"', id="directive"),
+        pytest.param("sheets_gateway {", "gateway {", "host not found", id="upstream"),
+        pytest.param("\n}", "\n", "not terminated", id="brace"),
+    ],
+)
+def test_a_mistake_for_nginx_is_found(old: str, new: str, word: str, tmp_path: Path) -> None:
+    """What nginx does not take does not pass."""
+    write_certificate(tmp_path)
+    block = NGINX.replaced(old, new)
+    text = nginx_text(block, tmp_path, port=1, gateway="127.0.0.1:9")
+
+    assert word in nginx_problems(text, tmp_path)
+    assert bool(nginx_problems(text, tmp_path)) == bool(word)
+
+
+def test_the_caddyfile_is_well_formed() -> None:
+    """Its blocks close, and hold only what belongs there; there is no Caddy to ask."""
+    assert caddy_problems(CADDY) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        pytest.param("reverse_proxy", "reverse_proxi", id="directive"),
+        pytest.param("transport http", "http", id="place"),
+        pytest.param("\n}", "", id="open"),
+        pytest.param("\n}", "\n}\n}", id="closed twice"),
+    ],
+)
+def test_a_mistake_for_caddy_is_found(old: str, new: str) -> None:
+    """A misspelt directive, one in the wrong block, or a brace too many or too few."""
+    assert caddy_problems(CADDY.replaced(old, new)) != []
+
+
+def test_a_caddyfile_is_seen_as_it_stands() -> None:
+    """The smallest one is right; words behind a `#` do not count."""
+    text = f"{HOST} {{\n\treverse_proxy 127.0.0.1:8000  # {{\n}}"
+
+    assert caddy_problems(Block(page="p", line=1, language="caddyfile", text=text)) == []

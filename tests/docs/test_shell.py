@@ -1,0 +1,155 @@
+"""Every block of shell works as it stands."""
+
+import shutil
+from collections.abc import Sequence
+
+import pytest
+
+from tests.docs.blocks import Block, blocks_of, by_page
+from tests.docs.command_line import commands_in, problems_of
+from tests.docs.shell import LANGUAGES, Stage, has_comment, is_run, problems_run, problems_unrun
+
+pytestmark = pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl to run")
+
+BLOCKS = blocks_of(*LANGUAGES)
+RUN = by_page(block for block in BLOCKS if is_run(block))
+UNRUN = [block for block in BLOCKS if not is_run(block)]
+
+SET_UP = """\
+KEY=sgw_…
+SHEET=http://127.0.0.1:8000/v2/sheets/Cities
+AUTH="Authorization: Bearer $KEY"
+"""
+
+
+def block(text: str, language: str = "sh", *notes: str) -> Block:
+    return Block(page="page.md", line=5, language=language, text=text, notes=notes)
+
+
+@pytest.mark.parametrize("page", RUN)
+def test_the_commands_of_a_page_do_what_it_says(page: str, stage: Stage) -> None:
+    """Run in order, each ends well, with the answers and the output that the page tells."""
+    assert problems_run(page, RUN[page], stage) == []
+
+
+@pytest.mark.parametrize("each", UNRUN, ids=str)
+def test_commands_for_a_real_machine_can_be_read(each: Block) -> None:
+    """They are shell, our own commands in them take these options, and our files are there."""
+    assert problems_unrun(each) == []
+
+
+def test_few_blocks_are_not_run() -> None:
+    """What is checked only is what installs the gateway or makes an account."""
+    pages = {each.page for each in UNRUN}
+
+    assert pages <= {"docs/deployment.md", "docs/operating.md"}
+    assert len(UNRUN) < len(BLOCKS) / 2
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        pytest.param('curl -H "$AUTH" "$SHEET/2"', [], id="right"),
+        pytest.param('curl -H "$AUTH" "$SHEET/99"', ["8: answered 404, not 2xx"], id="wrong row"),
+        pytest.param(
+            'curl -H "$AUTH" \\\n  "${SHEET}x"', ["8: answered 404, not 2xx"], id="wrong path"
+        ),
+        pytest.param(
+            'X=$(curl -w "%{http_code}" -H "$AUTH" "$SHEET/99")',
+            ["8: answered 404, not 2xx"],
+            id="within a value",
+        ),
+        pytest.param("curl http://127.0.0.1:8000:x", ["8: ended with 3"], id="no URL"),
+        pytest.param('false && curl "$SHEET"', ["8: no answer"], id="never asked"),
+        pytest.param("grep Paris config.example.toml", ["8: ended with 2"], id="failed command"),
+        pytest.param("sheets-gateway keys make", ["8: ended with 2"], id="no such command"),
+        pytest.param("if true; then", ["the shell ended with"], id="no shell"),
+    ],
+)
+def test_a_mistake_in_a_command_is_found(stage: Stage, text: str, words: Sequence[str]) -> None:
+    """A wrong path, status, option or word is told with the line of the page."""
+    found = problems_run("page.md", [block(SET_UP + text)], stage)
+
+    assert bool(found) == bool(words)
+    assert all(each in "".join(found) for each in words)
+
+
+@pytest.mark.parametrize(
+    ("statuses", "words"),
+    [
+        pytest.param(["200", "404"], "", id="right"),
+        pytest.param(["404", "404"], "8: answered 200, not 404", id="no error"),
+        pytest.param(["200", "200"], "9: answered 404, not 200", id="error"),
+    ],
+)
+def test_answers_have_the_statuses_that_are_noted(
+    stage: Stage, statuses: Sequence[str], words: str
+) -> None:
+    """They stand behind the language, one for each command with curl, in their order."""
+    text = SET_UP + 'curl -H "$AUTH" "$SHEET/2"\ncurl -H "$AUTH" "$SHEET/99"'
+    found = problems_run("page.md", [block(text, "sh", *statuses)], stage)
+
+    assert bool(found) == bool(words)
+    assert words in "".join(found)
+
+
+@pytest.mark.parametrize("each", BLOCKS, ids=str)
+def test_no_command_has_a_comment(each: Block) -> None:
+    """The shell of macOS does not know comments in what is typed or pasted into it."""
+    assert not has_comment(each.text)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_one"),
+    [
+        pytest.param("ls  # all", True, id="behind a command"),
+        pytest.param("# all\nls", True, id="in a line of its own"),
+        pytest.param('ls \'a # b\' "c # \\" # d" e#f', False, id="in words"),
+    ],
+)
+def test_a_comment_is_found(text: str, is_one: bool) -> None:
+    """What stands in quotes or within a word is none."""
+    assert has_comment(text) == is_one
+
+
+@pytest.mark.parametrize(
+    ("printed", "is_right"),
+    [
+        pytest.param('{"rowIndex":3,"name":"Los Angeles"}', True, id="right"),
+        pytest.param('{"rowIndex":3,"name":"…"}', True, id="right, with a gap"),
+        pytest.param('{"rowIndex":3,"name":"Paris"}', False, id="wrong value"),
+        pytest.param('{"rowIndex":3}', False, id="too short"),
+        pytest.param('{"rowIndex":3,"name":"Los Angeles"}\n{}', False, id="too much"),
+    ],
+)
+def test_what_a_command_prints_is_compared(stage: Stage, printed: str, is_right: bool) -> None:
+    """The lines below a command of a `console` block are all that it prints."""
+    console = f'$ curl -H "API-Key: $KEY" "$SHEET/3?keys=name"\n{printed}'
+    set_up = Block(page="page.md", line=1, language="sh", text=SET_UP)
+    found = problems_run("page.md", [set_up, block(console, "console")], stage)
+
+    assert (found == []) == is_right
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        pytest.param("sudo sheets-gateway serve --prot 80", "--prot", id="option"),
+        pytest.param("sudo x && sheets-gateway keys make", "no command", id="command"),
+        pytest.param("docker exec x sheets-gateway keys create", "name", id="needed option"),
+        pytest.param("docker build --file docs/Dockerfile .", "docs/Dockerfile", id="file"),
+        pytest.param("sudo (", "syntax", id="syntax"),
+    ],
+)
+def test_a_mistake_in_what_is_not_run_is_found(text: str, word: str) -> None:
+    """Unknown options, missing files and broken syntax are told without running anything."""
+    assert not is_run(block(text))
+    assert word in "".join(problems_unrun(block(text)))
+
+
+def test_commands_are_found_where_they_stand() -> None:
+    """Behind a path, after other commands and over several lines; the image's name is none."""
+    text = "docker run --tag sheets-gateway .\nx; /opt/bin/sheets-gateway keys \\\n  list --json"
+
+    assert list(commands_in(text)) == [["keys", "list", "--json"]]
+    assert problems_of(["keys", "list", "--json"]) == []

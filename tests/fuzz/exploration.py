@@ -1,0 +1,200 @@
+"""Requests that schemathesis makes of a document, and what the answers have against it.
+
+Every check of schemathesis is on. Not counted are failures of these kinds, for the contract is more
+lenient than a schema can say:
+- `limit` beyond the maximum is cut to it; passed over are unknown names in `keys`, values of
+  `no-cache` other than true, and parameters that nobody knows; an entity tag that is none is a tag
+  of nothing, and a blank spreadsheet id is none;
+- numbers beyond 2^53 are refused if they are whole, and JSON Schema takes `1e300` for whole;
+- a new row needs a value, which no schema says that tools can make up examples of.
+"""
+
+import uuid
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import schemathesis
+from schemathesis.core.failures import AcceptedNegativeData, Failure
+from schemathesis.core.parameters import ParameterLocation
+from schemathesis.engine import events, from_schema
+from schemathesis.openapi.checks import RejectedPositiveData
+
+from tests.web.document.conformance import errors_in
+
+AnyCase = schemathesis.Case[Any]
+
+BODY = "the body"
+ADDED = "an added parameter"
+LENIENT = frozenset({"limit", "keys", "no-cache", "If-Match", "If-None-Match", ADDED})
+BLANK_IS_ABSENT = "X-Spreadsheet-Id"
+PHASES = ("examples", "coverage", "fuzzing", "stateful")
+ACCEPTED = ("2xx", "3xx", "401", "403", "404", "409", "412", "422")
+"""What a request may be answered that is as the document says, 5xx aside: 412 and 422 are of tags
+and Idempotency-Keys that were made up."""
+
+REJECTED = (*ACCEPTED[2:-1], "400", "405", "406", "413", "414", "415", "422", "428", "429", "431")
+"""What a request may be answered that is not as the document says."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exploration:
+    """A gateway, the document that it is to keep to, and how far to go."""
+
+    url: str
+    key: str
+    document: Mapping[str, Any]
+    cases: int
+    seed: int = 1
+    phases: Sequence[str] = ("examples", "coverage", "fuzzing")
+    fixed: Mapping[str, str] = field(default_factory=dict)
+    """Parameters that have one value alone."""
+    checks_left_out: Sequence[str] = ()
+
+
+@dataclass(kw_only=True)
+class Findings:
+    """What was asked and answered, and what was wrong; the like of a problem is told once."""
+
+    answers: Counter[int] = field(default_factory=Counter)
+    problems: dict[tuple[str, ...], str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        statuses = ", ".join(f"{status}: {count}" for status, count in sorted(self.answers.items()))
+        total = f"{self.answers.total()} answers ({statuses}), {len(self.problems)} problems"
+        return "\n".join([total, *self.problems.values()])
+
+
+def explored(exploration: Exploration) -> Findings:
+    """Ask what the document says, and what it rules out."""
+    config = schemathesis.Config.from_dict(_settings(exploration))
+    schema = schemathesis.openapi.from_dict(dict(exploration.document), config=config)
+
+    @schema.hook
+    def filter_failure(
+        _: schemathesis.HookContext,
+        failure: Failure,
+        case: AnyCase,
+        __: schemathesis.Response,
+    ) -> bool:
+        return counts(exploration.document, failure, case)
+
+    schema.hook(map_case)
+    findings = Findings()
+    for event in from_schema(schema).execute():
+        _take_in(findings, event)
+    return findings
+
+
+def _settings(exploration: Exploration) -> dict[str, Any]:
+    return {
+        "seed": exploration.seed,
+        "base-url": exploration.url,
+        "headers": {"Authorization": f"Bearer {exploration.key}"},
+        "continue-on-failure": True,
+        "generation": {
+            "max-examples": exploration.cases,
+            "database": "none",
+            "no-shrink": True,
+            "with-security-parameters": False,
+        },
+        "phases": {name: {"enabled": name in exploration.phases} for name in PHASES},
+        "parameters": dict(exploration.fixed),
+        "checks": {
+            "positive_data_acceptance": {"expected-statuses": list(ACCEPTED)},
+            "negative_data_rejection": {"expected-statuses": list(REJECTED)},
+            **{name: {"enabled": False} for name in exploration.checks_left_out},
+        },
+    }
+
+
+def map_case(_: schemathesis.HookContext, case: AnyCase) -> AnyCase:
+    """A valid Idempotency-Key is a new one, or all but the first of a body would be refused."""
+    is_valid = case.meta is not None and case.meta.generation.mode.is_positive
+    if is_valid and case.headers and "Idempotency-Key" in case.headers:
+        case.headers["Idempotency-Key"] = uuid.uuid4().hex
+    return case
+
+
+def counts(document: Mapping[str, Any], failure: Failure, case: AnyCase) -> bool:
+    """Whether a failure is one."""
+    if isinstance(failure, RejectedPositiveData):
+        return not _is_blank_row(case)
+    if isinstance(failure, AcceptedNegativeData):
+        return not (_negated(case) <= _lenient(case) or _is_of_size(document, case))
+    return True
+
+
+def _negated(case: AnyCase) -> frozenset[str]:
+    """The parameters that were made wrong, and BODY."""
+    data = case.meta.phase.data if case.meta else None
+    if data is None:
+        return frozenset({BODY})
+    if not data.mutations:
+        return frozenset({data.parameter or BODY})
+    return frozenset(
+        BODY if each.parameter_location is ParameterLocation.BODY else each.parameter or ADDED
+        for each in data.mutations
+    )
+
+
+def _lenient(case: AnyCase) -> frozenset[str]:
+    is_given = bool(case.headers) and BLANK_IS_ABSENT in case.headers
+    is_blank = is_given and not str(case.headers[BLANK_IS_ABSENT]).strip()
+    return LENIENT | {BLANK_IS_ABSENT} if is_blank else LENIENT
+
+
+def _is_of_size(document: Mapping[str, Any], case: AnyCase) -> bool:
+    """Whether nothing is wrong with the body but the size of numbers that are no integers."""
+    content = document["paths"][case.path][case.method.lower()].get("requestBody", {})
+    media_type = content.get("content", {}).get(case.media_type)
+    if media_type is None or not _negated(case) <= _lenient(case) | {BODY}:
+        return False
+    clipped = _clipped(case.body)
+    return clipped != case.body and not any(errors_in(document, media_type["schema"], clipped))
+
+
+def _clipped(value: object) -> object:
+    """The same with a small number for each float that JSON Schema takes for a large integer."""
+    if isinstance(value, dict):
+        return {name: _clipped(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_clipped(each) for each in value]
+    return 0.5 if isinstance(value, float) and abs(value) > 2**53 else value
+
+
+def _is_blank_row(case: AnyCase) -> bool:
+    """Whether one of the rows to create has no value."""
+    if case.method != "POST" or case.path.endswith("/{rowIndex}"):
+        return False
+    rows = case.body if isinstance(case.body, list) else [case.body]
+    return any(_is_blank(row) for row in rows)
+
+
+def _is_blank(row: object) -> bool:
+    return isinstance(row, dict) and all(
+        value in (None, "") for name, value in row.items() if name != "rowIndex"
+    )
+
+
+def _take_in(findings: Findings, event: events.EngineEvent) -> None:
+    if isinstance(event, events.NonFatalError):
+        findings.problems[event.label, str(event.value)] = f"{event.label}: {event.value}"[:2000]
+    if isinstance(event, events.FatalError):
+        findings.problems["fatal", str(event.exception)] = f"fatal: {event.exception!r}"[:2000]
+    if isinstance(event, events.ScenarioFinished):
+        for interaction in event.recorder.interactions.values():
+            if interaction.response is not None:
+                findings.answers[interaction.response.status_code] += 1
+        for checks in event.recorder.checks.values():
+            for check in checks:
+                if check.failure_info is not None:
+                    _note(findings, check.name, check.failure_info)
+
+
+def _note(findings: Findings, check: str, info: Any) -> None:
+    failure = info.failure
+    place = (check, failure.operation, failure.title, failure.message[:100])
+    told = f"{check} of {failure.operation}: {failure.message}\n{info.code_sample}"
+    findings.problems.setdefault(place, told[:2000])

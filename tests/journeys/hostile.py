@@ -1,0 +1,117 @@
+"""An emulator that on demand answers as no Sheets API would: bombs, stalls, drips and nonsense."""
+
+import asyncio
+import gzip
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx2
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from gateway.emulator.app import EmulatorOptions, create_emulator
+from gateway.serving import base_url, bind, in_background, make_server
+from tests.journeys.conftest import EmulatorControl
+from tests.journeys.workbook import write_seed
+
+Trick = Callable[[Receive, Send], Awaitable[None]]
+CALLS = "/v4/"
+DRIP_SECONDS = 0.05
+_START = b'{"range":"Cities!A1:D11","majorDimension":"COLUMNS","values":['
+
+
+def start_of(length: int) -> bytes:
+    """So many bytes of an answer that might go on."""
+    return (_START + b'["name"' + b',"x"' * length)[:length]
+
+
+def packed(unit: bytes, size: int) -> bytes:
+    """An answer of so many bytes, packed: the unit again and again where its columns are."""
+    return gzip.compress(_START + unit * (size // len(unit)) + b"[]]}", compresslevel=6)
+
+
+def answering(body: bytes, headers: Mapping[str, str] | None = None) -> Trick:
+    """This body, with the status 200."""
+
+    async def answer(_: Receive, send: Send) -> None:
+        await _begin(send, headers or {})
+        await send({"type": "http.response.body", "body": body})
+
+    return answer
+
+
+def stalling(start: bytes) -> Trick:
+    """The start of an answer, then nothing until the client is gone."""
+
+    async def answer(receive: Receive, send: Send) -> None:
+        await _begin(send, {"content-length": "1000000"})
+        await send({"type": "http.response.body", "body": start, "more_body": True})
+        await _departure(receive)
+
+    return answer
+
+
+def dripping(start: bytes) -> Trick:
+    """The start of an answer, then blanks, one after the other, until the client is gone."""
+
+    async def answer(receive: Receive, send: Send) -> None:
+        await _begin(send, {})
+        gone = asyncio.ensure_future(_departure(receive))
+        await send({"type": "http.response.body", "body": start, "more_body": True})
+        while not (await asyncio.wait([gone], timeout=DRIP_SECONDS))[0]:
+            await send({"type": "http.response.body", "body": b" ", "more_body": True})
+
+    return answer
+
+
+@dataclass(kw_only=True)
+class Hostile:
+    """The emulator's application, and what it does instead of answering calls of the Sheets API."""
+
+    app: ASGIApp
+    trick: Trick | None = None
+    peers: list[tuple[str, int]] = field(default_factory=list)
+    """The client's end of the connection of each call that was tricked."""
+    ended: int = 0
+    """How many of those have ended, by an answer or as the client left."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        is_call = scope["type"] == "http" and scope["path"].startswith(CALLS)
+        if self.trick is None or not is_call:
+            await self.app(scope, receive, send)
+            return
+        self.peers.append(tuple(scope["client"]))
+        try:
+            await self.trick(receive, send)
+        finally:
+            self.ended += 1
+
+
+@contextmanager
+def running_hostile(folder: Path) -> Iterator[tuple[EmulatorControl, Hostile]]:
+    """An emulator with the workbook of the journeys, and its bad side."""
+    write_seed(folder / "seed")
+    emulator = create_emulator(EmulatorOptions(seed=folder / "seed"))
+    hostile = Hostile(app=emulator.app)
+    listening = bind("127.0.0.1", 0)
+    credentials = folder / "service-account.json"
+    emulator.write_credentials(credentials, base_url(listening))
+    with (
+        in_background(make_server(hostile, shutdown_seconds=1), listening) as url,
+        httpx2.Client(base_url=url) as client,
+    ):
+        yield EmulatorControl(url=url, credentials=credentials, client=client), hostile
+
+
+async def _begin(send: Send, headers: Mapping[str, str]) -> None:
+    given: Sequence[tuple[bytes, bytes]] = [
+        (name.encode(), value.encode())
+        for name, value in {"content-type": "application/json", **headers}.items()
+    ]
+    await send({"type": "http.response.start", "status": 200, "headers": given})
+
+
+async def _departure(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,213 @@
+"""What `check` says of the configuration file, and of the file with the account's key."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.journeys.conftest import EmulatorControl
+from tests.journeys.process import run
+from tests.journeys.report import Checkup, changed_key_file, run_check
+
+VARIABLE = "GOOGLE_APPLICATION_CREDENTIALS"
+SECRET = "GOCSPX-what-nobody-may-see"
+DOWNLOAD = "download a key of a service account"
+
+
+@pytest.fixture
+def checkup(emulator: EmulatorControl, tmp_path: Path) -> Iterator[Checkup]:
+    emulator.reset()
+    yield Checkup(folder=tmp_path, emulator=emulator)
+    emulator.reset()
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        pytest.param(None, "none.toml: there is no such file", id="missing"),
+        pytest.param("[google", "none.toml: is not TOML: ", id="no TOML"),
+        pytest.param("[gogle]", "gogle: there is no such setting; did you mean google?", id="typo"),
+        pytest.param(
+            '[google]\ncredentails = "x"',
+            "google.credentails: there is no such setting; did you mean credentials?",
+            id="typo in a setting",
+        ),
+        pytest.param(
+            f'[access]\npepper = "{SECRET}"',
+            "none.toml holds it and is open to other users of this machine: run chmod 600",
+            id="pepper for all to read",
+        ),
+    ],
+)
+def test_a_configuration_file_that_cannot_be_used(
+    tmp_path: Path, text: str | None, cause: str
+) -> None:
+    """It is told in a line with the place, as by every command: status 2."""
+    path = tmp_path / "none.toml"
+    if text is not None:
+        path.write_text(text)
+
+    report = run_check("--config", str(path))
+
+    assert report.status == 2
+    assert report.lines == []
+    assert cause in report.errors
+    assert SECRET not in report.errors
+
+
+CLIENT = {"client_id": "1", "client_secret": SECRET}
+
+KEY_FILES: list[Any] = [
+    pytest.param({"installed": CLIENT}, 'an OAuth client ("installed", a desktop', id="installed"),
+    pytest.param({"web": CLIENT}, 'an OAuth client ("web", a web app)', id="web"),
+    pytest.param(
+        {"type": "authorized_user", "refresh_token": SECRET}, "a person's sign-in", id="person"
+    ),
+    pytest.param({"api_key": f"AIzaSy{SECRET}-and-more"}, "an API key", id="API key in JSON"),
+    pytest.param(f"AIzaSy{SECRET}-and-more", "an API key", id="API key"),
+    pytest.param(f"-----BEGIN PRIVATE KEY-----\n{SECRET}", "a private key alone", id="PEM"),
+    pytest.param(b"0\x82\x09\x5d\x02", "the form P12", id="P12"),
+    pytest.param(f"<!DOCTYPE html>{SECRET}", "is a web page", id="web page"),
+    pytest.param("", "is empty", id="empty"),
+    pytest.param(SECRET, "is not JSON. It is damaged, or something else;", id="text"),
+    pytest.param([SECRET], "damaged, or something else", id="list"),
+    pytest.param({"type": "service_account"}, "was cut or changed", id="cut"),
+]
+
+
+@pytest.mark.parametrize(("content", "kind"), KEY_FILES)
+def test_a_file_that_is_no_key_file(
+    checkup: Checkup, tmp_path: Path, content: object, kind: str
+) -> None:
+    """What it is instead is told, and where the right one is had; nothing of it is quoted."""
+    path = tmp_path / "account.json"
+    path.touch(mode=0o600)
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    else:
+        path.write_text(content if isinstance(content, str) else json.dumps(content))
+
+    report = checkup.run(google={"credentials": str(path)})
+
+    assert report.status == 1
+    last = report.of("problem")[-1]
+    assert last.startswith(f"google.credentials: {path} ")
+    assert kind in last
+    assert DOWNLOAD in last
+    assert SECRET not in str(report)
+
+
+@pytest.mark.parametrize("kind", ["external_account", "impersonated_service_account"])
+def test_credentials_that_work_without_the_setting(
+    checkup: Checkup, tmp_path: Path, kind: str
+) -> None:
+    """Those that google-auth finds by itself are to be named to it."""
+    path = tmp_path / "account.json"
+    path.touch(mode=0o600)
+    path.write_text(json.dumps({"type": kind}))
+
+    text = checkup.run(google={"credentials": str(path)}).problem
+
+    assert f'"{kind}"' in text
+    assert "leave google.credentials out and set the variable" in text
+
+
+def test_a_key_file_that_is_not_there(checkup: Checkup, tmp_path: Path) -> None:
+    """The path is named, and what belongs there."""
+    text = checkup.run(google={"credentials": str(tmp_path / "none.json")}).problem
+
+    assert "none.json cannot be read: No such file" in text
+    assert f"Correct google.credentials, or put the file there: {DOWNLOAD}" in text
+
+
+def test_a_folder_in_the_place_of_a_key_file(checkup: Checkup, tmp_path: Path) -> None:
+    """It is named as one that cannot be read."""
+    tmp_path.chmod(0o700)
+    text = checkup.run(google={"credentials": str(tmp_path)}).problem
+
+    assert "cannot be read: Is a directory. It must be a file" in text
+
+
+def test_no_credentials_at_all(checkup: Checkup) -> None:
+    """Without the setting and without Google's defaults it is said which to set."""
+    text = checkup.run(google={"credentials": ""}).problem
+
+    assert "google.credentials is not set, and this machine has no Application Default" in text
+    assert f"Set google.credentials to a key file: {DOWNLOAD}" in text
+
+
+def test_default_credentials_that_are_not_there(checkup: Checkup, tmp_path: Path) -> None:
+    """The variable that names a missing file is named."""
+    named = {VARIABLE: str(tmp_path / "none.json")}
+
+    text = checkup.run(google={"credentials": ""}, environ=named).problem
+
+    assert f"{VARIABLE}: {tmp_path / 'none.json'} cannot be read: No such file" in text
+    assert f"Correct {VARIABLE}" in text
+
+
+def test_default_credentials_that_google_auth_cannot_use(checkup: Checkup, tmp_path: Path) -> None:
+    """What is of a right kind and lacks something is told in google-auth's words."""
+    path = tmp_path / "person.json"
+    path.touch(mode=0o600)
+    path.write_text(json.dumps({"type": "authorized_user", "client_id": SECRET}))
+
+    text = checkup.run(google={"credentials": ""}, environ={VARIABLE: str(path)}).problem
+
+    assert f"the file that {VARIABLE} names cannot be used" in text
+    assert "Failed to load authorized user credentials" in text
+    assert SECRET not in text
+
+
+def test_no_default_credentials_get_round_the_defences(
+    checkup: Checkup, emulator: EmulatorControl, tmp_path: Path
+) -> None:
+    """A key file that others can read, or that names a stranger, is a problem for both commands."""
+    path = changed_key_file(emulator, tmp_path, token_uri="http://192.0.2.1:9/token")
+    named = {VARIABLE: str(path)}
+    stranger = checkup.run(google={"credentials": ""}, environ=named).problem
+    path.chmod(0o644)
+    readable = checkup.run(google={"credentials": ""}, environ=named).problem
+    config = str(tmp_path / "config.toml")
+    served = run("serve", "--port", "0", "--config", config, environ=named)
+
+    assert "has a token_uri that is neither Google's nor on this machine" in stranger
+    assert f"{VARIABLE}: {path} can be read by others" in readable
+    assert served.returncode == 2
+    assert f"{VARIABLE}: {path} can be read by others" in served.stderr
+
+
+def test_an_identity_that_is_asked_of_a_stranger(checkup: Checkup, tmp_path: Path) -> None:
+    """What no look at the file finds is refused when it is to be asked, by its host alone."""
+    path = tmp_path / "identity.json"
+    path.touch(mode=0o600)
+    identity = {
+        "type": "external_account",
+        "audience": "//iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/p",
+        "subject_token_type": "urn:ietf:params:oauth:token-type:jwt",
+        "token_url": "https://sts.googleapis.com/v1/token",
+        "credential_source": {"url": f"http://x:{SECRET}@192.0.2.1:9/{SECRET}"},
+    }
+    path.write_text(json.dumps(identity))
+
+    text = checkup.run(google={"credentials": ""}, environ={VARIABLE: str(path)}).problem
+
+    assert "tokens are to be had at 192.0.2.1:9, which is neither Google's" in text
+    assert "google.allow_insecure_endpoint" in text
+    assert SECRET not in text
+
+
+def test_the_gateway_tells_what_a_wrong_key_file_is(checkup: Checkup, tmp_path: Path) -> None:
+    """`serve` has the words of `check`."""
+    path = tmp_path / "account.json"
+    path.touch(mode=0o600)
+    path.write_text(json.dumps({"installed": CLIENT}))
+    checked = checkup.run(google={"credentials": str(path)}).problem
+
+    served = run("serve", "--port", "0", "--config", str(tmp_path / "config.toml"))
+
+    assert served.returncode == 2
+    assert checked in served.stderr
+    assert DOWNLOAD in served.stderr

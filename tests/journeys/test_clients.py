@@ -1,0 +1,191 @@
+"""Every request that clients in the field are known to send, as the page on clients has them."""
+
+import io
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from gateway.access.issue import KeyRequest
+from tests.clients.case import Case, all_cells, changed, first_fields, send_case
+from tests.clients.plain_readings import PLAIN_READINGS
+from tests.clients.refusals import REFUSALS
+from tests.clients.second_readings import SECOND_READINGS
+from tests.clients.switches import SWITCHES
+from tests.clients.workbook import CLIENTS_WORKBOOK
+from tests.fuzz.stage import captured_log
+from tests.journeys.conftest import (
+    DEMO,
+    KEYS,
+    Api,
+    EmulatorControl,
+    KeysOnDisk,
+    make_keys,
+    running_emulator,
+    running_gateways,
+)
+from tests.journeys.failure import refused
+from tests.journeys.raw import RawAnswer
+from tests.journeys.waiting import until
+
+SERVED = [*SECOND_READINGS, *PLAIN_READINGS]
+MORE_KEYS: Mapping[str, KeyRequest] = {
+    "my-sheet": KeyRequest(name="my-sheet", spreadsheets=DEMO, worksheets=frozenset({"My Sheet"})),
+}
+KEPT = {"cache.rows_ttl_seconds": 60}
+"""What was read is kept, as it is in operation."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """A gateway in front of the spreadsheet for clients, and what it logs."""
+
+    api: Api
+    log: io.StringIO
+
+    def line_of(self, answer: RawAnswer) -> dict[str, Any]:
+        """The log's line of an answered request; it may come a moment after the answer."""
+        marked = f'"id":"{answer.headers["x-request-id"]}"'
+        found: list[str] = []
+
+        def is_found() -> bool:
+            found[:] = [line for line in self.log.getvalue().splitlines() if marked in line]
+            return bool(found)
+
+        assert until(is_found)
+        line: dict[str, Any] = json.loads(found[0])
+        return line
+
+
+@pytest.fixture(scope="module")
+def clients_emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmulatorControl]:
+    """An emulator with the spreadsheet for clients."""
+    with running_emulator(tmp_path_factory.mktemp("clients"), CLIENTS_WORKBOOK) as control:
+        yield control
+
+
+@pytest.fixture(scope="module")
+def client_keys(tmp_path_factory: pytest.TempPathFactory) -> KeysOnDisk:
+    """The keys of all journeys, and some for clients."""
+    return make_keys(tmp_path_factory.mktemp("access"), {**KEYS, **MORE_KEYS})
+
+
+@pytest.fixture(scope="module")
+def field_of_module(clients_emulator: EmulatorControl, client_keys: KeysOnDisk) -> Iterator[Field]:
+    """One gateway for all requests; nothing that it has read is kept from one to the next."""
+    with captured_log() as log, running_gateways(clients_emulator, client_keys) as start:
+        yield Field(api=start({"cache.header_ttl_seconds": 0}), log=log)
+
+
+@pytest.fixture
+def field(field_of_module: Field) -> Iterator[Field]:
+    """That gateway on a freshly seeded emulator."""
+    field_of_module.api.emulator.reset()
+    yield field_of_module
+    field_of_module.api.emulator.check()
+
+
+@pytest.mark.parametrize("case", SERVED, ids=lambda case: case.id)
+def test_a_client_is_served(field: Field, case: Case) -> None:
+    """Its request is answered as it means it, and writes what it means to write, nothing else."""
+    before = all_cells(field.api.emulator)
+    answer = send_case(field.api, case)
+    after = all_cells(field.api.emulator)
+
+    assert answer.status_code == case.status, answer.text
+    assert case.names is None or first_fields(answer) == list(case.names)
+    assert case.answer is None or answer.json() == case.answer
+    assert changed(before, after) == case.changes
+
+
+@pytest.mark.parametrize("case", SERVED, ids=lambda case: case.id)
+def test_the_log_names_the_second_reading(field: Field, case: Case) -> None:
+    """The line of a request has the readings that it needed, and null where none was."""
+    line = field.line_of(send_case(field.api, case))
+
+    assert line["reading"] == case.reading
+    assert line["status"] == case.status
+
+
+@pytest.mark.parametrize("case", REFUSALS, ids=lambda case: case.id)
+def test_a_client_is_told_what_is_wrong(field: Field, case: Case) -> None:
+    """What cannot be served is refused in words that help, and writes nothing."""
+    before = all_cells(field.api.emulator)
+    answer = send_case(field.api, case)
+
+    assert refused(answer) == (case.status, case.code)
+    assert case.message in answer.json()["message"]
+    assert changed(before, all_cells(field.api.emulator)) == {}
+    assert field.line_of(answer)["reading"] == case.reading
+
+
+@pytest.mark.parametrize("case", SWITCHES, ids=lambda case: case.id)
+def test_a_switch_serves_who_migrates(
+    clients_emulator: EmulatorControl, client_keys: KeysOnDisk, case: Case
+) -> None:
+    """A client that another service was kinder to is served once its operator says so."""
+    with running_gateways(clients_emulator, client_keys) as start:
+        api = start(case.settings)
+        before = all_cells(clients_emulator)
+        answer = send_case(api, case)
+        after = all_cells(clients_emulator)
+
+    assert answer.status_code == case.status, answer.text
+    assert case.code is None or refused(answer)[1] == case.code
+    assert case.names is None or first_fields(answer) == list(case.names)
+    assert case.answer is None or answer.json() == case.answer
+    assert changed(before, after) == case.changes
+
+
+def test_dropped_fields_are_named(
+    clients_emulator: EmulatorControl, client_keys: KeysOnDisk
+) -> None:
+    """A client whose unknown fields are dropped can read which ones."""
+    with running_gateways(clients_emulator, client_keys) as start:
+        api = start({"api.unknown_fields": "ignore"})
+        answer = api.post("Cities", json={"name": "Austin", "utm_source": "mail"})
+
+    assert answer.headers["x-ignored-fields"] == '"utm_source"'
+
+
+@pytest.mark.parametrize(
+    ("target", "reads"),
+    [
+        pytest.param(
+            "Cities?where=%257B%2522state%2522%253A%2522Texas%2522%257D", [2, 0], id="where"
+        ),
+        pytest.param("Totals?order=total%2520sales", [2, 0], id="order"),
+        pytest.param("Totals?order=total%20sales", [2, 0], id="order, plainly"),
+        pytest.param("Totals/2?keys=total%2520sales", [1, 0], id="keys"),
+        pytest.param("My%20Sheet", [1, 0], id="worksheet, plainly"),
+        pytest.param("My%2520Sheet", [3, 0], id="worksheet, encoded twice"),
+        pytest.param("My+Sheet", [3, 0], id="worksheet, plus"),
+    ],
+)
+def test_the_cost_of_a_second_reading(
+    clients_emulator: EmulatorControl, client_keys: KeysOnDisk, target: str, reads: list[int]
+) -> None:
+    """Only a worksheet's name costs anything: 2 reads, the first time."""
+    with running_gateways(clients_emulator, client_keys) as start:
+        api = start(KEPT)
+        costs = []
+        for _ in reads:
+            before = api.emulator.calls()
+            assert api.get(target).status_code == 200
+            costs.append(api.emulator.calls()[0] - before[0])
+
+    assert costs == reads
+
+
+def test_a_worksheet_is_found_by_its_second_reading_once(
+    clients_emulator: EmulatorControl, client_keys: KeysOnDisk
+) -> None:
+    """Creates go on without a search for the worksheet: one write each."""
+    with running_gateways(clients_emulator, client_keys) as start:
+        api = start()
+        for _ in range(4):
+            assert api.post("My%2520Sheet", json={"name": "c"}).status_code == 201
+
+        assert api.emulator.calls() == (3, 4)

@@ -1,0 +1,118 @@
+"""Hundreds of megabytes of one request: refused as they come, without memory, beside others."""
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.journeys.conftest import KEYS, EmulatorControl, KeysOnDisk, make_keys
+from tests.journeys.flood import flood
+from tests.journeys.standalone import Standalone, standing_alone
+
+MB = 1_000_000
+MOST_GROWTH_BYTES = 64 * MB
+pytestmark = pytest.mark.skipif(
+    not Path("/proc/self/clear_refs").exists(), reason="the memory is read as Linux tells it"
+)
+
+GET = b"GET /v2/sheets/Cities"
+HOST = b"Host: gateway\r\n"
+POST = b"POST /v2/sheets/New HTTP/1.1\r\n" + HOST
+CHUNKED = b"Transfer-Encoding: chunked\r\n\r\n"
+CHUNK = b"10000\r\n" + b"x" * 65_536 + b"\r\n"
+CLOSE = b"Connection: close\r\n"
+LENGTH = b"Content-Length: %d\r\n\r\n"
+KEY = b"@KEY@"
+"""Is replaced by the lines of a key that may write."""
+
+# What begins, what goes on for how many megabytes, and the status of the answer; 0 for none.
+FLOODS = {
+    "a line": (GET + b" HTTP/1.1\r\n" + HOST + b"X: ", b"x", 200, 431),
+    "lines": (GET + b" HTTP/1.1\r\n" + HOST, b"X: y\r\n", 200, 431),
+    "lines of names": (GET + b" HTTP/1.1\r\n" + HOST, b"x" * 1000 + b":\r\n", 200, 431),
+    "a key": (GET + b" HTTP/1.1\r\n" + HOST + b"API-Key: ", b"k", 200, 431),
+    "URL": (GET + b"/", b"9", 200, 414),
+    "where": (GET + b"?where=", b"%7B%22%24not%22:", 10, 414),
+    "where, nested 100,000 deep": (GET + b"?where=", b'{"$not":', 0.8, 414),
+    "method": (b"", b"G", 200, 400),
+    "blank lines": (b"", b"\r\n", 200, 0),
+    "trailers": (POST + KEY + CHUNKED + b"2\r\n{}\r\n0\r\n", b"X: y\r\n", 200, 431),
+    "a chunk's extension": (POST + KEY + CHUNKED + b"2;x=", b"y", 200, 413),
+    "chunks": (POST + KEY + CHUNKED, CHUNK, 300, 413),
+    "chunks of a byte": (POST + KEY + CHUNKED, b"1\r\nx\r\n", 300, 413),
+    "chunks of nobody": (POST + CHUNKED, CHUNK, 300, 401),
+    "chunks to a wrong route": (POST.replace(b"v2", b"v9") + CHUNKED, CHUNK, 300, 404),
+    "a body of a length": (POST + KEY + LENGTH % (300 * MB), b"x", 300, 413),
+    "a body of a length of nobody": (POST + LENGTH % (300 * MB), b"x", 300, 401),
+    "requests": (b"", GET + b" HTTP/1.1\r\n" + HOST + b"\r\n", 20, 401),
+}
+
+
+@pytest.fixture(scope="module")
+def alone(
+    emulator: EmulatorControl, access: KeysOnDisk, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Standalone]:
+    """A gateway whose memory is its own."""
+    emulator.reset()
+    settings = {
+        "access.failures_per_minute": 0,
+        "plans.paid.requests_per_minute": 0,
+        "server.head_timeout_seconds": 2,
+        "server.body_timeout_seconds": 2,
+    }
+    folder = tmp_path_factory.mktemp("alone")
+    with standing_alone(folder, emulator, access, settings) as gateway:
+        assert gateway.api.names("Cities", limit="1") == ["New York"]
+        yield gateway
+
+
+@contextmanager
+def others(gateway: Standalone) -> Iterator[Sequence[int]]:
+    """Requests of somebody else while the block lasts, one at least; their statuses."""
+    statuses: list[int] = []
+    is_over = threading.Event()
+
+    def ask() -> None:
+        while not statuses or not is_over.is_set():
+            statuses.append(gateway.api.get("Cities", params={"limit": "1"}).status_code)
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    try:
+        yield statuses
+    finally:
+        is_over.set()
+        thread.join()
+
+
+@pytest.mark.parametrize("name", FLOODS)
+def test_a_flood_is_refused_without_memory(alone: Standalone, name: str) -> None:
+    """It is answered as soon as it is too much, others meanwhile, and nothing is written."""
+    start, unit, megabytes, status = FLOODS[name]
+    key = f"Authorization: {alone.api.keys['paid']}\r\n".encode()
+    alone.forget_peak()
+    before = alone.resident_bytes()
+
+    with others(alone) as statuses:
+        flooded = flood(alone.api.url, start.replace(KEY, key), unit, round(megabytes * MB))
+
+    assert flooded.status == status
+    assert alone.peak_bytes() - before <= MOST_GROWTH_BYTES
+    assert set(statuses) == {200}
+    assert alone.api.emulator.texts("New") == [["name", "state", "country", "population"]]
+
+
+def test_what_is_taken_in_is_seen_in_the_memory(emulator: EmulatorControl, tmp_path: Path) -> None:
+    """Where an operator lets a body be large, its size shows: the measure can fail."""
+    keys = make_keys(tmp_path, {"paid": KEYS["paid"]})
+    with standing_alone(tmp_path, emulator, keys, {"server.max_body_bytes": 300 * MB}) as gateway:
+        key = f"Authorization: {gateway.api.keys['paid']}\r\n".encode()
+        gateway.forget_peak()
+        before = gateway.resident_bytes()
+        flooded = flood(gateway.api.url, POST + key + CLOSE + LENGTH % (150 * MB), b"x", 150 * MB)
+        growth = gateway.peak_bytes() - before
+
+    assert flooded.status == 400
+    assert growth > MOST_GROWTH_BYTES

@@ -1,0 +1,59 @@
+"""Clients that close their side once they have asked, as `nc -N` does."""
+
+import json
+import socket
+
+import pytest
+
+from tests.edge.wire import answers_of, connected
+from tests.journeys.conftest import Api, EmulatorControl
+
+
+def request(api: Api, first: str, body: bytes = b"") -> bytes:
+    """A whole request with a key that may do it."""
+    lines = [
+        f"{first} HTTP/1.1",
+        "Host: gateway",
+        f"Authorization: {api.keys['paid']}",
+        "X-Spreadsheet-Id: demo",
+        f"Content-Length: {len(body)}",
+    ]
+    return "\r\n".join([*lines, "", ""]).encode() + body
+
+
+@pytest.mark.parametrize("delay_ms", [0, 300], ids=["quick", "slow"])
+def test_a_write_is_answered(api: Api, emulator: EmulatorControl, delay_ms: int) -> None:
+    """The row is there, and whoever asked for it is told so."""
+    emulator.faults({"call": "values.append", "delay_ms": delay_ms})
+    sent = request(api, "POST /v2/sheets/New", json.dumps({"name": "half"}).encode())
+    with connected(api.url) as client:
+        client.sendall(sent)
+        client.shutdown(socket.SHUT_WR)
+        answers = answers_of(client)
+
+    assert [(answer.status, answer.json["name"]) for answer in answers] == [(201, "half")]
+    assert answers[0].headers["connection"] == "close"
+    assert [row[0] for row in emulator.texts("New")[1:]] == ["half"]
+
+
+def test_reads_in_line_are_answered(api: Api) -> None:
+    """All that were asked, in order; the last answer says that it is."""
+    with connected(api.url) as client:
+        client.sendall(b"".join(request(api, f"GET /v2/sheets/Cities/{n}") for n in (2, 3, 4)))
+        client.shutdown(socket.SHUT_WR)
+        answers = answers_of(client)
+
+    assert [answer.json["rowIndex"] for answer in answers] == [2, 3, 4]
+    assert [answer.headers.get("connection") for answer in answers] == [None, None, "close"]
+
+
+def test_half_a_write_is_not_made(api: Api, emulator: EmulatorControl) -> None:
+    """A body whose end is missing is no request: nothing is written, and nothing answered."""
+    sent = request(api, "POST /v2/sheets/New", json.dumps({"name": "half"}).encode())
+    with connected(api.url) as client:
+        client.sendall(sent[:-1])
+        client.shutdown(socket.SHUT_WR)
+        answers = answers_of(client)
+
+    assert answers == []
+    assert emulator.calls() == (0, 0)

@@ -1,0 +1,100 @@
+"""A key store that cannot be written to any more: what is answered stays true."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from uuid import uuid4
+
+import pytest
+
+from tests.journeys.conftest import Api, KeysOnDisk
+from tests.journeys.failure import refused
+from tests.journeys.waiting import until
+
+BODY = {"name": "keyed", "population": 1}
+LONG = "long " * 8000
+REPLAYED = "idempotent-replayed"
+
+
+@contextmanager
+def full_for(access: KeysOnDisk, *changes: str) -> Iterator[None]:
+    """Have these changes of records fail in the block, as on a full disk."""
+    with closing(sqlite3.connect(access[0])) as connection:
+        connection.executescript(
+            "".join(
+                f"CREATE TRIGGER full_{change} BEFORE {change} ON idempotency_records "
+                "BEGIN SELECT RAISE(FAIL, 'database or disk is full'); END;"
+                for change in changes
+            )
+        )
+        try:
+            yield
+        finally:
+            connection.executescript("".join(f"DROP TRIGGER full_{change};" for change in changes))
+
+
+@pytest.fixture
+def headers() -> dict[str, str]:
+    """An Idempotency-Key that nobody used before: the key store outlives a test."""
+    return {"Idempotency-Key": str(uuid4())}
+
+
+def test_what_cannot_be_noted_is_not_sent(
+    api: Api, access: KeysOnDisk, headers: dict[str, str]
+) -> None:
+    """It says so, and the same request is carried out once there is room; others go on."""
+    with full_for(access, "INSERT", "UPDATE"):
+        failed = api.post("Cities", json=BODY, headers=headers)
+        without_key = api.post("Cities", json={"name": "plain"})
+    writes = api.emulator.calls()[1]
+    later = api.post("Cities", json=BODY, headers=headers)
+
+    assert refused(failed) == (500, 5000)
+    assert failed.json()["outcome"] == "not_applied"
+    assert (without_key.status_code, writes) == (201, 1)
+    assert (later.status_code, later.json()["rowIndex"]) == (201, 13)
+    assert REPLAYED not in later.headers
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "row"), [("POST", "Cities", 12), ("PATCH", "Cities/3", 3)]
+)
+def test_an_answer_that_cannot_be_kept_is_true(
+    api: Api, access: KeysOnDisk, headers: dict[str, str], method: str, path: str, row: int
+) -> None:
+    """The write is answered as done; its retry finds what it wrote, beside a row that is alike."""
+    with full_for(access, "UPDATE"):
+        first = api.send(method, path, json=BODY, headers=headers)
+        alike = api.post("Cities", json=BODY)
+    again = api.send(method, path, json=BODY, headers=headers)
+
+    assert first.status_code == again.status_code == (201 if method == "POST" else 200)
+    assert alike.status_code == 201
+    assert first.json()["rowIndex"] == again.json()["rowIndex"] == row
+    assert again.headers[REPLAYED] == "true"
+    assert api.emulator.calls()[1] == 2
+
+
+@pytest.mark.parametrize("is_open", [False, True], ids=["answered", "answer lost"])
+def test_long_texts_are_replayed_whole(
+    api: Api, access: KeysOnDisk, headers: dict[str, str], is_open: bool
+) -> None:
+    """A record has no room for them, and a retry gets them all the same."""
+    body = {"name": LONG, "state": LONG + "!", "country": "short"}
+    if is_open:
+        api.emulator.faults({"call": "values.append", "drop": True, "late_ms": 2000})
+    first = api.post("Cities", json=body, headers=headers)
+    with closing(sqlite3.connect(access[0])) as connection:
+        query = "SELECT max(size) FROM idempotency_records"
+        (largest,) = connection.execute(query).fetchone()
+    is_there = until(lambda: len(api.emulator.texts("Cities")) == 12)
+    again = api.post("Cities", json=body, headers=headers)
+    other = api.post("Cities", json={**body, "name": LONG + "?"}, headers=headers)
+
+    assert first.status_code == (504 if is_open else 201)
+    assert is_there
+    assert again.status_code == 201
+    assert again.json() == {"rowIndex": 12, **body}
+    assert refused(other) == (422, 4220)
+    assert api.emulator.calls()[1] == 1
+    assert largest < 2000

@@ -1,0 +1,74 @@
+"""Errors that pages can read: whatever goes wrong, the page that asked is told what it was."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from tests.edge.wire import exchange
+from tests.journeys.conftest import Api, OpenGateway
+from tests.journeys.test_edge_refusals import CODES, REFUSED
+from tests.journeys.test_errors import ROWS
+
+PAGE = "https://page.example"
+READABLE = {"X-Request-Id", "Retry-After", "RateLimit", "RateLimit-Policy", "ETag", "Location"}
+OF_GOOGLE: Mapping[str, Mapping[str, Any]] = {
+    "502": {"status": 500},
+    "503": {"status": 429},
+    "413": {"status": 200, "text": "[" + " " * 2_000_000},
+    "422": {
+        "status": 400,
+        "text": '{"error":{"code":400,"message":"This operation is not supported for this '
+        'document","status":"FAILED_PRECONDITION"}}',
+    },
+}
+
+
+def is_open(headers: Any) -> bool:
+    """Whether a page of any origin may read the answer, and no cookie would be sent for it."""
+    exposed = set(headers.get("access-control-expose-headers", "").split(", "))
+    return (
+        headers.get("access-control-allow-origin") == "*"
+        and exposed >= READABLE
+        and "Origin" in headers["vary"].split(", ")
+        and "access-control-allow-credentials" not in headers
+    )
+
+
+@pytest.mark.parametrize(("status", "code", "method", "path", "options"), ROWS)
+def test_what_a_request_is_refused_for_can_be_read_by_pages(
+    shared_api: Api, status: int, code: int, method: str, path: str, options: dict[str, Any]
+) -> None:
+    """Each error of the table, of a page that may not even use the key."""
+    headers = {"Origin": PAGE, **options.get("headers", {})}
+
+    answer = shared_api.send(method, path, **{**options, "headers": headers})
+
+    assert (answer.status_code, answer.json()["code"]) == (status, code)
+    assert is_open(answer.headers)
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_refused_before_it_is_understood_can_be_read_by_pages(
+    shared_api: Api, case: str
+) -> None:
+    """Its origin may not have been read yet: it is open all the same."""
+    (answer,) = exchange(shared_api.url, REFUSED[case])
+
+    assert answer.saw == CODES[case]
+    assert is_open(answer.headers)
+
+
+@pytest.mark.parametrize("name", OF_GOOGLE)
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_what_google_fails_in_can_be_read_by_pages(
+    open_gateway: OpenGateway, name: str, method: str
+) -> None:
+    """Errors of the way behind the gateway are errors of the API, to pages as to others."""
+    api = open_gateway({"google.max_answer_bytes": 1_000_000})
+    api.emulator.faults({"call": "*", "times": 99, **OF_GOOGLE[name]})
+
+    answer = api.send(method, "Cities", json={"name": "x"}, headers={"Origin": PAGE})
+
+    assert answer.status_code == int(name)
+    assert is_open(answer.headers)

@@ -1,0 +1,163 @@
+"""The page on clients has a test for each of its lines, and a line for each test."""
+
+import re
+import subprocess
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from gateway.config import setting_paths
+from gateway.request_line import RequestLine, encoded
+from gateway.web import second_readings
+from tests.clients.case import Case
+from tests.clients.plain_readings import PLAIN_READINGS
+from tests.clients.refusals import REFUSALS
+from tests.clients.second_readings import SECOND_READINGS
+from tests.clients.switches import SWITCHES
+
+PAGE = (Path(__file__).parents[1] / "docs" / "clients.md").read_text("utf-8")
+_ROW = re.compile(r"^\| `([a-z0-9_.A-Z-]+)`(?: \(`(.*?)`\))? \|(.*)\|$", re.MULTILINE)
+_SEVERAL = "several"
+
+
+def section(title: str) -> str:
+    """The text below a heading, up to the next."""
+    return PAGE.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+
+
+def lines(title: str) -> list[str]:
+    """The names of the lines in the table of a section."""
+    return [found[0] for found in _ROW.findall(section(title))]
+
+
+def covered(cases: Sequence[Case]) -> set[str]:
+    return {case.line for case in cases}
+
+
+CASES: Mapping[str, Sequence[Case]] = {
+    "Second readings": SECOND_READINGS,
+    "Read as it stands": PLAIN_READINGS,
+    "Refused, in words that help": REFUSALS,
+    "What stays different": REFUSALS,
+}
+
+
+@pytest.mark.parametrize(
+    ("title", "line"), [(title, line) for title in CASES for line in lines(title)]
+)
+def test_every_line_is_tested(title: str, line: str) -> None:
+    """Each line of the page is sent to the gateway by a case of its name."""
+    assert line in covered(CASES[title])
+
+
+def test_every_case_has_its_line() -> None:
+    """What is tested stands on the page, once."""
+    told = [line for title in CASES for line in lines(title)]
+
+    assert len(told) == len(set(told)) > 40
+    assert covered([*SECOND_READINGS, *PLAIN_READINGS, *REFUSALS]) == set(told)
+
+
+def test_the_readings_of_the_page_are_those_of_the_code() -> None:
+    """Every name that the log may have is a line, and no other."""
+    names = {
+        *map(second_readings.twice, second_readings.TWICE),
+        *map(second_readings.in_brackets, second_readings.TWICE),
+        second_readings.QUERY_IN_NAME,
+        second_readings.WHERE_QUOTES,
+        second_readings.WORKSHEET_TWICE,
+        second_readings.WORKSHEET_PLUS,
+        second_readings.JSON_AS_TEXT,
+    }
+
+    assert set(lines("Second readings")) == names | {_SEVERAL}
+
+
+@pytest.mark.parametrize("line", lines("Second readings"))
+def test_a_second_reading_is_the_logs(line: str) -> None:
+    """Cases of a line are logged with its name, or needed no second reading."""
+    logged = {case.reading for case in SECOND_READINGS if case.line == line}
+
+    assert all("," in str(reading) for reading in logged) == (line == _SEVERAL)
+    assert line == _SEVERAL or line in logged <= {line, None}
+
+
+@pytest.mark.parametrize("case", PLAIN_READINGS, ids=lambda case: case.id)
+def test_a_plain_reading_is_none_of_the_logs(case: Case) -> None:
+    """What the page says to be read as it stands is logged so."""
+    assert case.reading is None
+
+
+def test_the_codes_of_refusals_are_told() -> None:
+    """A line of what is refused has the status and the code that its cases are answered."""
+    told = {
+        name: rest
+        for title in ("Refused, in words that help", "What stays different")
+        for name, _, rest in _ROW.findall(section(title))
+    }
+    untold = [
+        case.id
+        for case in REFUSALS
+        if case.line in told
+        and case.line != "other-status"
+        and not (str(case.status) in told[case.line] and f"code {case.code}" in told[case.line])
+    ]
+
+    assert untold == []
+
+
+def test_the_switches_are_settings_with_these_defaults() -> None:
+    """Each switch is a setting of that name, and has cases with its default and without."""
+    switches = {
+        name: default for name, default, _ in _ROW.findall(section("Switches for who migrates"))
+    }
+    settings = {".".join(path).replace("*", "NAME") for path in setting_paths()}
+
+    assert switches == {
+        "api.empty_cell": '"null"',
+        "api.unknown_fields": '"reject"',
+        "plans.NAME.max_limit": "100",
+    }
+    assert set(switches) <= settings
+    assert covered(SWITCHES) == {name.rpartition(".")[2] for name in switches}
+    for line in covered(SWITCHES):
+        assert {bool(case.settings) for case in SWITCHES if case.line == line} == {True, False}
+
+
+def test_the_count_of_readings_works(tmp_path: Path) -> None:
+    """The commands of the page find the clients in a log, and pass over all others."""
+    block = section("Finding the clients").partition("```sh\n")[2].partition("```")[0]
+    readings = [None, "where-twice", "query-in-name", "query-in-name"]
+    log = b"".join(encoded(logged(reading)) for reading in readings)
+    (tmp_path / "gateway.log").write_bytes(b'{"event":"breaker","is_open":true}\n' + log)
+    done = subprocess.run(  # noqa: S603 - our own words
+        ["/bin/sh", "-c", block], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+
+    assert [line.split() for line in done.stdout.splitlines()] == [
+        ["2", "key_1", "query-in-name", "/v2/sheets/Cities"],
+        ["1", "key_1", "where-twice", "/v2/sheets/Cities"],
+    ]
+
+
+def logged(reading: str | None) -> RequestLine:
+    """The line of a request that needed this reading."""
+    return RequestLine(
+        id="a",
+        method="GET",
+        path="/v2/sheets/Cities",
+        status=200,
+        code=None,
+        key="key_1",
+        spreadsheet="demo",
+        worksheet="Cities",
+        cache="hit",
+        reading=reading,
+        reads=0,
+        writes=0,
+        google_ms=0.0,
+        ms=1.0,
+        timestamp=datetime(2020, 1, 1, tzinfo=UTC),
+    )

@@ -1,0 +1,110 @@
+"""Files that are served as they are: how they are sent, and to whom they are packed."""
+
+import gzip
+from collections.abc import Mapping
+
+import pytest
+from starlette.types import Message
+
+from gateway.web.assets import CHUNK_BYTES, Asset, accepts_gzip, make_asset
+from gateway.web.head import read_head
+from tests.web.requests import Sender, make_scope
+
+CONTENT = bytes(range(256)) * (CHUNK_BYTES // 100)
+ASSET = make_asset(CONTENT, ".txt", {"Cache-Control": "no-cache"})
+
+
+async def messages(asset: Asset, method: str, headers: Mapping[str, str]) -> list[Message]:
+    """What a server is told to send."""
+    sent: list[Message] = []
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    await asset(make_scope(method, "/docs/file", headers=headers), Sender(()), send)
+    return sent
+
+
+def head_lines(start: Message) -> dict[str, str]:
+    """The header lines of an answer that begins so."""
+    return {name.decode(): value.decode() for name, value in start["headers"]}
+
+
+async def test_a_file_is_sent_in_parts() -> None:
+    """All of it, in pieces of a bounded size, and an end."""
+    start, *parts = await messages(ASSET, "GET", {})
+
+    assert start["status"] == 200
+    assert head_lines(start) == {
+        "cache-control": "no-cache",
+        "content-length": str(len(CONTENT)),
+        "content-type": "text/plain; charset=utf-8",
+        "etag": ASSET.tag,
+        "vary": "Accept-Encoding",
+    }
+    assert b"".join(part["body"] for part in parts) == CONTENT
+    assert max(len(part["body"]) for part in parts) == CHUNK_BYTES
+    assert [part.get("more_body", False) for part in parts] == [True] * (len(parts) - 1) + [False]
+
+
+async def test_a_file_is_packed_for_those_who_can_unpack_it() -> None:
+    """It comes with gzip's name and its size as sent."""
+    start, *parts = await messages(ASSET, "GET", {"Accept-Encoding": "br, gzip"})
+    body = b"".join(part["body"] for part in parts)
+
+    assert head_lines(start)["content-encoding"] == "gzip"
+    assert head_lines(start)["content-length"] == str(len(body))
+    assert gzip.decompress(body) == CONTENT
+
+
+async def test_a_head_is_the_one_of_the_whole_file() -> None:
+    """HEAD has the header lines of GET, and no body."""
+    whole, *_ = await messages(ASSET, "GET", {})
+    start, *parts = await messages(ASSET, "HEAD", {})
+
+    assert start == whole
+    assert [part["body"] for part in parts] == [b""]
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+async def test_a_known_file_is_not_sent_again(method: str) -> None:
+    """304 with the tag and the caching, whichever coding is accepted."""
+    known = {"If-None-Match": ASSET.tag, "Accept-Encoding": "gzip"}
+    start, *parts = await messages(ASSET, method, known)
+
+    assert start["status"] == 304
+    assert head_lines(start).keys() >= {"etag", "cache-control", "vary"}
+    assert "content-length" not in head_lines(start)
+    assert [part["body"] for part in parts] == [b""]
+
+
+def test_another_content_has_another_tag() -> None:
+    """A tag stands for the content."""
+    other = make_asset(CONTENT[:-1], ".txt", {})
+
+    assert other.tag != ASSET.tag
+    assert make_asset(CONTENT, ".txt", {}).tag == ASSET.tag
+
+
+@pytest.mark.parametrize(
+    ("accepted", "is_packed"),
+    [
+        ([], False),
+        ([""], False),
+        (["gzip"], True),
+        (["GZIP"], True),
+        (["gzip, deflate, br, zstd"], True),
+        (["br;q=1.0, gzip;q=0.8, *;q=0.1"], True),
+        (["br", "gzip"], True),
+        (["gzip;q=0"], False),
+        (["gzip; q=0.000"], False),
+        (["identity"], False),
+        (["x-gzipped"], False),
+    ],
+    ids=lambda given: ",".join(given) or "nothing" if isinstance(given, list) else None,
+)
+def test_gzip_is_used_where_it_is_named(accepted: list[str], is_packed: bool) -> None:
+    """Whoever does not name it, or refuses it, gets the plain file."""
+    head = read_head([(b"accept-encoding", line.encode()) for line in accepted])
+
+    assert accepts_gzip(head) is is_packed

@@ -1,0 +1,270 @@
+"""The pages for people: right about health, closed to scripts and paths from elsewhere."""
+
+import hashlib
+import re
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import cast
+from urllib.parse import urljoin, urlsplit
+
+import pytest
+from sqlalchemy.exc import OperationalError
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.testclient import TestClient
+
+import gateway.web.pages
+from gateway.config import ApiSettings, ServerSettings
+from gateway.errors import GatewayError
+from gateway.web.pages import ASSETS, POLICY
+from gateway.web.problems import on_gateway_error, on_http_exception
+from gateway.web.routes import ROUTES, middleware
+from gateway.web.state import State
+
+STATIC = Path(gateway.web.pages.__file__).parent / "static"
+PAGES = ["/", "/docs", "/docs/"]
+FILES = [f"/docs/{name}" for name in ASSETS]
+OWN_FILES = [file for file in STATIC.iterdir() if file.is_file()]
+_VENDORED = re.compile(r"^ {4}([0-9a-f]{64}) {2}(\S+)$", re.MULTILINE)
+
+
+@dataclass
+class FakeStore:
+    """A key store that counts how often it is asked, and may fail."""
+
+    fails: bool = False
+    asked: int = 0
+
+    async def ping(self) -> None:
+        self.asked += 1
+        if self.fails:
+            raise OperationalError("select", {}, Exception("no such table"))
+
+
+@pytest.fixture
+def store() -> FakeStore:
+    """The key store behind the pages."""
+    return FakeStore()
+
+
+@pytest.fixture
+def client(store: FakeStore) -> Iterator[TestClient]:
+    """The routes and middleware of the gateway with a key store, and nothing that asks Google."""
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[State]:
+        state = {"ready": store.ping, "api": ApiSettings(), "server": ServerSettings()}
+        yield cast(State, state)
+
+    app = Starlette(
+        routes=ROUTES,
+        middleware=middleware(ServerSettings()),
+        exception_handlers={GatewayError: on_gateway_error, HTTPException: on_http_exception},
+        lifespan=lifespan,
+    )
+    app.router.redirect_slashes = False
+    with TestClient(app, base_url="http://gateway") as opened:
+        yield opened
+
+
+class Links(HTMLParser):
+    """Everything that a page links to or loads, and its tags."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.urls: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        self.urls += [value or "" for name, value in attrs if name in ("href", "src")]
+
+
+def test_the_first_page_tells_that_all_is_well(client: TestClient, store: FakeStore) -> None:
+    """With a key store that answers, it says what /readyz says, and one look is enough."""
+    page = client.get("/")
+
+    assert page.status_code == 200
+    assert "Healthy: ready to serve." in page.text
+    assert store.asked == 1
+    assert page.headers["cache-control"] == "no-store"
+
+
+def test_the_first_page_tells_that_the_key_store_fails(
+    client: TestClient, store: FakeStore
+) -> None:
+    """Without the store's answer it is not healthy, and the reason is the one of /readyz."""
+    store.fails = True
+    page = client.get("/")
+
+    assert "Healthy" not in page.text
+    assert f"Not ready: {client.get('/readyz').json()['status']}." in page.text
+    assert "disk" not in page.text
+
+
+def test_the_first_page_is_right_again_when_the_key_store_is(
+    client: TestClient, store: FakeStore
+) -> None:
+    """Nothing is kept of an answer before."""
+    store.fails = True
+    client.get("/")
+    store.fails = False
+
+    assert "Healthy" in client.get("/").text
+
+
+@pytest.mark.parametrize("path", PAGES + FILES)
+def test_nothing_from_elsewhere_may_run(client: TestClient, path: str) -> None:
+    """Each page and file has the strict policy and the headers that go with it."""
+    answer = client.get(path)
+
+    assert answer.status_code == 200
+    assert answer.headers["content-security-policy"] == POLICY
+    assert answer.headers["cross-origin-opener-policy"] == "same-origin"
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["referrer-policy"] == "no-referrer"
+    assert not {"server", "x-powered-by"} & set(answer.headers)
+
+
+def test_the_policy_opens_nothing() -> None:
+    """It begins with nothing at all, and allows neither inline code nor other origins."""
+    directives = dict(part.strip().split(" ", 1) for part in POLICY.split(";"))
+
+    assert directives["default-src"] == "'none'"
+    assert set(" ".join(directives.values()).split()) == {"'none'", "'self'", "data:"}
+    assert [name for name, value in directives.items() if "data:" in value] == ["img-src"]
+
+
+@pytest.mark.parametrize("path", FILES)
+def test_files_are_kept_for_a_day(client: TestClient, store: FakeStore, path: str) -> None:
+    """They are known again by their tag, and no key is looked up for them."""
+    answer = client.get(path)
+    again = client.get(path, headers={"If-None-Match": answer.headers["etag"]})
+
+    assert answer.headers["cache-control"] == "public, max-age=86400"
+    assert (again.status_code, again.content) == (304, b"")
+    assert store.asked == 0
+
+
+@pytest.mark.parametrize("path", ["/docs", "/docs/"])
+def test_the_documentation_is_asked_for_each_time(client: TestClient, path: str) -> None:
+    """It names the files of this version; an unchanged one is not sent again."""
+    page = client.get(path)
+    again = client.get(path, headers={"If-None-Match": page.headers["etag"]})
+
+    assert page.headers["cache-control"] == "no-cache"
+    assert again.status_code == 304
+
+
+@pytest.mark.parametrize("path", PAGES)
+@pytest.mark.parametrize("place", ["http://gateway", "https://example.org/sheets"])
+def test_links_lead_to_what_is_there(client: TestClient, place: str, path: str) -> None:
+    """They are relative, and right below any host and path that a proxy serves it at."""
+    page = client.get(path).text
+    urls = Links(page).urls
+    reached = [urljoin(place + path, url).removeprefix(place) for url in urls]
+
+    assert reached
+    assert not [url for url in urls if urlsplit(url).netloc or url.startswith("/")]
+    assert set(reached) <= {"/", "/docs", "/openapi.json"} | {
+        f"{file}?v={_version(page)}" for file in FILES
+    }
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_pages_hold_no_code(client: TestClient, path: str) -> None:
+    """Scripts and styles are files, and no attribute is either."""
+    page = client.get(path).text
+    tags = Links(page).tags
+
+    assert "<style" not in page
+    assert all("src" in attributes for tag, attributes in tags if tag == "script")
+    assert not [name for _, each in tags for name in each if name == "style" or name[:2] == "on"]
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_pages_are_told_to_those_who_hear_them(client: TestClient, path: str) -> None:
+    """They have a language, a title, a heading, landmarks, and a label for each field."""
+    page = client.get(path).text
+    tags = Links(page).tags
+    labelled = {attributes.get("for") for tag, attributes in tags if tag == "label"}
+
+    assert ("html", {"lang": "en"}) in tags
+    assert re.search(r"<title>[^<]+</title>", page)
+    assert {"header", "main", "nav", "h1"} <= {tag for tag, _ in tags}
+    assert labelled == {attributes["id"] for tag, attributes in tags if tag == "input"}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "//",
+        "/docs//",
+        "/docs/none.js",
+        "/docs/README.md",
+        "/docs/swagger-ui/swagger-ui.css",
+        "/docs/..%2Fpages.py",
+        "/docs/%2e%2e%2fpages.py",
+        "/docs/..%5Cpages.py",
+        "/docs/docs.js%00",
+        "/docs/%2Fetc%2Fpasswd",
+        "/docs//etc/passwd",
+        "/docs/docs.js/x",
+        "/static/docs.js",
+    ],
+)
+def test_no_other_file_is_reached(client: TestClient, path: str) -> None:
+    """What is not in the table is a 404 in the API's form."""
+    answer = client.get(f"http://gateway{path}")
+
+    assert answer.status_code == 404
+    assert (answer.json()["type"], answer.json()["code"]) == ("SheetsonError", 4040)
+
+
+@pytest.mark.parametrize("path", [*PAGES, "/docs/docs.js"])
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE"])
+def test_pages_are_only_read(client: TestClient, method: str, path: str) -> None:
+    """Other methods are a 405 in the API's form that names those there are."""
+    answer = client.request(method, path)
+
+    assert answer.status_code == 405
+    assert answer.json()["code"] == 4051
+    assert answer.headers["allow"] == "GET, HEAD, OPTIONS"
+
+
+@pytest.mark.parametrize("path", [*PAGES, "/docs/docs.js"])
+def test_heads_are_those_of_the_pages(client: TestClient, path: str) -> None:
+    """HEAD is answered as GET is, without the body."""
+    whole, head = client.get(path), client.head(path)
+
+    assert head.content == b""
+    assert {"content-length", "content-type", "etag"} <= set(head.headers)
+    assert head.headers["etag"] == whole.headers["etag"]
+
+
+def test_what_is_vendored_is_what_was_published() -> None:
+    """Swagger UI's files are those whose digests its README tells."""
+    folder = STATIC / "swagger-ui"
+    told = {name: digest for digest, name in _VENDORED.findall((folder / "README.md").read_text())}
+    found = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in told}
+
+    assert found == told
+    assert set(told) == {name for name in ASSETS if name.startswith("swagger-ui")}
+
+
+@pytest.mark.parametrize("file", OWN_FILES, ids=lambda file: file.name)
+def test_our_files_name_no_other_host(file: Path) -> None:
+    """No URL of theirs leads away; the name of SVG's language is not one."""
+    text = file.read_text("utf-8").replace("http://www.w3.org/2000/svg", "")
+    code = re.sub(r"^\s*//.*$", "", text, flags=re.MULTILINE)
+
+    assert "//" not in code
+
+
+def _version(page: str) -> str:
+    (version,) = {str(each) for each in re.findall(r"\?v=([\w-]+)", page)}
+    return version

@@ -11,13 +11,13 @@ from functools import cached_property
 
 from gateway.request_errors import UnknownField
 from gateway.rows.query import Keys
+from gateway.rows.quoting import quoted
 from gateway.rows.tag import row_tag
 
 ROW_INDEX = "rowIndex"
 """The field that every record has; a column of that name is not part of a record."""
 
 _NAMES_IN_MESSAGES = 50
-_LONGEST_NAME = 100
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class View:
         if unknown:
             fields = ", ".join(filter(None, [ROW_INDEX, self.listing()]))
             raise UnknownField(
-                f'{parameter} names "{unknown[0]}", which is no field of this worksheet; '
+                f"{parameter} names {quoted(unknown[0])}, which is no field of this worksheet; "
                 f"its fields are {fields}.",
                 parameter=parameter,
                 names=unknown,
@@ -96,7 +96,7 @@ class View:
         """The field names for a message, at most 50 of them, cut where long; "" if none is seen."""
         names = list(self.columns)
         more = len(names) - _NAMES_IN_MESSAGES
-        shown = ", ".join(f'"{name[:_LONGEST_NAME]}"' for name in names[:_NAMES_IN_MESSAGES])
+        shown = ", ".join(map(quoted, names[:_NAMES_IN_MESSAGES]))
         return f"{shown} and {more} more" if more > 0 else shown
 
     def tag(self, displayed: Sequence[object]) -> str:

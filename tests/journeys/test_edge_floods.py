@@ -2,17 +2,19 @@
 
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 
+from tests.edge.wire import connected, send
 from tests.journeys.conftest import KEYS, EmulatorControl, KeysOnDisk, make_keys
 from tests.journeys.flood import flood
 from tests.journeys.standalone import Standalone, standing_alone
 
 MB = 1_000_000
 MOST_GROWTH_BYTES = 64 * MB
+SOCKETS = 500
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/clear_refs").exists(), reason="the memory is read as Linux tells it"
 )
@@ -102,6 +104,27 @@ def test_a_flood_is_refused_without_memory(alone: Standalone, name: str) -> None
     assert alone.peak_bytes() - before <= MOST_GROWTH_BYTES
     assert set(statuses) == {200}
     assert alone.api.emulator.texts("New") == [["name", "state", "country", "population"]]
+
+
+HALF_HEADS = {
+    "tiny lines": GET + b" HTTP/1.1\r\n" + HOST + b"a:\r\n" * 8000,
+    "as many lines as are taken": GET + b" HTTP/1.1\r\n" + HOST + (b"x" * 300 + b":\r\n") * 98,
+    "a line": GET + b" HTTP/1.1\r\n" + HOST + b"X: " + b"y" * 32_000,
+}
+
+
+@pytest.mark.parametrize("name", HALF_HEADS)
+def test_many_half_heads_take_little_memory(alone: Standalone, name: str) -> None:
+    """However its lines are cut, a head takes about as much memory as it has bytes."""
+    alone.forget_peak()
+    before = alone.resident_bytes()
+    with ExitStack() as clients:
+        for _ in range(SOCKETS):
+            send(clients.enter_context(connected(alone.api.url)), HALF_HEADS[name])
+        names = alone.api.names("Cities", limit="1")
+
+    assert names == ["New York"]
+    assert alone.peak_bytes() - before <= MOST_GROWTH_BYTES * SOCKETS / 1000
 
 
 def test_what_is_taken_in_is_seen_in_the_memory(emulator: EmulatorControl, tmp_path: Path) -> None:

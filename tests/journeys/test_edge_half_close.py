@@ -3,8 +3,6 @@
 import json
 import socket
 
-import pytest
-
 from tests.edge.wire import answers_of, connected
 from tests.journeys.conftest import Api, EmulatorControl
 
@@ -21,10 +19,9 @@ def request(api: Api, first: str, body: bytes = b"") -> bytes:
     return "\r\n".join([*lines, "", ""]).encode() + body
 
 
-@pytest.mark.parametrize("delay_ms", [0, 300], ids=["quick", "slow"])
-def test_a_write_is_answered(api: Api, emulator: EmulatorControl, delay_ms: int) -> None:
-    """The row is there, and whoever asked for it is told so."""
-    emulator.faults({"call": "values.append", "delay_ms": delay_ms})
+def test_a_write_is_answered(api: Api, emulator: EmulatorControl) -> None:
+    """The row is there, and whoever asked for it is told so, however long it took."""
+    emulator.faults({"call": "values.append", "delay_ms": 300})
     sent = request(api, "POST /v2/sheets/New", json.dumps({"name": "half"}).encode())
     with connected(api.url) as client:
         client.sendall(sent)

@@ -55,7 +55,7 @@ SENDING_BYTES = 65_536
 """The system's sending buffer of a connection: on a loopback it would hold 2.6 MB, which no network
 makes it do, and what lies in it is not the gateway's to free."""
 MOST_P99_SECONDS = 0.1
-SWEEP_SECONDS = 0.5
+SWEEP_SECONDS = 0.1
 LATE_SECONDS = 4 * SWEEP_SECONDS + LINGER_SECONDS + 2 * LOOK_SECONDS
 """Who was refused may read the refusal for a while; the end of that, too, may come two sweeps late.
 """

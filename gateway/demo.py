@@ -102,10 +102,11 @@ def log_in_file() -> Iterator[Path]:
 
 
 def stop_at_signal() -> threading.Event:
-    """An event that SIGINT and SIGTERM set from now on."""
+    """An event that SIGINT, SIGTERM and SIGHUP set from now on; SIGHUP unless it is ignored."""
     stop = threading.Event()
-    for each in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(each, lambda *_: stop.set())
+    for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(each) is not signal.SIG_IGN:
+            signal.signal(each, lambda *_: stop.set())
     return stop
 
 

@@ -10,7 +10,7 @@ from gateway.observe import request_failed
 NEVER = math.inf
 
 _LONGEST_PERIOD_SECONDS = 0.1
-"""A round through 4,096 connections takes a five hundredth of this."""
+"""A round through 4,096 connections takes some thousandth of this."""
 _SHORTEST_PERIOD_SECONDS = 0.02
 _LONGEST_HALT_SECONDS = 1.0
 

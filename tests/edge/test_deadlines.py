@@ -6,6 +6,7 @@ from contextlib import ExitStack
 
 import pytest
 
+from gateway.edge.unread import LEAST_READ_BYTES
 from tests.edge.conftest import LARGE_BYTES, ServeEcho
 from tests.edge.wire import answers_of, connected, exchange, send
 from tests.journeys.waiting import until
@@ -112,6 +113,23 @@ def test_who_reads_slowly_gets_all(serve_echo: ServeEcho) -> None:
             received += len(part)
             threading.Event().wait(0.01)
 
+    assert received > LARGE_BYTES
+
+
+def test_who_reads_steadily_is_seen_to(serve_echo: ServeEcho) -> None:
+    """Though its system and ours could hold more than it takes in all that time."""
+    url = serve_echo(answer_timeout_seconds=0.5)
+    with connected(url) as client:
+        client.sendall(HEAD.replace(b"/a", b"/large") + CLOSE)
+        received = 0
+        for _ in range(25):
+            received += len(client.recv(32_768))
+            threading.Event().wait(0.1)
+        steadily = received
+        while part := client.recv(400_000):
+            received += len(part)
+
+    assert steadily > LEAST_READ_BYTES
     assert received > LARGE_BYTES
 
 

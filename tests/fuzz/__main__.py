@@ -1,6 +1,6 @@
 """The long form of the fuzzing.
 
-Usage: python -m tests.fuzz --cases 40000 --parsers 250000 --pipelines 3000
+Usage: python -m tests.fuzz --cases 40000 --parsers 250000 --pipelines 10000
 """
 
 import argparse
@@ -19,7 +19,7 @@ def main() -> int:
         "--parsers", type=int, default=250_000, help="inputs to what reads requests"
     )
     parser.add_argument(
-        "--pipelines", type=int, default=3_000, help="requests in a row, sent whole and in parts"
+        "--pipelines", type=int, default=10_000, help="requests in a row, sent whole and in parts"
     )
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()

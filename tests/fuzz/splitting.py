@@ -42,12 +42,15 @@ MOST_PROBLEMS = 5
 SETTINGS = {
     "server.head_timeout_seconds": 0.6,
     "server.body_timeout_seconds": 0.6,
+    "server.idle_timeout_seconds": 0.6,
+    "google.reads_per_minute": 1_000_000,
+    "google.writes_per_minute": 1_000_000,
     "access.failures_per_minute": 0,
     "plans.paid.requests_per_minute": 0,
     "plans.paid.max_concurrent": 0,
 }
-ORDINARY = ('"event":"request"', '"event": "any-spreadsheet-keys"')
-"""What the log may say: a line for each request, and one of the start."""
+ORDINARY = ('"event":"request"', '"event": "google-refused"')
+"""What the log may say: a line for each request, and one for worksheets that are not there."""
 
 _STATUS = re.compile(rb"HTTP/1\.1 (\d{3}) ")
 _CONTINUE = "100"

@@ -10,7 +10,7 @@ import pytest
 from tests.fuzz.pipelines import PROBE, any_pipeline, cut
 from tests.fuzz.splitting import Comparison, compare, compared, made_up
 
-CASES = 500
+CASES = 2_000
 FEW = 10
 
 

@@ -1,11 +1,9 @@
 """The commands as processes of their own, as an operator starts, asks and ends them."""
 
 import json
-import re
-import shutil
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -102,18 +100,6 @@ def served(installation: Installation) -> Iterator[Served]:
         yield Served(process)
 
 
-def paste(lines: Sequence[str]) -> list[Any]:
-    """What each line answers in a shell, as JSON."""
-    answers = []
-    for line in lines:
-        done = subprocess.run(  # noqa: S602  (the demo's own lines)
-            line, shell=True, capture_output=True, timeout=PATIENCE_SECONDS, check=True
-        )
-        assert done.stdout.endswith(b"}\n")
-        answers.append(json.loads(done.stdout))
-    return answers
-
-
 def test_without_the_pepper_of_its_keys_nothing_goes_on(installation: Installation) -> None:
     """`serve` and `keys create` end with status 2 and make no other one, which would void them."""
     installation.create_key("--spreadsheet", "demo")
@@ -141,50 +127,6 @@ def test_serve_says_how_to_mend_a_key_file(installation: Installation) -> None:
     words = served.stderr.removeprefix("sheets-gateway: ").rstrip(".\n")
     assert "or put the file there: download a key of a service account" in words
     assert checked.stdout.splitlines()[-1] == f"problem  {words}"
-
-
-def test_the_demo_keeps_its_log_out_of_the_way(tmp_path: Path) -> None:
-    """It names the page to try things on and the file of its log, which goes with it."""
-    log = tmp_path / "log"
-    with running(log, "demo", "--port", "0", last_words="Ctrl-C") as demo:
-        said = dict(re.findall(r"^(.+?): +(\S+)$", "".join(demo.said), re.MULTILINE))
-        page = httpx2.get(said["Try it"], timeout=PATIENCE_SECONDS)
-        rows = httpx2.get(
-            f"{demo.url}/v2/sheets/Cities",
-            headers=_credentials(said["Paid key"]),
-            timeout=PATIENCE_SECONDS,
-        )
-        is_logged = until(lambda: "/v2/sheets/Cities" in Path(said["Log"]).read_text())
-        status = demo.end()
-
-    assert (page.status_code, rows.status_code) == (200, 200)
-    assert said["Try it"] == f"{demo.url}/docs"
-    assert is_logged
-    assert (log.read_text(), status) == ("", 0)
-    assert not Path(said["Log"]).parent.exists()
-
-
-@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
-def test_the_demo_works_as_pasted(tmp_path: Path) -> None:
-    """The curl lines that the demo prints work in a shell, and show what they say they show."""
-    with running(tmp_path / "log", "demo", "--port", "0", last_words="Ctrl-C") as demo:
-        lines = [each for each in demo.said if each.startswith("curl ")]
-        listed, found, read, created, updated, *errors = paste(lines)
-        status = demo.end()
-
-    assert [len(listed["results"]), listed["hasNextPage"]] == [3, True]
-    assert [city["name"] for city in found["results"]][:2] == ["New York", "Los Angeles"]
-    assert (read["rowIndex"], read["name"]) == (2, "New York")
-    assert created == {
-        "rowIndex": 12,
-        "name": "Austin",
-        "state": "Texas",
-        "country": "USA",
-        "population": "961855",
-    }
-    assert updated == {"rowIndex": 12, "population": "964000"}
-    assert [error["code"] for error in errors] == [4050, 4034]
-    assert status == 0
 
 
 def test_a_key_works_from_its_making_to_its_end(installation: Installation, served: Served) -> None:

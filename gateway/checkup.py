@@ -67,8 +67,15 @@ def _check_endpoint(settings: GoogleSettings) -> Iterator[Finding]:
 
 
 async def _check_keys(settings: Settings, spreadsheet: str | None) -> AsyncIterator[Finding]:
+    database = settings.access.database
+    if not database.exists():
+        yield ok(
+            f"keys: {database} is not there; sheets-gateway keys create makes it. If there are "
+            "keys, correct access.database"
+        )
+        return
     try:
-        async with KeyStore.open(settings.access.database) as store:
+        async with KeyStore.open(database) as store:
             records = [record for record in await store.list() if record.revoked_at is None]
             await pepper_of(store, settings.access)
     except ConfigError as error:

@@ -9,6 +9,8 @@ from gateway.rows import quoting
 MOST_NAMED = 10
 LONGEST_NAME = 60
 
+Level = Literal["ok", "warning", "problem"]
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -17,20 +19,20 @@ class Finding:
     It ends without a full stop, for it may end with a command or a URL to be copied.
     """
 
-    level: Literal["ok", "warning", "problem"]
+    level: Level
     text: str
 
 
 def ok(text: str) -> Finding:
-    return Finding("ok", text.removesuffix("."))
+    return _finding("ok", text)
 
 
 def warning(text: str) -> Finding:
-    return Finding("warning", text.removesuffix("."))
+    return _finding("warning", text)
 
 
 def problem(text: str) -> Finding:
-    return Finding("problem", text.removesuffix("."))
+    return _finding("problem", text)
 
 
 def quoted(name: str) -> str:
@@ -44,3 +46,8 @@ def listed(names: Sequence[str]) -> str:
         return f"{', '.join(names[:MOST_NAMED])} and {len(names) - MOST_NAMED} more"
     *others, last = names
     return f"{', '.join(others)} and {last}" if others else last
+
+
+def _finding(level: Level, text: str) -> Finding:
+    """Words of Google's may be in it, and of whoever answers in its place."""
+    return Finding(level, quoting.printable(text.removesuffix(".")))

@@ -7,21 +7,21 @@ from gateway.checks.refusal import refusal_words
 from gateway.checks.scene import Scene
 from gateway.errors import GatewayError
 from gateway.rows import a1
-from gateway.rows.header import Header, parse_header
+from gateway.rows.header import Header
 from gateway.rows.spreadsheet_url import id_in, is_published
 from gateway.rows.view import ROW_INDEX
+from gateway.service.catalogue import read_headers
 from gateway.upstream.base import Sheets
 
 
 async def check_spreadsheet(sheets: Sheets, given: str, scene: Scene) -> AsyncIterator[Finding]:
-    """Its id, whether it can be read, and the headers of all its worksheets. 0-2 reads."""
+    """Its id, whether it can be read, and its headers. 0 reads, or those of `Catalogue`."""
     if not a1.is_spreadsheet_id(given):
         yield problem(f"spreadsheet {quoted(given)}: {_id_words(given)}")
         return
     try:
         titles = [worksheet.title for worksheet in await sheets.list_worksheets(given)]
-        ranges = [a1.header_range(title) for title in titles]
-        tops = await sheets.read_ranges(given, ranges) if ranges else []
+        looked_at = [each async for each in read_headers(sheets, given, titles)]
     except GatewayError as error:
         yield problem(f"spreadsheet {given}: {refusal_words(error, scene)}")
         return
@@ -36,9 +36,11 @@ async def check_spreadsheet(sheets: Sheets, given: str, scene: Scene) -> AsyncIt
         f"spreadsheet {given}: {count} can be read; writing was not tried, it needs "
         f"{scene.who} to be an Editor"
     )
-    for title, top in zip(titles, tops, strict=True):
-        for finding in check_header(title, parse_header(top.cells[0] if top.cells else ())):
+    for worksheet in looked_at:
+        for finding in check_header(worksheet.title, worksheet.header):
             yield finding
+    if len(looked_at) < len(titles):
+        yield warning(f"spreadsheet {given}: only the first {len(looked_at)} were looked at")
 
 
 def check_header(title: str, header: Header) -> Iterator[Finding]:

@@ -7,7 +7,12 @@ LONGEST = 100
 def quoted(text: str, *, longest: int = LONGEST) -> str:
     """The text in quotes, cut where long; what cannot be seen is escaped."""
     cut = text if len(text) <= longest else f"{text[:longest]}…"
-    return f'"{"".join(map(_seen, cut))}"'
+    return f'"{printable(cut)}"'
+
+
+def printable(text: str) -> str:
+    """The text, what cannot be seen of it escaped: a terminal obeys some of that."""
+    return "".join(map(_seen, text))
 
 
 def _seen(character: str) -> str:

@@ -15,7 +15,7 @@ Rules
 """
 
 import math
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import quote
 
@@ -152,15 +152,11 @@ class Catalogue:
         titles = [each.title for each in await self._sheets.list_worksheets(spreadsheet)]
         listed: list[Listed] = []
         left = MAX_CHARACTERS
-        for some in _in_calls(titles):
-            ranges = [a1.header_range(title) for title in some]
-            found = await self._sheets.read_ranges(spreadsheet, ranges)
-            for title, values in zip(some, found, strict=True):
-                worksheet = Listed(title=title, header=_header(values))
-                left -= _characters(worksheet)
-                if left < 0:
-                    return listed
-                listed.append(worksheet)
+        async for worksheet in read_headers(self._sheets, spreadsheet, titles):
+            left -= _characters(worksheet)
+            if left < 0:
+                break
+            listed.append(worksheet)
         return listed
 
     async def _made(self, contents: _Contents, way: Hashable, make: Describe) -> Encoded:
@@ -174,6 +170,20 @@ class Catalogue:
         if contents.shares <= _MOST_SHARES_AT_ONCE:
             return find_or_make()
         return await self._computing.beside(find_or_make)
+
+
+async def read_headers(
+    sheets: Sheets, spreadsheet: str, titles: Sequence[str]
+) -> AsyncIterator[Listed]:
+    """The headers of these worksheets, of the first ones if they are very many.
+
+    1 read for each `URL_BYTES` of titles, `MOST_CALLS` at most.
+    """
+    for some in _in_calls(titles):
+        ranges = [a1.header_range(title) for title in some]
+        found = await sheets.read_ranges(spreadsheet, ranges)
+        for title, values in zip(some, found, strict=True):
+            yield Listed(title=title, header=_header(values))
 
 
 def _in_calls(titles: Sequence[str]) -> Iterator[Sequence[str]]:

@@ -11,6 +11,7 @@ from starlette.responses import Response
 from gateway.rows.record import Record
 from gateway.rows.tag import opaque_tag
 from gateway.service.answers import Encoded
+from gateway.web.media_types import JSON
 
 EmptyCell = Literal["null", "", "omit"]
 
@@ -47,7 +48,7 @@ def json_answer(
         msgspec.json.encode(content),
         status_code=status,
         headers={"Cache-Control": CACHING, **(headers or {})},
-        media_type="application/json",
+        media_type=JSON,
     )
 
 

@@ -21,10 +21,10 @@ from gateway.service.writes import Fields
 from gateway.web.fields import MAX_FIELDS, check_none, checked_fields, invalid_body
 from gateway.web.json_body import MAX_ROWS as MAX_ROWS
 from gateway.web.json_body import Pairs, decode_json
+from gateway.web.media_types import FORM, JSON
 from gateway.web.second_readings import JSON_AS_TEXT
 from gateway.web.state import State
 
-_FORM = "application/x-www-form-urlencoded"
 _JSON_STARTS = (b"{", b"[")
 _NO_FIELD = "The object holds no field to write."
 _BLANK_FORM = (
@@ -90,7 +90,7 @@ def _decoded(body: bytes, content_type: str) -> object:
         if not _is_json_type(content_type):
             note_reading(JSON_AS_TEXT)
         return decode_json(_decode_text(body))
-    if content_type == _FORM:
+    if content_type == FORM:
         return Pairs(_decode_form(_decode_text(body)))
     if content_type in ("", "text/plain"):
         raise invalid_body("The body must be a JSON object.")
@@ -105,7 +105,7 @@ def _is_json(body: bytes, content_type: str) -> bool:
 
 
 def _is_json_type(content_type: str) -> bool:
-    return content_type == "application/json" or content_type.endswith("+json")
+    return content_type == JSON or content_type.endswith("+json")
 
 
 def _object_fields(decoded: object) -> Fields:

@@ -10,9 +10,8 @@ import msgspec
 
 from gateway.errors import AmbiguousCredentials, KeyNotAllowedInUrl, MissingApiKey
 from gateway.web.head import Head
+from gateway.web.media_types import FORM
 from gateway.web.query_string import KEY_PARAMETER, SPREADSHEET_PARAMETER, decoded
-
-_FORM = "application/x-www-form-urlencoded"
 
 
 class Credentials(msgspec.Struct, frozen=True):
@@ -78,7 +77,7 @@ def _refuse_misplaced(head: Head, *, is_in_url: bool) -> None:
         raise KeyNotAllowedInUrl(
             "A key in the URL may only read. Send it as 'Authorization: Bearer KEY'."
         )
-    if (head.first(b"content-type") or "").lower().startswith(_FORM):
+    if (head.first(b"content-type") or "").lower().startswith(FORM):
         raise MissingApiKey(
             "A key in a form is not read. To write, send it as 'Authorization: Bearer KEY'. To "
             "list with curl, add -G, so that the parameters go into the URL."

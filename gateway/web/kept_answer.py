@@ -1,18 +1,21 @@
 """The answer to a read, out of bytes that may be kept with a snapshot."""
 
+from collections.abc import Iterable
+
 from starlette.types import Receive, Scope, Send
 
 from gateway.observe import current_event
-from gateway.service.answers import Served
+from gateway.service.answers import Encoded, Served
 from gateway.web.answers import CACHING
 from gateway.web.cache_status import freshness_lines, outcome
 from gateway.web.conditions import is_known
 from gateway.web.head import Head
+from gateway.web.media_types import JSON
 
 RawHeaders = list[tuple[bytes, bytes]]
 
 _CACHING = (b"cache-control", CACHING.encode("ascii"))
-_JSON = (b"content-type", b"application/json")
+_JSON = (b"content-type", JSON.encode("ascii"))
 
 
 class KeptAnswer:
@@ -35,11 +38,14 @@ def read_answer(head: Head, served: Served, *, no_cache: bool) -> KeptAnswer:
     event = current_event()
     if event is not None:
         event.cache = outcome(freshness)
-    headers = [
-        _CACHING,
-        (b"etag", encoded.tag.encode("ascii")),
-        *freshness_lines(freshness, no_cache=no_cache),
-    ]
+    return encoded_answer(head, encoded, freshness_lines(freshness, no_cache=no_cache))
+
+
+def encoded_answer(
+    head: Head, encoded: Encoded, lines: Iterable[tuple[bytes, bytes]]
+) -> KeptAnswer:
+    """Bytes with their tag and further header lines, or 304 if the client knows them already."""
+    headers = [_CACHING, (b"etag", encoded.tag.encode("ascii")), *lines]
     if is_known(head, encoded.tag):
         return KeptAnswer(304, headers, b"")
     headers += [_JSON, (b"content-length", b"%d" % len(encoded.body))]

@@ -6,6 +6,7 @@ stands; where that fails, as clients that encode oddly mean it (`gateway.web.sec
 """
 
 import json
+import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -38,6 +39,7 @@ T = TypeVar("T")
 
 _COUNT = re.compile(r"[0-9]+")
 _COUNT_DIGITS = 15
+_MOST_DIGITS = 400
 _FLAGS = {"true": True, "false": False}
 
 
@@ -278,6 +280,11 @@ def _distinct_members(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return members
 
 
+def _integer(digits: str) -> int | float:
+    """The integer; one of so many digits is beyond every double, and slow to parse or refused."""
+    return int(digits) if len(digits) <= _MOST_DIGITS else math.inf
+
+
 _where_decoder = json.JSONDecoder(
-    parse_constant=_refuse_constant, object_pairs_hook=_distinct_members
+    parse_constant=_refuse_constant, parse_int=_integer, object_pairs_hook=_distinct_members
 )

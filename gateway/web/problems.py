@@ -19,12 +19,12 @@ from gateway.limit_errors import TooManyAuthFailures
 from gateway.observe import current_event, upstream_failed
 from gateway.web.answers import shaped
 from gateway.web.idempotency import replayed_headers
+from gateway.web.media_types import JSON, PROBLEM_JSON
 from gateway.write_errors import PreconditionFailed, write_outcome
 
 ERROR_TYPE = "SheetsonError"
 """What clients of this API test `type` for."""
 
-_PROBLEM_JSON = "application/problem+json"
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 _MENDS = {
     "DELETE": "Rows cannot be deleted: empty their cells with an update of nulls.",
@@ -62,7 +62,7 @@ def error_response(request: Request, error: GatewayError) -> Response:
         event.error_code = error.code
     if error.__cause__ is not None and error.status >= 500:
         upstream_failed(error)
-    as_problem = _PROBLEM_JSON in request.headers.get("accept", "").lower()
+    as_problem = PROBLEM_JSON in request.headers.get("accept", "").lower()
     outcome = None if request.method in _READING else write_outcome(error)
     # A client's own text in the message may hold half a surrogate pair.
     message = error.message.encode("utf-8", "replace").decode("utf-8")
@@ -91,7 +91,7 @@ def error_response(request: Request, error: GatewayError) -> Response:
         msgspec.json.encode(body),
         status_code=error.status,
         headers=_headers(error),
-        media_type=_PROBLEM_JSON if as_problem else "application/json",
+        media_type=PROBLEM_JSON if as_problem else JSON,
     )
 
 

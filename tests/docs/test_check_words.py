@@ -26,6 +26,7 @@ NOTHING_WRONG = (
     "keys: … not revoked",
     "; make one: sheets-gateway",
     "keys: they name",
+    "keys: … is not there;",
     "spreadsheet …: … can be read",
 )
 PARTS = (

@@ -235,12 +235,24 @@ def test_a_damaged_file_of_the_keys(
     settings_of: Callable[..., Settings], tmp_path: Path, name: str, content: bytes, words: str
 ) -> None:
     """It is named, and what is wrong with it."""
+    settings = settings_of()
+    create(settings, KeyRequest(name="narrow", spreadsheets=DEMO))
     path = tmp_path / name
     path.write_bytes(content)
     path.chmod(0o600)
 
-    problems = [each.text for each in check(settings_of()) if each.level == "problem"]
+    problems = [each.text for each in check(settings) if each.level == "problem"]
 
     assert len(problems) == 1
     assert str(path) in problems[0]
     assert words in problems[0]
+
+
+def test_a_key_store_that_is_not_there_is_not_made(
+    settings_of: Callable[..., Settings], tmp_path: Path
+) -> None:
+    """A mistyped path is told, instead of looking like a gateway without keys."""
+    texts = [finding.text for finding in check(settings_of()) if finding.level == "ok"]
+
+    assert any("keys.db is not there" in text for text in texts)
+    assert not list(tmp_path.glob("keys.db*"))

@@ -175,6 +175,7 @@ def test_where_is_json(encoded: str) -> None:
         pytest.param('{"a":-Infinity}', "-Infinity", id="infinite"),
         pytest.param('{"a":1e999}', "where.a is not a finite number", id="too large a float"),
         pytest.param('{"a":' + "9" * 4000 + "}", "where.a is not a finite", id="4,000 digits"),
+        pytest.param('{"a":-' + "9" * 7000 + "}", "where.a is not|longer", id="7,000"),
         pytest.param('{"a":' + "[" * 4000 + "}", "not JSON|too deep", id="deep list"),
         pytest.param('{"$not":' * 500, "not JSON|too deep", id="deep object"),
         pytest.param('{"a":{"$like":"x"}}', r"where\.a\.\$like is no operator", id="operator"),

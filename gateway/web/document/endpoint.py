@@ -6,15 +6,12 @@ from starlette.requests import Request
 
 from gateway.access.caller import Operation, granted_spreadsheet
 from gateway.observe import current_event
-from gateway.service.answers import Encoded
 from gateway.web.admission import recognise
-from gateway.web.answers import CACHING
-from gateway.web.conditions import is_known
 from gateway.web.credentials import find_credentials
 from gateway.web.document.assembly import document_of, general_document
 from gateway.web.document.reach import reach_of, reach_of_all
-from gateway.web.head import Head, head_of
-from gateway.web.kept_answer import KeptAnswer, read_answer
+from gateway.web.head import head_of
+from gateway.web.kept_answer import KeptAnswer, encoded_answer, read_answer
 from gateway.web.query_string import sift
 from gateway.web.state import State
 
@@ -24,7 +21,7 @@ async def describe(request: Request[State]) -> KeptAnswer:
     scope, state = request.scope, request.state
     head, parameters = head_of(scope), sift(scope["query_string"])
     if find_credentials(head, parameters.credentials, is_write=False).key is None:
-        return _general_answer(head, general_document(reach_of_all(state["api"])))
+        return encoded_answer(head, general_document(reach_of_all(state["api"])), ())
     caller, named, _ = await recognise(scope, head, parameters, Operation.READ)
     spreadsheet = granted_spreadsheet(caller.grants, named)
     event = current_event()
@@ -35,14 +32,3 @@ async def describe(request: Request[State]) -> KeptAnswer:
         spreadsheet, reach, partial(document_of, reach), key_id=caller.key_id
     )
     return read_answer(head, served, no_cache=False)
-
-
-def _general_answer(head: Head, encoded: Encoded) -> KeptAnswer:
-    headers = [(b"cache-control", CACHING.encode()), (b"etag", encoded.tag.encode())]
-    if is_known(head, encoded.tag):
-        return KeptAnswer(304, headers, b"")
-    headers += [
-        (b"content-type", b"application/json"),
-        (b"content-length", b"%d" % len(encoded.body)),
-    ]
-    return KeptAnswer(200, headers, encoded.body)

@@ -12,10 +12,10 @@ from gateway.web.document.failures import FAILURES, WRITES, Kind, by_status, cod
 from gateway.web.document.headers import EVERYWHERE, OF_ERRORS, OF_KEYS, header_references
 from gateway.web.document.node import Node, Nodes, reference, schema_reference
 from gateway.web.document.row_schemas import CELL
+from gateway.web.media_types import PROBLEM_JSON
 from gateway.web.problems import ERROR_TYPE, error_response
 
 ERROR, PROBLEM = "Error", "Problem"
-PROBLEM_JSON = "application/problem+json"
 
 _TEXT: Node = {"type": "string"}
 _REQUEST_ID = "0f3c6a1de8b2457f"

@@ -24,10 +24,10 @@ from gateway.web.document.row_schemas import (
     update_example,
 )
 from gateway.web.document.security import security
+from gateway.web.media_types import FORM
 
 ANY_TAG = "Rows"
 
-_FORM = "application/x-www-form-urlencoded"
 _UPDATES: Mapping[str, str] = {"post": "update", "put": "put", "patch": "patch"}
 """The methods of the same operation, and what their names begin with."""
 
@@ -130,7 +130,7 @@ def _common(place: Place, kind: Kind) -> Node:
 def _body(schema: Node, example: Node, place: Place) -> Node:
     return {
         "required": True,
-        "content": {**json_content(schema, example=example), _FORM: {"schema": form_body(place)}},
+        "content": {**json_content(schema, example=example), FORM: {"schema": form_body(place)}},
     }
 
 

@@ -106,6 +106,8 @@ function render(description, key, spreadsheet) {
 function legible(description) {
   const shown = structuredClone(description);
   const components = shown.components ?? {};
+  // Where the document is, not this page: its own URL may end with a slash.
+  shown.servers = [{ url: new URL("./", DOCUMENT).href }];
   Object.values(components.parameters ?? {}).forEach(turnIntoText);
   // The form above is the one place for keys.
   delete components.securitySchemes;

@@ -23,20 +23,26 @@ def _percent(text: str) -> str:
 
 _DIGIT = r"(?:[0-9A-Za-z]|%(?:25)*[3-7][0-9A-Fa-f])"
 
+_CHARACTER = r"(?:\\[^\"]|[^&\s\"'#\\])"
+"""Of a parameter in JSON's text: an escape goes whole or, before a quote, not at all."""
+
 _SECRETS: Sequence[tuple[Pattern[str], str]] = tuple(
     (re.compile(pattern, re.IGNORECASE | re.DOTALL), masked)
     for pattern, masked in (
         # A key of ours, and the parameter that carries one, whatever is in it.
         (rf"{_percent('sgw_')}{_DIGIT}+", f"sgw_{MASK}"),
-        (rf"({_percent('apiKey')}(?:=|%(?:25)*3d))(?:(?!%(?:25)*26)[^&\s\"'#])+", rf"\1{MASK}"),
+        (rf"({_percent('apiKey')}(?:=|%(?:25)*3d))(?:(?!%(?:25)*26){_CHARACTER})+", rf"\1{MASK}"),
         # Google's access tokens, the signed claims that they are made for, whatever is a bearer.
         (r"\bya29\.[\w.-]+", f"ya29.{MASK}"),
-        (r"\beyJ[\w-]{8,}\.[\w.-]+", f"eyJ{MASK}"),
+        (r"(?<![\w-])eyJ[\w-]{8,}\.[\w.-]+", f"eyJ{MASK}"),
         (r"\b(bearer)\s+[\w.~+/=-]{8,}", rf"\1 {MASK}"),
         # A private key, whole or its beginning.
-        (r"(-----BEGIN [A-Z ]*PRIVATE KEY-----)(?:(?!-----END)[^\"'])*", rf"\1{MASK}"),
+        (
+            r"(-----BEGIN [A-Z ]*PRIVATE KEY-----)(?:(?!-----END)(?:\\[^\"]|[^\"'\\]))*",
+            rf"\1{MASK}",
+        ),
         # User and password of a URL.
-        (r"\b([a-z][a-z0-9+.-]*://)[^/\s\"'@]+@", rf"\1{MASK}@"),
+        (r"(?<![a-z0-9+.-])([a-z][a-z0-9+.-]*://)[^/\s\"'@]+@", rf"\1{MASK}@"),
     )
 )
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.access.keys import mint_key
-from gateway.redaction import redacted, redacted_line
+from gateway.redaction import MASK, redacted, redacted_line
 
 KEY = mint_key()
 TOKEN = "ya29.a0AfH6SMBx-1_y.Z"
@@ -127,3 +127,15 @@ def test_a_key_is_masked_however_it_is_encoded(depths: list[int], all_: bool) ->
 
     assert "***" in plain
     assert not any(KEY[at : at + 8] in plain for at in range(4, len(KEY) - 8))
+
+
+@pytest.mark.parametrize(
+    "value",
+    ['/apiKey=a"', r"/x?apiKey=ab\"cd&z=1", '-----BEGIN PRIVATE KEY-----MII"b', "apiKey=a\\"],
+)
+def test_a_masked_line_is_json_still(value: str) -> None:
+    """What stands before a quote in a value goes with it, or not at all."""
+    masked = json.loads(redacted(json.dumps({"path": value, "status": 404})))
+
+    assert MASK in masked["path"]
+    assert masked["status"] == 404

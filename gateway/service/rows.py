@@ -25,13 +25,14 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from gateway.config import ApiSettings, CacheSettings, WriteSettings
 from gateway.errors import SheetTooLarge
+from gateway.request_errors import UnknownField
 from gateway.rows.evaluate import Page, evaluate
 from gateway.rows.query import Keys, Query
 from gateway.rows.record import check_granted, check_has_value
 from gateway.rows.table import FIRST_DATA_ROW, Table
 from gateway.rows.view import ColumnGrant
 from gateway.rows.work import evaluate_within
-from gateway.service.answers import Encoder, Served
+from gateway.service.answers import Encoded, Encoder, Served
 from gateway.service.appending import Appender
 from gateway.service.computing import MOST_CELLS, Computing
 from gateway.service.idempotency import Idempotency, Settled
@@ -45,7 +46,7 @@ from gateway.service.refreshing import Refresher
 from gateway.service.refusal import row_not_found
 from gateway.service.settling import Settler
 from gateway.service.sightings import Sightings
-from gateway.service.snapshots import Snapshots
+from gateway.service.snapshots import Snapshot, Snapshots
 from gateway.service.survey import Surveyor
 from gateway.service.updating import Updater
 from gateway.service.windows import WindowRead, Windows
@@ -116,6 +117,26 @@ class RowService:
             compare=value_input.compare,
         )
 
+    def list_now(self, ref: WorksheetRef, query: Query, encoder: Encoder) -> Served | None:
+        """The page if it takes neither a call nor a thread; None too if it names unknown fields."""
+        read = self._reader.fresh(ref, needs_types=query.needs_types)
+        if read is None:
+            return None
+        snapshot = read.snapshot
+        key = (encoder, query, ref.columns.readable)
+        encoded = snapshot.encodings.answers.get(key)
+        if encoded is None:
+            view = snapshot.table.header.seen_with(ref.columns)
+            try:
+                page = evaluate_within(snapshot.table, query, view, MOST_CELLS)
+                if page is None:
+                    return None
+                made = page_of(snapshot, page, query, encoder, ref.columns)
+            except UnknownField:
+                return None
+            encoded = snapshot.encodings.answers.keep(key, made)
+        return Served(encoded, read.freshness)
+
     async def list_rows(
         self, ref: WorksheetRef, query: Query, encoder: Encoder, *, no_cache: bool = False
     ) -> Served:
@@ -123,13 +144,10 @@ class RowService:
 
         What the encoder makes of it is kept with the snapshot, for all who see the same columns.
         """
-        read = None if no_cache else self._reader.fresh(ref, needs_types=query.needs_types)
-        if read is None:
-            with on_errand(Errand(ref.key_id)):
-                found = await self._read(ref, query, no_cache=no_cache)
-            if isinstance(found, WindowRead):
-                return Served(page_in(found.window, query, encoder, ref.columns), found.freshness)
-            read = found
+        with on_errand(Errand(ref.key_id)):
+            read = await self._read(ref, query, no_cache=no_cache)
+        if isinstance(read, WindowRead):
+            return Served(page_in(read.window, query, encoder, ref.columns), read.freshness)
         snapshot = read.snapshot
         key = (encoder, query, ref.columns.readable)
         encoded = snapshot.encodings.answers.get(key)
@@ -138,6 +156,18 @@ class RowService:
             made = page_of(snapshot, page, query, encoder, ref.columns)
             encoded = snapshot.encodings.answers.keep(key, made)
         return Served(encoded, read.freshness)
+
+    def row_now(
+        self, ref: WorksheetRef, row: int, keys: Keys | None, encoder: Encoder
+    ) -> Served | None:
+        """The row if it takes no call; None too if it names unknown fields, or is not there."""
+        read = self._reader.fresh(ref, needs_types=False)
+        if read is None or not FIRST_DATA_ROW <= row <= read.snapshot.table.last_row:
+            return None
+        try:
+            return Served(self._row(read.snapshot, ref, row, keys, encoder), read.freshness)
+        except UnknownField:
+            return None
 
     async def read_row(
         self,
@@ -151,23 +181,14 @@ class RowService:
         """One row; RowNotFound above the first data row and below the last that is not blank."""
         if row < FIRST_DATA_ROW:
             raise row_not_found(row)
-        read = None if no_cache else self._reader.fresh(ref, needs_types=False)
-        if read is None:
-            with on_errand(Errand(ref.key_id)):
-                found = await self._read_plain(ref, row, 1, no_cache=no_cache)
-            if isinstance(found, WindowRead):
-                made = row_in(found.window, row, keys, encoder, ref.columns)
-                return Served(made, found.freshness)
-            read = found
-        snapshot = read.snapshot
-        if row > snapshot.table.last_row:
+        with on_errand(Errand(ref.key_id)):
+            read = await self._read_plain(ref, row, 1, no_cache=no_cache)
+        if isinstance(read, WindowRead):
+            made = row_in(read.window, row, keys, encoder, ref.columns)
+            return Served(made, read.freshness)
+        if row > read.snapshot.table.last_row:
             raise row_not_found(row)
-        key = (encoder, row, keys, ref.columns.readable)
-        encoded = snapshot.encodings.answers.get(key)
-        if encoded is None:
-            made = row_of(snapshot, row, keys, encoder, ref.columns)
-            encoded = snapshot.encodings.answers.keep(key, made)
-        return Served(encoded, read.freshness)
+        return Served(self._row(read.snapshot, ref, row, keys, encoder), read.freshness)
 
     async def create_rows(self, ref: WorksheetRef, create: Create) -> Settled:
         """Append rows after the last one that is not blank; InvalidBody if one would be blank."""
@@ -196,6 +217,17 @@ class RowService:
     async def aclose(self) -> None:
         """Finish the writes in line."""
         await self._writer.aclose()
+
+    def _row(
+        self, snapshot: Snapshot, ref: WorksheetRef, row: int, keys: Keys | None, encoder: Encoder
+    ) -> Encoded:
+        """A row that the table has."""
+        key = (encoder, row, keys, ref.columns.readable)
+        kept = snapshot.encodings.answers.get(key)
+        if kept is not None:
+            return kept
+        made = row_of(snapshot, row, keys, encoder, ref.columns)
+        return snapshot.encodings.answers.keep(key, made)
 
     async def _read(self, ref: WorksheetRef, query: Query, *, no_cache: bool) -> Read | WindowRead:
         if query.needs_types:

@@ -112,7 +112,7 @@ def _default_file(environ: Mapping[str, str]) -> Path | None:
         return Path(named)
     folder = environ.get("CLOUDSDK_CONFIG", os.path.expanduser("~/.config/gcloud"))
     made = Path(folder) / "application_default_credentials.json"
-    return made if made.is_file() else None
+    return made if os.path.isfile(made) else None  # False, too, where nobody may look
 
 
 def _check_default(found: _Found, *, allow_insecure_endpoint: bool) -> None:
@@ -126,7 +126,7 @@ def _check_default(found: _Found, *, allow_insecure_endpoint: bool) -> None:
         raise found.open_to_others("changed")
     if kind == SERVICE_ACCOUNT:
         _service_account(found, allow_insecure_endpoint=allow_insecure_endpoint)
-    elif kind not in _DEFAULT_KINDS:
+    elif not isinstance(kind, str) or kind not in _DEFAULT_KINDS:
         raise found.useless("is no file of credentials")
     elif problems := _endpoint_problems(info, allow_insecure_endpoint):
         raise _refused(found.name, found.path, *problems)

@@ -24,6 +24,9 @@ _FOLDED = re.compile(b"(?:" + _KNOWN + b")%3[Dd]")
 _ENCODED_BRACKETS = tuple(start.replace(b"[", b"%5B") for start in _BRACKETS)
 _UNFOLDED = re.compile(b"&(?=(?:" + _KNOWN + rb")(?:=|\[|%5[Bb]))")
 _ESCAPE = re.compile(rb"%[0-9A-Fa-f]{2}")
+_TWICE = re.compile(rb"%25[0-9A-Fa-f]{2}")
+_OF_TEXT = frozenset((b"where", b"order", b"keys"))
+"""Parameters whose values may hold any text."""
 _ENCODED = frozenset(b"%+")
 
 Parameters = Mapping[str, Sequence[str]]
@@ -83,14 +86,23 @@ def _text(encoded: bytes) -> str:
 
 
 def _unfolded(part: bytes) -> bytes:
-    """What was percent-encoded as a whole, its values encoded if they were not before."""
+    """What was percent-encoded as a whole, its values encoded if they were not before.
+
+    Of a part with a value of its own only the name was surely encoded twice.
+    """
+    name, _, value = part.partition(b"=")
+    if value and not _FOLDED.match(part):
+        again = unquote_to_bytes(value) if _TWICE.search(value) else value
+        return unquote_to_bytes(name) + b"=" + again
     query = unquote_to_bytes(part.removesuffix(b"="))
     return b"&".join(map(_encoded, _UNFOLDED.split(query)))
 
 
 def _encoded(part: bytes) -> bytes:
     name, _, value = part.partition(b"=")
-    if _ESCAPE.search(value) is None:
+    if name not in _OF_TEXT and not name.startswith(_BRACKETS):
+        value = value.partition(b"&")[0]  # what follows is a parameter that nobody knows
+    if _ESCAPE.search(part) is None:
         value = quote(value, safe=b"").encode("ascii")
     return name + b"=" + value
 

@@ -11,7 +11,7 @@ Rules
 """
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from typing import NamedTuple, TypeVar
 
@@ -127,9 +127,14 @@ async def with_fields(
             except InvalidQuery:
                 raise error from None
         else:
-            for reading in asked.readings:
-                note_reading(reading)
+            note_readings(asked.readings)
             return result
+
+
+def note_readings(readings: Iterable[str]) -> None:
+    """What it took to understand the parameters."""
+    for reading in readings:
+        note_reading(reading)
 
 
 async def _on(

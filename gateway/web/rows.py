@@ -25,13 +25,14 @@ from gateway.web.idempotency import read_claim, replayed_headers
 from gateway.web.kept_answer import KeptAnswer, read_answer
 from gateway.web.kept_queries import list_asked, row_asked
 from gateway.web.path import encode_title, parse_row
-from gateway.web.rereading import on_worksheet, with_fields
+from gateway.web.rereading import note_readings, on_worksheet, with_fields
 from gateway.web.state import State
 
 
 async def list_rows(request: Request[State]) -> KeptAnswer:
     admitted = await admit(request, "list")
-    caller, state = admitted.caller, request.state
+    caller = admitted.caller
+    state: State = request.scope["state"]
     text = admitted.asked
     parse = partial(list_asked, text, caller.plan.max_limit)
     asked = parse()
@@ -40,11 +41,15 @@ async def list_rows(request: Request[State]) -> KeptAnswer:
     head = head_of(request.scope)
     no_cache = _charge_if_fresh(admitted.visit, no_cache=asked.no_cache or asks_for_fresh(head))
     encoder = ENCODERS[state["api"].empty_cell]
-    list_of = state["rows"].list_rows
+    rows = state["rows"]
+    served = None if no_cache else rows.list_now(admitted.worksheet, query, encoder)
+    if served is not None:
+        note_readings(asked.readings)
+        return read_answer(head, served, no_cache=False)
 
     async def serve(ref: WorksheetRef) -> Served:
         return await with_fields(
-            text, asked, parse, lambda it: list_of(ref, it.query, encoder, no_cache=no_cache)
+            text, asked, parse, lambda it: rows.list_rows(ref, it.query, encoder, no_cache=no_cache)
         )
 
     served = await on_worksheet(state["spellings"], admitted.worksheet, serve, is_write=False)
@@ -54,20 +59,25 @@ async def list_rows(request: Request[State]) -> KeptAnswer:
 async def read_row(request: Request[State]) -> KeptAnswer:
     admitted = await admit(request, "read")
     row = parse_row(request.path_params["row"])
-    text, state = admitted.asked, request.state
+    text = admitted.asked
+    state: State = request.scope["state"]
     parse = partial(row_asked, text)
     asked = parse()
     head = head_of(request.scope)
     no_cache = _charge_if_fresh(admitted.visit, no_cache=asked.no_cache or asks_for_fresh(head))
     encoder = ENCODERS[state["api"].empty_cell]
-    row_of = state["rows"].read_row
+    rows = state["rows"]
+    served = None if no_cache else rows.row_now(admitted.worksheet, row, asked.keys, encoder)
+    if served is not None:
+        note_readings(asked.readings)
+        return read_answer(head, served, no_cache=False)
 
     async def serve(ref: WorksheetRef) -> Served:
         return await with_fields(
             text,
             asked,
             parse,
-            lambda asked: row_of(ref, row, asked.keys, encoder, no_cache=no_cache),
+            lambda it: rows.read_row(ref, row, it.keys, encoder, no_cache=no_cache),
         )
 
     served = await on_worksheet(state["spellings"], admitted.worksheet, serve, is_write=False)

@@ -58,6 +58,17 @@ class FakeRows:
     encoders: set[object] = field(default_factory=set)
     fresh: list[bool] = field(default_factory=list)
 
+    kept: Served | None = None
+    """What it answers at once."""
+
+    def list_now(self, ref: WorksheetRef, query: Query, encoder: Encoder) -> Served | None:
+        return self.kept
+
+    def row_now(
+        self, ref: WorksheetRef, row: int, keys: Keys | None, encoder: Encoder
+    ) -> Served | None:
+        return self.kept
+
     async def list_rows(
         self,
         ref: WorksheetRef,
@@ -134,6 +145,16 @@ def test_a_list_is_asked_for_by_its_parameters(client: TestClient, rows: FakeRow
 
     assert answer.json() == {"results": [RECORD], "hasNextPage": False}
     assert rows.asked == [("Cities", Query(skip=2, limit=50, keys=Keys(("name",))))]
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_what_is_there_is_answered_at_once(client: TestClient, rows: FakeRows, place: str) -> None:
+    """Nothing is waited for then, unless fresh data is asked for."""
+    rows.kept = Served(Encoded(b'{"kept":1}', '"kept"'), FRESHNESS)
+
+    assert client.get(place).json() == {"kept": 1}
+    assert rows.asked == []
+    assert "kept" not in client.get(f"{place}?no-cache=true").json()
 
 
 def test_a_row_is_asked_for_by_its_number(client: TestClient, rows: FakeRows) -> None:

@@ -99,7 +99,7 @@ def create(
             return await create_key(
                 request,
                 store=store,
-                pepper=await pepper_of(store, settings.access),
+                pepper=await pepper_of(store, settings.access, replaced=_warn_of_pepper),
                 plans=settings.plans,
                 now=datetime.now(UTC),
             )
@@ -147,6 +147,14 @@ def revoke(
     if not run(end()):
         fail([f"there is no key {key_id} that is not revoked yet"])
     typer.echo(f"{key_id} is revoked")
+
+
+def _warn_of_pepper() -> None:
+    typer.echo(
+        "Warning: the pepper is not the one that this key store was last used with; a gateway that "
+        "runs with another pepper will not know this key.",
+        err=True,
+    )
 
 
 def _named(names: list[str] | None) -> frozenset[str] | None:

@@ -5,6 +5,7 @@ import hmac
 import os
 import secrets
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from gateway.access.store import KeyStore
@@ -20,11 +21,14 @@ them that they help nobody to find a pepper that a person made up."""
 _ELSE = "else revoke all keys (sheets-gateway keys list, keys revoke ID) and make others"
 
 
-async def pepper_of(store: KeyStore, settings: AccessSettings) -> bytes:
+async def pepper_of(
+    store: KeyStore, settings: AccessSettings, *, replaced: Callable[[], None] = lambda: None
+) -> bytes:
     """The pepper that the keys of the store were made with.
 
-    Raises `ConfigError` as `load_pepper` does, and where there are keys and it is gone or another:
-    with another pepper no key works.
+    Calls `replaced` where there are no keys, and another was used before: a gateway may run with
+    that one. Raises `ConfigError` as `load_pepper` does, and where there are keys and it is gone
+    or another: with another pepper no key works.
     """
     has_keys = await store.has_keys()
     path = _path(settings)
@@ -42,10 +46,14 @@ async def pepper_of(store: KeyStore, settings: AccessSettings) -> bytes:
         raise ConfigError(
             [
                 f"access.pepper: {place} is not what the keys of {settings.database} were made "
-                f"with, so none of them works. Put the pepper back as it was; {_ELSE}"
+                "with, going by the pepper that it was last used with, so none of them works. Put "
+                f"the pepper back as it was; {_ELSE}"
             ]
         )
-    if kept != mark:
+    # Keys of an earlier version left no mark: whether this is their pepper is not known.
+    if kept != mark and not has_keys:
+        if kept is not None:
+            replaced()
         await store.keep_pepper_mark(mark)
     return pepper
 

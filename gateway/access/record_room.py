@@ -1,8 +1,9 @@
 """How much disk the records of writes take: of each key, and in all.
 
 Rules
-- One key may fill a quarter. Of those that have most, the oldest completed records go first; an
-  open one never goes, for it may be of a write that landed.
+- One key may fill a quarter. Of those that have most, the oldest completed records go first. An
+  open one never goes, for it may be of a write that landed; nor does the newest of a key, whose
+  request was answered just now: both go beyond the bounds where they have to.
 - Completed records are counted as they are added, and measured when these seem to be too many: so
   they never are more than is known here.
 """
@@ -53,9 +54,10 @@ class RecordRoom:
     def closed(self, scope: str) -> None:
         record = self._open.pop(scope, None)
         if record is not None:
-            self._open_bytes[record.key_id] -= record.size
-            if self._open_bytes[record.key_id] == 0:
-                del self._open_bytes[record.key_id]
+            # A record of an earlier version may have no size.
+            left = self._open_bytes.pop(record.key_id, 0) - record.size
+            if left:
+                self._open_bytes[record.key_id] = left
 
     def close_older(self, instant: float) -> None:
         """Open records that were sent before an instant count no more."""

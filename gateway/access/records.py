@@ -5,6 +5,7 @@ the columns that it lacks. A record counts its texts, and a bit for all that it 
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 from sqlalchemy import (
@@ -131,27 +132,39 @@ def purge(now: float, added: int) -> Executable:
 
 
 def forget_oldest(key_id: str, kept_bytes: int) -> Executable:
-    """Clear away the oldest completed records of a key, down to so many bytes."""
+    """Clear away the oldest completed records of a key, down to so many bytes or the newest."""
     rowid = literal_column("rowid", Integer)
     newest_first = [records.c.sent_at.desc(), rowid.desc()]
     upto = func.sum(records.c.size).over(order_by=newest_first).label("upto")
-    of_key = select(rowid.label("id"), upto).where(_is_completed & (records.c.key_id == key_id))
-    sized = of_key.subquery()
-    return delete(records).where(rowid.in_(select(sized.c.id).where(sized.c.upto > kept_bytes)))
+    of_key = _is_completed & (records.c.key_id == key_id)
+    sized = select(rowid.label("id"), records.c.size, upto).where(of_key).subquery()
+    is_too_much = (sized.c.upto > kept_bytes) & (sized.c.upto > sized.c.size)
+    return delete(records).where(rowid.in_(select(sized.c.id).where(is_too_much)))
 
 
 async def prepare(connection: AsyncConnection) -> None:
-    """Add what later versions know of a record to the table of an earlier one."""
-    found = await connection.exec_driver_sql(f"PRAGMA table_info({records.name})")
-    names = {row.name for row in found}
-    missing = [column for column in records.columns if column.name not in names]
+    """Add what later versions know of a record to the table of an earlier one: all or nothing."""
+    if await _missing_columns(connection):
+        # Of several who open it at once the others wait here, and then find nothing to do.
+        await connection.exec_driver_sql("BEGIN IMMEDIATE")
+        await _add_columns(connection)
+    await connection.execute(CreateIndex(_by_key, if_not_exists=True))
+
+
+async def _add_columns(connection: AsyncConnection) -> None:
+    missing = await _missing_columns(connection)
     for column in missing:
         definition = CreateColumn(column).compile(dialect=connection.dialect)
         await connection.exec_driver_sql(f"ALTER TABLE {records.name} ADD COLUMN {definition}")
     if missing:
         size = func.length(records.c.rows) + func.coalesce(func.length(records.c.answer), 0)
         await connection.execute(update(records).values(size=size + BYTES_BESIDE))
-    await connection.execute(CreateIndex(_by_key, if_not_exists=True))
+
+
+async def _missing_columns(connection: AsyncConnection) -> list[Column[Any]]:
+    found = await connection.exec_driver_sql(f"PRAGMA table_info({records.name})")
+    names = {row.name for row in found}
+    return [column for column in records.columns if column.name not in names]
 
 
 def _record(

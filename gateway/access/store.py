@@ -159,7 +159,7 @@ class KeyStore:
             return (await connection.execute(query)).first() is not None
 
     async def pepper_mark(self) -> bytes | None:
-        """The mark of the pepper that the keys were made with; None if none was kept yet."""
+        """The mark of the pepper that the keys were made with; None if that is not known."""
         async with self._engine.connect() as connection:
             return (await connection.execute(select(_pepper.c.mark))).scalar_one_or_none()
 

@@ -96,6 +96,8 @@ class Idempotency:
             except asyncio.CancelledError:  # the server's time to stop is over
                 raise _unknown("The gateway stops.", UNKNOWN_RETRY_SECONDS) from None
             if entry is None:
+                # A repeat takes none: it replaces its own record.
+                self._ledger.check_room(ticket)
                 return await self._perform(ticket, perform)
             _check_same(ticket, entry.fingerprint)
             if entry.answer is not None:
@@ -170,7 +172,6 @@ class Idempotency:
 
     async def _perform(self, ticket: Ticket, perform: Perform) -> Settled:
         try:
-            self._ledger.check_room(ticket)
             results = await perform()
         except GatewayError as error:
             await self._noted(self._failed(ticket, error))

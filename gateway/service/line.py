@@ -4,6 +4,8 @@ Rules
 - What waits is bounded for each key, so that one cannot keep the others from writing, and in all.
 - A key that has nothing waiting is let in however many rows others have there: its first write
   waits for a turn of the others, not behind all that they have. Only memory ends that.
+- Only the key that a group began with has had its turn. What goes along with another's costs none:
+  else the creates of a key would wait for ever while its updates go along, or the reverse.
 - Where nothing waits anything is let in, however large.
 """
 
@@ -98,13 +100,13 @@ class Line(Generic[W]):
 
     def take_group(self) -> list[W]:
         """Take out whose turn it is, and what goes with it; the others' turns come next."""
+        leader = next(iter(self._turns))
         group = take_group(self._waiting, self._turns)
         for waiting in group:
             self._left(waiting)
-        for key_id in dict.fromkeys(waiting.ref.key_id for waiting in group):
-            if key_id in self._turns:
-                del self._turns[key_id]
-                self._turns[key_id] = None
+        if leader in self._turns:
+            del self._turns[leader]
+            self._turns[leader] = None
         return group
 
     def _left(self, waiting: W) -> None:

@@ -3,7 +3,8 @@
 Rules
 - Nothing is sent that Google would refuse: what cannot wait for its turn fails here, at once.
 - Turns are taken as in `gateway.upstream.turns`. Whoever joins an errand that waits has it stand in
-  the line of its own key as well, so that nobody waits behind what another key asks besides.
+  the line of its own key as well, so that nobody waits behind what another key asks besides. It
+  may wait as long from then on as for a call of its own.
 - A wait is foreseen when it begins: one that would be too long does not begin. If a wait turns out
   to be too long (other keys came, or Google refused a call), it ends as soon as that is known.
 - Who gives up while waiting has taken nothing, nor has one whose call was never made.
@@ -100,8 +101,9 @@ class Bucket:
         )
 
         def join_as(key_id: str) -> None:
-            if self._turns.beside(Errand(key_id)) < MAX_WAITING_PER_KEY:
-                self._turns.join_as(key_id, waiter)
+            has_room = self._turns.beside(Errand(key_id)) < MAX_WAITING_PER_KEY
+            if has_room and self._turns.join_as(key_id, waiter):
+                waiter.until_seconds = self._clock() + self._max_waiting_seconds
 
         self._turns.join(waiter)
         company = errand.company or Company()
@@ -116,8 +118,7 @@ class Bucket:
         before_seconds = self._turns.before(waiter) * self._rate.pace(now).interval_seconds
         seconds = max(0.0, self._rate.free_at(now) - now) + before_seconds
         is_over_full = (
-            self._turns.beside(waiter.errand) > MAX_WAITING_PER_KEY
-            or len(self._turns) > MAX_WAITING
+            self._turns.shortest(waiter) > MAX_WAITING_PER_KEY or len(self._turns) > MAX_WAITING
         )
         if seconds > self._max_waiting_seconds or is_over_full:
             self._turns.leave(waiter)

@@ -14,7 +14,7 @@ from gateway.upstream.errand import Errand
 
 @dataclass(kw_only=True, eq=False)
 class Waiter:
-    """A call that waits until `turn` is done; it is of no use to it after `until_seconds`."""
+    """A call that waits until `turn` is done; it is of no use after `until_seconds`."""
 
     errand: Errand
     until_seconds: float
@@ -55,6 +55,12 @@ class Turns:
         line = self._verifying if errand.is_verification else self._by_key.get(errand.key_id, {})
         return len(line)
 
+    def shortest(self, waiter: Waiter) -> int:
+        """How many wait in the shortest of the lines that one stands in, with itself."""
+        if waiter in self._verifying:
+            return len(self._verifying)
+        return min(len(self._by_key[key_id]) for key_id in self._keys[waiter])
+
     def before(self, waiter: Waiter) -> int:
         """How many of the others that wait now have their turn before one of them."""
         return next(rank for rank, each in enumerate(self) if each is waiter)
@@ -66,12 +72,14 @@ class Turns:
         else:
             self.join_as(waiter.errand.key_id, waiter)
 
-    def join_as(self, key_id: str, waiter: Waiter) -> None:
-        """Have a waiter stand in the line of a key, too; nothing if it waits no more."""
+    def join_as(self, key_id: str, waiter: Waiter) -> bool:
+        """Have a waiter stand in the line of a key, too; False if it does, or waits no more."""
         keys = self._keys.get(waiter)
-        if keys is not None and key_id not in keys and waiter not in self._verifying:
-            keys.append(key_id)
-            self._by_key.setdefault(key_id, {})[waiter] = None
+        if keys is None or key_id in keys or waiter in self._verifying:
+            return False
+        keys.append(key_id)
+        self._by_key.setdefault(key_id, {})[waiter] = None
+        return True
 
     def leave(self, waiter: Waiter) -> None:
         """Take a waiter out of its lines; nothing if it is in none any more."""

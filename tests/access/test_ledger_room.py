@@ -1,5 +1,6 @@
 """The ledger on a disk that has an end, and records of long texts."""
 
+import asyncio
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import closing
@@ -7,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from sqlalchemy.exc import SQLAlchemyError
 from structlog.testing import capture_logs
 
 from gateway.access.ledger import SqlLedger
@@ -99,18 +101,30 @@ async def test_the_oldest_answers_go_where_a_key_has_too_many(
 
 
 async def test_open_records_stay(small: SqlLedger, database: Path, clock: ManualClock) -> None:
-    """An open write may be there: of it nothing is forgotten, however little room is left."""
+    """An open write may be there: of it nothing is forgotten, however little room is left. Of the
+    others the newest stays."""
     opened = ticket("open")
     await small.sending([Sending(opened, 5, [["y" * PER_KEY]])])
     await fill(small, clock, "k", 3)
+    kept = set(stored(database))
     with pytest.raises(QueueFull) as refusal:
         small.check_room(ticket("next"))
     small.check_room(ticket("next", "other"))
     await small.drop(opened)
     small.check_room(ticket("next"))
 
-    assert set(stored(database)) == set()
+    assert kept == {"open", "k2"}
     assert refusal.value.outcome == "not_applied"
+
+
+async def test_an_answer_is_not_forgotten_at_once(small: SqlLedger, clock: ManualClock) -> None:
+    """However many keys share the room: a repeat of what was just answered is not sent again."""
+    for number in range(40):
+        await fill(small, clock, f"key {number} ", 4)
+    clock.advance(1)
+    await small.complete(ticket("large", "late"), answer("x" * 20_000))
+
+    assert await small.find("large") is not None
 
 
 async def test_open_records_end_with_their_day(small: SqlLedger, clock: ManualClock) -> None:
@@ -210,6 +224,38 @@ async def test_a_table_of_an_earlier_version_is_taken_over(
     assert answered is not None
     assert answered.answer == ()
     assert sizes == [(16 + BYTES_BESIDE,), (2 + 14 + BYTES_BESIDE,)]
+
+
+async def test_a_table_is_taken_over_whole_or_not_at_all(
+    old_database: Path, clock: ManualClock
+) -> None:
+    """What fails in the middle leaves the earlier table, and the next start takes it over."""
+    change_table(old_database, full("UPDATE"))
+    async with KeyStore.open(old_database) as store:
+        with pytest.raises(SQLAlchemyError):
+            async with store.open_ledger(clock):
+                pass
+        change_table(old_database, "DROP TRIGGER full_UPDATE")
+        async with store.open_ledger(clock):
+            pass
+    with closing(sqlite3.connect(old_database)) as connection:
+        sizes = connection.execute("SELECT size FROM idempotency_records").fetchall()
+
+    assert sizes == [(16 + BYTES_BESIDE,), (2 + 14 + BYTES_BESIDE,)]
+
+
+async def test_many_may_take_over_an_earlier_table_at_once(
+    old_database: Path, clock: ManualClock
+) -> None:
+    """Of those who race to do it none fails."""
+
+    async def open_and_find() -> bool:
+        async with KeyStore.open(old_database) as store, store.open_ledger(clock) as ledger:
+            return await ledger.find("s1") is not None
+
+    found = await asyncio.gather(*(open_and_find() for _ in range(8)), return_exceptions=True)
+
+    assert found == [True] * 8
 
 
 async def test_a_create_whose_answer_found_no_disk_takes_no_row_of_others(

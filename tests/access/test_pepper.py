@@ -163,12 +163,31 @@ async def test_a_store_without_keys_takes_any_pepper(store: KeyStore, database: 
     assert await store.pepper_mark() == pepper_mark(second)
 
 
-async def test_a_store_of_an_earlier_version_keeps_to_its_pepper(
+async def test_a_store_of_an_earlier_version_takes_its_own_pepper_back(
     store: KeyStore, database: Path
 ) -> None:
-    """Keys whose pepper left no mark are taken to be made with the one that is there."""
+    """Where a key left no mark of its pepper, one that was not tried leaves none either."""
+    settings = AccessSettings(database=database)
+    right = load_pepper(settings)
     await store.add(RECORD, b"digest")
-    pepper = load_pepper(AccessSettings(database=database))
+    pepper_file(database).write_bytes(b"w" * 32)
+    wrong = await pepper_of(store, settings)
+    mark = await store.pepper_mark()
+    pepper_file(database).write_bytes(right)
 
-    assert await pepper_of(store, AccessSettings(database=database)) == pepper
-    assert await store.pepper_mark() == pepper_mark(pepper)
+    assert (wrong, mark) == (b"w" * 32, None)
+    assert await pepper_of(store, settings) == right
+
+
+async def test_who_replaces_the_pepper_of_a_store_is_told(store: KeyStore, database: Path) -> None:
+    """Once, where no key was made yet: a gateway may run with the one before."""
+    running = AccessSettings(database=database, pepper=SecretStr("that of the gateway"))
+    here = AccessSettings(database=database, pepper=SecretStr("that of the command"))
+    told: list[bytes | None] = []
+    marks: list[bytes | None] = []
+    for settings in (running, running, here, here):
+        await pepper_of(store, settings, replaced=lambda: told.append(b"told"))
+        marks.append(await store.pepper_mark())
+
+    assert told == [b"told"]
+    assert marks[0] == marks[1] != marks[2] == marks[3]

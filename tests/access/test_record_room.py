@@ -100,6 +100,20 @@ def test_open_records_that_fill_all_refuse_more() -> None:
     assert after == [False, True, False]
 
 
+def test_open_records_without_a_size_end_too() -> None:
+    """Those of an earlier version may have none; they are ended as others are."""
+    made = room({}, {})
+    for scope in ("first", "second"):
+        made.opened(scope, "a", 0, 0.0)
+    for scope in ("first", "second"):
+        made.closed(scope)
+    made.opened("third", "a", PER_KEY, 0.0)
+    before = refuses(made, "a")
+    made.closed("third")
+
+    assert (before, refuses(made, "a")) == (True, False)
+
+
 def test_old_open_records_count_no_more() -> None:
     """They end with their day, and one that is sent again is young again."""
     made = room({}, {"a": PER_KEY, "b": PER_KEY})

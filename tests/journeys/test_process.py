@@ -118,6 +118,22 @@ def test_without_the_pepper_of_its_keys_nothing_goes_on(installation: Installati
     assert not pepper.exists()
 
 
+def test_a_key_with_another_pepper_than_before_is_made_with_a_warning(
+    installation: Installation,
+) -> None:
+    """A gateway that runs with the one before would not know it; it is told once."""
+    key_id = installation.create_key("--spreadsheet", "demo")["id"]
+    installation.command("keys", "revoke", key_id)
+    (installation.folder / "keys.db.pepper").unlink()
+    create = ("keys", "create", "--name", "n", "--spreadsheet", "demo", "--json")
+    first, second = (installation.command(*create) for _ in range(2))
+
+    assert "a gateway that runs with another pepper will not know this key" in first.stderr
+    assert len(first.stderr.splitlines()) == 1
+    assert second.stderr == ""
+    assert json.loads(first.stdout)["key"] != json.loads(second.stdout)["key"]
+
+
 def test_serve_says_how_to_mend_a_key_file(installation: Installation) -> None:
     """In the same words as `check`."""
     (installation.folder / "config.toml").write_text('[google]\ncredentials = "none.json"\n')

@@ -9,7 +9,7 @@ from gateway.config import WriteSettings
 from gateway.errors import QueueFull
 from gateway.service.group import MAX_ROWS, Alone, Waiting
 from gateway.service.line import SHARE, Line, memory_room
-from gateway.service.writes import Create, Results
+from gateway.service.writes import Create, Results, Update
 from tests.service.conftest import REF
 
 CLIENTS = 96
@@ -26,6 +26,10 @@ async def nothing() -> Results:
 
 def create(key: str, *, rows: int = 1, text: str = "x") -> Waiting:
     return Waiting(ref=replace(REF, key_id=key), write=Create(rows=({"n": text},) * rows))
+
+
+def update(key: str, *, row: int) -> Waiting:
+    return Waiting(ref=replace(REF, key_id=key), write=Update(row=row, fields={"n": "x"}))
 
 
 def made(*waiting: Waiting, **settings: int) -> Line[Waiting]:
@@ -115,6 +119,24 @@ def test_keys_take_turns() -> None:
 
     assert [each.ref.key_id for each in first] == ["b"]
     assert rest == ["a", "b", "a", "a", "a"]
+
+
+@pytest.mark.parametrize("is_create", [True, False], ids=["create", "update"])
+def test_what_goes_along_costs_no_turn(is_create: bool) -> None:
+    """A write that cannot go with those of another key has its turn, though others of its own key
+    go along with them each time."""
+    along = update("a", row=6) if is_create else create("a")
+    patient = create("a") if is_create else update("a", row=6)
+    busy = [update("b", row=5) if is_create else create("b", rows=MAX_ROWS - 1) for _ in range(2)]
+    line = made(*busy, patient, along, max_waiting_rows_per_key=10 * MAX_ROWS)
+    taken: list[list[Waiting]] = []
+    for _ in range(4):
+        taken.append(line.take_group())
+        for each in taken[-1]:
+            line.join(each)
+
+    assert [patient in group for group in taken] == [False, True, False, True]
+    assert taken[0] == [busy[0], along]
 
 
 def test_the_room_of_a_group_is_shared() -> None:

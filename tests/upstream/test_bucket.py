@@ -6,7 +6,7 @@ import pytest
 from anyio import wait_all_tasks_blocked
 
 from gateway.upstream.bucket import MAX_WAITING, MAX_WAITING_PER_KEY, Bucket
-from gateway.upstream.errand import Company, Errand
+from gateway.upstream.errand import Errand
 from tests.upstream.bucket_subject import (
     CHECK,
     INTERVAL,
@@ -255,34 +255,3 @@ async def test_on_a_real_loop() -> None:
     await asyncio.gather(*tasks)
 
     assert bucket.waiting_count == 0
-
-
-async def test_the_earliest_turn_of_those_who_wait_counts() -> None:
-    """A call stands in the line of each key that joins it, and goes at the first turn of them."""
-    subject = await Subject().emptied()
-    company = Company(["a"])
-    tasks = subject.calls(A, A, A, Errand("a", company=company), C)
-    await wait_all_tasks_blocked()
-    company.join("b")
-    tasks += subject.calls(B)
-    await subject.timers.advance(10.0)
-    await sent(*tasks)
-    shared_at = [errand.company for errand, _ in subject.sent].index(company)
-
-    assert shared_at == 2  # as b's turn, behind those of a and c
-    assert subject.order() == ["a", "c", "a", "a", "b", "a"]
-
-
-async def test_a_wait_is_foreseen_by_the_earliest_turn() -> None:
-    """One key's long line does not refuse what another waits for as well."""
-    subject = await Subject().emptied()
-    tasks = subject.calls(*[A] * 9)
-    await wait_all_tasks_blocked()
-    refusals = subject.calls(A)
-    tasks += subject.calls(Errand("a", company=Company(["a", "b"])))
-    await wait_all_tasks_blocked()
-    await refused(*refusals)
-    await subject.timers.advance(12.0)
-    ended = await ends(*tasks)
-
-    assert ended[9] is None

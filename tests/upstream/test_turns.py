@@ -97,12 +97,14 @@ async def test_a_call_of_several_keys_goes_at_the_first_turn_of_them() -> None:
     turns = joined(a, a)
     shared = waiter(a)
     turns.join(shared)
-    turns.join_as("b", shared)
-    turns.join_as("b", shared)
+    shortest = [turns.shortest(shared)]
+    has_joined = [turns.join_as("b", shared) for _ in range(2)]
+    shortest.append(turns.shortest(shared))
     turns.join(waiter(b))
     before = turns.before(shared)
     taken = [turns.take_next() for _ in range(2)]
 
+    assert (has_joined, shortest) == ([True, False], [3, 1])
     assert (len(turns), before) == (2, 1)
     assert taken[1] is shared
     assert order(turns) == [a, b]
@@ -111,14 +113,14 @@ async def test_a_call_of_several_keys_goes_at_the_first_turn_of_them() -> None:
 async def test_who_waits_no_more_stands_in_no_line() -> None:
     """A key that joins a call late, or one that verifies, adds nothing."""
     turns = joined(Errand("a"), CHECK)
-    for each in list(turns):
-        turns.join_as("b", each)
+    has_joined = [turns.join_as("b", each) for each in turns]
     first = turns.take_next()
-    turns.join_as("c", first)
+    has_joined.append(turns.join_as("c", first))
     (second,) = turns
     turns.leave(second)
-    turns.join_as("c", second)
+    has_joined.append(turns.join_as("c", second))
 
+    assert has_joined == [False, True, False, False]
     assert first.errand == CHECK
     assert (len(turns), [turns.beside(Errand(key)) for key in "abc"]) == (0, [0, 0, 0])
 

@@ -65,6 +65,21 @@ async def test_an_open_write_is_not_sent_again_while_it_may_land(
     assert google.sent == 2
 
 
+async def test_a_write_sent_again_needs_no_more_room(
+    run: Run, google: Google, ledger: FakeLedger, clock: ManualClock
+) -> None:
+    """Where open records fill all the room, repeating those is what makes room again."""
+    await left_open(run, google)
+    ledger.lack_of_room = QueueFull("full", outcome="not_applied")
+    refused = await outcome(run())
+    clock.advance(185)
+    settled = await run()
+
+    assert isinstance(refused, WriteOutcomeUnknown)
+    assert settled == Settled(results=RESULTS)
+    assert google.sent == 2
+
+
 async def test_the_time_to_wait_counts_from_when_it_surely_had_been_sent(
     run: Run, google: Google, clock: ManualClock
 ) -> None:

@@ -23,6 +23,7 @@ from benchmarks.sheet import City, make_cities, write_csv
 from gateway.rows import a1
 from gateway.rows.evaluate import evaluate
 from gateway.rows.query import AllOf, Comparison, Query, SortTerm, make_operand
+from gateway.rows.steps import finish
 from gateway.rows.table import make_table
 from gateway.upstream.base import Half, Render
 from gateway.upstream.half import read_half
@@ -155,11 +156,11 @@ def _page(answers: Answers, query: Query) -> float:
 
     def make() -> bytes:
         table = make_table(_half(answers.displayed).columns)
-        table = table.with_typed(_half(answers.typed).columns)
+        table = finish(table.with_typed(_half(answers.typed).columns))
         if table.is_mixed:
             raise SystemExit("The halves are of different states.")
         view = table.header.whole
-        page, columns = evaluate(table, query, view), view.select(None)
+        page, columns = finish(evaluate(table, query, view)), view.select(None)
         return msgspec.json.encode([table.record(row, columns) for row in page.rows])
 
     return _seconds(make)

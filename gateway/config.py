@@ -23,7 +23,7 @@ from pydantic import (
     field_validator,
 )
 
-from gateway.address import Address, Proxy, parse_address, parse_proxies
+from gateway.address import Address, Proxy, parse_address, parse_host_names, parse_proxies
 from gateway.config_layers import (
     KeyPath,
     environment_layer,
@@ -81,6 +81,8 @@ class ServerSettings(Section):
     """How long a connection stays open without a request; longer than a proxy in front keeps it."""
     max_connections: Count = 4096
     """Most connections at once; one more ends an idle one, or is answered 503."""
+    max_connections_per_address: CountOrZero | None = None
+    """Most of them from one address or IPv6 /64; left out, a quarter; 0: no limit."""
 
 
 class GoogleSettings(Section):
@@ -139,7 +141,7 @@ class CacheSettings(Section):
     max_stale_seconds: SecondsOrZero = 3600.0
     """How old rows may be that are served while Google cannot be asked."""
     max_bytes: Count = 536_870_912
-    """Most memory for the rows of all worksheets."""
+    """Most memory for the rows of all worksheets, with the indexes that queries make of them."""
     max_worksheet_bytes: Count = 268_435_456
     """Most memory for the rows of one worksheet; a larger one is answered 413."""
     window_above_cells: Count = 500_000
@@ -172,6 +174,8 @@ class ApiSettings(Section):
     """An empty cell in an answer: "null" gives null, "" an empty string, "omit" leaves it out."""
     unknown_fields: Literal["reject", "ignore"] = "reject"
     """A field that is no header: "reject" answers 400, "ignore" drops and names it in a header."""
+    max_query_steps: Count = 50_000_000
+    """Most steps of one query, of about 50 ns each; one that takes more is answered 400."""
 
 
 class AccessSettings(Section):
@@ -192,6 +196,8 @@ class MetricsSettings(Section):
 
     listen: Annotated[Address | None, BeforeValidator(parse_address)] = None
     """HOST:PORT that serves /metrics, or a PORT of the loopback; left out, it is not served."""
+    hosts: Annotated[tuple[str, ...], BeforeValidator(parse_host_names)] = ()
+    """Host names for /metrics, besides IP addresses, localhost and the host of `listen`."""
 
 
 class Settings(Section):

@@ -5,7 +5,7 @@
     ├── BadRequest              InvalidSpreadsheetId 101 · InvalidBody 104
     │                           InvalidRequest 4000 · AmbiguousCredentials 4001
     │                           InvalidQuery 4002 · UnknownField 4002 · InvalidPath 4003
-    │                           InvalidIdempotencyKey 4004
+    │                           InvalidIdempotencyKey 4004 · QueryTooCostly 4006
     ├── Forbidden               SpreadsheetNotShared 101 · OriginNotAllowed 4031 · NotGranted 4032
     │                           ProtectedCells 4033 · PlanLimit 4034
     ├── NotFound                SpreadsheetNotFound 101 · RowNotFound 103 · WorksheetNotFound 105

@@ -19,6 +19,12 @@ class HeadersTooLarge(TooLarge):
     code, name, status = 4310, "HeadersTooLarge", 431
 
 
+class QueryTooCostly(BadRequest):
+    """Answering would take more steps than a query may take."""
+
+    code, name = 4006, "QueryTooCostly"
+
+
 class UnknownField(InvalidQuery):
     """`parameter` has `names` that are no fields of the worksheet, or hidden from the caller."""
 

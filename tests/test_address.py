@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.address import Address, parse_address, parse_proxies
+from gateway.address import Address, parse_address, parse_host_names, parse_proxies
 
 
 @pytest.mark.parametrize(
@@ -61,3 +61,31 @@ def test_what_is_no_network_is_refused(written: object) -> None:
     """Every host is trusted by no word for it, only by a network that says so."""
     with pytest.raises(ValueError, match="list of addresses and networks"):
         parse_proxies(written)
+
+
+@pytest.mark.parametrize(
+    ("written", "names"),
+    [
+        ([], []),
+        ("", []),
+        (["Metrics.Internal."], ["metrics.internal"]),
+        ("prometheus, sheets_gateway", ["prometheus", "sheets_gateway"]),
+        (("a-1.example", "b"), ["a-1.example", "b"]),
+    ],
+)
+def test_host_names_are_a_list_or_separated_by_commas(written: object, names: list[str]) -> None:
+    """They are compared in lower case; what was parsed is taken once more."""
+    parsed = parse_host_names(written)
+
+    assert list(parsed) == names
+    assert parse_host_names(parsed) == parsed
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["*", ["*.example"], ["a:9100"], ["http://a"], ["a b"], [" "], [1], 7, None, {"a": 1}],
+)
+def test_what_is_no_host_name_is_refused(written: object) -> None:
+    """No pattern, no port and no URL."""
+    with pytest.raises(ValueError, match="list of host names"):
+        parse_host_names(written)

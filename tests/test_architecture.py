@@ -11,7 +11,7 @@ import pytest
 TOP = Path(__file__).parents[1]
 PYTHON_FILES = sorted((TOP / "gateway").rglob("*.py")) + sorted((TOP / "tests").rglob("*.py"))
 EMPTY_NAMES = {"utils", "helpers", "common", "manager", "misc"}
-MAX_LINES = 320
+MAX_LINES = 500
 
 
 def lint(

@@ -151,7 +151,7 @@ def test_every_event_of_the_log_is_told() -> None:
 
 def test_every_metric_is_told() -> None:
     """The page on operating has each metric of ours, and no other."""
-    text = TestClient(create_metrics(Tallies())).get("/metrics").text
+    text = TestClient(create_metrics(Tallies()), "http://localhost").get("/metrics").text
     names = set(re.findall(r"^# TYPE (gateway_\w+)", text, re.MULTILINE))
 
     assert len(names) >= 10

@@ -19,7 +19,9 @@ from gateway.rows.query import (
     Negation,
     Operand,
     Operator,
+    Scalar,
     make_operand,
+    make_operands,
 )
 
 MAX_DEPTH = 8
@@ -115,19 +117,19 @@ def _operands(operator: str, value: object, place: str) -> tuple[Operand, ...]:
     if operator in LIST_OPERATORS:
         if not isinstance(value, list):
             raise InvalidQuery(f"{place} takes a list of values, not {_kind(value)}.")
-        return tuple(_operand(part, f"{place}[{index}]") for index, part in enumerate(value))
+        return make_operands(_scalar(part, f"{place}[{index}]") for index, part in enumerate(value))
     expected = _OPERAND_TYPES.get(operator)
     if expected is not None and not isinstance(value, expected[0]):
         raise InvalidQuery(f"{place} takes {expected[1]}, not {_kind(value)}.")
-    return (_operand(value, place),)
+    return (make_operand(_scalar(value, place)),)
 
 
-def _operand(value: object, place: str) -> Operand:
+def _scalar(value: object, place: str) -> Scalar:
     if isinstance(value, list | dict):
         raise InvalidQuery(f"{place} takes one value, not {_kind(value)}.")
     if isinstance(value, int | float) and not isinstance(value, bool) and not _is_finite(value):
         raise InvalidQuery(f"{place} is not a finite number.")
-    return make_operand(cast(str | int | float | bool | None, value))
+    return cast(Scalar, value)
 
 
 def _is_finite(value: int | float) -> bool:

@@ -1,4 +1,4 @@
-"""Which rows of a table answer a query, and in which order.
+"""The page of rows that answers a query.
 
 Rules: a total order over every mix of types, no exception for any cell. Comparing as the
 contract's *Comparison* and *Order* say: an empty cell meets no range and is last both ways.
@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gateway.rows.field import ColumnField, Field, RowIndexField
-from gateway.rows.matching import part_of
-from gateway.rows.ordering import WORKSHEET_ORDER, Ordering, Term
-from gateway.rows.plan import Plan, Want, make_plan
+from gateway.rows.matching import rows_meeting
+from gateway.rows.ordering import Ordering, Term
+from gateway.rows.plan import Want, find_page
 from gateway.rows.query import Query
+from gateway.rows.steps import Work
 from gateway.rows.table import FIRST_DATA_ROW, Table
 from gateway.rows.view import ROW_INDEX, View
 
@@ -29,18 +30,31 @@ class Page:
 def check_fields(query: Query, view: View) -> None:
     """UnknownField if `where` or `order` names a field that is none."""
     for parameter, name in query.fields():
-        view.check_fields(parameter, [name])
+        if name != ROW_INDEX and view.find(name) is None:
+            view.check_fields(parameter, [name])
 
 
-def evaluate(table: Table, query: Query, view: View) -> Page:
-    """The page that a query asks for, as far as its fields are seen.
+def evaluate(table: Table, query: Query, view: View) -> Work[Page]:
+    """The page of a query with `where` or `order`, as far as its fields are seen.
 
-    The table has its typed half if the query needs it.
+    The table has its typed half. UnknownField if the query names a field that is none.
     """
-    if not query.needs_types:
-        return plain_page(table, query)
     check_fields(query, view)
-    return page_of(plan_of(table, query, view))
+    want = Want(query.skip, query.skip + query.limit, query.wants_total)
+    rows, row_set = table.rows, None
+    if query.where is not None:
+
+        def field(name: str) -> Field:
+            if name == ROW_INDEX:
+                return RowIndexField(rows)
+            return ColumnField(table.index(view.column(name)), rows)
+
+        row_set = yield from rows_meeting(query.where, field, rows)
+        if row_set.least == rows.groups:
+            row_set = None
+    terms = (yield from _terms(table, query, view)) if query.order else (Term(rows),)
+    found = yield from find_page(row_set, Ordering(terms), want)
+    return Page([place + 1 for place in found.places], found.has_next, found.total)
 
 
 def plain_page(table: Table, query: Query) -> Page:
@@ -51,34 +65,13 @@ def plain_page(table: Table, query: Query) -> Page:
     return Page(range(min(first, rows), min(end, rows)), end < rows, total)
 
 
-def page_of(plan: Plan) -> Page:
-    """The page that comes of a plan."""
-    found = plan.run()
-    return Page([place + 1 for place in found.places], found.has_next, found.total)
-
-
-def plan_of(table: Table, query: Query, view: View) -> Plan:
-    """How a query whose fields exist would be answered; makes what it needs of the columns."""
-    whole = table.places
-    want = Want(query.skip, query.skip + query.limit, query.wants_total)
-    ordering = _ordering(table, query, view, whole)
-    if query.where is None:
-        return make_plan(None, ordering, want)
-
-    def field(name: str) -> Field:
-        if name == ROW_INDEX:
-            return RowIndexField(whole)
-        return ColumnField(table.index(view.column(name)), whole)
-
-    return make_plan(part_of(query.where, field, whole), ordering, want)
-
-
-def _ordering(table: Table, query: Query, view: View, whole: range) -> Ordering:
+def _terms(table: Table, query: Query, view: View) -> Work[tuple[Term, ...]]:
+    """What the rows are sorted by; nothing follows `rowIndex`, for no two rows are alike by it."""
     terms: list[Term] = []
     for term in query.order:
-        is_row = term.field == ROW_INDEX
-        index = None if is_row else table.index(view.column(term.field))
-        terms.append(Term(index, term.descending))
-        if is_row:
+        if term.field == ROW_INDEX:
+            terms.append(Term(table.rows, descending=term.descending))
             break
-    return Ordering(tuple(terms) or (WORKSHEET_ORDER,), whole)
+        order = yield from table.index(view.column(term.field)).order()
+        terms.append(Term(order.ranked, order.empties, term.descending))
+    return tuple(terms)

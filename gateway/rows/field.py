@@ -1,7 +1,8 @@
-"""How a condition on one field becomes a part: for columns by their index, for `rowIndex` by sums.
+"""Row sets of conditions on one field: columns by their index, `rowIndex` by its number.
 
-Rules (the contract's *Comparison*): an operand is looked up where its kind of cell is kept; what
-does not compare is met nowhere, and nothing raises for odd content.
+Rules (the contract's *Comparison*): an operand is looked up where its kind of cell is indexed;
+what does not compare is met nowhere, and nothing raises for odd content. All operands of a
+condition together become at most one set for each kind of cell.
 """
 
 import math
@@ -11,156 +12,192 @@ from typing import Any, Protocol
 
 import msgspec
 
-from gateway.rows.cells import TOLERANCE_DAYS, plain_notation
+from gateway.rows.cells import TOLERANCE_DAYS
 from gateway.rows.index import ColumnIndex
-from gateway.rows.kinds import NUMBER
-from gateway.rows.ordered import Run
-from gateway.rows.parts import Hits, Outside, Part, Scan, Span, Stretch, any_of
+from gateway.rows.kinds import BOOLEAN, DOUBLE, EMPTY, INTEGER, NUMBERS, NUMERAL, TEXT
+from gateway.rows.ordered import Ranked, Run
 from gateway.rows.query import Operand, Operator
+from gateway.rows.row_sets import (
+    Containing,
+    NumberContaining,
+    OfKind,
+    RowSet,
+    all_of,
+    any_of,
+    groups_of,
+)
+from gateway.rows.steps import Work
 
-NOTHING = Hits(())
+_LOOK_UP_STEPS = 40
+"""Of one operand in the runs of a column."""
 
-_EXACT_DOUBLES = 2**53
-"""Below it an integer and the double equal to it have the same plain notation."""
-
-Bounds = Callable[[int, int, int], tuple[int, int]]
+Bounds = Callable[[int, int, int], range]
 _BOUNDS: Mapping[Operator, Bounds] = {
-    "$lt": lambda low, high, end: (0, low),
-    "$lte": lambda low, high, end: (0, high),
-    "$gt": lambda low, high, end: (high, end),
-    "$gte": lambda low, high, end: (low, end),
+    "$lt": lambda low, high, end: range(low),
+    "$lte": lambda low, high, end: range(high),
+    "$gt": lambda low, high, end: range(high, end),
+    "$gte": lambda low, high, end: range(low, end),
 }
-"""Which keys meet a range: `low` of them are below the operand, those up to `high` equal it."""
-
-_TRUTHS_OF_RANGE: Mapping[Operator, Callable[[bool], tuple[bool, ...]]] = {
-    "$lt": lambda truth: (False,) if truth else (),
-    "$lte": lambda truth: (False, True) if truth else (False,),
-    "$gt": lambda truth: () if truth else (True,),
-    "$gte": lambda truth: (True,) if truth else (False, True),
-}
+"""The groups of a range: `low` of them are below the operand, those up to `high` equal it."""
 
 
 class Field(Protocol):
     """Something that rows have and conditions name."""
 
-    def equal(self, operands: Sequence[Operand]) -> Part:
+    def equal(self, operands: Sequence[Operand]) -> Work[RowSet]:
         """Where the field equals any of the operands."""
 
-    def within(self, operator: Operator, operand: Operand) -> Part:
+    def within(self, operator: Operator, operand: Operand) -> Work[RowSet]:
         """Where the field is on one side of an operand, for the four operators of ranges."""
 
-    def containing(self, text: str) -> Part:
+    def containing(self, text: str) -> Work[RowSet]:
         """Where the field displays a text, in whatever case."""
 
-    def filled(self) -> Part:
-        """Where the field is not empty."""
+    def filled(self, *, is_filled: bool) -> Work[RowSet]:
+        """Where the field is not empty, or where it is."""
 
 
 class ColumnField(msgspec.Struct, frozen=True):
     """A column of the worksheet."""
 
     index: ColumnIndex
-    whole: range
+    rows: Ranked
 
-    def equal(self, operands: Sequence[Operand]) -> Part:
-        lists = [places for operand in operands for places in self._equal(operand) if len(places)]
-        return Hits(tuple(lists))
+    def equal(self, operands: Sequence[Operand]) -> Work[RowSet]:
+        texts, numbers = list[Operand](), list[Operand]()
+        truths, found = list[bool](), list[RowSet]()
+        if len(operands) > 1:
+            yield _LOOK_UP_STEPS * len(operands)
+        for operand in operands:
+            value = operand.value
+            if operand.is_empty:
+                found.append((yield from self._of_kind(EMPTY)))
+            elif isinstance(value, str):
+                texts.append(operand)
+            elif isinstance(value, bool):
+                truths.append(value)
+            else:
+                numbers.append(operand)
+        if truths:
+            found.append(_values((yield from self.index.truths()), truths))
+        if numbers:
+            keys = [operand.number for operand in numbers]
+            found.append(_values((yield from self.index.numbers()), keys))
+        if texts:
+            shown = yield from self.index.shown()
+            found.append(_values(shown, [operand.value for operand in texts]))
+            numeric = [each for each in texts if each.number is not None or each.serial is not None]
+            if numeric:
+                found += yield from self._equal_numbers(numeric)
+        return found[0] if len(found) == 1 else any_of(found, self.rows)
 
-    def within(self, operator: Operator, operand: Operand) -> Part:
-        if operand.value is None or operand.value == "":
-            return NOTHING
+    def within(self, operator: Operator, operand: Operand) -> Work[RowSet]:
+        if operand.is_empty:
+            return any_of((), self.rows)
         if isinstance(operand.value, bool):
-            truths = _TRUTHS_OF_RANGE[operator](operand.value)
-            return Hits(tuple(self.index.truths[truth] for truth in truths))
+            return _range((yield from self.index.truths()), operator, operand.value)
         if operand.number is not None:
-            return _span(self.index.numbers, operator, operand.number)
-        words = _span(self.index.words, operator, operand.value)
-        if operand.serial is None:
-            return words
-        dates = _span_of_dates(self.index.dates, operator, operand.serial)
-        return any_of([words, dates], self.whole)
+            return _range((yield from self.index.numbers()), operator, operand.number)
+        kinds = yield from self.index.kinds()
+        sets: list[RowSet] = []
+        if kinds.has(TEXT):
+            texts = _range((yield from self.index.shown()), operator, operand.value)
+            if kinds.has(NUMERAL, INTEGER, DOUBLE, BOOLEAN):
+                texts = all_of((texts, (yield from self._of_kind(TEXT))), self.rows)
+            sets.append(texts)
+        if operand.serial is not None and kinds.has(*NUMBERS):
+            run = yield from self.index.dates()
+            low, high = _moments(run, operand.serial)
+            sets.append(groups_of(run.ranked, _BOUNDS[operator](low, high, len(run.keys))))
+        return any_of(sets, self.rows)
 
-    def containing(self, text: str) -> Part:
+    def containing(self, text: str) -> Work[RowSet]:
         part = text.casefold()
-        return Scan(self.whole, self.index.folded, part) if part else Stretch(self.whole)
+        if not part:
+            return groups_of(self.rows, range(self.rows.groups))
+        return Containing(self.whole, (yield from self.index.folded()), part)
 
-    def filled(self) -> Part:
-        empties = self.index.empties
-        return Outside(self.whole, Hits((empties,))) if len(empties) else Stretch(self.whole)
+    def filled(self, *, is_filled: bool) -> Work[RowSet]:
+        filled = (TEXT, NUMERAL, INTEGER, DOUBLE, BOOLEAN)
+        return (yield from self._of_kind(*(filled if is_filled else (EMPTY,))))
 
-    def _equal(self, operand: Operand) -> Iterable[Sequence[int]]:
-        """The places where the cell equals the operand, as lists that may overlap."""
-        value, index = operand.value, self.index
-        if value is None or value == "":
-            return [index.empties]
-        if isinstance(value, bool):
-            return [index.truths[value]]
-        if not isinstance(value, str):
-            return [_places_of_number(index, value)]
-        found = [index.showing(value)]
-        if operand.number is not None and index.kinds.has(NUMBER):
-            found.append(self._spelled(value, operand.number))
-        if operand.serial is not None:
-            found.append(_same_moment(index.dates, operand.serial))
+    @property
+    def whole(self) -> range:
+        """The places of all rows."""
+        return range(1, self.rows.size)
+
+    def _of_kind(self, *wanted: int) -> Work[RowSet]:
+        kinds = yield from self.index.kinds()
+        return OfKind(self.whole, kinds.codes, frozenset(wanted), kinds.count(*wanted))
+
+    def _equal_numbers(self, operands: Sequence[Operand]) -> Work[list[RowSet]]:
+        """Numbers whose plain notation is a text, and dates of its moment."""
+        kinds = yield from self.index.kinds()
+        found: list[RowSet] = []
+        integers = [operand.integer for operand in operands if operand.integer is not None]
+        doubles = [operand.double for operand in operands if operand.double is not None]
+        for kind, plain in ((INTEGER, integers), (DOUBLE, doubles)):
+            if plain and kinds.has(kind):
+                equal = _values((yield from self.index.numbers()), plain)
+                found.append(all_of((equal, (yield from self._of_kind(kind))), self.rows))
+        serials = [operand.serial for operand in operands if operand.serial is not None]
+        if serials and kinds.has(*NUMBERS):
+            found.append((yield from _same_moments((yield from self.index.dates()), serials)))
         return found
-
-    def _spelled(self, text: str, number: float | int) -> Sequence[int]:
-        """Number cells that are written like the text in plain notation."""
-        kinds, values = self.index.kinds, self.index.values
-        is_exact = abs(number) < _EXACT_DOUBLES
-        if is_exact and plain_notation(number) != text:
-            return ()
-        cells = _places_of_number(self.index, number)
-        if kinds.numerals:
-            cells = [place for place in cells if kinds.codes[place] == NUMBER]
-        if is_exact:
-            return cells
-        return [place for place in cells if plain_notation(_number(values[place])) == text]
-
-
-class RowTexts:
-    """What `rowIndex` displays at each place."""
-
-    def __getitem__(self, place: int) -> str:
-        return str(place + 1)
 
 
 class RowIndexField(msgspec.Struct, frozen=True):
     """The number of the row itself: a number cell that displays it plainly."""
 
-    whole: range
+    rows: Ranked
 
-    def equal(self, operands: Sequence[Operand]) -> Part:
+    def equal(self, operands: Sequence[Operand]) -> Work[RowSet]:
+        yield len(operands)
         rows = {row for operand in operands if (row := _row(operand)) is not None}
-        places = sorted(row - 1 for row in rows if row - 1 in self.whole)
-        return Hits((places,) if places else ())
+        return groups_of(self.rows, {row - 2 for row in rows if 2 <= row <= self.rows.size})
 
-    def within(self, operator: Operator, operand: Operand) -> Part:
+    def within(self, operator: Operator, operand: Operand) -> Work[RowSet]:
+        yield 0
         if operand.number is None:
-            return NOTHING
+            return any_of((), self.rows)
         ceiling, floor = math.ceil(operand.number), math.floor(operand.number)
-        first, stop = self.whole.start, self.whole.stop
-        low = min(max(ceiling - 1, first), stop)
-        high = min(max(floor, first), stop)
-        bounds = _BOUNDS[operator](low - first, high - first, stop - first)
-        return Stretch(self.whole[slice(*bounds)])
+        count = self.rows.groups
+        low, high = min(max(ceiling - 2, 0), count), min(max(floor - 1, 0), count)
+        return groups_of(self.rows, _BOUNDS[operator](low, high, count))
 
-    def containing(self, text: str) -> Part:
-        return Scan(self.whole, RowTexts(), text.casefold())
+    def containing(self, text: str) -> Work[RowSet]:
+        yield 1
+        return NumberContaining(range(1, self.rows.size), text.casefold())
 
-    def filled(self) -> Part:
-        return Stretch(self.whole)
+    def filled(self, *, is_filled: bool) -> Work[RowSet]:
+        yield 1
+        return groups_of(self.rows, range(self.rows.groups if is_filled else 0))
 
 
-def _span(run: Run, operator: Operator, operand: Any) -> Part:
+def _values(run: Run, keys: Iterable[Any]) -> RowSet:
+    """The groups of these keys."""
+    return groups_of(run.ranked, {number for key in keys if (number := run.group(key)) is not None})
+
+
+def _range(run: Run, operator: Operator, key: Any) -> RowSet:
     keys = run.keys
-    low, high = bisect_left(keys, operand), bisect_right(keys, operand)
-    return Span(run.ranked, *_BOUNDS[operator](low, high, len(keys)))
+    low, high = bisect_left(keys, key), bisect_right(keys, key)
+    return groups_of(run.ranked, _BOUNDS[operator](low, high, len(keys)))
 
 
-def _span_of_dates(run: Run, operator: Operator, serial: float) -> Part:
-    low, high = _moments(run, serial)
-    return Span(run.ranked, *_BOUNDS[operator](low, high, len(run.keys)))
+def _same_moments(run: Run, serials: Sequence[float]) -> Work[RowSet]:
+    """The dates within a millisecond of a serial date."""
+    spans: list[range] = []
+    for serial in sorted(serials):
+        yield 2 * _LOOK_UP_STEPS
+        low, high = _moments(run, serial)
+        if spans and low <= spans[-1].stop:
+            low, high = spans[-1].start, max(high, spans.pop().stop)
+        spans.append(range(low, high))
+    if len(spans) == 1:
+        return groups_of(run.ranked, spans[0])
+    yield sum(map(len, spans))
+    return groups_of(run.ranked, {number for span in spans for number in span})
 
 
 def _moments(run: Run, serial: float) -> tuple[int, int]:
@@ -173,26 +210,9 @@ def _moments(run: Run, serial: float) -> tuple[int, int]:
     return low, bisect_right(run.keys, TOLERANCE_DAYS, lo=low, key=distance)
 
 
-def _same_moment(run: Run, serial: float) -> Sequence[int]:
-    low, high = _moments(run, serial)
-    places = Span(run.ranked, low, high).places()
-    return places if high - low < 2 else sorted(places)
-
-
-def _places_of_number(index: ColumnIndex, number: float | int) -> Sequence[int]:
-    keys = index.numbers.keys
-    at = bisect_left(keys, number)
-    found = at < len(keys) and keys[at] == number
-    return Span(index.numbers.ranked, at, at + 1).places() if found else ()
-
-
 def _row(operand: Operand) -> int | None:
     """The row number that equals the operand: a whole number, or its plain notation."""
     if operand.number is None or operand.number != int(operand.number):
         return None
     row = int(operand.number)
     return row if not isinstance(operand.value, str) or operand.value == str(row) else None
-
-
-def _number(value: object) -> float | int:
-    return value if isinstance(value, int | float) else math.nan

@@ -8,11 +8,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
+from gateway.rows.steps import BLOCK, Work
+
 Column = Sequence[object]
 """The cells of one column from row 1 down; blank cells at its end are left out."""
 
-_PIECE = 65_536
-"""Cells that one call of C compares at most, so that other threads get their turn."""
+_PIECE = 16_384
+"""Cells that one call of C compares at most."""
+
+_COMPARISON_STEPS = 1 / 2
+_SHARING_STEPS = 3
+"""Steps of a cell."""
 
 _NO_TEXT = frozenset({int, float, bool})
 
@@ -26,49 +32,65 @@ class Pairing:
     """Whether the typed half was read from another state of the worksheet."""
 
 
-def pair(displayed: Sequence[Column], typed: Sequence[Column]) -> Pairing:
+def pair(displayed: Sequence[Column], typed: Sequence[Column]) -> Work[Pairing]:
     """Lay the typed half beside the displayed one."""
     nothing: Column = ()
     columns: list[Column] = []
     is_torn = False
     for values, texts in zip_longest(typed, displayed, fillvalue=nothing):
-        if _is_equal(values, texts):
+        if (yield from _is_equal(values, texts)):
             columns.append(texts)
-            continue
-        is_without_text = len(values) == len(texts) and _is_without_text(values, texts)
-        columns.append(values if is_without_text else _shared(values, texts))
-        is_torn = is_torn or not (is_without_text or _is_of_one_moment(columns[-1], texts))
+        elif (yield from _is_without_text(values, texts)):
+            columns.append(values)
+        else:
+            columns.append((yield from _shared(values, texts)))
+            is_torn = is_torn or not (yield from _is_of_one_moment(columns[-1], texts))
     return Pairing(tuple(columns[: len(typed)]), is_torn)
 
 
-def _is_equal(values: Column, texts: Column) -> bool:
+def _is_equal(values: Column, texts: Column) -> Work[bool]:
     if len(values) != len(texts):
         return False
-    return all(
-        values[start : start + _PIECE] == texts[start : start + _PIECE]
-        for start in range(0, len(texts), _PIECE)
-    )
+    for start in range(0, len(texts), _PIECE):
+        yield int(_PIECE * _COMPARISON_STEPS)
+        if values[start : start + _PIECE] != texts[start : start + _PIECE]:
+            return False
+    return True
 
 
-def _is_without_text(values: Column, texts: Column) -> bool:
+def _is_without_text(values: Column, texts: Column) -> Work[bool]:
     """Whether the header is the same and everything below is a number or a boolean."""
-    return values[:1] == texts[:1] and all(
-        _NO_TEXT.issuperset(map(type, values[start : start + _PIECE]))
-        for start in range(1, len(values), _PIECE)
-    )
+    if len(values) != len(texts) or values[:1] != texts[:1]:
+        return False
+    for start in range(1, len(values), _PIECE):
+        yield int(_PIECE * _COMPARISON_STEPS)
+        if not _NO_TEXT.issuperset(map(type, values[start : start + _PIECE])):
+            return False
+    return True
 
 
-def _shared(values: Column, texts: Column) -> Column:
+def _shared(values: Column, texts: Column) -> Work[Column]:
     """The values, each that is displayed as it is replaced by the displayed text."""
-    same = [text if value == text else value for value, text in zip(values, texts, strict=False)]
+    same: list[object] = []
+    for start in range(0, min(len(values), len(texts)), BLOCK):
+        yield BLOCK
+        pairs = zip(values[start : start + BLOCK], texts[start : start + BLOCK], strict=False)
+        same += [text if value == text else value for value, text in pairs]
     return (*same, *values[len(same) :])
 
 
-def _is_of_one_moment(values: Column, texts: Column) -> bool:
-    return all(
-        value is text or not isinstance(value, str | None) or _is_same(value or "", text or "")
-        for value, text in zip_longest(values, texts)
-    )
+def _is_of_one_moment(values: Column, texts: Column) -> Work[bool]:
+    for start in range(0, max(len(values), len(texts)), BLOCK):
+        yield _SHARING_STEPS * BLOCK
+        pairs = zip_longest(values[start : start + BLOCK], texts[start : start + BLOCK])
+        if not all(map(_is_of_one_state, pairs)):
+            return False
+    return True
+
+
+def _is_of_one_state(pair: tuple[object, object]) -> bool:
+    value, text = pair
+    return value is text or not isinstance(value, str | None) or _is_same(value or "", text or "")
 
 
 def _is_same(typed: str, shown: object) -> bool:

@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
-from gateway.rows.kept import Kept
 from gateway.rows.view import ALL_COLUMNS, ROW_INDEX, ColumnGrant, View
 
 
@@ -16,7 +16,7 @@ class Header:
     columns: Mapping[str, int]
     """Field name, exactly as written, to column (from 0), in sheet order."""
 
-    @Kept
+    @cached_property
     def whole(self) -> View:
         """What is seen of it by who may see and write everything."""
         return View(columns=self.columns, trimmed=_trimmed(self.columns), header_cells=self.cells)

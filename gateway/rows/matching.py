@@ -1,9 +1,9 @@
-"""From the conditions of a query to the part of the rows that meet them."""
+"""From the conditions of a query to the set of rows that meet them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from gateway.rows.field import Field
-from gateway.rows.parts import Outside, Part, all_of, any_of
+from gateway.rows.ordered import Ranked
 from gateway.rows.query import (
     AllOf,
     AnyOf,
@@ -13,56 +13,73 @@ from gateway.rows.query import (
     Operand,
     Operator,
 )
+from gateway.rows.row_sets import Complement, RowSet, all_of, any_of
+from gateway.rows.steps import Work
 
-Lookup = Callable[[Field, Operator, Sequence[Operand], range], Part]
+Lookup = Callable[[Field, Operator, Sequence[Operand]], Work[RowSet]]
+_FEW = 4
+_PLANNING_STEPS = 20
+"""Of one condition among many."""
+
+Join = Callable[[Iterable[RowSet], Ranked], RowSet]
 
 
-def part_of(condition: Condition, fields: Callable[[str], Field], whole: range) -> Part:
-    """Where a condition is met; `fields` finds a field by its name, `whole` is all places."""
+def rows_meeting(
+    condition: Condition, fields: Callable[[str], Field], rows: Ranked
+) -> Work[RowSet]:
+    """Where a condition is met; `fields` finds a field by its name, `rows` are all rows."""
     match condition:
         case Comparison():
+            lookup, is_negated = _LOOKUPS[condition.operator]
             field = fields(condition.field)
-            return _LOOKUPS[condition.operator](
-                field, condition.operator, condition.operands, whole
-            )
+            found = lookup(field, condition.operator, condition.operands)
+            return _complement(found, rows) if is_negated else found
         case Negation():
-            return Outside(whole, part_of(condition.condition, fields, whole))
-        case AllOf():
-            return all_of((part_of(each, fields, whole) for each in condition.conditions), whole)
-        case AnyOf():
-            return any_of((part_of(each, fields, whole) for each in condition.conditions), whole)
+            return _complement(rows_meeting(condition.condition, fields, rows), rows)
+        case AllOf() | AnyOf():
+            works = (rows_meeting(each, fields, rows) for each in condition.conditions)
+            return _joined(works, all_of if isinstance(condition, AllOf) else any_of, rows)
 
 
-def _equal(field: Field, _: Operator, operands: Sequence[Operand], __: range) -> Part:
+def _complement(work: Work[RowSet], rows: Ranked) -> Work[RowSet]:
+    return Complement(range(1, rows.size), (yield from work))
+
+
+def _joined(works: Iterable[Work[RowSet]], join: Join, rows: Ranked) -> Work[RowSet]:
+    sets: list[RowSet] = []
+    for work in works:
+        sets.append((yield from work))
+        if len(sets) > _FEW:
+            yield _PLANNING_STEPS
+    return join(sets, rows)
+
+
+def _equal(field: Field, _: Operator, operands: Sequence[Operand]) -> Work[RowSet]:
     return field.equal(operands)
 
 
-def _unequal(field: Field, _: Operator, operands: Sequence[Operand], whole: range) -> Part:
-    return Outside(whole, field.equal(operands))
-
-
-def _within(field: Field, operator: Operator, operands: Sequence[Operand], _: range) -> Part:
+def _within(field: Field, operator: Operator, operands: Sequence[Operand]) -> Work[RowSet]:
     return field.within(operator, operands[0])
 
 
-def _containing(field: Field, _: Operator, operands: Sequence[Operand], __: range) -> Part:
+def _containing(field: Field, _: Operator, operands: Sequence[Operand]) -> Work[RowSet]:
     return field.containing(str(operands[0].value))
 
 
-def _filled(field: Field, _: Operator, operands: Sequence[Operand], whole: range) -> Part:
-    filled = field.filled()
-    return filled if operands[0].value else Outside(whole, filled)
+def _filled(field: Field, _: Operator, operands: Sequence[Operand]) -> Work[RowSet]:
+    return field.filled(is_filled=bool(operands[0].value))
 
 
-_LOOKUPS: Mapping[Operator, Lookup] = {
-    "$eq": _equal,
-    "$ne": _unequal,
-    "$in": _equal,
-    "$nin": _unequal,
-    "$lt": _within,
-    "$lte": _within,
-    "$gt": _within,
-    "$gte": _within,
-    "$text": _containing,
-    "$exists": _filled,
+_LOOKUPS: Mapping[Operator, tuple[Lookup, bool]] = {
+    "$eq": (_equal, False),
+    "$ne": (_equal, True),
+    "$in": (_equal, False),
+    "$nin": (_equal, True),
+    "$lt": (_within, False),
+    "$lte": (_within, False),
+    "$gt": (_within, False),
+    "$gte": (_within, False),
+    "$text": (_containing, False),
+    "$exists": (_filled, False),
 }
+"""How an operator is looked up, and whether it means all other rows."""

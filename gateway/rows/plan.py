@@ -1,21 +1,22 @@
 """How the rows of a query are found: by walking them in order, or by gathering and sorting them.
 
-Rules: a plan is made from what the parts of a condition know about their sizes, and never decides
-what the answer is. Where the condition is a range of the column that orders, or there is none, the
-page is cut out of what is kept; else either the order is walked until the page is full, or the
-smallest part is gathered, sifted by the others and sorted.
+Rules: bounds of sizes choose between the two ways, which find the same rows. Where the condition
+is a range of the column that orders, or there is none, the page is cut out of the index.
 """
 
+from array import array
 from collections.abc import Sequence
+from math import inf
 
 import msgspec
 
-from gateway.rows.ordering import Ordering
-from gateway.rows.parts import Part, parts_of, sifted
-from gateway.rows.source import Source
+from gateway.rows.ordered import SORT_STEPS
+from gateway.rows.ordering import Ordering, Source
+from gateway.rows.row_sets import RowSet, parts_of, sifted
+from gateway.rows.steps import BLOCK, Work
 
-_SORTING = 4
-"""Putting a place into order takes as long as sifting so many."""
+_PATIENCE = 3
+"""A walk may take so many times the steps that it would take were the matches spread evenly."""
 
 
 class Want(msgspec.Struct, frozen=True):
@@ -34,97 +35,80 @@ class Found(msgspec.Struct, frozen=True):
     total: int | None = None
 
 
-class Plan(msgspec.Struct, frozen=True):
-    """Places in the order of the first term, the parts that sift them, and what that may cost."""
+def find_page(row_set: RowSet | None, ordering: Ordering, want: Want) -> Work[Found]:
+    """The page of the rows of a set, or of all rows."""
+    parts = () if row_set is None else parts_of(row_set)
+    source, rest = yield from ordering.source(parts)
+    if not rest and not ordering.has_ties:
+        return _cut(source, want)
+    walk_steps = _walk_steps(source, rest, parts, ordering, want)
+    found = None
+    if walk_steps:
+        found = yield from _walk(source, rest, ordering, want, walk_steps)
+    if found is None:
+        found = yield from _gather(parts, ordering, want)
+    return found
 
-    ordering: Ordering
-    want: Want
-    source: Source
-    rest: tuple[Part, ...]
-    part: Part | None
-    """All conditions together."""
 
-    @property
-    def expected_steps(self) -> int:
-        """About how many places the walk passes before the page is full."""
-        length = self.source.length
-        if self.want.has_total:
-            return length
-        needed = self.want.end + 1 + self.ordering.rows_alike
-        share = share_of(self.rest, len(self.ordering.whole))
-        return length if share <= 0 else min(length, int(needed / share) + 1)
+def _cut(source: Source, want: Want) -> Found:
+    length = source.length
+    total = length if want.has_total else None
+    return Found(source.cut(want.skip, want.end), want.end < length, total)
 
-    @property
-    def gathering(self) -> int:
-        """About how many places are passed, and sorted, if the smallest part is gathered."""
-        if self.part is None:
-            return self.source.length * _SORTING
-        whole = len(self.ordering.whole)
-        parts = parts_of(self.part)
-        return int(parts[0].count * (1 + _SORTING * share_of(parts[1:], whole)))
 
-    @property
-    def is_cut(self) -> bool:
-        """Whether the page is a slice of what is kept."""
-        return not self.rest and not self.ordering.has_ties
+def _walk_steps(
+    source: Source,
+    rest: Sequence[RowSet],
+    parts: Sequence[RowSet],
+    ordering: Ordering,
+    want: Want,
+) -> float:
+    """How many steps a walk may take before gathering is tried instead; 0 for none."""
+    if not rest:
+        return inf
+    weight = 1 + sum(part.weight for part in rest)
+    most = parts[0].most
+    sifting = 1 + sum(part.weight for part in parts[1:])
+    gathering = most * (sifting + SORT_STEPS * len(ordering.terms))
+    if want.has_total:
+        return inf if source.length * weight <= gathering else 0
+    if not most:
+        return 0
+    fewest = (want.end + 1) * source.length * weight / most  # were the matches spread evenly
+    return min(max(_PATIENCE * fewest, BLOCK), gathering) if fewest <= gathering else 0
 
-    @property
-    def is_walk(self) -> bool:
-        return self.part is None or self.expected_steps <= self.gathering
 
-    def run(self) -> Found:
-        if self.is_cut:
-            return self._cut()
-        if self.is_walk:
-            return self._walk()
-        return self._gather()
-
-    def _cut(self) -> Found:
-        want, length = self.want, self.source.length
-        total = length if want.has_total else None
-        return Found(self.source.cut(want.skip, want.end), want.end < length, total)
-
-    def _walk(self) -> Found:
-        want, found = self.want, list[int]()
-        for places in self.source.steps(self.expected_steps):
-            found += sifted(places, self.rest)
-            if not want.has_total and self._is_full(found):
+def _walk(
+    source: Source, parts: Sequence[RowSet], ordering: Ordering, want: Want, most_steps: float
+) -> Work[Found | None]:
+    """Sift the source until the page is full; None if that takes too many steps."""
+    must_end = want.has_total and parts
+    weight = 1 + sum(part.weight for part in parts)
+    found, steps = array("I"), 0
+    position = (yield from ordering.position()) if ordering.has_ties else None
+    for block in source.blocks(most_steps / weight / 2 if parts else 0):
+        steps += len(block) * weight
+        if steps > most_steps:
+            return None
+        yield 1 + len(block) // 4
+        for part in parts:
+            if not block:
                 break
-        total = len(found) if want.has_total else None
-        page = self.ordering.settle(found, want.skip, want.end)
-        return Found(page, want.end < len(found), total)
-
-    def _gather(self) -> Found:
-        want = self.want
-        places = self.part.places() if self.part is not None else self.ordering.whole
-        total = len(places) if want.has_total else None
-        page = self.ordering.sort(places)[want.skip : want.end]
-        return Found(page, want.end < len(places), total)
-
-    def _is_full(self, found: Sequence[int]) -> bool:
-        """Whether the page is known, the last of its groups of ties complete."""
-        end = self.want.end
-        if len(found) <= end:
-            return False
-        ranks = self.ordering.ranks() if self.ordering.has_ties and end else None
-        return ranks is None or ranks[found[-1]] != ranks[found[end - 1]]
+            block = yield from part.sift(block)
+        found.extend(block)
+        if len(found) <= want.end or must_end:
+            continue
+        if position is None or not want.end:
+            break
+        if position(found[-1]) != position(found[want.end - 1]):
+            break  # the last of its groups is complete
+    total = (len(found) if parts else source.length) if want.has_total else None
+    page = yield from ordering.settle(found, want.skip, want.end)
+    return Found(page, want.end < len(found), total)
 
 
-def make_plan(part: Part | None, ordering: Ordering, want: Want) -> Plan:
-    """The plan for a condition, or for all rows."""
-    if part is None:
-        return Plan(ordering, want, ordering.everything(), (), None)
-    parts = parts_of(part)
-    for at, each in enumerate(parts):  # the smallest first
-        source = ordering.within(each)
-        if source is not None:
-            return Plan(ordering, want, source, parts[:at] + parts[at + 1 :], part)
-    return Plan(ordering, want, ordering.everything(), parts, part)
-
-
-def share_of(parts: Sequence[Part], whole: int) -> float:
-    """About which share of places all of the parts let through, were they independent."""
-    share = 1.0
-    for part in parts:
-        share *= part.count / whole if whole else 0.0
-    return share
+def _gather(parts: Sequence[RowSet], ordering: Ordering, want: Want) -> Work[Found]:
+    places = yield from sifted((yield from parts[0].places()), parts[1:])
+    total = len(places) if want.has_total else None
+    page = (yield from ordering.sort(places))[want.skip : want.end]
+    return Found(page, want.end < len(places), total)

@@ -1,11 +1,11 @@
 """What a list request asks for, parsed: a tree of conditions, sort terms, a page, field names."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
 
-from gateway.rows.cells import number_in, serial_in
+from gateway.rows.cells import number_in, plain_notation, serial_in
 
 DEFAULT_LIMIT = 24
 
@@ -19,12 +19,21 @@ class Operand(msgspec.Struct, frozen=True):
     value: Scalar
     number: float | int | None = None
     """The operand itself, or what its text is as a number."""
+    double: float | None = None
+    """The double that its text is the plain notation of."""
+    integer: int | None = None
+    """The integer that its text is the plain notation of."""
     serial: float | None = None
     """What its text is as an ISO 8601 date, as a serial date."""
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether empty cells equal it."""
+        return self.value is None or self.value == ""
+
 
 class Comparison(msgspec.Struct, frozen=True):
-    """One operator on one field; `operands` holds one, or those of `$in` and `$nin`."""
+    """One operator on one field; `operands` holds one, or the distinct ones of `$in` and `$nin`."""
 
     field: str
     operator: Operator
@@ -79,28 +88,49 @@ class Query(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
         """Whether the typed half is needed to answer."""
         return self.where is not None or bool(self.order)
 
-    def fields(self) -> Iterator[tuple[str, str]]:
+    def fields(self) -> list[tuple[str, str]]:
         """The parameter and name of every field that must exist for the query to make sense."""
-        if self.where is not None:
-            yield from (("where", name) for name in condition_fields(self.where))
-        yield from (("order", term.field) for term in self.order)
+        where = [] if self.where is None else condition_fields(self.where)
+        return [
+            *[("where", name) for name in where],
+            *[("order", term.field) for term in self.order],
+        ]
+
+
+def make_operands(values: Iterable[Scalar]) -> tuple[Operand, ...]:
+    """The operands of a list, equal ones once."""
+    unique = dict.fromkeys(
+        (isinstance(value, bool), None if value == "" else value) for value in values
+    )
+    return tuple(make_operand(value) for _, value in unique)
 
 
 def make_operand(value: Scalar) -> Operand:
     if isinstance(value, str):
-        return Operand(value, number=number_in(value), serial=serial_in(value))
+        number = number_in(value)
+        if number is None:
+            return Operand(value, serial=serial_in(value))
+        is_plain = plain_notation(number) == value
+        integer = int(value) if value.removeprefix("-").isdigit() and value != "-0" else None
+        return Operand(value, number, double=number if is_plain else None, integer=integer)
     if isinstance(value, bool) or value is None:
         return Operand(value)
     return Operand(value, number=value)
 
 
-def condition_fields(condition: Condition) -> Iterator[str]:
+def condition_fields(condition: Condition) -> list[str]:
     """The names of all fields that a condition looks at, in its own order, with repeats."""
+    names: list[str] = []
+    _add_fields(condition, names)
+    return names
+
+
+def _add_fields(condition: Condition, names: list[str]) -> None:
     match condition:
         case Comparison():
-            yield condition.field
+            names.append(condition.field)
         case Negation():
-            yield from condition_fields(condition.condition)
+            _add_fields(condition.condition, names)
         case AllOf() | AnyOf():
             for part in condition.conditions:
-                yield from condition_fields(part)
+                _add_fields(part, names)

@@ -2,13 +2,16 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from operator import itemgetter
 from typing import Any
 
 from gateway.rows.halves import Column, pair
 from gateway.rows.header import Header, parse_header
 from gateway.rows.index import ColumnIndex
+from gateway.rows.ordered import Ranked, rows_ranked
 from gateway.rows.patch import RowPatch, last_filled, patched_columns
+from gateway.rows.steps import Work
 from gateway.rows.view import ROW_INDEX, View
 
 FIRST_DATA_ROW = 2
@@ -23,7 +26,7 @@ class Table:
 
     The displayed half answers rows, plain lists and the last row; the typed half (numbers,
     booleans, serial dates) is needed to compare and sort. What queries make of a column is kept
-    with the table, each structure put there when it is complete, so that threads may share it.
+    with the table and shared by all queries on it.
     """
 
     header: Header
@@ -36,10 +39,10 @@ class Table:
     indexes: dict[int, ColumnIndex] = field(default_factory=dict, repr=False, compare=False)
     """By column; made on first use."""
 
-    @property
-    def places(self) -> range:
-        """Where the cells of data rows stand in their columns: their rows less 1."""
-        return range(FIRST_DATA_ROW - 1, max(FIRST_DATA_ROW - 1, self.last_row))
+    @cached_property
+    def rows(self) -> Ranked:
+        """All data rows in their order, by their places: a row's place is its number less 1."""
+        return rows_ranked(range(FIRST_DATA_ROW - 1, max(FIRST_DATA_ROW - 1, self.last_row)))
 
     def text(self, row: int, column: int) -> str:
         """What a cell displays; "" for an empty one."""
@@ -49,8 +52,10 @@ class Table:
     def record(self, row: int, columns: Sequence[tuple[str, int]]) -> dict[str, object]:
         """`rowIndex` and the named columns of a row; an empty cell is None."""
         record: dict[str, object] = {ROW_INDEX: row}
+        displayed, width, place = self.displayed, len(self.displayed), row - 1
         for name, column in columns:
-            record[name] = self.text(row, column) or None
+            cells = displayed[column] if column < width else ()
+            record[name] = (cells[place] or None) if place < len(cells) else None
         return record
 
     def records(
@@ -80,12 +85,17 @@ class Table:
             index = ColumnIndex(
                 column_at(self.displayed, column), column_at(self.typed, column), self.last_row
             )
-            index = self.indexes.setdefault(column, index)
+            self.indexes[column] = index
         return index
 
-    def with_typed(self, typed: Sequence[Column]) -> "Table":
+    @property
+    def index_bytes(self) -> int:
+        """About what the indexes take that queries have made so far."""
+        return sum(index.byte_count for index in self.indexes.values())
+
+    def with_typed(self, typed: Sequence[Column]) -> Work["Table"]:
         """With its typed half, which comes to share what it has in common with the displayed."""
-        pairing = pair(self.displayed, typed)
+        pairing = yield from pair(self.displayed, typed)
         return replace(self, typed=pairing.typed, is_mixed=pairing.is_torn, indexes={})
 
     def patched(self, rows: Sequence[RowPatch]) -> "Table":
@@ -102,7 +112,7 @@ class Table:
         touched = {column for row in rows for column in (*row.texts, *row.values)}
         kept = {
             column: index
-            for column, index in self.indexes.copy().items()
+            for column, index in self.indexes.items()
             if column not in touched and last_row == self.last_row
         }
         return replace(self, displayed=displayed, typed=typed, last_row=last_row, indexes=kept)

@@ -19,13 +19,14 @@ from collections.abc import AsyncIterator, Callable, Hashable, Iterator, Sequenc
 from dataclasses import dataclass, field
 from urllib.parse import quote
 
+import anyio
+import anyio.to_thread
 from cachetools import LRUCache
 
 from gateway.errors import UpstreamRefusal
 from gateway.rows import a1
 from gateway.rows.header import Header, parse_header
 from gateway.service.answers import Answers, Encoded, Served
-from gateway.service.computing import Computing
 from gateway.service.flights import Flight
 from gateway.service.freshness import Freshness
 from gateway.upstream.base import Sheets, Values
@@ -89,7 +90,7 @@ class Catalogue:
     def __init__(self, sheets: Sheets, *, max_worksheets: int, clock: Callable[[], float]) -> None:
         self._sheets = sheets
         self._clock = clock
-        self._computing = Computing()
+        self._limiter = anyio.CapacityLimiter(1)
         self._flights: dict[str, Flight[_Contents]] = {}
         self._kept: LRUCache[str, _Contents] = LRUCache(
             maxsize=max_worksheets, getsizeof=lambda contents: min(contents.shares, max_worksheets)
@@ -169,7 +170,7 @@ class Catalogue:
             return kept
         if contents.shares <= _MOST_SHARES_AT_ONCE:
             return find_or_make()
-        return await self._computing.beside(find_or_make)
+        return await anyio.to_thread.run_sync(find_or_make, limiter=self._limiter)
 
 
 async def read_headers(

@@ -25,16 +25,15 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from gateway.config import ApiSettings, CacheSettings, WriteSettings
 from gateway.errors import SheetTooLarge
-from gateway.request_errors import UnknownField
-from gateway.rows.evaluate import Page, evaluate
-from gateway.rows.query import Keys, Query
+from gateway.request_errors import QueryTooCostly, UnknownField
+from gateway.rows.evaluate import Page, evaluate, plain_page
+from gateway.rows.query import Keys, Query, condition_fields
 from gateway.rows.record import check_granted, check_has_value
-from gateway.rows.table import FIRST_DATA_ROW, Table
-from gateway.rows.view import ColumnGrant
-from gateway.rows.work import evaluate_within
+from gateway.rows.steps import Metered, OutOfSteps
+from gateway.rows.table import FIRST_DATA_ROW
 from gateway.service.answers import Encoded, Encoder, Served
 from gateway.service.appending import Appender
-from gateway.service.computing import MOST_CELLS, Computing
+from gateway.service.computing import Computing
 from gateway.service.idempotency import Idempotency, Settled
 from gateway.service.input import RAW, Input
 from gateway.service.ledger import Ledger
@@ -74,7 +73,9 @@ class RowService:
     ) -> None:
         ignore_unknown = api.unknown_fields == "ignore"
         sightings, snapshots = Sightings(cache, clock), Snapshots(cache.max_bytes)
+        self._snapshots = snapshots
         self._computing = Computing()
+        self._max_query_steps = api.max_query_steps
         self._writer = Writer(self._perform, writes)
         refresher = Refresher(
             Surveyor(sheets, sightings, clock, self._computing),
@@ -117,25 +118,15 @@ class RowService:
             compare=value_input.compare,
         )
 
-    def list_now(self, ref: WorksheetRef, query: Query, encoder: Encoder) -> Served | None:
-        """The page if it takes neither a call nor a thread; None too if it names unknown fields."""
+    async def list_now(self, ref: WorksheetRef, query: Query, encoder: Encoder) -> Served | None:
+        """The page if it takes no call; None too if it names unknown fields."""
         read = self._reader.fresh(ref, needs_types=query.needs_types)
         if read is None:
             return None
-        snapshot = read.snapshot
-        key = (encoder, query, ref.columns.readable)
-        encoded = snapshot.encodings.answers.get(key)
-        if encoded is None:
-            view = snapshot.table.header.seen_with(ref.columns)
-            try:
-                page = evaluate_within(snapshot.table, query, view, MOST_CELLS)
-                if page is None:
-                    return None
-                made = page_of(snapshot, page, query, encoder, ref.columns)
-            except UnknownField:
-                return None
-            encoded = snapshot.encodings.answers.keep(key, made)
-        return Served(encoded, read.freshness)
+        try:
+            return await self._listed(read, ref, query, encoder)
+        except UnknownField:
+            return None
 
     async def list_rows(
         self, ref: WorksheetRef, query: Query, encoder: Encoder, *, no_cache: bool = False
@@ -148,14 +139,7 @@ class RowService:
             read = await self._read(ref, query, no_cache=no_cache)
         if isinstance(read, WindowRead):
             return Served(page_in(read.window, query, encoder, ref.columns), read.freshness)
-        snapshot = read.snapshot
-        key = (encoder, query, ref.columns.readable)
-        encoded = snapshot.encodings.answers.get(key)
-        if encoded is None:
-            page = await self._page(snapshot.table, query, ref.columns)
-            made = page_of(snapshot, page, query, encoder, ref.columns)
-            encoded = snapshot.encodings.answers.keep(key, made)
-        return Served(encoded, read.freshness)
+        return await self._listed(read, ref, query, encoder)
 
     def row_now(
         self, ref: WorksheetRef, row: int, keys: Keys | None, encoder: Encoder
@@ -251,12 +235,36 @@ class RowService:
                 return read
         return await self._windows.read(ref, first_row, count, no_cache=no_cache)
 
-    async def _page(self, table: Table, query: Query, columns: ColumnGrant) -> Page:
-        view = table.header.seen_with(columns)
-        page = evaluate_within(table, query, view, MOST_CELLS)
-        if page is None:
-            page = await self._computing.beside(lambda: evaluate(table, query, view))
-        return page
+    async def _listed(
+        self, read: Read, ref: WorksheetRef, query: Query, encoder: Encoder
+    ) -> Served:
+        """The page of a snapshot, encoded once for all who see the same columns."""
+        snapshot = read.snapshot
+        key = (encoder, query, ref.columns.readable)
+        encoded = snapshot.encodings.answers.get(key)
+        if encoded is None:
+            if query.needs_types:
+                page = await self._search(snapshot, ref, query)
+            else:
+                page = plain_page(snapshot.table, query)
+            made = page_of(snapshot, page, query, encoder, ref.columns)
+            encoded = snapshot.encodings.answers.keep(key, made)
+        return Served(encoded, read.freshness)
+
+    async def _search(self, snapshot: Snapshot, ref: WorksheetRef, query: Query) -> Page:
+        """The page of a query with `where` or `order`; QueryTooCostly past the budget."""
+        table, computing = snapshot.table, self._computing
+        view = table.header.seen_with(ref.columns)
+        work = Metered(evaluate(table, query, view), self._max_query_steps)
+        try:
+            if not computing.try_at_once(work, ref.key_id):
+                await computing.finish(work, ref.key_id)
+        except OutOfSteps:
+            raise _too_costly(query, table.last_row - 1, self._max_query_steps) from None
+        finally:
+            if work.steps > table.last_row // 4:  # an index takes as many at least
+                self._snapshots.weigh(ref, snapshot)
+        return work.result
 
     async def _perform(self, ref: WorksheetRef, group: Sequence[Write]) -> Sequence[Outcome]:
         creates = [write for write in group if isinstance(write, Create)]
@@ -265,3 +273,13 @@ class RowService:
         return await self._updater.update(
             ref, [write for write in group if isinstance(write, Update)]
         )
+
+
+def _too_costly(query: Query, rows: int, budget_steps: int) -> QueryTooCostly:
+    conditions = 0 if query.where is None else len(condition_fields(query.where))
+    return QueryTooCostly(
+        f"This query takes more than {budget_steps:,} steps on the {rows:,} rows of the worksheet, "
+        f"with {conditions} conditions and {len(query.order)} order terms. Use fewer conditions "
+        "or order terms, or a worksheet with fewer rows. What it indexed is kept: repeated, it may "
+        "take fewer steps."
+    )

@@ -49,9 +49,10 @@ class Snapshot:
 
     @property
     def byte_count(self) -> int:
-        """About what it takes in memory at most, kept answers included, indexes aside."""
+        """About what it takes in memory at most: rows, their indexes, and answers kept."""
         typed = 0 if self.typed is None else self.typed.byte_count
-        return self.displayed.byte_count + typed + self.encodings.max_bytes
+        rows_bytes = self.displayed.byte_count + typed
+        return rows_bytes + self.table.index_bytes + self.encodings.max_bytes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,6 +146,16 @@ class Snapshots:
         """Forget what was read of a worksheet."""
         self._kept.pop(ref, None)
         self._tell()
+
+    def weigh(self, ref: WorksheetRef, snapshot: Snapshot) -> None:
+        """Count what queries have added to a snapshot's indexes; the oldest make room."""
+        kept = self._kept.get(ref)
+        if kept is None or snapshot not in (kept.latest, kept.with_types):
+            return
+        indexes = snapshot.table.indexes
+        while indexes and kept.byte_count > self._kept.maxsize:
+            del indexes[next(iter(indexes))]
+        self._put(ref, kept)
 
     def _put(self, ref: WorksheetRef, kept: Kept) -> None:
         if kept.byte_count > self._kept.maxsize:

@@ -60,7 +60,7 @@ class Surveyor:
             origin = replace(known.displayed, began_seconds=began)
             snapshot = replace(known, displayed=origin, is_expired=False)
         else:
-            snapshot = await self._snapshot(ref, _present(half), began)
+            snapshot = self._snapshot(ref, _present(half), began)
         table = snapshot.table
         self._sightings.compare(ref, table.header, as_of=moment)
         self._check_header(ref, table.header)
@@ -98,7 +98,7 @@ class Surveyor:
     ) -> Snapshot:
         """Both halves as one snapshot, whatever state of the worksheet they are of."""
         table, columns = snapshot.table, _typed_columns(typed, known)
-        both = await self._computing.run(_cell_count(columns), lambda: table.with_typed(columns))
+        both = await self._computing.build(table.with_typed(columns))
         origin = _typed_origin(typed, known)
         return Snapshot(
             table=both,
@@ -141,12 +141,10 @@ class Surveyor:
         self._sightings.keep(ref, sighting)
         return sighting
 
-    async def _snapshot(self, ref: WorksheetRef, half: Half, started: float) -> Snapshot:
+    def _snapshot(self, ref: WorksheetRef, half: Half, started: float) -> Snapshot:
         area = own_area(ref, half.range)
-        columns = half.columns
-        table = await self._computing.run(_cell_count(columns), lambda: make_table(columns))
         return Snapshot(
-            table=table,
+            table=make_table(half.columns),
             grid_rows=area.last_row,
             displayed=_origin(half, started),
             encodings=Encodings(half.byte_count),
@@ -176,10 +174,6 @@ def check_names(header: Header) -> None:
 
 def _origin(half: Half, began_seconds: float) -> Origin:
     return Origin(began_seconds=began_seconds, byte_count=half.byte_count, digest=half.digest)
-
-
-def _cell_count(columns: Sequence[Column]) -> int:
-    return sum(map(len, columns))
 
 
 def _typed_columns(typed: TypedRead, known: Snapshot | None) -> Sequence[Column]:

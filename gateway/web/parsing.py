@@ -9,7 +9,8 @@ from collections.abc import Callable
 from typing import TypeVar
 from weakref import WeakValueDictionary
 
-from gateway.service.computing import Computing
+import anyio
+import anyio.to_thread
 
 MOST_BYTES = 32_768
 """Of bodies that are parsed on the event loop; one of many small fields takes about 5 ms."""
@@ -21,7 +22,7 @@ class Parsing:
     """The thread for the bodies of one gateway."""
 
     def __init__(self) -> None:
-        self._computing = Computing()
+        self._limiter = anyio.CapacityLimiter(1)
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def run(self, key_id: str, byte_count: int, work: Callable[[], T]) -> T:
@@ -34,4 +35,4 @@ class Parsing:
         """What the work gives, made in the thread when it is this key's turn."""
         turn = self._turns.setdefault(key_id, asyncio.Lock())
         async with turn:
-            return await self._computing.beside(work)
+            return await anyio.to_thread.run_sync(work, limiter=self._limiter)

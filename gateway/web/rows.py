@@ -42,7 +42,7 @@ async def list_rows(request: Request[State]) -> KeptAnswer:
     no_cache = _charge_if_fresh(admitted.visit, no_cache=asked.no_cache or asks_for_fresh(head))
     encoder = ENCODERS[state["api"].empty_cell]
     rows = state["rows"]
-    served = None if no_cache else rows.list_now(admitted.worksheet, query, encoder)
+    served = None if no_cache else await rows.list_now(admitted.worksheet, query, encoder)
     if served is not None:
         note_readings(asked.readings)
         return read_answer(head, served, no_cache=False)

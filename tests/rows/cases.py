@@ -16,6 +16,7 @@ from typing import Any
 from gateway.rows.conditions import parse_where
 from gateway.rows.evaluate import Page
 from gateway.rows.query import Query, SortTerm
+from gateway.rows.steps import finish
 from gateway.rows.table import Table, make_table
 from tests.rows.reference import matching_rows, ordered_rows, plain
 from tests.rows.sheet import BLANK, SheetCell, evaluate, text_cell
@@ -156,7 +157,7 @@ def make_halves(rows: Rows, random: Random) -> Table:
         cells = [text_cell(field), *(row[field] for row in rows)]
         displayed.append(_column([cell.text for cell in cells], random, is_trimmed))
         typed.append(_column([cell.value for cell in cells], random, is_trimmed))
-    return make_table(displayed).with_typed(typed)
+    return finish(make_table(displayed).with_typed(typed))
 
 
 def make_case(rows: Rows, random: Random) -> Case:

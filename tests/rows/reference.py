@@ -172,8 +172,9 @@ def three_way(left: Any, right: Any) -> int:
 
 
 def plain(value: float) -> str:
-    """A number in plain notation."""
-    return str(int(value)) if value == int(value) else f"{Decimal(str(value)):f}"
+    """A number in plain notation, of the digits that tell it from other doubles."""
+    text = f"{Decimal(repr(value + 0)):f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def serial(text: str) -> float | None:

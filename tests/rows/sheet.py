@@ -3,10 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from gateway.rows.evaluate import Page
+from gateway.rows.evaluate import Page, plain_page
 from gateway.rows.evaluate import evaluate as evaluate_seen
 from gateway.rows.query import Query
+from gateway.rows.steps import finish
 from gateway.rows.table import Table, make_table
+from gateway.rows.view import View
 
 
 class SheetCell(NamedTuple):
@@ -29,12 +31,19 @@ def make_sheet(columns: Mapping[str, Sequence[SheetCell]]) -> Table:
     cells = [[text_cell(name), *column] for name, column in columns.items()]
     displayed = [_trimmed([cell.text for cell in column]) for column in cells]
     typed = [_trimmed([cell.value for cell in column]) for column in cells]
-    return make_table(displayed).with_typed(typed)
+    return finish(make_table(displayed).with_typed(typed))
 
 
 def evaluate(table: Table, query: Query) -> Page:
     """The page that a query asks for, for who sees all columns."""
-    return evaluate_seen(table, query, table.header.whole)
+    return evaluate_with(table, query, table.header.whole)
+
+
+def evaluate_with(table: Table, query: Query, view: View) -> Page:
+    """The page that a query asks for, without a budget."""
+    if not query.needs_types:
+        return plain_page(table, query)
+    return finish(evaluate_seen(table, query, view))
 
 
 def _trimmed(cells: Sequence[object]) -> Sequence[object]:

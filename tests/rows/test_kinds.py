@@ -2,7 +2,10 @@
 
 import pytest
 
-from gateway.rows.kinds import BOOLEAN, EMPTY, NUMBER, NUMERAL, TEXT, make_kinds
+from gateway.rows.kinds import BOOLEAN, DOUBLE, EMPTY, INTEGER, NUMERAL, TEXT, make_kinds
+from gateway.rows.steps import finish
+
+KINDS = (EMPTY, TEXT, NUMERAL, INTEGER, DOUBLE, BOOLEAN)
 
 
 @pytest.mark.parametrize(
@@ -10,10 +13,10 @@ from gateway.rows.kinds import BOOLEAN, EMPTY, NUMBER, NUMERAL, TEXT, make_kinds
     [
         pytest.param("", None, EMPTY, id="no value"),
         pytest.param("", "", EMPTY, id="formula that gives nothing"),
-        pytest.param("1,250", 1250, NUMBER, id="number"),
-        pytest.param("0", 0, NUMBER, id="zero"),
-        pytest.param("", 0, NUMBER, id="number that is not shown"),
-        pytest.param("", 0.5, NUMBER, id="fraction that is not shown"),
+        pytest.param("1,250", 1250, INTEGER, id="number"),
+        pytest.param("0", 0, INTEGER, id="zero"),
+        pytest.param("", 0, INTEGER, id="number that is not shown"),
+        pytest.param("", 0.5, DOUBLE, id="fraction that is not shown"),
         pytest.param("FALSE", False, BOOLEAN, id="false is no number"),
         pytest.param("TRUE", True, BOOLEAN, id="true"),
         pytest.param("TRUE", "TRUE", TEXT, id="text TRUE"),
@@ -35,26 +38,27 @@ def test_cells_have_a_kind(
     """The typed value decides what a cell is, whatever else is in its column."""
     cells = [("header", "header"), (text, value), *below]
 
-    kinds = make_kinds([text for text, _ in cells], [value for _, value in cells])
+    kinds = finish(make_kinds([text for text, _ in cells], [value for _, value in cells]))
 
     assert kinds.codes[:2] == bytes([EMPTY, kind])
-    assert 1 in kinds.places(kind)
+    assert 1 in finish(kinds.places(kind))
     assert kinds.has(kind)
-    assert kinds.numerals.get(1) == (float(text) if kind == NUMERAL else None)
+    assert kinds.numbers[1] == (float(text) if kind == NUMERAL else value)
 
 
 def test_a_header_has_no_kind() -> None:
     """Whatever row 1 holds, it is nowhere among the cells."""
-    kinds = make_kinds(["5", "x", ""], ["5", "x", ""])
+    kinds = finish(make_kinds(["5", "x", ""], ["5", "x", ""]))
 
-    assert [list(kinds.places(kind)) for kind in (EMPTY, TEXT, NUMERAL, NUMBER, BOOLEAN)] == [
-        *([2], [1], [], [], []),
+    assert [list(finish(kinds.places(kind))) for kind in KINDS] == [
+        *([2], [1], [], [], [], []),
     ]
 
 
 @pytest.mark.parametrize("length", [0, 1])
 def test_a_column_without_cells_has_no_kinds(length: int) -> None:
     """A blank worksheet and a header alone are no trouble."""
-    kinds = make_kinds(["h"] * length, ["h"] * length)
+    kinds = finish(make_kinds(["h"] * length, ["h"] * length))
 
-    assert not any(kinds.places(kind) for kind in (EMPTY, TEXT, NUMERAL, NUMBER, BOOLEAN))
+    assert not any(kinds.has(kind) for kind in KINDS)
+    assert not any(finish(kinds.places(kind)) for kind in KINDS)

@@ -8,8 +8,9 @@ import pytest
 from msgspec.structs import replace
 
 from gateway.rows.conditions import parse_where
-from gateway.rows.ordered import PIECE
+from gateway.rows.ordered import SORTED_AT_ONCE
 from gateway.rows.query import Query, SortTerm
+from gateway.rows.steps import finish
 from gateway.rows.table import Table, make_table
 from tests.rows.sheet import evaluate
 
@@ -18,7 +19,7 @@ Row = tuple[int, int, str, str]
 RANDOM = Random(11)  # noqa: S311
 ROWS: list[Row] = [
     (row, RANDOM.randint(0, 50_000), f"name {RANDOM.randint(0, 9_000)}", RANDOM.choice("abcd"))
-    for row in range(2, PIECE + 5_000)
+    for row in range(2, SORTED_AT_ONCE + 5_000)
 ]
 
 KEYS: dict[str, Callable[[Row], Any]] = {
@@ -33,9 +34,8 @@ def make_long() -> Table:
     numbers = [row[1] for row in ROWS]
     names, letters = [row[2] for row in ROWS], [row[3] for row in ROWS]
     shown = [f"{number:,}" for number in numbers]
-    return make_table([["n", *shown], ["name", *names], ["letter", *letters]]).with_typed(
-        [["n", *numbers], ["name", *names], ["letter", *letters]]
-    )
+    table = make_table([["n", *shown], ["name", *names], ["letter", *letters]])
+    return finish(table.with_typed([["n", *numbers], ["name", *names], ["letter", *letters]]))
 
 
 LONG = make_long()

@@ -5,9 +5,10 @@ from random import Random
 
 import pytest
 
-from gateway.rows.ordered import LONGEST_SORT, PIECE, make_run, picked, sorted_places
+from gateway.rows.ordered import SORTED_AT_ONCE, make_run, sorted_places, unique
+from gateway.rows.steps import BLOCK, finish
 
-LENGTHS = [0, 1, 2, PIECE, PIECE + 1, LONGEST_SORT, LONGEST_SORT + 1, LONGEST_SORT + PIECE + 7]
+LENGTHS = [0, 1, 2, BLOCK, BLOCK + 1, SORTED_AT_ONCE, SORTED_AT_ONCE + 1, 4 * SORTED_AT_ONCE + 7]
 KEYS: list[Callable[[Random], float | str]] = [
     lambda random: random.random(),
     lambda random: random.randint(0, 40),
@@ -31,7 +32,7 @@ def test_places_are_sorted_as_python_sorts(
     """Sorting piece by piece gives what one stable sort gives."""
     keys = keys_of(make, length)
 
-    found = sorted_places(range(length), keys)
+    found = [*finish(sorted_places(range(length), keys.__getitem__))]
 
     assert found == sorted(range(length), key=keys.__getitem__)
 
@@ -41,11 +42,11 @@ def test_places_are_sorted_as_python_sorts(
 )
 def test_sorted_keys_are_no_special_case(keys: Callable[[Sequence[int]], list[int]]) -> None:
     """Columns that are in order already, or against it, come out right."""
-    given = keys([place // 3 for place in range(LONGEST_SORT + PIECE + 1)])
+    given = keys([place // 3 for place in range(3 * SORTED_AT_ONCE + 1)])
 
-    assert sorted_places(range(len(given)), given) == sorted(
-        range(len(given)), key=given.__getitem__
-    )
+    found = [*finish(sorted_places(range(len(given)), given.__getitem__))]
+
+    assert found == sorted(range(len(given)), key=given.__getitem__)
 
 
 @pytest.mark.parametrize("length", LENGTHS)
@@ -54,12 +55,12 @@ def test_a_run_has_a_group_for_each_key(make: Callable[[Random], float | str], l
     """Keys are distinct and ascending; a group holds the places of its key, the upper first."""
     keys = keys_of(make, length)
 
-    run = make_run(range(length), keys, length)
+    run = finish(make_run(range(length), keys, length))
 
     assert list(run.keys) == sorted(set(keys))
     assert [keys[place] for place in run.ranked.places] == sorted(keys)
     assert [keys[run.ranked.places[start]] for start in run.ranked.starts[:-1]] == list(run.keys)
-    assert list(run.ranked.places) == sorted_places(range(length), keys)
+    assert list(run.ranked.places) == sorted(range(length), key=keys.__getitem__)
 
 
 @pytest.mark.parametrize("make", KEYS, ids=KEY_IDS)
@@ -67,9 +68,9 @@ def test_descending_keeps_ties_as_they_are(make: Callable[[Random], float | str]
     """Groups come in reverse, each with the upper place first."""
     keys = keys_of(make, 500)
 
-    run = make_run(range(500), keys, 500)
+    run = finish(make_run(range(500), keys, 500))
 
-    assert list(run.ranked.descending) == sorted(
+    assert list(finish(run.ranked.descending())) == sorted(
         range(500),
         key=keys.__getitem__,
         reverse=True,
@@ -82,7 +83,26 @@ def test_ranks_number_the_groups(make: Callable[[Random], float | str]) -> None:
     keys = keys_of(make, 300)
     places = [place for place in range(300) if place % 3]
 
-    run = make_run(places, keys, 300)
+    run = finish(make_run(places, keys, 300))
+    ranks = finish(run.ranked.ranks())
 
-    assert [run.keys[run.ranked.ranks[place]] for place in places] == picked(keys, places)
-    assert {run.ranked.ranks[place] for place in range(0, 300, 3)} == {run.ranked.groups}
+    assert [run.keys[ranks[place]] for place in places] == [keys[place] for place in places]
+    assert {ranks[place] for place in range(0, 300, 3)} == {run.ranked.groups}
+
+
+@pytest.mark.parametrize("length", [0, 10, 2 * SORTED_AT_ONCE])
+def test_places_of_several_lists_come_once(length: int) -> None:
+    """What lists have in common is not there twice, however many places they have."""
+    lists = [range(length), range(0, length, 2), range(length // 2, length)]
+
+    assert sorted(finish(unique(lists, length))) == list(range(length))
+
+
+@pytest.mark.parametrize("length", [0, 200, 5_000])
+def test_long_keys_are_sorted_in_smaller_pieces(length: int) -> None:
+    """Pieces of a sort are smaller where comparing takes longer; the order is the same."""
+    keys = keys_of(KEYS[2], 9_000)
+
+    found = [*finish(sorted_places(range(9_000), keys.__getitem__, length))]
+
+    assert found == sorted(range(9_000), key=keys.__getitem__)

@@ -9,6 +9,7 @@ from gateway.rows.conditions import parse_where
 from gateway.rows.halves import Column
 from gateway.rows.patch import RowPatch
 from gateway.rows.query import Query, SortTerm
+from gateway.rows.steps import finish
 from gateway.rows.table import Table, make_table
 from tests.rows.sheet import evaluate
 
@@ -26,7 +27,7 @@ BY_POPULATION = Query(order=(SortTerm("population", descending=True),))
 
 
 def whole() -> Table:
-    return make_table(DISPLAYED).with_typed(TYPED)
+    return finish(make_table(DISPLAYED).with_typed(TYPED))
 
 
 def patch(row: int, cells: Mapping[int, tuple[str, object]]) -> RowPatch:
@@ -155,7 +156,7 @@ def test_queries_see_the_write() -> None:
 def test_any_series_of_writes_gives_the_table_of_its_cells() -> None:
     """After each of many writes at random the table equals one made of the cells."""
     random = Random(7)  # noqa: S311
-    table = make_table([["a"], ["b"], ["c"]]).with_typed([["a"], ["b"], ["c"]])
+    table = finish(make_table([["a"], ["b"], ["c"]]).with_typed([["a"], ["b"], ["c"]]))
     cells: dict[tuple[int, int], str] = {}
     for _ in range(300):
         row = random.randint(2, 9)

@@ -4,6 +4,7 @@ import pytest
 
 from gateway.rows.halves import Column
 from gateway.rows.query import Keys
+from gateway.rows.steps import finish
 from gateway.rows.table import cell_at, make_table
 from gateway.rows.tag import row_tag
 
@@ -81,7 +82,9 @@ def test_the_typed_half_joins_a_copy() -> None:
     """A table stays as it is when its typed half is added."""
     table = make_table(CITIES)
 
-    both = table.with_typed([["name", "Boston"], ["state", "MA"], [], ["population", 675_647]])
+    both = finish(
+        table.with_typed([["name", "Boston"], ["state", "MA"], [], ["population", 675_647]])
+    )
 
     assert table.typed is None
     assert both.typed is not None
@@ -106,17 +109,21 @@ def test_halves_of_one_moment_are_whole(typed: list[Column]) -> None:
     """Numbers and booleans show as they please; texts are alike."""
     table = make_table([["name", "Boston"], ["population", "675,647", "TRUE"]])
 
-    assert not table.with_typed(typed).is_mixed
+    assert not finish(table.with_typed(typed)).is_mixed
 
 
 def test_an_error_is_explained_in_the_typed_half_only() -> None:
     """A cell that displays `#DIV/0!` holds the reason as well, without being another cell."""
     table = make_table([["share", "#DIV/0!", "#N/A"]])
 
-    assert not table.with_typed(
-        [["share", "#DIV/0! (Function DIVIDE parameter 2 cannot be zero.)", "#N/A ()"]]
+    assert not finish(
+        table.with_typed(
+            [["share", "#DIV/0! (Function DIVIDE parameter 2 cannot be zero.)", "#N/A ()"]]
+        )
     ).is_mixed
-    assert table.with_typed([["share", "#REF! (Reference does not exist.)", "#N/A ()"]]).is_mixed
+    assert finish(
+        table.with_typed([["share", "#REF! (Reference does not exist.)", "#N/A ()"]])
+    ).is_mixed
 
 
 @pytest.mark.parametrize(
@@ -136,7 +143,7 @@ def test_halves_of_two_moments_are_torn(typed: list[Column]) -> None:
     """A text that is not the same in both halves shows that the sheet changed in between."""
     table = make_table([["name", "Boston"], ["population", "675,647"]])
 
-    assert table.with_typed(typed).is_mixed
+    assert finish(table.with_typed(typed)).is_mixed
 
 
 def test_a_tag_is_of_all_that_a_row_displays() -> None:

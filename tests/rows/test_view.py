@@ -8,12 +8,11 @@ import pytest
 from gateway.errors import InvalidQuery
 from gateway.rows.conditions import parse_where
 from gateway.rows.evaluate import check_fields
-from gateway.rows.evaluate import evaluate as evaluate_seen
 from gateway.rows.header import Header, parse_header
 from gateway.rows.query import Keys, Query, SortTerm
 from gateway.rows.tag import row_tag
 from gateway.rows.view import ALL_COLUMNS, ColumnGrant, View
-from tests.rows.sheet import make_sheet, text_cell
+from tests.rows.sheet import evaluate_with, make_sheet, text_cell
 
 HEADER = parse_header(["name", " salary", "salary", "", "state ", "name", "rowIndex"])
 ROW = ["Ann", "hidden", "100", "beside", "MA", "again", "9"]
@@ -117,10 +116,10 @@ def test_the_engine_goes_by_the_view() -> None:
     ordered = Query(order=(SortTerm("n"),))
     seen = view([" n"], header=sheet.header)
 
-    assert evaluate_seen(sheet, query, sheet.header.whole).rows == [3]
-    assert evaluate_seen(sheet, query, seen).rows == [2]
-    assert list(evaluate_seen(sheet, ordered, sheet.header.whole).rows) == [2, 3]
-    assert list(evaluate_seen(sheet, ordered, seen).rows) == [3, 2]
+    assert evaluate_with(sheet, query, sheet.header.whole).rows == [3]
+    assert evaluate_with(sheet, query, seen).rows == [2]
+    assert list(evaluate_with(sheet, ordered, sheet.header.whole).rows) == [2, 3]
+    assert list(evaluate_with(sheet, ordered, seen).rows) == [3, 2]
 
 
 @pytest.mark.parametrize(

@@ -22,24 +22,24 @@ QUERIES = [
 @pytest.mark.parametrize("query", QUERIES)
 async def test_a_page_is_the_one_that_is_waited_for(kept: Bench, query: Query) -> None:
     """Nothing is there at first; then it is the same, for no call, until its time is over."""
-    before = kept.service.list_now(REF, query, ENCODER)
+    before = await kept.service.list_now(REF, query, ENCODER)
     waited = await kept.service.list_rows(REF, query, ENCODER)
     kept.sheets.cost()  # counts from here on
-    at_once = kept.service.list_now(REF, query, ENCODER)
+    at_once = await kept.service.list_now(REF, query, ENCODER)
     kept.clock.advance(5.0)
 
     assert before is None
     assert at_once is not None
     assert at_once.encoded == waited.encoded
     assert kept.sheets.cost().reads == 0
-    assert kept.service.list_now(REF, query, ENCODER) is None
+    assert await kept.service.list_now(REF, query, ENCODER) is None
 
 
 async def test_a_page_that_nobody_asked_for_is_made_at_once(kept: Bench) -> None:
     """The rows are there, whatever is asked of them."""
     await kept.service.list_rows(REF, Query(), ENCODER)
 
-    served = kept.service.list_now(REF, Query(skip=2, limit=1), ENCODER)
+    served = await kept.service.list_now(REF, Query(skip=2, limit=1), ENCODER)
 
     assert served is not None
     assert [row["name"] for row in json.loads(served.encoded.body)] == ["Austin"]
@@ -50,10 +50,11 @@ async def test_unknown_fields_are_left_to_another_look(kept: Bench) -> None:
     known = Query(order=(SortTerm("name"),))
     await kept.service.list_rows(REF, known, ENCODER)
 
-    assert kept.service.list_now(REF, known, ENCODER) is not None
-    assert kept.service.list_now(REF, Query(order=(SortTerm("nope"),)), ENCODER) is None
-    assert kept.service.list_now(REF, Query(keys=Keys(("x",), checked=("x",))), ENCODER) is None
-    assert kept.service.row_now(REF, 2, Keys(("x",), checked=("x",)), ENCODER) is None
+    assert await kept.service.list_now(REF, known, ENCODER) is not None
+    assert await kept.service.list_now(REF, Query(order=(SortTerm("nope"),)), ENCODER) is None
+    unknown = Keys(("x",), checked=("x",))
+    assert await kept.service.list_now(REF, Query(keys=unknown), ENCODER) is None
+    assert kept.service.row_now(REF, 2, unknown, ENCODER) is None
 
 
 async def test_a_row_is_the_one_that_is_waited_for(kept: Bench) -> None:

@@ -42,12 +42,17 @@ async def test_no_body_holds_the_event_loop(hostile: Hostile) -> None:
     assert longest < MOST_SECONDS
 
 
-@pytest.mark.parametrize("hostile", HOSTILE.values(), ids=list(HOSTILE))
-def test_what_is_refused_is_refused_soon(hostile: Hostile) -> None:
-    """It takes no longer in the thread either, whose turns others wait for."""
+def thread_seconds(hostile: Hostile) -> float:
+    """The processor's time that it takes to parse a body or refuse it."""
     began = time.thread_time()
     with suppress(InvalidBody):
         parse_rows(hostile.body, hostile.content_type)
-    took = time.thread_time() - began
+    return time.thread_time() - began
+
+
+@pytest.mark.parametrize("hostile", HOSTILE.values(), ids=list(HOSTILE))
+def test_what_is_refused_is_refused_soon(hostile: Hostile) -> None:
+    """It takes no longer in the thread either, whose turns others wait for."""
+    took = min(thread_seconds(hostile) for _ in range(3))  # other work on the machine adds to it
 
     assert took < MOST_IN_THREAD_SECONDS

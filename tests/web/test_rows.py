@@ -61,7 +61,7 @@ class FakeRows:
     kept: Served | None = None
     """What it answers at once."""
 
-    def list_now(self, ref: WorksheetRef, query: Query, encoder: Encoder) -> Served | None:
+    async def list_now(self, ref: WorksheetRef, query: Query, encoder: Encoder) -> Served | None:
         return self.kept
 
     def row_now(

@@ -49,7 +49,13 @@ from gateway.errors import (
     WorksheetNotFound,
 )
 from gateway.limit_errors import KeysUnavailable, RateLimited, TooManyAuthFailures, TooManyInFlight
-from gateway.request_errors import HeadersTooLarge, InvalidRequest, UnknownField, UriTooLong
+from gateway.request_errors import (
+    HeadersTooLarge,
+    InvalidRequest,
+    QueryTooCostly,
+    UnknownField,
+    UriTooLong,
+)
 from gateway.write_errors import (
     UNKNOWN_RETRY_SECONDS,
     IdempotencyInProgress,
@@ -107,6 +113,7 @@ _OF_READS: Sequence[GatewayError] = (
 )
 _OF_LISTS: Sequence[GatewayError] = (
     UnknownField("where names a field that the worksheet does not have.", parameter="where"),
+    QueryTooCostly("This query takes too many steps. Use fewer conditions or order terms."),
 )
 _OF_ROWS: Sequence[GatewayError] = (RowNotFound("The worksheet has no row 7."),)
 _OF_WRITES: Sequence[GatewayError] = (

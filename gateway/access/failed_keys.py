@@ -4,10 +4,6 @@ Rules:
 - Only failures count: an address that has failed too often may still use every key that counts.
 - An IPv6 client has a /64 to choose from, so that is its address here.
 - There is a bound to what is kept; who failed longest ago is forgotten first.
-- Where an address has failed too often, keys that nobody knows yet are looked up only as often as
-  `SUSPECT_PACE` allows, for all such addresses together: guessing must not keep the key store
-  busy. A key that has not been used since the start, or was pushed out since, may have to be sent
-  again from there.
 """
 
 import time
@@ -18,7 +14,6 @@ from ipaddress import IPv6Address, ip_address
 from gateway.access.rates import MINUTE_SECONDS, Meter, Pace
 
 DEFAULT_PER_MINUTE = 20
-SUSPECT_PACE = Pace(interval_seconds=0.05, burst=20, tolerance_seconds=1.0)
 MAX_KEPT = 10_000
 _NETWORK_BYTES = 8
 
@@ -44,18 +39,10 @@ class FailedKeys:
         self._timer = timer
         self._max_kept = max_kept
         self._meters: OrderedDict[str, Meter] = OrderedDict()
-        self._suspects = Meter()
 
     def count(self, address: str) -> float:
         """Count a failure; gives 0, or the seconds to wait if it was one too many."""
         return self._meter(address).take(self._pace, self._timer())
-
-    def check(self, address: str) -> float:
-        """Whether a key that nobody knows yet may be looked up: 0, or the seconds to wait."""
-        now, meter = self._timer(), self._meters.get(network_of(address))
-        if not self.per_minute or meter is None or meter.standing(self._pace, now).remaining:
-            return 0.0
-        return self._suspects.take(SUSPECT_PACE, now)
 
     def _meter(self, address: str) -> Meter:
         network, meters = network_of(address), self._meters

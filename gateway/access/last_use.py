@@ -9,7 +9,8 @@ from cachetools import LRUCache
 from gateway.observe import last_use_failed
 
 COARSENESS = timedelta(hours=1)
-MAX_KEPT = 10_000
+MAX_KEPT = 100_000
+"""More keys in use at once touch the store more often than they need to."""
 
 Touch = Callable[[str, datetime], Awaitable[object]]
 """Keeps the instant at which a key, by its id, was used."""

@@ -1,21 +1,22 @@
-"""The key store: a SQLite table of what keys may do, found by the digest of the key.
+"""The key store: a SQLite table of what keys may do, by the digest of the key.
 
 The ledger of `gateway.access.ledger` has its table in the same database.
 
 Rules:
 - Neither a key nor the pepper is ever in here, nor enough to make one of the other columns.
 - What is kept of the pepper tells another one from it, and is too short to find it by trying.
-- Each call is one statement in one transaction; a revoked key is refused from the next call on.
+- Each call is one statement in one transaction; what another process commits is seen by the next.
 - Instants are UTC; SQLite has no such type, so they are kept as ISO 8601 text.
 """
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import msgspec
 from sqlalchemy import (
     JSON,
     Boolean,
@@ -23,11 +24,12 @@ from sqlalchemy import (
     Integer,
     LargeBinary,
     MetaData,
-    RowMapping,
     String,
     Table,
+    bindparam,
     false,
     select,
+    type_coerce,
     update,
 )
 from sqlalchemy.dialects.sqlite import insert
@@ -35,6 +37,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from sqlalchemy.schema import CreateColumn, CreateTable
 
 from gateway.access.database import open_database
+from gateway.access.key_changes import key_changes, prepare_key_changes
 from gateway.access.ledger import DEFAULT_BYTES, SqlLedger, open_ledger
 from gateway.access.records import TABLES
 from gateway.rows.view import ALL_COLUMNS, ColumnGrant
@@ -65,7 +68,31 @@ _pepper = Table(
     Column("id", Integer, primary_key=True),  # 0: there is one pepper
     Column("mark", LargeBinary, nullable=False),
 )
-_RECORD_COLUMNS = [column for column in _keys.columns if column.name != "digest"]
+_PAGE_SIZE = 500  # read in about a millisecond of the event loop
+_RECORD_COLUMNS = [
+    type_coerce(column, String).label(column.name) if isinstance(column.type, JSON) else column
+    for column in _keys.columns
+    if column.name != "digest"
+]
+_RECORD_NAMES = [column.name for column in _RECORD_COLUMNS]
+_may_count = _keys.c.revoked_at.is_(None) & (
+    _keys.c.expires_at.is_(None) | (_keys.c.expires_at > bindparam("long_ago"))
+)
+_CHANGES = (
+    select(key_changes.c.number, key_changes.c.digest, *_RECORD_COLUMNS)
+    .select_from(
+        key_changes.outerjoin(_keys, (key_changes.c.digest == _keys.c.digest) & _may_count)
+    )
+    .where(key_changes.c.number >= bindparam("first"))
+    .order_by(key_changes.c.number)
+    .limit(_PAGE_SIZE)
+)
+LONG_EXPIRED = timedelta(days=1)
+"""Keys that expired longer ago never count; those of late may, if the clock is set back."""
+
+StoredKey = tuple[Any, ...]
+"""A key as it lies in the table, for `record_of`: texts and numbers, which take little memory, and
+none of the garbage collector's time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +116,13 @@ class KeyRecord:
     columns: ColumnGrant = ALL_COLUMNS
     formulas: bool = False
     last_used_at: datetime | None = None
+
+
+class Change(NamedTuple):
+    """A change of a key: they are numbered in the order of commits; `digest` is the key's."""
+
+    number: int
+    digest: bytes
 
 
 class KeyStore:
@@ -129,13 +163,27 @@ class KeyStore:
         async with self._engine.begin() as connection:
             await connection.execute(insert(_keys).values(**_row(record), digest=digest))
 
-    async def find(self, digest: bytes) -> KeyRecord | None:
-        """The key with this digest, be it revoked or expired, or None."""
-        # The time of an index look-up tells nothing: without the pepper nobody can aim a digest.
-        query = select(*_RECORD_COLUMNS).where(_keys.c.digest == digest)
+    async def changes(
+        self, last: Change | None, now: datetime
+    ) -> Sequence[tuple[Change, StoredKey | None]] | None:
+        """Some changes after the last one known, each with the key as it is now; none at the end.
+
+        The key is None if it is revoked, deleted or `LONG_EXPIRED`. Without a last change they
+        begin with the first. Gives None if the last one is none of this store: it was replaced.
+        """
+        values = {
+            "first": 0 if last is None else last.number,
+            "long_ago": (now.astimezone(UTC) - LONG_EXPIRED).isoformat(),
+        }
         async with self._engine.connect() as connection:
-            row = (await connection.execute(query)).mappings().one_or_none()
-        return None if row is None else _record(row)
+            rows = (await connection.execute(_CHANGES, values)).all()
+        found = [
+            (Change(number, digest), None if key[0] is None else tuple(key))
+            for number, digest, *key in rows
+        ]
+        if last is None:
+            return found
+        return found[1:] if found and found[0][0] == last else None
 
     async def revoke(self, key_id: str, now: datetime) -> bool:
         """Revokes a key for ever; False if there is none of this id, or it was revoked already."""
@@ -179,8 +227,8 @@ class KeyStore:
         """All keys, the oldest first."""
         query = select(*_RECORD_COLUMNS).order_by(_keys.c.created_at, _keys.c.id)
         async with self._engine.connect() as connection:
-            rows = (await connection.execute(query)).mappings().all()
-        return [_record(row) for row in rows]
+            rows = (await connection.execute(query)).all()
+        return [record_of(tuple(row)) for row in rows]
 
 
 async def _prepare(connection: AsyncConnection) -> None:
@@ -189,6 +237,8 @@ async def _prepare(connection: AsyncConnection) -> None:
         await connection.execute(statement)
     await connection.commit()
     await _add_columns(connection)
+    await connection.commit()
+    await prepare_key_changes(connection)
     await connection.commit()
 
 
@@ -229,15 +279,16 @@ def _row(record: KeyRecord) -> dict[str, object]:
     }
 
 
-def _record(row: RowMapping) -> KeyRecord:
-    values = dict(row)
+def record_of(key: StoredKey) -> KeyRecord:
+    """What is known of a stored key; ValueError if somebody has spoiled it by hand."""
+    values = dict(zip(_RECORD_NAMES, key, strict=True))
     columns = ColumnGrant(_set(values.pop("readable")), _set(values.pop("writable")))
     return KeyRecord(
         **values
         | {
             "spreadsheets": _set(values["spreadsheets"]),
             "worksheets": _set(values["worksheets"]),
-            "origins": frozenset(values["origins"]),
+            "origins": _set(values["origins"]),
             "created_at": datetime.fromisoformat(values["created_at"]),
             "expires_at": _instant(values["expires_at"]),
             "revoked_at": _instant(values["revoked_at"]),
@@ -251,8 +302,8 @@ def _sorted(names: frozenset[str] | None) -> Sequence[str] | None:
     return None if names is None else sorted(names)
 
 
-def _set(names: Sequence[str] | None) -> frozenset[str] | None:
-    return None if names is None else frozenset(names)
+def _set(names: str | None) -> frozenset[str] | None:
+    return None if names is None else msgspec.json.decode(names, type=frozenset[str])
 
 
 def _instant(text: str | None) -> datetime | None:

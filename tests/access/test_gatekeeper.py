@@ -1,24 +1,23 @@
 """From key to caller."""
 
-from dataclasses import replace
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from gateway.access.active_keys import ActiveKeys
 from gateway.access.caller import Caller, Grants
 from gateway.access.gatekeeper import Gatekeeper
-from gateway.access.issue import KeyRequest, create_key
+from gateway.access.issue import KeyRequest
 from gateway.access.keys import mint_key
-from gateway.access.store import KeyRecord, KeyStore
-from gateway.config import Settings
+from gateway.access.store import KeyStore
 from gateway.errors import InvalidApiKey, MissingApiKey, PlanLimit
 from gateway.plan_settings import PlanSettings
 from tests.access.conftest import NOW, here
+from tests.access.watched import PEPPER, PLANS, WIDE, issue
 
-PEPPER = bytes(range(32))
-PLANS = Settings().plans
 NARROW = KeyRequest(
     name="browser",
     plan="free",
@@ -28,17 +27,18 @@ NARROW = KeyRequest(
     origins=frozenset({"https://a.org"}),
     expires_at=NOW + timedelta(hours=1),
 )
-WIDE = KeyRequest(name="server", spreadsheets=None)
 
 
-async def issue(store: KeyStore, request: KeyRequest) -> tuple[KeyRecord, str]:
-    """A key in the store, made now."""
-    return await create_key(request, store=store, pepper=PEPPER, plans=PLANS, now=NOW)
-
-
-def gatekeeper(store: KeyStore, now: datetime = NOW, pepper: bytes = PEPPER) -> Gatekeeper:
+def gatekeeper(
+    store: KeyStore,
+    now: datetime = NOW,
+    pepper: bytes = PEPPER,
+    plans: Mapping[str, PlanSettings] = PLANS,
+) -> Gatekeeper:
     """A gatekeeper whose clock stands still."""
-    return Gatekeeper(store=store, pepper=pepper, plans=PLANS, clock=lambda: now)
+    return Gatekeeper(
+        keys=ActiveKeys(store, plans, clock=lambda: now), pepper=pepper, clock=lambda: now
+    )
 
 
 async def test_a_key_is_known_with_all_its_grants(store: KeyStore) -> None:
@@ -59,6 +59,14 @@ async def test_a_key_is_known_with_all_its_grants(store: KeyStore) -> None:
         ),
         expires=True,
     )
+
+
+async def test_a_caller_is_the_same_object_each_time(store: KeyStore) -> None:
+    """Who is known need not be made again."""
+    _, key = await issue(store, WIDE)
+    keeper = gatekeeper(store)
+
+    assert await keeper.identify(key, here) is await keeper.identify(key, here)
 
 
 async def test_each_key_is_its_own_caller(store: KeyStore) -> None:
@@ -115,10 +123,11 @@ async def test_a_key_expires_at_its_instant(store: KeyStore) -> None:
 async def test_a_key_of_a_plan_that_is_gone_is_told_so(store: KeyStore) -> None:
     """The key is valid, so its holder learns what to tell the operator."""
     _, key = await issue(store, WIDE)
-    keeper = replace(gatekeeper(store), plans={"free": PlanSettings()})
+    keeper = gatekeeper(store, plans={"free": PlanSettings()})
 
-    with pytest.raises(PlanLimit, match=r"plan 'paid' .*operator"):
-        await keeper.identify(key, here)
+    for _ in range(2):
+        with pytest.raises(PlanLimit, match=r"plan 'paid' .*operator"):
+            await keeper.identify(key, here)
 
 
 NASTY = ["ключ", "k" * 10_240, "sgw_\0", "\ud800", "sgw_" + "é" * 36, "\r\nX: y", "' OR 1=1 --"]
@@ -143,3 +152,14 @@ async def test_a_gatekeeper_shows_no_pepper(store: KeyStore) -> None:
     """The pepper is not in what a traceback or a log would show."""
     assert repr(PEPPER) not in repr(gatekeeper(store))
     assert "pepper=" not in repr(gatekeeper(store))
+
+
+async def test_no_key_is_kept(store: KeyStore) -> None:
+    """Neither the key nor the pepper is in what a gatekeeper shows or its keys keep."""
+    _, key = await issue(store, WIDE)
+    keeper = gatekeeper(store)
+    await keeper.identify(key, here)
+
+    for shown in (repr(keeper), repr(vars(keeper.keys))):
+        assert key not in shown
+        assert repr(PEPPER) not in shown

@@ -1,68 +1,53 @@
 """What the gatekeeper does where too many keys do not count."""
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import aclosing
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 
 import pytest
 
+from gateway.access.active_keys import ActiveKeys
 from gateway.access.caller import Caller
 from gateway.access.failed_keys import FailedKeys
-from gateway.access.gatekeeper import MAX_LOOK_UPS, Gatekeeper
-from gateway.access.keys import digest, mint_key
-from gateway.access.store import KeyRecord
-from gateway.config import Settings
+from gateway.access.gatekeeper import Gatekeeper
+from gateway.access.keys import mint_key
+from gateway.access.store import KeyStore
 from gateway.errors import InvalidApiKey, MissingApiKey
 from gateway.limit_errors import TooManyAuthFailures
 from tests.access.conftest import NOW, here
-from tests.access.test_gatekeeper_kept import PEPPER, RECORD
+from tests.access.watched import PEPPER, WIDE, Instant, WatchedStore, active_keys, issue
 from tests.clock import ManualClock
-
-GOOD = mint_key()
 
 
 @dataclass
-class Store:
-    """Some keys by their digest, and how often they were looked up."""
+class Scene:
+    """A gatekeeper, what it goes by, and whom it said to be used."""
 
-    records: dict[bytes, KeyRecord] = field(default_factory=dict)
-    look_ups: int = 0
-    at_once: int = 0
-    most_at_once: int = 0
-
-    async def find(self, digest: bytes) -> KeyRecord | None:
-        self.look_ups += 1
-        self.at_once += 1
-        self.most_at_once = max(self.most_at_once, self.at_once)
-        await asyncio.sleep(0)
-        self.at_once -= 1
-        return self.records.get(digest)
-
-    def add(self, key: str, record: KeyRecord) -> None:
-        self.records[digest(key, PEPPER)] = record
+    watched: WatchedStore
+    now: Instant
+    keys: ActiveKeys
+    used: list[str]
+    keeper: Gatekeeper
 
 
 @pytest.fixture
-def store() -> Store:
-    """A store with one key."""
-    made = Store()
-    made.add(GOOD, RECORD)
-    return made
+async def scene(store: KeyStore, clock: ManualClock) -> AsyncIterator[Scene]:
+    """A gatekeeper of a watched store without keys, which allows 20 wrong keys a minute."""
+    watched, now, used = WatchedStore(store), Instant(), list[str]()
+    async with aclosing(active_keys(watched, clock, now)) as keys:
+        keeper = Gatekeeper(
+            keys=keys, pepper=PEPPER, clock=now, failures=FailedKeys(20, clock), used=used.append
+        )
+        yield Scene(watched, now, keys, used, keeper)
 
 
 @pytest.fixture
-def keeper(store: Store, clock: ManualClock) -> Gatekeeper:
-    """A gatekeeper of that store."""
-    return Gatekeeper(
-        store=store,
-        pepper=PEPPER,
-        plans=Settings().plans,
-        clock=lambda: NOW,
-        timer=clock,
-        failures=FailedKeys(20, clock),
-    )
+def keeper(scene: Scene) -> Gatekeeper:
+    """The gatekeeper of that scene."""
+    return scene.keeper
 
 
 async def outcome(
@@ -74,9 +59,17 @@ async def outcome(
         return error
 
 
-async def failed_often(keeper: Gatekeeper, key: Callable[[], str] = mint_key) -> list[type]:
-    """What each of 25 keys is answered."""
-    return [type(await outcome(keeper, key())) for _ in range(25)]
+async def ids(keeper: Gatekeeper, keys: Iterable[str]) -> list[str]:
+    """Whose keys these are, brought from here."""
+    return [(await keeper.identify(key, here)).key_id for key in keys]
+
+
+async def failed_often(
+    keeper: Gatekeeper, key: Callable[[], str] = mint_key, count: int = 25
+) -> list[type]:
+    """What each of so many keys is answered, sent at once."""
+    found = await asyncio.gather(*(outcome(keeper, key()) for _ in range(count)))
+    return [type(each) for each in found]
 
 
 TOO_MANY = [InvalidApiKey] * 20 + [TooManyAuthFailures] * 5
@@ -95,19 +88,21 @@ async def test_too_many_wrong_keys_are_told_to_wait(
 
 
 async def test_a_revoked_and_an_expired_key_are_wrong_keys(
-    keeper: Gatekeeper, store: Store
+    keeper: Gatekeeper, store: KeyStore, scene: Scene
 ) -> None:
     """They answer as unknown ones do, also when it is too many."""
-    revoked, expired = mint_key(), mint_key()
-    store.add(revoked, replace(RECORD, id="k2", revoked_at=NOW))
-    store.add(expired, replace(RECORD, id="k3", expires_at=NOW - timedelta(days=1)))
-    answers = [vars(await keep) for keep in [refused(keeper, k) for k in (revoked, expired)]]
+    record, revoked = await issue(store)
+    await store.revoke(record.id, NOW)
+    _, expired = await issue(store, replace(WIDE, expires_at=NOW + timedelta(hours=1)))
+    scene.now.now += timedelta(hours=1)
+    wrong = (revoked, expired, mint_key())
+    early = [vars(await refused(keeper, key)) for key in wrong]
     await failed_often(keeper)
-    late = [vars(await refused(keeper, key)) for key in (revoked, expired, mint_key())]
+    late = [await refused(keeper, key) for key in wrong]
 
-    assert answers[0] == answers[1]
-    assert late[0] == late[1] == late[2]
-    assert late[0]["retry_after_seconds"] == 3
+    assert early == [early[0]] * 3
+    assert [type(each) for each in late] == [TooManyAuthFailures] * 3
+    assert {vars(each)["retry_after_seconds"] for each in late} == {3}
 
 
 async def refused(keeper: Gatekeeper, key: str) -> Exception:
@@ -116,23 +111,45 @@ async def refused(keeper: Gatekeeper, key: str) -> Exception:
     return found
 
 
-async def test_a_key_that_counts_works_from_there(keeper: Gatekeeper, clock: ManualClock) -> None:
-    """Be it in use, in use some time ago, or new."""
-    in_use = await keeper.identify(GOOD, here)
-    await failed_often(keeper)
-    again = await keeper.identify(GOOD, here)
+async def test_valid_keys_work_where_wrong_ones_must_wait(
+    keeper: Gatekeeper, store: KeyStore, clock: ManualClock
+) -> None:
+    """Be it in use, in use some time ago, never used, or made a moment ago."""
+    issued = [await issue(store) for _ in range(40)]
+    expected = [record.id for record, _ in issued]
+    in_use = await ids(keeper, [issued[0][1]])
+    await failed_often(keeper, count=1000)
+    first_uses = await ids(keeper, (key for _, key in issued))
     clock.advance(6.0)
+    await failed_often(keeper, count=1000)
+    again = await ids(keeper, (key for _, key in issued))
+    new = [await issue(store) for _ in range(40)]
+
+    assert (in_use, first_uses, again) == (expected[:1], expected, expected)
+    assert await ids(keeper, (key for _, key in new)) == [record.id for record, _ in new]
+
+
+async def test_valid_keys_work_while_wrong_ones_wait_for_the_store(
+    keeper: Gatekeeper, store: KeyStore, scene: Scene
+) -> None:
+    """Those known need not wait themselves; those made meanwhile wait, and are served."""
     await failed_often(keeper)
-    later = await keeper.identify(GOOD, here)
+    known = [await issue(store) for _ in range(20)]
+    await scene.keys.load()
+    scene.watched.keep_waiting()
+    guesses = [asyncio.create_task(outcome(keeper, mint_key())) for _ in range(50)]
+    await scene.watched.is_asked.wait()
+    served = await ids(keeper, (key for _, key in known))
+    new = [await issue(store) for _ in range(20)]
+    waiting = [asyncio.create_task(outcome(keeper, key)) for _, key in new]
+    scene.watched.gate.set()
+    found = await asyncio.gather(*waiting)
 
-    assert (in_use.key_id, again, later.key_id) == ("k1", in_use, "k1")
-
-
-async def test_a_new_key_works_from_there(keeper: Gatekeeper) -> None:
-    """There are look-ups left for such addresses."""
-    await failed_often(keeper)
-
-    assert (await keeper.identify(GOOD, here)).key_id == "k1"
+    assert served == [record.id for record, _ in known]
+    assert [each.key_id for each in found if isinstance(each, Caller)] == [
+        record.id for record, _ in new
+    ]
+    assert {type(each) for each in await asyncio.gather(*guesses)} == {TooManyAuthFailures}
 
 
 async def test_others_are_not_held_up(keeper: Gatekeeper) -> None:
@@ -143,110 +160,75 @@ async def test_others_are_not_held_up(keeper: Gatekeeper) -> None:
         await keeper.identify(mint_key(), lambda: "192.0.2.2")
 
 
-async def test_a_key_that_counts_is_no_failure(keeper: Gatekeeper) -> None:
+async def test_a_key_that_counts_is_no_failure(keeper: Gatekeeper, store: KeyStore) -> None:
     """Nor is a request without a key."""
+    _, good = await issue(store)
     for _ in range(50):
-        await keeper.identify(GOOD, here)
+        await keeper.identify(good, here)
         await outcome(keeper, None)
 
     assert await failed_often(keeper) == TOO_MANY
 
 
-async def test_a_flood_of_guesses_does_not_reach_the_store(
-    keeper: Gatekeeper, store: Store, clock: ManualClock
+async def test_a_flood_of_guesses_asks_the_store_rarely(keeper: Gatekeeper, scene: Scene) -> None:
+    """Anyone can make keys with the right checksum; they are looked up together."""
+    await scene.keys.load()
+    before = scene.watched.asked
+    await failed_often(keeper, count=10_000)
+
+    assert scene.watched.asked - before == 1
+
+
+async def test_a_mistyped_key_does_not_reach_the_store(
+    keeper: Gatekeeper, store: KeyStore, scene: Scene
 ) -> None:
-    """20 for the address, 20 for all such addresses; then 20 a second. A key in use is served."""
-    await keeper.identify(GOOD, here)
-    before = store.look_ups
-    for _ in range(2000):
-        await outcome(keeper, mint_key())
-    flood = store.look_ups - before
-    clock.advance(1.0)
-    for _ in range(2000):
-        await outcome(keeper, mint_key())
-    later = store.look_ups - before - flood
+    """What is no key by its form costs nothing, also while one like it is in use."""
+    _, good = await issue(store)
+    await keeper.identify(good, here)
+    before = scene.watched.asked
+    other_end = "0" if good[-1] != "0" else "1"
+    for key in (good[:-1] + other_end, good[:-1], good + "0", "k" * 10_000):
+        await refused(keeper, key)
 
-    assert (flood, later) == (40, 20)
-    assert (await keeper.identify(GOOD, here)).key_id == "k1"
+    assert scene.watched.asked == before
 
 
-async def test_a_flood_at_once_waits_for_its_turn(keeper: Gatekeeper, store: Store) -> None:
-    """No more than a few guesses are looked up at once, and the others are counted first."""
-    await asyncio.gather(*(outcome(keeper, mint_key()) for _ in range(1000)))
+async def test_a_key_expires_at_its_instant_while_it_is_in_use(
+    keeper: Gatekeeper, store: KeyStore, scene: Scene
+) -> None:
+    """The store need not be asked for that."""
+    record, key = await issue(store, replace(WIDE, expires_at=NOW + timedelta(seconds=1)))
+    first = await ids(keeper, [key])
+    before = scene.watched.asked
+    scene.now.now += timedelta(seconds=1)
 
-    assert store.most_at_once <= MAX_LOOK_UPS
-    assert store.look_ups <= 40 + MAX_LOOK_UPS
-
-
-async def test_many_new_keys_at_once_are_all_served(keeper: Gatekeeper, store: Store) -> None:
-    """After a restart behind a proxy all keys are new and come from one address."""
-    keys = [mint_key() for _ in range(200)]
-    for number, key in enumerate(keys):
-        store.add(key, replace(RECORD, id=f"k{number}"))
-    found = await asyncio.gather(*(outcome(keeper, key) for key in keys for _ in range(3)))
-
-    assert {type(each) for each in found} == {Caller}
-    assert store.look_ups == 200
-
-
-async def test_a_flood_pushes_out_no_key_in_use(store: Store, clock: ManualClock) -> None:
-    """Keys that count are kept apart: guesses from ever-new addresses leave them alone."""
-    keeper = Gatekeeper(
-        store=store, pepper=PEPPER, plans=Settings().plans, clock=lambda: NOW, timer=clock
-    )
-    await keeper.identify(GOOD, here)
-    for number in range(10_100):
-        await outcome(keeper, mint_key(), partial(str, number))
-    before = store.look_ups
-    await keeper.identify(GOOD, here)
-
-    assert store.look_ups == before
+    assert first == [record.id]
+    assert isinstance(await refused(keeper, key), InvalidApiKey)
+    assert scene.watched.asked == before
 
 
 async def test_a_revocation_counts_in_its_time_during_a_flood(
-    keeper: Gatekeeper, store: Store, clock: ManualClock
+    keeper: Gatekeeper, store: KeyStore, clock: ManualClock
 ) -> None:
-    """5 seconds later the key is refused, whatever else goes on."""
-    await keeper.identify(GOOD, here)
+    """4.5 seconds later the key is refused, whatever else goes on."""
+    record, key = await issue(store)
+    await ids(keeper, [key])
     await failed_often(keeper)
-    store.add(GOOD, replace(RECORD, revoked_at=NOW))
-    clock.advance(5.0)
+    await store.revoke(record.id, NOW)
+    clock.advance(4.5)
 
-    with pytest.raises((InvalidApiKey, TooManyAuthFailures)):
-        await keeper.identify(GOOD, here)
-    with pytest.raises((InvalidApiKey, TooManyAuthFailures)):
-        await keeper.identify(GOOD, here)
+    for _ in range(2):
+        assert isinstance(await refused(keeper, key), InvalidApiKey | TooManyAuthFailures)
 
 
-async def test_a_key_that_was_revoked_is_looked_up_as_any_other(
-    keeper: Gatekeeper, store: Store, clock: ManualClock
+async def test_uses_are_told_of_keys_that_count(
+    keeper: Gatekeeper, store: KeyStore, scene: Scene
 ) -> None:
-    """Once in its time: that it counted once is no reason to ask for it each time."""
-    await keeper.identify(GOOD, here)
-    store.add(GOOD, replace(RECORD, revoked_at=NOW))
-    clock.advance(5.0)
-    for _ in range(10):
-        await outcome(keeper, GOOD)
-
-    assert store.look_ups == 2
-
-
-async def test_uses_are_told_of_keys_that_count(store: Store, clock: ManualClock) -> None:
-    """At each look-up that finds one, and for no other key."""
-    used: list[str] = []
-    expired = mint_key()
-    store.add(expired, replace(RECORD, id="k3", expires_at=NOW))
-    keeper = Gatekeeper(
-        store=store,
-        pepper=PEPPER,
-        plans=Settings().plans,
-        clock=lambda: NOW,
-        timer=clock,
-        used=used.append,
-    )
-    for key in (GOOD, GOOD, expired, mint_key()):
+    """And of no other key."""
+    record, good = await issue(store)
+    _, expired = await issue(store, replace(WIDE, expires_at=NOW + timedelta(seconds=1)))
+    scene.now.now += timedelta(seconds=1)
+    for key in (good, good, expired, mint_key(), None):
         await outcome(keeper, key)
-    clock.advance(5.0)
-    await outcome(keeper, GOOD)
 
-    assert used == ["k1", "k1"]
+    assert scene.used == [record.id] * 2

@@ -2,6 +2,7 @@
 
 import sqlite3
 import stat
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
@@ -11,7 +12,7 @@ import anyio
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from gateway.access.store import KeyRecord, KeyStore
+from gateway.access.store import KeyRecord, KeyStore, record_of
 from gateway.config import ConfigError
 from gateway.rows.view import ALL_COLUMNS, ColumnGrant
 from tests.access.conftest import NOW
@@ -46,22 +47,22 @@ WIDE = replace(
 )
 
 
+async def active(store: KeyStore) -> Mapping[bytes, KeyRecord]:
+    """The active keys of a store by their digests."""
+    changes = await store.changes(None, NOW)
+    assert changes is not None
+    return {change.digest: record_of(key) for change, key in changes if key is not None}
+
+
 @pytest.mark.parametrize("record", [RECORD, WIDE], ids=["narrow", "wide"])
-async def test_a_record_is_found_by_its_digest_as_it_was_added(
+async def test_a_key_is_found_by_its_digest_as_it_was_added(
     store: KeyStore, record: KeyRecord
 ) -> None:
     """Nothing of a record is lost or changed, `None` and empty sets included."""
     await store.add(record, b"digest")
 
-    assert await store.find(b"digest") == record
-
-
-async def test_an_unknown_digest_finds_nothing(store: KeyStore) -> None:
-    """Only the whole digest is one."""
-    await store.add(RECORD, b"digest")
-
-    assert await store.find(b"diges") is None
-    assert await store.find(b"") is None
+    assert await active(store) == {b"digest": record}
+    assert await store.list() == [record]
 
 
 async def test_keys_are_listed_from_the_oldest(store: KeyStore) -> None:
@@ -80,8 +81,8 @@ async def test_a_revoked_key_stays_with_its_instant(store: KeyStore) -> None:
     is_revoked = await store.revoke(RECORD.id, later)
 
     assert is_revoked
-    assert await store.find(b"1") == replace(RECORD, revoked_at=later)
-    assert await store.find(b"2") == WIDE
+    assert await active(store) == {b"2": WIDE}
+    assert await store.list() == [replace(RECORD, revoked_at=later), WIDE]
 
 
 async def test_a_key_is_revoked_once(store: KeyStore) -> None:
@@ -91,7 +92,7 @@ async def test_a_key_is_revoked_once(store: KeyStore) -> None:
 
     assert not await store.revoke(RECORD.id, NOW + timedelta(days=1))
     assert not await store.revoke("key_unknown", NOW)
-    assert await store.find(b"1") == replace(RECORD, revoked_at=NOW)
+    assert await store.list() == [replace(RECORD, revoked_at=NOW)]
 
 
 @pytest.mark.parametrize(
@@ -115,8 +116,7 @@ async def test_last_use_is_kept_to_the_hour(
 
     await store.touch(RECORD.id, now)
 
-    assert await store.find(b"1") == replace(RECORD, last_used_at=expected)
-    assert await store.find(b"2") == WIDE
+    assert await store.list() == [replace(RECORD, last_used_at=expected), WIDE]
 
 
 async def test_use_of_a_key_that_is_not_there_is_nothing(store: KeyStore) -> None:
@@ -131,9 +131,9 @@ async def test_keys_outlive_the_process(database: Path) -> None:
     async with KeyStore.open(database) as store:
         await store.add(RECORD, b"1")
     async with KeyStore.open(database) as store:
-        found = await store.find(b"1")
+        found = await active(store)
 
-    assert found == RECORD
+    assert found == {b"1": RECORD}
 
 
 async def test_the_command_line_works_beside_a_running_gateway(
@@ -142,12 +142,12 @@ async def test_the_command_line_works_beside_a_running_gateway(
     """What another process adds or revokes counts at once."""
     async with KeyStore.open(database) as other:
         await other.add(RECORD, b"1")
-        added = await store.find(b"1")
+        added = await active(store)
         await other.revoke(RECORD.id, NOW)
-        revoked = await store.find(b"1")
+        revoked = await active(store)
 
-    assert added == RECORD
-    assert revoked == replace(RECORD, revoked_at=NOW)
+    assert added == {b"1": RECORD}
+    assert revoked == {}
 
 
 async def test_many_may_open_a_new_store_at_once(database: Path) -> None:
@@ -181,10 +181,10 @@ async def test_readers_and_a_writer_do_not_lock_each_other_out(
     with closing(sqlite3.connect(database, isolation_level=None)) as other:
         mode = journal_mode(other)
         other.execute("BEGIN EXCLUSIVE")
-        found = await store.find(b"1")
+        found = await active(store)
 
     assert mode == "wal"
-    assert found == RECORD
+    assert found == {b"1": RECORD}
 
 
 async def test_a_store_opens_while_another_one_is_being_set_up(database: Path) -> None:
@@ -195,10 +195,10 @@ async def test_a_store_opens_while_another_one_is_being_set_up(database: Path) -
         mode = journal_mode(other, " = DELETE")
         other.execute("BEGIN IMMEDIATE")
         async with KeyStore.open(database) as store:
-            found = await store.find(b"1")
+            found = await active(store)
 
     assert mode == "delete"
-    assert found == RECORD
+    assert found == {b"1": RECORD}
 
 
 async def test_the_files_of_a_store_are_private(store: KeyStore, database: Path) -> None:

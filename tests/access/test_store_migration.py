@@ -5,10 +5,11 @@ import sqlite3
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import ANY
 
 import pytest
 
-from gateway.access.store import KeyRecord, KeyStore
+from gateway.access.store import Change, KeyRecord, KeyStore
 from gateway.config import ConfigError
 from gateway.rows.view import ColumnGrant
 from tests.access.conftest import NOW
@@ -58,8 +59,8 @@ def old_database(database: Path) -> Path:
 async def test_keys_of_an_earlier_version_may_do_what_they_might(old_database: Path) -> None:
     """Nothing of them is lost; they see all columns, write no formulas, and were never used."""
     async with KeyStore.open(old_database) as store:
-        assert await store.find(b"\x01") == OLD
         assert await store.list() == [OLD]
+        assert await store.changes(None, NOW) == [(Change(1, b"\x01"), ANY)]
 
 
 async def test_an_earlier_store_takes_new_keys(old_database: Path, tmp_path: Path) -> None:
@@ -79,11 +80,13 @@ async def test_an_earlier_store_takes_new_keys(old_database: Path, tmp_path: Pat
 async def test_many_may_open_an_earlier_store_at_once(old_database: Path) -> None:
     """Of those who race to bring it up to date none fails."""
 
-    async def open_and_find() -> KeyRecord | None:
+    async def open_and_list() -> KeyRecord:
         async with KeyStore.open(old_database) as store:
-            return await store.find(b"\x01")
+            (record,) = await store.list()
+            (_,) = await store.changes(None, NOW) or ()
+            return record
 
-    found = await asyncio.gather(*(open_and_find() for _ in range(8)), return_exceptions=True)
+    found = await asyncio.gather(*(open_and_list() for _ in range(8)), return_exceptions=True)
 
     assert found == [OLD] * 8
 

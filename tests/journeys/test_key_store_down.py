@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from gateway.access.issue import KeyRequest
+from gateway.access.keys import mint_key
 from tests.journeys.conftest import DEMO, EmulatorControl, make_keys, running_gateways
 from tests.journeys.failure import refused
+from tests.journeys.waiting import until
 
 
 @pytest.mark.parametrize(
@@ -24,20 +26,21 @@ def test_who_cannot_be_told_apart_is_asked_to_come_again(
 ) -> None:
     """503 that may be sent again: no write was applied, and Google is not asked.
 
-    The client learns no more than that; the log has all of it under the request id.
+    The client learns no more than that; the log has all of it under the request id. The key may
+    have been made a moment ago.
     """
     access = make_keys(tmp_path, {"paid": KeyRequest(name="paid", spreadsheets=DEMO)})
     with running_gateways(emulator, access) as start:
         api = start()
         ready = api.get("/readyz", key=None)
-        with closing(sqlite3.connect(access[0])) as database:
-            database.execute("ALTER TABLE api_keys RENAME TO gone")
+        rename_keys(access[0], "api_keys", "gone")
         body = None if method == "GET" else {"name": "x"}
-        answer = api.send(method, path, json=body, headers={"X-Request-Id": "traced"})
+        answer = api.send(
+            method, path, key=mint_key(), json=body, headers={"X-Request-Id": "traced"}
+        )
         unready = api.get("/readyz", key=None)
         calls = api.emulator.calls()
-        with closing(sqlite3.connect(access[0])) as database:
-            database.execute("ALTER TABLE gone RENAME TO api_keys")
+        rename_keys(access[0], "gone", "api_keys")
         again = api.send(method, path, json=body)
 
     assert refused(answer) == (503, 5031)
@@ -51,3 +54,29 @@ def test_who_cannot_be_told_apart_is_asked_to_come_again(
     log = capfd.readouterr()
     assert "traced" in log.out + log.err
     assert "no such table" in log.out + log.err
+
+
+def test_a_key_in_use_goes_on_for_as_long_as_it_is_believed(
+    tmp_path: Path, emulator: EmulatorControl
+) -> None:
+    """Then it is 503, never 401, until the store answers again."""
+    access = make_keys(tmp_path, {"paid": KeyRequest(name="paid", spreadsheets=DEMO)})
+    with running_gateways(emulator, access) as start:
+        api = start()
+        rename_keys(access[0], "api_keys", "gone")
+        first = api.get("Cities")
+        ended = until(lambda: not api.get("Cities").is_success)
+        last = api.get("Cities")
+        rename_keys(access[0], "gone", "api_keys")
+        again = api.get("Cities")
+
+    assert ended
+    assert first.is_success
+    assert refused(last) == (503, 5031)
+    assert again.is_success
+
+
+def rename_keys(database: Path, old: str, new: str) -> None:
+    """Take the keys away, or bring them back."""
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute(f"ALTER TABLE {old} RENAME TO {new}")

@@ -1,0 +1,190 @@
+"""The active keys in memory, by digest: a refresh reads what changed in the store since the last.
+
+Rules:
+- What the store said is believed for `BELIEVED_SECONDS` from when it was asked, so that a
+  revocation counts after that at the latest.
+- A digest is unknown only after a refresh that began after it came: a new key counts at once, and
+  what the store cannot be asked is no reason to call a key unknown.
+- There is one refresh at a time, and at most one in `PAUSE_SECONDS`. All who need one join it, so
+  guesses cost the store the same however many they are.
+- Until it ends well, the keys known from before are served as long as they are believed.
+- The keys themselves are not here, only their digests.
+"""
+
+import asyncio
+import math
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from typing import Protocol
+
+from gateway.access.caller import Caller, Grants
+from gateway.access.store import Change, KeyRecord, StoredKey, record_of
+from gateway.limit_errors import KeysUnavailable
+from gateway.observe import current_event, request_failed
+from gateway.plan_settings import PlanSettings
+
+BELIEVED_SECONDS = 4.5  # and half a second of cached authorisations are the 5 of a revocation
+REFRESH_SECONDS = 2.0
+"""After which a key in use has what is known refreshed, while it is served from it."""
+PAUSE_SECONDS = 0.05
+RETRY_SECONDS = 5
+"""After which a store that failed may answer again."""
+MAX_HOLDERS = 10_000
+"""Keys whose holders are at hand; those of the others are made anew at each use."""
+
+
+class Keys(Protocol):
+    """The key store, as far as its active keys need it."""
+
+    async def changes(
+        self, last: Change | None, now: datetime
+    ) -> Sequence[tuple[Change, StoredKey | None]] | None:
+        """Some changes after the last one known, as `KeyStore` has them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Who holds an active key; `caller` is None if its plan is not configured."""
+
+    key_id: str
+    plan_name: str
+    expires_at: datetime | None
+    caller: Caller | None
+
+
+class ActiveKeys:
+    """The active keys of a store, and who holds them; `clock` gives the present instant in UTC."""
+
+    def __init__(
+        self,
+        store: Keys,
+        plans: Mapping[str, PlanSettings],
+        *,
+        clock: Callable[[], datetime],
+        timer: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._timer = timer
+        self._sleep = sleep
+        self._keys: dict[bytes, StoredKey] = {}
+        self._holder = lru_cache(MAX_HOLDERS)(lambda key: _holder(record_of(key), plans))
+        self._last: Change | None = None
+        self._refresh: asyncio.Task[None] | None = None
+        self._begun = 0
+        self._done = 0
+        self._began_at = -math.inf
+        self._as_of = -math.inf
+
+    async def load(self) -> None:
+        """Read all keys, before the first request needs them; raises as `find` does."""
+        await self._refreshed()
+
+    def __contains__(self, digest: bytes) -> bool:
+        """Whether the key with this digest was known when the store was last asked."""
+        return digest in self._keys
+
+    async def aclose(self) -> None:
+        """Returns when no refresh is under way any more."""
+        if self._refresh is not None:
+            await asyncio.wait([self._refresh])
+
+    async def find(self, digest: bytes) -> Holder | None:
+        """Who holds the key with this digest, expired or not; None if it is unknown or revoked.
+
+        Raises `KeysUnavailable` if the store cannot be asked and nothing known can be believed.
+        """
+        if digest not in self._keys:
+            needed = self._begun + 1  # one under way may have passed it by
+            while self._done < needed:
+                await self._refreshed()
+        else:
+            now = self._timer()
+            while self._as_of <= now - BELIEVED_SECONDS:
+                await self._refreshed()
+            if self._as_of <= now - REFRESH_SECONDS:
+                self._under_way()
+        key = self._keys.get(digest)
+        return None if key is None else self._holder(key)
+
+    async def _refreshed(self) -> None:
+        await asyncio.shield(self._under_way())  # whoever leaves takes it from nobody
+
+    def _under_way(self) -> asyncio.Task[None]:
+        if self._refresh is None:
+            self._refresh = asyncio.get_running_loop().create_task(self._run())
+            self._refresh.add_done_callback(_retrieve)
+        return self._refresh
+
+    async def _run(self) -> None:
+        try:
+            await self._ask_store()
+        finally:
+            self._refresh = None
+
+    async def _ask_store(self) -> None:
+        pause_seconds = self._began_at + PAUSE_SECONDS - self._timer()
+        if pause_seconds > 0:
+            await self._sleep(pause_seconds)
+        self._begun += 1
+        self._began_at = self._timer()
+        try:
+            await self._read_changes()
+        except Exception as error:  # the edge of a background task: perhaps nobody waits for it
+            request_failed(current_event(), error)
+            raise KeysUnavailable(
+                "The gateway cannot look up keys now; nothing was done. Send it again.",
+                retry_after_seconds=RETRY_SECONDS,
+            ) from error
+        self._done, self._as_of = self._begun, self._began_at
+
+    async def _read_changes(self) -> None:
+        keys, last = self._keys, self._last
+        while (changes := await self._store.changes(last, self._clock())) != []:
+            if changes is None:
+                keys, last = {}, None  # those from before are served until all of these are read
+                continue
+            for last, key in changes:
+                if key is None:
+                    keys.pop(last.digest, None)
+                else:
+                    keys[last.digest] = key
+        self._keys, self._last = keys, last
+
+
+def _retrieve(task: asyncio.Task[None]) -> None:
+    if not task.cancelled():
+        task.exception()  # it is in the log; those who waited for it may all have left
+
+
+def _holder(record: KeyRecord, plans: Mapping[str, PlanSettings]) -> Holder:
+    plan = plans.get(record.plan)
+    return Holder(
+        key_id=record.id,
+        plan_name=record.plan,
+        expires_at=record.expires_at,
+        caller=None if plan is None else _caller(record, plan),
+    )
+
+
+def _caller(record: KeyRecord, plan: PlanSettings) -> Caller:
+    grants = Grants(
+        spreadsheets=record.spreadsheets,
+        worksheets=record.worksheets,
+        read_only=record.read_only,
+        origins=record.origins,
+        columns=record.columns,
+        formulas=record.formulas,
+    )
+    return Caller(
+        key_id=record.id,
+        name=record.name,
+        plan_name=record.plan,
+        plan=plan,
+        grants=grants,
+        expires=record.expires_at is not None,
+    )

@@ -1,0 +1,214 @@
+"""The active keys in memory."""
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import aclosing, closing
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from secrets import token_bytes
+
+import pytest
+
+from gateway.access.active_keys import ActiveKeys
+from gateway.access.store import KeyStore
+from tests.access.conftest import NOW
+from tests.access.watched import (
+    WIDE,
+    Instant,
+    WatchedStore,
+    active_keys,
+    ids,
+    issued_digest,
+    outcomes,
+)
+from tests.clock import ManualClock
+
+
+@pytest.fixture
+def watched(store: KeyStore) -> WatchedStore:
+    """A watched store, empty as yet."""
+    return WatchedStore(store)
+
+
+@pytest.fixture
+async def keys(watched: WatchedStore, clock: ManualClock) -> AsyncIterator[ActiveKeys]:
+    """The keys of that store, which is asked for them when the first is needed."""
+    async with aclosing(active_keys(watched, clock)) as made:
+        yield made
+
+
+async def test_a_key_that_is_used_costs_the_store_nothing(
+    keys: ActiveKeys, watched: WatchedStore, store: KeyStore, clock: ManualClock
+) -> None:
+    """For 2 seconds it is not asked, also for keys never used; the holder is the same object."""
+    first, second = [(await issued_digest(store))[1] for _ in range(2)]
+    await keys.load()
+    asked = watched.asked
+    holder = await keys.find(first)
+    clock.advance(1.99)
+
+    assert await keys.find(first) is holder is not None
+    assert await keys.find(second) is not None
+    assert watched.asked == asked
+
+
+async def test_a_key_in_use_is_served_while_the_store_is_asked(
+    keys: ActiveKeys, watched: WatchedStore, store: KeyStore, clock: ManualClock
+) -> None:
+    """After 2 seconds a use has the changes read, and does not wait for them."""
+    key_id, digest = await issued_digest(store)
+    await keys.load()
+    await store.revoke(key_id, NOW)
+    clock.advance(2.0)
+    before = await ids(keys, [digest] * 3)
+    await keys.aclose()
+
+    assert before == [key_id] * 3
+    assert await ids(keys, [digest]) == [None]
+
+
+async def test_a_new_key_counts_at_once(
+    keys: ActiveKeys, store: KeyStore, database: Path, clock: ManualClock
+) -> None:
+    """Also one that another process made a moment ago."""
+    await keys.load()
+    async with KeyStore.open(database) as other:
+        expected = [await issued_digest(other) for _ in range(3)]
+        found = await ids(keys, [digest for _, digest in expected])
+
+    assert found == [key_id for key_id, _ in expected]
+
+
+async def test_a_key_made_while_the_store_is_asked_counts_at_once(
+    keys: ActiveKeys, watched: WatchedStore, store: KeyStore
+) -> None:
+    """What was asked before it was made does not decide of it."""
+    watched.keep_waiting()
+    early = asyncio.create_task(keys.find(token_bytes(32)))
+    await watched.is_asked.wait()
+    key_id, digest = await issued_digest(store)
+    late = asyncio.create_task(keys.find(digest))
+    await asyncio.sleep(0)
+    watched.gate.set()
+    holder = await late
+
+    assert await early is None
+    assert holder is not None
+    assert holder.key_id == key_id
+
+
+async def test_a_revocation_counts_in_its_time(
+    keys: ActiveKeys, store: KeyStore, clock: ManualClock
+) -> None:
+    """4.5 seconds later a key that was not used meanwhile is unknown, too."""
+    key_id, digest = await issued_digest(store)
+    await keys.load()
+    await store.revoke(key_id, NOW)
+    clock.advance(4.5)
+
+    assert await ids(keys, [digest]) == [None]
+
+
+async def test_a_revocation_counts_from_when_the_store_was_asked(
+    keys: ActiveKeys, watched: WatchedStore, store: KeyStore, clock: ManualClock
+) -> None:
+    """A slow store does not lengthen the life of what it found."""
+    key_id, digest = await issued_digest(store)
+    watched.keep_waiting()
+    loading = asyncio.create_task(keys.load())
+    await watched.is_asked.wait()
+    clock.advance(4.0)
+    watched.gate.set()
+    await loading
+    await store.revoke(key_id, NOW)
+    watched.keep_waiting()
+    clock.advance(0.49)
+    early = await ids(keys, [digest])
+    clock.advance(0.01)
+    late = asyncio.create_task(keys.find(digest))
+    watched.gate.set()
+
+    assert early == [key_id]
+    assert await late is None
+
+
+async def test_a_flood_of_guesses_asks_the_store_rarely(
+    keys: ActiveKeys, watched: WatchedStore, clock: ManualClock
+) -> None:
+    """All that come at once are one question, others one in 0.05 seconds."""
+    await keys.load()
+    clock.advance(1.0)
+    asked = watched.asked
+    await outcomes(keys, [token_bytes(32) for _ in range(1000)])
+    at_once = watched.asked - asked
+    began_at = clock()
+    for _ in range(100):
+        await keys.find(token_bytes(32))
+
+    assert at_once == 1
+    assert clock() - began_at == pytest.approx(100 * 0.05)
+
+
+async def test_a_flood_of_guesses_leaves_nothing(keys: ActiveKeys, store: KeyStore) -> None:
+    """What is kept are the active keys, by their digests."""
+    _, active = await issued_digest(store)
+    key_id, revoked = await issued_digest(store)
+    await keys.load()
+    await store.revoke(key_id, NOW)
+    await issued_digest(store)
+    guesses = [token_bytes(32) for _ in range(100)]
+    await outcomes(keys, guesses)
+    kept = repr(vars(keys))
+
+    assert repr(active) in kept
+    assert [each for each in [*guesses, revoked] if repr(each) in kept] == []
+
+
+async def test_a_store_that_was_replaced_is_read_anew(
+    keys: ActiveKeys, watched: WatchedStore, store: KeyStore, tmp_path: Path, clock: ManualClock
+) -> None:
+    """After a backup was restored what it has counts, and nothing else."""
+    both = [await issued_digest(store) for _ in range(2)]
+    with closing(sqlite3.connect(tmp_path / "keys.db")) as source:
+        source.execute("VACUUM INTO ?", [str(tmp_path / "backup.db")])
+    (tmp_path / "backup.db").chmod(0o600)
+    gone = [await issued_digest(store) for _ in range(2)]
+    before = await ids(keys, [digest for _, digest in both + gone])
+    async with KeyStore.open(tmp_path / "backup.db") as backup:
+        new = [await issued_digest(backup) for _ in range(3)]
+        watched.store = backup
+        clock.advance(4.5)
+        after = await ids(keys, [digest for _, digest in both + gone + new])
+
+    assert before == [key_id for key_id, _ in both + gone]
+    assert after == [*(key_id for key_id, _ in both), None, None, *(key_id for key_id, _ in new)]
+
+
+async def test_a_key_expires_in_memory(store: KeyStore, clock: ManualClock) -> None:
+    """Its holder says when, so that the instant decides and no refresh; not for ever, though."""
+    now = Instant()
+    expires_at = NOW + timedelta(seconds=1)
+    key_id, digest = await issued_digest(store, replace(WIDE, expires_at=expires_at))
+    async with aclosing(active_keys(store, clock, now)) as keys:
+        now.now += timedelta(hours=23)
+        holder = await keys.find(digest)
+        now.now += timedelta(days=2)
+        async with aclosing(active_keys(store, clock, now)) as later_started:
+            later = await later_started.find(digest)
+
+    assert holder is not None
+    assert (holder.key_id, holder.expires_at) == (key_id, expires_at)
+    assert later is None
+
+
+async def test_many_keys_are_read_in_parts(keys: ActiveKeys, store: KeyStore) -> None:
+    """More than a part has are all known, with what changed in another part."""
+    first_id, first = await issued_digest(store)
+    digests = [(await issued_digest(store))[1] for _ in range(600)]
+    await store.revoke(first_id, NOW)
+    await keys.load()
+
+    assert first not in keys
+    assert [each for each in digests if each not in keys] == []

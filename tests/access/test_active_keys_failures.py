@@ -1,0 +1,153 @@
+"""The active keys in memory, where the store is slow, fails or is spoiled."""
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import aclosing, closing
+from pathlib import Path
+from secrets import token_bytes
+
+import pytest
+from sqlalchemy.exc import OperationalError
+from structlog.testing import capture_logs
+
+from gateway.access.active_keys import ActiveKeys
+from gateway.access.store import KeyStore
+from gateway.limit_errors import KeysUnavailable
+from gateway.write_errors import write_outcome
+from tests.access.watched import WatchedStore, active_keys, ids, issued_digest, outcomes
+from tests.clock import ManualClock
+
+LOCKED = OperationalError("select", {}, Exception("database is locked"))
+
+
+@pytest.fixture
+def watched(store: KeyStore) -> WatchedStore:
+    """A watched store, empty as yet."""
+    return WatchedStore(store)
+
+
+@pytest.fixture
+async def keys(watched: WatchedStore, clock: ManualClock) -> AsyncIterator[ActiveKeys]:
+    """The keys of that store, which is asked for them when the first is needed."""
+    async with aclosing(active_keys(watched, clock)) as made:
+        yield made
+
+
+async def test_a_slow_store_ends_no_wait_twice(
+    keys: ActiveKeys, watched: WatchedStore, store: KeyStore, clock: ManualClock
+) -> None:
+    """Whoever has waited for it is answered, however long it took."""
+    key_id, digest = await issued_digest(store)
+    await keys.load()
+    clock.advance(60.0)
+    watched.keep_waiting()
+    waiting = asyncio.create_task(ids(keys, [digest]))
+    await watched.is_asked.wait()
+    clock.advance(60.0)
+    watched.gate.set()
+
+    assert await waiting == [key_id]
+    assert watched.asked == 3
+
+
+async def test_one_who_leaves_hurts_nobody(
+    keys: ActiveKeys, watched: WatchedStore, store: KeyStore
+) -> None:
+    """The first who asked goes; the others get their answer, from the same question."""
+    key_id, digest = await issued_digest(store)
+    watched.keep_waiting()
+    first, second = (asyncio.create_task(ids(keys, [digest])) for _ in range(2))
+    await watched.is_asked.wait()
+    first.cancel()
+    await asyncio.wait([first])
+    watched.gate.set()
+
+    assert first.cancelled()
+    assert await second == [key_id]
+    assert watched.asked == 2  # the second found nothing more
+
+
+async def test_a_store_that_fails_is_a_reason_to_try_again(
+    keys: ActiveKeys, watched: WatchedStore
+) -> None:
+    """Nothing was done: whoever asks may send it again; the log has what happened, once."""
+    watched.error = LOCKED
+    with capture_logs() as events:
+        failures = await outcomes(keys, [token_bytes(32) for _ in range(3)])
+
+    for failure in failures:
+        assert isinstance(failure, KeysUnavailable)
+        assert (failure.status, failure.code, failure.retryable) == (503, 5031, True)
+        assert failure.retry_after_seconds
+        assert write_outcome(failure) == "not_applied"
+    assert [event["event"] for event in events] == ["fault"]
+    assert "database is locked" in str(events[0]["exc_info"])
+
+
+async def test_known_keys_go_on_working_while_the_store_fails(
+    keys: ActiveKeys, watched: WatchedStore, store: KeyStore, clock: ManualClock
+) -> None:
+    """For as long as they are believed; no valid key is unknown then, and all count again after."""
+    key_id, digest = await issued_digest(store)
+    await keys.load()
+    _, new = await issued_digest(store)
+    watched.error = LOCKED
+    clock.advance(4.0)
+    early = await ids(keys, [digest, digest])
+    clock.advance(0.5)
+    late = await outcomes(keys, [digest, new])
+    watched.error = None
+
+    assert early == [key_id] * 2
+    assert [type(each) for each in late] == [KeysUnavailable] * 2
+    assert None not in await ids(keys, [digest, new])
+
+
+async def test_a_failure_that_nobody_waits_for_is_logged(
+    keys: ActiveKeys, watched: WatchedStore, store: KeyStore, clock: ManualClock
+) -> None:
+    """Whatever it is; the key that it was for is served meanwhile."""
+    key_id, digest = await issued_digest(store)
+    await keys.load()
+    clock.advance(2.0)
+    watched.error = OSError("disk")
+    with capture_logs() as events:
+        served = await ids(keys, [digest])
+        await keys.aclose()
+
+    assert served == [key_id]
+    assert [(event["event"], str(event["exc_info"])) for event in events] == [("fault", "disk")]
+
+
+async def test_a_spoiled_key_hurts_itself_alone(
+    keys: ActiveKeys, store: KeyStore, database: Path
+) -> None:
+    """What somebody wrote into the table by hand keeps no other key from being read."""
+    spoiled_id, spoiled = await issued_digest(store)
+    key_id, digest = await issued_digest(store)
+    with closing(sqlite3.connect(database)) as other:
+        other.execute("UPDATE api_keys SET spreadsheets = 'x' WHERE id = ?", [spoiled_id])
+        other.commit()
+
+    assert await ids(keys, [digest]) == [key_id]
+    with pytest.raises(ValueError, match="JSON"):
+        await keys.find(spoiled)
+
+
+async def test_closing_waits_for_the_store(
+    keys: ActiveKeys, watched: WatchedStore, store: KeyStore, clock: ManualClock
+) -> None:
+    """No question is under way afterwards."""
+    _, digest = await issued_digest(store)
+    await keys.load()
+    clock.advance(2.0)
+    watched.keep_waiting()
+    await keys.find(digest)
+    closing_task = asyncio.create_task(keys.aclose())
+    await watched.is_asked.wait()
+    is_early = closing_task.done()
+    watched.gate.set()
+    await closing_task
+
+    assert not is_early

@@ -1,0 +1,93 @@
+"""A key store that is watched: how often it is asked, and when it answers, is the test's."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from gateway.access.active_keys import ActiveKeys, Holder
+from gateway.access.issue import KeyRequest, create_key
+from gateway.access.keys import digest
+from gateway.access.store import Change, KeyRecord, KeyStore, StoredKey
+from gateway.config import Settings
+from tests.access.conftest import NOW
+from tests.clock import ManualClock
+
+PEPPER = bytes(range(32))
+PLANS = Settings().plans
+WIDE = KeyRequest(name="server", spreadsheets=None)
+
+
+@dataclass
+class WatchedStore:
+    """Counts what it is asked; looks at once, and answers when `gate` is open."""
+
+    store: KeyStore
+    error: Exception | None = None
+    asked: int = 0
+    gate: asyncio.Event = field(default_factory=asyncio.Event)
+    is_asked: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self.gate.set()
+
+    async def changes(
+        self, last: Change | None, now: datetime
+    ) -> Sequence[tuple[Change, StoredKey | None]] | None:
+        self.asked += 1
+        found = await self.store.changes(last, now)
+        self.is_asked.set()
+        await self.gate.wait()
+        if self.error is not None:
+            raise self.error
+        return found
+
+    def keep_waiting(self) -> None:
+        """Answer nobody until the gate is opened."""
+        self.gate.clear()
+        self.is_asked.clear()
+
+
+@dataclass
+class Instant:
+    """A wall clock that a test sets."""
+
+    now: datetime = NOW
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+async def issue(store: KeyStore, request: KeyRequest = WIDE) -> tuple[KeyRecord, str]:
+    """A key in the store, made now."""
+    return await create_key(request, store=store, pepper=PEPPER, plans=PLANS, now=NOW)
+
+
+async def issued_digest(store: KeyStore, request: KeyRequest = WIDE) -> tuple[str, bytes]:
+    """The id and the digest of a key in the store, made now."""
+    record, key = await issue(store, request)
+    return record.id, digest(key, PEPPER)
+
+
+def active_keys(
+    store: KeyStore | WatchedStore, timer: ManualClock, clock: Instant | None = None
+) -> ActiveKeys:
+    """The keys of a store, to whom waiting takes no time but that of the timer."""
+
+    async def sleep(seconds: float) -> None:
+        timer.advance(seconds)
+
+    return ActiveKeys(store, PLANS, clock=clock or Instant(), timer=timer, sleep=sleep)
+
+
+async def ids(keys: ActiveKeys, digests: Sequence[bytes]) -> list[str | None]:
+    """The ids of the keys with these digests, asked for one after the other."""
+    found = [await keys.find(each) for each in digests]
+    return [None if holder is None else holder.key_id for holder in found]
+
+
+async def outcomes(
+    keys: ActiveKeys, digests: Sequence[bytes]
+) -> list[Holder | BaseException | None]:
+    """What becomes of all of these, asked for at once."""
+    return await asyncio.gather(*map(keys.find, digests), return_exceptions=True)

@@ -1,0 +1,50 @@
+"""Thousands of wrong keys from the address that valid ones come from, as behind a proxy."""
+
+import asyncio
+from collections import Counter
+from pathlib import Path
+
+import httpx2
+
+from gateway.access.issue import KeyRequest
+from gateway.access.keys import mint_key
+from tests.journeys.conftest import DEMO, EmulatorControl, make_keys, running_gateways
+
+GUESSES = 10_000
+CLIENTS = 50
+SETTINGS = {"access.failures_per_minute": 20}
+FIVE = {f"key {number}": KeyRequest(name=str(number), spreadsheets=DEMO) for number in range(5)}
+
+
+def test_wrong_keys_take_nothing_from_valid_ones(emulator: EmulatorControl, tmp_path: Path) -> None:
+    """All guesses are refused; keys never used before are served at once, old and new ones alike.
+
+    The guesses have the form of keys and the right checksum.
+    """
+    database, old = make_keys(tmp_path, FIVE)
+    with running_gateways(emulator, (database, old)) as start:
+        api = start(SETTINGS)
+        guessed = asyncio.run(guess(api.url))
+        answers = [api.get("Cities", key=key) for key in old.values()]
+        _, new = make_keys(tmp_path, FIVE)
+        answers += [api.get("Cities", key=key) for key in new.values()]
+
+    assert set(guessed) == {401, 429}
+    assert sum(guessed.values()) == GUESSES
+    assert guessed[429] > GUESSES * 0.9
+    assert [answer.status_code for answer in answers] == [200] * 10
+
+
+async def guess(url: str) -> Counter[int]:
+    """Send wrong keys, many at once; how often there was which status."""
+    statuses = Counter[int]()
+
+    async def send_some() -> None:
+        async with httpx2.AsyncClient(base_url=url, timeout=30.0) as client:
+            for _ in range(GUESSES // CLIENTS):
+                headers = {"Authorization": f"Bearer {mint_key()}", "X-Spreadsheet-Id": "demo"}
+                answer = await client.get("/v2/sheets/Cities", headers=headers)
+                statuses[answer.status_code] += 1
+
+    await asyncio.gather(*(send_some() for _ in range(CLIENTS)))
+    return statuses

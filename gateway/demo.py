@@ -75,7 +75,9 @@ def running_demo(listening: socket.socket, environ: Mapping[str, str]) -> Iterat
         paid, free, read_only = asyncio.run(_create_keys(settings))
         emulator_server = make_server(emulator.app, shutdown_seconds=1)
         emulator_url = stack.enter_context(in_background(emulator_server, emulator_socket))
-        server = make_gateway_server(create_app(settings), settings.server)
+        server = make_gateway_server(
+            create_app(settings), settings.server, proxies=settings.access.trusted_proxies
+        )
         yield Demo(
             url=stack.enter_context(in_background(server, listening)),
             emulator_url=emulator_url,

@@ -16,6 +16,7 @@ from typing import NoReturn
 import uvicorn
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from gateway.address import Proxy
 from gateway.config import ServerSettings
 from gateway.edge.limits import Edge
 from gateway.edge.server import GatewayServer
@@ -42,15 +43,20 @@ class ByPort:
 
 
 def make_gateway_server(
-    app: ASGIApp, settings: ServerSettings, *, is_inherited: bool = False
+    app: ASGIApp,
+    settings: ServerSettings,
+    *,
+    proxies: Sequence[Proxy] = (),
+    is_inherited: bool = False,
 ) -> GatewayServer:
     """A server that bears hostile clients, and ends within `shutdown_seconds` and a few more.
 
-    With `is_inherited` the listening sockets live on elsewhere: connections that it has not
-    accepted when it stops are left to whoever serves them next.
+    Connections of `proxies` count for the addresses of the clients behind them. With `is_inherited`
+    the listening sockets live on elsewhere: connections that it has not accepted when it stops are
+    left to whoever serves them next.
     """
     config = _config(app, settings.shutdown_seconds)
-    return GatewayServer(config, Edge(settings), is_inherited=is_inherited)
+    return GatewayServer(config, Edge(settings, proxies), is_inherited=is_inherited)
 
 
 def make_server(app: ASGIApp, *, shutdown_seconds: float) -> uvicorn.Server:

@@ -2,11 +2,11 @@
 
 Rules: this and its neighbours `cycles` and `server` are all that touches uvicorn's inside; a test
 names each part of it and fails when one changes. Nothing here takes a timer or a task for a
-request that behaves. A deadline is a number that the sweeper compares. Heads are counted as they
-arrive, in parts never larger than what may still come, so that nobody fills the memory; their
-exact size is checked in the application. Whatever is refused here is answered by the
-application's own frame, in its turn, and ends the connection: what follows it is not read.
-While an answer lies in our buffer nothing is read and nothing begun, so that it is one at most.
+request that behaves; a deadline is a number that the sweeper compares. Heads are counted as they
+arrive, in portions never larger than what may still come; their exact size is checked in the
+application. Refusals are answered by the application's own frame, in their turn, and end the
+connection. One request at a time: bytes behind it are kept unparsed, as many as one read brings,
+until its answer has been taken. While an answer lies in our buffer nothing is read.
 """
 
 import asyncio
@@ -14,23 +14,18 @@ from typing import Any
 
 import httptools
 from uvicorn.config import Config
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
+from gateway.edge import refusals
 from gateway.edge.cycles import Upload, end_with, refusal_cycle
 from gateway.edge.deadlines import expire
-from gateway.edge.framing import check_framing, without_upgrade
+from gateway.edge.framing import check_framing, whole_requests, without_upgrade
 from gateway.edge.intake import BETWEEN, BODY, IN_BODY, IN_HEAD, MOST_LINES, Intake
 from gateway.edge.joined import JoinedCycle
-from gateway.edge.limits import DRAIN_SECONDS, LINGER_SECONDS, MOST_PIPELINED, MOST_REFUSED, Edge
-from gateway.edge.refusals import (
-    chunks_too_large,
-    head_too_large,
-    no_tunnel,
-    too_many_connections,
-    too_many_lines,
-    unreadable,
-)
+from gateway.edge.limits import DRAIN_SECONDS, LINGER_SECONDS, MOST_REFUSED, Edge
+from gateway.edge.reads import READ_BYTES, BoundedReads
+from gateway.edge.slots import Slot
 from gateway.edge.sweeper import NEVER
 from gateway.errors import GatewayError
 
@@ -55,66 +50,78 @@ class Connection(HttpToolsProtocol):
         self._sweeper = edge.sweeper
         self._whole_app = self.app
         self.intake = Intake(edge.settings)
+        self.waiting = b""  # came behind the request that is being answered
         self._upload: Upload | None = None
-        self._answering: RequestResponseCycle | None = None
-        self._is_last = False  # the request being read is the connection's last
+        self._slot = Slot(edge.slots, self)
+        self._is_last = False  # the request being read or answered is the connection's last
         self._is_deaf = False  # nothing is read any more
         self.is_ending = False  # closed but for what the client has yet to read
         self._has_said_all = False  # the client closed its side
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        transport.set_protocol(BoundedReads(self, self.edge.buffer))
         transport.set_write_buffer_limits(0)  # we are told whenever an answer is not taken at once
         draining = DRAIN_SECONDS if self.edge.is_draining else NEVER
         self.deadline = self._sweeper.after(min(self._settings.head_timeout_seconds, draining))
-        excess = len(self.connections) - self._settings.max_connections
-        if excess <= 0 or self.edge.idle.make_room():
-            self.edge.idle.add(self)
-        elif excess <= MOST_REFUSED:
-            self.refuse(too_many_connections())
-        else:
+        excess = self._slot.take(self.client, self.server, len(self.connections))
+        if excess > MOST_REFUSED:
             self._is_deaf = True
             transport.abort()
+        elif excess > 0:
+            self.refuse(refusals.too_many_connections())
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self.edge.idle.discard(self)
+        self._slot.free()
         self.edge.unread.end(self.transport)
-        if self._answering:  # with others in line, it is not the newest one
-            self._answering.disconnected = True
-            self._answering.message_event.set()
+        self.waiting = b""
         super().connection_lost(exc)
-        self.pipeline.clear()
 
     @property
     def is_idle(self) -> bool:
         """Whether it waits for a request of which nothing has come yet."""
-        is_answered = self.cycle is None or self.cycle.response_complete
-        is_free = not self._is_deaf and not self.flow.write_paused
-        return is_answered and is_free and self.intake.phase == BETWEEN
+        is_free = not (self._is_deaf or self.waiting or self._is_answering)
+        return is_free and self.intake.phase == BETWEEN
+
+    @property
+    def _is_answering(self) -> bool:
+        """Whether a whole request has come, and its answer has not left."""
+        if self.cycle is None or self.intake.phase != BETWEEN:
+            return False
+        return self.flow.write_paused or not self.cycle.response_complete
 
     # What arrives
 
     def data_received(self, data: bytes) -> None:
-        while data and not self._is_deaf:
-            room = self.intake.room
-            data = self._feed(data) if len(data) <= room else self._feed(data[:room]) + data[room:]
+        if not self._is_deaf:
+            self.waiting += data
+            self._parse()
 
-    def _feed(self, data: bytes) -> bytes:
-        """Give the parser some bytes; returns those that it shall have once more."""
+    def _parse(self) -> None:
+        """Parse what has come, up to the end of one request that is to be answered."""
+        while self.waiting and not self._is_deaf and not self._is_answering:
+            size = self.intake.portion(self.waiting)
+            portion, self.waiting = self.waiting[:size], self.waiting[size:]
+            self._feed(portion)
+        if self._is_deaf:
+            self.waiting = b""
+        elif len(self.waiting) >= READ_BYTES:
+            self.flow.pause_reading()
+
+    def _feed(self, data: bytes) -> None:
         intake = self.intake
         before, sections = intake.phase, intake.sections
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
-            return self._begun_anew(data[upgrade.args[0] :])
+            self._begin_anew(data[upgrade.args[0] :])
         except httptools.HttpParserError as error:
             if not self._is_deaf:
-                self.refuse(unreadable(error))
-            return b""
-        if intake.phase != BETWEEN:
-            intake.count(len(data), before=before, begun=intake.sections - sections)
-            self._wait_for_more()
-        return b""
+                self.refuse(refusals.unreadable(error))
+        else:
+            if intake.phase != BETWEEN:
+                intake.count(data, before=before, begun=intake.sections - sections)
+                self._wait_for_more()
 
     def _wait_for_more(self) -> None:
         """The request has not ended."""
@@ -124,54 +131,50 @@ class Connection(HttpToolsProtocol):
             seconds = settings.head_timeout_seconds if is_head else settings.body_timeout_seconds
             self.deadline = self._sweeper.after(seconds)
         if intake.room <= 0:
-            self.refuse(head_too_large(settings, self.url))
+            self.refuse(refusals.head_too_large(settings, self.url))
         elif intake.body_room <= 0:
-            self.refuse(chunks_too_large(settings))
+            self.refuse(refusals.chunks_too_large(settings))
 
     def eof_received(self) -> bool:  # type: ignore[override]
         """Nothing more comes. The connection stays, for the answers to all that came whole."""
         if self.intake.phase in BODY and not self._is_deaf:
-            if not self.pipeline:
+            return False  # the rest of it will not come
+        self.waiting = whole_requests(self.waiting)
+        if not self.waiting:
+            if self.cycle is None or self.cycle.response_complete:
                 return False
-            self.pipeline.popleft()  # the newest: its rest will not come
-        last = self.pipeline[0][0] if self.pipeline else self._answering
-        if last is None or last.response_complete:
-            return False
-        self._has_said_all = self._is_deaf = self._is_last = True
+            self._end_with_this()
+        self._has_said_all = True
         self.deadline = NEVER
-        end_with(last, self._linger)
         return True
 
-    def _begun_anew(self, rest: bytes) -> bytes:
-        """The request once more, without the wish for another protocol that HTTP lets us ignore.
+    def _begin_anew(self, rest: bytes) -> None:
+        """Parse a request again without its wish for another protocol, which HTTP lets us ignore.
 
         The parser would look for the next request where the body of this one is.
         """
         method, version = self.parser.get_method(), self.parser.get_http_version()
         if method == b"CONNECT":
-            self.refuse(no_tunnel())
-            return b""
+            self.refuse(refusals.no_tunnel())
+            return
         self.parser = httptools.HttpRequestParser(self)
-        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # we do not hear it
         self.intake.phase = BETWEEN
-        return without_upgrade(method, self.url, version, self.headers) + rest
+        again = without_upgrade(method, self.url, version, self.headers)
+        self.waiting = again + rest + self.waiting
 
     # The parser's callbacks
 
     def on_message_begin(self) -> None:
-        if self._is_last:
-            self._is_deaf = True
-            raise _Over
         super().on_message_begin()
         self.intake.begin_head()
-        self.edge.idle.discard(self)
+        self._slot.set_busy()
         self.deadline = NEVER  # or one is set when this packet is read, if it is not all
 
     def on_header(self, name: bytes, value: bytes) -> None:
         # uvicorn's own, but for the count: to call it would cost a hundredth of a request's time.
         headers, name = self.headers, name.lower()
         if len(headers) >= MOST_LINES:
-            raise too_many_lines(MOST_LINES)
+            raise refusals.too_many_lines(MOST_LINES)
         if name == b"expect" and value.lower() == b"100-continue":
             self.expect_100_continue = True
         headers.append((name, value))
@@ -184,30 +187,31 @@ class Connection(HttpToolsProtocol):
         body_bytes = check_framing(version, self.url, self.headers)
         if version == "1.0":
             self.expect_100_continue = False  # RFC 9110, 10.1.1: it is not meant
-        self._upload = None
-        self.app = self._whole_app
+        self._upload, app = None, self._whole_app
+        scope: Any = self.scope
+        if self._slot.is_proxy and not self._slot.begin_request(scope):
+            app = self.edge.refusing_app
+            refusals.refuse_scope(scope, refusals.too_many_connections())
         if body_bytes:
             is_short = body_bytes <= self._settings.max_body_bytes
-            self.app = self._upload = Upload(self._whole_app, self._linger, is_short=is_short)
+            app = self._upload = Upload(app, self._linger, is_short=is_short)
+        self.app = app
         super().on_headers_complete()
         self.cycle.__class__ = JoinedCycle  # uvicorn makes its own; its task has not begun yet
-        if not self.pipeline:
-            self._answering = self.cycle
         self.headers = []  # trailers go here, and so nowhere
         self.intake.begin_body(body_bytes)
         self.deadline = NEVER
         if self._upload:
             self._upload.cycle = self.cycle
-        has_line = len(self.pipeline) >= MOST_PIPELINED
-        if has_line or self.edge.is_draining or not self.cycle.keep_alive:
-            self._is_last = True
-            end_with(self.cycle, self._linger)
+        if self.edge.is_draining or not self.cycle.keep_alive:
+            self._end_with_this()
 
     def on_chunk_header(self) -> None:
         self.intake.begin_chunk()
 
     def on_body(self, body: bytes) -> None:
         self.intake.phase = IN_BODY
+        self.intake.body_left -= len(body)
         super().on_body(body)
 
     def on_message_complete(self) -> None:
@@ -216,6 +220,9 @@ class Connection(HttpToolsProtocol):
         super().on_message_complete()
         self.intake.phase = BETWEEN
         self.deadline = NEVER
+        if self._has_said_all and not self.waiting:
+            self._end_with_this()
+        self._is_deaf = self._is_last
         if self.cycle.response_complete:
             self._rest()
 
@@ -232,15 +239,14 @@ class Connection(HttpToolsProtocol):
     def pause_writing(self) -> None:
         super().pause_writing()
         self.flow.pause_reading()
-        cycle = self._answering
-        written_bytes = cycle.body_bytes if isinstance(cycle, JoinedCycle) else 0
+        written_bytes = self.cycle.body_bytes if isinstance(self.cycle, JoinedCycle) else 0
         self.unread_deadline = self.edge.unread.begin(self.transport, written_bytes)
 
     def resume_writing(self) -> None:
         super().resume_writing()
         self.unread_deadline = NEVER
         self.edge.unread.end(self.transport)
-        is_answered = self._answering is not None and self._answering.response_complete
+        is_answered = self.cycle is not None and self.cycle.response_complete
         if is_answered and not self.transport.is_closing():
             self._go_on()
         else:
@@ -251,44 +257,43 @@ class Connection(HttpToolsProtocol):
         if self.is_ending:
             self.deadline = self._sweeper.after(LINGER_SECONDS)
             return
+        if self._slot.is_proxy:
+            self._slot.end_request()
         self.flow.resume_reading()
-        if self.pipeline:
-            self._answering, app = self.pipeline.pop()
-            self._start_asgi_task(self._answering, app)
-        elif self.intake.phase == BETWEEN:
+        if self.intake.phase == BETWEEN:
             self._rest()
+        if self.waiting:
+            # Not at once: an error of the parser would have that of the answer as its context.
+            self.loop.call_soon(self._parse)
 
     def _rest(self) -> None:
-        self.edge.idle.add(self)
-        is_draining = self.edge.is_draining
-        seconds = DRAIN_SECONDS if is_draining else self._settings.idle_timeout_seconds
-        self.deadline = self._sweeper.after(seconds)
+        self._slot.set_idle()
+        seconds = self._settings.idle_timeout_seconds
+        self.deadline = self._sweeper.after(DRAIN_SECONDS if self.edge.is_draining else seconds)
 
     def refuse(self, error: GatewayError) -> None:
         """Answer this after all that came before it, and read no more."""
         self._is_deaf = True
         self.deadline = NEVER
         if self.intake.phase not in BODY or self._upload is None:
-            self._answer(error)
+            self.cycle = refusal_cycle(self, error, has_request=self.intake.phase == IN_HEAD)
+            end_with(self.cycle, self._linger)
+            self._start_asgi_task(self.cycle, self.edge.refusing_app)
         elif self.cycle.response_complete:
             self._linger()
         else:
             self._upload.break_off(error)
 
-    def _answer(self, error: GatewayError) -> None:
-        cycle = refusal_cycle(self, error, has_request=self.intake.phase == IN_HEAD)
-        end_with(cycle, self._linger)
-        before, self.cycle = self.cycle, cycle
-        if before is None or before.response_complete:
-            self._answering = cycle
-            self._start_asgi_task(cycle, self.edge.refusing_app)
-        else:
-            self.pipeline.appendleft((cycle, self.edge.refusing_app))
+    def _end_with_this(self) -> None:
+        """The answer to the current request is the connection's last."""
+        self._is_last = True
+        self._is_deaf = self.intake.phase == BETWEEN  # the rest of its body is still read
+        end_with(self.cycle, self._linger)
 
     def _linger(self) -> None:
         """Close, but go on reading what is not wanted: a reset could overtake the answer."""
         self._is_deaf = self.is_ending = True
-        self.pipeline.clear()
+        self.waiting = b""
         self.flow.resume_reading()
         if self._has_said_all:
             self.transport.close()
@@ -305,13 +310,8 @@ class Connection(HttpToolsProtocol):
         """The server stops: the answer in the making is the last; if there is none, the next is."""
         if self.cycle is None or self.cycle.response_complete:
             self.deadline = min(self.deadline, self._sweeper.after(DRAIN_SECONDS))
-        elif self.intake.phase != IN_HEAD and not self._is_last:  # else the next one is it
-            self._is_last = True
-            end_with(self.cycle, self._linger)
+        elif not self._is_last and not self.waiting:  # else the next one is it
+            self._end_with_this()
 
     def expire(self) -> None:
         expire(self)
-
-
-class _Over(Exception):
-    """Bytes after the last request of a connection."""

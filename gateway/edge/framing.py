@@ -42,6 +42,34 @@ def _check_single(headers: HeaderLines) -> None:
             raise InvalidRequest(f"The request has more than one {told} header.")
 
 
+def whole_requests(data: bytes) -> bytes:
+    """The bytes without a request at their end of which something is missing.
+
+    What cannot be parsed is kept with all that follows: it is to be refused.
+    """
+    ends = _Ends()
+    parser = httptools.HttpRequestParser(ends)
+    whole = 0
+    for at in range(len(data)):  # the parser does not say where in its bytes a request ends
+        before = ends.count
+        try:
+            parser.feed_data(data[at : at + 1])
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade):
+            return data
+        if ends.count > before:
+            whole = at + 1
+    return data[:whole]
+
+
+class _Ends:
+    """Counts requests that have come whole."""
+
+    count = 0
+
+    def on_message_complete(self) -> None:
+        self.count += 1
+
+
 def without_upgrade(method: bytes, url: bytes, version: str, headers: HeaderLines) -> bytes:
     """The bytes of a head that was parsed, but for its Upgrade line."""
     first = b"%b %b HTTP/%b" % (method, url, version.encode("ascii"))

@@ -1,9 +1,10 @@
 """What has come of the request that is being read, and how much more of it may come.
 
-Rules: bytes are counted here, not kept. A section is what has no length of its own: a head, or what
-stands before a chunk, the trailers among it. Of a head and of each such section twice
-`max_head_bytes` are taken in; the exact size of a head is checked in the application. Of a body in
-chunks all counts, also what is between them and is dropped: it has no other bound.
+Rules: bytes are counted here; only the last three are kept, as the end of a request may be cut
+between two reads. A section is what has no length of its own: a head, or what stands before a
+chunk, the trailers among it. Of a head and of each such section twice `max_head_bytes` are taken
+in; the exact size of a head is checked in the application. Of a body in chunks all counts, also
+what is between them and is dropped: it has no other bound.
 """
 
 import math
@@ -23,6 +24,8 @@ HEAD_ROOM = 2
 too, but the application says so, which knows all of its headers by then."""
 CHUNKS_ROOM = 2
 """How many times `max_body_bytes` a body in chunks may be with all that is around them."""
+_END = b"\r\n\r\n"
+"""Of each head, and of each body in chunks."""
 
 
 class Intake:
@@ -31,6 +34,8 @@ class Intake:
     __slots__ = (
         "_most_chunked_bytes",
         "_most_head_bytes",
+        "_tail",
+        "body_left",
         "body_room",
         "phase",
         "room",
@@ -45,18 +50,23 @@ class Intake:
         """What may still come of the section."""
         self.body_room = math.inf
         """What may still come of a body in chunks; other bodies tell their length."""
+        self.body_left = 0.0
+        """What is still to come of a body that tells its length; `inf` for one in chunks."""
         self.sections = 0
         """Those that have begun in all requests."""
+        self._tail = b""
 
     def begin_head(self) -> None:
         self.phase = IN_HEAD
         self.sections += 1
         self.room = self._most_head_bytes
+        self._tail = b""
 
     def begin_body(self, length: float) -> None:
         """The head is over; a length of `inf` is that of a body in chunks."""
         self.phase = IN_BODY
         self.room = self._most_head_bytes
+        self.body_left = length
         self.body_room = self._most_chunked_bytes if length == math.inf else math.inf
 
     def begin_chunk(self) -> None:
@@ -65,12 +75,32 @@ class Intake:
         self.sections += 1
         self.room = self._most_head_bytes
 
-    def count(self, size: int, *, before: int, begun: int) -> None:
-        """So many bytes came; `before` them it was in this phase, in them so many sections began.
+    def portion(self, data: bytes) -> int:
+        """How many of these bytes to parse at once, so that no second request is begun in them.
+
+        Where a request may end it is cut, and where its section has no more room: the end of a body
+        that tells its length is known, all others are empty lines.
+        """
+        if self.phase in BODY and self.body_left < math.inf:
+            return max(min(len(data), int(self.body_left)), 1)
+        if self.phase == BETWEEN:
+            blank = len(data) - len(data.lstrip(b"\r\n")) if data[0] in b"\r\n" else 0
+            at = data.find(_END, blank)
+        else:
+            across = (self._tail + data[: len(_END) - 1]).find(_END)
+            if across >= 0:
+                return across + len(_END) - len(self._tail)
+            at = data.find(_END)
+        size = len(data) if at < 0 else at + len(_END)
+        return max(min(size, self.room), 1)
+
+    def count(self, data: bytes, *, before: int, begun: int) -> None:
+        """These bytes came; `before` them it was in this phase, in them so many sections began.
 
         Nothing is counted at the end of a request.
         """
+        self._tail = (self._tail + data)[1 - len(_END) :]
         if self.phase in _COUNTED and begun <= (before == BETWEEN):  # all are this section's
-            self.room -= size
+            self.room -= len(data)
         if before in BODY:
-            self.body_room -= size
+            self.body_room -= len(data)

@@ -1,10 +1,13 @@
 """What all connections of a server share: how much they bear, one clock, and whether it stops."""
 
+from collections.abc import Sequence
 from typing import Any
 
+from gateway.address import Proxy
 from gateway.config import ServerSettings
-from gateway.edge.idle import IdleConnections
+from gateway.edge.reads import READ_BYTES
 from gateway.edge.refusals import refusing_app
+from gateway.edge.slots import Slots
 from gateway.edge.sweeper import Sweeper
 from gateway.edge.unread import UnreadAnswers
 
@@ -12,18 +15,16 @@ DRAIN_SECONDS = 2.0
 """How long a connection without a request stays readable once the server stops."""
 LINGER_SECONDS = 2.0
 """How long a refused client may go on sending, so that it reads its answer."""
-MOST_PIPELINED = 64
-"""Requests of one connection that wait for their turn; the last one's answer ends it."""
 MOST_REFUSED = 64
-"""Connections past `max_connections` that are told so at once; each holds a descriptor until it has
-read that. Those past this number, too, are cut off without a word: else refusing would use up the
-descriptors that reads from Google need."""
+"""Connections past `max_connections` or past those of one address that are told so at once; each
+holds a descriptor until it has read that. Those past this number, too, are cut off without a word:
+else refusing would use up the descriptors that reads from Google need."""
 
 
 class Edge:
     """What all connections of a server share."""
 
-    def __init__(self, settings: ServerSettings) -> None:
+    def __init__(self, settings: ServerSettings, proxies: Sequence[Proxy] = ()) -> None:
         self.settings = settings
         self.refusing_app: Any = refusing_app(settings)  # ASGI, typed elsewhere
         self.sweeper = Sweeper(
@@ -34,6 +35,8 @@ class Edge:
                 settings.answer_timeout_seconds,
             )
         )
-        self.idle = IdleConnections()
+        self.slots = Slots(settings, proxies)
+        self.buffer = memoryview(bytearray(READ_BYTES))
+        """Where all connections read into, each in its turn."""
         self.unread = UnreadAnswers(self.sweeper, settings.answer_timeout_seconds)
         self.is_draining = False

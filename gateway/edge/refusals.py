@@ -62,6 +62,11 @@ def refusal_scope(
     }
 
 
+def refuse_scope(scope: Scope, error: GatewayError) -> None:
+    """Have a request that was read refused with this error."""
+    scope[_ERROR] = error
+
+
 def unreadable(error: httptools.HttpParserError) -> GatewayError:
     """What a client is told when the parser stopped, for its own reason or for one of ours."""
     cause = error.__context__
@@ -108,7 +113,8 @@ def no_tunnel() -> MethodNotAllowed:
 
 
 def too_many_connections() -> QueueFull:
-    return QueueFull("Too many connections are open.", retry_after_seconds=5)
+    message = "Too many connections are open, from your address or from all together."
+    return QueueFull(message, retry_after_seconds=5)
 
 
 async def _raise_refusal(scope: Scope, receive: Receive, send: Send) -> None:

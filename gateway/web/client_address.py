@@ -12,6 +12,7 @@ Rules:
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
 from starlette.types import Scope
@@ -20,6 +21,10 @@ from gateway.address import UNIX, Proxy
 from gateway.web.head import Head, head_of
 
 MAX_HOPS = 32
+_LONGEST_HOP = 100
+"""An address of IPv6 with its zone and port, and blanks around it."""
+_KEPT = 1024
+"""Addresses that are not parsed again."""
 
 _PAIR = re.compile(r"""[ \t]*([a-z]+)=("(?:[^"\\]|\\.)*"|[^ \t",;=]*)[ \t]*""", re.IGNORECASE)
 _WITH_PORT = re.compile(r"\[([0-9A-Fa-f:.]+)\](?::[0-9]+)?|([0-9.]+):[0-9]+")
@@ -27,14 +32,36 @@ _WITH_PORT = re.compile(r"\[([0-9A-Fa-f:.]+)\](?::[0-9]+)?|([0-9.]+):[0-9]+")
 
 def client_address(scope: Scope, proxies: Sequence[Proxy]) -> str:
     """The client's address; blank if the server knows none, as of the peer of a Unix socket."""
-    client = scope.get("client")
-    peer: str = client[0] if client else ""
-    if not proxies or not (_is_proxy(_parsed(peer), proxies) if peer else _is_unix(scope, proxies)):
-        return peer
-    head = head_of(scope)
+    if not is_from_proxy(scope, proxies):
+        return _peer(scope)
+    return _named_client(scope, proxies)
+
+
+def forwarded_address(scope: Scope, proxies: Sequence[Proxy]) -> str:
+    """The client that a trusted proxy names; blank if it names none, or a proxy."""
+    address = _named_client(scope, proxies)
+    return "" if address == _peer(scope) or _is_proxy(_parsed(address), proxies) else address
+
+
+def is_from_proxy(scope: Scope, proxies: Sequence[Proxy]) -> bool:
+    """Whether the socket's peer is a trusted proxy; of the scope, its addresses suffice."""
+    if not proxies:
+        return False
+    peer = _peer(scope)
+    return _is_proxy(_parsed(peer), proxies) if peer else _is_unix(scope, proxies)
+
+
+def _named_client(scope: Scope, proxies: Sequence[Proxy]) -> str:
+    peer, head = _peer(scope), head_of(scope)
     hops = [each for each in (_x_forwarded_for(head), _forwarded(head)) if each]
     found = {_client(each, peer, proxies) for each in hops}
     return found.pop() if len(found) == 1 else peer
+
+
+def _peer(scope: Scope) -> str:
+    client = scope.get("client")
+    address: str = client[0] if client else ""
+    return address
 
 
 def _is_unix(scope: Scope, proxies: Sequence[Proxy]) -> bool:
@@ -46,7 +73,7 @@ def _is_unix(scope: Scope, proxies: Sequence[Proxy]) -> bool:
 def _client(hops: Sequence[str], peer: str, proxies: Sequence[Proxy]) -> str:
     last = peer
     for hop in reversed(hops[-MAX_HOPS:]):
-        address = _parsed(hop)
+        address = _parsed(hop) if len(hop) <= _LONGEST_HOP else None
         if address is None:
             return last
         last = str(address)
@@ -89,6 +116,7 @@ def _hops(line: str) -> Sequence[str]:
     return [""]
 
 
+@lru_cache(_KEPT)
 def _parsed(text: str) -> IPv4Address | IPv6Address | None:
     """An address, with or without a port; one of IPv4 in the clothes of IPv6 is that of IPv4."""
     match = _WITH_PORT.fullmatch(text.strip())

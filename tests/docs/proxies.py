@@ -28,7 +28,7 @@ daemon on;
 master_process off;
 pid {folder}/nginx.pid;
 error_log {folder}/error.log warn;
-events {{}}
+events {{ worker_connections {connections}; }}
 http {{
     access_log off;
     client_body_temp_path {folder}/body;
@@ -41,12 +41,22 @@ http {{
 """
 """One process, as whoever starts it, with all its files in one folder."""
 
+WORKER_CONNECTIONS = 8_192
+"""More than one client of a test opens, as the page advises; both ends of a request take one."""
+
 CADDY_DIRECTIVES: Mapping[str, Sequence[str]] = {
+    "": ("{", HOST),
+    "{": ("servers",),
+    "servers": ("timeouts",),
+    "timeouts": ("read_header", "read_body", "write", "idle"),
     HOST: ("reverse_proxy", "request_body", "encode", "header"),
     "reverse_proxy": ("header_up", "header_down", "transport", "flush_interval"),
     "transport": ("keepalive", "response_header_timeout", "dial_timeout"),
 }
-"""What may stand within each block of a Caddyfile, as far as the page needs it."""
+"""What may stand within each block of a Caddyfile, as far as the page needs it.
+
+`{` alone begins the global options.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +67,14 @@ class Proxy:
     certificate: Path
 
 
-def nginx_text(block: Block, folder: Path, *, port: int, gateway: str) -> str:
+def nginx_text(
+    block: Block,
+    folder: Path,
+    *,
+    port: int,
+    gateway: str,
+    connections: int = WORKER_CONNECTIONS,
+) -> str:
     """The configuration around a block, with the ports and files of a test."""
     meant = {
         "listen 443 ssl": f"listen 127.0.0.1:{port} ssl",
@@ -65,7 +82,8 @@ def nginx_text(block: Block, folder: Path, *, port: int, gateway: str) -> str:
         f"/etc/ssl/{HOST}.pem": str(folder / "certificate.pem"),
         f"/etc/ssl/{HOST}.key": str(folder / "key.pem"),
     }
-    return _AROUND.format(folder=folder, block=filled_in(block.text, meant))
+    text = filled_in(block.text, meant)
+    return _AROUND.format(folder=folder, block=text, connections=connections)
 
 
 def nginx_problems(text: str, folder: Path) -> str:
@@ -134,7 +152,7 @@ def caddy_problems(block: Block) -> list[str]:
                 return [*found, f"{number}: nothing is open"]
             within.pop()
             continue
-        allowed = CADDY_DIRECTIVES.get(within[-1], ()) if within else (HOST,)
+        allowed = CADDY_DIRECTIVES.get(within[-1] if within else "", ())
         if words[0] not in allowed:
             found.append(f"{number}: {words[0]} does not belong here")
         if words[-1] == "{":

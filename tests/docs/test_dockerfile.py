@@ -117,17 +117,15 @@ def test_what_it_copies_is_enough_to_install_and_serve(tmp_path: Path) -> None:
     """Its `pip install`, run in a fresh environment, makes a command that starts."""
     image, fresh = tmp_path / "image", tmp_path / "venv"
     copy(FOUND, TOP, image)
-    (installing,) = [each.rest for each in FOUND if each.name == "RUN" and "pip " in each.rest]
+    installing = [each.rest for each in FOUND if each.name == "RUN" and "pip " in each.rest]
     made = run(sys.executable, "-m", "venv", str(fresh))
     assert made.returncode == 0, made.stderr
     _lend_what_is_needed(fresh, tmp_path / "needed")
     environ = {**os.environ, "PATH": f"{fresh / 'bin'}:/usr/bin:/bin"}
     environ.pop("PYTHONPATH", None)
 
-    done = run("/bin/sh", "-c", installing, cwd=image, environ=environ)
+    done = run("/bin/sh", "-c", " && ".join(installing), cwd=image, environ=environ)
 
-    if "No matching distribution found for hatchling" in done.stderr:
-        pytest.skip("there is no package index to build with")
     assert done.returncode == 0, done.stderr
     shutil.rmtree(image)
     told = run("sheets-gateway", "serve", "--help", cwd=tmp_path, environ=environ)

@@ -4,11 +4,13 @@ import re
 import shutil
 import ssl
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import httpx2
 import pytest
 
+from gateway.config import ServerSettings
 from gateway.demo import running_demo
 from gateway.serving import bind
 from tests.docs.blocks import Block, blocks_of
@@ -21,6 +23,7 @@ from tests.docs.proxies import (
     running_nginx,
     write_certificate,
 )
+from tests.edge.wire import connected
 
 (NGINX,) = blocks_of("nginx")
 (CADDY,) = blocks_of("caddyfile")
@@ -28,6 +31,10 @@ FEW_WRONG_KEYS = {
     "GATEWAY_ACCESS__TRUSTED_PROXIES": "127.0.0.1",
     "GATEWAY_ACCESS__FAILURES_PER_MINUTE": "1",
 }
+
+HALF_HEAD = b"GET /livez HTTP/1.1\r\nHost: gateway\r\nX-Slow: "
+LIVE = b"GET /livez HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\n\r\n"
+UPLOAD = b"POST /v2/sheets/Cities HTTP/1.1\r\nHost: gateway\r\nContent-Length: 9\r\n\r\n"
 
 needs_nginx = pytest.mark.skipif(shutil.which("nginx") is None, reason="there is no nginx to run")
 
@@ -82,6 +89,79 @@ def test_a_client_cannot_pass_for_another_address(proxied: httpx2.Client) -> Non
     assert codes == [4011, 4292, 4292]
 
 
+@contextmanager
+def tls(url: str, source: str, sent: bytes) -> Iterator[ssl.SSLSocket]:
+    """A connection of an address on which some bytes were sent."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    with (
+        connected(url.replace("https", "http"), source=source) as client,
+        context.wrap_socket(client) as secure,
+    ):
+        secure.sendall(sent)
+        yield secure
+
+
+def is_open(client: ssl.SSLSocket) -> bool:
+    """Whether a connection waits: neither an answer nor its end has come."""
+    client.setblocking(False)
+    try:
+        client.recv(1)
+    except ssl.SSLWantReadError:
+        return True
+    except ConnectionError:
+        return False
+    return False
+
+
+@needs_nginx
+def test_half_heads_of_one_address_leave_others_room(proxied: httpx2.Client) -> None:
+    """They wait for their end, and another address is served on new connections meanwhile."""
+    url, seen = str(proxied.base_url), []
+    with ExitStack() as clients:
+        held = []
+        for _ in range(10):
+            held += [clients.enter_context(tls(url, "127.0.0.2", HALF_HEAD)) for _ in range(60)]
+            with tls(url, "127.0.0.3", LIVE) as other:
+                seen.append(other.recv(13))
+        are_open = [is_open(client) for client in held]
+
+    assert seen == [b"HTTP/1.1 200 "] * 10
+    assert are_open == [True] * 600
+
+
+@needs_nginx
+def test_half_heads_are_ended_by_nginx(tmp_path: Path) -> None:
+    """Their time is the one of the page, which is the gateway's own."""
+    seconds = f"{ServerSettings().head_timeout_seconds:.0f}s"
+    block = NGINX.replaced(f"client_header_timeout {seconds}", "client_header_timeout 1s")
+    with (
+        running_nginx(block, tmp_path, gateway="127.0.0.1:9") as proxy,
+        tls(proxy.url, "127.0.0.2", HALF_HEAD) as client,
+    ):
+        rest = client.recv(65_536)
+
+    assert rest == b""
+    assert f"read_header {seconds}" in CADDY.text
+
+
+@needs_nginx
+def test_requests_of_one_address_at_once_are_limited(proxied: httpx2.Client) -> None:
+    """Those past the limit are refused by nginx, and another address is served meanwhile."""
+    (most,) = re.findall(r"limit_conn sheets_gateway (\d+);", NGINX.text)
+    url = str(proxied.base_url)
+    with ExitStack() as clients:
+        begun = [clients.enter_context(tls(url, "127.0.0.2", UPLOAD)) for _ in range(int(most))]
+        refused, served = (
+            clients.enter_context(tls(url, source, LIVE)).recv(13)
+            for source in ("127.0.0.2", "127.0.0.3")
+        )
+        are_open = [is_open(client) for client in begun]
+
+    assert (refused, served) == (b"HTTP/1.1 503 ", b"HTTP/1.1 200 ")
+    assert all(are_open)
+
+
 @needs_nginx
 @pytest.mark.parametrize(
     ("old", "new", "word"),
@@ -112,6 +192,7 @@ def test_the_caddyfile_is_well_formed() -> None:
     [
         pytest.param("reverse_proxy", "reverse_proxi", id="directive"),
         pytest.param("transport http", "http", id="place"),
+        pytest.param("timeouts", "timeout", id="option"),
         pytest.param("\n}", "", id="open"),
         pytest.param("\n}", "\n}\n}", id="closed twice"),
     ],

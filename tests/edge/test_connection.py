@@ -1,82 +1,13 @@
 """A connection without a network: when it reads on, when it ends, and what it owes until then."""
 
-import asyncio
-from dataclasses import dataclass, field
-
 import pytest
-from starlette.types import Receive, Scope, Send
 
-from gateway.config import ServerSettings
-from gateway.edge.connection import Connection
-from gateway.edge.limits import DRAIN_SECONDS, LINGER_SECONDS, MOST_REFUSED, Edge
+from gateway.edge.limits import DRAIN_SECONDS, LINGER_SECONDS, MOST_REFUSED
+from gateway.edge.reads import READ_BYTES
 from gateway.edge.unread import LEAST_READ_BYTES
-from gateway.serving import make_gateway_server
-from tests.edge.transport import Held
+from tests.edge.stage import BODY, LAST, REQUEST, UPLOAD, Stage, answers_in, settled
 
-REQUEST = b"GET /%d HTTP/1.1\r\nHost: gateway\r\n\r\n"
-LAST = b"GET /9 HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\n\r\n"
-UPLOAD = b"POST /%d HTTP/1.1\r\nHost: gateway\r\nContent-Length: 5\r\n\r\nab"
-BODY = b"x" * 10_000
 ANSWER_SECONDS = 30.0
-STEPS = 20
-
-
-@dataclass
-class Application:
-    """Answers once it may; `began` and `ended` are the paths of requests."""
-
-    may_answer: asyncio.Event = field(default_factory=asyncio.Event)
-    began: list[str] = field(default_factory=list)
-    ended: list[str] = field(default_factory=list)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        self.began.append(scope["path"])
-        while (await receive()).get("more_body"):
-            continue
-        await self.may_answer.wait()
-        length = (b"content-length", b"%d" % len(BODY))
-        await send({"type": "http.response.start", "status": 200, "headers": [length]})
-        await send({"type": "http.response.body", "body": BODY})
-        self.ended.append(scope["path"])
-
-
-class Stage:
-    """One application, and connections to it."""
-
-    def __init__(self, **settings: object) -> None:
-        self.app = Application()
-        given = ServerSettings.model_validate(settings)
-        self.edge = Edge(given)
-        self._server = make_gateway_server(self.app, given)
-        self._server.config.load()
-
-    def connect(self, room: int = 1_000_000) -> tuple[Connection, Held]:
-        transport = Held(room)
-        connection = Connection(
-            self._server.config,
-            self._server.server_state,
-            {},
-            asyncio.get_running_loop(),
-            edge=self.edge,
-        )
-        transport.set_protocol(connection)
-        connection.connection_made(transport)
-        return connection, transport
-
-    def passes(self, connection: Connection, seconds: float) -> None:
-        """So much time passes; a tenth of a second more, which deadlines may be late."""
-        for _ in range(round(seconds * 10) + 2):
-            self.edge.sweeper.sweep([connection], 0.1)
-
-
-async def settled() -> None:
-    """Let all tasks come as far as they can."""
-    for _ in range(STEPS):
-        await asyncio.sleep(0)
-
-
-def answers_in(transport: Held) -> int:
-    return transport.written.count(b"HTTP/1.1 200 ")
 
 
 @pytest.mark.parametrize(
@@ -149,6 +80,108 @@ async def test_nothing_is_begun_while_an_answer_is_not_taken() -> None:
     assert (began, is_read) == (["/1"], False)
     assert stage.app.began == ["/1", "/2"]
     assert answers_in(transport) == 2
+
+
+@pytest.mark.parametrize("room", [1_000_000, 100], ids=["in the making", "not taken"])
+async def test_nothing_is_parsed_behind_an_answer(room: int) -> None:
+    """What comes behind a request waits as it came, in its turn, until the answer has left."""
+    stage = Stage()
+    connection, transport = stage.connect(room)
+    behind = REQUEST % 2 + REQUEST % 3
+    connection.data_received(REQUEST % 1 + behind)
+    if room < len(BODY):
+        stage.app.may_answer.set()
+    await settled()
+    kept, parsed_ahead = len(connection.waiting), len(connection.pipeline)
+    stage.app.may_answer.set()
+    transport.take(len(BODY) * 4)
+    await settled()
+
+    assert (kept, parsed_ahead) == (len(behind), 0)
+    assert stage.app.ended == ["/1", "/2", "/3"]
+    assert connection.waiting == b""
+
+
+@pytest.mark.parametrize("chunked", [False, True], ids=["length", "chunks"])
+async def test_nothing_is_parsed_behind_a_body_in_parts(chunked: bool) -> None:
+    """Where a body ends is known, however it comes."""
+    stage = Stage()
+    connection, _ = stage.connect()
+    parts = [UPLOAD % 1, b"c", b"de"]
+    if chunked:
+        head = (UPLOAD % 1).replace(b"Content-Length: 5", b"Transfer-Encoding: chunked")
+        parts = [head.replace(b"ab", b"2\r\nab"), b"\r\n0\r\n\r", b"\n"]
+    for part in parts[:-1]:
+        connection.data_received(part)
+    connection.data_received(parts[-1] + REQUEST % 2 + REQUEST % 3)
+    parsed_ahead = len(connection.pipeline)
+    stage.app.may_answer.set()
+    await settled()
+
+    assert parsed_ahead == 0
+    assert stage.app.ended == ["/1", "/2", "/3"]
+
+
+async def test_no_more_is_read_than_is_kept() -> None:
+    """Behind a request one read has room; once its answer has left reading goes on."""
+    stage = Stage()
+    connection, transport = stage.connect()
+    connection.data_received(REQUEST % 1)
+    was_read = transport.is_read
+    connection.data_received(b"\r\n" * (READ_BYTES // 2))
+    is_read, kept = transport.is_read, len(connection.waiting)
+    stage.app.may_answer.set()
+    await settled()
+
+    assert was_read
+    assert (is_read, kept) == (False, READ_BYTES)
+    assert (transport.is_read, connection.waiting) == (True, b"")
+
+
+async def test_a_body_that_is_not_taken_is_not_read_on() -> None:
+    """Reading pauses while the application has not taken what came of a body."""
+    stage = Stage()
+    connection, transport = stage.connect()
+    connection.data_received((UPLOAD % 1).replace(b"Length: 5", b"Length: 500000"))
+    for _ in range(5):
+        connection.data_received(b"x" * READ_BYTES)
+    is_read = transport.is_read
+    await settled()
+
+    assert (is_read, transport.is_read) == (False, True)
+
+
+async def test_time_in_which_nothing_is_read_does_not_count() -> None:
+    """Half a head that waits behind a request has its whole time once it is its turn."""
+    stage = Stage()
+    connection, transport = stage.connect()
+    connection.data_received(REQUEST % 1 + (REQUEST % 2)[:-2])
+    await settled()
+    stage.passes(connection, 100.0)
+    stage.app.may_answer.set()
+    await settled()
+    stage.passes(connection, connection.edge.settings.head_timeout_seconds - 1)
+    connection.data_received(b"\r\n")
+    await settled()
+
+    assert stage.app.ended == ["/1", "/2"]
+    assert (answers_in(transport), transport.is_closed) == (2, False)
+
+
+async def test_requests_that_wait_are_kept_at_the_end_of_a_client() -> None:
+    """A client may close its side between two of its answers."""
+    stage = Stage()
+    stage.app.may_answer.set()
+    connection, transport = stage.connect(room=100)
+    connection.data_received(REQUEST % 1 + REQUEST % 2)
+    await settled()
+    transport.take(len(BODY) * 3)
+    is_kept = connection.eof_received()
+    await settled()
+
+    assert is_kept
+    assert stage.app.ended == ["/1", "/2"]
+    assert transport.is_closed
 
 
 async def test_what_is_taken_later_is_followed_by_more() -> None:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from gateway.edge.framing import whole_requests
 from tests.edge.wire import exchange, single_bytes
 
 HOST = b"Host: gateway\r\n"
@@ -151,3 +152,22 @@ def test_a_client_that_waits_for_leave_to_send_gets_it(echo_url: str) -> None:
 
     assert [answer.saw for answer in answers] == ["/a", "/probe"]
     assert answers[0].json["body"] == "abc"
+
+
+@pytest.mark.parametrize(
+    ("whole", "rest"),
+    [
+        pytest.param(b"", b"", id="nothing"),
+        pytest.param(get(), b"", id="one"),
+        pytest.param(b"", get()[:-1], id="half a head"),
+        pytest.param(get() + post(CL3, body=b"abc"), get()[:9], id="half a head behind two"),
+        pytest.param(get(), post(CL3, body=b"ab"), id="half a body"),
+        pytest.param(get() + post(TE, body=CHUNKS), post(TE, body=CHUNKS[:-1]), id="half chunks"),
+        pytest.param(get(), b"\r\n", id="a blank line"),
+        pytest.param(get() + b"x y\r\n" + get()[:9], b"", id="what cannot be read"),
+        pytest.param(get(b"/a", *H2C) + get()[:9], b"", id="a wish for HTTP/2"),
+    ],
+)
+def test_whole_requests_are_those_without_a_half_one(whole: bytes, rest: bytes) -> None:
+    """The bytes of a request that will not end are left out; those that are refused stay."""
+    assert whole_requests(whole + rest) == whole

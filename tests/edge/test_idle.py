@@ -1,8 +1,9 @@
 """Which connection makes room where there are too many."""
 
+from collections import OrderedDict
 from dataclasses import dataclass
 
-from gateway.edge.idle import IdleConnections
+from gateway.edge.idle import IdleConnections, Idling, make_room
 
 
 @dataclass(eq=False)
@@ -16,17 +17,18 @@ class Waiting:
         self.is_closed = True
 
 
+def in_order(*connections: Idling) -> IdleConnections:
+    """Connections that began to wait in this order."""
+    return OrderedDict.fromkeys(connections, None)
+
+
 def test_the_one_that_is_idle_for_longest_goes() -> None:
     """Each makes room once; without any there is none."""
-    idle = IdleConnections()
     first, second = Waiting(), Waiting()
-    idle.add(second)
-    idle.add(first)
-    idle.discard(second)
-    idle.add(second)
-    made = [idle.make_room()]
+    idle = in_order(first, second)
+    made = [make_room(idle)]
     closed = [(first.is_closed, second.is_closed)]
-    made += [idle.make_room(), idle.make_room()]
+    made += [make_room(idle), make_room(idle)]
 
     assert made == [True, True, False]
     assert closed == [(True, False)]
@@ -35,23 +37,9 @@ def test_the_one_that_is_idle_for_longest_goes() -> None:
 
 def test_one_that_is_not_idle_after_all_is_passed_over() -> None:
     """It is not asked again until it says so."""
-    idle = IdleConnections()
     busy, free = Waiting(is_idle=False), Waiting()
-    idle.add(busy)
-    idle.add(free)
-    made = idle.make_room()
+    idle = in_order(busy, free)
+    made = make_room(idle)
 
     assert (made, busy.is_closed, free.is_closed) == (True, False, True)
     assert len(idle) == 0
-
-
-def test_who_is_gone_is_forgotten() -> None:
-    """Also if it was not there."""
-    idle = IdleConnections()
-    gone = Waiting()
-    idle.add(gone)
-    idle.discard(gone)
-    idle.discard(gone)
-
-    assert not idle.make_room()
-    assert not gone.is_closed

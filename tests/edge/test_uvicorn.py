@@ -64,10 +64,7 @@ def test_a_part_that_is_built_on_has_not_changed(part: Callable[..., Any]) -> No
 
 @pytest.mark.parametrize(
     "name",
-    [
-        *("feed_data", "get_method", "get_http_version", "should_upgrade", "should_keep_alive"),
-        "set_dangerous_leniencies",
-    ],
+    ["feed_data", "get_method", "get_http_version", "should_upgrade", "should_keep_alive"],
 )
 def test_the_parser_has_what_is_called(name: str) -> None:
     """Each method of the parser that the edge calls is there."""

@@ -7,8 +7,9 @@ from typing import Any
 class Held(asyncio.Transport):
     """Has room for so many bytes, as a system has; what is past that lies in its buffer."""
 
-    def __init__(self, room: int = 1_000_000) -> None:
+    def __init__(self, room: int = 1_000_000, peer: str = "127.0.0.1") -> None:
         super().__init__()
+        self._peer = peer
         self.room = room
         self.left = 0
         self.written = b""
@@ -28,7 +29,7 @@ class Held(asyncio.Transport):
         return ("127.0.0.1", 8000)
 
     def getpeername(self) -> tuple[str, int]:
-        return ("127.0.0.1", 40_000)
+        return (self._peer, 40_000)
 
     def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
         self._protocol = protocol

@@ -28,17 +28,19 @@ class WireAnswer:
 
 
 @contextlib.contextmanager
-def connected(url: str) -> Iterator[socket.socket]:
-    """A connection to a server, closed at the end of the block."""
+def connected(url: str, *, source: str = "") -> Iterator[socket.socket]:
+    """A connection to a server, from an address of choice, closed at the end of the block."""
     parts = urlsplit(url)
-    with socket.create_connection((parts.hostname, parts.port), timeout=TIMEOUT_SECONDS) as client:
+    with socket.create_connection(
+        (parts.hostname, parts.port), timeout=TIMEOUT_SECONDS, source_address=(source, 0)
+    ) as client:
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         yield client
 
 
-def exchange(url: str, *parts: bytes) -> list[WireAnswer]:
+def exchange(url: str, *parts: bytes, source: str = "") -> list[WireAnswer]:
     """Send each part on its own; all answers until the server closes the connection."""
-    with connected(url) as client:
+    with connected(url, source=source) as client:
         send(client, *parts)
         return answers_of(client)
 

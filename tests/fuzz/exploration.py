@@ -16,6 +16,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import schemathesis
+
+# Imported late by schemathesis, and parsed by pytest then. With servers in other threads CPython
+# 3.11 may fail there ("AST constructor recursion depth mismatch").
+import schemathesis.specs.openapi.schemas
 from schemathesis.core.failures import AcceptedNegativeData, Failure
 from schemathesis.core.parameters import ParameterLocation
 from schemathesis.engine import events, from_schema

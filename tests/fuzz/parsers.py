@@ -14,11 +14,11 @@ from gateway.emulator.grid.entered import entered
 from gateway.errors import GatewayError
 from gateway.redaction import redacted
 from gateway.rows.a1 import cell_range, is_spreadsheet_id, parse_area
-from gateway.rows.evaluate import evaluate
 from gateway.rows.formula_text import typed_value
 from gateway.rows.header import parse_header
 from gateway.rows.likeness import Likeness, as_entered
 from gateway.rows.record import changed_runs, new_row, place
+from gateway.rows.steps import finish
 from gateway.rows.table import make_table
 from gateway.web.body import parse_fields, parse_rows
 from gateway.web.conditions import asks_for_fresh, is_known, read_condition
@@ -30,6 +30,7 @@ from gateway.web.path import decode_title, encode_title, parse_row
 from gateway.web.query_string import decoded, sift
 from tests.fuzz.requests import FIELDS
 from tests.fuzz.texts import any_bytes, any_json_text, any_stored, any_text
+from tests.rows.sheet import evaluate
 
 T = TypeVar("T")
 Property = Callable[[Random], None]
@@ -49,7 +50,7 @@ TYPED = [
     ("population", 1250, 7, -5, "", "#REF!", 43845),
     ("state", "", True, "x", "\ud800", "😀", ""),
 ]
-TABLE = make_table(COLUMNS).with_typed(TYPED)
+TABLE = finish(make_table(COLUMNS).with_typed(TYPED))
 
 
 def _unless_refused(read: Callable[[], T]) -> T | None:
@@ -90,7 +91,7 @@ def queries(random: Random) -> None:
     if query is not None:
         assert 0 <= query.limit <= 100
         assert query.skip >= 0
-        page = _unless_refused(lambda: evaluate(TABLE, query, TABLE.header.whole))
+        page = _unless_refused(lambda: evaluate(TABLE, query))
         assert page is None or len(page.rows) <= query.limit
 
 

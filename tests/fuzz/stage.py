@@ -97,7 +97,7 @@ class Stage:
     def metrics(self) -> bytes:
         """What the operators' listener says."""
         metrics = Request(method="GET", target=b"/metrics")
-        return self.runner.run(send(create_metrics(), {}, metrics)).content
+        return self.runner.run(send(create_metrics(hosts=["gateway.example"]), {}, metrics)).content
 
     def faults(self, *faults: Fault) -> None:
         """Have the next calls of Google's fail so, and no others."""

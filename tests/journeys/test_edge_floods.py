@@ -1,5 +1,6 @@
 """Hundreds of megabytes of one request: refused as they come, without memory, beside others."""
 
+import socket
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -48,7 +49,6 @@ FLOODS = {
     "chunks to a wrong route": (POST.replace(b"v2", b"v9") + CHUNKED, CHUNK, 300, 404),
     "a body of a length": (POST + KEY + LENGTH % (300 * MB), b"x", 300, 413),
     "a body of a length of nobody": (POST + LENGTH % (300 * MB), b"x", 300, 401),
-    "requests": (b"", GET + b" HTTP/1.1\r\n" + HOST + b"\r\n", 20, 401),
 }
 
 
@@ -131,6 +131,56 @@ def test_many_half_heads_take_little_memory(
 
     assert behind.status == 200
     assert growth <= MOST_GROWTH_BYTES * SOCKETS / 1000
+
+
+LARGE = b"GET /docs/swagger-ui-bundle.js HTTP/1.1\r\n" + HOST + b"\r\n"
+"""An answer of 1.7 MB, for which no key is needed."""
+PIPELINED = {
+    "heads of short lines": GET + b" HTTP/1.1\r\n" + HOST + b"a: b\r\n" * 96 + b"\r\n",
+    "heads of one line": GET + b" HTTP/1.1\r\n" + HOST + b"X: " + b"y" * 555 + b"\r\n\r\n",
+}
+MOST_HELD_BYTES = 300 * MB // 4096
+"""Of a connection, so that all that there may be take 300 MB."""
+
+
+@pytest.mark.parametrize("name", PIPELINED)
+def test_requests_behind_an_unread_answer_take_little_memory(
+    emulator: EmulatorControl, tmp_path: Path, name: str
+) -> None:
+    """64 heads wait as they came, and most of them with the system, until the answer is read."""
+    keys = make_keys(tmp_path, {"paid": KEYS["paid"]})
+    with ExitStack() as clients, standing_alone(tmp_path, emulator, keys) as gateway:
+        gateway.api.names("Cities", limit="1")
+        exchange(gateway.api.url, LIVE)
+        gateway.forget_peak()
+        before = gateway.resident_bytes()
+        for number in range(SOCKETS):
+            client = clients.enter_context(
+                connected(gateway.api.url, source=f"127.0.1.{number % 8 + 1}")
+            )
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            send(client, LARGE + PIPELINED[name] * 64)
+        answered = client.recv(13)
+        (behind,) = exchange(gateway.api.url, LIVE)
+        growth = gateway.peak_bytes() - before
+
+    assert (behind.status, answered) == (200, b"HTTP/1.1 200 ")
+    assert growth <= MOST_HELD_BYTES * SOCKETS
+
+
+def test_one_address_does_not_keep_others_out(emulator: EmulatorControl, tmp_path: Path) -> None:
+    """While it holds as many half heads as it gets, another address is served throughout."""
+    keys = make_keys(tmp_path, {"paid": KEYS["paid"]})
+    settings = {"server.max_connections": 200}
+    with ExitStack() as clients, standing_alone(tmp_path, emulator, keys, settings) as gateway:
+        seen = []
+        for _ in range(20):
+            for _ in range(20):
+                greedy = clients.enter_context(connected(gateway.api.url, source="127.0.0.2"))
+                send(greedy, HALF_HEADS["a line"][:1000])
+            seen += [answer.status for answer in exchange(gateway.api.url, LIVE)]
+
+    assert seen == [200] * 20
 
 
 def test_what_is_taken_in_is_seen_in_the_memory(emulator: EmulatorControl, tmp_path: Path) -> None:

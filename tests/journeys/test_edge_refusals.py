@@ -70,6 +70,14 @@ def test_a_broken_preflight_is_refused(shared_api: Api) -> None:
     assert (answer.status, answer.saw) == (400, 4000)
 
 
+def test_a_refusal_behind_another_is_its_own(shared_api: Api) -> None:
+    """What cannot be read behind a request that is refused is not answered with its error."""
+    wrong = b"GET /v2/sheets/Cities HTTP/1.1\r\nHost: gateway\r\nAPI-Key: x\r\n\r\n"
+    answers = exchange(shared_api.url, wrong * 2 + REFUSED["broken line"])
+
+    assert [answer.saw for answer in answers] == [4011, 4011, 4000]
+
+
 def test_a_write_that_breaks_off_is_not_made(shared_api: Api) -> None:
     """A body in chunks that turns into nonsense is one refusal, and no row."""
     head = (

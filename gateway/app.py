@@ -10,6 +10,7 @@ from functools import partial
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 
+from gateway.access.active_keys import ActiveKeys
 from gateway.access.failed_keys import FailedKeys
 from gateway.access.gatekeeper import Gatekeeper
 from gateway.access.last_use import LastUse
@@ -66,6 +67,8 @@ def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Sta
             sheets_opener() as sheets,
         ):
             await warn_of_unbounded_keys(store, datetime.now(UTC))
+            keys = ActiveKeys(store, settings.plans, clock=_now)
+            await keys.load()
             budget = open_budget(settings.google)
             asked = guarded(sheets, budget)
             rows = RowService(
@@ -81,9 +84,8 @@ def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Sta
             )
             last_use = LastUse(store.touch, _now)
             gatekeeper = Gatekeeper(
-                store=store,
+                keys=keys,
                 pepper=pepper,
-                plans=settings.plans,
                 clock=_now,
                 failures=FailedKeys(settings.access.failures_per_minute),
                 used=last_use.note,
@@ -109,6 +111,7 @@ def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Sta
             finally:
                 await rows.aclose()
                 await last_use.aclose()
+                await keys.aclose()
 
     app = Starlette(
         routes=ROUTES,

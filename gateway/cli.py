@@ -10,6 +10,7 @@ import typer
 from gateway import __version__
 from gateway.cli_key_commands import keys
 from gateway.cli_settings import ConfigOption, fail, settings_of
+from gateway.server_version import version_problem
 
 if TYPE_CHECKING:
     import socket
@@ -59,6 +60,7 @@ def serve(
     ] = None,
 ) -> None:
     """Serve the gateway."""
+    _check_server_version()
     from gateway.cli_serve import serve_gateway
     from gateway.config import ConfigError
     from gateway.lock import LockError
@@ -82,6 +84,7 @@ def demo(
     port: Annotated[int, typer.Option(metavar="PORT", help="Port to listen on.")] = 8000,
 ) -> None:
     """Serve a sample workbook on the emulator, to try."""
+    _check_server_version()
     from gateway.config import ConfigError
     from gateway.demo import log_in_file, running_demo, stop_at_signal
 
@@ -158,6 +161,7 @@ def emulator(
     ] = 0,
 ) -> None:
     """Serve the emulator of the Google Sheets API."""
+    _check_server_version()
     from gateway.emulator.app import EmulatorOptions, create_emulator
     from gateway.emulator.state.disk import DiskError
     from gateway.emulator.state.seed import SeedError
@@ -210,6 +214,13 @@ def check(
 
     if not asyncio.run(report()):
         raise typer.Exit(1)
+
+
+def _check_server_version() -> None:
+    """End a command that serves, if uvicorn is one that it was not tested with."""
+    problem = version_problem()
+    if problem is not None:
+        fail([problem], status=1)
 
 
 def _bind(host: str, port: int) -> "socket.socket":

@@ -45,12 +45,16 @@ def serve_gateway(settings: Settings, *, fd: int | None = None) -> NoReturn:
     with sole_user(settings.access.database, patience_seconds=patience_seconds):
         listening = taken or listening_at(server.host, server.port)
         sockets, greeting = [listening], f"Sheets gateway on {base_url(listening)}"
-        if settings.metrics.listen is not None:
-            sockets.append(listening_at(*settings.metrics.listen, port_by="metrics.listen"))
-            app = with_metrics(app, sockets[1], beside=listening)
+        metrics = settings.metrics
+        if metrics.listen is not None:
+            sockets.append(listening_at(*metrics.listen, port_by="metrics.listen"))
+            hosts = {metrics.listen.host.lower(), *metrics.hosts}
+            app = with_metrics(app, sockets[1], beside=listening, hosts=hosts)
             greeting += f", metrics on {base_url(sockets[1])}/metrics"
         _allow_files(server)
-        run(make_gateway_server(app, server, is_inherited=fd is not None), sockets, greeting)
+        proxies, is_inherited = settings.access.trusted_proxies, fd is not None
+        served = make_gateway_server(app, server, proxies=proxies, is_inherited=is_inherited)
+        run(served, sockets, greeting)
 
 
 def listening_at(host: str, port: int, *, port_by: str = "--port") -> socket.socket:

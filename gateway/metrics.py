@@ -1,11 +1,13 @@
 """What is counted, told to Prometheus at `/metrics`; it has a listener of its own.
 
 Rules: every name and label is in docs/operating.md, and none comes from a request. Here numbers
-are only read, when they are asked for; they are counted by `gateway.observe`.
+are only read, when they are asked for; they are counted by `gateway.observe`. Requests for a host
+name that is not configured are refused: a page whose name is made to resolve to this address (DNS
+rebinding) shares no origin with an address, and its browser sends the page's name in `Host`.
 """
 
 import socket
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import accumulate
 
 from prometheus_client import CollectorRegistry, Metric, ProcessCollector
@@ -14,18 +16,23 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from gateway.address import host_in, is_ip_address
 from gateway.config import ConfigError
 from gateway.observe import tallies as counted
 from gateway.serving import ByPort
 from gateway.tallies import BUCKET_SECONDS, STATUS_CLASSES, Durations, Tallies
 
+_UNKNOWN_HOST = "Unknown host name. Ask under an IP address, or add the name to metrics.hosts.\n"
 
-def with_metrics(app: ASGIApp, listening: socket.socket, *, beside: socket.socket) -> ASGIApp:
-    """`app`, but `/metrics` alone at the port of `listening`.
+
+def with_metrics(
+    app: ASGIApp, listening: socket.socket, *, beside: socket.socket, hosts: Collection[str] = ()
+) -> ASGIApp:
+    """`app`, but `/metrics` alone at the port of `listening`; `hosts` as in `create_metrics`.
 
     Raises `ConfigError` if `beside`, where the app itself is served, has this port too, at another
     address: connections are told apart by their port.
@@ -34,16 +41,24 @@ def with_metrics(app: ASGIApp, listening: socket.socket, *, beside: socket.socke
     if beside.family != socket.AF_UNIX and beside.getsockname()[1] == port:
         problem = f"must have another port than {port}, where the gateway itself listens"
         raise ConfigError([f"metrics.listen: {problem}"])
-    return ByPort(app, {port: create_metrics()})
+    return ByPort(app, {port: create_metrics(hosts=hosts)})
 
 
-def create_metrics(tallies: Tallies = counted) -> Starlette:
-    """An application that answers `/metrics`, in the form that the Accept header asks for."""
+def create_metrics(tallies: Tallies = counted, *, hosts: Collection[str] = ()) -> Starlette:
+    """An application that answers `/metrics`, in the form that the Accept header asks for.
+
+    Requests are answered for IP addresses, localhost and the names in `hosts`, at any port; others
+    get 421.
+    """
+    names = {"localhost", *hosts}
     registry = CollectorRegistry()
     registry.register(TallyCollector(tallies))
     ProcessCollector(registry=registry)
 
     async def metrics(request: Request) -> Response:
+        host = host_in(request.headers.get("host", ""))
+        if host not in names and not is_ip_address(host):
+            return PlainTextResponse(_UNKNOWN_HOST, 421)
         encode, content_type = choose_encoder(request.headers.get("accept", ""))
         return Response(encode(registry), headers={"Content-Type": content_type})
 

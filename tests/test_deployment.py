@@ -14,9 +14,10 @@ import yaml  # type: ignore[import-untyped]  # has no types
 
 from gateway.cli import main
 from gateway.cli_serve import TAKEOVER_SECONDS
-from gateway.config import ServerSettings, load_settings
+from gateway.config import GoogleSettings, ServerSettings, Settings, load_settings
 from gateway.edge.limits import DRAIN_SECONDS
 from gateway.edge.server import LAST_SECONDS
+from gateway.edge.unread import MOST_UNREAD_BYTES
 from tests.docs.dockerfile import instructions, the, variables
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -134,3 +135,95 @@ def test_the_compose_file_fits_the_image() -> None:
     assert inside[str(settings.google.credentials)] == "../../service-account.json"
     assert service["ports"] == [f"127.0.0.1:8000:{the(IMAGE, 'EXPOSE').rest}"]
     assert "command" not in service
+
+
+def bytes_of(size: str) -> int:
+    """A size as systemd and Docker write it: K, M and G are powers of 1024."""
+    return int(size[:-1]) << 10 * ("KMG".index(size[-1].upper()) + 1)
+
+
+def memory_needed() -> int:
+    """What the settings allow at the same time, without worksheets that are being read."""
+    settings = Settings()
+    return settings.cache.max_bytes + settings.writes.max_waiting_bytes + MOST_UNREAD_BYTES
+
+
+@pytest.mark.parametrize(
+    "limit",
+    [
+        pytest.param(unit("sheets-gateway.service")["Service"]["MemoryHigh"], id="systemd high"),
+        pytest.param(unit("sheets-gateway.service")["Service"]["MemoryMax"], id="systemd"),
+        pytest.param(COMPOSE["services"]["gateway"]["mem_limit"], id="compose"),
+        pytest.param(re.findall(r"--memory (\w+)", PAGE)[0], id="docker run"),
+    ],
+)
+def test_the_limit_of_memory_has_room_for_the_defaults(limit: str) -> None:
+    """Full cache, unread answers and waiting writes fit, and half a gigabyte for all else."""
+    assert bytes_of(limit) >= memory_needed() + 512 * 1024**2
+
+
+def test_the_page_says_what_the_memory_is_for() -> None:
+    """The numbers of its table are those of the code."""
+    settings = Settings()
+    table = PAGE.partition("## Memory and log")[2].partition("\n\nWith a full")[0]
+
+    assert f"| {settings.cache.max_bytes // 1024**2} MiB | `cache.max_bytes`" in table
+    assert f"| {settings.writes.max_waiting_bytes // 1024**2} MiB | `writes.max_wait" in table
+    assert (
+        f"`google.max_answer_bytes` for each, {settings.google.max_answer_bytes >> 20} MiB" in table
+    )
+    assert f"not read yet | {MOST_UNREAD_BYTES // 1024**2} MiB |" in table
+
+
+@pytest.mark.parametrize(
+    "limit",
+    [
+        unit("sheets-gateway.service")["Service"]["TasksMax"],
+        str(COMPOSE["services"]["gateway"]["pids_limit"]),
+        re.findall(r"--pids-limit (\w+)", PAGE)[0],
+    ],
+    ids=["systemd", "compose", "docker run"],
+)
+def test_there_are_threads_enough(limit: str) -> None:
+    """One for each call to Google, and some for the rest."""
+    assert int(limit) >= 2 * GoogleSettings().max_connections
+
+
+def test_the_log_of_a_container_is_bounded() -> None:
+    """Compose file and page have the same driver, size and number of files."""
+    logging = COMPOSE["services"]["gateway"]["logging"]
+    options = dict(re.findall(r"--log-opt ([a-z-]+)=(\w+)", PAGE))
+
+    assert re.findall(r"--log-driver (\w+)", PAGE) == [logging["driver"]] == ["local"]
+    assert options == logging["options"]
+    assert bytes_of(options["max-size"]) * int(options["max-file"]) <= 1024**3
+
+
+def test_the_log_of_the_service_is_bounded() -> None:
+    """As the page says it."""
+    service = unit("sheets-gateway.service")["Service"]
+    seconds = int(service["LogRateLimitIntervalSec"].removesuffix("s"))
+
+    assert f"takes {int(service['LogRateLimitBurst']):,} lines in {seconds} seconds" in PAGE
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        *((name, "true") for name in ("NoNewPrivileges", "ProtectKernelModules", "ProtectClock")),
+        *((name, "true") for name in ("ProtectKernelLogs", "ProtectHostname", "RestrictRealtime")),
+        *((name, "true") for name in ("RestrictSUIDSGID", "RemoveIPC", "MemoryDenyWriteExecute")),
+        ("ProtectProc", "invisible"),
+        ("SystemCallArchitectures", "native"),
+        ("SystemCallErrorNumber", "EPERM"),
+        ("UMask", "0077"),
+    ],
+)
+def test_the_service_may_do_no_more_than_it_needs(setting: str, value: str) -> None:
+    """Each restriction that was tried with the gateway is in the unit."""
+    assert unit("sheets-gateway.service")["Service"][setting] == value
+
+
+def test_process_metrics_are_not_hidden() -> None:
+    """They come from /proc/stat, which `ProcSubset=pid` would hide."""
+    assert "ProcSubset" not in unit("sheets-gateway.service")["Service"]

@@ -22,7 +22,7 @@ OPERATING = (Path(__file__).parents[1] / "docs" / "operating.md").read_text("utf
 
 def samples(tallies: Tallies) -> Mapping[str, float]:
     """Every sample but those of the process, by its name and labels."""
-    text = TestClient(create_metrics(tallies)).get("/metrics").text
+    text = TestClient(create_metrics(tallies), "http://localhost").get("/metrics").text
     return {
         " ".join([sample.name, *sample.labels.values()]): sample.value
         for family in text_string_to_metric_families(text)
@@ -86,7 +86,7 @@ def test_all_series_are_there_from_the_start() -> None:
 
 def test_an_accept_header_chooses_the_form() -> None:
     """OpenMetrics for who asks for it, else the text form of old."""
-    client = TestClient(create_metrics(Tallies()))
+    client = TestClient(create_metrics(Tallies()), "http://localhost")
     types = [
         client.get("/metrics", headers={"Accept": accept}).headers["content-type"].split(";")[0]
         for accept in ("*/*", "application/openmetrics-text; version=1.0.0")
@@ -97,11 +97,52 @@ def test_an_accept_header_chooses_the_form() -> None:
 
 def test_every_metric_is_in_the_readme() -> None:
     """The page on operating names each metric."""
-    text = TestClient(create_metrics(Tallies())).get("/metrics").text
+    text = TestClient(create_metrics(Tallies()), "http://localhost").get("/metrics").text
     names = {line.split(" ")[2] for line in text.splitlines() if line.startswith("# TYPE gateway_")}
 
     assert len(names) >= 10
     assert sorted(name for name in names if f"`{name}`" not in OPERATING) == []
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        *("127.0.0.1:9100", "192.0.2.7", "[::1]:9100", "[2001:db8::7]"),
+        *("localhost", "LOCALHOST:9100", "metrics.internal", "Metrics.Internal.:80"),
+    ],
+)
+def test_metrics_are_told_under_an_address_or_a_known_name(host: str) -> None:
+    """Any IP address, localhost and the configured names are taken, whatever port and case."""
+    client = TestClient(create_metrics(Tallies(), hosts=["metrics.internal"]))
+    answer = client.get("/metrics", headers={"Host": host})
+
+    assert answer.status_code == 200
+    assert "gateway_requests_total" in answer.text
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        *("rebound.example", "rebound.example:9100", "localhost.rebound.example", "127.0.0.1.x"),
+        *(
+            "x.metrics.internal",
+            "metrics",
+            "",
+            "[::1",
+            "user@localhost",
+            "localhost/",
+            "2130706433",
+        ),
+    ],
+)
+def test_no_metrics_are_told_under_another_name(host: str) -> None:
+    """A name that a page had resolve to this address gets 421, and nothing of the metrics."""
+    client = TestClient(create_metrics(Tallies(), hosts=["metrics.internal"]))
+    answer = client.get("/metrics", headers={"Host": host})
+
+    assert answer.status_code == 421
+    assert answer.text.startswith("Unknown host name.")
+    assert "gateway" not in answer.text
 
 
 async def _gateway(scope: Scope, receive: Receive, send: Send) -> None:
@@ -125,27 +166,38 @@ def test_each_port_has_its_own_application(
 ) -> None:
     """The gateway's port knows no metrics, whatever Host is sent, and theirs knows nothing else."""
     main, aside = listening
-    server = make_server(with_metrics(_gateway, aside, beside=main), shutdown_seconds=1)
+    with_both = with_metrics(_gateway, aside, beside=main, hosts=["metrics.internal"])
+    server = make_server(with_both, shutdown_seconds=1)
     with in_background(server, main, aside) as url:
         host = {"Host": base_url(aside).removeprefix("http://")}
         answers = [
             httpx2.get(f"{url}/metrics", headers=host),
             httpx2.get(f"{base_url(aside)}/metrics"),
             httpx2.get(f"{base_url(aside)}/v2/sheets/Cities"),
+            httpx2.get(f"{base_url(aside)}/metrics", headers={"Host": "metrics.internal:9100"}),
+            httpx2.get(f"{base_url(aside)}/metrics", headers={"Host": "rebound.example:9100"}),
         ]
 
-    assert [answer.status_code for answer in answers] == [200, 200, 404]
+    assert [answer.status_code for answer in answers] == [200, 200, 404, 200, 421]
     assert answers[0].text == "the gateway"
     assert "gateway_requests_total{" in answers[1].text
 
 
+def bound_at_two_addresses() -> tuple[socket.socket, socket.socket]:
+    """Two listening sockets with one port; another process may have it at the second address."""
+    for _ in range(20):
+        main = bind("127.0.0.1", 0)
+        try:
+            return main, bind("127.0.0.2", main.getsockname()[1])
+        except OSError:
+            main.close()
+    raise OSError("no port is free at both addresses")
+
+
 def test_a_port_at_two_addresses_is_refused() -> None:
     """With one port at two addresses the metrics would stand in the place of the API."""
-    with (
-        bind("127.0.0.1", 0) as main,
-        bind("127.0.0.2", main.getsockname()[1]) as aside,
-        pytest.raises(ConfigError, match=r"metrics\.listen: must have another port"),
-    ):
+    main, aside = bound_at_two_addresses()
+    with main, aside, pytest.raises(ConfigError, match=r"metrics\.listen: must have another port"):
         with_metrics(_gateway, aside, beside=main)
 
 

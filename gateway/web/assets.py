@@ -12,7 +12,7 @@ from gateway.web.conditions import is_known
 from gateway.web.head import Head, head_of
 
 CHUNK_BYTES = 64 * 1024
-"""What is handed to a connection at once: who reads slowly holds no more of the memory."""
+"""What is handed to a connection at once."""
 
 _MEDIA_TYPES: Mapping[str, str] = {
     ".css": "text/css; charset=utf-8",
@@ -28,8 +28,9 @@ _REFUSING_WEIGHTS = frozenset({"q=0", "q=0.0", "q=0.00", "q=0.000"})
 class Asset:
     """The content of a file or page, plain and packed, as an answer of its own."""
 
-    content: bytes
-    packed: bytes
+    content: Sequence[bytes]
+    """In chunks that all answers share, so that who reads slowly holds no copy of them."""
+    packed: Sequence[bytes]
     headers: Sequence[tuple[bytes, bytes]]
     tag: str
 
@@ -41,13 +42,12 @@ class Asset:
             return
         is_packed = accepts_gzip(head)
         content = self.packed if is_packed else self.content
-        length = (b"content-length", b"%d" % len(content))
+        length = (b"content-length", b"%d" % sum(map(len, content)))
         coding = [(b"content-encoding", b"gzip")] if is_packed else []
         headers = [*self.headers, length, *coding]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         if scope["method"] != "HEAD":
-            for start in range(0, len(content), CHUNK_BYTES):
-                chunk = content[start : start + CHUNK_BYTES]
+            for chunk in content:
                 await send({"type": "http.response.body", "body": chunk, "more_body": True})
         await send({"type": "http.response.body", "body": b""})
 
@@ -59,11 +59,15 @@ def make_asset(content: bytes, suffix: str, headers: Mapping[str, str]) -> Asset
         "Vary": "Accept-Encoding"
     }
     return Asset(
-        content=content,
-        packed=gzip.compress(content, mtime=0),
+        content=_chunks(content),
+        packed=_chunks(gzip.compress(content, mtime=0)),
         headers=[(name.lower().encode(), value.encode()) for name, value in lines.items()],
         tag=tag,
     )
+
+
+def _chunks(content: bytes) -> Sequence[bytes]:
+    return [content[at : at + CHUNK_BYTES] for at in range(0, len(content), CHUNK_BYTES)]
 
 
 def read_asset(file: Path, headers: Mapping[str, str]) -> Asset:

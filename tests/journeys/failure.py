@@ -14,6 +14,7 @@ NAMES: Mapping[int, str] = {
     4002: "InvalidQuery",
     4003: "InvalidPath",
     4004: "InvalidIdempotencyKey",
+    4006: "QueryTooCostly",
     4010: "MissingApiKey",
     4011: "InvalidApiKey",
     4012: "KeyNotAllowedInUrl",

@@ -1,0 +1,76 @@
+"""What holds for all tests: which of them are slow, and how they are reported."""
+
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent
+
+SLOW: Mapping[str, str] = {
+    "browser": """
+        docs_operations docs_page home_page recorder
+    """,
+    "contract": """
+        place
+    """,
+    "docs": """
+        answers dockerfile samples shell
+    """,
+    "edge": """
+        deadlines server
+    """,
+    "emulator": """
+        any_request crash every_route round_trips
+    """,
+    "emulator/edits": """
+        merge_requests
+    """,
+    "emulator/state": """
+        disk store
+    """,
+    "fuzz": """
+        campaign splitting
+    """,
+    "journeys": """
+        calls check_key_file check_spreadsheet clients columns commands conditional create_many
+        demo document document_answers edge_floods edge_handover edge_stop edits errors fire
+        formulas full_disk groups hostile_bodies hostile_google idempotency interleavings
+        key_store_down linear matrix metrics nasty nasty_google open_outcomes parallel paths
+        process rates reads_freshness reads_joining reads_load reads_outage reads_own_writes
+        revocation row_values schemathesis stopping tenants twins upstream_errors
+    """,
+    "rows": """
+        evaluate_reference
+    """,
+}
+"""The files that take longest, 5 seconds or more, by their folder and the rest of `test_….py`.
+
+`./scripts/test` leaves them out, `--all` runs them. `pytest --durations=0` measures all tests.
+"""
+
+
+def slow_files() -> Iterator[Path]:
+    """The files of `SLOW`."""
+    for folder, names in SLOW.items():
+        yield from (TESTS / folder / f"test_{name}.py" for name in names.split())
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
+    """Mark the tests of slow files, before `-m` chooses among them."""
+    slow = set(slow_files())
+    for item in items:
+        if item.path in slow:
+            item.add_marker("slow")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Escape lone surrogates in captured output: pytest-xdist sends reports as UTF-8."""
+    report = yield
+    report.sections = [
+        (title, text.encode("utf-8", "backslashreplace").decode())
+        for title, text in report.sections
+    ]
+    return report

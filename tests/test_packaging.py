@@ -1,0 +1,27 @@
+"""What the package says of itself, and what goes into it."""
+
+import tomllib
+from importlib.metadata import metadata
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+TOP = Path(__file__).parents[1]
+PROJECT: Any = tomllib.loads((TOP / "pyproject.toml").read_text("utf-8"))
+
+
+def test_the_installed_package_is_under_the_mit_license() -> None:
+    """The metadata of the built package has the license's name and its file."""
+    built = metadata("sheets-gateway")
+
+    assert built["License-Expression"] == "MIT"
+    assert built.get_all("License-File") == ["LICENSE"]
+    assert (TOP / "LICENSE").read_text("utf-8").startswith("MIT License\n")
+
+
+@pytest.mark.parametrize("name", ["LICENSE", "README.md", "CHANGELOG.md", "scripts", "docs"])
+def test_the_source_distribution_has_what_a_reader_needs(name: str) -> None:
+    """License, pages and scripts are in the list of the sdist, and in the checkout."""
+    assert name in PROJECT["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
+    assert (TOP / name).exists()

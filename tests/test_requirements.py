@@ -1,0 +1,156 @@
+"""The files of versions and hashes that scripts/lock writes fit pyproject.toml and each other."""
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, requires
+from pathlib import Path
+from typing import Any
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import NormalizedName, canonicalize_name
+
+TOP = Path(__file__).parents[1]
+PROJECT: Any = tomllib.loads((TOP / "pyproject.toml").read_text("utf-8"))
+RUN_TIME, TESTS = "requirements.txt", "requirements-dev.txt"
+
+_HASH = re.compile(r"--hash=sha256:[0-9a-f]{64}")
+
+Pins = Mapping[NormalizedName, Requirement]
+
+
+def lines_of(name: str) -> Sequence[str]:
+    """Each requirement of a file with its hashes, in one line."""
+    text = (TOP / "scripts" / name).read_text("utf-8").replace("\\\n", "")
+    return [line for line in text.splitlines() if not line.startswith("#")]
+
+
+def pins_of(name: str) -> Pins:
+    found = [Requirement(_HASH.sub("", line)) for line in lines_of(name)]
+    return {canonicalize_name(each.name): each for each in found}
+
+
+def version_of(pin: Requirement) -> str:
+    (found,) = pin.specifier
+    return found.version if found.operator == "==" else ""
+
+
+def direct(name: str) -> Sequence[Requirement]:
+    """What pyproject.toml names for a file."""
+    project = PROJECT["project"]
+    listed = [*PROJECT["build-system"]["requires"], *project["dependencies"]]
+    if name == TESTS:
+        listed += project["optional-dependencies"]["dev"]
+    return [Requirement(each) for each in listed]
+
+
+def places() -> Iterator[dict[str, str]]:
+    """The platforms and versions of Python that one file is to serve."""
+    for platform, system, os_name in (
+        ("linux", "Linux", "posix"),
+        ("darwin", "Darwin", "posix"),
+        ("win32", "Windows", "nt"),
+    ):
+        for version in ("3.11", "3.12", "3.13"):
+            yield {
+                "sys_platform": platform,
+                "platform_system": system,
+                "os_name": os_name,
+                "python_version": version,
+                "python_full_version": f"{version}.4",
+                "extra": "",
+            }
+
+
+def applies(requirement: Requirement, place: Mapping[str, str], extras: Sequence[str] = ()) -> bool:
+    """Whether its marker holds there, with one of the extras or without any."""
+    marker = requirement.marker
+    return marker is None or any(
+        marker.evaluate({**place, "extra": extra}) for extra in ("", *extras)
+    )
+
+
+def gaps(name: str, pins: Pins, place: Mapping[str, str]) -> Iterator[str]:
+    """What would be missing or wrong there, if the packages were installed from the file."""
+    wanted = list(direct(name))
+    seen: set[str] = set()
+    while wanted:
+        each = wanted.pop()
+        if str(each) in seen or not applies(each, place):
+            continue
+        seen.add(str(each))
+        pin = pins.get(canonicalize_name(each.name))
+        if pin is None or not applies(pin, place):
+            yield f"{each} is not there"
+        elif not each.specifier.contains(version_of(pin), prereleases=True):
+            yield f"{pin} is not {each}"
+        for line in _requires(each.name):
+            needed = Requirement(line)
+            if applies(needed, place, sorted(each.extras)):
+                needed.marker = None
+                wanted.append(needed)
+
+
+def _requires(name: str) -> Sequence[str]:
+    try:
+        return requires(name) or ()
+    except PackageNotFoundError:  # it is for another platform
+        return ()
+
+
+@pytest.mark.parametrize("name", [RUN_TIME, TESTS])
+@pytest.mark.parametrize(
+    "place", list(places()), ids=lambda place: f"{place['sys_platform']}-{place['python_version']}"
+)
+def test_everything_needed_is_in_the_file(name: str, place: Mapping[str, str]) -> None:
+    """Each dependency, and each of theirs, has a version inside its range, on all platforms."""
+    assert list(gaps(name, pins_of(name), place)) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "word"),
+    [
+        pytest.param("uvicorn==0.54.0", "uvicorn==0.60.0", "is not uvicorn", id="out of range"),
+        pytest.param("hatchling", "other", "hatchling", id="build backend"),
+        pytest.param("h11", "other", "h11", id="indirect"),
+        pytest.param('sys_platform != "win32"', 'sys_platform == "x"', "uvloop", id="marker"),
+    ],
+)
+def test_a_gap_is_found(old: str, new: str, word: str) -> None:
+    """A version out of range, a missing package and a marker that leaves one out do not pass."""
+    changed = [Requirement(str(each).replace(old, new)) for each in pins_of(RUN_TIME).values()]
+    pins = {canonicalize_name(each.name): each for each in changed}
+
+    assert word in "".join(gaps(RUN_TIME, pins, next(places())))
+
+
+@pytest.mark.parametrize("name", [RUN_TIME, TESTS])
+def test_each_line_is_a_version_with_hashes_and_nothing_else(name: str) -> None:
+    """No line names an index or an address: one version, a marker where needed, and hashes."""
+    lines = lines_of(name)
+
+    assert len(lines) > 30
+    assert [line for line in lines if not _HASH.search(line)] == []
+    assert all(version_of(pin) for pin in pins_of(name).values())
+    assert len(pins_of(name)) == len(lines)
+    assert "://" not in (TOP / "scripts" / name).read_text("utf-8")
+
+
+def test_the_tests_run_on_what_is_deployed() -> None:
+    """Versions, markers and hashes of the smaller file are in the larger one."""
+    assert set(lines_of(RUN_TIME)) <= set(lines_of(TESTS))
+
+
+@pytest.mark.parametrize(
+    "name", ["scripts/setup.sh", "docs/deployment/Dockerfile", "docs/deployment.md"]
+)
+def test_what_installs_asks_for_hashes(name: str) -> None:
+    """First the requirements with their hashes, then the checkout, for which nothing is fetched."""
+    text = (TOP / name).read_text("utf-8").replace("\\\n", " ")
+    commands = [line for line in text.splitlines() if re.search(r"pip install", line)]
+    packages, checkout = commands
+
+    assert "--require-hashes" in packages
+    assert re.search(r"scripts/requirements\.txt|\$REQUIREMENTS", packages)
+    assert {"--no-deps", "--no-build-isolation"} <= set(checkout.split())

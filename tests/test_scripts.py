@@ -1,0 +1,68 @@
+"""The scripts that set up and test choose what they say."""
+
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import slow_files
+
+TOP = Path(__file__).parents[1]
+QUICK, ALL = "not google and not slow", "not google"
+
+
+def told_to_python(folder: Path, *arguments: str) -> Sequence[str]:
+    """The arguments that `scripts/test` starts Python with, in a checkout that is set up."""
+    shutil.copytree(TOP / "scripts", folder / "scripts")
+    (folder / "scripts" / "setup.sh").write_text('VENV="$PWD/.venv"\n')
+    python = folder / ".venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text("#!/bin/sh\nprintf '%s\\n' \"$@\"\n")
+    python.chmod(0o755)
+    done = subprocess.run(  # noqa: S603 - our own script
+        [str(folder / "scripts" / "test"), *arguments], capture_output=True, text=True, check=True
+    )
+    return done.stdout.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "chosen", "rest"),
+    [
+        pytest.param([], QUICK, [], id="default"),
+        pytest.param(["--all"], ALL, [], id="all"),
+        pytest.param(["-x", "tests/edge"], QUICK, ["-x", "tests/edge"], id="for pytest"),
+        pytest.param(["--all", "-k", "a b"], ALL, ["-k", "a b"], id="both"),
+    ],
+)
+def test_the_script_chooses_tests(
+    arguments: Sequence[str], chosen: str, rest: Sequence[str], tmp_path: Path
+) -> None:
+    """Slow tests need `--all`; what else is given goes to pytest as it stands."""
+    told = told_to_python(tmp_path, *arguments)
+    at = told.index(chosen)
+
+    assert told[:2] == ["-m", "pytest"]
+    assert told[at - 1] == "-m"
+    assert told[at + 1 :] == rest
+
+
+def test_the_checks_of_a_change_run_all_tests() -> None:
+    """The script for a clean checkout ends with them."""
+    lines = (TOP / ".ci" / "run").read_text("utf-8").splitlines()
+
+    assert lines[-1] == "./scripts/test --all"
+
+
+def test_slow_files_are_files() -> None:
+    """A file that was renamed or removed is in the list no more."""
+    files = list(slow_files())
+
+    assert len(files) == len(set(files)) > 30
+    assert [file for file in files if not file.is_file()] == []
+
+
+def test_this_file_is_quick(request: pytest.FixtureRequest) -> None:
+    """A file that is not in the list is not marked."""
+    assert request.node.get_closest_marker("slow") is None

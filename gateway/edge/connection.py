@@ -93,12 +93,8 @@ class Connection(HttpToolsProtocol):
     # What arrives
 
     def data_received(self, data: bytes) -> None:
-        if not self._is_deaf:
-            self.waiting += data
-            self._parse()
-
-    def _parse(self) -> None:
         """Parse what has come, up to the end of one request that is to be answered."""
+        self.waiting += data
         while self.waiting and not self._is_deaf and not self._is_answering:
             size = self.intake.portion(self.waiting)
             portion, self.waiting = self.waiting[:size], self.waiting[size:]
@@ -264,7 +260,7 @@ class Connection(HttpToolsProtocol):
             self._rest()
         if self.waiting:
             # Not at once: an error of the parser would have that of the answer as its context.
-            self.loop.call_soon(self._parse)
+            self.loop.call_soon(self.data_received, b"")
 
     def _rest(self) -> None:
         self._slot.set_idle()

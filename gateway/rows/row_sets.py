@@ -194,7 +194,7 @@ class Complement(msgspec.Struct, frozen=True):
 
 
 class Intersection(msgspec.Struct, frozen=True):
-    """What belongs to all of several sets, the smallest first."""
+    """What belongs to all of several sets: the smallest first, then those that sift out most."""
 
     parts: tuple[RowSet, ...]
 
@@ -328,6 +328,7 @@ def all_of(sets: Iterable[RowSet], rows: Ranked) -> RowSet:
     if not parts:  # `{}` is met by every row
         return everything or groups_of(rows, range(rows.groups))
     parts.sort(key=_most)
+    parts[1:] = sorted(parts[1:], key=_expected)
     return parts[0] if len(parts) == 1 or parts[0].most == 0 else Intersection(tuple(parts))
 
 
@@ -347,7 +348,7 @@ def any_of(sets: Iterable[RowSet], rows: Ranked) -> RowSet:
 
 
 def parts_of(row_set: RowSet) -> tuple[RowSet, ...]:
-    """The sets that a row has to be in all of, the smallest first."""
+    """The sets that a row has to be in all of; the smallest is the first."""
     return row_set.parts if isinstance(row_set, Intersection) else (row_set,)
 
 
@@ -366,6 +367,11 @@ def _narrowed(one: Groups, other: Groups) -> Groups:
 
 def _most(row_set: RowSet) -> int:
     return row_set.most
+
+
+def _expected(row_set: RowSet) -> float:
+    """How many rows it may have: a search in texts, of which nothing is known, half of them."""
+    return (row_set.least + row_set.most) / 2
 
 
 def _weight(row_set: RowSet) -> int:

@@ -47,6 +47,8 @@ class Computing:
         """The steps that lanes took beyond their slices."""
         self._room_steps: dict[Lane, int] = {}
         """What a lane may still take at once, until the loop comes round."""
+        self._beginners: dict[Lane, deque[_Job]] = {}
+        """Work that waits for room for its first slice."""
         self._task: asyncio.Task[None] | None = None
 
     def try_at_once(self, work: Metered[Any], lane: Lane) -> bool:
@@ -54,14 +56,7 @@ class Computing:
 
         Raises OutOfSteps past its budget.
         """
-        if not self._room_steps:
-            asyncio.get_running_loop().call_soon(self._room_steps.clear)
-        room, before = self._room_steps.get(lane, SLICE_STEPS), work.steps
-        if room <= 0:
-            return False
-        is_done = work.advance(min(room, SLICE_STEPS - before))
-        self._room_steps[lane] = room - (work.steps - before)
-        return is_done
+        return lane not in self._beginners and self._begin(work, lane)
 
     async def finish(self, work: Metered[T], lane: Lane) -> T:
         """The result of work that was not done at once.
@@ -69,17 +64,11 @@ class Computing:
         Raises OutOfSteps past its budget, and TooManyInFlight if many queries of the key wait, or
         if they take too long.
         """
-        while work.steps < SLICE_STEPS:
-            await asyncio.sleep(0)
-            if self.try_at_once(work, lane):
-                return work.result
-        jobs = self._lanes.setdefault(lane, deque())
-        if lane is not None and sum(not job.done.done() for job in jobs) >= MAX_WAITING:
-            raise _too_many(f"This key has {MAX_WAITING} long queries under way.")
         job = _Job(work, asyncio.get_running_loop().create_future())
-        jobs.append(job)
-        if self._task is None:
-            self._task = asyncio.create_task(self._take_turns())
+        if work.steps < SLICE_STEPS:
+            self._beginners.setdefault(lane, deque()).append(job)
+        else:
+            self._queue(job, lane)
         try:
             async with asyncio.timeout(None if lane is None else MAX_SECONDS):
                 await job.done
@@ -93,6 +82,49 @@ class Computing:
         if self.try_at_once(metered, None):
             return metered.result
         return await self.finish(metered, None)
+
+    def _begin(self, work: Metered[Any], lane: Lane) -> bool:
+        if not self._room_steps:
+            asyncio.get_running_loop().call_soon(self._begin_round)
+        room, before = self._room_steps.get(lane, SLICE_STEPS), work.steps
+        if room <= 0:
+            return False
+        try:
+            return work.advance(min(room, SLICE_STEPS - before))
+        finally:
+            self._room_steps[lane] = room - (work.steps - before)
+
+    def _begin_round(self) -> None:
+        """Give each lane new room, to those first that wait for it."""
+        self._room_steps.clear()
+        for lane, jobs in [*self._beginners.items()]:
+            while jobs and self._has_begun(jobs[0], lane):
+                jobs.popleft()
+            if not jobs:
+                del self._beginners[lane]
+
+    def _has_begun(self, job: _Job, lane: Lane) -> bool:
+        """Whether a job is done with its first slice, after what room there is for it."""
+        if job.done.done():
+            return True
+        try:
+            if self._begin(job.work, lane):
+                job.done.set_result(None)
+            elif job.work.steps < SLICE_STEPS:
+                return False
+            else:
+                self._queue(job, lane)
+        except Exception as error:
+            job.done.set_exception(error)
+        return True
+
+    def _queue(self, job: _Job, lane: Lane) -> None:
+        jobs = self._lanes.setdefault(lane, deque())
+        if lane is not None and sum(not job.done.done() for job in jobs) >= MAX_WAITING:
+            raise _too_many(f"This key has {MAX_WAITING} long queries under way.")
+        jobs.append(job)
+        if self._task is None:
+            self._task = asyncio.create_task(self._take_turns())
 
     async def _take_turns(self) -> None:
         """Run slices until no lane is left."""

@@ -147,6 +147,33 @@ async def test_many_short_queries_of_a_key_are_all_answered(computing: Computing
     assert await asyncio.gather(*tasks) == ["done"] * len(tasks)
 
 
+async def test_short_queries_of_a_key_are_answered_in_turn(computing: Computing) -> None:
+    """Who came first goes first: a newcomer does not take the room of those who wait."""
+    seen: list[int] = []
+
+    async def ask(number: int) -> None:
+        await query(computing, Metered(halves()), "key")
+        seen.append(number)
+
+    early = [asyncio.create_task(ask(number)) for number in range(8)]
+    await asyncio.sleep(0)
+    late = [asyncio.create_task(ask(number)) for number in range(8, 12)]
+    await asyncio.gather(*early, *late)
+
+    assert seen == [*range(12)]
+
+
+async def test_a_dropped_query_takes_no_room(computing: Computing) -> None:
+    """Whoever leaves while waiting for the first slice makes way for the next."""
+    tasks = [asyncio.create_task(query(computing, Metered(slices(1)), "key")) for _ in range(4)]
+    await asyncio.sleep(0)
+    for task in tasks[1:3]:
+        task.cancel()
+    await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), timeout=5)
+
+    assert [task.cancelled() for task in tasks] == [False, True, True, False]
+
+
 async def test_short_queries_are_never_refused(computing: Computing) -> None:
     """Neither the rest of a key's room nor its long queries put them into the queue."""
 

@@ -20,14 +20,14 @@ from benchmarks.dialects import WORKSHEET
 from benchmarks.processes import SPREADSHEET, Running, Site, emulator, gateway, get, make_site
 from benchmarks.report import Line, milliseconds, verdict
 from benchmarks.sheet import City, make_cities, write_csv
-from gateway.rows import a1
-from gateway.rows.evaluate import evaluate
-from gateway.rows.query import AllOf, Comparison, Query, SortTerm, make_operand
-from gateway.rows.steps import finish
-from gateway.rows.table import make_table
-from gateway.upstream.base import Half, Render
-from gateway.upstream.half import read_half
-from gateway.upstream.wire import Answer
+from gateway.google.rendering import read_half
+from gateway.google.sheets import Half, Render
+from gateway.google.wire import Answer
+from gateway.query.evaluate import evaluate
+from gateway.query.query import AllOf, Comparison, Query, SortTerm, make_operand
+from gateway.table import a1
+from gateway.table.steps import finish
+from gateway.table.table import make_table
 
 GOOGLE = "https://sheets.googleapis.com"
 SCOPES = ["https://www.googleapis.com/auth/spreadsheets"]

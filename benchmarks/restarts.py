@@ -21,11 +21,11 @@ from pathlib import Path
 
 from gateway.access.issue import KeyRequest, create_key
 from gateway.access.pepper import load_pepper
-from gateway.access.store import KeyStore
-from gateway.config import Settings, load_settings
-from gateway.demo import SAMPLE, SPREADSHEET, WORKSHEET
-from gateway.emulator.app import EmulatorOptions, create_emulator
-from gateway.serving import base_url, bind, in_background, make_server
+from gateway.commands.demo import SAMPLE, SPREADSHEET, WORKSHEET
+from gateway.server.running import base_url, bind, in_background, make_server
+from gateway.settings.model import Settings, load_settings
+from gateway.storage.key_store import KeyStore
+from sheets_emulator.app import EmulatorOptions, create_emulator
 
 RESTARTS = 20
 CLIENTS = 64

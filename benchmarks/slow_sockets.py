@@ -40,9 +40,9 @@ from benchmarks.processes import (
 from benchmarks.report import milliseconds, print_header, print_row, surroundings, verdict
 from benchmarks.sheet import make_cities, write_csv
 from benchmarks.slow_clients import LOOK_SECONDS, Fate, Habit, crowd
-from gateway.config import ServerSettings
-from gateway.edge.limits import LINGER_SECONDS
-from gateway.serving import base_url, bind
+from gateway.server.limits import LINGER_SECONDS
+from gateway.server.running import base_url, bind
+from gateway.settings.model import ServerSettings
 
 ROWS = 1_000
 PAGE = f"/v2/sheets/{WORKSHEET}"

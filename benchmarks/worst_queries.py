@@ -62,7 +62,7 @@ from benchmarks.processes import (
     resident_megabytes,
 )
 from benchmarks.report import milliseconds, print_header, print_row, surroundings, verdict
-from gateway.config import load_settings
+from gateway.settings.model import load_settings
 
 ROWS = (10_000, 100_000, 500_000)
 BURST = 40

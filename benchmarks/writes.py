@@ -28,7 +28,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from gateway.serving import bind, in_background, make_server
+from gateway.server.running import bind, in_background, make_server
 
 CREATES = 600
 CLIENTS = 96

@@ -1,5 +1,5 @@
 """`python -m gateway` is the command `sheets-gateway`."""
 
-from gateway.cli import main
+from gateway.commands.cli import main
 
 main()

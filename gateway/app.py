@@ -16,28 +16,28 @@ from gateway.access.gatekeeper import Gatekeeper
 from gateway.access.last_use import LastUse
 from gateway.access.pepper import load_pepper
 from gateway.access.rates import KeyRates
-from gateway.access.store import KeyStore
-from gateway.access.unbounded import warn_of_unbounded_keys
-from gateway.config import Settings
+from gateway.access.unrestricted_keys import warn_of_unbounded_keys
 from gateway.errors import GatewayError
-from gateway.observe import breaker_changed, budget_waited
-from gateway.service.catalogue import Catalogue
-from gateway.service.input import INPUTS
-from gateway.service.rows import RowService
-from gateway.upstream.base import Sheets
-from gateway.upstream.breaker import Breaker, LastCheck
-from gateway.upstream.budget import Budget, Budgeted, open_budget
-from gateway.upstream.counted import Counted
-from gateway.upstream.credentials import check_credentials
-from gateway.upstream.google import open_google
-from gateway.upstream.guarded import GuardedSheets
-from gateway.upstream.retrying import Retrying, longest_write_seconds
+from gateway.google.adapter import open_google
+from gateway.google.breaker import Breaker, LastCheck
+from gateway.google.budget import Budget, Budgeted, open_budget
+from gateway.google.counted import Counted
+from gateway.google.credentials import check_credentials
+from gateway.google.guarded import GuardedSheets
+from gateway.google.retrying import Retrying, longest_write_seconds
+from gateway.google.sheets import Sheets
+from gateway.settings.model import Settings
+from gateway.storage.key_store import KeyStore
+from gateway.telemetry.events import breaker_changed, budget_waited
+from gateway.web.auth_cache import Passes
+from gateway.web.error_responses import on_gateway_error, on_http_exception
+from gateway.web.lenient_retry import Spellings
 from gateway.web.parsing import Parsing
-from gateway.web.passes import Passes
-from gateway.web.problems import on_gateway_error, on_http_exception
-from gateway.web.rereading import Spellings
 from gateway.web.routes import ROUTES, middleware
 from gateway.web.state import State
+from gateway.worksheets.catalogue import Catalogue
+from gateway.worksheets.input import INPUTS
+from gateway.worksheets.rows import RowService
 
 OpenSheets = Callable[[], AbstractAsyncContextManager[Sheets]]
 

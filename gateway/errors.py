@@ -27,16 +27,17 @@
 A code is never used again for another meaning, except that 101 names every trouble with the
 spreadsheet id (the status tells which), 4002 an unknown field too, 5020 a refusal too, 5030 that
 Google cannot be asked now, and 5031 that the gateway cannot bear more now. Only `gateway.web` knows
-how an error becomes a response. Those of writes alone are in `gateway.write_errors`, those of rates
-and of the key store in `gateway.limit_errors`, those of requests that are refused before they are
-read in `gateway.request_errors`.
+how an error becomes a response.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 Outcome = Literal["not_applied", "applied", "unknown"]
+
+UNKNOWN_RETRY_SECONDS = 185
+"""A request may run for 180 s at Google: later than this no write lands any more."""
 
 
 @dataclass(frozen=True)
@@ -313,3 +314,132 @@ class UpstreamTimeout(GatewayError):
 
 class StorageFull(GatewayError):
     code, name, status = 5070, "StorageFull", 507
+
+
+class InvalidRequest(BadRequest):
+    """It is no request of HTTP that can be read in one way only."""
+
+    code, name = 4000, "InvalidRequest"
+
+
+class UriTooLong(TooLarge):
+    code, name, status = 4140, "UriTooLong", 414
+
+
+class HeadersTooLarge(TooLarge):
+    code, name, status = 4310, "HeadersTooLarge", 431
+
+
+class QueryTooCostly(BadRequest):
+    """Answering would take more steps than a query may take."""
+
+    code, name = 4006, "QueryTooCostly"
+
+
+class UnknownField(InvalidQuery):
+    """`parameter` has `names` that are no fields of the worksheet, or hidden from the caller."""
+
+    def __init__(self, message: str, *, parameter: str, names: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.parameter = parameter
+        self.names = tuple(names)
+
+
+class TooManyRequests(GatewayError):
+    status = 429
+    retryable = True
+
+
+class RateLimited(TooManyRequests):
+    """The key has sent more requests than its plan lets it."""
+
+    code, name = 4290, "RateLimited"
+
+
+class TooManyInFlight(TooManyRequests):
+    """The key has more requests under way than its plan lets it."""
+
+    code, name = 4291, "TooManyInFlight"
+
+
+class TooManyAuthFailures(TooManyRequests):
+    """The client's address has sent too many keys that do not count: `per_minute` may be."""
+
+    code, name = 4292, "TooManyAuthFailures"
+
+    def __init__(
+        self, message: str, *, retry_after_seconds: int | None = None, per_minute: int = 0
+    ) -> None:
+        super().__init__(message, retry_after_seconds=retry_after_seconds)
+        self.per_minute = per_minute
+
+
+class KeysUnavailable(TemporarilyUnavailable):
+    """The key store does not answer, so nobody can be told apart."""
+
+    code = 5031
+
+
+class InvalidIdempotencyKey(BadRequest):
+    code, name = 4004, "InvalidIdempotencyKey"
+
+
+class IdempotencyInProgress(GatewayError):
+    """The first request with this Idempotency-Key is not answered yet."""
+
+    code, name, status = 4090, "IdempotencyInProgress", 409
+    retryable = True
+
+
+class IdempotencyKeyReused(GatewayError):
+    """The Idempotency-Key belongs to a request with another body."""
+
+    code, name, status = 4220, "IdempotencyKeyReused", 422
+
+
+class PreconditionFailed(GatewayError):
+    """The row is not as `If-Match` says; `existing` is its whole record now, of this `tag`."""
+
+    code, name, status = 4120, "PreconditionFailed", 412
+
+    def __init__(self, existing: Mapping[str, object], *, tag: str) -> None:
+        super().__init__(
+            "If-Match names no tag of the row as it is now, which is 'existing'. It was left so: "
+            "look at it, then send the update with the ETag of this answer, quotes and all."
+        )
+        self.existing = existing
+        self.tag = tag
+
+
+class PreconditionRequired(GatewayError):
+    code, name, status = 4280, "PreconditionRequired", 428
+
+
+class WriteOutcomeUnknown(GatewayError):
+    """A write was sent and Google's answer does not say whether it was applied.
+
+    `was_answered`: something came back, an error or half an answer. If nothing did, the write may
+    still be applied later.
+    """
+
+    code, name, status = 5041, "WriteOutcomeUnknown", 504
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        outcome: Outcome = "unknown",
+        retry_after_seconds: int | None = None,
+        was_answered: bool = False,
+    ) -> None:
+        super().__init__(message, outcome=outcome, retry_after_seconds=retry_after_seconds)
+        self.was_answered = was_answered
+
+
+def write_outcome(error: GatewayError) -> Outcome:
+    """What became of a write that ended so.
+
+    One that failed before it was sent was not applied; a fault of ours proves nothing.
+    """
+    is_open = isinstance(error, InternalError | WriteOutcomeUnknown)
+    return error.outcome or ("unknown" if is_open else "not_applied")

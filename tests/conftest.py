@@ -17,16 +17,16 @@ SLOW: Mapping[str, str] = {
     "docs": """
         answers dockerfile samples shell
     """,
-    "edge": """
+    "server": """
         deadlines server
     """,
-    "emulator": """
+    "sheets_emulator": """
         any_request crash every_route round_trips
     """,
-    "emulator/edits": """
+    "sheets_emulator/edits": """
         merge_requests
     """,
-    "emulator/state": """
+    "sheets_emulator/state": """
         disk store
     """,
     "fuzz": """
@@ -40,7 +40,7 @@ SLOW: Mapping[str, str] = {
         process rates reads_freshness reads_joining reads_load reads_outage reads_own_writes
         revocation row_values schemathesis stopping tenants twins upstream_errors
     """,
-    "rows": """
+    "query": """
         evaluate_reference
     """,
 }

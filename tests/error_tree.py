@@ -2,9 +2,6 @@
 
 from collections.abc import Iterator
 
-import gateway.limit_errors  # a class is in the tree once its module is imported
-import gateway.request_errors
-import gateway.write_errors  # noqa: F401
 from gateway.errors import GatewayError
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from gateway.emulator.faults import Faults
+from sheets_emulator.faults import Faults
 
 KEPT = "/v4/"
 

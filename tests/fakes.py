@@ -13,7 +13,7 @@ from typing import TypeVar
 from anyio.lowlevel import checkpoint
 
 from gateway.errors import SpreadsheetNotFound, UpstreamRefusal
-from gateway.upstream.base import Half, Render, Value, Values, WorksheetProperties, Writing
+from gateway.google.sheets import Half, Render, Value, Values, WorksheetProperties, Writing
 from tests.fake_ranges import Box, Range, column_letters, echo, parse_range
 
 T = TypeVar("T")

@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 TOP = Path(__file__).parents[1]
-PYTHON_FILES = sorted((TOP / "gateway").rglob("*.py")) + sorted((TOP / "tests").rglob("*.py"))
+PACKAGES = ("gateway", "sheets_emulator")
+PYTHON_FILES = [
+    file for folder in (*PACKAGES, "tests") for file in sorted((TOP / folder).rglob("*.py"))
+]
 EMPTY_NAMES = {"utils", "helpers", "common", "manager", "misc"}
 MAX_LINES = 500
 
@@ -18,9 +21,10 @@ def lint(
     folder: Path, appended: Sequence[tuple[str, str]] = ()
 ) -> subprocess.CompletedProcess[str]:
     """Check the imports of a copy of the project to which lines were added, in new files too."""
-    shutil.copytree(
-        TOP / "gateway", folder / "gateway", ignore=shutil.ignore_patterns("__pycache__")
-    )
+    for package in PACKAGES:
+        shutil.copytree(
+            TOP / package, folder / package, ignore=shutil.ignore_patterns("__pycache__")
+        )
     shutil.copy(TOP / "pyproject.toml", folder)
     for name, line in appended:
         with (folder / name).open("a", encoding="utf-8") as file:
@@ -47,15 +51,19 @@ def test_imports_follow_the_layers(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "line", "contract"),
     [
-        ("gateway/rows/cells.py", "import gateway.web.rows", "Each layer"),
-        ("gateway/rows/cells.py", "import time", "gateway.rows is pure"),
-        ("gateway/emulator/grid/a1.py", "import gateway.rows.a1", "The emulator knows nothing"),
-        ("gateway/emulator/grid/a1.py", "import gateway.emulator.state.seed", "Each part of"),
-        ("gateway/emulator/reply.py", "import gateway.emulator.quota", "Each part of"),
-        ("gateway/emulator/unplaced.py", "import time", "Each part of"),
+        ("gateway/table/cells.py", "import gateway.web.rows", "Each layer"),
+        ("gateway/table/cells.py", "import gateway.query.plan", "Each layer"),
+        ("gateway/unplaced.py", "import time", "Each layer"),
+        ("gateway/table/cells.py", "import time", "Tables and queries are pure"),
+        ("sheets_emulator/grid/a1.py", "import gateway.table.a1", "The emulator knows nothing"),
+        ("sheets_emulator/grid/a1.py", "import sheets_emulator.state.seed", "Each part of"),
+        ("sheets_emulator/reply.py", "import sheets_emulator.quota", "Each part of"),
+        ("sheets_emulator/unplaced.py", "import time", "Each part of"),
         ("gateway/web/rows.py", "import gspread", "Google is met"),
-        ("gateway/service/rows.py", "import starlette", "HTTP is met"),
-        ("gateway/app.py", "import gateway.emulator.app", "The gateway knows nothing"),
+        ("gateway/web/unplaced.py", "import gspread", "Google is met"),
+        ("gateway/worksheets/rows.py", "import gateway.google.adapter", "Worksheets know"),
+        ("gateway/worksheets/rows.py", "import starlette", "HTTP is met"),
+        ("gateway/app.py", "import sheets_emulator.app", "Only the commands"),
     ],
 )
 def test_a_wrong_import_is_found(tmp_path: Path, file: str, line: str, contract: str) -> None:
@@ -66,6 +74,13 @@ def test_a_wrong_import_is_found(tmp_path: Path, file: str, line: str, contract:
     assert any(
         contract in report and "BROKEN" in report for report in result.stdout.splitlines()
     ), result.stdout
+
+
+def test_few_modules_lie_outside_the_places() -> None:
+    """A newcomer finds the place of a thing, not a list of modules."""
+    loose = {file.name for file in (TOP / "gateway").glob("*.py")}
+
+    assert loose == {"__init__.py", "__main__.py", "app.py", "errors.py"}
 
 
 @pytest.mark.parametrize("file", PYTHON_FILES, ids=lambda file: str(file.relative_to(TOP)))

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from gateway.config import setting_paths
-from gateway.request_line import RequestLine, encoded
-from gateway.web import second_readings
+from gateway.settings.model import setting_paths
+from gateway.telemetry.request_line import RequestLine, encoded
+from gateway.web import lenient
 from tests.clients.case import Case
 from tests.clients.plain_readings import PLAIN_READINGS
 from tests.clients.refusals import REFUSALS
@@ -63,13 +63,13 @@ def test_every_case_has_its_line() -> None:
 def test_the_readings_of_the_page_are_those_of_the_code() -> None:
     """Every name that the log may have is a line, and no other."""
     names = {
-        *map(second_readings.twice, second_readings.TWICE),
-        *map(second_readings.in_brackets, second_readings.TWICE),
-        second_readings.QUERY_IN_NAME,
-        second_readings.WHERE_QUOTES,
-        second_readings.WORKSHEET_TWICE,
-        second_readings.WORKSHEET_PLUS,
-        second_readings.JSON_AS_TEXT,
+        *map(lenient.twice, lenient.TWICE),
+        *map(lenient.in_brackets, lenient.TWICE),
+        lenient.QUERY_IN_NAME,
+        lenient.WHERE_QUOTES,
+        lenient.WORKSHEET_TWICE,
+        lenient.WORKSHEET_PLUS,
+        lenient.JSON_AS_TEXT,
     }
 
     assert set(lines("Second readings")) == names | {_SEVERAL}

@@ -12,12 +12,12 @@ import pytest
 import typer
 import yaml  # type: ignore[import-untyped]  # has no types
 
-from gateway.cli import main
-from gateway.cli_serve import TAKEOVER_SECONDS
-from gateway.config import GoogleSettings, ServerSettings, Settings, load_settings
-from gateway.edge.limits import DRAIN_SECONDS
-from gateway.edge.server import LAST_SECONDS
-from gateway.edge.unread import MOST_UNREAD_BYTES
+from gateway.commands.cli import main
+from gateway.commands.serve import TAKEOVER_SECONDS
+from gateway.server.limits import DRAIN_SECONDS
+from gateway.server.server import LAST_SECONDS
+from gateway.server.unread import MOST_UNREAD_BYTES
+from gateway.settings.model import GoogleSettings, ServerSettings, Settings, load_settings
 from tests.docs.dockerfile import instructions, the, variables
 
 DOCS = Path(__file__).parents[1] / "docs"

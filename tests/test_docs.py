@@ -9,20 +9,20 @@ import pytest
 import typer
 from starlette.testclient import TestClient
 
-from gateway.cli import main
-from gateway.config import Settings
-from gateway.edge.intake import MOST_LINES
-from gateway.emulator.edits.batch import KINDS
-from gateway.emulator.faults import Fault
-from gateway.emulator.http.routes import NOT_COVERED
-from gateway.emulator.operations import OPERATIONS
-from gateway.emulator.protocol.definition import members
-from gateway.metrics import create_metrics
-from gateway.plan_settings import PlanSettings
-from gateway.request_line import RequestLine
-from gateway.rows.conditions import ALIASES, COMBINATORS, NOT, OPERATORS
-from gateway.tallies import Tallies
+from gateway.commands.cli import main
+from gateway.query.where import ALIASES, COMBINATORS, NOT, OPERATORS
+from gateway.server.intake import MOST_LINES
+from gateway.settings.model import Settings
+from gateway.settings.plans import PlanSettings
+from gateway.telemetry.counters import Tallies
+from gateway.telemetry.metrics import create_metrics
+from gateway.telemetry.request_line import RequestLine
 from gateway.web.body import MAX_ROWS
+from sheets_emulator.edits.batch import KINDS
+from sheets_emulator.faults import Fault
+from sheets_emulator.http.routes import NOT_COVERED
+from sheets_emulator.operations import OPERATIONS
+from sheets_emulator.protocol.definition import members
 from tests.error_tree import concrete_errors
 
 PROJECT = Path(__file__).parents[1]
@@ -140,8 +140,8 @@ def test_every_member_of_a_line_of_the_log_is_told() -> None:
 
 
 def test_every_event_of_the_log_is_told() -> None:
-    """The other events are those that `observe` writes."""
-    source = (PROJECT / "gateway" / "observe.py").read_text("utf-8")
+    """The other events are those that `telemetry/events.py` writes."""
+    source = (PROJECT / "gateway" / "telemetry" / "events.py").read_text("utf-8")
     events = set(re.findall(r'log\.(?:warning|error)\(\s*"([a-z-]+)"', source))
     table = OPERATING.partition("| event |")[2].partition("\n\n")[0]
 

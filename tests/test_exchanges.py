@@ -11,7 +11,7 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 from starlette.types import Message
 
-from gateway.emulator.faults import Fault, Faults
+from sheets_emulator.faults import Fault, Faults
 from tests.exchanges import Exchange, Hearing, Recorder
 
 FAULTS = {

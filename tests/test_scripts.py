@@ -32,7 +32,7 @@ def told_to_python(folder: Path, *arguments: str) -> Sequence[str]:
     [
         pytest.param([], QUICK, [], id="default"),
         pytest.param(["--all"], ALL, [], id="all"),
-        pytest.param(["-x", "tests/edge"], QUICK, ["-x", "tests/edge"], id="for pytest"),
+        pytest.param(["-x", "tests/server"], QUICK, ["-x", "tests/server"], id="for pytest"),
         pytest.param(["--all", "-k", "a b"], ALL, ["-k", "a b"], id="both"),
     ],
 )

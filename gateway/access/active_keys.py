@@ -21,10 +21,10 @@ from functools import lru_cache
 from typing import Protocol
 
 from gateway.access.caller import Caller, Grants
-from gateway.access.store import Change, KeyRecord, StoredKey, record_of
-from gateway.limit_errors import KeysUnavailable
-from gateway.observe import current_event, request_failed
-from gateway.plan_settings import PlanSettings
+from gateway.errors import KeysUnavailable
+from gateway.settings.plans import PlanSettings
+from gateway.storage.key_store import Change, KeyRecord, StoredKey, record_of
+from gateway.telemetry.events import current_event, request_failed
 
 BELIEVED_SECONDS = 4.5  # and half a second of cached authorisations are the 5 of a revocation
 REFRESH_SECONDS = 2.0

@@ -15,15 +15,15 @@ from gateway.errors import (
     NotGranted,
     OriginNotAllowed,
     PlanLimit,
+    PreconditionRequired,
     ReadOnlyKey,
     SpreadsheetNotFound,
 )
-from gateway.plan_settings import PlanSettings
-from gateway.rows.a1 import is_spreadsheet_id
-from gateway.rows.spreadsheet_url import id_in
-from gateway.rows.view import ALL_COLUMNS, ColumnGrant
-from gateway.service.worksheet import WorksheetRef
-from gateway.write_errors import PreconditionRequired
+from gateway.settings.plans import PlanSettings
+from gateway.table.a1 import is_spreadsheet_id
+from gateway.table.spreadsheet_url import id_in
+from gateway.table.view import ALL_COLUMNS, ColumnGrant
+from gateway.worksheets.worksheet_ref import WorksheetRef
 
 READ_METHODS = ("GET", "HEAD", "OPTIONS")
 

@@ -16,8 +16,7 @@ from gateway.access.active_keys import ActiveKeys, Holder
 from gateway.access.caller import Caller
 from gateway.access.failed_keys import FailedKeys
 from gateway.access.keys import digest, is_well_formed
-from gateway.errors import InvalidApiKey, MissingApiKey, PlanLimit
-from gateway.limit_errors import TooManyAuthFailures
+from gateway.errors import InvalidApiKey, MissingApiKey, PlanLimit, TooManyAuthFailures
 
 WhereFrom = Callable[[], str]
 """Gives the address of the client; it is asked only where a key does not count."""

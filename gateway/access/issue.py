@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 
 from gateway.access.keys import RandomBytes, digest, mint_key, random_digits
 from gateway.access.origin import normal_origin
-from gateway.access.store import KeyRecord, KeyStore
-from gateway.config import ConfigError
-from gateway.plan_settings import PlanSettings
-from gateway.rows.a1 import is_spreadsheet_id
-from gateway.rows.view import ALL_COLUMNS, ColumnGrant
+from gateway.settings.model import ConfigError
+from gateway.settings.plans import PlanSettings
+from gateway.storage.key_store import KeyRecord, KeyStore
+from gateway.table.a1 import is_spreadsheet_id
+from gateway.table.view import ALL_COLUMNS, ColumnGrant
 
 ID_PREFIX = "key_"
 ID_DIGITS = 8

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from cachetools import LRUCache
 
-from gateway.observe import last_use_failed
+from gateway.telemetry.events import last_use_failed
 
 COARSENESS = timedelta(hours=1)
 MAX_KEPT = 100_000

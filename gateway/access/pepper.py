@@ -8,9 +8,9 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from gateway.access.store import KeyStore
-from gateway.config import AccessSettings, ConfigError
-from gateway.private_file import HOW_TO_MEND, is_open_to_others
+from gateway.settings.model import AccessSettings, ConfigError
+from gateway.settings.private_file import HOW_TO_MEND, is_open_to_others
+from gateway.storage.key_store import KeyStore
 
 LENGTH = 32
 

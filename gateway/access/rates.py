@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from gateway.access.caller import Caller
-from gateway.limit_errors import RateLimited, TooManyInFlight
-from gateway.plan_settings import PlanSettings
+from gateway.errors import RateLimited, TooManyInFlight
+from gateway.settings.plans import PlanSettings
 
 MINUTE_SECONDS = 60.0
 SMALLEST_BURST = 10

@@ -19,20 +19,19 @@ from gateway.access.caller import (
     check_origin,
 )
 from gateway.access.rates import FRESH_PRICE, Visit
-from gateway.errors import NotGranted
-from gateway.limit_errors import RateLimited
-from gateway.observe import current_event, note_reading
-from gateway.service.worksheet import WorksheetRef
-from gateway.tallies import Kind
+from gateway.errors import NotGranted, RateLimited
+from gateway.telemetry.counters import Kind
+from gateway.telemetry.events import current_event, note_reading
 from gateway.web.client_address import client_address
-from gateway.web.conditions import asks_for_fresh
 from gateway.web.credentials import find_credentials
 from gateway.web.head import Head, head_of
+from gateway.web.lenient import QUERY_IN_NAME, other_titles
 from gateway.web.path import decode_title
+from gateway.web.preconditions import asks_for_fresh
 from gateway.web.query_string import Sifted, sift
-from gateway.web.second_readings import QUERY_IN_NAME, other_titles
+from gateway.web.rate_lease import begin_visit
 from gateway.web.state import State
-from gateway.web.visits import begin_visit
+from gateway.worksheets.worksheet_ref import WorksheetRef
 
 _OPERATIONS: Mapping[Kind, Operation] = {
     "list": Operation.READ,

@@ -8,10 +8,10 @@ from typing import Final, Literal, get_args
 import msgspec
 from starlette.responses import Response
 
-from gateway.rows.record import Record
-from gateway.rows.tag import opaque_tag
-from gateway.service.answers import Encoded
+from gateway.table.record import Record
+from gateway.table.tag import opaque_tag
 from gateway.web.media_types import JSON
+from gateway.worksheets.answers import Encoded
 
 EmptyCell = Literal["null", "", "omit"]
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from starlette.types import Receive, Scope, Send
 
-from gateway.rows.tag import opaque_tag
-from gateway.web.conditions import is_known
+from gateway.table.tag import opaque_tag
 from gateway.web.head import Head, head_of
+from gateway.web.preconditions import is_known
 
 CHUNK_BYTES = 64 * 1024
 """What is handed to a connection at once."""

@@ -13,17 +13,17 @@ from functools import partial
 
 from starlette.requests import Request
 
-from gateway.config import ServerSettings
 from gateway.errors import BodyTooLarge, Problem, RequestTimeout, UnsupportedMediaType
-from gateway.observe import note_reading
-from gateway.rows.record import MAX_PROBLEMS, NEVER_STORED, pointer
-from gateway.service.writes import Fields
+from gateway.settings.model import ServerSettings
+from gateway.table.record import MAX_PROBLEMS, NEVER_STORED, pointer
+from gateway.telemetry.events import note_reading
 from gateway.web.fields import MAX_FIELDS, check_none, checked_fields, invalid_body
 from gateway.web.json_body import MAX_ROWS as MAX_ROWS
 from gateway.web.json_body import Pairs, decode_json
+from gateway.web.lenient import JSON_AS_TEXT
 from gateway.web.media_types import FORM, JSON
-from gateway.web.second_readings import JSON_AS_TEXT
 from gateway.web.state import State
+from gateway.worksheets.writes import Fields
 
 _JSON_STARTS = (b"{", b"[")
 _NO_FIELD = "The object holds no field to write."

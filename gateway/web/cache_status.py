@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Literal
 
-from gateway.service.freshness import Freshness
+from gateway.worksheets.freshness import Freshness
 
 CACHE = "sheets-gateway"
 

@@ -17,7 +17,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 
 from starlette.types import Scope
 
-from gateway.address import UNIX, Proxy
+from gateway.settings.address import UNIX, Proxy
 from gateway.web.head import Head, head_of
 
 MAX_HOPS = 32

@@ -4,14 +4,14 @@ import math
 from collections.abc import Sequence
 
 from gateway.errors import InvalidBody, Problem
-from gateway.rows.record import (
+from gateway.table.record import (
     MAX_CELL_CHARACTERS,
     MAX_PROBLEMS,
     WHOLE_BODY,
     Stored,
     pointer,
 )
-from gateway.service.writes import Fields
+from gateway.worksheets.writes import Fields
 
 MAX_FIELDS = 1000
 MAX_INTEGER = 2**53

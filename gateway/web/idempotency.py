@@ -9,13 +9,13 @@ from functools import partial
 import msgspec
 from starlette.requests import Request
 
-from gateway.rows.record import Stored
-from gateway.service.long_texts import long_texts
-from gateway.service.ticket import Ticket
-from gateway.service.worksheet import WorksheetRef
-from gateway.service.writes import Fields
+from gateway.errors import InvalidIdempotencyKey
+from gateway.table.record import Stored
 from gateway.web.state import State
-from gateway.write_errors import InvalidIdempotencyKey
+from gateway.worksheets.idempotent_request import Ticket
+from gateway.worksheets.long_texts import long_texts
+from gateway.worksheets.worksheet_ref import WorksheetRef
+from gateway.worksheets.writes import Fields
 
 IDEMPOTENCY_KEY = "Idempotency-Key"
 REPLAYED: Mapping[str, str] = {"Idempotent-Replayed": "true"}

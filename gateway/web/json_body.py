@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable
 from typing import TypeVar
 
-from gateway.rows.record import MAX_PROBLEMS
+from gateway.table.record import MAX_PROBLEMS
 from gateway.web.fields import MAX_FIELDS, invalid_body
 
 MAX_ROWS = 500

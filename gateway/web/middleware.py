@@ -13,19 +13,18 @@ import time
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from gateway.config import ServerSettings
-from gateway.errors import GatewayError, InternalError, ShuttingDown
-from gateway.observe import (
+from gateway.errors import GatewayError, HeadersTooLarge, InternalError, ShuttingDown, UriTooLong
+from gateway.settings.model import ServerSettings
+from gateway.telemetry.events import (
     RequestEvent,
     current_event,
     request_done,
     request_event,
     request_failed,
 )
-from gateway.request_errors import HeadersTooLarge, UriTooLong
+from gateway.web.error_responses import error_response
 from gateway.web.head import head_of
-from gateway.web.problems import error_response
-from gateway.web.visits import end_visit, rate_lines
+from gateway.web.rate_lease import end_visit, rate_lines
 
 CLIENT_GONE = 499
 """Status in the log only, for a client that left before it was answered."""

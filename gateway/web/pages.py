@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp
 
 from gateway.errors import RouteNotFound
-from gateway.rows.tag import opaque_tag
+from gateway.table.tag import opaque_tag
 from gateway.web.assets import Asset, make_asset, read_asset
 from gateway.web.health import readyz
 from gateway.web.state import State

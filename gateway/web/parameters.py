@@ -2,7 +2,7 @@
 
 Rules: an empty parameter is absent, unknown parameters are passed over, and what cannot be
 understood is an error that says where: a filter is never dropped in silence. Each is read as it
-stands; where that fails, as clients that encode oddly mean it (`gateway.web.second_readings`).
+stands; where that fails, as clients that encode oddly mean it (`gateway.web.lenient`).
 """
 
 import json
@@ -15,10 +15,10 @@ from typing import NoReturn, TypeVar
 import msgspec
 
 from gateway.errors import InvalidQuery
-from gateway.rows.conditions import parse_where
-from gateway.rows.query import DEFAULT_LIMIT, Condition, Keys, Query, SortTerm
-from gateway.web.query_string import Parameters
-from gateway.web.second_readings import (
+from gateway.query.query import DEFAULT_LIMIT, Condition, Query, SortTerm
+from gateway.query.where import parse_where
+from gateway.table.view import Selection
+from gateway.web.lenient import (
     WHERE_QUOTES,
     Twice,
     decoded_again,
@@ -29,6 +29,7 @@ from gateway.web.second_readings import (
     twice,
     where_of,
 )
+from gateway.web.query_string import Parameters
 
 MAX_WHERE_BYTES = 4096
 MAX_ORDER_FIELDS = 16
@@ -94,24 +95,26 @@ def parse_query(asking: Asking, *, max_limit: int) -> Query:
     )
 
 
-def parse_keys(asking: Asking) -> Keys | None:
+def parse_keys(asking: Asking) -> Selection | None:
     """The field names of `keys`: comma-separated, or a JSON array; None for all fields.
 
     Those that have a second reading are checked, so that it is tried if they are no fields.
     """
     listed = _bracketed_names(asking, "keys")
     if listed is not None:
-        return Keys(tuple(listed)) if listed else None
+        return Selection(tuple(listed)) if listed else None
     text = _text(asking, "keys")
     if text is None:
         return None
     names = _names(text)
     if not is_escaped(text):
-        return Keys(names)
+        return Selection(names)
     if asking.again.keys:
         asking.note(twice("keys"))
     meant = [each for name in names for each in _meant(name, asking.again.keys)]
-    return Keys(tuple(meant), checked=tuple(filter(is_escaped, set(names) - asking.again.keys)))
+    return Selection(
+        tuple(meant), checked=tuple(filter(is_escaped, set(names) - asking.again.keys))
+    )
 
 
 def parse_no_cache(parameters: Parameters) -> bool:

@@ -4,7 +4,7 @@ import re
 import urllib.parse
 
 from gateway.errors import InvalidPath
-from gateway.rows.quoting import quoted
+from gateway.table.quoting import quoted
 
 _ROW = re.compile(r"[1-9][0-9]{0,7}")
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 from urllib.parse import quote, unquote_plus, unquote_to_bytes
 
-from gateway.web.second_readings import BRACKETED
+from gateway.web.lenient import BRACKETED
 
 KEY_PARAMETER = "apiKey"
 SPREADSHEET_PARAMETER = "spreadsheetId"

@@ -5,13 +5,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from gateway.config import ServerSettings
 from gateway.errors import Gone
+from gateway.settings.model import ServerSettings
 from gateway.web.cors import OpenCors
-from gateway.web.document.endpoint import describe
 from gateway.web.endpoint import Endpoint
 from gateway.web.health import livez, readyz
 from gateway.web.middleware import ErrorNet, RequestFrame
+from gateway.web.openapi.endpoint import describe
 from gateway.web.pages import docs, docs_file, home
 from gateway.web.rows import create_rows, list_rows, read_row, update_row
 from gateway.web.state import State

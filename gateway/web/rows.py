@@ -7,10 +7,6 @@ from starlette.responses import Response
 
 from gateway.access.caller import check_conditional, check_query
 from gateway.access.rates import FRESH_PRICE, Visit
-from gateway.service.answers import Served
-from gateway.service.idempotency import Settled
-from gateway.service.worksheet import WorksheetRef
-from gateway.service.writes import Create, Update
 from gateway.web.admission import admit
 from gateway.web.answers import (
     ENCODERS,
@@ -19,14 +15,18 @@ from gateway.web.answers import (
     record_answer,
 )
 from gateway.web.body import read_fields, read_rows
-from gateway.web.conditions import asks_for_fresh, read_condition
+from gateway.web.cached_response import KeptAnswer, read_answer
 from gateway.web.head import head_of
 from gateway.web.idempotency import read_claim, replayed_headers
-from gateway.web.kept_answer import KeptAnswer, read_answer
-from gateway.web.kept_queries import list_asked, row_asked
+from gateway.web.lenient_retry import note_readings, on_worksheet, with_fields
 from gateway.web.path import encode_title, parse_row
-from gateway.web.rereading import note_readings, on_worksheet, with_fields
+from gateway.web.preconditions import asks_for_fresh, read_condition
+from gateway.web.query_cache import list_asked, row_asked
 from gateway.web.state import State
+from gateway.worksheets.answers import Served
+from gateway.worksheets.idempotency import Settled
+from gateway.worksheets.worksheet_ref import WorksheetRef
+from gateway.worksheets.writes import Create, Update
 
 
 async def list_rows(request: Request[State]) -> KeptAnswer:

@@ -5,13 +5,13 @@ from typing import TypedDict
 
 from gateway.access.gatekeeper import Gatekeeper
 from gateway.access.rates import KeyRates
-from gateway.address import Proxy
-from gateway.config import ApiSettings, ServerSettings
-from gateway.service.catalogue import Catalogue
-from gateway.service.rows import RowService
+from gateway.settings.address import Proxy
+from gateway.settings.model import ApiSettings, ServerSettings
+from gateway.web.auth_cache import Passes
+from gateway.web.lenient_retry import Spellings
 from gateway.web.parsing import Parsing
-from gateway.web.passes import Passes
-from gateway.web.rereading import Spellings
+from gateway.worksheets.catalogue import Catalogue
+from gateway.worksheets.rows import RowService
 
 
 class State(TypedDict):

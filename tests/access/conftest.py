@@ -1,74 +1,10 @@
-"""A key store in a directory of its own, and a clock that stands still."""
+"""An address to call from, beside what the tests of the storage have."""
 
-from collections.abc import AsyncIterator
-from dataclasses import replace
-from datetime import UTC, datetime
-from pathlib import Path
+from tests.storage.conftest import NOW, anyio_backend, clock, database, store
 
-import pytest
-
-from gateway.access.ledger import SqlLedger
-from gateway.access.store import KeyStore
-from gateway.service.ledger import Entry, Rows
-from gateway.service.ticket import Ticket
-from gateway.service.worksheet import WorksheetRef
-from gateway.service.writes import Results, Written
-from tests.clock import ManualClock
-
-NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
-REF = WorksheetRef(spreadsheet="book", title="Cities")
-TICKET = Ticket(scope="s1", fingerprint="f1", ref=REF, is_create=True)
-TWIN = replace(TICKET, scope="s2")
-ROWS: Rows = [["Bern", 1, 1.5, True, None, "", "=1+1 'ü' 🏙"], ["Basel"]]
+__all__ = ["NOW", "anyio_backend", "clock", "database", "here", "store"]
 
 
 def here() -> str:
     """The address that a client of these tests has."""
     return "192.0.2.1"
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    """The event loop that the gateway runs on."""
-    return "asyncio"
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Path:
-    """A file name that no key store has yet."""
-    return tmp_path / "keys.db"
-
-
-@pytest.fixture
-async def store(database: Path) -> AsyncIterator[KeyStore]:
-    """An open, empty key store."""
-    async with KeyStore.open(database) as opened:
-        yield opened
-
-
-def results(*rows: int) -> Results:
-    """The answer of a write to these rows."""
-    return tuple(
-        Written(row=row, record={"rowIndex": row, "name": None}, tag='"t"', ignored=("x",))
-        for row in rows
-    )
-
-
-@pytest.fixture
-def clock() -> ManualClock:
-    return ManualClock()
-
-
-@pytest.fixture
-async def ledger(store: KeyStore, clock: ManualClock) -> AsyncIterator[SqlLedger]:
-    """An empty ledger."""
-    async with store.open_ledger(clock) as opened:
-        yield opened
-
-
-async def found_after_restart(
-    database: Path, clock: ManualClock, scope: str = TICKET.scope
-) -> Entry | None:
-    """What another process finds."""
-    async with KeyStore.open(database) as store, store.open_ledger(clock) as ledger:
-        return await ledger.find(scope)

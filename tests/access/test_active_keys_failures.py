@@ -12,9 +12,8 @@ from sqlalchemy.exc import OperationalError
 from structlog.testing import capture_logs
 
 from gateway.access.active_keys import ActiveKeys
-from gateway.access.store import KeyStore
-from gateway.limit_errors import KeysUnavailable
-from gateway.write_errors import write_outcome
+from gateway.errors import KeysUnavailable, write_outcome
+from gateway.storage.key_store import KeyStore
 from tests.access.watched import WatchedStore, active_keys, ids, issued_digest, outcomes
 from tests.clock import ManualClock
 

@@ -17,14 +17,14 @@ from gateway.errors import (
     NotGranted,
     OriginNotAllowed,
     PlanLimit,
+    PreconditionRequired,
     ReadOnlyKey,
     SpreadsheetNotFound,
 )
-from gateway.plan_settings import PlanSettings
-from gateway.rows.a1 import is_spreadsheet_id
-from gateway.rows.view import ALL_COLUMNS, ColumnGrant
-from gateway.service.worksheet import WorksheetRef
-from gateway.write_errors import PreconditionRequired
+from gateway.settings.plans import PlanSettings
+from gateway.table.a1 import is_spreadsheet_id
+from gateway.table.view import ALL_COLUMNS, ColumnGrant
+from gateway.worksheets.worksheet_ref import WorksheetRef
 
 ONE = Grants(spreadsheets=frozenset({"one"}))
 TWO = Grants(spreadsheets=frozenset({"one", "two"}))

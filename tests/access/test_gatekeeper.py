@@ -12,9 +12,9 @@ from gateway.access.caller import Caller, Grants
 from gateway.access.gatekeeper import Gatekeeper
 from gateway.access.issue import KeyRequest
 from gateway.access.keys import mint_key
-from gateway.access.store import KeyStore
 from gateway.errors import InvalidApiKey, MissingApiKey, PlanLimit
-from gateway.plan_settings import PlanSettings
+from gateway.settings.plans import PlanSettings
+from gateway.storage.key_store import KeyStore
 from tests.access.conftest import NOW, here
 from tests.access.watched import PEPPER, PLANS, WIDE, issue
 

@@ -14,9 +14,8 @@ from gateway.access.caller import Caller
 from gateway.access.failed_keys import FailedKeys
 from gateway.access.gatekeeper import Gatekeeper
 from gateway.access.keys import mint_key
-from gateway.access.store import KeyStore
-from gateway.errors import InvalidApiKey, MissingApiKey
-from gateway.limit_errors import TooManyAuthFailures
+from gateway.errors import InvalidApiKey, MissingApiKey, TooManyAuthFailures
+from gateway.storage.key_store import KeyStore
 from tests.access.conftest import NOW, here
 from tests.access.watched import PEPPER, WIDE, Instant, WatchedStore, active_keys, issue
 from tests.clock import ManualClock

@@ -8,9 +8,9 @@ import pytest
 
 from gateway.access.issue import KeyRequest, create_key
 from gateway.access.keys import is_well_formed
-from gateway.access.store import KeyRecord, KeyStore
-from gateway.config import ConfigError, Settings
-from gateway.rows.view import ColumnGrant
+from gateway.settings.model import ConfigError, Settings
+from gateway.storage.key_store import KeyRecord, KeyStore
+from gateway.table.view import ColumnGrant
 from tests.access.conftest import NOW
 
 PEPPER = b"a pepper of 32 bytes, as if drawn"

@@ -10,9 +10,9 @@ import pytest
 from pydantic import SecretStr
 
 from gateway.access.pepper import MARK_LENGTH, load_pepper, pepper_mark, pepper_of
-from gateway.access.store import KeyStore
-from gateway.config import AccessSettings, ConfigError
-from tests.access.test_store import RECORD
+from gateway.settings.model import AccessSettings, ConfigError
+from gateway.storage.key_store import KeyStore
+from tests.storage.test_key_store import RECORD
 
 
 def pepper_file(database: Path) -> Path:

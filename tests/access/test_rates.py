@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from gateway.access.caller import Caller, Grants
 from gateway.access.rates import FRESH_PRICE, KeyRates, Standing, Visit, pace_of
-from gateway.limit_errors import RateLimited, TooManyInFlight
-from gateway.plan_settings import PlanSettings, missing_limits
+from gateway.errors import RateLimited, TooManyInFlight
+from gateway.settings.plans import PlanSettings, missing_limits
 from tests.clock import ManualClock
 
 PLANS = {

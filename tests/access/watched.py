@@ -8,8 +8,8 @@ from datetime import datetime
 from gateway.access.active_keys import ActiveKeys, Holder
 from gateway.access.issue import KeyRequest, create_key
 from gateway.access.keys import digest
-from gateway.access.store import Change, KeyRecord, KeyStore, StoredKey
-from gateway.config import Settings
+from gateway.settings.model import Settings
+from gateway.storage.key_store import Change, KeyRecord, KeyStore, StoredKey
 from tests.access.conftest import NOW
 from tests.clock import ManualClock
 

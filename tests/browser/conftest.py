@@ -13,8 +13,8 @@ from collections.abc import Generator, Iterator
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
-from gateway.demo import Demo, running_demo
-from gateway.serving import bind
+from gateway.commands.demo import Demo, running_demo
+from gateway.server.running import bind
 from tests.browser.recorder import Recorder, record
 
 CHROMIUM = shutil.which("chromium")

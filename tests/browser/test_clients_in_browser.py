@@ -14,7 +14,7 @@ from starlette.responses import HTMLResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from gateway.serving import base_url, bind, in_background, make_server
+from gateway.server.running import base_url, bind, in_background, make_server
 from tests import clients
 from tests.clients.outcomes import (
     ANY,

@@ -5,7 +5,7 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from gateway.demo import Demo
+from gateway.commands.demo import Demo
 from tests.browser.documentation import give_key, listing, message, unfold
 
 

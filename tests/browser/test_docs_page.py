@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import BrowserContext, Page, Route, expect
 
-from gateway.demo import Demo
+from gateway.commands.demo import Demo
 from tests.browser.documentation import execute, give_key, listing, message, operations
 from tests.browser.recorder import Recorder
 

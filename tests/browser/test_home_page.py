@@ -5,7 +5,7 @@ from typing import Literal
 import pytest
 from playwright.sync_api import Browser, BrowserContext, expect
 
-from gateway.demo import Demo
+from gateway.commands.demo import Demo
 from tests.browser.contrast import least_contrast
 from tests.browser.recorder import Recorder
 

@@ -21,9 +21,9 @@ from pathlib import Path
 
 import anyio
 
-from gateway.config import ConfigError
 from gateway.errors import GatewayError, UpstreamRefusal
-from gateway.upstream.base import Value
+from gateway.google.sheets import Value
+from gateway.settings.model import ConfigError
 from tests.contract.place import CREDENTIALS, GOOGLE, SPREADSHEET, Place
 from tests.contract.spreadsheet import Spreadsheet, open_spreadsheet
 

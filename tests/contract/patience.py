@@ -6,7 +6,7 @@ from functools import partial
 from typing import TypeVar
 
 from gateway.errors import QuotaSpent
-from gateway.upstream.base import (
+from gateway.google.sheets import (
     Half,
     Render,
     Sheets,

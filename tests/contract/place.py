@@ -5,9 +5,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from gateway.config import GoogleSettings
-from gateway.emulator.app import EmulatorOptions, create_emulator
-from gateway.serving import base_url, bind, in_background, make_server
+from gateway.server.running import base_url, bind, in_background, make_server
+from gateway.settings.model import GoogleSettings
+from sheets_emulator.app import EmulatorOptions, create_emulator
 
 CREDENTIALS = "SHEETS_GATEWAY_TEST_CREDENTIALS"
 SPREADSHEET = "SHEETS_GATEWAY_TEST_SPREADSHEET"

@@ -16,15 +16,15 @@ import anyio.to_thread
 import google.auth
 from gspread.http_client import HTTPClient
 
-from gateway.config import GoogleSettings
-from gateway.upstream.base import Sheets, Value
-from gateway.upstream.client import Call, Gspread
-from gateway.upstream.credentials import load_service_account
-from gateway.upstream.deadline import Deadline
-from gateway.upstream.google import GoogleSheets
-from gateway.upstream.token import TokenSource
-from gateway.upstream.translation import FAILURES, Attempt, translated
-from gateway.upstream.wire import Wire, open_wire
+from gateway.google.adapter import GoogleSheets
+from gateway.google.client import Call, Gspread
+from gateway.google.credentials import load_service_account
+from gateway.google.deadline import Deadline
+from gateway.google.sheets import Sheets, Value
+from gateway.google.token import TokenSource
+from gateway.google.translation import FAILURES, Attempt, translated
+from gateway.google.wire import Wire, open_wire
+from gateway.settings.model import GoogleSettings
 from tests.contract.patience import PatientSheets, Sleep, patiently
 from tests.contract.place import Place
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Protocol
 
-from gateway.upstream.base import Render, Sheets, Value, WorksheetProperties
+from gateway.google.sheets import Render, Sheets, Value, WorksheetProperties
 from tests.contract.spreadsheet import Spreadsheet
 from tests.fakes import BOOK, FakeSheets, Formatted
 

@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.errors import UpstreamRefusal
-from gateway.upstream.base import Render, Value, Values
+from gateway.google.sheets import Render, Value, Values
 from tests.contract.subject import Lines, Subject, at, properties, shown
 
 HEADER_AND_ROW: Lines = [["a", "b"], ["1", "2"]]

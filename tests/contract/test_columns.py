@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.errors import UpstreamRefusal
-from gateway.upstream.base import Half, Render, Writing
+from gateway.google.sheets import Half, Render, Writing
 from tests.contract.subject import Subject, Typed, at
 
 

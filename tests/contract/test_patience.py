@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.errors import GatewayError, QuotaSpent, UpstreamRefusal
-from gateway.upstream.base import WorksheetProperties
+from gateway.google.sheets import WorksheetProperties
 from tests.contract.patience import MOST_ATTEMPTS, PatientSheets, patiently
 from tests.fakes import BOOK, FakeSheets
 

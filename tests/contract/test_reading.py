@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.errors import UpstreamRefusal
-from gateway.upstream.base import Render, Values
+from gateway.google.sheets import Render, Values
 from tests.contract.subject import Lines, Subject, Typed, at
 
 ABC: Lines = [["a", "b", "c"]]

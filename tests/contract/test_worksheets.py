@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from gateway.errors import SpreadsheetNotFound, UpstreamRefusal
-from gateway.upstream.base import Render, Sheets, Writing
+from gateway.google.sheets import Render, Sheets, Writing
 from tests.contract.subject import Subject, properties, shown
 
 UNKNOWN = "1" * 44

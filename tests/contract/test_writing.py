@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.errors import UpstreamRefusal
-from gateway.upstream.base import Render, Value, Values, Writing
+from gateway.google.sheets import Render, Value, Values, Writing
 from tests.contract.subject import Lines, Subject, Typed, at, properties, shown
 
 ABC: Lines = [["a", "b", "c"], ["1", "2", "3"]]

@@ -12,8 +12,8 @@ from typing import Any
 
 import httpx2
 
-from gateway.demo import SPREADSHEET, WORKSHEET, Demo
-from gateway.request_line import RequestLine
+from gateway.commands.demo import SPREADSHEET, WORKSHEET, Demo
+from gateway.telemetry.request_line import RequestLine
 from tests.docs.blocks import Block
 
 Example = Mapping[str, Any]

@@ -8,7 +8,7 @@ from typing import Any
 import typer
 from typer.exceptions import TyperException
 
-from gateway.cli import main
+from gateway.commands.cli import main
 
 _COMMAND = re.compile(r"(?:^|[\s/;&|(])sheets-gateway((?:\s+[^\n;&|#]*)?)")
 _NOT_IN_SHELL = re.compile(r"\\\n\s*")

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from gateway.demo import SAMPLE, Demo, running_demo
-from gateway.emulator.app import EmulatorOptions, create_emulator
-from gateway.request_line import RequestLine, encoded
-from gateway.serving import base_url, bind, in_background, make_server
+from gateway.commands.demo import SAMPLE, Demo, running_demo
+from gateway.server.running import base_url, bind, in_background, make_server
+from gateway.telemetry.request_line import RequestLine, encoded
+from sheets_emulator.app import EmulatorOptions, create_emulator
 from tests.docs.shell import Stage, make_stage
 
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from gateway.config import ConfigError, load_settings
+from gateway.settings.model import ConfigError, load_settings
 from tests.docs.blocks import Block
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.demo import Demo
+from gateway.commands.demo import Demo
 from tests.docs.answers import problems
 from tests.docs.blocks import Block, blocks_of
 

@@ -9,13 +9,19 @@ import pytest
 from tests.docs.blocks import TOP
 
 GATEWAY = TOP / "gateway"
-CHECKS = (*sorted((GATEWAY / "checks").glob("*.py")), GATEWAY / "checkup.py")
+COMMANDS = GATEWAY / "commands"
+CHECKS = (*sorted((COMMANDS / "doctor").glob("*.py")), COMMANDS / "check.py")
 BESIDE = tuple(
     GATEWAY / name
-    for name in ("access/pepper.py", "upstream/key_file.py", "upstream/credentials.py")
+    for name in ("access/pepper.py", "google/key_file.py", "google/credentials.py")
 )
 """What these say of a file `check` says, too."""
-STARTING = tuple(path for path in sorted(GATEWAY.glob("*.py")) if path not in CHECKS)
+STARTING = tuple(
+    path
+    for place in (COMMANDS, GATEWAY / "settings", GATEWAY / "server", GATEWAY / "telemetry")
+    for path in sorted(place.glob("*.py"))
+    if path not in CHECKS
+)
 
 PAGE = (TOP / "docs" / "troubleshooting.md").read_text("utf-8")
 GAP = "…"

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.config import ServerSettings, load_settings
-from gateway.demo import Demo
+from gateway.commands.demo import Demo
+from gateway.settings.model import ServerSettings, load_settings
 from tests.docs.blocks import TOP
 from tests.docs.command_line import problems_of
 from tests.docs.dockerfile import copy, instructions, problems, the, variables

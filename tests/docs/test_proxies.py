@@ -10,9 +10,9 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from gateway.config import ServerSettings
-from gateway.demo import running_demo
-from gateway.serving import bind
+from gateway.commands.demo import running_demo
+from gateway.server.running import bind
+from gateway.settings.model import ServerSettings
 from tests.docs.blocks import Block, blocks_of
 from tests.docs.proxies import (
     HOST,
@@ -23,7 +23,7 @@ from tests.docs.proxies import (
     running_nginx,
     write_certificate,
 )
-from tests.edge.wire import connected
+from tests.server.wire import connected
 
 (NGINX,) = blocks_of("nginx")
 (CADDY,) = blocks_of("caddyfile")

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.demo import Demo, running_demo
-from gateway.serving import bind
+from gateway.commands.demo import Demo, running_demo
+from gateway.server.running import bind
 from tests.docs.blocks import blocks_of, by_page
 from tests.docs.conftest import Google
 from tests.docs.samples import LANGUAGES, problems

@@ -9,7 +9,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from gateway.emulator.faults import Fault
+from sheets_emulator.faults import Fault
 from tests.fuzz.canaries import found
 from tests.fuzz.client import Request
 from tests.fuzz.requests import requests

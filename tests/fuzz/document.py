@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gateway.observe import configure_logging, reset_logging
+from gateway.telemetry.events import configure_logging, reset_logging
 from tests.fuzz.exploration import Exploration, Findings, explored
 from tests.journeys.conftest import (
     KEYS,

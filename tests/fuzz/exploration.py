@@ -25,7 +25,7 @@ from schemathesis.core.parameters import ParameterLocation
 from schemathesis.engine import events, from_schema
 from schemathesis.openapi.checks import RejectedPositiveData
 
-from tests.web.document.conformance import errors_in
+from tests.web.openapi.conformance import errors_in
 
 AnyCase = schemathesis.Case[Any]
 

@@ -1,6 +1,6 @@
 """Properties of what reads requests: for any input there is a value, or an error for the client.
 
-The comparison of rows has cases of its own: python -m tests.rows.cases
+The comparison of rows has cases of its own: python -m tests.query.cases
 """
 
 import math
@@ -10,27 +10,27 @@ from typing import TypeVar
 from urllib.parse import quote_from_bytes
 
 from gateway.access.keys import is_well_formed, mint_key
-from gateway.emulator.grid.entered import entered
 from gateway.errors import GatewayError
-from gateway.redaction import redacted
-from gateway.rows.a1 import cell_range, is_spreadsheet_id, parse_area
-from gateway.rows.formula_text import typed_value
-from gateway.rows.header import parse_header
-from gateway.rows.likeness import Likeness, as_entered
-from gateway.rows.record import changed_runs, new_row, place
-from gateway.rows.steps import finish
-from gateway.rows.table import make_table
+from gateway.table.a1 import cell_range, is_spreadsheet_id, parse_area
+from gateway.table.cell_match import Likeness, as_entered
+from gateway.table.formula_text import typed_value
+from gateway.table.header import parse_header
+from gateway.table.record import changed_runs, new_row, place
+from gateway.table.steps import finish
+from gateway.table.table import make_table
+from gateway.telemetry.redaction import redacted
 from gateway.web.body import parse_fields, parse_rows
-from gateway.web.conditions import asks_for_fresh, is_known, read_condition
 from gateway.web.credentials import find_credentials
 from gateway.web.head import Head, read_head
 from gateway.web.idempotency import parse_key
 from gateway.web.parameters import asking_of, parse_query
 from gateway.web.path import decode_title, encode_title, parse_row
+from gateway.web.preconditions import asks_for_fresh, is_known, read_condition
 from gateway.web.query_string import decoded, sift
+from sheets_emulator.grid.entered import entered
 from tests.fuzz.requests import FIELDS
 from tests.fuzz.texts import any_bytes, any_json_text, any_stored, any_text
-from tests.rows.sheet import evaluate
+from tests.query.sheet import evaluate
 
 T = TypeVar("T")
 Property = Callable[[Random], None]

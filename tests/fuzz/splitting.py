@@ -17,9 +17,9 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from gateway.app import create_app
-from gateway.config import load_settings
-from gateway.serving import bind, in_background, make_gateway_server
-from gateway.upstream.base import Sheets
+from gateway.google.sheets import Sheets
+from gateway.server.running import bind, in_background, make_gateway_server
+from gateway.settings.model import load_settings
 from tests.fakes import BOOK, FakeSheets
 from tests.fuzz.pipelines import MARK, any_pipeline, cut
 from tests.fuzz.stage import captured_log, make_keys

@@ -16,15 +16,15 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway.access.issue import KeyRequest, create_key
 from gateway.access.pepper import load_pepper
-from gateway.access.store import KeyStore
 from gateway.app import create_app
-from gateway.config import Settings, load_settings
-from gateway.emulator.app import Emulator, EmulatorOptions, create_emulator
-from gateway.emulator.faults import Fault
-from gateway.metrics import create_metrics
-from gateway.observe import configure_logging, reset_logging
-from gateway.rows.view import ColumnGrant
-from gateway.serving import base_url, bind, in_background, make_server
+from gateway.server.running import base_url, bind, in_background, make_server
+from gateway.settings.model import Settings, load_settings
+from gateway.storage.key_store import KeyStore
+from gateway.table.view import ColumnGrant
+from gateway.telemetry.events import configure_logging, reset_logging
+from gateway.telemetry.metrics import create_metrics
+from sheets_emulator.app import Emulator, EmulatorOptions, create_emulator
+from sheets_emulator.faults import Fault
 from tests.fuzz.canaries import (
     CELL,
     OTHER_TENANT,

@@ -7,7 +7,7 @@ from urllib.parse import quote_from_bytes
 import pytest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from gateway.observe import log
+from gateway.telemetry.events import log
 from tests.fuzz.campaign import Campaign, fought
 from tests.fuzz.canaries import CELL, OTHER_TENANT, PEPPER
 

@@ -5,7 +5,7 @@ import string
 from collections.abc import Callable, Sequence
 from random import Random
 
-from gateway.rows.record import Stored
+from gateway.table.record import Stored
 from tests.fuzz.requests import FIELDS, ODD_TEXTS, OPERATORS
 from tests.journeys.formula_payloads import PAYLOADS
 

@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 
 from gateway.access.issue import KeyRequest
-from gateway.rows.view import ColumnGrant
+from gateway.table.view import ColumnGrant
 from tests.journeys.conftest import (
     Api,
     EmulatorControl,

@@ -13,11 +13,11 @@ import pytest
 
 from gateway.access.issue import KeyRequest, create_key
 from gateway.access.pepper import load_pepper
-from gateway.access.store import KeyStore
 from gateway.app import create_app
-from gateway.config import Settings, load_settings
-from gateway.emulator.app import EmulatorOptions, create_emulator
-from gateway.serving import base_url, bind, in_background, make_gateway_server, make_server
+from gateway.server.running import base_url, bind, in_background, make_gateway_server, make_server
+from gateway.settings.model import Settings, load_settings
+from gateway.storage.key_store import KeyStore
+from sheets_emulator.app import EmulatorOptions, create_emulator
 from tests.discovery import all_problems
 from tests.exchanges import Exchange, Recorder
 from tests.journeys.workbook import WORKBOOK, write_seed

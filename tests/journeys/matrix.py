@@ -10,7 +10,7 @@ from typing import Any
 import httpx2
 
 from gateway.access.issue import KeyRequest
-from gateway.rows.view import ALL_COLUMNS, ColumnGrant
+from gateway.table.view import ALL_COLUMNS, ColumnGrant
 from tests.journeys.conftest import Api
 from tests.journeys.failure import anonymous, refused
 

@@ -179,11 +179,11 @@ ELSEWHERE: Mapping[str, Sequence[str]] = {
     "late application": (
         "tests/journeys/test_open_outcomes.py::test_a_row_that_lands_between_the_looks",
         "tests/journeys/test_open_outcomes.py::test_a_row_that_lands_late_overwrites_nothing",
-        "tests/service/recovery/test_recovery.py::test_rows_are_found_where_they_were_sent",
+        "tests/worksheets/recovery/test_recovery.py::test_rows_are_found_where_they_were_sent",
     ),
     "connection reset before sending": (
         "tests/journeys/test_upstream_errors.py::test_google_out_of_reach",
-        "tests/upstream/test_wire.py::test_what_was_not_sent_is_unreachable",
+        "tests/google/test_wire.py::test_what_was_not_sent_is_unreachable",
     ),
     "kill -9": (
         "tests/journeys/test_fire.py::test_creates_under_fire",
@@ -205,17 +205,17 @@ ELSEWHERE: Mapping[str, Sequence[str]] = {
     "a stall at byte 100, a gzip bomb of 40 MB": (
         "tests/journeys/test_hostile_google.py::test_a_trick_is_over_in_time",
         "tests/journeys/test_hostile_google.py::test_a_bomb_takes_little_memory",
-        "tests/upstream/test_wire.py::test_a_slow_drip_ends_at_the_deadline",
-        "tests/upstream/test_wire.py::test_an_oversize_answer_is_not_read_to_its_end",
+        "tests/google/test_wire.py::test_a_slow_drip_ends_at_the_deadline",
+        "tests/google/test_wire.py::test_an_oversize_answer_is_not_read_to_its_end",
     ),
     "a reader leaves, a writer leaves": (
         "tests/journeys/test_reads_joining.py::test_a_reader_that_leaves_hurts_nobody",
-        "tests/service/test_kept_reads.py::test_one_who_leaves_hurts_nobody",
-        "tests/service/test_writer.py::test_client_leaves_after_sending",
+        "tests/worksheets/test_kept_reads.py::test_one_who_leaves_hurts_nobody",
+        "tests/worksheets/test_writer.py::test_client_leaves_after_sending",
         "tests/journeys/test_process.py::test_a_write_whose_client_left_survives_the_end",
     ),
     "CL+TE, two CL, and the other ways to hide a request": (
-        "tests/edge/test_framing.py::test_every_request_has_one_meaning",
+        "tests/server/test_framing.py::test_every_request_has_one_meaning",
     ),
     "200 MB of head, 300 MB of body": (
         "tests/journeys/test_edge_floods.py::test_a_flood_is_refused_without_memory",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-from gateway.cli import main
+from gateway.commands.cli import main
 from tests.journeys.conftest import EmulatorControl
 
 NO_DEFAULTS = {"NO_GCE_CHECK": "true", "CLOUDSDK_CONFIG": "none", "HOME": "none"}

@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 from gateway.access.issue import KeyRequest
-from gateway.rows.view import ColumnGrant
+from gateway.table.view import ColumnGrant
 
 ROWS = [
     ("Ann", "hidden1", "100", "red", "2020-01-01", "first", "9"),

@@ -9,11 +9,11 @@ import pytest
 
 from gateway.access.issue import KeyRequest, create_key
 from gateway.access.pepper import pepper_of
-from gateway.access.store import KeyStore
 from gateway.app import create_app
-from gateway.checks.finding import Finding
-from gateway.checkup import check_setup
-from gateway.config import ConfigError, Settings, load_settings
+from gateway.commands.check import check_setup
+from gateway.commands.doctor.finding import Finding
+from gateway.settings.model import ConfigError, Settings, load_settings
+from gateway.storage.key_store import KeyStore
 from tests.journeys.conftest import DEMO, EmulatorControl
 
 Check = Callable[..., list[tuple[str, str]]]

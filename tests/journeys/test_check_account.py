@@ -11,9 +11,9 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from gateway.checks.finding import Finding
-from gateway.checkup import check_setup
-from gateway.config import load_settings
+from gateway.commands.check import check_setup
+from gateway.commands.doctor.finding import Finding
+from gateway.settings.model import load_settings
 from tests.journeys.conftest import EmulatorControl
 from tests.journeys.google_faults import PAGE
 from tests.journeys.report import Checkup, changed_key_file

@@ -9,7 +9,7 @@ import pytest
 
 from tests.journeys.book_keys import described, gateways_of_books, running_books
 from tests.journeys.conftest import Api, EmulatorControl, OpenGateway
-from tests.web.document.conformance import problems_of
+from tests.web.openapi.conformance import problems_of
 
 Asked = tuple[str, str, Mapping[str, Any]]
 

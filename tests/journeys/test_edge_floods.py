@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.edge.wire import connected, exchange, send
 from tests.journeys.conftest import KEYS, EmulatorControl, KeysOnDisk, make_keys
 from tests.journeys.flood import flood
 from tests.journeys.standalone import Standalone, standing_alone
+from tests.server.wire import connected, exchange, send
 
 MB = 1_000_000
 MOST_GROWTH_BYTES = 64 * MB

@@ -3,8 +3,8 @@
 import json
 import socket
 
-from tests.edge.wire import answers_of, connected
 from tests.journeys.conftest import Api, EmulatorControl
+from tests.server.wire import answers_of, connected
 
 
 def request(api: Api, first: str, body: bytes = b"") -> bytes:

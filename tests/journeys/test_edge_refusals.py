@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.edge.wire import WireAnswer, connected, exchange
 from tests.journeys.conftest import Api
 from tests.journeys.process import running
 from tests.journeys.waiting import until
+from tests.server.wire import WireAnswer, connected, exchange
 
 START = b"GET /v2/sheets/Cities/2?apiKey=sgw_secretsecret HTTP/1.1\r\n"
 REFUSED = {

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
-from tests.edge.wire import answers_of, connected
 from tests.journeys.conftest import EmulatorControl, KeysOnDisk
 from tests.journeys.standalone import Standalone, standing_alone
 from tests.journeys.waiting import until
+from tests.server.wire import answers_of, connected
 
 SHUTDOWN_SECONDS = 12.0
 LAST_SECONDS = 30.0

@@ -11,9 +11,9 @@ import httpx2
 import pytest
 
 from gateway.app import create_app
-from gateway.config import load_settings
-from gateway.serving import bind, in_background, make_gateway_server
-from gateway.upstream.base import Sheets
+from gateway.google.sheets import Sheets
+from gateway.server.running import bind, in_background, make_gateway_server
+from gateway.settings.model import load_settings
 from tests.error_tree import concrete_errors
 from tests.journeys.conftest import Api, KeysOnDisk, OpenGateway
 from tests.journeys.failure import NAMES, refused

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.config import GoogleSettings
+from gateway.settings.model import GoogleSettings
 from tests.journeys.conftest import Api, EmulatorControl, KeysOnDisk, running_gateways
 from tests.journeys.failure import refused
 from tests.journeys.hostile import (

@@ -20,7 +20,6 @@ from hypothesis.stateful import (
 )
 from structlog.testing import capture_logs
 
-from tests.emulator.crash import connected
 from tests.journeys.conftest import Api, EmulatorControl, OpenGateway
 from tests.journeys.person import EDITS, Edit, Hand
 from tests.journeys.transition import (
@@ -32,6 +31,7 @@ from tests.journeys.transition import (
     trimmed,
     updated,
 )
+from tests.sheets_emulator.crash import connected
 
 DRIFT = "header-drift"
 HEADER_CHANGED = 4091

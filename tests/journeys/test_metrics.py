@@ -6,7 +6,7 @@ from pathlib import Path
 
 import httpx2
 
-from gateway.serving import bind
+from gateway.server.running import bind
 from tests.journeys.conftest import EmulatorControl, KeysOnDisk
 from tests.journeys.process import run, running
 

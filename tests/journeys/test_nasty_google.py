@@ -9,11 +9,11 @@ from urllib.parse import quote
 import httpx2
 
 import tests.journeys.nasty_inputs as nasty
-from tests.edge.wire import connected
 from tests.journeys.conftest import Api, OpenGateway
 from tests.journeys.failure import refused
 from tests.journeys.nasty_inputs import cases
 from tests.journeys.waiting import until
+from tests.server.wire import connected
 
 DEADLINES = {"google.read_timeout_seconds": 2.0, "google.max_answer_bytes": 1_000_000}
 SLACK_SECONDS = 5.0

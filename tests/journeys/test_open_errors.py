@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from tests.edge.wire import exchange
 from tests.journeys.conftest import Api, OpenGateway
 from tests.journeys.test_edge_refusals import CODES, REFUSED
 from tests.journeys.test_errors import ROWS
+from tests.server.wire import exchange
 
 PAGE = "https://page.example"
 READABLE = {"X-Request-Id", "Retry-After", "RateLimit", "RateLimit-Policy", "ETag", "Location"}

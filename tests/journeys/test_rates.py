@@ -14,7 +14,7 @@ import httpx2
 import pytest
 
 from gateway.access.keys import mint_key
-from gateway.access.store import KeyStore
+from gateway.storage.key_store import KeyStore
 from tests.journeys.conftest import Api, KeysOnDisk, OpenGateway
 from tests.journeys.failure import refused
 from tests.journeys.waiting import until

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import httpx2
 
-from gateway.access.store import KeyStore
+from gateway.storage.key_store import KeyStore
 from tests.journeys.conftest import KEYS, EmulatorControl, make_keys, running_gateways
 
 EFFECTIVE_SECONDS = 5.0

@@ -8,10 +8,10 @@ import pytest
 from starlette.types import Receive, Scope, Send
 
 from gateway.access.keys import mint_key
-from gateway.config import ServerSettings
-from gateway.emulator.faults import Fault
+from gateway.settings.model import ServerSettings
 from gateway.web.cors import OpenCors
 from gateway.web.middleware import ErrorNet, RequestFrame
+from sheets_emulator.faults import Fault
 from tests.fuzz.canaries import CELL, found
 from tests.fuzz.client import Request, send
 from tests.fuzz.stage import Stage, captured_log, staged

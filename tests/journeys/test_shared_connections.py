@@ -2,8 +2,8 @@
 
 import random
 
-from tests.edge.wire import WireAnswer, exchange
 from tests.journeys.conftest import Api
+from tests.server.wire import WireAnswer, exchange
 
 REQUESTS = 60
 """As many as a connection may have in line."""

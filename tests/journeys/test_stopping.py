@@ -9,10 +9,10 @@ from urllib.parse import urlsplit
 import httpx2
 import pytest
 
-from tests.edge.wire import answers_of, connected
 from tests.journeys.conftest import EmulatorControl, KeysOnDisk
 from tests.journeys.process import running
 from tests.journeys.waiting import PATIENCE_SECONDS, until
+from tests.server.wire import answers_of, connected
 
 
 def test_what_waits_when_the_time_is_over_is_refused_and_never_written(

@@ -9,8 +9,8 @@ import httpx2
 import pytest
 
 from gateway.app import create_app
-from gateway.config import load_settings
-from gateway.serving import in_background, make_gateway_server
+from gateway.server.running import in_background, make_gateway_server
+from gateway.settings.model import load_settings
 from tests.journeys.conftest import LOOKS_EACH_TIME, EmulatorControl, KeysOnDisk
 from tests.journeys.failure import refused
 

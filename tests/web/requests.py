@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from starlette.requests import Request
 from starlette.types import Message, Scope
 
-from gateway.config import ApiSettings, ServerSettings
+from gateway.settings.model import ApiSettings, ServerSettings
 from gateway.web.parsing import Parsing
 from gateway.web.state import State
 

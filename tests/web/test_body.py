@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.errors import InvalidBody, UnsupportedMediaType
-from gateway.rows.record import MAX_CELL_CHARACTERS, Stored
+from gateway.table.record import MAX_CELL_CHARACTERS, Stored
 from gateway.web.body import parse_fields
 from gateway.web.fields import MAX_FIELDS
 

@@ -3,8 +3,8 @@
 import pytest
 from starlette.requests import Request
 
-from gateway.config import ServerSettings
 from gateway.errors import BodyTooLarge, InvalidBody, UnsupportedMediaType
+from gateway.settings.model import ServerSettings
 from gateway.web.body import read_fields
 from gateway.web.state import State
 from tests.web.requests import Sender, make_request, make_scope

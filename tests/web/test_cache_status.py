@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from gateway.service.freshness import Freshness
 from gateway.web.cache_status import Outcome, age, cache_status, outcome
+from gateway.worksheets.freshness import Freshness
 
 # An sf-list of one token with parameters (RFC 9651): flags, integers, tokens.
 STRUCTURED = re.compile(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.address import parse_proxies
+from gateway.settings.address import parse_proxies
 from gateway.web.client_address import client_address
 from tests.web.requests import make_scope
 

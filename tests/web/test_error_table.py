@@ -6,8 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from gateway import errors
-from gateway.errors import GatewayError
-from gateway.request_errors import InvalidRequest, QueryTooCostly
+from gateway.errors import GatewayError, InvalidRequest, QueryTooCostly
 from tests.error_tree import concrete_errors
 from tests.recordings import CONTRACT, needs_contract
 

@@ -6,8 +6,8 @@ from contextlib import suppress
 
 import pytest
 
-from gateway.config import ServerSettings
 from gateway.errors import InvalidBody
+from gateway.settings.model import ServerSettings
 from gateway.web.body import parse_rows, read_rows
 from tests.web.hostile_bodies import BYTES, HOSTILE, Hostile
 from tests.web.requests import make_request, make_scope

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from gateway.service.ticket import Ticket
-from gateway.service.worksheet import WorksheetRef
+from gateway.errors import InvalidIdempotencyKey
 from gateway.web.idempotency import (
     IDEMPOTENCY_KEY,
     Claim,
@@ -16,7 +15,8 @@ from gateway.web.idempotency import (
     read_claim,
     replayed_headers,
 )
-from gateway.write_errors import InvalidIdempotencyKey
+from gateway.worksheets.idempotent_request import Ticket
+from gateway.worksheets.worksheet_ref import WorksheetRef
 from tests.web.requests import make_request, make_scope
 
 REF = WorksheetRef(spreadsheet="book", title="Cities", key_id="key_1")

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.errors import InvalidBody
-from gateway.rows.record import MAX_PROBLEMS
+from gateway.table.record import MAX_PROBLEMS
 from gateway.web.fields import MAX_FIELDS
 from gateway.web.json_body import MAX_ROWS, NEAR, Pairs, decode_json
 

@@ -13,9 +13,9 @@ from starlette.testclient import TestClient
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.testing import capture_logs
 
-from gateway.config import ServerSettings
 from gateway.errors import BodyTooLarge
-from gateway.observe import upstream_called
+from gateway.settings.model import ServerSettings
+from gateway.telemetry.events import upstream_called
 from gateway.web.middleware import CLIENT_GONE, ErrorNet, RequestFrame
 from gateway.web.routes import middleware
 from tests.web.requests import Sender, make_scope

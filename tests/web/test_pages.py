@@ -17,10 +17,10 @@ from starlette.exceptions import HTTPException
 from starlette.testclient import TestClient
 
 import gateway.web.pages
-from gateway.config import ApiSettings, ServerSettings
 from gateway.errors import GatewayError
+from gateway.settings.model import ApiSettings, ServerSettings
+from gateway.web.error_responses import on_gateway_error, on_http_exception
 from gateway.web.pages import ASSETS, POLICY
-from gateway.web.problems import on_gateway_error, on_http_exception
 from gateway.web.routes import ROUTES, middleware
 from gateway.web.state import State
 

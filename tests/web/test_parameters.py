@@ -6,7 +6,8 @@ from urllib.parse import quote, urlencode
 import pytest
 
 from gateway.errors import InvalidQuery
-from gateway.rows.query import Comparison, Keys, Query, SortTerm, make_operand
+from gateway.query.query import Comparison, Query, SortTerm, make_operand
+from gateway.table.view import Selection
 from gateway.web.parameters import MAX_WHERE_BYTES, Again, asking_of, parse_keys, parse_query
 from gateway.web.query_string import decoded
 
@@ -99,8 +100,8 @@ def test_keys_are_names_or_a_json_array(value: str, keys: tuple[str, ...]) -> No
     """Names that no header has are not decided here."""
     asking = asking_of(decoded(urlencode({"keys": value}).encode()))
 
-    assert parse_keys(asking) == Keys(keys)
-    assert parse_query(asking, max_limit=100).keys == Keys(keys)
+    assert parse_keys(asking) == Selection(keys)
+    assert parse_query(asking, max_limit=100).keys == Selection(keys)
 
 
 @pytest.mark.parametrize(
@@ -263,15 +264,15 @@ def test_names_decoded_once_more_are_split_then() -> None:
 
     query = parse_query(asking, max_limit=100)
 
-    assert query.keys == Keys(("x%20y", "a", "b c"), checked=("x%20y",))
+    assert query.keys == Selection(("x%20y", "a", "b c"), checked=("x%20y",))
     assert query.order == (SortTerm("a", descending=True), SortTerm("b"))
     assert asking.readings == ["order-twice", "keys-twice"]
 
 
 def test_keys_with_a_second_reading_are_checked() -> None:
     """Else nobody would know that it is needed: unknown keys are passed over."""
-    assert query_of("keys=a%252Cb,c").keys == Keys(("a%2Cb", "c"), checked=("a%2Cb",))
-    assert query_of("keys=100%25").keys == Keys(("100%",))
+    assert query_of("keys=a%252Cb,c").keys == Selection(("a%2Cb", "c"), checked=("a%2Cb",))
+    assert query_of("keys=100%25").keys == Selection(("100%",))
 
 
 def test_where_may_hold_4_kib() -> None:

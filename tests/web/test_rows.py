@@ -13,23 +13,24 @@ from starlette.testclient import TestClient
 from gateway.access.caller import Caller, Grants
 from gateway.access.gatekeeper import Gatekeeper
 from gateway.access.rates import KeyRates
-from gateway.config import ApiSettings, ServerSettings
 from gateway.errors import GatewayError
-from gateway.observe import tallies
-from gateway.plan_settings import PlanSettings
-from gateway.rows.query import Keys, Query
-from gateway.service.answers import Encoded, Encoder, Served
-from gateway.service.catalogue import Catalogue
-from gateway.service.freshness import Freshness
-from gateway.service.rows import RowService
-from gateway.service.worksheet import WorksheetRef
-from gateway.tallies import Kind
+from gateway.query.query import Query
+from gateway.settings.model import ApiSettings, ServerSettings
+from gateway.settings.plans import PlanSettings
+from gateway.table.view import Selection
+from gateway.telemetry.counters import Kind
+from gateway.telemetry.events import tallies
+from gateway.web.auth_cache import Passes
+from gateway.web.error_responses import on_gateway_error, on_http_exception
+from gateway.web.lenient_retry import Spellings
 from gateway.web.parsing import Parsing
-from gateway.web.passes import Passes
-from gateway.web.problems import on_gateway_error, on_http_exception
-from gateway.web.rereading import Spellings
 from gateway.web.routes import ROUTES, middleware
 from gateway.web.state import State
+from gateway.worksheets.answers import Encoded, Encoder, Served
+from gateway.worksheets.catalogue import Catalogue
+from gateway.worksheets.freshness import Freshness
+from gateway.worksheets.rows import RowService
+from gateway.worksheets.worksheet_ref import WorksheetRef
 
 RECORD = {"rowIndex": 7, "name": "Boston", "state": None}
 FRESHNESS = Freshness(age_seconds=1.5, ttl_seconds=3.5, is_hit=True)
@@ -65,7 +66,7 @@ class FakeRows:
         return self.kept
 
     def row_now(
-        self, ref: WorksheetRef, row: int, keys: Keys | None, encoder: Encoder
+        self, ref: WorksheetRef, row: int, keys: Selection | None, encoder: Encoder
     ) -> Served | None:
         return self.kept
 
@@ -144,7 +145,7 @@ def test_a_list_is_asked_for_by_its_parameters(client: TestClient, rows: FakeRow
     answer = client.get("Cities?limit=80&skip=2&keys=name&_=1")
 
     assert answer.json() == {"results": [RECORD], "hasNextPage": False}
-    assert rows.asked == [("Cities", Query(skip=2, limit=50, keys=Keys(("name",))))]
+    assert rows.asked == [("Cities", Query(skip=2, limit=50, keys=Selection(("name",))))]
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -163,7 +164,7 @@ def test_a_row_is_asked_for_by_its_number(client: TestClient, rows: FakeRows) ->
 
     assert answer.json() == RECORD
     assert answer.headers["etag"] == '"row"'
-    assert rows.asked == [("Cities", 7, Keys(("name",)))]
+    assert rows.asked == [("Cities", 7, Selection(("name",)))]
 
 
 def test_a_list_tells_its_total_when_asked(client: TestClient) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from gateway.errors import InvalidBody, UnsupportedMediaType
-from gateway.rows.record import Stored
+from gateway.table.record import Stored
 from gateway.web.body import MAX_ROWS, parse_fields, parse_rows, read_rows
 from gateway.web.fields import MAX_FIELDS
 from tests.web.requests import make_request, make_scope

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.emulator.crash import connected
 from tests.journeys.fire.ledger import Fields, fields_of
 from tests.journeys.fire.orders import HEADER, SPREADSHEET
+from tests.sheets_emulator.crash import connected
 
 
 @dataclass(kw_only=True)

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from contextlib import closing
 from typing import Any
 
-from tests.emulator.crash import connected
 from tests.journeys.conftest import EmulatorControl
+from tests.sheets_emulator.crash import connected
 
 Edit = Mapping[str, Any]
 

@@ -12,10 +12,10 @@ import httpx2
 
 from gateway.access.issue import KeyRequest, create_key
 from gateway.access.pepper import load_pepper
-from gateway.access.store import KeyStore
-from gateway.config import load_settings
-from gateway.emulator.app import EmulatorOptions, create_emulator
-from gateway.serving import base_url, bind, in_background, make_server
+from gateway.server.running import base_url, bind, in_background, make_server
+from gateway.settings.model import load_settings
+from gateway.storage.key_store import KeyStore
+from sheets_emulator.app import EmulatorOptions, create_emulator
 from tests.journeys.fire.mortal import prepare
 from tests.journeys.reads.visitor import Visitor, visitor
 from tests.journeys.reads.watch import Watch

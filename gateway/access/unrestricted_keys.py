@@ -1,0 +1,25 @@
+"""Keys that may use any spreadsheet, told at every start: whoever takes one has all of them."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from gateway.storage.key_store import KeyRecord, KeyStore
+from gateway.telemetry.events import unbounded_keys
+
+
+async def warn_of_unbounded_keys(store: KeyStore, now: datetime) -> None:
+    """One line in the log with the ids of all that count now; none if there are none."""
+    key_ids = [record.id for record in unbounded(await store.list(), now)]
+    if key_ids:
+        unbounded_keys(key_ids)
+
+
+def unbounded(records: Sequence[KeyRecord], now: datetime) -> Sequence[KeyRecord]:
+    """Those with the grant for any spreadsheet, neither revoked nor expired."""
+    return [
+        record
+        for record in records
+        if record.spreadsheets is None
+        and record.revoked_at is None
+        and (record.expires_at is None or now < record.expires_at)
+    ]

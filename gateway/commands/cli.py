@@ -1,0 +1,233 @@
+"""The command `sheets-gateway`."""
+
+import asyncio
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gateway import __version__
+from gateway.commands.keys import keys
+from gateway.commands.options import ConfigOption, fail, settings_of
+from gateway.server.version import version_problem
+
+if TYPE_CHECKING:
+    import socket
+
+    from gateway.commands.demo import Demo
+
+main = typer.Typer(
+    no_args_is_help=True,
+    pretty_exceptions_show_locals=False,
+    rich_markup_mode=None,
+)
+main.add_typer(keys, name="keys")
+
+
+def _tell_version(is_wanted: bool) -> None:
+    if is_wanted:
+        typer.echo(f"sheets-gateway {__version__}")
+        raise typer.Exit
+
+
+@main.callback()
+def start(
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_tell_version, is_eager=True, help="Show the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """Rows of Google Sheets worksheets as a JSON API."""
+
+
+@main.command()
+def serve(
+    config: ConfigOption = None,
+    host: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Address to listen on.")
+    ] = None,
+    port: Annotated[int | None, typer.Option(metavar="PORT", help="Port to listen on.")] = None,
+    fd: Annotated[
+        int | None,
+        typer.Option(
+            metavar="NUMBER",
+            min=0,
+            help="Listening socket that was inherited, in place of host and port: 3 of systemd.",
+        ),
+    ] = None,
+) -> None:
+    """Serve the gateway."""
+    _check_server_version()
+    from gateway.commands.serve import serve_gateway
+    from gateway.server.lock import LockError
+    from gateway.settings.model import ConfigError
+
+    if fd is not None and (host is not None or port is not None):
+        fail(["--fd names a socket that listens already: leave --host and --port out"])
+    settings = settings_of(config, {"server.host": host, "server.port": port})
+    try:
+        serve_gateway(settings, fd=fd)
+    except ConfigError as error:
+        fail(error.problems)
+    except LockError as error:
+        fail([str(error)], status=1)
+
+
+@main.command()
+def demo(
+    host: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Address to listen on.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(metavar="PORT", help="Port to listen on.")] = 8000,
+) -> None:
+    """Serve a sample workbook on the emulator, to try."""
+    _check_server_version()
+    from gateway.commands.demo import log_in_file, running_demo, stop_at_signal
+    from gateway.settings.model import ConfigError
+
+    stop = stop_at_signal()
+    listening = _bind(host, port)
+    try:
+        with log_in_file() as log, running_demo(listening, os.environ) as running:
+            _greet(running, log)
+            stop.wait()
+    except ConfigError as error:
+        fail(error.problems)
+
+
+def _greet(running: "Demo", log: Path) -> None:
+    """Say what there is to try."""
+    from gateway.commands.demo import SPREADSHEET, WORKSHEET, curl_lines
+
+    typer.echo(f"Sheets gateway on {running.url}, emulator on {running.emulator_url}")
+    typer.echo(f"Spreadsheet id: {SPREADSHEET}, worksheet: {WORKSHEET}")
+    typer.echo(f"Paid key:       {running.paid_key}")
+    typer.echo(f"Free key:       {running.free_key}")
+    typer.echo(f"Read-only key:  {running.read_only_key}")
+    typer.echo(f"Try it:         {running.url}/docs")
+    typer.echo(f"Log:            {log}")
+    for title, line in curl_lines(running):
+        typer.echo(f"\n# {title}\n{line}")
+    typer.echo("\nPaste these into another terminal.")
+    typer.echo("Ctrl-C ends the demo; what was written goes with it.")
+
+
+@main.command()
+def emulator(
+    host: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Address to listen on.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(metavar="PORT", help="Port to listen on.")] = 9099,
+    seed: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Directory of SPREADSHEET-ID/WORKSHEET.csv and SPREADSHEET-ID.xlsx."
+        ),
+    ] = None,
+    db: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="File that keeps all data from run to run, made if there is none. Of the seed it "
+            "takes in what it lacks; a reset puts it back to the seed.",
+        ),
+    ] = None,
+    credentials: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write a service-account file for this emulator here."),
+    ] = None,
+    latency_ms: Annotated[
+        int, typer.Option(metavar="MS", min=0, help="Time that every call takes.")
+    ] = 0,
+    latency_jitter_ms: Annotated[
+        int,
+        typer.Option(metavar="MS", min=0, help="Random time that a call takes besides, at most."),
+    ] = 0,
+    racing_inserts: Annotated[
+        bool,
+        typer.Option(
+            "--racing-inserts",
+            help="Appends with INSERT_ROWS race, too; none overlap without --latency-ms.",
+        ),
+    ] = False,
+    reads_per_minute: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Read quota; 0: none.")
+    ] = 0,
+    writes_per_minute: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Write quota; 0: none.")
+    ] = 0,
+) -> None:
+    """Serve the emulator of the Google Sheets API."""
+    _check_server_version()
+    from gateway.server.running import base_url, make_server, run
+    from sheets_emulator.app import EmulatorOptions, create_emulator
+    from sheets_emulator.state.disk import DiskError
+    from sheets_emulator.state.seed import SeedError
+
+    options = EmulatorOptions(
+        seed=seed,
+        db=db,
+        latency_ms=latency_ms,
+        latency_jitter_ms=latency_jitter_ms,
+        racing_inserts=racing_inserts,
+        reads_per_minute=reads_per_minute,
+        writes_per_minute=writes_per_minute,
+    )
+    try:
+        running = create_emulator(options)
+    except (OSError, SeedError) as error:
+        fail([f"--seed: {error}"])
+    except DiskError as error:
+        fail([f"--db: {error}"])
+    listening = _bind(host, port)
+    running.serve_at(base_url(listening))
+    if credentials is not None:
+        try:
+            running.write_credentials(credentials, base_url(listening))
+        except OSError as error:
+            fail([f"--credentials: {credentials}: {error.strerror}"])
+    server = make_server(running.app, shutdown_seconds=1)
+    run(server, [listening], f"Sheets emulator on {base_url(listening)}")
+
+
+@main.command()
+def check(
+    config: ConfigOption = None,
+    spreadsheet: Annotated[
+        str | None, typer.Option(metavar="ID", help="Look at this spreadsheet too.")
+    ] = None,
+) -> None:
+    """Say what is wrong with the set-up, in words."""
+    from gateway.commands.check import check_setup
+
+    settings = settings_of(config)
+
+    async def report() -> bool:
+        is_fine = True
+        async for finding in check_setup(settings, spreadsheet):
+            typer.echo(f"{finding.level:8} {finding.text}")
+            is_fine = is_fine and finding.level != "problem"
+        return is_fine
+
+    if not asyncio.run(report()):
+        raise typer.Exit(1)
+
+
+def _check_server_version() -> None:
+    """End a command that serves, if uvicorn is one that it was not tested with."""
+    problem = version_problem()
+    if problem is not None:
+        fail([problem], status=1)
+
+
+def _bind(host: str, port: int) -> "socket.socket":
+    from gateway.commands.serve import listening_at
+    from gateway.settings.model import ConfigError
+
+    try:
+        return listening_at(host, port)
+    except ConfigError as error:
+        fail(error.problems)

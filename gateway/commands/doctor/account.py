@@ -1,0 +1,125 @@
+"""Whether Google takes the account, and whether Sheets answers it."""
+
+import os
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+
+import httpx2
+
+from gateway.commands.doctor.causes import first
+from gateway.commands.doctor.finding import Finding, ok, problem, warning
+from gateway.commands.doctor.refusal import refusal_words
+from gateway.commands.doctor.scene import Scene
+from gateway.commands.doctor.sign_in import SYNCHRONISE, TOLERATED_SECONDS, clock_words
+from gateway.commands.doctor.spreadsheet import check_spreadsheet
+from gateway.errors import GatewayError, SpreadsheetNotFound
+from gateway.google.adapter import GoogleSheets, open_google
+from gateway.google.credentials import check_credentials
+from gateway.google.token import TokenSource
+from gateway.google.translation import GoogleRefusal
+from gateway.settings.endpoint import is_allowed_endpoint
+from gateway.settings.model import ConfigError, GoogleSettings
+
+NO_SPREADSHEET = "sheets-gateway-check"
+"""An id that no spreadsheet has: that Google does not know it shows that it does answer."""
+
+Now = Callable[[], float]
+
+
+class _NoClient(Exception):
+    """The environment allows no client to be made; the text says what of it."""
+
+
+# Not the errors' own texts: they may quote the URL of a proxy with its password.
+_ENVIRONMENT: Mapping[type[Exception], str] = {
+    ImportError: "the environment names a SOCKS proxy, which is not supported. Set HTTPS_PROXY to "
+    "an http:// proxy, and leave ALL_PROXY out",
+    OSError: "the CA certificates that SSL_CERT_FILE or SSL_CERT_DIR names cannot be read. Correct "
+    "the variable, or leave it out",
+    ValueError: "the environment names a proxy that is none. Correct HTTPS_PROXY, HTTP_PROXY and "
+    "ALL_PROXY to http://HOST:PORT, or leave them out",
+    httpx2.InvalidURL: "the environment names a proxy whose URL cannot be read. Correct "
+    "HTTPS_PROXY, HTTP_PROXY and ALL_PROXY to http://HOST:PORT, or leave them out",
+}
+
+
+async def check_account(
+    settings: GoogleSettings, spreadsheet: str | None, now: Now
+) -> AsyncIterator[Finding]:
+    """Sign in, and look at the spreadsheet, or whether Sheets answers at all. 0-2 reads."""
+    try:
+        check_credentials(settings, os.environ)
+        async with _opened(settings, now) as sheets:
+            async for finding in _check_signed_in(settings, sheets, spreadsheet):
+                yield finding
+    except ConfigError as error:
+        for each in error.problems:
+            yield problem(each)
+    except _NoClient as error:
+        yield problem(f"network: {error}")
+
+
+@asynccontextmanager
+async def _opened(settings: GoogleSettings, now: Now) -> AsyncIterator[GoogleSheets]:
+    async with AsyncExitStack() as stack:
+        try:
+            sheets = await stack.enter_async_context(open_google(settings, now=now))
+        except tuple(_ENVIRONMENT) as error:
+            raise _NoClient(
+                next(words for kind, words in _ENVIRONMENT.items() if isinstance(error, kind))
+            ) from error
+        yield sheets
+
+
+async def _check_signed_in(
+    settings: GoogleSettings, sheets: GoogleSheets, spreadsheet: str | None
+) -> AsyncIterator[Finding]:
+    try:
+        await sheets.sign_in()
+    except GatewayError as error:
+        yield problem(f"credentials: {refusal_words(error, _scene(settings, sheets.tokens))}")
+        return
+    scene = _scene(settings, sheets.tokens)
+    yield ok(f"credentials: Google accepts {scene.who}")
+    for finding in _check_clock(sheets.tokens.clock_offset_seconds):
+        yield finding
+    looks = (
+        check_spreadsheet(sheets, spreadsheet, scene)
+        if spreadsheet is not None
+        else _check_sheets(settings, sheets, scene)
+    )
+    async for finding in looks:
+        yield finding
+
+
+def _scene(settings: GoogleSettings, tokens: TokenSource) -> Scene:
+    return Scene(
+        account=tokens.account,
+        project=tokens.project,
+        key_file=settings.credentials,
+        endpoint=settings.endpoint,
+    )
+
+
+def _check_clock(offset_seconds: float | None) -> Iterator[Finding]:
+    if abs(offset_seconds or 0.0) > TOLERATED_SECONDS:
+        yield warning(
+            f"clock: this machine's is {clock_words(offset_seconds or 0.0)} of Google's; from "
+            f"about 5 minutes on Google takes no sign-in. {SYNCHRONISE}"
+        )
+
+
+async def _check_sheets(
+    settings: GoogleSettings, sheets: GoogleSheets, scene: Scene
+) -> AsyncIterator[Finding]:
+    """Whether the API is enabled shows with any id; a foreign endpoint is left in peace."""
+    if not is_allowed_endpoint(settings.endpoint, allow_insecure=False):
+        return
+    try:
+        await sheets.list_worksheets(NO_SPREADSHEET)
+    except GatewayError as error:
+        refusal = first(error, GoogleRefusal)
+        if not isinstance(error, SpreadsheetNotFound) or (refusal and refusal.is_page):
+            yield problem(f"Sheets API: {refusal_words(error, scene)}")
+            return
+    yield ok("Sheets API: enabled; no spreadsheet was looked at, --spreadsheet ID names one")

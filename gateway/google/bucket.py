@@ -1,0 +1,165 @@
+"""The gateway's share of Google's quota of reads, or of writes: calls wait for it, or fail.
+
+Rules
+- Nothing is sent that Google would refuse: what cannot wait for its turn fails here, at once.
+- Turns are taken as in `gateway.google.fair_queue`. Whoever joins an errand that waits has it stand
+  in the line of its own key as well, so that nobody waits behind what another key asks besides. It
+  may wait as long from then on as for a call of its own.
+- A wait is foreseen when it begins: one that would be too long does not begin. If a wait turns out
+  to be too long (other keys came, or Google refused a call), it ends as soon as that is known.
+- Who gives up while waiting has taken nothing, nor has one whose call was never made.
+- One timer is set at a time, for the instant at which the next call may be sent. That instant
+  never comes sooner than it was foreseen.
+"""
+
+import asyncio
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+from gateway.errors import QuotaSpent
+from gateway.google.call_context import Company, Errand
+from gateway.google.fair_queue import Turns, Waiter
+from gateway.google.rate import Rate
+
+MAX_WAITING_PER_KEY = 50
+MAX_WAITING = 500
+
+_SHORTEST_TIMER_SECONDS = 0.001
+"""Timers may come a little early by another clock; then this is waited once more."""
+
+
+class Timer(Protocol):
+    def cancel(self) -> None: ...
+
+
+SetTimer = Callable[[float, Callable[[], None]], Timer]
+"""Has something done in so many seconds, as `loop.call_later` does."""
+
+
+def call_later(seconds: float, act: Callable[[], None]) -> Timer:
+    return asyncio.get_running_loop().call_later(seconds, act)
+
+
+class Bucket:
+    """Calls of one kind: how many may be sent, who waits, and what Google said about it."""
+
+    def __init__(
+        self,
+        per_minute: int,
+        *,
+        is_write: bool,
+        max_waiting_seconds: float,
+        clock: Callable[[], float] = time.monotonic,
+        set_timer: SetTimer = call_later,
+    ) -> None:
+        self._rate = Rate(per_minute)
+        self._is_write = is_write
+        self._max_waiting_seconds = max_waiting_seconds
+        self._clock = clock
+        self._set_timer = set_timer
+        self._turns = Turns()
+        self._timer: Timer | None = None
+
+    @property
+    def rate_per_second(self) -> float:
+        """Calls that can go on for ever, as far as Google has taught it by now."""
+        return self._rate.pace(self._clock()).per_minute / 60
+
+    @property
+    def waiting_count(self) -> int:
+        return len(self._turns)
+
+    async def take(self, errand: Errand) -> None:
+        """Wait until a call may be sent, which has to be sent then. QuotaSpent if it may not."""
+        now = self._clock()
+        if not self._turns and self._rate.take(now):
+            return
+        with self._joined(errand, now) as waiter:
+            self._check_wait(waiter, now)
+            self._go_on()
+            try:
+                await waiter.turn
+            except asyncio.CancelledError:
+                self._withdraw(waiter)
+                raise
+
+    def refused(self, *, sent_at: float, limit: int | None) -> None:
+        """Google refused with a 429 what was sent then, and told a limit of calls a minute."""
+        self._rate.refused(self._clock(), sent_at=sent_at, limit=limit)
+        self._go_on()
+
+    @contextmanager
+    def _joined(self, errand: Errand, now: float) -> Iterator[Waiter]:
+        """Stand in line, also in those of all who have the errand in common or join it."""
+        waiter = Waiter(
+            errand=errand,
+            until_seconds=now + self._max_waiting_seconds,
+            turn=asyncio.get_running_loop().create_future(),
+        )
+
+        def join_as(key_id: str) -> None:
+            has_room = self._turns.beside(Errand(key_id)) < MAX_WAITING_PER_KEY
+            if has_room and self._turns.join_as(key_id, waiter):
+                waiter.until_seconds = self._clock() + self._max_waiting_seconds
+
+        self._turns.join(waiter)
+        company = errand.company or Company()
+        company.follow(join_as)
+        try:
+            yield waiter
+        finally:
+            company.leave(join_as)
+
+    def _check_wait(self, waiter: Waiter, now: float) -> None:
+        """Let nobody begin to wait whose turn would come too late, as far as it can be foreseen."""
+        before_seconds = self._turns.before(waiter) * self._rate.pace(now).interval_seconds
+        seconds = max(0.0, self._rate.free_at(now) - now) + before_seconds
+        is_over_full = (
+            self._turns.shortest(waiter) > MAX_WAITING_PER_KEY or len(self._turns) > MAX_WAITING
+        )
+        if seconds > self._max_waiting_seconds or is_over_full:
+            self._turns.leave(waiter)
+            raise self._spent(seconds)
+
+    def _withdraw(self, waiter: Waiter) -> None:
+        """Take out a waiter that was cancelled, perhaps after its turn had come."""
+        self._turns.leave(waiter)
+        had_turn = waiter.turn.done() and not waiter.turn.cancelled()
+        if had_turn and waiter.turn.exception() is None:
+            self._rate.give_back()
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Let go whose turn it is, end the waits that cannot end well, and set the timer."""
+        now = self._clock()
+        while self._turns and self._rate.take(now):
+            waiter = self._turns.take_next()
+            if waiter.turn.done():  # cancelled, and about to withdraw
+                self._rate.give_back()
+            else:
+                waiter.turn.set_result(None)
+        free_at = self._rate.free_at(now)
+        self._refuse_late(free_at, now)
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._turns:
+            seconds = max(free_at - now, _SHORTEST_TIMER_SECONDS)
+            self._timer = self._set_timer(seconds, self._go_on)
+
+    def _refuse_late(self, free_at: float, now: float) -> None:
+        for waiter in [each for each in self._turns if each.until_seconds < free_at]:
+            self._turns.leave(waiter)
+            if not waiter.turn.done():
+                waiter.turn.set_exception(self._spent(free_at - now))
+
+    def _spent(self, seconds: float) -> QuotaSpent:
+        kind = "writes" if self._is_write else "reads"
+        return QuotaSpent(
+            f"The gateway's share of Google's quota of {kind} is spent for now. Try again later.",
+            outcome="not_applied" if self._is_write else None,
+            retry_after_seconds=max(1, math.ceil(seconds)),
+        )

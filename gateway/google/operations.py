@@ -1,0 +1,174 @@
+"""The calls that are made of Google: what is asked back of each, and the shape it must have.
+
+Source: the discovery document of the Sheets API v4. Google leaves out what is empty, so members
+with a default may be missing; any other that is missing or of a wrong type makes the answer
+unreadable (`msgspec.ValidationError`). What an answer would take in memory is estimated before it
+is decoded: a small one may have millions of lists.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import msgspec
+
+from gateway.google.sheets import Value, Values, WorksheetProperties
+from gateway.google.wire import Answer, AnswerTooLarge
+
+T = TypeVar("T")
+Cells = tuple[tuple[Value, ...], ...]
+
+LIST_BYTES = 64
+"""What a decoded list takes without its items."""
+
+ITEM_BYTES = 72
+"""What an item takes at most, as measured of short texts, and the place for it in its list."""
+
+GROWTH = 4
+"""Decoded, an answer may take so many times the size that it may have; no window takes more."""
+
+
+class ValueRange(msgspec.Struct):
+    range: str
+    values: Cells = ()
+
+
+class BatchOfValues(msgspec.Struct, rename="camel"):
+    value_ranges: tuple[ValueRange, ...]
+
+
+class UpdatedData(msgspec.Struct):
+    values: Cells = ()
+
+
+class Update(msgspec.Struct, rename="camel"):
+    updated_range: str
+    updated_data: UpdatedData = msgspec.field(default_factory=UpdatedData)
+
+
+class Appending(msgspec.Struct):
+    updates: Update
+
+
+class BatchOfUpdates(msgspec.Struct):
+    responses: tuple[Update, ...]
+
+
+class Grid(msgspec.Struct, rename="camel"):
+    row_count: int
+    column_count: int
+
+
+class SheetProperties(msgspec.Struct, rename="camel"):
+    title: str
+    sheet_id: int = 0
+    sheet_type: str = "GRID"
+    grid_properties: Grid | None = None
+
+
+class Sheet(msgspec.Struct):
+    properties: SheetProperties
+
+
+class Spreadsheet(msgspec.Struct):
+    sheets: tuple[Sheet, ...]
+
+
+class Done(msgspec.Struct, rename="camel"):
+    spreadsheet_id: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operation(Generic[T]):
+    """A kind of call: whether it writes, the members that are asked for, and how they are read.
+
+    `decode` is told the size that an answer may have.
+    """
+
+    is_write: bool
+    fields: str
+    decode: Callable[[Answer, int], T]
+
+
+def _as(shape: type[T]) -> Callable[[Answer, int], T]:
+    decoder = msgspec.json.Decoder(shape)
+
+    def decode(answer: Answer, max_bytes: int) -> T:
+        check_growth(answer.body, GROWTH * max_bytes)
+        return decoder.decode(answer.body)
+
+    return decode
+
+
+def check_growth(body: bytes, max_bytes: int) -> None:
+    """Raise `AnswerTooLarge` if the lists and items of a body may take more in memory.
+
+    Each but the first of a list follows a comma. Those in texts count as well, which are few
+    beside the texts themselves.
+    """
+    if ITEM_BYTES * len(body) <= max_bytes:
+        return
+    if LIST_BYTES * body.count(b"],") + ITEM_BYTES * body.count(b",") > max_bytes:
+        raise AnswerTooLarge(f"decoded, the answer may take more than {max_bytes} bytes")
+
+
+READ_VALUES = Operation(is_write=False, fields="range,values", decode=_as(ValueRange))
+READ_COLUMNS = Operation[Answer](
+    is_write=False,
+    fields="range,values",
+    decode=lambda answer, _: answer,  # not in one go
+)
+READ_RANGES = Operation(
+    is_write=False,
+    fields="valueRanges(range,values)",
+    decode=_as(BatchOfValues),
+)
+LIST_WORKSHEETS = Operation(
+    is_write=False,
+    fields="sheets.properties(sheetId,title,sheetType,gridProperties(rowCount,columnCount))",
+    decode=_as(Spreadsheet),
+)
+APPEND_ROWS = Operation(
+    is_write=True,
+    fields="updates(updatedRange,updatedData(range,values))",
+    decode=_as(Appending),
+)
+WRITE_CELLS = Operation(
+    is_write=True,
+    fields="responses(updatedRange,updatedData(range,values))",
+    decode=_as(BatchOfUpdates),
+)
+GROW_GRID = Operation(is_write=True, fields="spreadsheetId", decode=_as(Done))
+
+
+def displayed(update: Update) -> Values:
+    """The cells of an update as they are now."""
+    return Values(range=update.updated_range, cells=update.updated_data.values)
+
+
+def as_values(found: ValueRange) -> Values:
+    return Values(range=found.range, cells=found.values)
+
+
+def grid_worksheets(spreadsheet: Spreadsheet) -> list[WorksheetProperties]:
+    """The worksheets that have cells: charts and connected data have tabs of their own."""
+    properties = (sheet.properties for sheet in spreadsheet.sheets)
+    return [_worksheet(found) for found in properties if found.sheet_type == "GRID"]
+
+
+def _worksheet(found: SheetProperties) -> WorksheetProperties:
+    if found.grid_properties is None:
+        raise msgspec.ValidationError("a grid worksheet has no gridProperties")
+    return WorksheetProperties(
+        sheet_id=found.sheet_id,
+        title=found.title,
+        rows=found.grid_properties.row_count,
+        columns=found.grid_properties.column_count,
+    )
+
+
+def counted(found: tuple[T, ...], count: int) -> tuple[T, ...]:
+    """The parts of a batch's answer, of which there must be one for each that was asked."""
+    if len(found) != count:
+        raise msgspec.ValidationError(f"{len(found)} parts answer a batch of {count}")
+    return found

@@ -1,0 +1,305 @@
+"""What Google answered, or how the way to it broke -> the gateway's errors.
+
+Rules:
+- HTTP code first, then `status` and `details[].reason`; texts are localised and not looked at. The
+  one exception: answers without a reason that link to where the API is enabled, or say that it is
+  not (older ones: burnash/gspread#1286, nithinmurali/pygsheets#86).
+- Google applies a request wholly or not at all. A write ends `not_applied` when nothing was sent
+  or Google refused it (4xx), and `WriteOutcomeUnknown` in every other case, which tells whether
+  an answer had begun: Google does nothing more for a request that it answered (assumed).
+- Google's texts quote cells: they stay on the exception chain and never enter a message.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import httpx2
+import msgspec
+
+from gateway.errors import (
+    UNKNOWN_RETRY_SECONDS,
+    GatewayError,
+    Outcome,
+    QuotaSpent,
+    SheetTooLarge,
+    SpreadsheetNotFound,
+    SpreadsheetNotShared,
+    UnsupportedDocument,
+    UpstreamAuth,
+    UpstreamError,
+    UpstreamRefusal,
+    UpstreamTimeout,
+    UpstreamUnreachable,
+    WriteOutcomeUnknown,
+)
+from gateway.google.token import TokenUnavailable
+from gateway.google.wire import Answer, AnswerBroken, AnswerTooLarge
+
+QUOTA_RETRY_SECONDS = 60
+"""Google's limits are per minute, and its 429 has no Retry-After."""
+
+_TOO_LARGE = (
+    "The worksheet is larger than what the gateway reads at once. Ask for fewer rows, split the "
+    "worksheet, or ask the gateway's operator to raise google.max_answer_bytes."
+)
+
+
+_LONGEST_READ = 2_000
+"""Characters of a message that are looked into."""
+
+_DISABLED = re.compile(
+    r"https://console\.(?:developers|cloud)\.google\.com/apis/[^\s?]*\?project=([\w.:-]*\w)"
+    r"|has not been used in project ([\w.:-]*\w)"
+)
+
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What msgspec raises for bytes that are no JSON, of another shape or nested too deeply."""
+
+
+class _Detail(msgspec.Struct):
+    reason: str = ""
+    metadata: object = None
+
+
+class _ErrorBody(msgspec.Struct):
+    message: str = ""
+    status: str = ""
+    details: tuple[_Detail, ...] = ()
+
+
+class _ErrorAnswer(msgspec.Struct):
+    error: _ErrorBody
+
+
+class GoogleRefusal(Exception):
+    """Google answered something else than 200; the text is Google's, for the log only."""
+
+    def __init__(self, answer: Answer) -> None:
+        try:
+            self.body = msgspec.json.decode(answer.body, type=_ErrorAnswer).error
+        except UNREADABLE:  # HTML, mostly
+            self.body = _ErrorBody(message=answer.body[:500].decode(errors="replace"))
+        super().__init__(f"HTTP {answer.status} {self.body.status}: {self.body.message[:500]}")
+        self.status = answer.status
+
+    @property
+    def reasons(self) -> frozenset[str]:
+        return frozenset(detail.reason for detail in self.body.details if detail.reason)
+
+    @property
+    def is_page(self) -> bool:
+        """Whether this is not an error of the API: something else answered, or a balancer."""
+        return not self.body.status
+
+    @property
+    def disabled_in(self) -> str | None:
+        """The project that has not enabled the API, "" if it is not named; None: something else."""
+        if self.status != 403:
+            return None
+        found = _DISABLED.search(self.body.message[:_LONGEST_READ])
+        is_disabled = (found is not None and not self.reasons) or "SERVICE_DISABLED" in self.reasons
+        if not is_disabled:
+            return None
+        consumers = (_consumer(detail.metadata) for detail in self.body.details)
+        named = next(filter(None, consumers), "")
+        return named or (found and (found[1] or found[2])) or ""
+
+    @property
+    def limit(self) -> int | None:
+        """The calls a minute that a 429 tells to be the limit; those of writes may tell none."""
+        limits = (_per_minute(detail.metadata) for detail in self.body.details)
+        return min((limit for limit in limits if limit), default=None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attempt:
+    """What a failed call was: whether it wrote, and as which account, if that is known.
+
+    `was_answered`: Google's status line came before the way to it broke.
+    """
+
+    is_write: bool
+    account: str | None = None
+    was_answered: bool = False
+
+    @property
+    def refused(self) -> Outcome | None:
+        """The outcome of a call that Google surely did not carry out."""
+        return "not_applied" if self.is_write else None
+
+
+FAILURES = (
+    GoogleRefusal,
+    TokenUnavailable,
+    AnswerTooLarge,
+    httpx2.HTTPError,
+    *UNREADABLE,
+)
+
+
+def translated(error: Exception, attempt: Attempt) -> GatewayError:
+    """The gateway's error for one of `FAILURES`; raise it from the one given."""
+    rules = (rule for kind, rule in _BY_FAILURE.items() if isinstance(error, kind))
+    return next(rules, _unreadable)(error, attempt)
+
+
+def _not_sent(_error: Exception, attempt: Attempt) -> GatewayError:
+    return UpstreamUnreachable(
+        "Google could not be reached, and nothing was sent to it. Try again in a moment.",
+        outcome=attempt.refused,
+    )
+
+
+def _timed_out(_error: Exception, attempt: Attempt) -> GatewayError:
+    return _open(attempt) or UpstreamTimeout("Google did not answer in time. Try again.")
+
+
+def _broken(_error: Exception, attempt: Attempt) -> GatewayError:
+    return _open(attempt) or UpstreamError("The connection to Google broke. Try again.")
+
+
+def _broken_off(error: Exception, attempt: Attempt) -> GatewayError:
+    if not isinstance(error, AnswerBroken):
+        raise TypeError("no answer that broke off") from error
+    return translated(error.reason, _answered(attempt))
+
+
+def _unreadable(_error: Exception, attempt: Attempt) -> GatewayError:
+    return _open(_answered(attempt)) or UpstreamError("Google's answer made no sense. Try again.")
+
+
+def _too_large(_error: Exception, attempt: Attempt) -> GatewayError:
+    return _open(_answered(attempt)) or SheetTooLarge(_TOO_LARGE)
+
+
+def _no_token(error: Exception, attempt: Attempt) -> GatewayError:
+    if isinstance(error, TokenUnavailable) and error.retryable:
+        return _not_sent(error, attempt)
+    return _bad_account(attempt)
+
+
+def _open(attempt: Attempt) -> GatewayError | None:
+    """For a write the error that leaves its outcome open; a read has none."""
+    if not attempt.is_write:
+        return None
+    return WriteOutcomeUnknown(
+        "Google's answer to this write is missing or does not say whether it was applied. Look "
+        f"before you send it again; {UNKNOWN_RETRY_SECONDS} seconds from now it is settled.",
+        outcome="unknown",
+        retry_after_seconds=UNKNOWN_RETRY_SECONDS,
+        was_answered=attempt.was_answered,
+    )
+
+
+def _answered(attempt: Attempt) -> Attempt:
+    return replace(attempt, was_answered=True)
+
+
+def _bad_account(attempt: Attempt) -> GatewayError:
+    return UpstreamAuth(
+        "Google refused the account that the gateway acts as. The gateway's operator finds the "
+        "reason in its log.",
+        outcome=attempt.refused,
+    )
+
+
+def _refused(error: Exception, attempt: Attempt) -> GatewayError:
+    if not isinstance(error, GoogleRefusal):
+        raise TypeError("not an answer of Google") from error
+    rule = _BY_STATUS.get(error.status)
+    if rule is not None:
+        return rule(error, attempt)
+    is_refused = 400 <= error.status < 500
+    return (None if is_refused else _open(_answered(attempt))) or UpstreamError(
+        f"Google failed with HTTP status {error.status}. Try again.", outcome=attempt.refused
+    )
+
+
+def _bad_request(error: GoogleRefusal, attempt: Attempt) -> GatewayError:
+    if error.body.status != "FAILED_PRECONDITION":
+        return UpstreamRefusal(error.body.message)
+    return UnsupportedDocument(
+        "This document is not a Google Sheet, but an Office file, for example. Save it as a "
+        "Google Sheet (File > Save as Google Sheets) and use the id of that.",
+        outcome=attempt.refused,
+    )
+
+
+def _forbidden(error: GoogleRefusal, attempt: Attempt) -> GatewayError:
+    """Google gives a reason for what is wrong with the account or its project, else none."""
+    if error.reasons & _QUOTA_REASONS:
+        return _quota_spent(error, attempt)
+    if error.reasons or error.disabled_in is not None:
+        return _bad_account(attempt)
+    account = attempt.account or "the gateway's Google account"
+    return SpreadsheetNotShared(
+        f"The spreadsheet is not shared with {account}. Share it with that address as Editor.",
+        outcome=attempt.refused,
+    )
+
+
+def _quota_spent(error: GoogleRefusal, attempt: Attempt) -> GatewayError:
+    return QuotaSpent(
+        "Google's quota of calls is spent for this minute. Try again in a minute.",
+        outcome=attempt.refused,
+        retry_after_seconds=QUOTA_RETRY_SECONDS,
+        is_from_google=True,
+        limit=error.limit,
+    )
+
+
+def _per_minute(metadata: object) -> int:
+    """The limit that a 429 tells as "60" of the unit "1/min/{project}/{user}"; 0 for none.
+
+    There are limits by the day too; a call is not spaced by those.
+    """
+    match metadata:
+        case {"quota_limit_value": str(value), "quota_unit": str(unit)}:
+            is_limit = unit.startswith("1/min/") and re.fullmatch("[0-9]{1,9}", value)
+            return int(value) if is_limit else 0
+        case _:
+            return 0
+
+
+def _consumer(metadata: object) -> str:
+    """The project's number or id, as a refusal tells it: "projects/1234567890"."""
+    match metadata:
+        case {"consumer": str(consumer)} if re.fullmatch(r"projects/[\w.:-]{1,64}", consumer):
+            return consumer.removeprefix("projects/")
+        case _:
+            return ""
+
+
+def _payload_too_large(error: GoogleRefusal, attempt: Attempt) -> GatewayError:
+    if not attempt.is_write:
+        return SheetTooLarge(_TOO_LARGE)
+    return UpstreamError("Google refused the write as too large.", outcome=attempt.refused)
+
+
+_QUOTA_REASONS = frozenset({"RATE_LIMIT_EXCEEDED", "RESOURCE_QUOTA_EXCEEDED"})
+
+_BY_STATUS: Mapping[int, Callable[[GoogleRefusal, Attempt], GatewayError]] = {
+    400: _bad_request,
+    401: lambda _error, attempt: _bad_account(attempt),
+    403: _forbidden,
+    404: lambda _error, _attempt: SpreadsheetNotFound(),
+    413: _payload_too_large,
+    429: _quota_spent,
+}
+
+_BY_FAILURE: Mapping[type[Exception], Callable[[Exception, Attempt], GatewayError]] = {
+    GoogleRefusal: _refused,
+    TokenUnavailable: _no_token,
+    AnswerTooLarge: _too_large,
+    AnswerBroken: _broken_off,
+    # Before their parents: these end before the first byte of a request leaves.
+    httpx2.ConnectError: _not_sent,
+    httpx2.ConnectTimeout: _not_sent,
+    httpx2.PoolTimeout: _not_sent,
+    httpx2.ProxyError: _not_sent,
+    httpx2.UnsupportedProtocol: _not_sent,
+    httpx2.TimeoutException: _timed_out,
+    httpx2.DecodingError: _unreadable,
+    httpx2.HTTPError: _broken,
+}

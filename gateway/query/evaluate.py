@@ -1,0 +1,77 @@
+"""The page of rows that answers a query.
+
+Rules: a total order over every mix of types, no exception for any cell. Comparing as the
+contract's *Comparison* and *Order* say: an empty cell meets no range and is last both ways.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gateway.query.field import ColumnField, Field, RowIndexField
+from gateway.query.matching import rows_meeting
+from gateway.query.ordering import Ordering, Term
+from gateway.query.plan import Want, find_page
+from gateway.query.query import Query
+from gateway.table.steps import Work
+from gateway.table.table import FIRST_DATA_ROW, Table
+from gateway.table.view import ROW_INDEX, View
+
+
+@dataclass(frozen=True)
+class Page:
+    """The rows of one page, by their row numbers, and whether more follow."""
+
+    rows: Sequence[int]
+    has_next: bool
+    total: int | None = None
+    """How many rows match in all; None if the query does not ask."""
+
+
+def check_fields(query: Query, view: View) -> None:
+    """UnknownField if `where` or `order` names a field that is none."""
+    for parameter, name in query.fields():
+        if name != ROW_INDEX and view.find(name) is None:
+            view.check_fields(parameter, [name])
+
+
+def evaluate(table: Table, query: Query, view: View) -> Work[Page]:
+    """The page of a query with `where` or `order`, as far as its fields are seen.
+
+    The table has its typed half. UnknownField if the query names a field that is none.
+    """
+    check_fields(query, view)
+    want = Want(query.skip, query.skip + query.limit, query.wants_total)
+    rows, row_set = table.rows, None
+    if query.where is not None:
+
+        def field(name: str) -> Field:
+            if name == ROW_INDEX:
+                return RowIndexField(rows)
+            return ColumnField(table.index(view.column(name)), rows)
+
+        row_set = yield from rows_meeting(query.where, field, rows)
+        if row_set.least == rows.groups:
+            row_set = None
+    terms = (yield from _terms(table, query, view)) if query.order else (Term(rows),)
+    found = yield from find_page(row_set, Ordering(terms), want)
+    return Page([place + 1 for place in found.places], found.has_next, found.total)
+
+
+def plain_page(table: Table, query: Query) -> Page:
+    """The page of a query that neither filters nor sorts: rows as they stand."""
+    first, rows = FIRST_DATA_ROW + query.skip, table.last_row + 1
+    end = first + query.limit
+    total = max(0, rows - FIRST_DATA_ROW) if query.wants_total else None
+    return Page(range(min(first, rows), min(end, rows)), end < rows, total)
+
+
+def _terms(table: Table, query: Query, view: View) -> Work[tuple[Term, ...]]:
+    """What the rows are sorted by; nothing follows `rowIndex`, for no two rows are alike by it."""
+    terms: list[Term] = []
+    for term in query.order:
+        if term.field == ROW_INDEX:
+            terms.append(Term(table.rows, descending=term.descending))
+            break
+        order = yield from table.index(view.column(term.field)).order()
+        terms.append(Term(order.ranked, order.empties, term.descending))
+    return tuple(terms)

@@ -1,0 +1,218 @@
+"""Row sets of conditions on one field: columns by their index, `rowIndex` by its number.
+
+Rules (the contract's *Comparison*): an operand is looked up where its kind of cell is indexed;
+what does not compare is met nowhere, and nothing raises for odd content. All operands of a
+condition together become at most one set for each kind of cell.
+"""
+
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+import msgspec
+
+from gateway.query.query import Operand, Operator
+from gateway.query.row_sets import (
+    Containing,
+    NumberContaining,
+    OfKind,
+    RowSet,
+    all_of,
+    any_of,
+    groups_of,
+)
+from gateway.table.cells import TOLERANCE_DAYS
+from gateway.table.index import ColumnIndex
+from gateway.table.kinds import BOOLEAN, DOUBLE, EMPTY, INTEGER, NUMBERS, NUMERAL, TEXT
+from gateway.table.ordered import Ranked, Run
+from gateway.table.steps import Work
+
+_LOOK_UP_STEPS = 40
+"""Of one operand in the runs of a column."""
+
+Bounds = Callable[[int, int, int], range]
+_BOUNDS: Mapping[Operator, Bounds] = {
+    "$lt": lambda low, high, end: range(low),
+    "$lte": lambda low, high, end: range(high),
+    "$gt": lambda low, high, end: range(high, end),
+    "$gte": lambda low, high, end: range(low, end),
+}
+"""The groups of a range: `low` of them are below the operand, those up to `high` equal it."""
+
+
+class Field(Protocol):
+    """Something that rows have and conditions name."""
+
+    def equal(self, operands: Sequence[Operand]) -> Work[RowSet]:
+        """Where the field equals any of the operands."""
+
+    def within(self, operator: Operator, operand: Operand) -> Work[RowSet]:
+        """Where the field is on one side of an operand, for the four operators of ranges."""
+
+    def containing(self, text: str) -> Work[RowSet]:
+        """Where the field displays a text, in whatever case."""
+
+    def filled(self, *, is_filled: bool) -> Work[RowSet]:
+        """Where the field is not empty, or where it is."""
+
+
+class ColumnField(msgspec.Struct, frozen=True):
+    """A column of the worksheet."""
+
+    index: ColumnIndex
+    rows: Ranked
+
+    def equal(self, operands: Sequence[Operand]) -> Work[RowSet]:
+        texts, numbers = list[Operand](), list[Operand]()
+        truths, found = list[bool](), list[RowSet]()
+        if len(operands) > 1:
+            yield _LOOK_UP_STEPS * len(operands)
+        for operand in operands:
+            value = operand.value
+            if operand.is_empty:
+                found.append((yield from self._of_kind(EMPTY)))
+            elif isinstance(value, str):
+                texts.append(operand)
+            elif isinstance(value, bool):
+                truths.append(value)
+            else:
+                numbers.append(operand)
+        if truths:
+            found.append(_values((yield from self.index.truths()), truths))
+        if numbers:
+            keys = [operand.number for operand in numbers]
+            found.append(_values((yield from self.index.numbers()), keys))
+        if texts:
+            shown = yield from self.index.shown()
+            found.append(_values(shown, [operand.value for operand in texts]))
+            numeric = [each for each in texts if each.number is not None or each.serial is not None]
+            if numeric:
+                found += yield from self._equal_numbers(numeric)
+        return found[0] if len(found) == 1 else any_of(found, self.rows)
+
+    def within(self, operator: Operator, operand: Operand) -> Work[RowSet]:
+        if operand.is_empty:
+            return any_of((), self.rows)
+        if isinstance(operand.value, bool):
+            return _range((yield from self.index.truths()), operator, operand.value)
+        if operand.number is not None:
+            return _range((yield from self.index.numbers()), operator, operand.number)
+        kinds = yield from self.index.kinds()
+        sets: list[RowSet] = []
+        if kinds.has(TEXT):
+            texts = _range((yield from self.index.shown()), operator, operand.value)
+            if kinds.has(NUMERAL, INTEGER, DOUBLE, BOOLEAN):
+                texts = all_of((texts, (yield from self._of_kind(TEXT))), self.rows)
+            sets.append(texts)
+        if operand.serial is not None and kinds.has(*NUMBERS):
+            run = yield from self.index.dates()
+            low, high = _moments(run, operand.serial)
+            sets.append(groups_of(run.ranked, _BOUNDS[operator](low, high, len(run.keys))))
+        return any_of(sets, self.rows)
+
+    def containing(self, text: str) -> Work[RowSet]:
+        part = text.casefold()
+        if not part:
+            return groups_of(self.rows, range(self.rows.groups))
+        return Containing(self.whole, (yield from self.index.folded()), part)
+
+    def filled(self, *, is_filled: bool) -> Work[RowSet]:
+        filled = (TEXT, NUMERAL, INTEGER, DOUBLE, BOOLEAN)
+        return (yield from self._of_kind(*(filled if is_filled else (EMPTY,))))
+
+    @property
+    def whole(self) -> range:
+        """The places of all rows."""
+        return range(1, self.rows.size)
+
+    def _of_kind(self, *wanted: int) -> Work[RowSet]:
+        kinds = yield from self.index.kinds()
+        return OfKind(self.whole, kinds.codes, frozenset(wanted), kinds.count(*wanted))
+
+    def _equal_numbers(self, operands: Sequence[Operand]) -> Work[list[RowSet]]:
+        """Numbers whose plain notation is a text, and dates of its moment."""
+        kinds = yield from self.index.kinds()
+        found: list[RowSet] = []
+        integers = [operand.integer for operand in operands if operand.integer is not None]
+        doubles = [operand.double for operand in operands if operand.double is not None]
+        for kind, plain in ((INTEGER, integers), (DOUBLE, doubles)):
+            if plain and kinds.has(kind):
+                equal = _values((yield from self.index.numbers()), plain)
+                found.append(all_of((equal, (yield from self._of_kind(kind))), self.rows))
+        serials = [operand.serial for operand in operands if operand.serial is not None]
+        if serials and kinds.has(*NUMBERS):
+            found.append((yield from _same_moments((yield from self.index.dates()), serials)))
+        return found
+
+
+class RowIndexField(msgspec.Struct, frozen=True):
+    """The number of the row itself: a number cell that displays it plainly."""
+
+    rows: Ranked
+
+    def equal(self, operands: Sequence[Operand]) -> Work[RowSet]:
+        yield len(operands)
+        rows = {row for operand in operands if (row := _row(operand)) is not None}
+        return groups_of(self.rows, {row - 2 for row in rows if 2 <= row <= self.rows.size})
+
+    def within(self, operator: Operator, operand: Operand) -> Work[RowSet]:
+        yield 0
+        if operand.number is None:
+            return any_of((), self.rows)
+        ceiling, floor = math.ceil(operand.number), math.floor(operand.number)
+        count = self.rows.groups
+        low, high = min(max(ceiling - 2, 0), count), min(max(floor - 1, 0), count)
+        return groups_of(self.rows, _BOUNDS[operator](low, high, count))
+
+    def containing(self, text: str) -> Work[RowSet]:
+        yield 1
+        return NumberContaining(range(1, self.rows.size), text.casefold())
+
+    def filled(self, *, is_filled: bool) -> Work[RowSet]:
+        yield 1
+        return groups_of(self.rows, range(self.rows.groups if is_filled else 0))
+
+
+def _values(run: Run, keys: Iterable[Any]) -> RowSet:
+    """The groups of these keys."""
+    return groups_of(run.ranked, {number for key in keys if (number := run.group(key)) is not None})
+
+
+def _range(run: Run, operator: Operator, key: Any) -> RowSet:
+    keys = run.keys
+    low, high = bisect_left(keys, key), bisect_right(keys, key)
+    return groups_of(run.ranked, _BOUNDS[operator](low, high, len(keys)))
+
+
+def _same_moments(run: Run, serials: Sequence[float]) -> Work[RowSet]:
+    """The dates within a millisecond of a serial date."""
+    spans: list[range] = []
+    for serial in sorted(serials):
+        yield 2 * _LOOK_UP_STEPS
+        low, high = _moments(run, serial)
+        if spans and low <= spans[-1].stop:
+            low, high = spans[-1].start, max(high, spans.pop().stop)
+        spans.append(range(low, high))
+    if len(spans) == 1:
+        return groups_of(run.ranked, spans[0])
+    yield sum(map(len, spans))
+    return groups_of(run.ranked, {number for span in spans for number in span})
+
+
+def _moments(run: Run, serial: float) -> tuple[int, int]:
+    """The keys within a millisecond of a serial date: the first, and one past the last."""
+
+    def distance(key: float) -> float:
+        return key - serial
+
+    low = bisect_left(run.keys, -TOLERANCE_DAYS, key=distance)
+    return low, bisect_right(run.keys, TOLERANCE_DAYS, lo=low, key=distance)
+
+
+def _row(operand: Operand) -> int | None:
+    """The row number that equals the operand: a whole number, or its plain notation."""
+    if operand.number is None or operand.number != int(operand.number):
+        return None
+    row = int(operand.number)
+    return row if not isinstance(operand.value, str) or operand.value == str(row) else None

@@ -1,0 +1,378 @@
+"""Sets of rows that meet a condition: posting lists, ranges, scans, and what is made of them.
+
+Rules
+- A place is a row less 1. A set is made without walking its column, knows bounds of its size, and
+  shares the places of the index.
+- It gives all its places, or sifts a block of places; either counts its steps. What it takes
+  depends on the rows and on the number of conditions, never on the number of operands.
+"""
+
+from array import array
+from collections.abc import Iterable, Sequence, Set
+from dataclasses import dataclass
+from itertools import chain
+from typing import ClassVar, Protocol
+
+import msgspec
+
+from gateway.table.folded import FoldedTexts
+from gateway.table.ordered import Ranked, unique
+from gateway.table.steps import BLOCK, Work, shared
+
+_COPY_STEPS = 16
+"""Places that one step copies."""
+
+_FEW = 8
+"""A union of less than one in so many rows may be gathered into a set."""
+
+
+class RowSet(Protocol):
+    """Some of the rows; `least` and `most` are bounds of their number.
+
+    `weight`: the steps of sifting a place at most.
+    """
+
+    @property
+    def weight(self) -> int: ...
+
+    @property
+    def least(self) -> int: ...
+
+    @property
+    def most(self) -> int: ...
+
+    def places(self) -> Work[Sequence[int]]:
+        """All of them, each once, in any order."""
+
+    def sift(self, places: Sequence[int]) -> Work[Sequence[int]]:
+        """Those of a block of places that belong to it, in the given order."""
+
+
+class Groups(msgspec.Struct, frozen=True):
+    """Some groups of a rank: a range of values, or a posting list for each of several values."""
+
+    weight: ClassVar[int] = 1
+
+    ranked: Ranked
+    numbers: range | Set[int]
+    count: int
+
+    @property
+    def least(self) -> int:
+        return self.count
+
+    @property
+    def most(self) -> int:
+        return self.count
+
+    def places(self) -> Work[Sequence[int]]:
+        starts, places, numbers = self.ranked.starts, self.ranked.places, self.numbers
+        yield 1 + self.count // _COPY_STEPS
+        if isinstance(numbers, range):
+            return places[starts[numbers.start] : starts[numbers.stop]] if numbers else ()
+        yield 8 * len(numbers)
+        found = array("I")
+        for number in sorted(numbers):
+            found.extend(places[starts[number] : starts[number + 1]])
+        return found
+
+    def sift(self, places: Sequence[int]) -> Work[Sequence[int]]:
+        ranks, numbers = (yield from self.ranked.ranks()), self.numbers
+        yield len(places)
+        if isinstance(numbers, range):
+            low, high = numbers.start, numbers.stop
+            return [place for place in places if low <= ranks[place] < high]
+        return [place for place in places if ranks[place] in numbers]
+
+
+class OfKind(msgspec.Struct, frozen=True):
+    """The cells of some kinds."""
+
+    weight: ClassVar[int] = 1
+
+    whole: range
+    codes: bytearray
+    kinds: Set[int]
+    count: int
+
+    @property
+    def least(self) -> int:
+        return self.count
+
+    @property
+    def most(self) -> int:
+        return self.count
+
+    def places(self) -> Work[Sequence[int]]:
+        return (yield from sifted(self.whole, (self,)))
+
+    def sift(self, places: Sequence[int]) -> Work[Sequence[int]]:
+        yield len(places)
+        codes, kinds = self.codes, self.kinds
+        return [place for place in places if codes[place] in kinds]
+
+
+class Containing(msgspec.Struct, frozen=True):
+    """The cells whose text contains another, itself folded, whatever the case."""
+
+    whole: range
+    texts: FoldedTexts
+    part: str
+
+    @property
+    def weight(self) -> int:
+        return self.texts.steps(self.part)
+
+    @property
+    def least(self) -> int:
+        return 0
+
+    @property
+    def most(self) -> int:
+        return len(self.whole)
+
+    def places(self) -> Work[Sequence[int]]:
+        return (yield from sifted(self.whole, (self,)))
+
+    def sift(self, places: Sequence[int]) -> Work[Sequence[int]]:
+        return (yield from self.texts.containing(self.part, places))
+
+
+class NumberContaining(msgspec.Struct, frozen=True):
+    """The rows whose number contains a text."""
+
+    weight: ClassVar[int] = 3
+
+    whole: range
+    part: str
+
+    @property
+    def least(self) -> int:
+        return 0
+
+    @property
+    def most(self) -> int:
+        return len(self.whole)
+
+    def places(self) -> Work[Sequence[int]]:
+        return (yield from sifted(self.whole, (self,)))
+
+    def sift(self, places: Sequence[int]) -> Work[Sequence[int]]:
+        yield 3 * len(places)
+        part = self.part
+        return [place for place in places if part in str(place + 1)]
+
+
+class Complement(msgspec.Struct, frozen=True):
+    """All rows but those of a set."""
+
+    whole: range
+    inside: RowSet
+
+    @property
+    def weight(self) -> int:
+        return self.inside.weight + 2
+
+    @property
+    def least(self) -> int:
+        return max(0, len(self.whole) - self.inside.most)
+
+    @property
+    def most(self) -> int:
+        return max(0, len(self.whole) - self.inside.least)
+
+    def places(self) -> Work[Sequence[int]]:
+        return (yield from sifted(self.whole, (self,)))
+
+    def sift(self, places: Sequence[int]) -> Work[Sequence[int]]:
+        inside = yield from self.inside.sift(places)
+        if not inside:
+            return places
+        yield len(places) + len(inside)
+        members = frozenset(inside)
+        return [place for place in places if place not in members]
+
+
+class Intersection(msgspec.Struct, frozen=True):
+    """What belongs to all of several sets: the smallest first, then those that sift out most."""
+
+    parts: tuple[RowSet, ...]
+
+    @property
+    def weight(self) -> int:
+        return sum(map(_weight, self.parts))
+
+    @property
+    def least(self) -> int:
+        return 0
+
+    @property
+    def most(self) -> int:
+        return self.parts[0].most
+
+    def places(self) -> Work[Sequence[int]]:
+        return (yield from sifted((yield from self.parts[0].places()), self.parts[1:]))
+
+    def sift(self, places: Sequence[int]) -> Work[Sequence[int]]:
+        for part in self.parts:
+            if not places:
+                break
+            places = yield from part.sift(places)
+        return places
+
+
+@dataclass(frozen=True, eq=False)
+class Union:
+    """What belongs to any of several sets."""
+
+    whole: range
+    parts: tuple[RowSet, ...]
+    total: int
+    """The sizes of all parts at most."""
+
+    @property
+    def weight(self) -> int:
+        return sum(map(_weight, self.parts)) + 1
+
+    @property
+    def least(self) -> int:
+        return max(part.least for part in self.parts)
+
+    @property
+    def most(self) -> int:
+        return min(len(self.whole), self.total)
+
+    def places(self) -> Work[Sequence[int]]:
+        if self.total > len(self.whole):
+            return (yield from sifted(self.whole, (self,)))
+        return (yield from self._gathered())
+
+    def sift(self, places: Sequence[int]) -> Work[Sequence[int]]:
+        if self.total <= min(len(places) * len(self.parts), len(self.whole) // _FEW):
+            members = yield from self._members()
+            yield len(places)
+            return [place for place in places if place in members]
+        return (yield from self._sift_by_parts(places))
+
+    @shared
+    def _gathered(self) -> Work[Sequence[int]]:
+        found = []
+        for part in self.parts:
+            found.append((yield from part.places()))
+        return (yield from unique(found, self.whole.stop))
+
+    @shared
+    def _members(self) -> Work[Set[int]]:
+        gathered = yield from self._gathered()
+        yield 2 * len(gathered)
+        return frozenset(gathered)
+
+    def _sift_by_parts(self, places: Sequence[int]) -> Work[Sequence[int]]:
+        """Asks each part for what the parts before it have not taken."""
+        taken: set[int] = set()
+        rest = places
+        for part in self.parts:
+            found = yield from part.sift(rest)
+            if found:
+                yield len(found) + len(rest)
+                taken.update(found)
+                rest = [place for place in rest if place not in taken]
+            if not rest:
+                return places
+        yield len(places)
+        return [place for place in places if place in taken]
+
+
+def sifted(places: Sequence[int], parts: Sequence[RowSet]) -> Work[Sequence[int]]:
+    """The places that belong to all of the sets."""
+    if not parts:
+        return places
+    found = array("I")
+    for start in range(0, len(places), BLOCK):
+        block = places[start : start + BLOCK]
+        for part in parts:
+            if not block:
+                break
+            block = yield from part.sift(block)
+        found.extend(block)
+    return found
+
+
+def groups_of(ranked: Ranked, numbers: range | Set[int]) -> Groups:
+    """The set of these groups."""
+    starts = ranked.starts
+    if len(numbers) == 1 and not isinstance(numbers, range):
+        (number,) = numbers
+        numbers = range(number, number + 1)
+    if isinstance(numbers, range):
+        count = starts[numbers.stop] - starts[numbers.start] if numbers else 0
+    else:
+        count = sum(starts[number + 1] - starts[number] for number in numbers)
+    return Groups(ranked, numbers, count)
+
+
+def all_of(sets: Iterable[RowSet], rows: Ranked) -> RowSet:
+    """What belongs to all of the sets; ranges of one rank become one, all rows are left out."""
+    groups: dict[Ranked, Groups] = {}
+    parts: list[RowSet] = []
+    everything: RowSet | None = None
+    for part in chain.from_iterable(map(parts_of, sets)):
+        if part.least == rows.groups:
+            everything = part
+        elif isinstance(part, Groups):
+            known = groups.get(part.ranked)
+            groups[part.ranked] = part if known is None else _narrowed(known, part)
+        else:
+            parts.append(part)
+    parts += groups.values()
+    if not parts:  # `{}` is met by every row
+        return everything or groups_of(rows, range(rows.groups))
+    parts.sort(key=_most)
+    parts[1:] = sorted(parts[1:], key=_expected)
+    return parts[0] if len(parts) == 1 or parts[0].most == 0 else Intersection(tuple(parts))
+
+
+def any_of(sets: Iterable[RowSet], rows: Ranked) -> RowSet:
+    """What belongs to any of the sets; single values of one rank become one set."""
+    values: dict[Ranked, set[int]] = {}
+    parts: list[RowSet] = []
+    for part in sets:
+        if isinstance(part, Groups) and (part.count == 0 or _has_few(part.numbers)):
+            values.setdefault(part.ranked, set()).update(part.numbers)
+        elif part.most:
+            parts.append(part)
+    parts += (groups_of(ranked, numbers) for ranked, numbers in values.items() if numbers)
+    if len(parts) < 2:
+        return parts[0] if parts else groups_of(rows, frozenset())
+    return Union(range(1, rows.size), tuple(parts), sum(map(_most, parts)))
+
+
+def parts_of(row_set: RowSet) -> tuple[RowSet, ...]:
+    """The sets that a row has to be in all of; the smallest is the first."""
+    return row_set.parts if isinstance(row_set, Intersection) else (row_set,)
+
+
+def _has_few(numbers: range | Set[int]) -> bool:
+    return len(numbers) == 1 or not isinstance(numbers, range)
+
+
+def _narrowed(one: Groups, other: Groups) -> Groups:
+    if isinstance(one.numbers, range) and isinstance(other.numbers, range):
+        first = max(one.numbers.start, other.numbers.start)
+        stop = min(one.numbers.stop, other.numbers.stop)
+        return groups_of(one.ranked, range(first, max(first, stop)))
+    few, many = sorted((one.numbers, other.numbers), key=lambda it: isinstance(it, range))
+    return groups_of(one.ranked, {number for number in few if number in many})
+
+
+def _most(row_set: RowSet) -> int:
+    return row_set.most
+
+
+def _expected(row_set: RowSet) -> float:
+    """How many rows it may have: a search in texts, of which nothing is known, half of them."""
+    return (row_set.least + row_set.most) / 2
+
+
+def _weight(row_set: RowSet) -> int:
+    return row_set.weight

@@ -1,0 +1,148 @@
+"""`where`: from decoded JSON to a tree of conditions, with limits on its depth and size.
+
+Rules: a member of the object is a field name, or one of the combinators; a field's value is
+compared for equality, or is an object of operators. Whatever is not understood is an error that
+says where, never "everything". A top-level name that begins with `$` may be a header: it is
+only refused here if its value can be no criterion of a field.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import cast, get_args
+
+from gateway.errors import InvalidQuery
+from gateway.query.query import (
+    AllOf,
+    AnyOf,
+    Comparison,
+    Condition,
+    Negation,
+    Operand,
+    Operator,
+    Scalar,
+    make_operand,
+    make_operands,
+)
+
+MAX_DEPTH = 8
+MAX_CONDITIONS = 50
+
+OPERATORS: tuple[str, ...] = get_args(Operator)
+ALIASES: Mapping[str, str] = {"$neq": "$ne"}
+COMBINATORS: Mapping[str, type[AllOf | AnyOf]] = {"$and": AllOf, "$or": AnyOf}
+NOT = "$not"
+LIST_OPERATORS = frozenset({"$in", "$nin"})
+"""Those that take a list of values."""
+
+_OPERAND_TYPES: Mapping[str, tuple[type, str]] = {
+    "$text": (str, "a string"),
+    "$exists": (bool, "true or false"),
+}
+_ALLOWED = ", ".join((*OPERATORS, *ALIASES, NOT))
+_ALLOWED_ANYWHERE = ", ".join((*COMBINATORS, _ALLOWED))
+
+
+def parse_where(decoded: object) -> Condition:
+    """The condition that a decoded `where` stands for; InvalidQuery says what is wrong and where.
+
+    `{}` is the condition that every row meets.
+    """
+    return _Parser().condition(decoded, "where", depth=1)
+
+
+class _Parser:
+    """Counts conditions while it walks."""
+
+    def __init__(self) -> None:
+        self._conditions = 0
+
+    def condition(self, decoded: object, place: str, depth: int) -> Condition:
+        if not isinstance(decoded, dict):
+            raise InvalidQuery(f"{place} must be a JSON object, not {_kind(decoded)}.")
+        if depth > MAX_DEPTH:
+            raise InvalidQuery(f"where is nested deeper than {MAX_DEPTH} objects.")
+        return _joined([self._member(name, value, place, depth) for name, value in decoded.items()])
+
+    def _member(self, name: str, value: object, place: str, depth: int) -> Condition:
+        inside = f"{place}.{name}"
+        if name == NOT:
+            return Negation(self.condition(value, inside, depth + 1))
+        if name in COMBINATORS:
+            return COMBINATORS[name](self._several(value, inside, depth + 1))
+        return self._field(name, value, inside, depth)
+
+    def _several(self, value: object, place: str, depth: int) -> tuple[Condition, ...]:
+        if not isinstance(value, list) or not value:
+            raise InvalidQuery(f"{place} takes a list of at least one object.")
+        return tuple(
+            self.condition(part, f"{place}[{index}]", depth) for index, part in enumerate(value)
+        )
+
+    def _field(self, name: str, value: object, place: str, depth: int) -> Condition:
+        if name.startswith("$") and isinstance(value, list):
+            raise InvalidQuery(f"{place} is no operator; allowed: {_ALLOWED_ANYWHERE}.")
+        if not isinstance(value, dict):
+            return self._comparison(name, "$eq", value, place)
+        if not value:
+            raise InvalidQuery(f"{place} holds no operator; allowed: {_ALLOWED}.")
+        return _joined(
+            [
+                self._operation(name, operator, operand, f"{place}.{operator}", depth)
+                for operator, operand in value.items()
+            ]
+        )
+
+    def _operation(
+        self, name: str, operator: str, value: object, place: str, depth: int
+    ) -> Condition:
+        if operator == NOT:
+            if depth >= MAX_DEPTH:
+                raise InvalidQuery(f"where is nested deeper than {MAX_DEPTH} objects.")
+            if not isinstance(value, dict):
+                raise InvalidQuery(f"{place} takes an object of operators.")
+            return Negation(self._field(name, value, place, depth + 1))
+        operator = ALIASES.get(operator, operator)
+        if operator not in OPERATORS:
+            raise InvalidQuery(f"{place} is no operator; allowed: {_ALLOWED}.")
+        return self._comparison(name, operator, value, place)
+
+    def _comparison(self, name: str, operator: str, value: object, place: str) -> Comparison:
+        self._conditions += 1
+        if self._conditions > MAX_CONDITIONS:
+            raise InvalidQuery(f"where holds more than {MAX_CONDITIONS} conditions.")
+        return Comparison(name, cast(Operator, operator), _operands(operator, value, place))
+
+
+def _operands(operator: str, value: object, place: str) -> tuple[Operand, ...]:
+    if operator in LIST_OPERATORS:
+        if not isinstance(value, list):
+            raise InvalidQuery(f"{place} takes a list of values, not {_kind(value)}.")
+        return make_operands(_scalar(part, f"{place}[{index}]") for index, part in enumerate(value))
+    expected = _OPERAND_TYPES.get(operator)
+    if expected is not None and not isinstance(value, expected[0]):
+        raise InvalidQuery(f"{place} takes {expected[1]}, not {_kind(value)}.")
+    return (make_operand(_scalar(value, place)),)
+
+
+def _scalar(value: object, place: str) -> Scalar:
+    if isinstance(value, list | dict):
+        raise InvalidQuery(f"{place} takes one value, not {_kind(value)}.")
+    if isinstance(value, int | float) and not isinstance(value, bool) and not _is_finite(value):
+        raise InvalidQuery(f"{place} is not a finite number.")
+    return cast(Scalar, value)
+
+
+def _is_finite(value: int | float) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # an integer beyond every double
+        return False
+
+
+def _joined(conditions: list[Condition]) -> Condition:
+    return conditions[0] if len(conditions) == 1 else AllOf(tuple(conditions))
+
+
+def _kind(value: object) -> str:
+    kinds = {dict: "an object", list: "a list", str: "a string", bool: "a boolean"}
+    return "null" if value is None else kinds.get(type(value), "a number")

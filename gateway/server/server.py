@@ -1,0 +1,90 @@
+"""uvicorn's server with connections of the edge, and a stop that cuts no answer."""
+
+import asyncio
+import os
+import signal
+import socket
+import time
+from collections.abc import Iterator, Sequence
+from functools import partial
+from types import FrameType
+from typing import cast
+
+import uvicorn
+
+from gateway.server.connection import Connection
+from gateway.server.limits import Edge
+from gateway.server.unread import show_progress
+
+LAST_SECONDS = 4.5
+"""What the end may take beyond `shutdown_seconds`: the writes that are at Google, the key store."""
+
+
+class GatewayServer(uvicorn.Server):
+    """Stops in this order: no new connections; those that are open stay readable for a while and
+    are answered for the last time; what is in flight has its time; the application ends.
+
+    With an inherited socket, who has not been accepted yet waits for the successor; with one of
+    its own, the server takes the whole backlog in before it closes it.
+    """
+
+    def __init__(self, config: uvicorn.Config, edge: Edge, *, is_inherited: bool) -> None:
+        config.http = cast("type[asyncio.Protocol]", partial(Connection, edge=edge))
+        super().__init__(config)
+        self._edge = edge
+        self._is_inherited = is_inherited
+        self._signalled: float | None = None
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        for each in sockets or ():
+            show_progress(each)
+        await super().startup(sockets)
+        self._sweeping = asyncio.create_task(
+            self._edge.sweeper.run(self.server_state.connections)  # type: ignore[arg-type]
+        )
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._end_for_sure()
+        self._edge.is_draining = True
+        copies = [] if self._is_inherited else [each.dup() for each in sockets or ()]
+        for server in self.servers:
+            server.close()
+        await self._take_in(copies)
+        try:
+            await super().shutdown(sockets)
+        finally:
+            self._sweeping.cancel()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if self._signalled is None:
+            self._signalled = time.monotonic()
+        super().handle_exit(sig, frame)
+
+    async def _take_in(self, listening: Sequence[socket.socket]) -> None:
+        """Accept whoever has connected, and close."""
+        accepted = [connection for each in listening for connection in _accepted(each)]
+        loop = asyncio.get_running_loop()
+        make = partial(
+            Connection, self.config, self.server_state, self.lifespan.state, loop, edge=self._edge
+        )
+        for connection in accepted:
+            await loop.connect_accepted_socket(make, connection)
+
+    def _end_for_sure(self) -> None:
+        """After a signal, end the process even if something hangs."""
+        if self._signalled is not None:
+            passed = time.monotonic() - self._signalled
+            limit = (self.config.timeout_graceful_shutdown or 0) + LAST_SECONDS
+            signal.signal(signal.SIGALRM, lambda *_: os._exit(0))
+            signal.setitimer(signal.ITIMER_REAL, max(limit - passed, 0.1))
+
+
+def _accepted(listening: socket.socket) -> Iterator[socket.socket]:
+    with listening:
+        listening.setblocking(False)
+        while True:
+            try:
+                connection, _ = listening.accept()
+            except OSError:
+                return
+            yield connection

@@ -1,0 +1,21 @@
+"""Which versions of uvicorn the gateway runs on.
+
+Rules: nothing here imports uvicorn, for with another version the import may fail already.
+"""
+
+from collections.abc import Sequence
+from importlib.metadata import version
+
+TESTED: Sequence[str] = ("0.53", "0.54")
+"""`gateway.server` overrides private methods of uvicorn: other releases may lack or change them."""
+
+
+def version_problem(found: str | None = None) -> str | None:
+    """Why the gateway does not run on this version of uvicorn, the installed one by default."""
+    found = version("uvicorn") if found is None else found
+    if found.split(".")[:2] in [each.split(".") for each in TESTED]:
+        return None
+    return (
+        f"uvicorn {found} is installed, and the gateway runs on {' and '.join(TESTED)} only: "
+        f"pip install 'uvicorn=={TESTED[-1]}.*'"
+    )

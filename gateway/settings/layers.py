@@ -1,0 +1,152 @@
+"""Layers of configuration: file, environment and overrides as nested tables, joined in order.
+
+Nothing here knows which settings there are: `known` names their key paths, with `*` for a name
+that the operator chooses. A problem is one line for the operator and never holds a value.
+"""
+
+import difflib
+import os
+import re
+import tomllib
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+from gateway.settings.private_file import HOW_TO_MEND, is_open_to_others
+
+KeyPath = tuple[str, ...]
+Tables = Mapping[str, Any]
+
+ENVIRONMENT_PREFIX = "GATEWAY_"
+# Kubernetes gives these to every pod beside a Service that is named "gateway".
+_SERVICE_VARIABLE = re.compile(
+    r"GATEWAY_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_[0-9]+_(TCP|UDP|SCTP)(_[A-Z]+)?)?)"
+)
+
+DEFAULT_FILE = Path("config.toml")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layer:
+    """What one place says; `sources` names the variable that set a key path."""
+
+    tables: Tables = field(default_factory=dict)
+    problems: Sequence[str] = ()
+    sources: Mapping[KeyPath, str] = field(default_factory=dict)
+
+
+def file_layer(
+    path: Path | None,
+    file_settings: Mapping[KeyPath, Path | None],
+    secrets: Collection[KeyPath] = (),
+) -> Layer:
+    """The file's tables, or those of `config.toml` if it is there and no path is given.
+
+    `file_settings` are the settings that name files, with their defaults: where they are
+    relative, written or default, they start at the directory of this file. So one file means one
+    key store, wherever a command is run. A file with one of `secrets` must be its owner's alone.
+    """
+    file = path or DEFAULT_FILE
+    try:
+        with file.open(encoding="utf-8-sig") as opened:
+            mode = os.fstat(opened.fileno()).st_mode
+            written = tomllib.loads(opened.read())
+    except FileNotFoundError:
+        return Layer(problems=[f"{file}: there is no such file"] if path else [])
+    except OSError as error:
+        return Layer(problems=[f"{file}: cannot be read: {error.strerror}"])
+    except tomllib.TOMLDecodeError as error:
+        return Layer(problems=[f"{file}: is not TOML: {error}"])
+    except UnicodeDecodeError as error:
+        return Layer(problems=[f"{file}: is not UTF-8 (byte {error.start})"])
+    tables = merged(nested(file_settings.items()), written)
+    return Layer(
+        tables=reduce(lambda t, at: _anchored(t, at, file.parent), file_settings, tables),
+        problems=[
+            f"{section}.{key}: {file} holds it and is open to other users of this machine: "
+            f"{HOW_TO_MEND}"
+            for section, key in secrets
+            if is_open_to_others(mode) and key in _table(written, section)
+        ],
+    )
+
+
+def environment_layer(environ: Mapping[str, str], known: Collection[KeyPath]) -> Layer:
+    """`GATEWAY_SECTION__KEY` as tables; any other name with the prefix is a problem."""
+    named = {
+        name: _key_path(name)
+        for name in environ
+        if name.startswith(ENVIRONMENT_PREFIX) and not _SERVICE_VARIABLE.fullmatch(name)
+    }
+    sources = {
+        at: name
+        for name, at in named.items()
+        if name == _environment_name(at) and generic(at, known) in known
+    }
+    names = [_environment_name(at) for at in known if "*" not in at]
+    return Layer(
+        tables=nested((at, environ[name]) for at, name in sources.items()),
+        problems=[
+            f"{name}: there is no such setting{suggestion(name, names)}"
+            for name, at in named.items()
+            if sources.get(at) != name
+        ],
+        sources=sources,
+    )
+
+
+def override_layer(overrides: Mapping[str, object]) -> Layer:
+    """`{"section.key": value}` as tables; None is an option that was not given."""
+    given = {at: value for at, value in overrides.items() if value is not None}
+    return Layer(tables=nested((tuple(at.split(".")), value) for at, value in given.items()))
+
+
+def nested(values: Iterable[tuple[KeyPath, object]]) -> Tables:
+    """Key paths and values as tables in tables."""
+    branches = (reduce(lambda leaf, key: {key: leaf}, reversed(at), leaf) for at, leaf in values)
+    return reduce(merged, branches, {})
+
+
+def merged(lower: Any, upper: Any) -> Any:
+    """Tables joined key by key at every depth; anything else is replaced by `upper`."""
+    if not (isinstance(lower, Mapping) and isinstance(upper, Mapping)):
+        return upper
+    shared = {key: merged(lower[key], upper[key]) for key in lower.keys() & upper.keys()}
+    return {**lower, **upper, **shared}
+
+
+def generic(at: KeyPath, known: Collection[KeyPath]) -> KeyPath:
+    """The key path as `known` has it: `*` for the chosen name in a table of such names."""
+    chosen = any(path[:2] == (at[0], "*") for path in known)
+    return (at[0], "*", *at[2:]) if chosen and len(at) > 1 else at
+
+
+def suggestion(name: str, names: Iterable[str]) -> str:
+    """The end of a sentence that offers the nearest of `names`, or nothing."""
+    near = difflib.get_close_matches(name, list(names), n=1)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+def _table(tables: Tables, section: str) -> Tables:
+    table = tables.get(section)
+    return table if isinstance(table, Mapping) else {}
+
+
+def _anchored(tables: Tables, at: KeyPath, directory: Path) -> Tables:
+    section, key = at
+    table = tables[section]
+    name = table.get(key) if isinstance(table, Mapping) else None
+    # A blank name stays blank, to be refused; a name that is no text is refused by its type.
+    if not isinstance(name, str | Path) or name == "":
+        return tables
+    return {**tables, section: {**table, key: directory / name}}
+
+
+def _key_path(name: str) -> KeyPath:
+    return tuple(name.removeprefix(ENVIRONMENT_PREFIX).lower().split("__"))
+
+
+def _environment_name(at: KeyPath) -> str:
+    return ENVIRONMENT_PREFIX + "__".join(at).upper()

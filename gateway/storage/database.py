@@ -1,0 +1,86 @@
+"""The file of the key store and the ledger: private, in WAL mode, opened or refused in words."""
+
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import URL, event
+from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+
+from gateway.settings.model import ConfigError
+from gateway.settings.private_file import HOW_TO_MEND, is_open_to_others
+
+BUSY_TIMEOUT_MS = 5000
+
+Prepare = Callable[[AsyncConnection], Awaitable[None]]
+"""Makes the tables, and commits."""
+
+
+@asynccontextmanager
+async def open_database(database: Path, prepare: Prepare) -> AsyncIterator[AsyncEngine]:
+    """Opens the file, making it where it is not there, has it prepared, and closes it.
+
+    Raises `ConfigError` for a file that cannot be had, is no database, or is open to others.
+    """
+    engine = _engine(database)
+    try:
+        await _prepare(engine, database, prepare)
+        yield engine
+    finally:
+        await engine.dispose()
+
+
+def _engine(database: Path) -> AsyncEngine:
+    # hide_parameters: they would be in the text of errors, and so in the log.
+    url = URL.create("sqlite+aiosqlite", database=str(database.absolute()))
+    engine = create_async_engine(url, hide_parameters=True)
+    event.listen(engine.sync_engine, "connect", _set_up_connection)
+    return engine
+
+
+def _set_up_connection(connection: Any, _: object) -> None:
+    cursor = connection.cursor()
+    cursor.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
+    cursor.close()
+
+
+async def _prepare(engine: AsyncEngine, database: Path, prepare: Prepare) -> None:
+    try:
+        _create_private(database)
+        async with engine.connect() as connection:
+            await _switch_to_wal(connection)
+            await prepare(connection)
+    except (OSError, SQLAlchemyError) as error:
+        raise ConfigError([_open_problem(database, error)]) from error
+    _check_private(database)
+
+
+async def _switch_to_wal(connection: AsyncConnection) -> None:
+    # So that `keys create` and a busy gateway do not lock each other out. The file remembers it.
+    # This statement does not wait for locks: whoever holds one is opening the store, and does
+    # the same.
+    with suppress(OperationalError):
+        await connection.exec_driver_sql("PRAGMA journal_mode = WAL")
+
+
+def _open_problem(database: Path, error: OSError | SQLAlchemyError) -> str:
+    reason = error.orig if isinstance(error, DBAPIError) else error
+    text = reason.strerror if isinstance(reason, OSError) else reason
+    return f"access.database: {database} cannot be used as the key store: {text}"
+
+
+def _create_private(database: Path) -> None:
+    # SQLite gives its side files the mode of this one. What cannot be opened must fail here: the
+    # thread that aiosqlite starts for a connection may outlive the event loop if connecting fails.
+    os.close(os.open(database, os.O_CREAT | os.O_RDWR, 0o600))
+
+
+def _check_private(database: Path) -> None:
+    # Who reads the ledger in it reads cells, who writes to it makes keys.
+    if is_open_to_others(database.stat().st_mode):
+        raise ConfigError(
+            [f"access.database: {database} is open to other users of this machine: {HOW_TO_MEND}"]
+        )

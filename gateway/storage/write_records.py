@@ -1,0 +1,189 @@
+"""The table of the records of writes with an Idempotency-Key, and what is done to it.
+
+Rules: the JSON in it is made here, so that its size is known. A table of an earlier version gets
+the columns that it lacks. A record counts its texts, and a bit for all that it has beside them.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from sqlalchemy import (
+    JSON,
+    Boolean,
+    Column,
+    Float,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    bindparam,
+    delete,
+    func,
+    literal_column,
+    select,
+    update,
+)
+from sqlalchemy.dialects.sqlite import insert
+from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy.schema import CreateColumn, CreateIndex, CreateTable
+from sqlalchemy.sql import Executable
+
+from gateway.worksheets.idempotent_request import Ticket
+from gateway.worksheets.ledger import Answer, Rows
+from gateway.worksheets.long_texts import shortened
+from gateway.worksheets.replay import encode_answer
+from gateway.worksheets.worksheet_ref import WorksheetRef
+
+KEPT_SECONDS = 86_400.0
+"""How long a record counts."""
+
+PURGED_AT_LEAST = 20
+"""Old records that a group of new ones clears away, if it adds fewer itself."""
+
+BYTES_BESIDE = 400
+"""About what a record takes beside its rows and its answer, in the table and its indexes."""
+
+records = Table(
+    "idempotency_records",
+    MetaData(),
+    Column("scope", String, primary_key=True),
+    Column("fingerprint", String, nullable=False),
+    Column("is_create", Boolean, nullable=False),
+    Column("worksheet", String, nullable=False),
+    Column("sent_at", Float, nullable=False),
+    Column("first_row", Integer, nullable=False),
+    Column("rows", String, nullable=False),
+    Column("taken", JSON, nullable=False),
+    Column("answer", String),
+    Column("key_id", String, nullable=False, server_default=""),
+    Column("size", Integer, nullable=False, server_default="0"),
+)
+_is_completed = records.c.answer.is_not(None)
+_by_age = Index("idempotency_records_by_age", records.c.sent_at)
+_by_key = Index(
+    "idempotency_records_by_key",
+    records.c.key_id,
+    records.c.sent_at,
+    records.c.size,
+    sqlite_where=_is_completed,
+)
+
+TABLES = (CreateTable(records, if_not_exists=True), CreateIndex(_by_age, if_not_exists=True))
+"""What makes the table where it is not there."""
+
+_NEW = insert(records)
+PUT = _NEW.on_conflict_do_update(
+    index_elements=["scope"],
+    set_={column.name: _NEW.excluded[column.name] for column in records.columns},
+)
+TAKE = (
+    update(records)
+    .where(records.c.scope == bindparam("open_scope"))
+    .values(taken=bindparam("now_taken"))
+)
+OPEN = select(
+    *(
+        records.c[name]
+        for name in ("scope", "is_create", "worksheet", "sent_at", "taken", "key_id", "size")
+    )
+).where(~_is_completed)
+"""The open records, as far as memory knows them."""
+
+SIZES = (
+    select(records.c.key_id, func.sum(records.c.size).label("size"))
+    .where(_is_completed)
+    .group_by(records.c.key_id)
+)
+"""The bytes of the completed records of each key."""
+
+
+def place_of(ref: WorksheetRef) -> str:
+    return f"{ref.spreadsheet}/{ref.title}"
+
+
+def open_record(ticket: Ticket, now: float, first_row: int, rows: Rows) -> Mapping[str, object]:
+    """The record of a write about to be sent; its long texts as digests."""
+    cells = [[shortened(value, ticket.texts) for value in row] for row in rows]
+    return _record(ticket, now, first_row=first_row, rows=_json(cells), answer=None)
+
+
+def answered_record(ticket: Ticket, now: float, answer: Answer) -> Mapping[str, object]:
+    """The record of a write that ended for good: its answer, and no cells beside it."""
+    text_of_answer = encode_answer(answer, ticket.texts)
+    return _record(ticket, now, first_row=0, rows="[]", answer=text_of_answer)
+
+
+def size_of(record: Mapping[str, object]) -> int:
+    size = record["size"]
+    return size if isinstance(size, int) else 0
+
+
+def purge(now: float, added: int) -> Executable:
+    """Clear away old records, more than are added but not all at once."""
+    old = (
+        select(records.c.scope)
+        .where(records.c.sent_at <= now - KEPT_SECONDS)
+        .order_by(records.c.sent_at)
+        .limit(max(PURGED_AT_LEAST, 2 * added))
+    )
+    return delete(records).where(records.c.scope.in_(old))
+
+
+def forget_oldest(key_id: str, kept_bytes: int) -> Executable:
+    """Clear away the oldest completed records of a key, down to so many bytes or the newest."""
+    rowid = literal_column("rowid", Integer)
+    newest_first = [records.c.sent_at.desc(), rowid.desc()]
+    upto = func.sum(records.c.size).over(order_by=newest_first).label("upto")
+    of_key = _is_completed & (records.c.key_id == key_id)
+    sized = select(rowid.label("id"), records.c.size, upto).where(of_key).subquery()
+    is_too_much = (sized.c.upto > kept_bytes) & (sized.c.upto > sized.c.size)
+    return delete(records).where(rowid.in_(select(sized.c.id).where(is_too_much)))
+
+
+async def prepare(connection: AsyncConnection) -> None:
+    """Add what later versions know of a record to the table of an earlier one: all or nothing."""
+    if await _missing_columns(connection):
+        # Of several who open it at once the others wait here, and then find nothing to do.
+        await connection.exec_driver_sql("BEGIN IMMEDIATE")
+        await _add_columns(connection)
+    await connection.execute(CreateIndex(_by_key, if_not_exists=True))
+
+
+async def _add_columns(connection: AsyncConnection) -> None:
+    missing = await _missing_columns(connection)
+    for column in missing:
+        definition = CreateColumn(column).compile(dialect=connection.dialect)
+        await connection.exec_driver_sql(f"ALTER TABLE {records.name} ADD COLUMN {definition}")
+    if missing:
+        size = func.length(records.c.rows) + func.coalesce(func.length(records.c.answer), 0)
+        await connection.execute(update(records).values(size=size + BYTES_BESIDE))
+
+
+async def _missing_columns(connection: AsyncConnection) -> list[Column[Any]]:
+    found = await connection.exec_driver_sql(f"PRAGMA table_info({records.name})")
+    names = {row.name for row in found}
+    return [column for column in records.columns if column.name not in names]
+
+
+def _record(
+    ticket: Ticket, now: float, *, first_row: int, rows: str, answer: str | None
+) -> Mapping[str, object]:
+    return {
+        "scope": ticket.scope,
+        "fingerprint": ticket.fingerprint,
+        "is_create": ticket.is_create,
+        "worksheet": place_of(ticket.ref),
+        "sent_at": now,
+        "first_row": first_row,
+        "rows": rows,
+        "taken": [],
+        "answer": answer,
+        "key_id": ticket.ref.key_id,
+        "size": BYTES_BESIDE + len(rows.encode()) + len((answer or "").encode()),
+    }
+
+
+def _json(value: object) -> str:
+    return msgspec.json.encode(value).decode()

@@ -1,0 +1,119 @@
+"""Whether cells hold what was written to them, as far as that can be told.
+
+Rules
+- A cell that was not written may hold anything.
+- What was stored as it is (RAW) is compared typed, and there is no doubt.
+- What was typed in (USER_ENTERED) became what the spreadsheet's language made of it: `1.5` is a
+  number here and a date there, a cell formatted as a percentage makes 0.05 of 5. Where only that
+  could tell, the question stays open; what is plain in every language is compared.
+"""
+
+import math
+import re
+from collections.abc import Callable, Iterator, Sequence
+from enum import IntEnum
+from itertools import zip_longest
+
+from gateway.table.cells import number_in, serial_in
+from gateway.table.formula_text import FORCES_TEXT, is_formula_text
+from gateway.table.record import Stored
+
+
+class Likeness(IntEnum):
+    """How a cell compares to what was written; of several cells the least counts."""
+
+    OTHER = 0
+    OPEN = 1
+    SAME = 2
+
+
+Compare = Callable[[object, Stored], Likeness]
+
+_TRUTHS = {"true": True, "false": False}
+_DIGITS = re.compile(r"[0-9]{1,15}")
+
+
+def likeness(cells: Sequence[object], written: Sequence[Stored], compare: Compare) -> Likeness:
+    """How the first cells of a row compare to what was written to them."""
+    least = Likeness.SAME
+    for column, value in enumerate(written):
+        if value is not None:
+            least = min(least, compare(cells[column] if column < len(cells) else None, value))
+            if least is Likeness.OTHER:
+                break
+    return least
+
+
+def holds_no_more(cells: Sequence[object], written: Sequence[Stored]) -> bool:
+    """Whether the cells that were not written are blank."""
+    return all(
+        cell in (None, "") for cell, value in zip_longest(cells, written) if value in (None, "")
+    )
+
+
+def as_stored(cell: object, written: Stored) -> Likeness:
+    """Of a value that was stored as it is."""
+    if written is None:
+        return Likeness.SAME
+    if isinstance(written, str):
+        is_same = written == ("" if cell is None else cell)
+    elif isinstance(cell, bool) or isinstance(written, bool):
+        is_same = cell is written
+    else:
+        is_same = isinstance(cell, int | float) and _is_number(cell, written)
+    return Likeness.SAME if is_same else Likeness.OTHER
+
+
+def as_entered(cell: object, written: Stored) -> Likeness:
+    """Of a value that was typed in."""
+    if as_stored(cell, written) is Likeness.SAME:
+        return Likeness.SAME
+    if not isinstance(written, str):
+        return _entered_value(cell, written)
+    if written.startswith(FORCES_TEXT):
+        return as_stored(cell, written.removeprefix(FORCES_TEXT))
+    if is_formula_text(written) and number_in(written) is None:
+        return Likeness.OPEN
+    if isinstance(cell, bool | int | float):
+        return _entered_text(cell, written)
+    shown = cell if isinstance(cell, str) else ""
+    return Likeness.OPEN if shown.strip() == written.strip() else Likeness.OTHER
+
+
+def _entered_value(cell: object, written: bool | float | int | None) -> Likeness:
+    """A number or boolean, where the cell's format may have made something else of it."""
+    if isinstance(cell, str):
+        is_open = cell.casefold() == str(written).casefold() or number_in(cell) == written
+    else:
+        is_open = _is_percentage(cell, written)
+    return Likeness.OPEN if is_open else Likeness.OTHER
+
+
+def _entered_text(cell: bool | float | int, written: str) -> Likeness:
+    """A text that became a number or a boolean."""
+    text = written.strip()
+    if any(as_stored(cell, reading) is Likeness.SAME for reading in _readings(text)):
+        return Likeness.SAME
+    if _DIGITS.fullmatch(text) is None or _is_percentage(cell, int(text)):
+        return Likeness.OPEN
+    return Likeness.OTHER
+
+
+def _readings(text: str) -> Iterator[Stored]:
+    """What a text is in most languages, if it is more than that."""
+    if _DIGITS.fullmatch(text):
+        yield int(text)
+    for found in (number_in(text), serial_in(text), _TRUTHS.get(text.casefold())):
+        if found is not None:
+            yield found
+
+
+def _is_number(cell: float | int, written: object) -> bool:
+    # Google stores doubles; how many of their digits it prints is not known.
+    return isinstance(written, int | float) and math.isclose(cell, written, rel_tol=1e-13)
+
+
+def _is_percentage(cell: object, written: object) -> bool:
+    if isinstance(cell, bool) or isinstance(written, bool) or not isinstance(cell, int | float):
+        return False
+    return _is_number(cell * 100, written)

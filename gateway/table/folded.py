@@ -1,0 +1,94 @@
+"""Texts of a column without regard to case, folded once where that takes little memory."""
+
+from collections.abc import Sequence
+
+from gateway.table.steps import BLOCK, Work, shared, text_blocks
+
+MOST_BYTES = 33_554_432
+"""Of a column's folded texts; a column that would take more is folded anew by each query."""
+
+_OBJECT_BYTES = 60
+_FOLD_STEPS = 4
+_LONG = 256
+"""Columns with a longer text are searched in blocks of so many characters, not of so many cells."""
+
+_READ_IN_STEP = 16
+"""Characters that are folded, or looked through, within a step."""
+
+_COMPARED_IN_STEP, _MOST_COMPARED = 400, 625
+"""Characters that are compared within a step, and at most for each of a text: in texts of more than
+2,500 characters CPython searches in linear time (Objects/stringlib/fastsearch.h)."""
+
+_SEPARATOR = "\n"
+
+
+class FoldedTexts:
+    """The displayed texts of a column.
+
+    `length` and `longest`: the characters of an average text, and of the longest.
+    """
+
+    def __init__(self, texts: Sequence[str], length: int, longest: int) -> None:
+        self._texts = texts
+        self._length = length
+        self._has_long = longest > _LONG
+        self._is_small = len(texts) * (length + _OBJECT_BYTES) <= MOST_BYTES
+        self.byte_count = 0
+        """About what the folded texts take."""
+
+    def steps(self, part: str) -> int:
+        """What searching an average text takes."""
+        fold_steps = 0 if self._is_small else _FOLD_STEPS
+        return 1 + fold_steps + self._steps_of(self._length, part)
+
+    def containing(self, part: str, places: Sequence[int]) -> Work[Sequence[int]]:
+        """Those of a block of places whose text contains a part, itself folded."""
+        if not places:
+            return places
+        texts = self._texts
+        if self._is_small:
+            texts, joined = yield from self.folded()
+            is_run = isinstance(places, range) and places.step == 1 and len(places) == BLOCK
+            block = joined.get(places[0]) if is_run else None
+            if block is not None:
+                yield self._steps_of(len(block), part)
+                if _SEPARATOR not in part and part not in block:
+                    return ()  # as of most blocks
+        if not self._has_long:
+            yield self.steps(part) * len(places)
+            return self._found(part, texts, places)
+        found: list[int] = []
+        cells = [texts[place] for place in places]
+        for block_of, characters in text_blocks(cells, 0, len(cells)):
+            yield 5 * len(block_of) + 2 * self._steps_of(characters, part)
+            found += self._found(part, texts, places[block_of.start : block_of.stop])
+        return found
+
+    def _found(self, part: str, texts: Sequence[str], places: Sequence[int]) -> Sequence[int]:
+        if self._is_small:
+            return [place for place in places if part in texts[place]]
+        return [place for place in places if part in texts[place].casefold()]
+
+    def _steps_of(self, characters: int, part: str) -> int:
+        compared = characters * min(len(part), _MOST_COMPARED) // _COMPARED_IN_STEP
+        return characters // _READ_IN_STEP + compared
+
+    @shared
+    def folded(self) -> Work[tuple[Sequence[str], dict[int, str]]]:
+        """The folded texts, those that folding leaves alone shared; and blocks of them, joined.
+
+        The joined blocks are known by the places that they start at.
+        """
+        cells, joined, byte_count = [*self._texts[:1]], dict[int, str](), 0
+        for block, characters in text_blocks(self._texts, 1, len(self._texts)):
+            yield _FOLD_STEPS * len(block) + characters // _READ_IN_STEP
+            for text in self._texts[block.start : block.stop]:
+                folded = text.casefold()
+                cells.append(text if folded == text else folded)
+                if cells[-1] is not text:
+                    byte_count += _OBJECT_BYTES + len(text)
+            if len(block) == BLOCK:
+                joined[block.start] = _SEPARATOR.join(cells[block.start :])
+                byte_count += len(joined[block.start])
+        self.byte_count = byte_count + 8 * len(cells)
+        return tuple(cells), joined

@@ -1,0 +1,258 @@
+"""The index of one column: what queries look up, each structure made on first use.
+
+Rules: functions of the two renderings of one column alone; complete before they are used, never
+changed. The contract's *Order* is `order`. Its *Comparison* is spread over the runs: numbers with
+text that is a number, displayed texts by code point, date cells by their serial dates.
+"""
+
+import sys
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar, cast
+
+from gateway.table.cells import is_date_text
+from gateway.table.folded import FoldedTexts
+from gateway.table.kinds import BOOLEAN, DOUBLE, EMPTY, INTEGER, NUMERAL, TEXT, Kinds, make_kinds
+from gateway.table.ordered import Ranked, Run, make_run, sorted_places
+from gateway.table.steps import BLOCK, Work, begun_count, blocks, made_values, shared, text_blocks
+
+Cell = TypeVar("Cell")
+
+_TRUTHS: Mapping[str, bool] = {"FALSE": False, "TRUE": True}
+_NUMBER_BYTES = 24
+_BYTES_BEGUN = 12
+"""Of a structure that is half done, for each row."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """A column in the contract's order: the filled cells by rank, then the empty ones."""
+
+    ranked: Ranked
+    empties: Sequence[int]
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnIndex:
+    """A column of a typed table; places count from 0, which is its header."""
+
+    displayed: Sequence[object]
+    typed: Sequence[object]
+    size: int
+    """The rows of the worksheet: one past the highest place."""
+
+    @property
+    def byte_count(self) -> int:
+        """About what the structures take that were made so far."""
+        found = {id(each): each for value in made_values(self) for each in _containers(value)}
+        for cells in (self.displayed, self.typed):
+            found.pop(id(cells), None)
+        half_done = begun_count(self) * _BYTES_BEGUN * self.size
+        return half_done + sum(map(_size, found.values()))
+
+    @shared
+    def texts(self) -> Work[Sequence[str]]:
+        """What each cell displays."""
+        for start in range(0, len(self.displayed), BLOCK):
+            yield BLOCK // 4
+            if set(map(type, self.displayed[start : start + BLOCK])) != {str}:
+                return _as_long((yield from _as_texts(self.displayed)), self.size, "")
+        return _as_long(cast(Sequence[str], self.displayed), self.size, "")
+
+    @shared
+    def lengths(self) -> Work[tuple[int, int]]:
+        """The characters of an average text, and of the longest."""
+        texts, total, longest = (yield from self.texts()), 0, 0
+        for start in range(0, len(texts), BLOCK):
+            piece = texts[start : start + BLOCK]
+            yield len(piece)
+            lengths = [*map(len, piece)]
+            total += sum(lengths)
+            longest = max(longest, *lengths)
+        return total // max(1, len(texts)), longest
+
+    @shared
+    def values(self) -> Work[Sequence[object]]:
+        """What each cell holds."""
+        if self.typed is self.displayed:
+            return (yield from self.texts())
+        return _as_long(self.typed, self.size, None)
+
+    @shared
+    def kinds(self) -> Work[Kinds]:
+        texts = yield from self.texts()
+        return (yield from make_kinds(texts, (yield from self.values())))
+
+    @shared
+    def folded(self) -> Work[FoldedTexts]:
+        """What each cell displays, without regard to case."""
+        length, longest = yield from self.lengths()
+        return FoldedTexts((yield from self.texts()), length, longest)
+
+    @shared
+    def numbers(self) -> Work[Run]:
+        """Numbers, and text that is a number; its groups are the first ones of `order`."""
+        keys = (yield from self._numbers_alone()).keys
+        return Run(keys, (yield from self.order()).ranked)
+
+    @shared
+    def _numbers_alone(self) -> Work[Run]:
+        kinds = yield from self.kinds()
+        places = yield from kinds.places(INTEGER, DOUBLE, NUMERAL)
+        keys = kinds.numbers
+        if kinds.has(INTEGER) and kinds.has(DOUBLE):
+            keys = yield from _doubles(places, keys)
+        return (yield from make_run(places, keys, self.size))
+
+    @shared
+    def shown(self) -> Work[Run]:
+        """All cells that are not empty, by their displayed texts."""
+        kinds, texts = (yield from self.kinds()), (yield from self.texts())
+        places = yield from kinds.places(TEXT, NUMERAL, INTEGER, DOUBLE, BOOLEAN)
+        length, _ = yield from self.lengths()
+        return (yield from make_run(places, texts, self.size, length))
+
+    @shared
+    def dates(self) -> Work[Run]:
+        """The numbers that display a date."""
+        kinds, texts = (yield from self.kinds()), (yield from self.texts())
+        numbers = yield from kinds.places(INTEGER, DOUBLE)
+        dates = array("I")
+        for start in range(0, len(numbers), BLOCK):
+            piece = numbers[start : start + BLOCK]
+            yield 16 * len(piece)
+            dates.extend([place for place in piece if is_date_text(texts[place])])
+        if len(dates) == kinds.count(INTEGER, DOUBLE, NUMERAL):
+            return (yield from self.numbers())
+        return (yield from make_run(dates, kinds.numbers, self.size))
+
+    @shared
+    def truths(self) -> Work[Run]:
+        """Booleans, and the texts TRUE and FALSE."""
+        kinds, texts = (yield from self.kinds()), (yield from self.texts())
+        values = yield from self.values()
+        found: dict[int, bool] = {}
+        for start in range(0, self.size, BLOCK):
+            codes = kinds.codes[start : start + BLOCK]
+            yield 2 * len(codes)
+            for place, code in enumerate(codes, start):
+                if code == BOOLEAN:
+                    found[place] = bool(values[place])
+                elif code == TEXT and texts[place] in _TRUTHS:
+                    found[place] = _TRUTHS[texts[place]]
+        return (yield from make_run([*found], found, self.size))
+
+    @shared
+    def order(self) -> Work[Order]:
+        """Numbers, then text without regard to case, then booleans; then empty cells."""
+        kinds = yield from self.kinds()
+        parts = [(yield from self._numbers_alone()).ranked]
+        if kinds.has(TEXT):
+            parts.append((yield from self._folded_words(kinds)))
+        if kinds.has(BOOLEAN):
+            booleans = yield from kinds.places(BOOLEAN)
+            values = yield from self.values()
+            parts.append((yield from make_run(booleans, values, self.size)).ranked)
+        filled = [ranked for ranked in parts if ranked.groups]
+        ranked = filled[0] if len(filled) == 1 else (yield from _chained(filled, self.size))
+        return Order(ranked, (yield from kinds.places(EMPTY)))
+
+    def _folded_words(self, kinds: Kinds) -> Work[Ranked]:
+        """Text without regard to case, then by code point."""
+        length, _ = yield from self.lengths()
+        if kinds.count(TEXT) == len(kinds.codes) - 1 - kinds.count(EMPTY):
+            words = yield from self.shown()
+        else:
+            texts = yield from self.texts()
+            places = yield from kinds.places(TEXT)
+            words = yield from make_run(places, texts, self.size, length)
+        folded: list[str] = []
+        for block, characters in text_blocks(words.keys, 0, len(words.keys)):
+            yield 4 * len(block) + characters // 16
+            for key in words.keys[block.start : block.stop]:
+                text = key.casefold()
+                folded.append(key if text == key else text)
+        groups = yield from sorted_places(range(len(folded)), folded.__getitem__, length)
+        return (yield from _regrouped(words.ranked, groups))
+
+
+def _as_long(cells: Sequence[Cell], size: int, blank: Cell) -> Sequence[Cell]:
+    """A column cut or filled up to the length of the worksheet."""
+    if len(cells) == size:
+        return cells
+    return (*cells[:size], *[blank] * (size - len(cells)))
+
+
+def _as_texts(cells: Sequence[object]) -> Work[Sequence[str]]:
+    texts: list[str] = []
+    for start in range(0, len(cells), BLOCK):
+        yield BLOCK
+        piece = cells[start : start + BLOCK]
+        texts += [cell if isinstance(cell, str) else "" for cell in piece]
+    return tuple(texts)
+
+
+def _doubles(places: Sequence[int], keys: Sequence[Any]) -> Work[Sequence[Any]]:
+    """All numbers as floats, for one type sorts faster than two; as they are if that is inexact."""
+    doubles = list(keys)
+    for start in range(0, len(places), BLOCK):
+        piece = places[start : start + BLOCK]
+        yield 4 * len(piece)
+        for place in piece:
+            number = keys[place]
+            if not -(2**53) <= number <= 2**53:
+                return keys
+            doubles[place] = float(number)
+    return doubles
+
+
+def _regrouped(ranked: Ranked, groups: Sequence[int]) -> Work[Ranked]:
+    """The groups in another order."""
+    places, starts = array("I"), array("I", [0])
+    for start in range(0, len(groups), BLOCK):
+        piece = groups[start : start + BLOCK]
+        yield 4 * len(piece)
+        for group in piece:
+            places.extend(ranked.places[ranked.starts[group] : ranked.starts[group + 1]])
+            starts.append(len(places))
+    is_distinct = len(starts) == len(places) + 1
+    return Ranked(places, range(len(starts)) if is_distinct else starts, ranked.size)
+
+
+def _chained(parts: Sequence[Ranked], size: int) -> Work[Ranked]:
+    places, starts = array("I"), array("I", [0])
+    for ranked in parts:
+        before = len(places)
+        for block in blocks(1, len(ranked.starts)):
+            yield 2 * len(block)
+            starts.extend([before + ranked.starts[group] for group in block])
+        places.extend(ranked.places)
+    return Ranked(places, starts, size)
+
+
+def _containers(value: object) -> Iterator[object]:
+    """The arrays, tuples and texts that a structure is made of."""
+    match value:
+        case Run():
+            yield value.keys
+            yield from _containers(value.ranked)
+        case Ranked():
+            yield from (value.places, value.starts, *made_values(value))
+        case Order():
+            yield from _containers(value.ranked)
+            yield value.empties
+        case Kinds():
+            yield from (value.codes, value.numbers)
+        case _:
+            yield value
+
+
+def _size(container: Any) -> int:
+    """About what a container takes, with the numbers in it that are its own."""
+    own_bytes = 0
+    if isinstance(container, tuple) and container and isinstance(container[0], float):
+        own_bytes = _NUMBER_BYTES * len(container)
+    elif isinstance(container, FoldedTexts):
+        own_bytes = container.byte_count
+    return sys.getsizeof(container) + own_bytes

@@ -1,0 +1,60 @@
+"""What a write of ours changes in the columns of a half, without reading the worksheet again."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from gateway.table.renderings import Column
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowPatch:
+    """Cells of one data row as they are after a write, by column (from 0); others stay."""
+
+    row: int
+    texts: Mapping[int, str]
+    """What they display."""
+    values: Mapping[int, object] = field(default_factory=dict)
+    """What they hold: the same columns as `texts`."""
+
+
+def patched_columns(
+    columns: Sequence[Column], rows: Iterable[tuple[int, Mapping[int, object]]]
+) -> tuple[Column, ...]:
+    """Columns with the cells of some rows (by row number) changed; untouched ones are shared.
+
+    Columns and cells are added as needed, but not for cells that are emptied.
+    """
+    changed: dict[int, list[object]] = {}
+    for row, cells in rows:
+        for column, value in cells.items():
+            if column not in changed:
+                changed[column] = [*columns[column]] if column < len(columns) else []
+            _put(changed[column], row, value)
+    count = max([len(columns), *(column + 1 for column, cells in changed.items() if cells)])
+    kept = dict(enumerate(columns))
+    return tuple(
+        tuple(changed[column]) if column in changed else kept.get(column, ())
+        for column in range(count)
+    )
+
+
+def last_filled(columns: Sequence[Column]) -> int:
+    """The last row with anything in it; 0 if there is none."""
+    last = 0
+    for cells in columns:
+        count = len(cells)
+        while count > last and cells[count - 1] in ("", None):
+            count -= 1
+        last = max(last, count)
+    return last
+
+
+def _put(cells: list[object], row: int, value: object) -> None:
+    """Change one cell of a column; blank cells at the end of a column are left out."""
+    missing = row - len(cells)
+    if missing > 0 and value in ("", None):
+        return
+    cells += [""] * missing
+    cells[row - 1] = value
+    while cells and cells[-1] in ("", None):
+        cells.pop()

@@ -1,0 +1,180 @@
+"""From the fields of a request to the cells of a row, and back to what the answer shows."""
+
+import urllib.parse
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from gateway.errors import InvalidBody, NotGranted, Problem
+from gateway.table.quoting import quoted
+from gateway.table.view import ROW_INDEX, ColumnGrant, View
+
+Record = Mapping[str, object]
+"""`rowIndex`, then each field with what its cell displays, or None if it is empty."""
+
+Stored = str | int | float | bool | None
+"""A value as a client may send it; None and "" empty the cell."""
+
+MAX_CELL_CHARACTERS = 50_000
+"""Google's limit."""
+
+MAX_PROBLEMS = 20
+"""Places that one error names at most: an answer does not grow with the request."""
+
+_LONGEST_NAME = 100
+_MOST_NAMED = 10
+_NONE = "none"
+
+WHOLE_BODY = "#"
+"""The pointer to a body as a whole."""
+
+NEVER_STORED = frozenset({ROW_INDEX, "apiKey", "spreadsheetId"})
+"""Clients put these into bodies; they are never written, whatever the header says."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Placement:
+    """Where the fields of a request belong: column to value, and the names left aside."""
+
+    cells: Mapping[int, Stored]
+    ignored: tuple[str, ...] = ()
+
+
+def pointer(*path: str, at: str = WHOLE_BODY) -> str:
+    """A JSON pointer as a URI fragment (RFC 6901, section 6), below `at`; long names are cut."""
+    cut = (part[:_LONGEST_NAME] for part in path)
+    escaped = (part.replace("~", "~0").replace("/", "~1") for part in cut)
+    quoted = (urllib.parse.quote(part, safe="~$@!*();:,", errors="replace") for part in escaped)
+    return at + "".join(f"/{part}" for part in quoted)
+
+
+def place(
+    fields: Mapping[str, Stored],
+    view: View,
+    *,
+    ignore_unknown: bool,
+    at: str = WHOLE_BODY,
+) -> Placement:
+    """Find the column of every field; InvalidBody names those that are no header.
+
+    NotGranted names those that are seen and may not be written. `at` points at the object within
+    the body: `#/3` where it is one of a list.
+    """
+    cells: dict[int, Stored] = {}
+    unknown: list[str] = []
+    withheld: list[str] = []
+    twice: list[str] = []
+    for name, value in fields.items():
+        column = view.find(name)
+        if column is None:
+            unknown.append(name)
+        elif not view.may_write(column):
+            withheld.append(name)
+        elif column in cells:
+            twice.append(name)
+        else:
+            cells[column] = value
+    if withheld:
+        raise _not_granted(withheld, at)
+    if twice or (unknown and not ignore_unknown):
+        raise _misplaced(unknown if not ignore_unknown else [], twice, view, at)
+    if not cells:
+        raise InvalidBody(
+            "No field of the body is a field of this worksheet; "
+            f"its fields are {view.listing() or _NONE}.",
+            problems=[Problem(at, "The object holds no field of the worksheet.")],
+        )
+    return Placement(cells=cells, ignored=tuple(unknown))
+
+
+def check_granted(
+    fields: Mapping[str, Stored], grant: ColumnGrant, *, at: str = WHOLE_BODY
+) -> None:
+    """NotGranted if a field may not be written that is known to be seen without the header."""
+    withheld = [name for name in fields if grant.withholds(name)]
+    if withheld:
+        raise _not_granted(withheld, at)
+
+
+def new_row(cells: Mapping[int, Stored]) -> list[Stored]:
+    """The cells of a row to append, from column A; a cell without a value is left out of it."""
+    filled = {column: value for column, value in cells.items() if value not in (None, "")}
+    row: list[Stored] = [None] * (max(filled, default=-1) + 1)
+    for column, value in filled.items():
+        row[column] = value
+    return row
+
+
+def check_has_value(values: Iterable[Stored], *, at: str = WHOLE_BODY) -> None:
+    """InvalidBody unless one of the values fills a cell: a blank row would be none."""
+    if all(value is None or value == "" for value in values):
+        detail = "A new row needs at least one field with a value."
+        raise InvalidBody(detail, problems=[Problem(at, detail)])
+
+
+def changed_runs(
+    cells: Mapping[int, Stored], displayed: Sequence[object]
+) -> list[tuple[int, list[Stored]]]:
+    """Neighbouring cells that an update writes, as (first column, values).
+
+    A string equal to what its cell displays is left out, and so is null for a cell that displays
+    nothing: clients send whole records back, and that must not turn numbers, dates and formulas
+    into text or nothing.
+    """
+    runs: list[tuple[int, list[Stored]]] = []
+    for column in sorted(cells):
+        value = cells[column]
+        written = "" if value is None else value
+        if isinstance(written, str) and written == text_at(displayed, column):
+            continue
+        if runs and runs[-1][0] + len(runs[-1][1]) == column:
+            runs[-1][1].append(written)
+        else:
+            runs.append((column, [written]))
+    return runs
+
+
+def text_at(row: Sequence[object], column: int) -> str:
+    """What a cell of a displayed row shows; "" past its end."""
+    cell = row[column] if column < len(row) else None
+    return "" if cell is None else str(cell)
+
+
+def row_record(
+    row: int, columns: Sequence[tuple[str, int]], displayed: Sequence[object]
+) -> dict[str, object]:
+    """`rowIndex` and the named columns of a displayed row; an empty cell is None."""
+    return {ROW_INDEX: row} | {name: text_at(displayed, at) or None for name, at in columns}
+
+
+def _not_granted(names: Sequence[str], at: str) -> NotGranted:
+    return NotGranted(
+        f"This key may read {_quoted(names)}, but not write it; nothing was written. Leave it out, "
+        "or ask the gateway's operator for a key that may.",
+        problems=[
+            Problem(pointer(name, at=at), "This key may not write it.")
+            for name in names[:MAX_PROBLEMS]
+        ],
+    )
+
+
+def _misplaced(unknown: Sequence[str], twice: Sequence[str], view: View, at: str) -> InvalidBody:
+    problems = [
+        *(Problem(pointer(name, at=at), "This is no field of the worksheet.") for name in unknown),
+        *(Problem(pointer(name, at=at), "Another field names the same column.") for name in twice),
+    ][:MAX_PROBLEMS]
+    faults = [
+        *_fault(unknown, "is no field of this worksheet", "are no fields of this worksheet"),
+        *_fault(twice, "names a column that another field names too", "name columns twice"),
+    ]
+    return InvalidBody(
+        f"{', and '.join(faults)}; its fields are {view.listing() or _NONE}.", problems=problems
+    )
+
+
+def _fault(names: Sequence[str], of_one: str, of_many: str) -> list[str]:
+    return [f"{_quoted(names)} {of_one if len(names) == 1 else of_many}"] if names else []
+
+
+def _quoted(names: Sequence[str]) -> str:
+    """The first names for a message, cut where long."""
+    return ", ".join(map(quoted, names[:_MOST_NAMED]))

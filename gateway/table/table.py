@@ -1,0 +1,146 @@
+"""A worksheet as it was read: its header and its two halves, both kept by column."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from operator import itemgetter
+from typing import Any
+
+from gateway.table.header import Header, parse_header
+from gateway.table.index import ColumnIndex
+from gateway.table.ordered import Ranked, rows_ranked
+from gateway.table.patch import RowPatch, last_filled, patched_columns
+from gateway.table.renderings import Column, pair
+from gateway.table.steps import Work
+from gateway.table.view import ROW_INDEX, View
+
+FIRST_DATA_ROW = 2
+
+Pick = Callable[[Any], Sequence[object]]
+"""Takes some cells out of a column."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """An immutable worksheet: what it displays and, once asked for, what its cells hold.
+
+    The displayed half answers rows, plain lists and the last row; the typed half (numbers,
+    booleans, serial dates) is needed to compare and sort. What queries make of a column is kept
+    with the table and shared by all queries on it.
+    """
+
+    header: Header
+    displayed: Sequence[Column]
+    last_row: int
+    """The last row with anything in it; 0 for a blank worksheet."""
+    typed: Sequence[Column] | None = None
+    is_mixed: bool = False
+    """Whether the halves were read from different states of the worksheet."""
+    indexes: dict[int, ColumnIndex] = field(default_factory=dict, repr=False, compare=False)
+    """By column; made on first use."""
+
+    @cached_property
+    def rows(self) -> Ranked:
+        """All data rows in their order, by their places: a row's place is its number less 1."""
+        return rows_ranked(range(FIRST_DATA_ROW - 1, max(FIRST_DATA_ROW - 1, self.last_row)))
+
+    def text(self, row: int, column: int) -> str:
+        """What a cell displays; "" for an empty one."""
+        cell = cell_at(self.displayed, row, column)
+        return cell if isinstance(cell, str) else ""
+
+    def record(self, row: int, columns: Sequence[tuple[str, int]]) -> dict[str, object]:
+        """`rowIndex` and the named columns of a row; an empty cell is None."""
+        record: dict[str, object] = {ROW_INDEX: row}
+        displayed, width, place = self.displayed, len(self.displayed), row - 1
+        for name, column in columns:
+            cells = displayed[column] if column < width else ()
+            record[name] = (cells[place] or None) if place < len(cells) else None
+        return record
+
+    def records(
+        self, rows: Sequence[int], columns: Sequence[tuple[str, int]]
+    ) -> list[dict[str, object]]:
+        """The records of several rows, made column by column."""
+        if len(rows) < 2:
+            return [self.record(row, columns) for row in rows]
+        names = [ROW_INDEX, *(name for name, _ in columns)]
+        pick = itemgetter(*[row - 1 for row in rows])
+        end = max(rows)
+        cells = [self._picked(column, rows, pick, end) for _, column in columns]
+        return [dict(zip(names, values, strict=True)) for values in zip(rows, *cells, strict=True)]
+
+    def tag(self, row: int, view: View) -> str:
+        """The entity tag of a row: over all that is seen of its header and of what it displays."""
+        return view.tag(
+            [cell_at(self.displayed, row, column) for column in range(len(self.displayed))]
+        )
+
+    def index(self, column: int) -> ColumnIndex:
+        """What is kept of a column."""
+        if self.typed is None:
+            raise ValueError("a query is evaluated on typed tables only")
+        index = self.indexes.get(column)
+        if index is None:
+            index = ColumnIndex(
+                column_at(self.displayed, column), column_at(self.typed, column), self.last_row
+            )
+            self.indexes[column] = index
+        return index
+
+    @property
+    def index_bytes(self) -> int:
+        """About what the indexes take that queries have made so far."""
+        return sum(index.byte_count for index in self.indexes.values())
+
+    def with_typed(self, typed: Sequence[Column]) -> Work["Table"]:
+        """With its typed half, which comes to share what it has in common with the displayed."""
+        pairing = yield from pair(self.displayed, typed)
+        return replace(self, typed=pairing.typed, is_mixed=pairing.is_torn, indexes={})
+
+    def patched(self, rows: Sequence[RowPatch]) -> "Table":
+        """The table after a write of ours to data rows; what is kept of other columns stays.
+
+        What was kept of a column is lost if the write touched it or changed how many rows there
+        are. The header stays: `rows` holds none above the first data row.
+        """
+        displayed = patched_columns(self.displayed, [(row.row, row.texts) for row in rows])
+        typed = self.typed
+        if typed is not None:
+            typed = patched_columns(typed, [(row.row, row.values) for row in rows])
+        last_row = last_filled(displayed)
+        touched = {column for row in rows for column in (*row.texts, *row.values)}
+        kept = {
+            column: index
+            for column, index in self.indexes.items()
+            if column not in touched and last_row == self.last_row
+        }
+        return replace(self, displayed=displayed, typed=typed, last_row=last_row, indexes=kept)
+
+    def _picked(self, column: int, rows: Sequence[int], pick: Pick, end: int) -> Sequence[object]:
+        """What the cells of some rows up to `end` display, None where they are empty."""
+        cells = column_at(self.displayed, column)
+        if len(cells) < end:
+            return [self.text(row, column) or None for row in rows]
+        picked = pick(cells)
+        return [text or None for text in picked] if "" in picked else picked
+
+
+def make_table(displayed: Sequence[Column]) -> Table:
+    """A table of the displayed half, as columns from row 1 down."""
+    return Table(
+        header=parse_header(cell_at(displayed, 1, column) for column in range(len(displayed))),
+        displayed=displayed,
+        last_row=last_filled(displayed),
+    )
+
+
+def column_at(columns: Sequence[Column], column: int) -> Column:
+    """One column of a half; an empty one past the last."""
+    return columns[column] if column < len(columns) else ()
+
+
+def cell_at(columns: Sequence[Column], row: int, column: int) -> object:
+    """One cell of a half, None past the end of its column."""
+    cells = column_at(columns, column)
+    return cells[row - 1] if row <= len(cells) else None

@@ -1,0 +1,307 @@
+"""What happens, as events; this module decides which of it becomes a log line or a metric.
+
+Rules: one line per request, JSON, control characters escaped by the encoding. Never a key, a token
+or a cell's value; what looks like a secret is masked in every line all the same. Other modules
+describe what happened and do not log. The line of a request has a way of its own once logging is
+configured (`gateway.telemetry.request_line`), all others go through structlog. Metrics have labels
+of a few known names only (`gateway.telemetry.counters`).
+"""
+
+import asyncio
+import logging
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from contextvars import ContextVar, Token
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Any, TextIO
+
+import msgspec
+import structlog
+
+from gateway.errors import (
+    GatewayError,
+    QuotaSpent,
+    UpstreamError,
+    UpstreamRefusal,
+    UpstreamTimeout,
+    WriteOutcomeUnknown,
+)
+from gateway.telemetry.counters import CacheResult, CallOutcome, Kind, Tallies
+from gateway.telemetry.redaction import redacted
+from gateway.telemetry.request_line import RequestLine, line_writer
+
+_LONGEST_TEXT = 200
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger("gateway")
+tallies = Tallies()
+"""What this process has counted."""
+
+_CALL_OUTCOMES: Sequence[tuple[type[BaseException], CallOutcome]] = (
+    (QuotaSpent, "quota"),
+    (WriteOutcomeUnknown, "unknown"),
+    (UpstreamTimeout, "timeout"),
+    (UpstreamRefusal, "refused"),
+    (UpstreamError, "failed"),
+    (GatewayError, "refused"),
+    (asyncio.CancelledError, "cancelled"),
+)
+
+_current: ContextVar["RequestEvent | None"] = ContextVar("request_event", default=None)
+
+
+class RequestEvent(msgspec.Struct, kw_only=True, gc=False):
+    """One request from its first byte to its answer, filled in as it passes the layers."""
+
+    request_id: str
+    method: str
+    path: str
+    kind: Kind = "other"
+    key_id: str | None = None
+    spreadsheet: str | None = None
+    worksheet: str | None = None
+    status: int = 0
+    error_code: int | None = None
+    cache: CacheResult = ""
+    reading: str = ""
+    upstream_reads: int = 0
+    upstream_writes: int = 0
+    upstream_seconds: float = 0.0
+    seconds: float = 0.0
+
+
+class _Opened:
+    """Makes an event the current one; quicker than a generator, and every request opens one."""
+
+    __slots__ = ("_event", "_token")
+
+    def __init__(self, event: RequestEvent) -> None:
+        self._event = event
+
+    def __enter__(self) -> None:
+        self._token: Token[RequestEvent | None] = _current.set(self._event)
+
+    def __exit__(self, *_: object) -> None:
+        _current.reset(self._token)
+
+
+def request_event(event: RequestEvent) -> AbstractContextManager[None]:
+    """Make `event` the one that `current_event` gives, in this context and those copied of it."""
+    return _Opened(event)
+
+
+def current_event() -> RequestEvent | None:
+    return _current.get()
+
+
+def note_reading(name: str, *, worksheet: str | None = None) -> None:
+    """The request was understood at a second reading; `worksheet` is what its path meant."""
+    event = _current.get()
+    if event is not None:
+        event.worksheet = worksheet or event.worksheet
+        event.reading = f"{event.reading},{name}" if event.reading else name
+
+
+def upstream_called(*, is_write: bool, seconds: float, error: BaseException | None = None) -> None:
+    """Count a call to Google that ended so, also for the request on whose behalf it was made."""
+    tallies.count_call("write" if is_write else "read", _call_outcome(error), seconds)
+    event = _current.get()
+    if event is None:
+        return
+    event.upstream_seconds += seconds
+    if is_write:
+        event.upstream_writes += 1
+    else:
+        event.upstream_reads += 1
+
+
+def budget_waited(seconds: float) -> None:
+    """A call waited so long until the budget let it go, or until it gave up."""
+    tallies.budget_waits.add(seconds)
+
+
+def breaker_changed(is_open: bool) -> None:
+    """Google is not asked any more, but for probes; or it is asked again."""
+    tallies.note_breaker(is_open=is_open)
+    log.warning("breaker", is_open=is_open)
+
+
+def snapshots_kept(count: int, byte_count: int) -> None:
+    """So many worksheets are kept now, and take about so much memory."""
+    tallies.snapshots, tallies.snapshot_bytes = count, byte_count
+
+
+def request_done(event: RequestEvent) -> None:
+    """Count the request and write its one line."""
+    tallies.count_request(event.kind, event.status, event.seconds, event.cache)
+    _write_line(
+        RequestLine(
+            event.request_id,
+            event.method,
+            event.path[:_LONGEST_TEXT],
+            event.status,
+            event.error_code,
+            event.key_id,
+            event.spreadsheet,
+            event.worksheet and event.worksheet[:_LONGEST_TEXT],
+            event.cache,
+            event.reading or None,
+            event.upstream_reads,
+            event.upstream_writes,
+            _milliseconds(event.upstream_seconds),
+            _milliseconds(event.seconds),
+            datetime.now(UTC),
+        )
+    )
+
+
+def _milliseconds(seconds: float) -> float:
+    """To a tenth; `round` takes three times as long."""
+    return int(seconds * 10_000 + 0.5) / 10
+
+
+def request_failed(event: RequestEvent | None, error: BaseException) -> None:
+    """Log a fault of ours with its traceback, under the request's id."""
+    log.error("fault", id=event and event.request_id, exc_info=error)
+
+
+def header_trouble(spreadsheet: str, worksheet: str, duplicates: list[str]) -> None:
+    """A worksheet has the same header more than once; later columns are not served."""
+    log.warning(
+        "duplicate-headers",
+        spreadsheet=spreadsheet,
+        worksheet=worksheet[:_LONGEST_TEXT],
+        headers=[name[:_LONGEST_TEXT] for name in duplicates[:10]],
+    )
+
+
+def google_refused(google_message: str) -> None:
+    """Keep Google's own words about a refused request; its client does not get them."""
+    event = _current.get()
+    log.warning("google-refused", id=event and event.request_id, text=_unquoted(google_message))
+
+
+def upstream_failed(error: BaseException) -> None:
+    """Keep what lies behind an error that the client is told little of."""
+    event = _current.get()
+    log.warning("upstream-failed", id=event and event.request_id, causes=causes(error))
+
+
+def causes(error: BaseException) -> list[str]:
+    """What an error was raised from, in Google's or the library's own words; no cells."""
+    return [f"{type(each).__name__}: {_unquoted(str(each))}" for each in islice(_chain(error), 5)]
+
+
+def header_drift(spreadsheet: str, worksheet: str, rows: Sequence[int]) -> None:
+    """The header changed around writes: these rows may have values in other columns than meant."""
+    log.warning(
+        "header-drift",
+        spreadsheet=spreadsheet,
+        worksheet=worksheet[:_LONGEST_TEXT],
+        rows=list(rows[:50]),
+        count=len(rows),
+    )
+
+
+def look_failed(error: BaseException) -> None:
+    """A look at what became of an open write failed."""
+    event = _current.get()
+    log.warning(
+        "look-failed",
+        id=event and event.request_id,
+        error=type(error).__name__,
+        causes=causes(error),
+    )
+
+
+def last_use_failed(key_id: str, error: BaseException) -> None:
+    """That a key was used could not be kept."""
+    log.warning("last-use-failed", key_id=key_id, error=type(error).__name__)
+
+
+def unbounded_keys(key_ids: Sequence[str]) -> None:
+    """These keys may use every spreadsheet that is shared with the service account."""
+    log.warning("any-spreadsheet-keys", keys=list(key_ids[:50]), count=len(key_ids))
+
+
+def misplaced_write(expected: str, found: str) -> None:
+    """An append went somewhere else than asked."""
+    event = _current.get()
+    log.error(
+        "misplaced-write", id=event and event.request_id, expected=expected[:80], found=found[:80]
+    )
+
+
+def _call_outcome(error: BaseException | None) -> CallOutcome:
+    """The first line of the table that fits."""
+    if error is None:
+        return "ok"
+    return next((found for kind, found in _CALL_OUTCOMES if isinstance(error, kind)), "failed")
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    cause = error.__cause__
+    while cause is not None and cause is not error:  # nothing keeps one from being its own cause
+        yield cause
+        cause = cause.__cause__
+
+
+def _unquoted(text: str) -> str:
+    """Google's words up to what they quote, which may be a cell."""
+    return text.partition('"')[0][:_LONGEST_TEXT]
+
+
+def configure_logging(stream: TextIO = sys.stderr) -> None:
+    """JSON lines on `stream`, from this program and from the libraries it runs on.
+
+    Each line is handed to the system before the call that logs it returns.
+    """
+    global _write_line
+    _write_line = line_writer(stream)
+    shared: list[Any] = [
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
+    render = structlog.processors.JSONRenderer(ensure_ascii=True)
+    traceback = structlog.processors.ExceptionRenderer(
+        structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
+    )
+    structlog.configure(
+        processors=[*shared, traceback, render, _masked],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
+        logger_factory=structlog.WriteLoggerFactory(stream),
+    )
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=shared,
+            processors=[
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                traceback,
+                render,
+                _masked,
+            ],
+        )
+    )
+    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+
+
+def _masked(_: object, __: str, line: Any) -> str:
+    """The last processor: a rendered line without what looks like a secret."""
+    return redacted(str(line))
+
+
+def reset_logging() -> None:
+    """Logging as it was before `configure_logging`: requests go through structlog, too."""
+    global _write_line
+    _write_line = _log_line
+    structlog.reset_defaults()
+
+
+def _log_line(line: RequestLine) -> None:
+    members = msgspec.to_builtins(line)
+    log.info(**{name: members[name] for name in members if name not in ("level", "timestamp")})
+
+
+_write_line: Callable[[RequestLine], None] = _log_line

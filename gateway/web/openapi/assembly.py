@@ -1,0 +1,103 @@
+"""The whole document, put together: what is told, of which places, with which components."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import msgspec
+
+from gateway.table.tag import opaque_tag
+from gateway.web.openapi.error_answers import (
+    ERROR,
+    ERROR_SCHEMA,
+    PROBLEM,
+    PROBLEM_SCHEMA,
+    error_examples,
+    error_responses,
+)
+from gateway.web.openapi.failures import FAILURES, WRITES, Kind
+from gateway.web.openapi.headers import HEADERS
+from gateway.web.openapi.health import TAG as HEALTH_TAG
+from gateway.web.openapi.health import health_paths
+from gateway.web.openapi.node import Node
+from gateway.web.openapi.operations import ANY_TAG, paths_of
+from gateway.web.openapi.parameters import shared_parameters
+from gateway.web.openapi.place import ANY_WORKSHEET, Place, places_of
+from gateway.web.openapi.query_schemas import query_schemas, shared_query_schemas
+from gateway.web.openapi.reach import Reach
+from gateway.web.openapi.row_schemas import row_schemas, shared_schemas
+from gateway.web.openapi.security import SCHEMES
+from gateway.worksheets.answers import Encoded
+from gateway.worksheets.catalogue import KEPT_SECONDS, Listed
+
+_KEPT_GENERAL = 16
+
+_ABOUT = (
+    "The rows of Google Sheets worksheets as JSON. Each worksheet is a resource, its first row "
+    "names the fields, and each row below is a record.\n\n"
+    "Wherever there is GET, there is HEAD. Pages of any origin may ask, as far as the key lets "
+    "them. Parameters that nobody knows are passed over."
+)
+_OF_ANY = (
+    "\n\nThis is the API in general. Ask for this document with a key to see the worksheets that "
+    "it may use, each with its fields."
+)
+_OF_KEY = (
+    "\n\nThese are the worksheets that your key may use in this spreadsheet, as they were at most "
+    f"{KEPT_SECONDS:.0f} seconds ago. A worksheet whose first row names no field is left out, and "
+    "so are those at the end of a spreadsheet with very many or very wide ones."
+)
+
+
+def document_of(reach: Reach, listed: Sequence[Listed] = ()) -> Encoded:
+    """The document of a key's worksheets, encoded, with its strong tag."""
+    body = msgspec.json.encode(assembled(reach, listed))
+    return Encoded(body, opaque_tag(body))
+
+
+@lru_cache(_KEPT_GENERAL)
+def general_document(reach: Reach) -> Encoded:
+    """The document that anybody gets."""
+    return document_of(reach)
+
+
+def assembled(reach: Reach, listed: Sequence[Listed] = ()) -> Node:
+    """The document as JSON would have it; of worksheets only if it is for a key."""
+    places = list(places_of(listed, reach)) if reach.is_for_key else [ANY_WORKSHEET]
+    paths = dict(path for place in places for path in paths_of(place, reach))
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Sheets gateway",
+            "version": "2",
+            "description": _ABOUT + (_OF_KEY if reach.is_for_key else _OF_ANY),
+        },
+        "servers": [{"url": "./"}],
+        "tags": [{"name": name} for name in _tags(places)],
+        "paths": {**paths, **dict(health_paths())},
+        "components": _components(places, reach),
+    }
+
+
+def _tags(places: Sequence[Place]) -> Sequence[str]:
+    return [*dict.fromkeys([*(place.title or ANY_TAG for place in places), HEALTH_TAG])]
+
+
+def _components(places: Sequence[Place], reach: Reach) -> Node:
+    kinds: list[Kind] = [kind for kind in FAILURES if reach.may_write or kind not in WRITES]
+    schemas = {
+        **shared_schemas(reach),
+        **shared_query_schemas(reach),
+        ERROR: ERROR_SCHEMA,
+        PROBLEM: PROBLEM_SCHEMA,
+    }
+    for place in places:
+        schemas |= row_schemas(place, reach)
+        schemas |= query_schemas(place, reach)
+    return {
+        "schemas": schemas,
+        "parameters": shared_parameters(reach),
+        "responses": error_responses(kinds),
+        "examples": error_examples(kinds),
+        "headers": HEADERS,
+        "securitySchemes": SCHEMES,
+    }

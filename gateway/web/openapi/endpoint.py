@@ -1,0 +1,34 @@
+"""The document of the API, as an endpoint: in general, or of a key's worksheets."""
+
+from functools import partial
+
+from starlette.requests import Request
+
+from gateway.access.caller import Operation, granted_spreadsheet
+from gateway.telemetry.events import current_event
+from gateway.web.admission import recognise
+from gateway.web.cached_response import KeptAnswer, encoded_answer, read_answer
+from gateway.web.credentials import find_credentials
+from gateway.web.head import head_of
+from gateway.web.openapi.assembly import document_of, general_document
+from gateway.web.openapi.reach import reach_of, reach_of_all
+from gateway.web.query_string import sift
+from gateway.web.state import State
+
+
+async def describe(request: Request[State]) -> KeptAnswer:
+    """Without a key no call to Google; with one those of `Catalogue` once a minute at most."""
+    scope, state = request.scope, request.state
+    head, parameters = head_of(scope), sift(scope["query_string"])
+    if find_credentials(head, parameters.credentials, is_write=False).key is None:
+        return encoded_answer(head, general_document(reach_of_all(state["api"])), ())
+    caller, named, _ = await recognise(scope, head, parameters, Operation.READ)
+    spreadsheet = granted_spreadsheet(caller.grants, named)
+    event = current_event()
+    if event is not None:
+        event.spreadsheet = spreadsheet
+    reach = reach_of(caller, named, state["api"])
+    served = await state["catalogue"].describe(
+        spreadsheet, reach, partial(document_of, reach), key_id=caller.key_id
+    )
+    return read_answer(head, served, no_cache=False)

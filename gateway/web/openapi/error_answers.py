@@ -1,0 +1,180 @@
+"""Error answers: one schema for all of them, and for each operation and status what it may be."""
+
+import json
+from collections.abc import Iterable
+from typing import get_args
+
+from starlette.requests import Request
+
+from gateway.errors import GatewayError, Outcome
+from gateway.settings.model import ApiSettings
+from gateway.web.error_responses import ERROR_TYPE, error_response
+from gateway.web.media_types import PROBLEM_JSON
+from gateway.web.openapi.failures import FAILURES, WRITES, Kind, by_status, codes_of, names_of
+from gateway.web.openapi.headers import EVERYWHERE, OF_ERRORS, OF_KEYS, header_references
+from gateway.web.openapi.node import Node, Nodes, reference, schema_reference
+from gateway.web.openapi.row_schemas import CELL
+
+ERROR, PROBLEM = "Error", "Problem"
+
+_TEXT: Node = {"type": "string"}
+_REQUEST_ID = "0f3c6a1de8b2457f"
+
+ERROR_SCHEMA: Node = {
+    "type": "object",
+    "description": (
+        "What went wrong. Tell cases apart by `code`, which never changes its meaning; `message` "
+        "says what is wrong and how to mend it."
+    ),
+    "properties": {
+        "type": {"const": ERROR_TYPE},
+        "name": _TEXT,
+        "code": {"type": "integer"},
+        "message": _TEXT,
+        "status": {"type": "integer", "description": "The status of the answer."},
+        "requestId": {
+            "type": "string",
+            "description": "What the gateway's log knows the request by: tell it to the operator.",
+        },
+        "retryable": {
+            "type": "boolean",
+            "description": "Whether the same request may succeed later, and does no harm.",
+        },
+        "errors": {
+            "type": "array",
+            "description": "The places of the body that are wrong.",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "pointer": {"type": "string", "description": "A JSON pointer: `#/name`."},
+                    "detail": _TEXT,
+                },
+                "required": ["pointer", "detail"],
+                "additionalProperties": False,
+            },
+        },
+        "outcome": {
+            "enum": [*get_args(Outcome)],
+            "description": "What became of a write: with `unknown`, look before you send it again.",
+        },
+        "existing": {
+            "type": "object",
+            "description": "With code 4120, the row as it is now.",
+            "properties": {"rowIndex": {"type": "integer"}},
+            "required": ["rowIndex"],
+            "additionalProperties": schema_reference(CELL),
+        },
+        "title": _TEXT,
+        "detail": _TEXT,
+        "instance": _TEXT,
+    },
+    "required": ["type", "name", "code", "message", "status", "requestId", "retryable"],
+    "additionalProperties": False,
+}
+
+
+PROBLEM_SCHEMA: Node = {
+    "description": "The same as RFC 9457 has it, for `Accept: application/problem+json`.",
+    "allOf": [schema_reference(ERROR)],
+    "required": ["title", "detail", "instance"],
+}
+
+
+def error_references(kind: Kind) -> Node:
+    """The error answers of an operation, by status."""
+    return {str(status): reference("responses", _name(kind, status)) for status in by_status(kind)}
+
+
+def error_responses(kinds: Iterable[Kind]) -> Nodes:
+    """The components that these references lead to."""
+    return {
+        _name(kind, status): error_answer(kind, status)
+        for kind in kinds
+        for status in by_status(kind)
+        if _kind_of(kind, status) == kind
+    }
+
+
+def error_answer(kind: Kind, status: int) -> Node:
+    """What an operation answers with a status: the codes it may be, and an example of each."""
+    errors = by_status(kind)[status]
+    common = EVERYWHERE if kind == "health" else OF_KEYS
+    return {
+        "description": "\n".join(f"- `{error.code}` {error.message}" for error in errors),
+        "headers": header_references((*common, *OF_ERRORS.get(status, ()), *_of_writes(kind))),
+        "content": {
+            "application/json": {
+                "schema": error_schema(kind, status),
+                "examples": {
+                    type(error).__name__: reference("examples", _example_name(kind, error))
+                    for error in errors
+                },
+            },
+            PROBLEM_JSON: {"schema": schema_reference(PROBLEM)},
+        },
+    }
+
+
+def error_examples(kinds: Iterable[Kind]) -> Nodes:
+    """An example of each error, as it is answered to reads and to writes."""
+    return {name: _EXAMPLES[name] for kind in kinds for name in _example_names(kind)}
+
+
+def error_schema(kind: Kind, status: int) -> Node:
+    """The schema of all errors, with what is sure of those of this status."""
+    errors = by_status(kind)[status]
+    sure = {
+        "name": {"enum": names_of(errors)},
+        "code": {"enum": codes_of(errors)},
+        "status": {"const": status},
+    }
+    told = {"required": ["outcome"]} if kind in WRITES else {}
+    return {"allOf": [schema_reference(ERROR), {"properties": sure, **told}]}
+
+
+def _of_writes(kind: Kind) -> tuple[str, ...]:
+    return ("Idempotent-Replayed",) if kind in WRITES else ()
+
+
+def _kind_of(kind: Kind, status: int) -> Kind:
+    """The first kind whose answers of this status are the same."""
+    errors, is_write = by_status(kind)[status], kind in WRITES
+    alike = (
+        other
+        for other in FAILURES
+        if other != "health" and (other in WRITES) == is_write
+        if by_status(other).get(status) == errors
+    )
+    return kind if kind == "health" else next(alike, kind)
+
+
+def _name(kind: Kind, status: int) -> str:
+    return f"{_kind_of(kind, status)}{status}"
+
+
+def _example_names(kind: Kind) -> Iterable[str]:
+    return (_example_name(kind, error) for errors in by_status(kind).values() for error in errors)
+
+
+def _example_name(kind: Kind, error: GatewayError) -> str:
+    return f"{type(error).__name__}{'OfWrite' if kind in WRITES else ''}"
+
+
+def _example(kind: Kind, error: GatewayError) -> Node:
+    """What the gateway answers with this error, its request id aside."""
+    method = "POST" if kind in WRITES else "GET"
+    scope = {"type": "http", "method": method, "headers": [], "state": {"api": ApiSettings()}}
+    body: dict[str, object] = json.loads(bytes(error_response(Request(scope), error).body))
+    return {
+        "summary": f"{error.code} {error.name}",
+        "value": {**body, "requestId": _REQUEST_ID},
+    }
+
+
+# Made before there are requests: answering an error tells the event of the one under way.
+_EXAMPLES: Nodes = {
+    _example_name(kind, error): _example(kind, error)
+    for kind in FAILURES
+    for errors in by_status(kind).values()
+    for error in errors
+}

@@ -1,0 +1,229 @@
+"""What a request may bring beside its body: parts of the path, parameters of the query, headers."""
+
+from collections.abc import Sequence
+
+from gateway.access.rates import FRESH_PRICE
+from gateway.query.query import DEFAULT_LIMIT
+from gateway.table.view import ROW_INDEX
+from gateway.web.idempotency import IDEMPOTENCY_KEY
+from gateway.web.openapi.node import Node, Nodes, json_content, reference, schema_reference
+from gateway.web.openapi.place import Place
+from gateway.web.openapi.query_schemas import order_schema
+from gateway.web.openapi.reach import Reach
+from gateway.web.query_string import SPREADSHEET_PARAMETER
+
+SPREADSHEET_ID = "X-Spreadsheet-Id"
+LARGEST_ROW = 99_999_999
+IDEMPOTENCY_KEYS = "^[!#-~][!-~]{0,254}$"
+"""Bare ones; in quotes they mean the same."""
+
+SHEET_NAME: Node = {
+    "name": "sheetName",
+    "in": "path",
+    "required": True,
+    "description": (
+        "The name on the worksheet's tab, percent-encoded: `A/B` is `A%2FB`. Case and blanks count."
+    ),
+    "schema": {"type": "string", "minLength": 1},
+    "example": "Cities",
+}
+ROW: Node = {
+    "name": ROW_INDEX,
+    "in": "path",
+    "required": True,
+    "description": "The `rowIndex` of the row, as lists and answers to writes have it.",
+    "schema": {"type": "integer", "minimum": 2, "maximum": LARGEST_ROW},
+    "example": 2,
+}
+_SKIP: Node = {
+    "name": "skip",
+    "in": "query",
+    "description": "How many rows to leave out from the beginning.",
+    "schema": {"type": "integer", "minimum": 0, "default": 0},
+}
+_COUNT: Node = {
+    "name": "count",
+    "in": "query",
+    "description": "`true` adds `total`, the number of rows that match.",
+    "schema": {"type": "boolean", "default": False},
+}
+_NO_CACHE: Node = {
+    "name": "no-cache",
+    "in": "query",
+    "description": (
+        "`true` has the rows read anew, as the header `Cache-Control: no-cache` does. Without it "
+        "they are some seconds old, as `Age` tells, but never miss what you wrote. It counts as "
+        f"{FRESH_PRICE} requests."
+    ),
+    "schema": {"type": "boolean", "default": False},
+}
+_IF_NONE_MATCH: Node = {
+    "name": "If-None-Match",
+    "in": "header",
+    "description": "The `ETag` of an earlier answer: if nothing has changed since, 304 comes back.",
+    "schema": {"type": "string"},
+}
+_IDEMPOTENCY_KEY: Node = {
+    "name": IDEMPOTENCY_KEY,
+    "in": "header",
+    "description": (
+        "A new name for this write, such as a UUID. Sent again with the same one, after a lost "
+        "connection for example, it is not carried out twice: the first answer comes again, with "
+        "`Idempotent-Replayed: true`."
+    ),
+    "schema": {"type": "string", "pattern": IDEMPOTENCY_KEYS},
+}
+_SPREADSHEET_TOLD = (
+    "The id of the spreadsheet, which stands in its URL between `/d/` and `/edit`. A key for one "
+    "spreadsheet alone does without. `X-Sheetson-Spreadsheet-Id` and the query parameter "
+    f"`{SPREADSHEET_PARAMETER}` are read as well."
+)
+
+
+def shared_parameters(reach: Reach) -> Nodes:
+    """The components: what is alike for all worksheets."""
+    of_writes = {"IdempotencyKey": _IDEMPOTENCY_KEY, "IfMatch": _if_match(reach)}
+    return {
+        **({} if reach.is_for_key else {"SheetName": SHEET_NAME}),
+        **({"SpreadsheetId": _spreadsheet(reach)} if _takes_spreadsheet(reach) else {}),
+        "Row": ROW,
+        "Limit": _limit(reach),
+        "Skip": _SKIP,
+        "Count": _COUNT,
+        "NoCache": _NO_CACHE,
+        "IfNoneMatch": _IF_NONE_MATCH,
+        **(of_writes if reach.may_write else {}),
+    }
+
+
+def path_parameters(place: Place, reach: Reach, *, has_row: bool) -> Sequence[Node]:
+    """Those of all operations of a path."""
+    return _shared(
+        *(["SheetName"] if place.is_any else []),
+        *(["Row"] if has_row else []),
+        *(["SpreadsheetId"] if _takes_spreadsheet(reach) else []),
+    )
+
+
+def list_parameters(place: Place, reach: Reach) -> Sequence[Node]:
+    """Those of a list, as far as the plan has them."""
+    query = [_where(place), _order(place)] if reach.may_query else []
+    return [
+        *_shared("Limit", "Skip"),
+        *query,
+        _keys(place),
+        *_shared("Count", "NoCache", "IfNoneMatch"),
+    ]
+
+
+def read_parameters(place: Place) -> Sequence[Node]:
+    """Those of a row."""
+    return [_keys(place), *_shared("NoCache", "IfNoneMatch")]
+
+
+def create_parameters() -> Sequence[Node]:
+    return _shared("IdempotencyKey")
+
+
+def update_parameters() -> Sequence[Node]:
+    return _shared("IdempotencyKey", "IfMatch")
+
+
+def _shared(*names: str) -> Sequence[Node]:
+    return [reference("parameters", name) for name in names]
+
+
+def _takes_spreadsheet(reach: Reach) -> bool:
+    """Whether there is a choice, or the request chose."""
+    return not reach.is_for_key or reach.spreadsheet is not None
+
+
+def _spreadsheet(reach: Reach) -> Node:
+    """The id; where the request named it, it is that one."""
+    told = {"name": SPREADSHEET_ID, "in": "header", "description": _SPREADSHEET_TOLD}
+    if reach.spreadsheet is None:
+        return {**told, "schema": {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,128}$"}}
+    only = {"type": "string", "enum": [reach.spreadsheet], "default": reach.spreadsheet}
+    return {**told, "required": reach.must_name, "schema": only}
+
+
+def _if_match(reach: Reach) -> Node:
+    must = " Your plan asks for it." if reach.must_condition else ""
+    return {
+        "name": "If-Match",
+        "in": "header",
+        "required": reach.must_condition,
+        "description": (
+            "The `ETag` of the row as you read it, quotes and all: if somebody changed it since, "
+            f"nothing is written and 412 has the row as it is. `*` is any state.{must}"
+        ),
+        "schema": {"type": "string"},
+    }
+
+
+def _limit(reach: Reach) -> Node:
+    schema: dict[str, object] = {"type": "integer", "minimum": 0, "default": DEFAULT_LIMIT}
+    most = "the most that the key's plan allows"
+    if reach.plan is not None:
+        schema["maximum"] = reach.plan.max_limit
+        schema["default"] = min(DEFAULT_LIMIT, reach.plan.max_limit)
+        most = f"{reach.plan.max_limit}, the most that your plan allows"
+    return {
+        "name": "limit",
+        "in": "query",
+        "description": f"How many rows to list at most; more is cut to {most}.",
+        "schema": schema,
+    }
+
+
+def _where(place: Place) -> Node:
+    return {
+        "name": "where",
+        "in": "query",
+        "description": (
+            'Which rows to list: a JSON object, such as `{"state":"Texas"}`; in a URL '
+            "percent-encoded."
+        ),
+        "content": json_content(
+            schema_reference(f"{place.stem}Where"),
+            **({"examples": _WHERE_EXAMPLES} if place.is_any else {}),
+        ),
+    }
+
+
+def _order(place: Place) -> Node:
+    return {
+        "name": "order",
+        "in": "query",
+        "description": (
+            "Names to sort by, comma-separated, each with `-` in front to turn it round. Numbers "
+            "come before texts, and empty cells last both ways."
+        ),
+        "style": "form",
+        "explode": False,
+        "schema": order_schema(place),
+    }
+
+
+def _keys(place: Place) -> Node:
+    return {
+        "name": "keys",
+        "in": "query",
+        "description": (
+            "The fields wanted, comma-separated; `rowIndex` is always there, and names that are no "
+            'field are passed over. A JSON array does as well, for names with a comma: `["a,b"]`.'
+        ),
+        "style": "form",
+        "explode": False,
+        "schema": {"type": "array", "items": schema_reference(f"{place.stem}Field")},
+    }
+
+
+_WHERE_EXAMPLES: Node = {
+    "equal": {"summary": "One value", "value": {"state": "California"}},
+    "range": {"summary": "A range", "value": {"population": {"$gte": 1000000, "$lt": 2000000}}},
+    "either": {
+        "summary": "Either of two",
+        "value": {"$or": [{"name": {"$text": "san"}}, {"state": "Texas"}]},
+    },
+}

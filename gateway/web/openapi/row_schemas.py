@@ -1,0 +1,160 @@
+"""What rows look like: in answers, and in the bodies of writes."""
+
+from collections.abc import Mapping
+
+from gateway.table.record import MAX_CELL_CHARACTERS
+from gateway.table.view import ROW_INDEX
+from gateway.web.answers import EmptyCell
+from gateway.web.body import MAX_ROWS
+from gateway.web.fields import MAX_FIELDS, MAX_INTEGER
+from gateway.web.openapi.node import Node, Nodes, schema_reference
+from gateway.web.openapi.place import Place, writes_to
+from gateway.web.openapi.reach import Reach
+
+CELL, VALUE = "Cell", "Value"
+
+_LONGEST_EXAMPLE = 20
+_EXAMPLE: Node = {"name": "San Diego", "state": "California", "population": 1381162}
+
+CELLS: Mapping[EmptyCell, Node] = {
+    "null": {
+        "type": ["string", "null"],
+        "minLength": 1,
+        "description": "What the cell displays, always a string; null if it is empty.",
+    },
+    "": {
+        "type": "string",
+        "description": 'What the cell displays, always a string; "" if it is empty.',
+    },
+    "omit": {
+        "type": "string",
+        "minLength": 1,
+        "description": "What the cell displays, always a string. An empty cell is left out.",
+    },
+}
+
+_ROW_NUMBER: Node = {
+    "type": "integer",
+    "minimum": 2,
+    "description": "The number of the row in the worksheet: row 1 is the header.",
+}
+_VALUE: Node = {
+    "type": ["string", "number", "boolean", "null"],
+    "maxLength": MAX_CELL_CHARACTERS,
+    "minimum": -MAX_INTEGER,
+    "maximum": MAX_INTEGER,
+    "description": (
+        "What to put into the cell. A string stays the text that it is: `007` keeps its zeros. "
+        "Numbers and booleans are stored as such; null and the empty string empty the cell."
+    ),
+}
+
+
+def shared_schemas(reach: Reach) -> dict[str, Node]:
+    """What the rows of all worksheets have in common."""
+    written = {VALUE: _VALUE} if reach.may_write else {}
+    return {CELL: CELLS[reach.empty_cell], **written}
+
+
+def row_schemas(place: Place, reach: Reach) -> Nodes:
+    """The components of a worksheet: its row, and what may be written of it."""
+    fields = {f"{place.stem}Fields": _fields(place, reach)} if writes_to(place, reach) else {}
+    return {f"{place.stem}Row": _row(place), **fields}
+
+
+def page_schema(place: Place) -> Node:
+    """A list of rows."""
+    return {
+        "type": "object",
+        "properties": {
+            "results": {"type": "array", "items": schema_reference(f"{place.stem}Row")},
+            "hasNextPage": {
+                "type": "boolean",
+                "description": "Whether there are rows after these: ask again with a larger skip.",
+            },
+            "total": {
+                "type": "integer",
+                "minimum": 0,
+                "description": "How many rows match, on any page; there with `count=true`.",
+            },
+        },
+        "required": ["results", "hasNextPage"],
+        "additionalProperties": False,
+    }
+
+
+def created_schema(place: Place) -> Node:
+    """The row that was created, or those that a list of objects became."""
+    row = schema_reference(f"{place.stem}Row")
+    several = {
+        "type": "object",
+        "properties": {"results": {"type": "array", "items": row, "minItems": 1}},
+        "required": ["results"],
+        "additionalProperties": False,
+    }
+    return {"anyOf": [row, several]}
+
+
+def create_body(place: Place) -> Node:
+    """One row, or a list of them."""
+    row = schema_reference(f"{place.stem}Fields")
+    several = {"type": "array", "items": row, "minItems": 1, "maxItems": MAX_ROWS}
+    return {"oneOf": [row, several]}
+
+
+def create_example(place: Place) -> Node:
+    """A row that can be told from others by its first field; the rest waits to be filled in."""
+    if place.is_any:
+        return _EXAMPLE
+    first, *others = place.writable[:_LONGEST_EXAMPLE]
+    return {first: "Example", **dict.fromkeys(others)}
+
+
+def update_example(place: Place) -> Node:
+    """One field alone: tools that make up a body would fill, and so overwrite, all of them."""
+    name, value = next(iter(create_example(place).items()))
+    return {name: value}
+
+
+def form_body(place: Place) -> Node:
+    """One row as a form, whose values are strings."""
+    fields = schema_reference(f"{place.stem}Fields")
+    return {"type": "object", "allOf": [fields, {"additionalProperties": {"type": "string"}}]}
+
+
+def _row(place: Place) -> Node:
+    cell = schema_reference(CELL)
+    return {
+        **_titled(place),
+        "type": "object",
+        "description": (
+            "A row as the worksheet displays it. `keys` narrows it to some fields; an answer to a "
+            "write has the fields that were sent."
+        ),
+        "properties": {ROW_INDEX: _ROW_NUMBER, **dict.fromkeys(place.fields, cell)},
+        "required": [ROW_INDEX],
+        "additionalProperties": cell if place.is_any else False,
+    }
+
+
+def _fields(place: Place, reach: Reach) -> Node:
+    value = schema_reference(VALUE)
+    takes_any = place.is_any or reach.ignores_unknown
+    return {
+        **_titled(place),
+        "type": "object",
+        "description": (
+            "Values by the names in the worksheet's first row. A `rowIndex` is passed over, so "
+            "that a row can be sent back as it was read. A new row needs a value in one field at "
+            "least."
+        ),
+        "properties": {ROW_INDEX: value, **dict.fromkeys(place.writable, value)},
+        "minProperties": 1,
+        "maxProperties": MAX_FIELDS,
+        "dependentSchemas": {ROW_INDEX: {"minProperties": 2}},
+        "additionalProperties": value if takes_any else False,
+    }
+
+
+def _titled(place: Place) -> Node:
+    return {} if place.title is None else {"title": place.title}

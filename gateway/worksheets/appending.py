@@ -1,0 +1,304 @@
+"""Creates: rows are appended where we looked, and checked to be where they should.
+
+Rules: the anchor is a cell, never the whole sheet, since a blank header or cell would send the
+rows to other columns. It is the blank cell below the last row, which Google writes exactly there
+or, if somebody was quicker, below their rows; rows are inserted, never written over. Where the
+grid ends with the last row (every imported sheet), the anchor is the last row itself, under
+which Google appends and grows the grid; if that row begins with a blank, the grid grows first.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from gateway.errors import (
+    GatewayError,
+    InternalError,
+    UpstreamError,
+    UpstreamRefusal,
+    WriteOutcomeUnknown,
+)
+from gateway.google.sheets import Sheets, Values
+from gateway.table import a1
+from gateway.table.header import Header
+from gateway.table.patch import RowPatch
+from gateway.table.record import Placement, Stored, check_has_value, new_row, place
+from gateway.table.view import View
+from gateway.worksheets.append_check import Landing, check_landing
+from gateway.worksheets.bisection import MAX_EXTRA_WRITES, separate
+from gateway.worksheets.header_cache import Sighting, Sightings
+from gateway.worksheets.input import RAW, Input
+from gateway.worksheets.ledger import Ledger, stacked
+from gateway.worksheets.reconciliation import Settler, displayed_rows
+from gateway.worksheets.refreshing import Refresher
+from gateway.worksheets.refusal import SHEET_WIDE, explain
+from gateway.worksheets.snapshots import Effect
+from gateway.worksheets.worksheet_ref import WorksheetRef
+from gateway.worksheets.writes import Create, Outcome, Results, written_row
+
+GROWTH_ROWS = 100
+"""Rows added to a full grid, so that growing stays rare."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Part:
+    """A create whose values have found their columns."""
+
+    index: int
+    create: Create
+    placements: Sequence[Placement]
+    rows: Sequence[list[Stored]]
+
+
+class Appender:
+    def __init__(
+        self,
+        sheets: Sheets,
+        refresher: Refresher,
+        sightings: Sightings,
+        settler: Settler,
+        ledger: Ledger,
+        *,
+        ignore_unknown: bool,
+        value_input: Input = RAW,
+    ) -> None:
+        self._sheets = sheets
+        self._input = value_input
+        self._refresher = refresher
+        self._sightings = sightings
+        self._settler = settler
+        self._ledger = ledger
+        self._ignore_unknown = ignore_unknown
+
+    async def append(self, ref: WorksheetRef, creates: Sequence[Create]) -> Sequence[Outcome]:
+        """Append all rows at once. 1 write if the header was seen just now, else 1 read + 1 write.
+
+        A full grid whose last row begins with a blank costs 1 read + 1 write more. A refused
+        group costs at most 4 more writes, and 1 read each time to learn why.
+        """
+        tries = MAX_EXTRA_WRITES
+        seen = self._known(ref, creates)
+        is_old = seen is not None
+        while True:
+            seen = seen or await self._refresher.look(ref)
+            parts, refused = self._parts(ref, creates, seen)
+            try:
+                sent = await self._sent(ref, seen, parts, tries, is_old=is_old)
+            except GatewayError as error:
+                sent = dict.fromkeys(parts, error)
+            if sent is not None:
+                outcomes = refused | {part.index: outcome for part, outcome in sent.items()}
+                return [outcomes[index] for index in range(len(creates))]
+            seen, is_old, tries = None, False, tries - 1
+
+    async def _sent(
+        self,
+        ref: WorksheetRef,
+        seen: Sighting,
+        parts: Sequence[_Part],
+        tries: int,
+        *,
+        is_old: bool,
+    ) -> Mapping[_Part, Outcome] | None:
+        """Send what was placed by a look; None if the look may be too old for it."""
+        try:
+            return await self._send(ref, seen, parts) if parts else {}
+        except UpstreamRefusal as refusal:
+            error = await explain(self._sheets, ref, refusal)
+            if isinstance(error, SHEET_WIDE):
+                raise error from refusal
+            if is_old and isinstance(error, UpstreamRefusal):
+                return None
+            return await self._separated(ref, parts, error, tries)
+
+    def _known(self, ref: WorksheetRef, creates: Sequence[Create]) -> Sighting | None:
+        """What was seen just now, if its header has all fields: none of them asks for a look."""
+        seen = self._sightings.fresh(ref)
+        if seen is None or self._ignore_unknown:
+            return seen
+        names = {name for create in creates for fields in create.rows for name in fields}
+        view = seen.header.seen_with(ref.columns)
+        return seen if all(view.find(name) is not None for name in names) else None
+
+    def _parts(
+        self, ref: WorksheetRef, creates: Sequence[Create], seen: Sighting
+    ) -> tuple[list[_Part], dict[int, Outcome]]:
+        """The creates that can be sent, and why the others, by their index, cannot."""
+        view = seen.header.seen_with(ref.columns)
+        parts: list[_Part] = []
+        refused: dict[int, Outcome] = {}
+        for index, create in enumerate(creates):
+            try:
+                parts.append(self._part(ref, index, create, view))
+            except GatewayError as error:
+                refused[index] = error
+        return parts, refused
+
+    def _part(self, ref: WorksheetRef, index: int, create: Create, view: View) -> _Part:
+        placements = []
+        for number, fields in enumerate(create.rows):
+            path = create.path(number)
+            placement = place(fields, view, ignore_unknown=self._ignore_unknown, at=path)
+            check_has_value(placement.cells.values(), at=path)
+            placements.append(placement)
+        rows = [self._input.prepare(ref, new_row(each.cells)) for each in placements]
+        return _Part(index=index, create=create, placements=placements, rows=rows)
+
+    async def _separated(
+        self, ref: WorksheetRef, parts: Sequence[_Part], refusal: GatewayError, tries: int
+    ) -> Mapping[_Part, Outcome]:
+        async def send(some: Sequence[_Part]) -> Mapping[_Part, Outcome]:
+            seen = self._sightings.fresh(ref) or await self._refresher.look(ref)
+            # The header may be another one by now.
+            again, refused = self._parts(ref, [part.create for part in some], seen)
+            sent = await self._send(ref, seen, again) if again else {}
+            outcomes = refused | {part.index: outcome for part, outcome in sent.items()}
+            return {part: outcomes[index] for index, part in enumerate(some)}
+
+        values = {part: part.rows for part in parts}
+        return await separate(values, send, refusal, tries=tries)
+
+    async def _send(
+        self, ref: WorksheetRef, seen: Sighting, parts: Sequence[_Part]
+    ) -> Mapping[_Part, Outcome]:
+        """Append the rows of all parts in one write, and find where they are."""
+        seen = await self._with_room(ref, seen)
+        parts, unnoted = await self._noted(seen, parts)
+        if not parts:
+            return unnoted
+        rows = [row for part in parts for row in part.rows]
+        anchor_row = min(seen.last_row + 1, seen.grid_rows)
+        anchor = a1.cell_range(ref.title, anchor_row)
+        try:
+            values = await self._sheets.append_rows(ref.spreadsheet, anchor, rows)
+        except WriteOutcomeUnknown as error:
+            self._sightings.forget(ref)
+            self._refresher.may_be_written(ref)
+            landing = await self._settled(ref, seen, parts, error)
+        except GatewayError as error:
+            if isinstance(error, UpstreamRefusal) or error.outcome != "not_applied":
+                self._sightings.forget(ref)
+                self._refresher.may_be_written(ref)
+            raise
+        else:
+            self._sightings.forget(ref)
+            landing = self._checked(ref, values, rows, anchor_row)
+            self._remember(ref, seen, rows, landing)
+        self._sightings.note_rows(ref, seen.header, landing.first_row, len(rows))
+        effect = _effect(seen.header, rows, landing)
+        self._refresher.written(ref, replace(effect, keeps_values=self._input.keeps_values))
+        results = _results(parts, seen.header.seen_with(ref.columns), landing)
+        await self._ledger.landed(ref, [(part.create.ticket, results[part]) for part in parts])
+        return {**unnoted, **results}
+
+    def _checked(
+        self, ref: WorksheetRef, values: Values, rows: Sequence[list[Stored]], anchor_row: int
+    ) -> Landing:
+        try:
+            return check_landing(ref, values, rows, anchor_row=anchor_row)
+        except GatewayError:
+            self._refresher.forget(ref)  # they are somewhere
+            raise
+
+    async def _noted(
+        self, seen: Sighting, parts: Sequence[_Part]
+    ) -> tuple[Sequence[_Part], Mapping[_Part, Outcome]]:
+        """Note the parts that have tickets; those that cannot be noted are not to be sent."""
+        notes = [(part.create.ticket, part.rows) for part in parts]
+        try:
+            await self._ledger.sending(stacked(seen.last_row + 1, notes))
+        except InternalError as error:
+            unkeyed = [part for part in parts if part.create.ticket is None]
+            return unkeyed, {part: error for part in parts if part.create.ticket is not None}
+        return parts, {}
+
+    async def _settled(
+        self,
+        ref: WorksheetRef,
+        seen: Sighting,
+        parts: Sequence[_Part],
+        error: WriteOutcomeUnknown,
+    ) -> Landing:
+        """Where the rows of a write are whose outcome Google left open; its error, if nowhere."""
+        rows = [row for part in parts for row in part.rows]
+        first_row = await self._settler.settle_append(
+            ref, rows, from_row=seen.last_row + 1, error=error
+        )
+        try:
+            displayed = await displayed_rows(self._sheets, ref, first_row, len(rows))
+        except UpstreamError:
+            # They are taken all the same: no open create must think that they are its own.
+            self._refresher.forget(ref)
+            view = seen.header.seen_with(ref.columns)
+            unseen = _results(parts, view, Landing(first_row=first_row, displayed=()))
+            await self._ledger.landed(ref, [(None, results) for results in unseen.values()])
+            raise
+        return Landing(first_row=first_row, displayed=displayed)
+
+    def _remember(
+        self,
+        ref: WorksheetRef,
+        seen: Sighting,
+        rows: Sequence[Sequence[Stored]],
+        landing: Landing,
+    ) -> None:
+        """The new end of the worksheet, unless the end was not where it was seen."""
+        last_row = landing.first_row + len(rows) - 1
+        if landing.first_row > seen.last_row:
+            self._sightings.keep(
+                ref,
+                replace(
+                    seen,
+                    last_row=last_row,
+                    starts_blank=rows[-1][0] is None,
+                    grid_rows=max(seen.grid_rows, last_row),
+                    as_of=self._sightings.moment(),
+                ),
+            )
+
+    async def _with_room(self, ref: WorksheetRef, seen: Sighting) -> Sighting:
+        """The sighting, once the grid has grown if it has no cell to anchor at."""
+        if seen.last_row < seen.grid_rows or not seen.starts_blank:
+            return seen
+        worksheets = await self._sheets.list_worksheets(ref.spreadsheet)
+        try:
+            for worksheet in worksheets:
+                if worksheet.title == ref.title:
+                    await self._sheets.grow_grid(ref.spreadsheet, worksheet.sheet_id, GROWTH_ROWS)
+        except WriteOutcomeUnknown as error:
+            self._sightings.forget(ref)
+            raise UpstreamError(
+                "Google did not say whether the worksheet grew. The row was not written; send it "
+                "again.",
+                outcome="not_applied",
+            ) from error
+        grown = replace(
+            seen, grid_rows=seen.grid_rows + GROWTH_ROWS, as_of=self._sightings.moment()
+        )
+        self._sightings.keep(ref, grown)
+        return grown
+
+
+def _effect(header: Header, rows: Sequence[Sequence[Stored]], landing: Landing) -> Effect:
+    """What an append left; what else its rows display (array formulas) counts as text for now."""
+    patches = []
+    for at, row in enumerate(rows):
+        written = {column: value for column, value in enumerate(row) if value is not None}
+        shown = {column: text for column, text in enumerate(landing.texts(at)) if text}
+        texts = dict.fromkeys(written, "") | shown
+        patches.append(
+            RowPatch(row=landing.first_row + at, texts=texts, values={**shown, **written})
+        )
+    return Effect(header=header, rows=patches)
+
+
+def _results(parts: Sequence[_Part], view: View, landing: Landing) -> Mapping[_Part, Results]:
+    """The answers of creates whose rows are one under the other."""
+    results: dict[_Part, Results] = {}
+    done = 0
+    for part in parts:
+        results[part] = tuple(
+            written_row(landing.first_row + at, placement, view, landing.texts(at))
+            for at, placement in enumerate(part.placements, start=done)
+        )
+        done += len(part.placements)
+    return results

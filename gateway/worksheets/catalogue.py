@@ -1,0 +1,216 @@
+"""Which worksheets a spreadsheet has, with their headers: what a document of it is made of.
+
+    nothing kept                       2 reads: the titles, then all headers at once
+    kept, `KEPT_SECONDS` at most       none
+    a worksheet went in between        2 more
+    titles too long for one URL        1 more for each `URL_BYTES`, `MOST_CALLS` at most
+
+Rules
+- All that ask for a spreadsheet at once share these reads, whatever each may see of it: who may see
+  what is decided by whoever makes something of them.
+- What is made of them is kept with them, and with them forgotten.
+- Nothing is made of half an answer: if Google fails, that is the answer. Failures are not kept.
+- However large a spreadsheet is, so much is looked at, in the order of the tabs: the worksheets
+  whose titles fit into these calls, and whose headers fit into `MAX_CHARACTERS`.
+"""
+
+import math
+from collections.abc import AsyncIterator, Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
+from urllib.parse import quote
+
+import anyio
+import anyio.to_thread
+from cachetools import LRUCache
+
+from gateway.errors import UpstreamRefusal
+from gateway.google.call_context import Errand, on_errand
+from gateway.google.sheets import Sheets, Values
+from gateway.table import a1
+from gateway.table.header import Header, parse_header
+from gateway.worksheets.answers import Answers, Encoded, Served
+from gateway.worksheets.freshness import Freshness
+from gateway.worksheets.single_flight import Flight
+
+KEPT_SECONDS = 60.0
+"""How long a spreadsheet is not looked at again."""
+
+URL_BYTES = 6_000
+"""Ranges in the URL of one call, percent-encoded; 50 worksheets with plain titles take 2,500."""
+
+MOST_CALLS = 5
+"""Calls for the headers of one spreadsheet."""
+
+MAX_CHARACTERS = 1_000_000
+"""All headers of one spreadsheet: 50 worksheets of 1,000 columns with short names are 750,000."""
+
+_COLUMN_CHARACTERS = 10
+"""What a column counts beside its name."""
+
+_SHARE_CHARACTERS = 1_000
+"""A header of so many characters counts as one more worksheet, where worksheets are counted."""
+
+_SHARES_BESIDE = 4
+"""A spreadsheet counts as so many worksheets beside its own: much of a document is no worksheet."""
+
+_SHARE_BYTES = 65_536
+"""What may be kept of what is made of one worksheet, so counted."""
+
+_MOST_SHARES_KEPT = 256
+"""What is made of one spreadsheet is kept up to so much: 16 MiB."""
+
+_MOST_SHARES_AT_ONCE = 8
+"""So much is described on the event loop: it takes about 2 ms."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listed:
+    """A worksheet of a spreadsheet, in the order of its tabs; its header may name no field."""
+
+    title: str
+    header: Header
+
+
+Describe = Callable[[Sequence[Listed]], Encoded]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Contents:
+    """A spreadsheet as it was seen, and what was made of it; `shares` is how much it is."""
+
+    worksheets: Sequence[Listed]
+    began_seconds: float
+    shares: int
+    answers: Answers = field(repr=False)
+
+
+class Catalogue:
+    """The worksheets of the spreadsheets that were asked for, for a short time."""
+
+    def __init__(self, sheets: Sheets, *, max_worksheets: int, clock: Callable[[], float]) -> None:
+        self._sheets = sheets
+        self._clock = clock
+        self._limiter = anyio.CapacityLimiter(1)
+        self._flights: dict[str, Flight[_Contents]] = {}
+        self._kept: LRUCache[str, _Contents] = LRUCache(
+            maxsize=max_worksheets, getsizeof=lambda contents: min(contents.shares, max_worksheets)
+        )
+
+    async def describe(
+        self, spreadsheet: str, way: Hashable, make: Describe, *, key_id: str
+    ) -> Served:
+        """What is made of a spreadsheet's worksheets; 2 reads, none while they are kept.
+
+        The result is kept by its `way`, which says all that it depends on beside the worksheets.
+        Large spreadsheets are made something of in a thread. Raises what `Sheets` raises.
+        """
+        contents = self._fresh(spreadsheet)
+        is_hit = contents is not None
+        if contents is None:
+            with on_errand(Errand(key_id)):
+                contents = await self._flight(spreadsheet).outcome()
+        encoded = await self._made(contents, way, make)
+        age = self._clock() - contents.began_seconds
+        return Served(encoded, Freshness(age, max(KEPT_SECONDS - age, 0.0), is_hit))
+
+    def _fresh(self, spreadsheet: str) -> _Contents | None:
+        kept = self._kept.get(spreadsheet)
+        if kept is None or self._clock() - kept.began_seconds >= KEPT_SECONDS:
+            return None
+        return kept
+
+    def _flight(self, spreadsheet: str) -> Flight[_Contents]:
+        """The look that is under way, or one that begins now."""
+        under_way = self._flights.get(spreadsheet)
+        if under_way is not None and not under_way.is_over:
+            return under_way
+        flight = Flight(self._look(spreadsheet), self._clock())
+        self._flights[spreadsheet] = flight
+        flight.when_over(lambda: self._landed(spreadsheet, flight))
+        return flight
+
+    def _landed(self, spreadsheet: str, flight: Flight[_Contents]) -> None:
+        if self._flights.get(spreadsheet) is flight:
+            del self._flights[spreadsheet]
+
+    async def _look(self, spreadsheet: str) -> _Contents:
+        began = self._clock()
+        try:
+            worksheets = await self._worksheets(spreadsheet)
+        except UpstreamRefusal:  # a title is not there any more
+            worksheets = await self._worksheets(spreadsheet)
+        shares = _SHARES_BESIDE + sum(map(_shares, worksheets))
+        contents = _Contents(
+            worksheets=worksheets,
+            began_seconds=began,
+            shares=shares,
+            answers=Answers(min(shares, _MOST_SHARES_KEPT) * _SHARE_BYTES),
+        )
+        self._kept[spreadsheet] = contents
+        return contents
+
+    async def _worksheets(self, spreadsheet: str) -> Sequence[Listed]:
+        titles = [each.title for each in await self._sheets.list_worksheets(spreadsheet)]
+        listed: list[Listed] = []
+        left = MAX_CHARACTERS
+        async for worksheet in read_headers(self._sheets, spreadsheet, titles):
+            left -= _characters(worksheet)
+            if left < 0:
+                break
+            listed.append(worksheet)
+        return listed
+
+    async def _made(self, contents: _Contents, way: Hashable, make: Describe) -> Encoded:
+        def find_or_make() -> Encoded:
+            kept = contents.answers.get(way)  # somebody else may have waited for the same
+            return kept or contents.answers.keep(way, make(contents.worksheets))
+
+        kept = contents.answers.get(way)
+        if kept is not None:
+            return kept
+        if contents.shares <= _MOST_SHARES_AT_ONCE:
+            return find_or_make()
+        return await anyio.to_thread.run_sync(find_or_make, limiter=self._limiter)
+
+
+async def read_headers(
+    sheets: Sheets, spreadsheet: str, titles: Sequence[str]
+) -> AsyncIterator[Listed]:
+    """The headers of these worksheets, of the first ones if they are very many.
+
+    1 read for each `URL_BYTES` of titles, `MOST_CALLS` at most.
+    """
+    for some in _in_calls(titles):
+        ranges = [a1.header_range(title) for title in some]
+        found = await sheets.read_ranges(spreadsheet, ranges)
+        for title, values in zip(some, found, strict=True):
+            yield Listed(title=title, header=_header(values))
+
+
+def _in_calls(titles: Sequence[str]) -> Iterator[Sequence[str]]:
+    """The titles, as many at a time as one URL holds; those that no call is left for are not."""
+    some: list[str] = []
+    calls, left = 0, URL_BYTES
+    for title in titles:
+        size = len("&ranges=") + len(quote(a1.header_range(title), safe=""))
+        if some and size > left:
+            yield some
+            calls, some, left = calls + 1, [], URL_BYTES
+        if calls == MOST_CALLS:
+            return
+        some.append(title)
+        left -= size
+    if some:
+        yield some
+
+
+def _header(values: Values) -> Header:
+    return parse_header(values.cells[0] if values.cells else ())
+
+
+def _characters(worksheet: Listed) -> int:
+    return sum(len(cell) + _COLUMN_CHARACTERS for cell in worksheet.header.cells)
+
+
+def _shares(worksheet: Listed) -> int:
+    return 1 + math.floor(_characters(worksheet) / _SHARE_CHARACTERS)

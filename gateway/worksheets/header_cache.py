@@ -1,0 +1,143 @@
+"""The header cache: what our last look at each worksheet showed, for a short time.
+
+Rules
+- It saves a create its look, and a list the wait for one; an update never trusts it.
+- It is bounded, and never hides a newer look behind an older one.
+- Rows that were written are noted until a look from after that shows their header unchanged.
+"""
+
+import itertools
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from cachetools import LRUCache
+
+from gateway.settings.model import CacheSettings
+from gateway.table.header import Header
+from gateway.telemetry.events import header_drift
+from gateway.worksheets.worksheet_ref import WorksheetRef
+
+MAX_NOTES = 500
+"""Writes that are noted for a worksheet; of more than that the oldest are left out."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sighting:
+    """A worksheet's header and its end.
+
+    `as_of` is the moment as of which the last row is known, the beginning of the look or the end
+    of our append, as `Sightings.moment` counts; `header_as_of` is when the look at the header
+    began, in seconds of the monotonic clock.
+    """
+
+    header: Header
+    last_row: int
+    """The last row that is not blank, from 1."""
+    starts_blank: bool
+    """Whether column A of the last row is blank."""
+    grid_rows: int
+    """Rows of the grid, at least."""
+    header_as_of: float
+    as_of: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Forgotten:
+    """The worksheet changed, or may have, at this moment."""
+
+    as_of: int
+
+
+@dataclass(kw_only=True)
+class _Trust:
+    """A header by the last look at it, and the rows, with their moments, written under it."""
+
+    cells: tuple[str, ...]
+    as_of: int
+    notes: deque[tuple[int, range]] = field(default_factory=lambda: deque(maxlen=MAX_NOTES))
+
+    def rows(self) -> list[int]:
+        return list(dict.fromkeys(row for _, rows in self.notes for row in rows))
+
+
+class Sightings:
+    def __init__(self, settings: CacheSettings, clock: Callable[[], float]) -> None:
+        self._ttl_seconds = settings.header_ttl_seconds
+        self._clock = clock
+        self._moments = itertools.count()
+        self._kept: LRUCache[WorksheetRef, Sighting | _Forgotten] = LRUCache(
+            maxsize=settings.max_worksheets
+        )
+        self._trusted: LRUCache[WorksheetRef, _Trust] = LRUCache(maxsize=settings.max_worksheets)
+
+    def moment(self) -> int:
+        """A number for now, larger than that of any moment before."""
+        return next(self._moments)
+
+    def fresh(self, ref: WorksheetRef) -> Sighting | None:
+        """The sighting if its header may still be trusted."""
+        sighting = self.last(ref)
+        if sighting is None or self._clock() - sighting.header_as_of >= self._ttl_seconds:
+            return None
+        return sighting
+
+    def last(self, ref: WorksheetRef) -> Sighting | None:
+        """The sighting however old: a hint where to look."""
+        kept = self._kept.get(ref)
+        return kept if isinstance(kept, Sighting) else None
+
+    def keep(self, ref: WorksheetRef, sighting: Sighting) -> None:
+        """Remember a sighting unless something newer is known, or known to have changed."""
+        trust = self._trusted.get(ref)
+        if trust is not None and trust.cells != sighting.header.cells:
+            return
+        known = self._kept.get(ref)
+        if known is None or known.as_of <= sighting.as_of:
+            self._kept[ref] = sighting
+
+    def forget(self, ref: WorksheetRef) -> None:
+        """Trust nothing that was seen up to now, nor a look that has begun by now."""
+        self._kept[ref] = _Forgotten(as_of=self.moment())
+
+    def compare(self, ref: WorksheetRef, header: Header, *, as_of: int) -> None:
+        """Take in the header that a look begun at a moment showed.
+
+        If it is another than the last look showed, what was seen under that is forgotten, and the
+        rows written since are told, once. If it is the same, they are where they should be.
+        """
+        trust = self._trusted.get(ref)
+        if trust is None:
+            self._trusted[ref] = _Trust(cells=header.cells, as_of=as_of)
+            return
+        if as_of < trust.as_of:
+            return
+        trust.as_of = as_of
+        if trust.cells == header.cells:
+            while trust.notes and trust.notes[0][0] < as_of:
+                trust.notes.popleft()
+            return
+        trust.cells = header.cells
+        self._distrust(ref, header, as_of)
+        self._tell(ref, trust)
+
+    def note_rows(self, ref: WorksheetRef, header: Header, first_row: int, count: int) -> None:
+        """Remember rows that were written as this header says, until a look confirms it."""
+        trust = self._trusted.get(ref)
+        if trust is None:
+            trust = self._trusted[ref] = _Trust(cells=header.cells, as_of=self.moment())
+        trust.notes.append((self.moment(), range(first_row, first_row + count)))
+        if trust.cells != header.cells:  # seen by another look while the write was under way
+            self._tell(ref, trust)
+
+    def _distrust(self, ref: WorksheetRef, header: Header, as_of: int) -> None:
+        """Forget a sighting of another header, but nothing that a later look sees."""
+        last = self.last(ref)
+        if last is not None and last.header.cells != header.cells:
+            self._kept[ref] = _Forgotten(as_of=max(as_of, last.as_of))
+
+    def _tell(self, ref: WorksheetRef, trust: _Trust) -> None:
+        rows = trust.rows()
+        trust.notes.clear()
+        if rows:
+            header_drift(ref.spreadsheet, ref.title, rows)

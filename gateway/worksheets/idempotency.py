@@ -1,0 +1,229 @@
+"""Writes with an Idempotency-Key: sent once, and answered alike however often they come.
+
+Rules
+- A record is there before Google is asked, and stays open until Google's answer is known. What
+  was not applied leaves none.
+- A write whose record is open is looked for first, in the line of its worksheet: what another
+  write just left there is not its own. While it may still land it is not sent again.
+- Whether an open write was applied is not known, whatever goes wrong while it is looked for.
+"""
+
+import asyncio
+import math
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from gateway.errors import (
+    UNKNOWN_RETRY_SECONDS,
+    GatewayError,
+    IdempotencyInProgress,
+    IdempotencyKeyReused,
+    NoHeaderRow,
+    QueueFull,
+    ShuttingDown,
+    WorksheetNotFound,
+    WriteOutcomeUnknown,
+    write_outcome,
+)
+from gateway.worksheets.idempotent_request import Ticket
+from gateway.worksheets.ledger import Answer, Entry, Ledger
+from gateway.worksheets.worksheet_ref import WorksheetRef
+from gateway.worksheets.writes import Results
+
+Perform = Callable[[], Awaitable[Results]]
+"""Sends the write; its errors tell what became of it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """The rows that an open write left, and the error to answer with if they cannot be shown."""
+
+    results: Results
+    error: GatewayError | None = None
+
+
+Look = Callable[[Entry], Awaitable[Found | None]]
+"""The rows of an open write, if the worksheet has them."""
+
+T = TypeVar("T")
+
+
+class Line(Protocol):
+    """The line of a worksheet's writes."""
+
+    async def alone(self, ref: WorksheetRef, work: Callable[[], Awaitable[T]]) -> T:
+        """Do something while no write to the worksheet is under way; QueueFull, ShuttingDown."""
+        ...
+
+
+_LASTING = (WorksheetNotFound, NoHeaderRow)
+"""What a look may find that only people change: to try again tells no more."""
+
+_LOOK = "Repeat the request with the same Idempotency-Key after the time in Retry-After."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settled:
+    """The rows of a write; `is_replayed` if it was an earlier request that wrote them."""
+
+    results: Results
+    is_replayed: bool = False
+
+
+class Idempotency:
+    """`clock` gives seconds since the epoch, as the ledger's does: records outlive the process."""
+
+    def __init__(self, ledger: Ledger, line: Line, clock: Callable[[], float]) -> None:
+        self._ledger = ledger
+        self._line = line
+        self._clock = clock
+        self._in_flight: dict[str, str] = {}
+
+    async def run(self, ticket: Ticket | None, perform: Perform, look: Look) -> Settled:
+        """Perform a write, or give the answer that it had; without a ticket just perform it.
+
+        Costs no call to Google beside those of `perform`; for an open record those of `look`.
+        """
+        if ticket is None:
+            return Settled(results=await perform())
+        with self._alone(ticket):
+            try:
+                entry = await self._ledger.find(ticket.scope, ticket.texts)
+            except asyncio.CancelledError:  # the server's time to stop is over
+                raise _unknown("The gateway stops.", UNKNOWN_RETRY_SECONDS) from None
+            if entry is None:
+                # A repeat takes none: it replaces its own record.
+                self._ledger.check_room(ticket)
+                return await self._perform(ticket, perform)
+            _check_same(ticket, entry.fingerprint)
+            if entry.answer is not None:
+                return _replayed(entry.answer)
+            return await self._resume(ticket, entry, perform, look)
+
+    @contextmanager
+    def _alone(self, ticket: Ticket) -> Iterator[None]:
+        """Keep twins out for the time of the block."""
+        twin = self._in_flight.get(ticket.scope)
+        if twin is not None:
+            _check_same(ticket, twin)
+            raise IdempotencyInProgress(
+                "A request with this Idempotency-Key is being carried out. Repeat this one in a "
+                "second to get its answer.",
+                outcome="unknown",
+                retry_after_seconds=1,
+            )
+        self._in_flight[ticket.scope] = ticket.fingerprint
+        try:
+            yield
+        finally:
+            del self._in_flight[ticket.scope]
+
+    async def _resume(self, ticket: Ticket, entry: Entry, perform: Perform, look: Look) -> Settled:
+        try:
+            # Rows of a write under way belong to nobody yet, so none may be.
+            found = await self._line.alone(ticket.ref, lambda: self._claimed(ticket, look))
+        except asyncio.CancelledError:
+            raise _unknown("The gateway stops.", self._remaining(entry)) from None
+        except (QueueFull, ShuttingDown) as error:
+            raise self._unseen(entry, error) from error
+        return found or await self._perform(ticket, perform)
+
+    async def _claimed(self, ticket: Ticket, look: Look) -> Settled | None:
+        """The rows of an open write, noted as its own; None if it can be sent again."""
+        entry = await self._reread(ticket)
+        if entry is None:
+            return None
+        if entry.answer is not None:
+            return _replayed(entry.answer)
+        # As of before the look: what it does not find must not land after it.
+        remaining_seconds = self._remaining(entry)
+        try:
+            found = await look(entry)
+        except GatewayError as error:
+            if remaining_seconds <= 0 and isinstance(error, _LASTING):
+                raise
+            raise self._unseen(entry, error) from error
+        if found is None:
+            if remaining_seconds > 0:
+                raise _unknown("This write was sent and may still land.", remaining_seconds)
+            return None
+        await self._noted(self._found(ticket, found))
+        return _replayed(found.error or found.results)
+
+    async def _reread(self, ticket: Ticket) -> Entry | None:
+        """The record, with all rows that others were answered while this one was in line."""
+        try:
+            return await self._ledger.find(ticket.scope, ticket.texts)
+        except GatewayError as error:
+            raise _unknown("Its record cannot be read.", UNKNOWN_RETRY_SECONDS) from error
+
+    def _remaining(self, entry: Entry) -> int:
+        """For how many seconds a write may still land; 0 or less if it cannot any more."""
+        age = max(0.0, self._clock() - entry.sent_at)
+        return math.ceil(UNKNOWN_RETRY_SECONDS - age)
+
+    def _unseen(self, entry: Entry, error: GatewayError) -> WriteOutcomeUnknown:
+        seconds = max(self._remaining(entry), error.retry_after_seconds or 0)
+        return _unknown("It cannot be seen whether it landed.", seconds)
+
+    async def _perform(self, ticket: Ticket, perform: Perform) -> Settled:
+        try:
+            results = await perform()
+        except GatewayError as error:
+            await self._noted(self._failed(ticket, error))
+            raise
+        except Exception:
+            await self._noted(self._ledger.renew(ticket))
+            raise
+        await self._noted(self._ledger.complete(ticket, results))
+        return Settled(results=results)
+
+    async def _found(self, ticket: Ticket, found: Found) -> None:
+        if ticket.is_create and found.error is None:
+            await self._ledger.landed(ticket.ref, [(ticket, found.results)])
+        await self._ledger.complete(ticket, found.error or found.results)
+        if ticket.is_create and found.error is not None:
+            # After it has its answer: its own rows must not be kept from it.
+            await self._ledger.landed(ticket.ref, [(None, found.results)])
+
+    async def _failed(self, ticket: Ticket, error: GatewayError) -> None:
+        match write_outcome(error):
+            case "applied":
+                await self._ledger.complete(ticket, error)
+            case "unknown":
+                await self._ledger.renew(ticket)
+            case "not_applied":
+                await self._ledger.drop(ticket)
+
+    async def _noted(self, note: Awaitable[None]) -> None:
+        """Wait until it is noted how a write ended, which is known whatever becomes of the note."""
+        # Cancelled, as the server's time to stop is over: what is not noted stays open, and a
+        # retry looks.
+        with suppress(asyncio.CancelledError):
+            await note
+
+
+def _check_same(ticket: Ticket, fingerprint: str) -> None:
+    if fingerprint != ticket.fingerprint:
+        raise IdempotencyKeyReused(
+            "This Idempotency-Key was used for a request with another body. Send each new write "
+            "with a new key, and a retry with the body that it had.",
+            outcome="not_applied",
+        )
+
+
+def _replayed(answer: Answer) -> Settled:
+    if isinstance(answer, GatewayError):
+        answer.is_replayed = True
+        raise answer
+    return Settled(results=answer, is_replayed=True)
+
+
+def _unknown(what: str, retry_seconds: int) -> WriteOutcomeUnknown:
+    return WriteOutcomeUnknown(
+        f"Whether the earlier request wrote is not known yet. {what} {_LOOK}",
+        outcome="unknown",
+        retry_after_seconds=max(1, retry_seconds),
+    )

@@ -1,0 +1,21 @@
+"""What a request with an Idempotency-Key is told apart by, while its write goes its way."""
+
+from dataclasses import dataclass
+
+from gateway.worksheets.worksheet_ref import WorksheetRef
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ticket:
+    """Requests of one `scope` are one write; of another `fingerprint`, they are a mistake.
+
+    `scope` is a digest of API key, Idempotency-Key, method, path and spreadsheet, `fingerprint`
+    one of the body. `is_create`: the write adds rows to the worksheet. `texts` are the long ones
+    of the body, of which its record keeps digests only.
+    """
+
+    scope: str
+    fingerprint: str
+    ref: WorksheetRef
+    is_create: bool
+    texts: frozenset[str] = frozenset()

@@ -1,0 +1,199 @@
+"""Looks at worksheets: whole halves for reads, and the little that an append must know.
+
+Rules: each look tells the sightings what it saw of header and end. Nothing is remembered here.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from gateway.errors import NoHeaderRow, UpstreamRefusal
+from gateway.google.sent_at import noting_departure
+from gateway.google.sheets import Half, Render, Sheets
+from gateway.table import a1
+from gateway.table.header import Header, parse_header
+from gateway.table.record import text_at
+from gateway.table.renderings import Column
+from gateway.table.table import make_table
+from gateway.telemetry.events import header_trouble
+from gateway.worksheets.answers import Encodings
+from gateway.worksheets.header_cache import Sighting, Sightings
+from gateway.worksheets.refusal import explaining
+from gateway.worksheets.scheduler import Computing
+from gateway.worksheets.snapshots import Origin, Snapshot
+from gateway.worksheets.worksheet_ref import WorksheetRef, own_area
+
+
+@dataclass(frozen=True, kw_only=True)
+class TypedRead:
+    """The typed half as it was read; no half if it is the known one."""
+
+    half: Half | None
+    began_seconds: float
+
+
+class Surveyor:
+    def __init__(
+        self,
+        sheets: Sheets,
+        sightings: Sightings,
+        clock: Callable[[], float],
+        computing: Computing,
+    ) -> None:
+        self._sheets = sheets
+        self._sightings = sightings
+        self._clock = clock
+        self._computing = computing
+
+    async def displayed(
+        self, ref: WorksheetRef, known: Snapshot | None = None
+    ) -> tuple[Snapshot, Sighting]:
+        """The worksheet as it displays itself, and what an append needs of it. 1 read.
+
+        What is known is not made again if it has not changed; it may have its typed half.
+        """
+        started, moment = self._clock(), self._sightings.moment()
+        digest = None if known is None else known.displayed.digest
+        with noting_departure() as departure:
+            half = await self._half(ref, Render.DISPLAYED, digest)
+        began = departure.at_seconds or started
+        if half is None and known is not None:
+            origin = replace(known.displayed, began_seconds=began)
+            snapshot = replace(known, displayed=origin, is_expired=False)
+        else:
+            snapshot = self._snapshot(ref, _present(half), began)
+        table = snapshot.table
+        self._sightings.compare(ref, table.header, as_of=moment)
+        self._check_header(ref, table.header)
+        sighting = Sighting(
+            header=table.header,
+            last_row=table.last_row,
+            starts_blank=not table.text(table.last_row, 0),
+            grid_rows=snapshot.grid_rows,
+            header_as_of=began,
+            as_of=moment,
+        )
+        self._sightings.keep(ref, sighting)
+        return snapshot, sighting
+
+    async def typed(self, ref: WorksheetRef, known: Snapshot | None = None) -> TypedRead:
+        """What the worksheet's cells hold. 1 read."""
+        started = self._clock()
+        origin = None if known is None else known.typed
+        with noting_departure() as departure:
+            half = await self._half(ref, Render.TYPED, None if origin is None else origin.digest)
+        return TypedRead(half=half, began_seconds=departure.at_seconds or started)
+
+    async def paired(
+        self, snapshot: Snapshot, typed: TypedRead, known: Snapshot | None = None
+    ) -> Snapshot | None:
+        """Both halves as one snapshot; None if they are of different states of the worksheet."""
+        if typed.half is None and known is not None and snapshot.table is known.table:
+            origin = _typed_origin(typed, known)
+            return replace(known, displayed=snapshot.displayed, typed=origin, is_expired=False)
+        paired = await self.joined(snapshot, typed, known)
+        return None if paired.table.is_mixed else paired
+
+    async def joined(
+        self, snapshot: Snapshot, typed: TypedRead, known: Snapshot | None = None
+    ) -> Snapshot:
+        """Both halves as one snapshot, whatever state of the worksheet they are of."""
+        table, columns = snapshot.table, _typed_columns(typed, known)
+        both = await self._computing.build(table.with_typed(columns))
+        origin = _typed_origin(typed, known)
+        return Snapshot(
+            table=both,
+            grid_rows=snapshot.grid_rows,
+            displayed=snapshot.displayed,
+            typed=origin,
+            encodings=Encodings(snapshot.displayed.byte_count),
+        )
+
+    async def look_again(self, ref: WorksheetRef) -> Sighting | None:
+        """Header and end by way of the last row of an earlier look. 1 read, none without one.
+
+        None if that does not settle it: rows were deleted.
+        """
+        known = self._sightings.last(ref)
+        if known is None:
+            return None
+        started, moment = self._clock(), self._sightings.moment()
+        ranges = [a1.header_range(ref.title), a1.rows_from(ref.title, known.last_row)]
+        try:
+            top, end = await self._sheets.read_ranges(ref.spreadsheet, ranges)
+        except UpstreamRefusal:  # the grid ends above the known row
+            return None
+        header = parse_header(top.cells[0] if top.cells else ())
+        area = own_area(ref, end.range)
+        self._sightings.compare(ref, header, as_of=moment)
+        self._check_header(ref, header)
+        filled = [index for index, row in enumerate(end.cells) if any(row)]
+        if not filled:
+            return None
+        sighting = replace(
+            known,
+            header=header,
+            last_row=known.last_row + filled[-1],
+            starts_blank=not text_at(end.cells[filled[-1]], 0),
+            grid_rows=area.last_row,
+            header_as_of=started,
+            as_of=moment,
+        )
+        self._sightings.keep(ref, sighting)
+        return sighting
+
+    def _snapshot(self, ref: WorksheetRef, half: Half, started: float) -> Snapshot:
+        area = own_area(ref, half.range)
+        return Snapshot(
+            table=make_table(half.columns),
+            grid_rows=area.last_row,
+            displayed=_origin(half, started),
+            encodings=Encodings(half.byte_count),
+        )
+
+    async def _half(self, ref: WorksheetRef, render: Render, known: bytes | None) -> Half | None:
+        async with explaining(self._sheets, ref):
+            return await self._sheets.read_columns(
+                ref.spreadsheet, a1.rows_from(ref.title, 1), render=render, known=known
+            )
+
+    def _check_header(self, ref: WorksheetRef, header: Header) -> None:
+        """NoHeaderRow if row 1 names no field; tells of duplicates once per header."""
+        check_names(header)
+        known = self._sightings.last(ref)
+        if header.duplicates() and (known is None or known.header.cells != header.cells):
+            header_trouble(ref.spreadsheet, ref.title, header.duplicates())
+
+
+def check_names(header: Header) -> None:
+    """NoHeaderRow if the header names no field."""
+    if not header.columns:
+        raise NoHeaderRow(
+            "Row 1 of the worksheet names no field. Put the field names into its first row."
+        )
+
+
+def _origin(half: Half, began_seconds: float) -> Origin:
+    return Origin(began_seconds=began_seconds, byte_count=half.byte_count, digest=half.digest)
+
+
+def _typed_columns(typed: TypedRead, known: Snapshot | None) -> Sequence[Column]:
+    if typed.half is not None:
+        return typed.half.columns
+    columns = None if known is None else known.table.typed
+    if columns is None:
+        raise ValueError("a half is left out only if it is known")
+    return columns
+
+
+def _typed_origin(typed: TypedRead, known: Snapshot | None) -> Origin:
+    if typed.half is not None:
+        return _origin(typed.half, typed.began_seconds)
+    if known is None or known.typed is None:
+        raise ValueError("a half is left out only if it is known")
+    return replace(known.typed, began_seconds=typed.began_seconds)
+
+
+def _present(half: Half | None) -> Half:
+    if half is None:
+        raise ValueError("a half is left out only if it is known")
+    return half

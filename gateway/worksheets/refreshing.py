@@ -1,0 +1,189 @@
+"""Reading worksheets anew: one read under way, shared, and kept unless a write overtook it.
+
+Rules
+- One read of each kind is under way at a time: whoever asks meanwhile joins it.
+- A read that began before a write ended is joined by nobody who comes after, and never kept. The
+  next read then waits in the line of the writes, or busy writers would overtake all of them. In
+  that line it waits for no other read, which may stand in line behind it.
+- What is wrong with the worksheet itself ends its snapshot; a failing Google does not.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+from gateway.errors import Forbidden, NoHeaderRow, NotFound, TooLarge, UnsupportedDocument
+from gateway.worksheets.header_cache import Sighting, Sightings
+from gateway.worksheets.loader import Surveyor
+from gateway.worksheets.single_flight import Flight
+from gateway.worksheets.snapshots import Effect, Snapshot, Snapshots
+from gateway.worksheets.worksheet_ref import WorksheetRef
+
+ABANDONED_SECONDS = 8.0
+"""A read sent so long ago is not joined any more: Google may have come back since."""
+
+Quietly = Callable[[WorksheetRef, Callable[[], Awaitable[Snapshot]]], Awaitable[Snapshot]]
+"""Does something while no write to the worksheet is under way."""
+
+LOST = (NotFound, Forbidden, NoHeaderRow, TooLarge, UnsupportedDocument)
+"""What is wrong with the worksheet itself."""
+
+
+_Kind = tuple[WorksheetRef, bool]
+"""A worksheet, and whether both halves are read."""
+
+
+class Refresher:
+    def __init__(
+        self,
+        surveyor: Surveyor,
+        *,
+        sightings: Sightings,
+        snapshots: Snapshots,
+        clock: Callable[[], float],
+        quietly: Quietly,
+        max_worksheets: int,
+    ) -> None:
+        self._surveyor = surveyor
+        self._sightings = sightings
+        self._snapshots = snapshots
+        self._clock = clock
+        self._quietly = quietly
+        self._max_worksheets = max_worksheets
+        self._flights: dict[_Kind, Flight[Snapshot]] = {}
+        self._begun: set[_Kind] = set()
+        """Of the flights, those that wait for no write any more."""
+        self._overtaken: set[WorksheetRef] = set()
+        """The worksheets whose last read was overtaken by a write."""
+        self._written: OrderedDict[WorksheetRef, int] = OrderedDict()
+        self._forgotten_write = -1
+        """No write that is not remembered any more ended after this moment."""
+
+    def flight(
+        self, ref: WorksheetRef, *, needs_types: bool, base: Snapshot | None = None
+    ) -> Flight[Snapshot]:
+        """The read that is under way, or one that begins now.
+
+        Displayed 1 read, both halves 2, or 1 with a displayed half at hand (`base`); 2 more if
+        the worksheet changed between the two.
+        """
+        now, kind = self._clock(), (ref, needs_types)
+        under_way = self._flights.get(kind)
+        if under_way is not None and not under_way.is_over:
+            sent_seconds = under_way.sent_seconds
+            if sent_seconds is None or now - sent_seconds < ABANDONED_SECONDS:
+                return under_way
+        self._begun.discard(kind)
+        flight = Flight(self._fly(kind, base), now)
+        self._flights[kind] = flight
+        flight.when_over(lambda: self._landed(kind, flight))
+        return flight
+
+    async def look(self, ref: WorksheetRef) -> Sighting:
+        """The header and the end of the worksheet as they are now, for a write. 1 read.
+
+        One more read if an earlier look's last row is blank by now: rows were deleted. To be
+        awaited in the line of the worksheet's writes.
+        """
+        sighting = await self._surveyor.look_again(ref)
+        if sighting is None:
+            moment = self._sightings.moment()
+            snapshot, sighting = await self._surveyor.displayed(ref)
+            self._keep((ref, False), snapshot, moment)
+        return sighting
+
+    def written(self, ref: WorksheetRef, effect: Effect) -> None:
+        """Google confirmed a write: no later answer may miss it."""
+        self._overtake(ref)
+        self._snapshots.change(ref, effect)
+
+    def may_be_written(self, ref: WorksheetRef) -> None:
+        """Nobody knows whether a write was carried out: later reads have to look."""
+        self._overtake(ref)
+        self._snapshots.expire(ref)
+
+    def forget(self, ref: WorksheetRef) -> None:
+        """The worksheet was written to, where is not known: nothing that was read holds."""
+        self._overtake(ref)
+        self._snapshots.drop(ref)
+
+    def last_written(self, ref: WorksheetRef) -> int:
+        """No write to a worksheet ended after this moment; -1 if there was none."""
+        return self._written.get(ref, self._forgotten_write)
+
+    async def _fly(self, kind: _Kind, base: Snapshot | None) -> Snapshot:
+        ref, needs_types = kind
+        was_overtaken = ref in self._overtaken
+        self._overtaken.discard(ref)
+
+        async def read() -> Snapshot:
+            self._begun.add(kind)
+            moment = self._sightings.moment()
+            if needs_types:
+                snapshot = await self._both(ref, base, is_in_line=was_overtaken)
+            else:
+                snapshot = await self._displayed(ref)
+            self._keep(kind, snapshot, moment)
+            return snapshot
+
+        try:
+            # Whoever may join it, it waits behind the writes of none of them.
+            shared = replace(ref, key_id="")
+            return await (self._quietly(shared, read) if was_overtaken else read())
+        except LOST:
+            self._snapshots.drop(ref)
+            raise
+
+    def _landed(self, kind: _Kind, flight: Flight[Snapshot]) -> None:
+        if self._flights.get(kind) is flight:
+            self._leave(kind)
+
+    def _leave(self, kind: _Kind) -> None:
+        del self._flights[kind]
+        self._begun.discard(kind)
+
+    async def _displayed(self, ref: WorksheetRef) -> Snapshot:
+        known = self._snapshots.get(ref, needs_types=False)
+        return (await self._surveyor.displayed(ref, known))[0]
+
+    async def _both(
+        self, ref: WorksheetRef, base: Snapshot | None, *, is_in_line: bool
+    ) -> Snapshot:
+        """Both halves, read side by side unless one is at hand."""
+        known = self._snapshots.get(ref, needs_types=True)
+        if base is not None and base is self._snapshots.get(ref, needs_types=False):
+            displayed, typed = base, await self._surveyor.typed(ref, known)
+        else:
+            displaying = (
+                self._displayed(ref)
+                if is_in_line
+                else self.flight(ref, needs_types=False).outcome()
+            )
+            displayed, typed = await asyncio.gather(displaying, self._surveyor.typed(ref, known))
+        paired = await self._surveyor.paired(displayed, typed, known)
+        if paired is not None:
+            return paired
+        (displayed, _), typed = await asyncio.gather(
+            self._surveyor.displayed(ref), self._surveyor.typed(ref)
+        )
+        return await self._surveyor.joined(displayed, typed)
+
+    def _keep(self, kind: _Kind, snapshot: Snapshot, moment: int) -> None:
+        ref, _ = kind
+        if self.last_written(ref) > moment:
+            self._overtaken.add(ref)
+            return
+        latest = self._snapshots.get(ref, needs_types=False)
+        if latest is None or latest.displayed.began_seconds <= snapshot.displayed.began_seconds:
+            self._snapshots.keep(ref, snapshot)
+
+    def _overtake(self, ref: WorksheetRef) -> None:
+        """What began before this moment is joined by nobody any more."""
+        self._written[ref] = self._sightings.moment()
+        self._written.move_to_end(ref)
+        if len(self._written) > self._max_worksheets:
+            _, self._forgotten_write = self._written.popitem(last=False)
+        for kind in ((ref, False), (ref, True)):
+            if kind in self._flights and kind in self._begun:
+                self._leave(kind)

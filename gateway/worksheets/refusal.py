@@ -1,0 +1,72 @@
+"""What a refused request means: Google's 400 INVALID_ARGUMENT says little by itself."""
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+
+from gateway.errors import (
+    GatewayError,
+    InvalidBody,
+    ProtectedCells,
+    RowNotFound,
+    StorageFull,
+    UpstreamRefusal,
+    WorksheetNotFound,
+)
+from gateway.google.sheets import Sheets
+from gateway.table.record import MAX_CELL_CHARACTERS
+from gateway.telemetry.events import google_refused
+from gateway.worksheets.worksheet_ref import WorksheetRef, worksheet_not_found
+
+SHEET_WIDE = (WorksheetNotFound, StorageFull)
+"""What a refused group is refused for as a whole; anything else may be wrong with one write."""
+
+# Google's English words are the last resort: they may be localised, then it is a 502.
+_WORDS: Mapping[str, Callable[[], GatewayError]] = {
+    "You are trying to edit a protected": lambda: ProtectedCells(
+        "The cells are protected. Ask the spreadsheet's owner to let the service account edit "
+        "them.",
+        outcome="not_applied",
+    ),
+    "increase the number of cells in the workbook": lambda: StorageFull(
+        "The spreadsheet has reached Google's limit of 10 million cells.", outcome="not_applied"
+    ),
+    "more than the maximum of 50000 characters": lambda: InvalidBody(
+        f"A cell holds at most {MAX_CELL_CHARACTERS} characters.", outcome="not_applied"
+    ),
+}
+
+
+async def explain(
+    sheets: Sheets, ref: WorksheetRef, refusal: UpstreamRefusal, *, row: int = 1
+) -> GatewayError:
+    """The error that a refusal amounts to. 1 read: the worksheets' titles and sizes.
+
+    `row` is the last row that the request named. A refusal that nothing explains gives another
+    one of its words: raised from itself, an exception would be its own cause.
+    """
+    google_refused(refusal.google_message)
+    worksheets = {each.title: each for each in await sheets.list_worksheets(ref.spreadsheet)}
+    if ref.title not in worksheets:
+        return worksheet_not_found(ref, list(worksheets))
+    if row > worksheets[ref.title].rows:
+        return row_not_found(row)
+    for words, make in _WORDS.items():
+        if words in refusal.google_message:
+            return make()
+    return UpstreamRefusal(refusal.google_message)
+
+
+@asynccontextmanager
+async def explaining(sheets: Sheets, ref: WorksheetRef, *, row: int = 1) -> AsyncIterator[None]:
+    """Turn a refusal of what is done inside into the error that it amounts to."""
+    try:
+        yield
+    except UpstreamRefusal as refusal:
+        raise await explain(sheets, ref, refusal, row=row) from refusal
+
+
+def row_not_found(row: int) -> RowNotFound:
+    return RowNotFound(
+        f"The worksheet has no row {row}. Data rows begin at 2 and end with the last row that "
+        f"is not blank."
+    )

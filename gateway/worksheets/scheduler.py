@@ -1,0 +1,177 @@
+"""Counted work on the event loop, in slices and fair turns.
+
+Rules
+- One slice runs, then everything else that is ready: long work holds nobody up for more than a
+  slice, and takes no thread, whose turns at the interpreter would be longer.
+- The queries of a key get one slice at once in a round of the loop, together. A query that needs
+  more than a slice joins its key's queue; a key may queue `MAX_WAITING` queries.
+- Keys take turns, slice by slice, and so does building rows, which serves everybody: it has every
+  second turn. Who took more than a slice, in a long block, sits out turns for it. Within a lane:
+  first come, first served.
+"""
+
+import asyncio
+from collections import OrderedDict, deque
+from typing import Any, NamedTuple, TypeVar
+
+from gateway.errors import TooManyInFlight
+from gateway.table.steps import Metered, Work
+
+T = TypeVar("T")
+
+SLICE_STEPS = 20_000
+"""About 1 to 2 ms."""
+
+MAX_WAITING = 32
+"""Queries of one key that wait for their turns."""
+
+MAX_SECONDS = 60.0
+"""How long a query waits until it is done."""
+
+Lane = str | None
+"""The id of a key, or None for building rows."""
+
+
+class _Job(NamedTuple):
+    work: Metered[Any]
+    done: asyncio.Future[Any]
+
+
+class Computing:
+    """The queue for work that takes more than a slice."""
+
+    def __init__(self) -> None:
+        self._lanes: OrderedDict[Lane, deque[_Job]] = OrderedDict()
+        """In the order of their turns; a lane without jobs is not there."""
+        self._debts: dict[Lane, int] = {}
+        """The steps that lanes took beyond their slices."""
+        self._room_steps: dict[Lane, int] = {}
+        """What a lane may still take at once, until the loop comes round."""
+        self._beginners: dict[Lane, deque[_Job]] = {}
+        """Work that waits for room for its first slice."""
+        self._task: asyncio.Task[None] | None = None
+
+    def try_at_once(self, work: Metered[Any], lane: Lane) -> bool:
+        """Take what is left of the first slice of work, if there is room; True if it is done.
+
+        Raises OutOfSteps past its budget.
+        """
+        return lane not in self._beginners and self._begin(work, lane)
+
+    async def finish(self, work: Metered[T], lane: Lane) -> T:
+        """The result of work that was not done at once.
+
+        Raises OutOfSteps past its budget, and TooManyInFlight if many queries of the key wait, or
+        if they take too long.
+        """
+        job = _Job(work, asyncio.get_running_loop().create_future())
+        if work.steps < SLICE_STEPS:
+            self._beginners.setdefault(lane, deque()).append(job)
+        else:
+            self._queue(job, lane)
+        try:
+            async with asyncio.timeout(None if lane is None else MAX_SECONDS):
+                await job.done
+        except TimeoutError:
+            raise _too_many("The long queries of this key take too much time.") from None
+        return work.result
+
+    async def build(self, work: Work[T]) -> T:
+        """The result of work on rows, which serves everybody and has no budget."""
+        metered = Metered(work)
+        if self.try_at_once(metered, None):
+            return metered.result
+        return await self.finish(metered, None)
+
+    def _begin(self, work: Metered[Any], lane: Lane) -> bool:
+        if not self._room_steps:
+            asyncio.get_running_loop().call_soon(self._begin_round)
+        room, before = self._room_steps.get(lane, SLICE_STEPS), work.steps
+        if room <= 0:
+            return False
+        try:
+            return work.advance(min(room, SLICE_STEPS - before))
+        finally:
+            self._room_steps[lane] = room - (work.steps - before)
+
+    def _begin_round(self) -> None:
+        """Give each lane new room, to those first that wait for it."""
+        self._room_steps.clear()
+        for lane, jobs in [*self._beginners.items()]:
+            while jobs and self._has_begun(jobs[0], lane):
+                jobs.popleft()
+            if not jobs:
+                del self._beginners[lane]
+
+    def _has_begun(self, job: _Job, lane: Lane) -> bool:
+        """Whether a job is done with its first slice, after what room there is for it."""
+        if job.done.done():
+            return True
+        try:
+            if self._begin(job.work, lane):
+                job.done.set_result(None)
+            elif job.work.steps < SLICE_STEPS:
+                return False
+            else:
+                self._queue(job, lane)
+        except Exception as error:
+            job.done.set_exception(error)
+        return True
+
+    def _queue(self, job: _Job, lane: Lane) -> None:
+        jobs = self._lanes.setdefault(lane, deque())
+        if lane is not None and sum(not job.done.done() for job in jobs) >= MAX_WAITING:
+            raise _too_many(f"This key has {MAX_WAITING} long queries under way.")
+        jobs.append(job)
+        if self._task is None:
+            self._task = asyncio.create_task(self._take_turns())
+
+    async def _take_turns(self) -> None:
+        """Run slices until no lane is left."""
+        is_for_rows = False
+        try:
+            while self._lanes:
+                await asyncio.sleep(0)
+                is_for_rows = None in self._lanes and not is_for_rows
+                lane = None if is_for_rows else self._next_key()
+                self._lanes.move_to_end(lane)
+                self._take_turn(lane, self._lanes[lane])
+        finally:
+            self._task = None
+
+    def _next_key(self) -> Lane:
+        """The key whose turn it is; None if only rows are built."""
+        keys = [lane for lane in self._lanes if lane is not None]
+        least = min((self._debts.get(key, 0) for key in keys), default=0)
+        for key in keys:
+            if self._debts.get(key, 0) - least < SLICE_STEPS:
+                return key
+            self._debts[key] -= SLICE_STEPS
+        return None
+
+    def _take_turn(self, lane: Lane, jobs: deque[_Job]) -> None:
+        work = jobs[0].work
+        before = work.steps
+        if _run_slice(jobs[0]):
+            jobs.popleft()
+        self._debts[lane] = self._debts.get(lane, 0) + max(0, work.steps - before - SLICE_STEPS)
+        if not jobs:
+            del self._lanes[lane], self._debts[lane]
+
+
+def _run_slice(job: _Job) -> bool:
+    """Run a slice of a job; True if it is done, or nobody waits for it any more."""
+    if job.done.done():
+        return True
+    try:
+        if not job.work.advance(SLICE_STEPS):
+            return False
+    except Exception as error:
+        job.done.set_exception(error)
+    else:
+        job.done.set_result(None)
+    return True
+
+
+def _too_many(reason: str) -> TooManyInFlight:
+    return TooManyInFlight(f"{reason} Wait for one of them to be answered.", retry_after_seconds=1)

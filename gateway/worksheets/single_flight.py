@@ -1,0 +1,67 @@
+"""Reads under way that everybody who asks meanwhile joins.
+
+Rules: a read goes on whoever leaves, since Google has counted it; its failure is nobody's
+loose end. Each waiter gets the outcome, and may leave before. Until it is sent, it waits for its
+turn at Google as an errand of all of them.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from dataclasses import replace
+from typing import Any, Generic, TypeVar
+
+from gateway.google.call_context import Company, current_errand, on_errand
+from gateway.google.sent_at import noting_departure
+
+T = TypeVar("T")
+
+
+class Flight(Generic[T]):
+    """One read under way; made in the context of the request that needed it first."""
+
+    def __init__(self, work: Coroutine[Any, Any, T], began_seconds: float) -> None:
+        self.began_seconds = began_seconds
+        self._company = Company()
+        self._join()
+        errand = replace(current_errand(), company=self._company)
+        with noting_departure() as self._departure, on_errand(errand):
+            self._task = asyncio.get_running_loop().create_task(work)
+        self._task.add_done_callback(_look_at)
+
+    @property
+    def is_over(self) -> bool:
+        return self._task.done()
+
+    @property
+    def sent_seconds(self) -> float | None:
+        """When its last call was sent; None while it waits for its turn."""
+        return self._departure.at_seconds
+
+    def when_over(self, act: Callable[[], None]) -> None:
+        """Have something done at the end, however it ends."""
+        self._task.add_done_callback(lambda _: act())
+
+    async def outcome(self) -> T:
+        """What was read; its error comes out here."""
+        self._join()
+        return await asyncio.shield(self._task)
+
+    async def lands_within(self, seconds: float) -> bool:
+        """Wait for the end, so long at most; whether it came."""
+        self._join()
+        if seconds > 0:
+            await asyncio.wait([self._task], timeout=seconds)
+        return self._task.done()
+
+    def _join(self) -> None:
+        """Make this an errand of who waits, and of all that it waits for in turn."""
+        errand = current_errand()
+        self._company.join(errand.key_id)
+        if errand.company is not None:
+            errand.company.follow(self._company.join)
+
+
+def _look_at(task: asyncio.Task[Any]) -> None:
+    """An error that nobody waited for is no fault: the next read meets it again."""
+    if not task.cancelled():
+        task.exception()

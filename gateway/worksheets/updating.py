@@ -1,0 +1,312 @@
+"""Updates: the rows are looked at, then only the named cells are written."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from gateway.errors import (
+    GatewayError,
+    InternalError,
+    PreconditionFailed,
+    RowNotFound,
+    UpstreamError,
+    UpstreamRefusal,
+    WriteOutcomeUnknown,
+)
+from gateway.google.sheets import Sheets, Values
+from gateway.table import a1
+from gateway.table.header import Header, parse_header
+from gateway.table.record import changed_runs, place, row_record, text_at
+from gateway.table.view import View
+from gateway.worksheets.bisection import MAX_EXTRA_WRITES, separate, undecided
+from gateway.worksheets.changes import (
+    Change,
+    culprit_among,
+    effect_of,
+    result_of,
+    sending_of,
+    texts_of,
+    writings_of,
+)
+from gateway.worksheets.header_cache import Sightings
+from gateway.worksheets.input import RAW, Input
+from gateway.worksheets.ledger import Ledger
+from gateway.worksheets.loader import check_names
+from gateway.worksheets.reconciliation import Settler
+from gateway.worksheets.refreshing import Refresher
+from gateway.worksheets.refusal import SHEET_WIDE, explain, explaining, row_not_found
+from gateway.worksheets.worksheet_ref import WorksheetRef, own_area
+from gateway.worksheets.writes import Outcome, Update, written_row
+
+
+class Updater:
+    def __init__(
+        self,
+        sheets: Sheets,
+        refresher: Refresher,
+        sightings: Sightings,
+        settler: Settler,
+        ledger: Ledger,
+        *,
+        ignore_unknown: bool,
+        value_input: Input = RAW,
+    ) -> None:
+        self._sheets = sheets
+        self._input = value_input
+        self._refresher = refresher
+        self._sightings = sightings
+        self._settler = settler
+        self._ledger = ledger
+        self._ignore_unknown = ignore_unknown
+
+    async def update(self, ref: WorksheetRef, updates: Sequence[Update]) -> Sequence[Outcome]:
+        """Write the named cells of rows. 1 read + 1 write; 1 more read if one of them is blank.
+
+        No write if every field is what its cell displays already: a string, or null for nothing.
+        A row past the grid costs 1 read more, 3 where it is not alone.
+        """
+        outcomes: dict[int, Outcome] = {}
+        header, rows = await self._look(ref, sorted({update.row for update in updates}))
+        view = header.seen_with(ref.columns)
+        parts: list[Change] = []
+        for index, update in enumerate(updates):
+            try:
+                parts.append(self._part(ref, index, update, view, rows))
+            except GatewayError as error:
+                outcomes[index] = error
+        unchanged = [part for part in parts if not part.runs]
+        changing = [part for part in parts if part.runs]
+        for part in unchanged:
+            outcomes[part.index] = result_of(part, view, {})
+        if unchanged:  # their answers rest on our look: no later one may show an older row
+            self._refresher.written(ref, effect_of(header, {part: {} for part in unchanged}))
+        sent: dict[Change, Outcome] = {}
+        try:
+            await self._send_all(ref, header, changing, sent)
+        except GatewayError as error:
+            sent = dict.fromkeys(changing, error) | sent
+        outcomes |= {part.index: outcome for part, outcome in sent.items()}
+        return [outcomes[index] for index in range(len(updates))]
+
+    def _part(
+        self,
+        ref: WorksheetRef,
+        index: int,
+        update: Update,
+        view: View,
+        rows: Mapping[int, Sequence[str]],
+    ) -> Change:
+        if update.row not in rows:
+            raise row_not_found(update.row)
+        displayed = rows[update.row]
+        tag = view.tag(displayed)
+        if update.condition is not None and not update.condition.holds(tag):
+            existing = row_record(update.row, view.select(None), displayed)
+            raise PreconditionFailed(existing, tag=tag)
+        placement = place(update.fields, view, ignore_unknown=self._ignore_unknown)
+        runs = [
+            (column, self._input.prepare(ref, values))
+            for column, values in changed_runs(placement.cells, displayed)
+        ]
+        return Change(
+            index=index,
+            row=update.row,
+            ticket=update.ticket,
+            placement=placement,
+            displayed=displayed,
+            runs=runs,
+        )
+
+    async def _look(
+        self, ref: WorksheetRef, rows: Sequence[int]
+    ) -> tuple[Header, Mapping[int, Sequence[str]]]:
+        """The header and the displayed cells of the rows that are there, of one moment."""
+        moment = self._sightings.moment()
+        try:
+            top, *found = await self._read(ref, rows)
+        except UpstreamRefusal as refusal:
+            error = await explain(self._sheets, ref, refusal, row=rows[-1])
+            if not isinstance(error, RowNotFound):
+                raise error from refusal
+            rows = await self._rows_in_grid(ref, rows) if len(rows) > 1 else ()
+            if not rows:
+                return parse_header(()), {}
+            async with explaining(self._sheets, ref, row=rows[-1]):
+                top, *found = await self._read(ref, rows)
+        header = parse_header(top.cells[0] if top.cells else ())
+        self._sightings.compare(ref, header, as_of=moment)
+        check_names(header)
+        displayed = {
+            row: [text_at(cells, column) for column in range(len(cells))]
+            for row, values in zip(rows, found, strict=True)
+            for cells in [values.cells[0] if values.cells else ()]
+        }
+        return header, await self._those_that_are_rows(ref, displayed)
+
+    async def _read(self, ref: WorksheetRef, rows: Sequence[int]) -> list[Values]:
+        ranges = [a1.header_range(ref.title), *(a1.row_range(ref.title, row) for row in rows)]
+        found = await self._sheets.read_ranges(ref.spreadsheet, ranges)
+        own_area(ref, found[-1].range)
+        return found
+
+    async def _rows_in_grid(self, ref: WorksheetRef, rows: Sequence[int]) -> Sequence[int]:
+        worksheets = await self._sheets.list_worksheets(ref.spreadsheet)
+        heights = {worksheet.title: worksheet.rows for worksheet in worksheets}
+        return [row for row in rows if row <= heights.get(ref.title, 0)]
+
+    async def _those_that_are_rows(
+        self, ref: WorksheetRef, displayed: Mapping[int, Sequence[str]]
+    ) -> Mapping[int, Sequence[str]]:
+        """A blank row is a row only if a row that is not blank comes after it."""
+        blank = {row for row, texts in displayed.items() if not any(texts)}
+        last = max(displayed.keys() - blank, default=0)
+        doubtful = [row for row in blank if row > last]
+        if doubtful:
+            first = min(doubtful)
+            async with explaining(self._sheets, ref, row=first):
+                (below,) = await self._sheets.read_ranges(
+                    ref.spreadsheet, [a1.rows_from(ref.title, first)]
+                )
+            filled = [offset for offset, cells in enumerate(below.cells) if any(cells)]
+            last = first + filled[-1] if filled else last
+        return {row: texts for row, texts in displayed.items() if row not in blank or row < last}
+
+    async def _send_all(
+        self,
+        ref: WorksheetRef,
+        header: Header,
+        parts: Sequence[Change],
+        outcomes: dict[Change, Outcome],
+    ) -> None:
+        """Send the updates; those that Google refuses by name are left out, one after the other."""
+        left = list(parts)
+        tries = MAX_EXTRA_WRITES
+        while left:
+            try:
+                outcomes.update(await self._send(ref, header, left))
+                return
+            except UpstreamRefusal as refusal:
+                culprit = culprit_among(left, refusal)
+                row = 1 if culprit is None else culprit.row
+                error = await explain(self._sheets, ref, refusal, row=row)
+                if isinstance(error, SHEET_WIDE):
+                    raise error from refusal
+                if culprit is None:
+                    outcomes.update(await self._separated(ref, header, left, error, tries))
+                    return
+                outcomes[culprit] = error
+                left.remove(culprit)
+                if tries == 0:
+                    outcomes.update(dict.fromkeys(left, undecided(refusal)))
+                    return
+                tries -= 1
+
+    async def _separated(
+        self,
+        ref: WorksheetRef,
+        header: Header,
+        parts: Sequence[Change],
+        refusal: GatewayError,
+        tries: int,
+    ) -> Mapping[Change, Outcome]:
+        async def send(some: Sequence[Change]) -> Mapping[Change, Outcome]:
+            return await self._send(ref, header, some)
+
+        values = {part: [*part.placement.cells.values()] for part in parts}
+        return await separate(values, send, refusal, tries=tries)
+
+    async def _send(
+        self, ref: WorksheetRef, header: Header, parts: Sequence[Change]
+    ) -> Mapping[Change, Outcome]:
+        """Write the cells of all parts in one call, and find what their rows display now."""
+        parts, unnoted = await self._noted(parts)
+        if not parts:
+            return unnoted
+        try:
+            results = await self._written(ref, header, parts)
+        except WriteOutcomeUnknown as error:
+            results = await self._settled(ref, header, parts, error)
+        for part in parts:
+            self._sightings.note_rows(ref, header, part.row, 1)
+        return {**unnoted, **results}
+
+    async def _noted(
+        self, parts: Sequence[Change]
+    ) -> tuple[Sequence[Change], Mapping[Change, Outcome]]:
+        """Note the parts that have tickets; those that cannot be noted are not to be sent."""
+        try:
+            await self._ledger.sending([sending_of(part) for part in parts])
+        except InternalError as error:
+            unkeyed = [part for part in parts if part.ticket is None]
+            return unkeyed, {part: error for part in parts if part.ticket is not None}
+        return parts, {}
+
+    async def _settled(
+        self,
+        ref: WorksheetRef,
+        header: Header,
+        parts: Sequence[Change],
+        error: WriteOutcomeUnknown,
+    ) -> Mapping[Change, Outcome]:
+        """Look what became of a write, and send it again if all is as it was before."""
+        found = await self._found(ref, header, parts, error)
+        if found is not None:
+            return found
+        try:
+            await self._ledger.sending([sending_of(part) for part in parts])
+            return await self._written(ref, header, parts)
+        except GatewayError as again:
+            if not error.was_answered:
+                raise error from again  # the first one may still land
+            if not isinstance(again, WriteOutcomeUnknown) or not again.was_answered:
+                raise
+            found = await self._found(ref, header, parts, again)
+            if found is not None:
+                return found
+            raise UpstreamError(
+                "Google failed twice, and nothing was written. Send it again.",
+                outcome="not_applied",
+            ) from again
+
+    async def _found(
+        self,
+        ref: WorksheetRef,
+        header: Header,
+        parts: Sequence[Change],
+        error: WriteOutcomeUnknown,
+    ) -> Mapping[Change, Outcome] | None:
+        """The rows of an open write, if it is there; None if all is as it was before."""
+        writings = [writing for part in parts for writing in writings_of(ref, part)]
+        looked_at = {part.row: part.displayed for part in parts}
+        displayed = await self._settler.settle_update(ref, header, looked_at, writings, error=error)
+        if displayed is None:
+            return None
+        self._refresher.forget(ref)
+        view = header.seen_with(ref.columns)
+        rows = [(part, displayed[part.row]) for part in parts]
+        return {part: (written_row(part.row, part.placement, view, texts),) for part, texts in rows}
+
+    async def _written(
+        self, ref: WorksheetRef, header: Header, parts: Sequence[Change]
+    ) -> Mapping[Change, Outcome]:
+        writings = [writing for part in parts for writing in writings_of(ref, part)]
+        try:
+            answers = iter(await self._sheets.write_cells(ref.spreadsheet, writings))
+        except GatewayError as error:
+            if error.outcome != "not_applied":
+                self._refresher.may_be_written(ref)
+            raise
+        finally:
+            if any(value == "" for writing in writings for value in writing.rows[0]):
+                # The worksheet may have a new last row now; no look from before knows it.
+                self._sightings.forget(ref)
+        try:
+            texts = {
+                part: texts_of(ref, part, [next(answers) for _ in part.runs]) for part in parts
+            }
+        except GatewayError:
+            self._refresher.forget(ref)  # something was written somewhere
+            raise
+        effect = replace(effect_of(header, texts), keeps_values=self._input.keeps_values)
+        self._refresher.written(ref, effect)
+        view = header.seen_with(ref.columns)
+        return {part: result_of(part, view, texts[part]) for part in parts}

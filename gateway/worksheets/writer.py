@@ -1,0 +1,171 @@
+"""One writer per worksheet: writes wait in line, one group at a time is with Google.
+
+Rules: two appends to one worksheet never overlap, since Google loses rows then. A line is bounded
+(`gateway.worksheets.queue_limits`), and so is the time in it. A write that has begun is finished
+whatever becomes of its client.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextvars import Context, copy_context
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from gateway.errors import UNKNOWN_RETRY_SECONDS, GatewayError, ShuttingDown, WriteOutcomeUnknown
+from gateway.google.call_context import Company, current_errand, on_errand
+from gateway.settings.model import WriteSettings
+from gateway.worksheets.group import Alone, Waiting
+from gateway.worksheets.queue_limits import Line, memory_room, too_busy
+from gateway.worksheets.worksheet_ref import WorksheetRef
+from gateway.worksheets.writes import Outcome, Results, Write
+
+Perform = Callable[[WorksheetRef, Sequence[Write]], Awaitable[Sequence[Outcome]]]
+"""Carries out a group of writes of one kind, Google calls and all; how each of them ended."""
+
+T = TypeVar("T")
+
+CLOSING_SECONDS = 4.0
+"""How long writes still in line may take when the gateway closes; their requests had longer."""
+
+
+@dataclass(kw_only=True, eq=False)
+class _InLine(Waiting):
+    """A write in line; a group runs in the context of the request that brought its first.
+
+    Its calls to Google wait for the earliest turn of all its keys.
+    """
+
+    answer: asyncio.Future[Results]
+    context: Context = field(default_factory=copy_context)
+
+
+class Writer:
+    def __init__(
+        self,
+        perform: Perform,
+        settings: WriteSettings,
+        *,
+        closing_seconds: float = CLOSING_SECONDS,
+    ) -> None:
+        self._perform = perform
+        self._settings = settings
+        self._closing_seconds = closing_seconds
+        self._lines: dict[WorksheetRef, Line[_InLine]] = {}
+        self._all_lines = memory_room(settings.max_waiting_bytes)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._is_closing = False
+
+    async def write(self, ref: WorksheetRef, write: Write) -> Results:
+        """Wait in line, then have the write carried out; its own errors come out here."""
+        return await self._carried_out(ref, write)
+
+    async def alone(self, ref: WorksheetRef, work: Callable[[], Awaitable[T]]) -> T:
+        """Wait in line, then do something while no write to the worksheet is under way.
+
+        As a write it is finished once it has begun; its own errors come out here.
+        """
+        made: list[T] = []
+
+        async def perform() -> Results:
+            made.append(await work())
+            return ()
+
+        await self._carried_out(ref, Alone(work=perform))
+        return made[0]
+
+    async def _carried_out(self, ref: WorksheetRef, write: Write | Alone) -> Results:
+        if self._is_closing:
+            raise _shutting_down()
+        waiting = self._join(ref, write)
+        try:
+            return await asyncio.shield(waiting.answer)
+        except asyncio.CancelledError:
+            # A request is cancelled when the server's time to stop is over: what has not begun
+            # is not begun any more, what has goes on without anybody to tell.
+            if waiting.answer.done():
+                return waiting.answer.result()
+            raise self._withdrawn(waiting) from None
+
+    async def aclose(self) -> None:
+        """Take no more writes; those in line are carried out, as far as there is time."""
+        self._is_closing = True
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=self._closing_seconds)
+        for line in self._lines.values():
+            while line:
+                for waiting in line.take_group():
+                    _refuse(waiting, _shutting_down())
+
+    def _withdrawn(self, waiting: _InLine) -> GatewayError:
+        """Take a write out of its line, if it still is there; the error that says which."""
+        line = self._lines.get(waiting.ref)
+        if line is None or not line.leave(waiting):
+            return WriteOutcomeUnknown(
+                "The gateway stops, and Google has not answered this write yet. Look before you "
+                "send it again.",
+                outcome="unknown",
+                retry_after_seconds=UNKNOWN_RETRY_SECONDS,
+            )
+        _refuse(waiting, _shutting_down())
+        return _shutting_down()
+
+    def _join(self, ref: WorksheetRef, write: Write | Alone) -> _InLine:
+        loop = asyncio.get_running_loop()
+        waiting = _InLine(ref=ref, write=write, answer=loop.create_future())
+        line = self._lines.get(ref)
+        is_new = line is None
+        if line is None:
+            line = Line(self._settings, self._all_lines)
+        line.join(waiting)
+        if is_new:
+            self._lines[ref] = line
+            task = loop.create_task(self._drain(ref), context=Context())
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        timer = loop.call_later(self._settings.max_waiting_seconds, _give_up, line, waiting)
+        waiting.answer.add_done_callback(lambda _: timer.cancel())
+        return waiting
+
+    async def _drain(self, ref: WorksheetRef) -> None:
+        line = self._lines[ref]
+        while line:
+            group = line.take_group()
+            await asyncio.create_task(self._settle(group), context=group[0].context)
+        del self._lines[ref]
+
+    async def _settle(self, group: Sequence[_InLine]) -> None:
+        try:
+            outcomes = await self._outcomes(group)
+        except Exception as error:  # handed to the requests, which answer or log it
+            outcomes = [error] * len(group)
+        for waiting, outcome in zip(group, outcomes, strict=True):
+            if isinstance(outcome, Exception):
+                _refuse(waiting, outcome)
+            else:
+                waiting.answer.set_result(outcome)
+
+    async def _outcomes(self, group: Sequence[_InLine]) -> Sequence[Outcome]:
+        first = group[0].write
+        if isinstance(first, Alone):
+            return [await first.work()]
+        writes = [waiting.write for waiting in group if not isinstance(waiting.write, Alone)]
+        company = Company(waiting.ref.key_id for waiting in group)
+        with on_errand(replace(current_errand(), company=company)):
+            return await self._perform(group[0].ref, writes)
+
+
+def _give_up(line: Line[_InLine], waiting: _InLine) -> None:
+    """End a wait that took too long; a write that has begun is in no line any more."""
+    if line.leave(waiting):
+        _refuse(waiting, too_busy())
+
+
+def _refuse(waiting: _InLine, error: Exception) -> None:
+    waiting.answer.set_exception(error)
+    waiting.answer.exception()  # looked at here, as its client may be gone
+
+
+def _shutting_down() -> ShuttingDown:
+    return ShuttingDown(
+        "The gateway is shutting down.", outcome="not_applied", retry_after_seconds=5
+    )

@@ -1,0 +1,104 @@
+"""The `/_emulator/*` routes, by which tests steer and watch the emulator.
+
+Rules
+- No credentials, so the client must be on this machine; what is done here is counted nowhere.
+"""
+
+from collections.abc import Awaitable, Callable
+from ipaddress import ip_address
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Mount, Route
+
+from sheets_emulator.faults import read_faults
+from sheets_emulator.formulas.display import displayed, plain
+from sheets_emulator.formulas.evaluate import Results
+from sheets_emulator.formulas.result import CellError
+from sheets_emulator.grid.sheet import Sheet
+from sheets_emulator.http.answer import json_answer, refusal_answer
+from sheets_emulator.http.body import whole_body
+from sheets_emulator.refusal import Refusal, of_code
+from sheets_emulator.service import Service
+
+Control = Callable[[Service, Request], Awaitable[object]]
+
+
+def control_routes(service: Service) -> Mount:
+    """The routes of a service, under their prefix."""
+    routes = [
+        Route(path, _endpoint(service, control), methods=[method])
+        for method, path, control in CONTROLS
+    ]
+    return Mount("/_emulator", routes=routes)
+
+
+async def _stats(service: Service, _: Request) -> object:
+    return service.tally.describe()
+
+
+async def _reset(service: Service, _: Request) -> object:
+    service.reset()
+    return {}
+
+
+async def _faults(service: Service, request: Request) -> object:
+    faults = read_faults(await whole_body(request))
+    service.faults.replace(faults)
+    return {"faults": len(faults)}
+
+
+async def _spreadsheet(service: Service, request: Request) -> object:
+    workbook = service.store.workbooks.get(request.path_params["spreadsheet_id"])
+    if workbook is None:
+        raise of_code(404)
+    results = service.store.results(workbook)
+    return {sheet.title: _cells(sheet, results) for sheet in workbook.sheets}
+
+
+def _endpoint(service: Service, control: Control) -> Callable[[Request], Awaitable[Response]]:
+    async def answer(request: Request) -> Response:
+        try:
+            if _is_remote(request):
+                raise of_code(403)
+            found = json_answer(await control(service, request))
+        except Refusal as refusal:
+            found = refusal_answer(refusal)
+        return Response(found.body, found.status, media_type=found.content_type)
+
+    return answer
+
+
+def _is_remote(request: Request) -> bool:
+    """Has the client an address of another machine? A client in this process has no address."""
+    try:
+        address = ip_address(request.client.host if request.client else "")
+    except ValueError:
+        return False
+    return not address.is_loopback
+
+
+def _cells(sheet: Sheet, results: Results) -> list[list[dict[str, object]]]:
+    """All cells of a worksheet; rows end where nothing was ever written after."""
+    return [
+        [_cell(sheet, row, column, results) for column in range(len(contents))]
+        for row, contents in enumerate(sheet.rows)
+    ]
+
+
+def _cell(sheet: Sheet, row: int, column: int, results: Results) -> dict[str, object]:
+    evaluated = results.of(sheet, row, column)
+    value = evaluated.value
+    return {
+        "value": value.text if isinstance(value, CellError) else plain(value),
+        "formula": sheet.cell(row, column).formula,
+        "text": displayed(evaluated),
+    }
+
+
+CONTROLS: tuple[tuple[str, str, Control], ...] = (
+    ("GET", "/stats", _stats),
+    ("POST", "/reset", _reset),
+    ("POST", "/faults", _faults),
+    ("GET", "/spreadsheets/{spreadsheet_id}", _spreadsheet),
+)

@@ -1,0 +1,227 @@
+"""The little of Google Drive that clients of spreadsheets need: to make, find, copy, delete them.
+
+Rules
+- A file is a spreadsheet that is shared with the account; there are no folders but `root`.
+- What Drive can do besides is 501 and named. Parameters that change nothing here are passed over.
+- Errors have the shape of Drive's, which is older than that of the Sheets API.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from urllib.parse import parse_qs, unquote
+
+import msgspec
+
+from sheets_emulator.file_times import FileTimes
+from sheets_emulator.grid.workbook import Workbook, new_sheet
+from sheets_emulator.http.answer import Answer, json_answer
+from sheets_emulator.protocol.fields import cut, read_mask
+from sheets_emulator.protocol.message import decode_object
+from sheets_emulator.refusal import Refusal, invalid, unimplemented
+from sheets_emulator.reply import Reply
+from sheets_emulator.state.store import Store
+
+ROOTS = ("/drive/", "/upload/drive/")
+FILES = "/drive/v3/files"
+SHEET_TYPE = "application/vnd.google-apps.spreadsheet"
+UNTITLED = "Untitled"
+ROOT = "root"
+FILE_FIELDS = "kind,id,name,mimeType"
+OWNER_FIELDS = "kind,id,type,role"
+REASONS: Mapping[int, str] = {400: "invalid", 403: "forbidden", 404: "notFound"}
+TERM = re.compile(
+    r"""\s*(?P<name>mimeType|name|trashed|parents)\s*(?:=|in\b)\s*"""
+    r"""(?P<value>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|true|false)\s*(?:and\b|$)""",
+    re.DOTALL,
+)
+ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+QUOTES = "\"'"
+
+
+class WantedFile(msgspec.Struct, frozen=True, rename="camel"):
+    """What the body of a request says of a file to make."""
+
+    name: str | None = None
+    mime_type: str | None = None
+    parents: list[str] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DriveRequest:
+    """A request with a valid token of `account`; the path as it was sent."""
+
+    method: str
+    raw_path: str
+    query_string: bytes
+    body: bytes
+    account: str
+
+    def parameter(self, name: str, default: str) -> str:
+        """The last value of a query parameter."""
+        values = parse_qs(self.query_string.decode("utf-8", "replace"))
+        return values.get(name, [default])[-1]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drive:
+    """A request, the spreadsheets and their times; `moment` is now, in seconds since 1970."""
+
+    store: Store
+    times: FileTimes
+    request: DriveRequest
+    moment: float
+
+
+def answer_drive(drive: Drive) -> Answer:
+    """The answer to a request of the Drive API."""
+    try:
+        for (method, pattern), call in CALLS.items():
+            match = re.fullmatch(pattern, drive.request.raw_path)
+            if match and method == drive.request.method:
+                return call(drive, unquote("".join(match.groups())))
+        raise unimplemented(f"'{drive.request.method} {drive.request.raw_path}' of Google Drive")
+    except Refusal as refusal:
+        return json_answer(_error(refusal), status=refusal.code)
+
+
+def _list(drive: Drive, _: str) -> Answer:
+    wanted = list(_terms(drive.request.parameter("q", "")))
+    files = [_file(drive, workbook) for workbook in drive.store.workbooks.values()]
+    found: Reply = {
+        "kind": "drive#fileList",
+        "incompleteSearch": False,
+        "files": [file for file in files if all(file[name] == value for name, value in wanted)],
+    }
+    return _masked(drive, found, f"kind,incompleteSearch,files({FILE_FIELDS})")
+
+
+def _get(drive: Drive, file_id: str) -> Answer:
+    return _masked(drive, _file(drive, _workbook(drive, file_id)), FILE_FIELDS)
+
+
+def _create(drive: Drive, _: str) -> Answer:
+    title, spreadsheet_id = _wanted_title(drive.request) or UNTITLED, drive.store.new_id()
+    return _kept(drive, Workbook(spreadsheet_id=spreadsheet_id, title=title, sheets=[new_sheet()]))
+
+
+def _copy(drive: Drive, file_id: str) -> Answer:
+    workbook = _workbook(drive, file_id).copy()
+    title = _wanted_title(drive.request) or f"Copy of {workbook.title}"
+    return _kept(drive, replace(workbook, spreadsheet_id=drive.store.new_id(), title=title))
+
+
+def _delete(drive: Drive, file_id: str) -> Answer:
+    drive.store.discard(_workbook(drive, file_id).spreadsheet_id)
+    return Answer(status=204, body=b"")
+
+
+def _permissions(drive: Drive, file_id: str) -> Answer:
+    """The owner only, who here is the account itself."""
+    _workbook(drive, file_id)
+    owner = {
+        "kind": "drive#permission",
+        "id": "10000000000000000001",
+        "type": "user",
+        "role": "owner",
+        "emailAddress": drive.request.account,
+        "displayName": drive.request.account,
+        "deleted": False,
+        "pendingOwner": False,
+    }
+    found: Reply = {"kind": "drive#permissionList", "permissions": [owner]}
+    return _masked(drive, found, f"kind,permissions({OWNER_FIELDS})")
+
+
+def _comments(drive: Drive, file_id: str) -> Answer:
+    """None; gspread asks for them when it has copied a file."""
+    _workbook(drive, file_id)
+    return _masked(drive, {"kind": "drive#commentList", "comments": []}, "*")
+
+
+def _workbook(drive: Drive, file_id: str) -> Workbook:
+    try:
+        return drive.store.workbook(file_id)
+    except Refusal as refusal:  # what is not shared is not there
+        raise _no_file(file_id) from refusal
+
+
+def _wanted_title(request: DriveRequest) -> str:
+    """The name of the file to make; "" where none is given."""
+    try:
+        wanted = msgspec.convert(decode_object(request.body), WantedFile)
+    except msgspec.ValidationError as error:
+        raise invalid(f"Invalid value: {error}") from error
+    if (wanted.mime_type or SHEET_TYPE) != SHEET_TYPE:
+        raise unimplemented(f"files of the type '{wanted.mime_type}'")
+    for folder in wanted.parents or ():
+        if folder != ROOT:
+            raise _no_file(folder)
+    return wanted.name or ""
+
+
+def _kept(drive: Drive, workbook: Workbook) -> Answer:
+    drive.store.keep(workbook)
+    drive.times.note(drive.store.workbooks, drive.moment)
+    return _masked(drive, _file(drive, workbook), FILE_FIELDS)
+
+
+def _file(drive: Drive, workbook: Workbook) -> Reply:
+    time = drive.times.known[workbook.spreadsheet_id]
+    return {
+        "kind": "drive#file",
+        "id": workbook.spreadsheet_id,
+        "name": workbook.title,
+        "mimeType": SHEET_TYPE,
+        "createdTime": _printed(time.created),
+        "modifiedTime": _printed(time.modified),
+        "trashed": False,
+        "parents": [ROOT],
+    }
+
+
+def _printed(moment: float) -> str:
+    """RFC 3339, to the millisecond."""
+    text = datetime.fromtimestamp(moment, UTC).isoformat(timespec="milliseconds")
+    return text.replace("+00:00", "Z")
+
+
+def _terms(query: str) -> Iterator[tuple[str, object]]:
+    """The members that a search wants and their values; 501 for what is not covered."""
+    position = 0
+    while position < len(query):
+        match = TERM.match(query, position)
+        if match is None:
+            raise unimplemented(f"the search '{query}' of Google Drive")
+        name, value = match["name"], match["value"]
+        if value[0] in QUOTES:
+            yield name, ESCAPED.sub(r"\1", value[1:-1]) if name != "parents" else [value[1:-1]]
+        else:
+            yield name, value == "true"
+        position = match.end()
+
+
+def _masked(drive: Drive, found: Reply, usual: str) -> Answer:
+    return json_answer(cut(found, read_mask(drive.request.parameter("fields", usual))))
+
+
+def _no_file(file_id: str) -> Refusal:
+    return Refusal(code=404, message=f"File not found: {file_id}.")
+
+
+def _error(refusal: Refusal) -> object:
+    reason = REASONS.get(refusal.code, "backendError")
+    inner = {"message": refusal.message, "domain": "global", "reason": reason}
+    return {"error": {"code": refusal.code, "message": refusal.message, "errors": [inner]}}
+
+
+CALLS: Mapping[tuple[str, str], Callable[[Drive, str], Answer]] = {
+    ("GET", FILES): _list,
+    ("POST", FILES): _create,
+    ("GET", f"{FILES}/([^/]+)"): _get,
+    ("DELETE", f"{FILES}/([^/]+)"): _delete,
+    ("POST", f"{FILES}/([^/]+)/copy"): _copy,
+    ("GET", f"{FILES}/([^/]+)/permissions"): _permissions,
+    ("GET", f"{FILES}/([^/]+)/comments"): _comments,
+}

@@ -1,0 +1,144 @@
+"""spreadsheets.batchUpdate: its kinds as a table, all requests or none.
+
+Rules
+- The requests work on a draft of the spreadsheet, which is thrown away unless all succeed.
+- A kind of Google's that is not in the table, or a part of a request that would have no effect
+  here, is 501: nothing is passed over in silence.
+"""
+
+from collections.abc import Callable
+
+from sheets_emulator.edits.border_requests import update_borders
+from sheets_emulator.edits.cell_requests import (
+    append_cells,
+    repeat_cell,
+    set_data_validation,
+    update_cells,
+)
+from sheets_emulator.edits.dimension_requests import (
+    append_dimension,
+    delete_dimension,
+    insert_dimension,
+    move_dimension,
+)
+from sheets_emulator.edits.filter_requests import clear_basic_filter, set_basic_filter
+from sheets_emulator.edits.find_replace import find_replace
+from sheets_emulator.edits.line_requests import (
+    add_dimension_group,
+    auto_resize_dimensions,
+    delete_dimension_group,
+    update_dimension_group,
+    update_dimension_properties,
+)
+from sheets_emulator.edits.merge_requests import merge_cells, unmerge_cells
+from sheets_emulator.edits.name_requests import (
+    add_named_range,
+    delete_named_range,
+    update_named_range,
+)
+from sheets_emulator.edits.paste_requests import copy_paste, cut_paste
+from sheets_emulator.edits.protection_requests import (
+    add_protected_range,
+    delete_protected_range,
+    update_protected_range,
+)
+from sheets_emulator.edits.range_requests import delete_range, insert_range
+from sheets_emulator.edits.sheet_requests import (
+    add_sheet,
+    delete_sheet,
+    duplicate_sheet,
+    update_sheet_properties,
+)
+from sheets_emulator.edits.sort_requests import delete_duplicates, sort_range
+from sheets_emulator.edits.spreadsheet_properties import update_spreadsheet_properties
+from sheets_emulator.edits.text_requests import text_to_columns, trim_whitespace
+from sheets_emulator.formulas.evaluate import Results
+from sheets_emulator.grid.workbook import Workbook
+from sheets_emulator.protocol.message import Message
+from sheets_emulator.refusal import Refusal, invalid, prefixed, unimplemented
+from sheets_emulator.reply import Reply
+from sheets_emulator.resources.grid_range import Editing
+from sheets_emulator.resources.metadata import describe
+
+KINDS: dict[str, Callable[[Editing, Message], Reply]] = {
+    "addSheet": add_sheet,
+    "deleteSheet": delete_sheet,
+    "duplicateSheet": duplicate_sheet,
+    "updateSheetProperties": update_sheet_properties,
+    "updateSpreadsheetProperties": update_spreadsheet_properties,
+    "appendDimension": append_dimension,
+    "insertDimension": insert_dimension,
+    "deleteDimension": delete_dimension,
+    "moveDimension": move_dimension,
+    "updateCells": update_cells,
+    "appendCells": append_cells,
+    "repeatCell": repeat_cell,
+    "setDataValidation": set_data_validation,
+    "updateBorders": update_borders,
+    "mergeCells": merge_cells,
+    "unmergeCells": unmerge_cells,
+    "findReplace": find_replace,
+    "copyPaste": copy_paste,
+    "cutPaste": cut_paste,
+    "sortRange": sort_range,
+    "deleteDuplicates": delete_duplicates,
+    "insertRange": insert_range,
+    "deleteRange": delete_range,
+    "trimWhitespace": trim_whitespace,
+    "textToColumns": text_to_columns,
+    "updateDimensionProperties": update_dimension_properties,
+    "autoResizeDimensions": auto_resize_dimensions,
+    "addDimensionGroup": add_dimension_group,
+    "deleteDimensionGroup": delete_dimension_group,
+    "updateDimensionGroup": update_dimension_group,
+    "addNamedRange": add_named_range,
+    "updateNamedRange": update_named_range,
+    "deleteNamedRange": delete_named_range,
+    "addProtectedRange": add_protected_range,
+    "updateProtectedRange": update_protected_range,
+    "deleteProtectedRange": delete_protected_range,
+    "setBasicFilter": set_basic_filter,
+    "clearBasicFilter": clear_basic_filter,
+}
+
+
+def edit(draft: Workbook, message: Message, *, account: str) -> Reply:
+    """The reply to a batchUpdate body; an account of "" is the spreadsheet's owner."""
+    requests = message.messages("requests")
+    if not requests:
+        raise invalid("Must specify at least one request.")
+    editing = Editing(workbook=draft, account=account)
+    replies = [_reply(editing, request, index) for index, request in enumerate(requests)]
+    reply: Reply = {"spreadsheetId": draft.spreadsheet_id, "replies": replies}
+    if message.flag("includeSpreadsheetInResponse"):
+        reply["updatedSpreadsheet"] = describe(
+            Results(draft),
+            account=account,
+            ranges=message.texts("responseRanges"),
+            has_grid_data=message.flag("responseIncludeGridData"),
+        )
+    return reply
+
+
+def _reply(editing: Editing, request: Message, index: int) -> Reply:
+    kinds = list(request.fields)
+    if not kinds:
+        raise invalid(f"Invalid requests[{index}]: No request set.")
+    if len(kinds) > 1:
+        raise invalid(
+            f"Invalid value at 'requests[{index}]' (oneof), oneof field 'kind' is already set. "
+            f"Cannot set '{kinds[1]}'"
+        )
+    kind = kinds[0]
+    if kind not in KINDS:
+        raise unimplemented(f"the batchUpdate request '{kind}'")
+    try:
+        return KINDS[kind](editing, request.message(kind))
+    except Refusal as refusal:
+        raise _placed(refusal, f"Invalid requests[{index}].{kind}: ") from refusal
+
+
+def _placed(refusal: Refusal, prefix: str) -> Refusal:
+    """A refusal of a field has its place already; so has what is not implemented."""
+    is_placed = bool(refusal.details) or refusal.code == 501
+    return refusal if is_placed else prefixed(prefix, refusal)

@@ -1,0 +1,87 @@
+"""Cells of a box, taken out, changed and put back.
+
+Rules
+- A Box given to this file lies inside the grid.
+- Rows that change alike share one tuple, and what stays blank is not kept: a request for a whole
+  worksheet costs what is in it.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from sheets_emulator.grid.box import Box
+from sheets_emulator.grid.cell import BLANK, Cell, Content, bare, whole
+from sheets_emulator.grid.sheet import Row, Sheet, full_row
+from sheets_emulator.protocol.message import Message
+from sheets_emulator.resources.grid_range import Area, Editing, read_area
+from sheets_emulator.resources.places import require_unprotected
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Taken:
+    """A cell taken out of a worksheet, and where it was."""
+
+    cell: Cell
+    row: int
+    column: int
+
+
+def open_area(editing: Editing, message: Message, name: str = "range") -> Area:
+    """A GridRange of a request, all of whose cells may be written."""
+    area = read_area(editing.workbook, message.message(name))
+    require_unprotected(area.sheet, area.box, editing.account)
+    return area
+
+
+def take(sheet: Sheet, box: Box) -> list[list[Taken]]:
+    """The cells of a box, every row at its full width."""
+    return [
+        [
+            Taken(cell=cell, row=row, column=column)
+            for column, cell in enumerate(full_row(sheet, row, box), start=box.left)
+        ]
+        for row in range(box.top, box.bottom)
+    ]
+
+
+def contents(sheet: Sheet, row: int, box: Box) -> list[Content]:
+    """What a box holds in a row, at its full width."""
+    return sheet.padded(row, box.right)[box.left : box.right]
+
+
+def put(sheet: Sheet, row: int, left: int, cells: Sequence[Content]) -> None:
+    """Put cells, formats and all, in the place of those of a row; blank ends are not kept."""
+    row_contents = sheet.padded(row, left + len(cells))
+    put_in = [bare(each) if isinstance(each, Cell) else each for each in cells]
+    row_contents[left : left + len(cells)] = put_in
+    sheet.has_formulas |= any(isinstance(each, Cell) and each.formula for each in put_in)
+    _keep(sheet, row, row_contents)
+
+
+def change_each(sheet: Sheet, box: Box, change: Callable[[Cell, int, int], Cell]) -> None:
+    """Put for each cell what `change` makes of it, given its row and its column."""
+    for row in range(box.top, box.bottom):
+        cells = full_row(sheet, row, box)
+        changed = [change(cell, row, column) for column, cell in enumerate(cells, start=box.left)]
+        put(sheet, row, box.left, changed)
+
+
+def change_all(sheet: Sheet, box: Box, change: Callable[[Cell], Cell]) -> None:
+    """Put for each cell what `change`, which brings no formula, makes of it wherever it is."""
+    blank = bare(change(BLANK))
+    outside: Row = (None,) * box.left + (blank,) * box.width
+    bottom = min(box.bottom, len(sheet.rows)) if blank is None else box.bottom
+    for row in range(box.top, bottom):
+        if row < len(sheet.rows) and sheet.rows[row]:
+            put(sheet, row, box.left, [change(whole(each)) for each in contents(sheet, row, box)])
+        elif blank is not None:
+            sheet.replace_row(row, outside)
+
+
+def _keep(sheet: Sheet, row: int, kept: Sequence[Content]) -> None:
+    """Keep a row without the blanks at its end; a blank one under all others not at all."""
+    end = len(kept)
+    while end and kept[end - 1] is None:
+        end -= 1
+    if end or row < len(sheet.rows):
+        sheet.replace_row(row, kept[:end])

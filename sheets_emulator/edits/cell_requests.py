@@ -1,0 +1,123 @@
+"""batchUpdate: writing cells, their values, formats, notes and validation rules by a field mask."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sheets_emulator.edits.block import change_all, change_each, open_area, put
+from sheets_emulator.formulas.references import translated
+from sheets_emulator.grid.box import Box, sized
+from sheets_emulator.grid.cell import Cell
+from sheets_emulator.grid.sheet import Sheet, full_row
+from sheets_emulator.protocol.fields import Mask
+from sheets_emulator.protocol.message import Message
+from sheets_emulator.refusal import invalid, unimplemented
+from sheets_emulator.reply import Reply
+from sheets_emulator.resources.cell_data import (
+    Patch,
+    clearing,
+    patched,
+    read_cell_mask,
+    read_patch,
+    read_rows,
+)
+from sheets_emulator.resources.grid_range import (
+    Editing,
+    read_coordinate,
+    require_fields,
+    require_sheet,
+)
+from sheets_emulator.resources.places import require_unprotected
+from sheets_emulator.resources.validation import read_rule
+
+Patches = Sequence[Sequence[Patch]]
+
+
+def update_cells(editing: Editing, message: Message) -> Reply:
+    """updateCells: from a cell on; or a range, in whose rest the fields of the mask are cleared."""
+    mask = read_cell_mask(require_fields(message))
+    rows = read_rows(message.messages("rows"), mask)
+    if message.has("start") == message.has("range"):
+        raise invalid("Exactly one of 'start' and 'range' must be set.")
+    if message.has("start"):
+        sheet, top, left = read_coordinate(editing.workbook, message.message("start"))
+        _require_fitting(rows, replace(sheet.grid, top=top, left=left))
+        box = sized(top=top, left=left, height=len(rows), width=_width(rows))
+        require_unprotected(sheet, box, editing.account)
+    else:
+        area = open_area(editing, message)
+        sheet, box = area.sheet, area.box
+        _require_fitting(rows, box)
+        nothing = clearing(mask)
+        change_all(sheet, box, lambda old: patched(old, nothing, mask))
+    write_patches(sheet, box.top, box.left, rows, mask)
+    return {}
+
+
+def append_cells(editing: Editing, message: Message) -> Reply:
+    """appendCells: under the last row of the worksheet that holds data, whatever its columns."""
+    if message.has("tableId"):
+        raise unimplemented("the field 'tableId' of appendCells")
+    mask = read_cell_mask(require_fields(message))
+    sheet = require_sheet(editing.workbook, message.integer("sheetId"))
+    rows = read_rows(message.messages("rows"), mask)
+    last = sheet.last_used(sheet.grid)
+    box = sized(top=last[0] + 1 if last else 0, left=0, height=len(rows), width=_width(rows))
+    require_unprotected(sheet, box, editing.account)
+    grown = max(sheet.row_count, box.bottom) * max(sheet.column_count, box.right)
+    editing.workbook.require_room(grown - sheet.cell_count)
+    sheet.grow(row_count=box.bottom, column_count=box.right)
+    write_patches(sheet, box.top, box.left, rows, mask)
+    return {}
+
+
+def repeat_cell(editing: Editing, message: Message) -> Reply:
+    """repeatCell: one cell all over a range; a formula's references move along."""
+    mask = read_cell_mask(require_fields(message))
+    patch = read_patch(message.message("cell"), mask)
+    area = open_area(editing, message)
+    formula = patch.cell.formula
+    if formula is None:
+        change_all(area.sheet, area.box, lambda old: patched(old, patch, mask))
+        return {}
+
+    def change(old: Cell, row: int, column: int) -> Cell:
+        moved = translated(formula, row - area.box.top, column - area.box.left)
+        cell = replace(patch.cell, formula=moved)
+        return patched(old, replace(patch, cell=cell), mask)
+
+    change_each(area.sheet, area.box, change)
+    return {}
+
+
+def set_data_validation(editing: Editing, message: Message) -> Reply:
+    """setDataValidation: without a rule it is cleared. No row is filtered out here."""
+    rule = read_rule(message.message("rule"))
+    area = open_area(editing, message)
+    change_all(area.sheet, area.box, lambda old: replace(old, validation=rule))
+    return {}
+
+
+def write_patches(sheet: Sheet, top: int, left: int, rows: Patches, mask: Mask) -> None:
+    """Write from a cell on; the grid must be large enough."""
+    for row, patches in enumerate(rows, start=top):
+        box = sized(top=row, left=left, height=1, width=len(patches))
+        old = full_row(sheet, row, box)
+        pairs = zip(old, patches, strict=True)
+        put(sheet, row, left, [patched(cell, patch, mask) for cell, patch in pairs])
+
+
+def _require_fitting(rows: Patches, box: Box) -> None:
+    if len(rows) > box.height:
+        raise invalid(
+            f"Attempting to write row: {box.bottom}, beyond the last requested row of: "
+            f"{box.bottom - 1}"
+        )
+    if _width(rows) > box.width:
+        raise invalid(
+            f"Attempting to write column: {box.right}, beyond the last requested column of: "
+            f"{box.right - 1}"
+        )
+
+
+def _width(rows: Patches) -> int:
+    return max((len(row) for row in rows), default=0)

@@ -1,0 +1,58 @@
+"""The rows and columns at the start of a worksheet that stay in view when it is scrolled.
+
+Rules
+- At least one line is not frozen. A grid that is made smaller is checked with what is frozen before
+  the request, whatever else the request says (reported from live use).
+- Lines put in before the last frozen one are frozen too, deleted ones are frozen no more.
+"""
+
+from sheets_emulator.grid.sheet import Sheet
+from sheets_emulator.refusal import invalid
+from sheets_emulator.resources.grid_range import LINE_NAMES
+
+OPTIONS = {True: "frozenRowCount", False: "frozenColumnCount"}
+
+
+def frozen_count(sheet: Sheet, *, is_rows: bool) -> int:
+    """How many rows or columns are frozen."""
+    count = sheet.options.get(OPTIONS[is_rows], 0)
+    return count if isinstance(count, int) else 0
+
+
+def freeze(sheet: Sheet, count: int, *, is_rows: bool) -> None:
+    """Let so many rows or columns be frozen."""
+    name = OPTIONS[is_rows]
+    kept = {key: value for key, value in sheet.options.items() if key != name}
+    sheet.options = {**kept, name: count} if count else kept
+
+
+def require_unfrozen(sheet: Sheet) -> None:
+    """Raise where no row or no column is left that is not frozen."""
+    for is_rows, existing in ((True, sheet.row_count), (False, sheet.column_count)):
+        count = frozen_count(sheet, is_rows=is_rows)
+        if count < 0:
+            raise invalid(f"gridProperties.{OPTIONS[is_rows]} must not be negative.")
+        if count >= existing:
+            raise invalid(f"You can't freeze all visible {LINE_NAMES[is_rows]}s on the sheet.")
+
+
+def require_unfrozen_left(sheet: Sheet, start: int, end: int, *, is_rows: bool) -> None:
+    """Raise where no line that is not frozen stays when these are deleted."""
+    existing = sheet.row_count if is_rows else sheet.column_count
+    frozen = frozen_count(sheet, is_rows=is_rows)
+    if frozen and start <= frozen and end >= existing:
+        raise invalid(f"Sorry, it is not possible to delete all non-frozen {LINE_NAMES[is_rows]}s.")
+
+
+def freeze_inserted(sheet: Sheet, start: int, count: int, *, is_rows: bool) -> None:
+    """Lines were put in."""
+    frozen = frozen_count(sheet, is_rows=is_rows)
+    if start < frozen:
+        freeze(sheet, frozen + count, is_rows=is_rows)
+
+
+def freeze_deleted(sheet: Sheet, start: int, end: int, *, is_rows: bool) -> None:
+    """Lines were taken out."""
+    frozen = frozen_count(sheet, is_rows=is_rows)
+    if start < frozen:
+        freeze(sheet, frozen - (min(end, frozen) - start), is_rows=is_rows)

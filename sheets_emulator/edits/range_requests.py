@@ -1,0 +1,104 @@
+"""batchUpdate: cells inserted into a range and taken out of it, while the others make room.
+
+Rules
+- Merges that lie wholly in the part that moves go with it; one that is cut is an error. Named and
+  protected ranges stay where they are.
+- References to cells that move so are not followed: 501 where the spreadsheet holds formulas.
+"""
+
+from dataclasses import replace
+
+from sheets_emulator.edits.block import put, take
+from sheets_emulator.edits.merge_requests import merge_of, remove_merges, require_whole_merges
+from sheets_emulator.grid.box import Box, sized
+from sheets_emulator.grid.cell import BLANK
+from sheets_emulator.grid.sheet import Row, Sheet
+from sheets_emulator.protocol.message import Message
+from sheets_emulator.refusal import unimplemented
+from sheets_emulator.reply import Reply
+from sheets_emulator.resources.grid_range import Area, Editing, read_area, read_is_rows
+from sheets_emulator.resources.places import require_unprotected
+
+
+def insert_range(editing: Editing, message: Message) -> Reply:
+    """insertRange: the grid grows as far as what is used in it would fall off its end."""
+    area, is_rows = _read(editing, message)
+    sheet, box = area.sheet, area.box
+    strip = _used(sheet, _strip(sheet, box, is_rows))
+    down, right = (box.height, 0) if is_rows else (0, box.width)
+    if strip is not None:
+        rows = max(sheet.row_count, strip.bottom + down)
+        columns = max(sheet.column_count, strip.right + right)
+        editing.workbook.require_room(rows * columns - sheet.cell_count)
+        sheet.grow(row_count=rows, column_count=columns)
+        _move(sheet, strip, down, right)
+    return {}
+
+
+def delete_range(editing: Editing, message: Message) -> Reply:
+    """deleteRange: what lies beyond moves into the place of what is deleted."""
+    area, is_rows = _read(editing, message)
+    sheet, box = area.sheet, area.box
+    remove_merges(sheet, box)
+    for row in range(box.top, min(box.bottom, len(sheet.rows))):
+        put(sheet, row, box.left, [BLANK] * box.width)
+    beyond = replace(box, top=box.bottom) if is_rows else replace(box, left=box.right)
+    strip = _used(sheet, _strip(sheet, beyond, is_rows))
+    if strip is not None:
+        down, right = (-box.height, 0) if is_rows else (0, -box.width)
+        _move(sheet, strip, down, right)
+    return {}
+
+
+def _read(editing: Editing, message: Message) -> tuple[Area, bool]:
+    """The range, and whether rows move; all that moves may be written."""
+    is_rows = read_is_rows(message, "shiftDimension")
+    area = read_area(editing.workbook, message.message("range"))
+    strip = _strip(area.sheet, area.box, is_rows)
+    require_unprotected(area.sheet, strip, editing.account)
+    require_whole_merges(area.sheet, strip)
+    if any(sheet.has_formulas for sheet in editing.workbook.sheets):
+        raise unimplemented("moving a part of a row or column where there are formulas")
+    return area, is_rows
+
+
+def _strip(sheet: Sheet, box: Box, is_rows: bool) -> Box:
+    """The box and all beyond it in the direction of the move."""
+    if is_rows:
+        return replace(box, bottom=sheet.row_count)
+    return replace(box, right=sheet.column_count)
+
+
+def _used(sheet: Sheet, strip: Box) -> Box | None:
+    """The part of a strip that holds anything, formats and merges included."""
+    rows = sheet.read(strip)
+    merges = require_whole_merges(sheet, strip)
+    ends = [row for row, cells in enumerate(rows, start=strip.top + 1) if _kept_width(cells)]
+    widths = [strip.left + _kept_width(cells) for cells in rows]
+    bottom = max([strip.top, *ends, *(merge.bottom for merge in merges)])
+    right = max([strip.left, *widths, *(merge.right for merge in merges)])
+    if bottom == strip.top or right == strip.left:
+        return None
+    return replace(strip, bottom=bottom, right=min(right, strip.right))
+
+
+def _kept_width(row: Row) -> int:
+    """How many cells a row has up to the last one that holds anything."""
+    return max((at for at, each in enumerate(row, start=1) if each is not None), default=0)
+
+
+def _move(sheet: Sheet, box: Box, down: int, right: int) -> None:
+    """Move the cells and merges of a box; where they were it is blank."""
+    merges = require_whole_merges(sheet, box)
+    remove_merges(sheet, box)
+    rows = [[taken.cell for taken in row] for row in take(sheet, box)]
+    for row in range(box.top, box.bottom):
+        put(sheet, row, box.left, [BLANK] * box.width)
+    for row, cells in enumerate(rows, start=box.top + down):
+        put(sheet, row, box.left + right, cells)
+    sheet.merges.extend(
+        merge_of(
+            sized(top=each.top + down, left=each.left + right, height=each.height, width=each.width)
+        )
+        for each in merges
+    )

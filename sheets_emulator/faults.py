@@ -1,0 +1,151 @@
+"""Faults as data: which calls go wrong, and how.
+
+Rules
+- All members but `call` have defaults. `status` is 503, but null for a fault without a text that
+  names another thing to happen (`drop`, `truncate`, `delay_ms`, `edit`); one that is given stays.
+  Null, or a success without a text: the call is answered as ever.
+- Every fault counts the calls that match it, whoever answers them, and is used from the one after
+  `skip` on, `times` times; of several that could be used the first in the list is.
+- A faulty answer has no effect unless `apply`; with `late_ms` the effect comes after the answer,
+  also without `apply`. `truncate` without `apply` cuts the answer that the call would have got,
+  by one byte at least however short it is.
+- `delay_ms` lies between the effect and the answer. `text` with the status null is a 200.
+- `match` is looked for in the body as it was sent and, where that is JSON, as it reads without
+  escapes. An `edit` needs a spreadsheet: with `*` it leaves `spreadsheets.create` out; it is read
+  when it is posted, and can be refused then.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Annotated
+
+import msgspec
+
+from sheets_emulator.operations import OPERATIONS
+from sheets_emulator.protocol.payload import check
+from sheets_emulator.refusal import invalid
+
+EVERY_CALL = "*"
+TOKEN = "token"  # noqa: S105 - the name of a call
+CALLS = (EVERY_CALL, TOKEN, *OPERATIONS)
+FIRST_FAILURE = 400
+UNAVAILABLE = 503
+BODILESS = (204, 205, 304)
+WITHOUT_SPREADSHEET = (TOKEN, "spreadsheets.create")
+
+Count = Annotated[int, msgspec.Meta(ge=0, le=1_000_000_000)]
+Milliseconds = Annotated[int, msgspec.Meta(ge=0, le=10 * 60 * 1000)]
+
+
+class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One fault as it is posted; see the rules above."""
+
+    call: str
+    times: Count = 1
+    skip: Count = 0
+    apply: bool = False
+    status: Annotated[int, msgspec.Meta(ge=200, le=599)] | msgspec.UnsetType | None = msgspec.UNSET
+    text: str | None = None
+    drop: bool = False
+    delay_ms: Milliseconds = 0
+    late_ms: Milliseconds = 0
+    truncate: Count | None = None
+    match: str | None = None
+    edit: dict[str, object] | None = None
+
+    @property
+    def code(self) -> int | None:
+        """The status of the answer that takes the place of the call's own, None for that one."""
+        if self.status is msgspec.UNSET:
+            is_else = self.drop or self.delay_ms or self.edit is not None
+            is_else = is_else or self.truncate is not None
+            return UNAVAILABLE if self.text is not None or not is_else else None
+        is_success = self.status is not None and self.status < FIRST_FAILURE
+        return None if is_success and self.text is None else self.status
+
+    @property
+    def is_failing(self) -> bool:
+        """Is the answer another one than the call would get?"""
+        return self.drop or self.code is not None or self.text is not None
+
+    @property
+    def has_effect(self) -> bool:
+        """Does the call take effect before its answer?"""
+        is_faulty = self.is_failing or self.truncate is not None
+        return not self.late_ms and (self.apply or not is_faulty)
+
+    def matches(self, name: str, body: bytes) -> bool:
+        """Is this fault meant for such a call?"""
+        is_meant = self.call == name or (self.call == EVERY_CALL and name != TOKEN)
+        if self.edit is not None and name in WITHOUT_SPREADSHEET:
+            is_meant = False
+        return is_meant and (self.match is None or _holds(body, self.match.encode()))
+
+
+@dataclass(kw_only=True)
+class Pending:
+    """A posted fault and how often it was matched and used."""
+
+    fault: Fault
+    seen: int = 0
+    used: int = 0
+
+
+@dataclass(kw_only=True)
+class Faults:
+    """The faults that are waiting for their calls."""
+
+    pending: list[Pending] = field(default_factory=list)
+
+    def replace(self, faults: Sequence[Fault]) -> None:
+        """Wait for these faults only."""
+        self.pending = [Pending(fault=fault) for fault in faults]
+
+    def take(self, name: str, body: bytes) -> Fault:
+        """The fault of a call; the one that changes nothing where none is meant for it."""
+        chosen = None
+        for each in self.pending:
+            if each.fault.matches(name, body):
+                each.seen += 1
+                is_due = each.seen > each.fault.skip and each.used < each.fault.times
+                chosen = each if chosen is None and is_due else chosen
+        if chosen is None:
+            return NONE
+        chosen.used += 1
+        return chosen.fault
+
+
+def _holds(body: bytes, text: bytes) -> bool:
+    """Is the text in the body? Clients escape what is not ASCII; the text may have it bare."""
+    if text in body:
+        return True
+    try:
+        return text in msgspec.json.encode(msgspec.json.decode(body))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+
+
+NONE = Fault(call=EVERY_CALL, status=None)
+
+
+def read_faults(body: bytes) -> list[Fault]:
+    """The list of a `POST /_emulator/faults`; 400 for anything that is not one."""
+    try:
+        faults = msgspec.json.decode(body, type=list[Fault])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise invalid(f"The list of faults cannot be read: {error}") from error
+    return [_checked(fault) for fault in faults]
+
+
+def _checked(fault: Fault) -> Fault:
+    """The fault, its edit as Google's definition says; 400 where it cannot come to pass."""
+    if fault.call not in CALLS:
+        raise invalid(f"There is no call {fault.call!r}; calls are {', '.join(CALLS)}.")
+    if fault.text is not None and fault.code in BODILESS:
+        raise invalid(f"An answer with the status {fault.code} has no text.")
+    if fault.edit is None:
+        return fault
+    if fault.call in WITHOUT_SPREADSHEET:
+        raise invalid(f"The call {fault.call!r} is of no spreadsheet that could be edited.")
+    edit = dict(check("BatchUpdateSpreadsheetRequest", fault.edit))
+    return msgspec.structs.replace(fault, edit=edit)

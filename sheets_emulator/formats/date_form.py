@@ -1,0 +1,170 @@
+"""Numbers written in a section of a number format as dates, times of day and durations.
+
+Rules
+- `m` is the minute right after an hour or right before a second, and the month elsewhere; `M` is
+  always the month. Zeros are fractions of a second (Google's guide to formats).
+- Seconds are rounded to the last place shown, and what this carries over is carried on, so there
+  is no second 60. Without seconds nothing is rounded: 16:08:53 is shown as 16:08.
+- The largest elapsed unit counts everything, smaller ones what is left of it.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import groupby
+
+from sheets_emulator.formats.format_tokens import DATE_KINDS, Kind, Token, Tokens, has
+from sheets_emulator.formats.serial import EPOCH, MONTHS, WEEKDAYS, to_milliseconds
+
+SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
+UNITS: Mapping[str, int] = {"h": HOUR, "m": MINUTE, "s": SECOND}
+Piece = Callable[[int], str]  # of milliseconds since the epoch
+DAYS: Mapping[str, Callable[[datetime], str]] = {
+    "yy": lambda moment: f"{moment.year % 100:02}",
+    "yyyy": lambda moment: f"{moment.year:04}",
+    "m": lambda moment: str(moment.month),
+    "mm": lambda moment: f"{moment.month:02}",
+    "mmm": lambda moment: MONTHS[moment.month - 1][:3],
+    "mmmm": lambda moment: MONTHS[moment.month - 1],
+    "mmmmm": lambda moment: MONTHS[moment.month - 1][0],
+    "d": lambda moment: str(moment.day),
+    "dd": lambda moment: f"{moment.day:02}",
+    "ddd": lambda moment: WEEKDAYS[moment.weekday()][:3],
+    "dddd": lambda moment: WEEKDAYS[moment.weekday()],
+}
+OTHER_LENGTHS = {"y": "yy", "yyy": "yyyy"}
+LONGEST = {"y": "yyyy", "m": "mmmm", "d": "dddd"}  # what still more letters mean
+
+
+@dataclass(frozen=True, kw_only=True)
+class DateForm:
+    """A section that shows dates or times; `unit_milliseconds`: what moments are rounded to."""
+
+    pieces: tuple[Piece, ...]
+    unit_milliseconds: int
+    is_duration: bool
+
+
+def date_form(tokens: Tokens) -> DateForm:
+    """The form of a section that has letters of a date."""
+    merged = _merged(tokens)
+    return DateForm(
+        pieces=tuple(_piece(merged, at) for at in range(len(merged))),
+        unit_milliseconds=_unit(merged),
+        is_duration=has(merged, Kind.ELAPSED),
+    )
+
+
+def written_date(number: float, form: DateForm) -> str | None:
+    """The number as a date; None where there is no such date."""
+    milliseconds = to_milliseconds(number)
+    if milliseconds is None:
+        return None
+    is_negative = form.is_duration and milliseconds < 0
+    unit = form.unit_milliseconds
+    size = -milliseconds if is_negative else milliseconds
+    rounded = (size + unit // 2) // unit * unit
+    try:
+        text = "".join(piece(rounded) for piece in form.pieces)
+    except OverflowError:
+        return None
+    return f"-{text}" if is_negative and rounded else text
+
+
+def _merged(tokens: Tokens) -> Tokens:
+    """The tokens, those of zeros side by side made one."""
+    merged: list[Token] = []
+    for is_fraction, run in groupby(tokens, key=_is_zero):
+        members = tuple(run)
+        if is_fraction:
+            merged.append(Token(kind=Kind.DIGIT, text="0" * len(members)))
+        else:
+            merged += members
+    return tuple(merged)
+
+
+def _is_zero(token: Token) -> bool:
+    return token.kind is Kind.DIGIT and token.text[0] == "0"
+
+
+def _unit(tokens: Tokens) -> int:
+    places = max((len(token.text) for token in tokens if _is_zero(token)), default=0)
+    if places:
+        return int(10 ** max(3 - places, 0))
+    is_to_the_second = any(
+        token.kind in (Kind.DATE, Kind.ELAPSED) and token.text[0] in "sS" for token in tokens
+    )
+    return SECOND if is_to_the_second else 1
+
+
+def _piece(tokens: Tokens, at: int) -> Piece:
+    token = tokens[at]
+    if _is_zero(token):
+        return _fraction(len(token.text))
+    if token.kind is Kind.ELAPSED:
+        return _elapsed(tokens, token)
+    if token.kind is Kind.HALF:
+        return _half(token.text)
+    if token.kind is Kind.DATE:
+        return _letters(tokens, at)
+    return lambda _: token.text
+
+
+def _letters(tokens: Tokens, at: int) -> Piece:
+    letters = tokens[at].text.lower()
+    if letters[0] == "h":
+        return _hour(len(letters), is_half=has(tokens, Kind.HALF))
+    if letters[0] == "s":
+        return _part(SECOND, MINUTE, len(letters))
+    if tokens[at].text in ("m", "mm") and _is_minute(tokens, at):
+        return _part(MINUTE, HOUR, len(letters))
+    name = OTHER_LENGTHS.get(letters, letters)
+    write = DAYS.get(name) or DAYS[LONGEST[letters[0]]]
+    return lambda milliseconds: write(EPOCH + timedelta(milliseconds=milliseconds))
+
+
+def _is_minute(tokens: Tokens, at: int) -> bool:
+    before = next((each for each in reversed(tokens[:at]) if each.kind in DATE_KINDS), None)
+    after = next((each for each in tokens[at + 1 :] if each.kind in DATE_KINDS), None)
+    return _starts(before, "h") or _starts(after, "s")
+
+
+def _starts(token: Token | None, letter: str) -> bool:
+    return token is not None and token.kind is not Kind.HALF and token.text[0].lower() == letter
+
+
+def _part(unit: int, whole: int, width: int) -> Piece:
+    """A unit within the next larger one, of two digits if it has two letters or more."""
+    least = min(width, 2)
+    return lambda milliseconds: f"{milliseconds % whole // unit:0{least}}"
+
+
+def _hour(width: int, *, is_half: bool) -> Piece:
+    if not is_half:
+        return _part(HOUR, DAY, width)
+    least = min(width, 2)
+    return lambda milliseconds: f"{(milliseconds % DAY // HOUR + 11) % 12 + 1:0{least}}"
+
+
+def _half(text: str) -> Piece:
+    """`am/pm` is always shown in capitals, `a/p` as it is written."""
+    before, _, after = text.partition("/") if len(text) == 3 else ("AM", "/", "PM")
+    return lambda milliseconds: before if milliseconds % DAY < DAY // 2 else after
+
+
+def _elapsed(tokens: Tokens, token: Token) -> Piece:
+    """A unit of a duration; the number of letters is the least number of digits."""
+    unit, least = UNITS[token.text[0].lower()], len(token.text)
+    larger = [
+        UNITS[each.text[0].lower()]
+        for each in tokens
+        if each.kind is Kind.ELAPSED and UNITS[each.text[0].lower()] > unit
+    ]
+    whole = min(larger, default=None)
+    return lambda milliseconds: (
+        f"{(milliseconds if whole is None else milliseconds % whole) // unit:0{least}}"
+    )
+
+
+def _fraction(places: int) -> Piece:
+    return lambda milliseconds: f"{milliseconds % SECOND:03}"[:places].ljust(places, "0")

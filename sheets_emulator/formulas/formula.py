@@ -1,0 +1,279 @@
+"""A formula's text turned into the steps that compute it.
+
+Rules
+- The steps are in postfix order, a flat tuple: no nesting of the text makes anything here or in
+  `evaluate` recurse, so there is no limit of levels.
+- Known are arithmetic, comparison, `&`, references, SUM, CONCAT and CONCATENATE. A formula with
+  any other function, a name or an array in braces is `#NAME?` as a whole, even where the part
+  around it cannot be parsed: it may be right in a part of the language that is not known here.
+- As in Google's formulas a sign binds tighter than `^` (`-2^2` is 4), and operators of the same
+  strength go from left to right (`2^3^2` is 64).
+- `;` separates arguments as `,` does. An argument may be left out: `SUM(1,)`.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from sheets_emulator.formulas.lexeme import Lexeme, lexemes, split_area
+from sheets_emulator.formulas.result import (
+    ERROR_TEXTS,
+    LOST,
+    NOT_PARSED,
+    TOO_LARGE,
+    CellError,
+    Evaluated,
+    cell_error,
+)
+from sheets_emulator.grid.a1 import Span, parse_cells
+
+FORMULAS_KEPT = 4096  # parsed formulas that are remembered
+LONGEST_KEPT = 1000  # characters
+BOOLEANS = {"TRUE": True, "FALSE": False}
+ERRORS = {text: cell_error(kind, "") for kind, text in ERROR_TEXTS.items()}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Area:
+    """A reference: the cells of the worksheet of a title, or of the formula's own."""
+
+    title: str | None
+    span: Span
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Call:
+    """A function or an operator, by Google's name, over the last `count` operands."""
+
+    name: str
+    count: int
+
+
+Step = Evaluated | Area | Call
+
+
+@dataclass(frozen=True, kw_only=True)
+class Binary:
+    """An operator between two operands; the stronger binds first."""
+
+    name: str
+    strength: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arity:
+    """How many arguments a function takes; `most` None: any number."""
+
+    least: int
+    most: int | None = None
+
+
+BINARY = {
+    "=": Binary(name="EQ", strength=1),
+    "<>": Binary(name="NE", strength=1),
+    "<": Binary(name="LT", strength=1),
+    ">": Binary(name="GT", strength=1),
+    "<=": Binary(name="LTE", strength=1),
+    ">=": Binary(name="GTE", strength=1),
+    "&": Binary(name="CONCAT", strength=2),
+    "+": Binary(name="ADD", strength=3),
+    "-": Binary(name="MINUS", strength=3),
+    "*": Binary(name="MULTIPLY", strength=4),
+    "/": Binary(name="DIVIDE", strength=4),
+    "^": Binary(name="POW", strength=5),
+}
+PREFIX = {"+": "UPLUS", "-": "UMINUS"}
+PREFIX_STRENGTH = 6
+FUNCTIONS = {
+    "SUM": Arity(least=1),
+    "CONCATENATE": Arity(least=1),
+    "CONCAT": Arity(least=2, most=2),
+}
+CLOSING = {"(": ")", "{": "}"}
+ARRAY = "{"
+RANGE = ":"  # between two references that are not cells, such as `A1:OFFSET(…)`
+
+
+@dataclass(kw_only=True, slots=True)
+class Waiting:
+    """What waits for its last operand: an operator, or what was opened (of strength 0)."""
+
+    call: Call | None = None
+    strength: int = 0
+    closing: str | None = None
+    function: str | None = None
+    arguments: int = 0
+
+
+@dataclass(kw_only=True, slots=True)
+class Assembly:
+    """A formula that is being read: a shunting yard."""
+
+    steps: list[Step] = field(default_factory=list)
+    waiting: list[Waiting] = field(default_factory=list)
+    problem: CellError | None = None  # a name or a count of arguments that is not known
+    wants_operand: bool = True
+
+    def complain(self, error: CellError) -> None:
+        """Note what is wrong although it can be parsed; an unknown name outdoes the rest."""
+        if self.problem is None or (error.kind == "NAME" and self.problem.kind != "NAME"):
+            self.problem = error
+
+    def settle(self, strength: int) -> None:
+        """Emit the operators that wait and bind at least as tightly."""
+        while self.waiting and self.waiting[-1].strength >= strength:
+            call = self.waiting.pop().call
+            if call is not None:
+                self.steps.append(call)
+
+
+def parse(text: str) -> tuple[Step, ...] | CellError:
+    """The steps of a formula (`=` and all), or the error that it is whatever the cells hold."""
+    return _remembered(text) if len(text) <= LONGEST_KEPT else _parsed(text)
+
+
+@lru_cache(maxsize=FORMULAS_KEPT)
+def _remembered(text: str) -> tuple[Step, ...] | CellError:
+    return _parsed(text)
+
+
+def _parsed(text: str) -> tuple[Step, ...] | CellError:
+    assembly = Assembly()
+    is_parsed = all(
+        (_operand if assembly.wants_operand else _operator)(assembly, lexeme)
+        for lexeme in lexemes(text.removeprefix("="))
+        if lexeme.kind != "blank"
+    )
+    assembly.settle(1)
+    is_whole = is_parsed and not assembly.wants_operand and not assembly.waiting
+    if assembly.problem is not None and (is_whole or assembly.problem.kind == "NAME"):
+        return assembly.problem
+    return tuple(assembly.steps) if is_whole else NOT_PARSED
+
+
+def _operand(assembly: Assembly, lexeme: Lexeme) -> bool:
+    """Take what stands where an operand must; False: it cannot stand there."""
+    read = OPERANDS.get(lexeme.kind)
+    if read is not None:
+        assembly.steps.append(read(assembly, lexeme.text))
+        assembly.wants_operand = False
+    elif lexeme.kind == "call":
+        _open(assembly, closing=")", function=lexeme.text[:-1].rstrip().upper())
+    elif lexeme.text in PREFIX:
+        call = Call(name=PREFIX[lexeme.text], count=1)
+        assembly.waiting.append(Waiting(call=call, strength=PREFIX_STRENGTH))
+    elif lexeme.text in CLOSING:
+        function = ARRAY if lexeme.text == ARRAY else None
+        _open(assembly, closing=CLOSING[lexeme.text], function=function)
+    else:
+        return _left_out(assembly, lexeme)
+    return True
+
+
+def _operator(assembly: Assembly, lexeme: Lexeme) -> bool:
+    """Take what stands after an operand; False: it cannot stand there."""
+    binary = BINARY.get(lexeme.text)
+    if binary is not None:
+        assembly.settle(binary.strength)
+        call = Call(name=binary.name, count=2)
+        assembly.waiting.append(Waiting(call=call, strength=binary.strength))
+        assembly.wants_operand = True
+    elif lexeme.text == "%":
+        assembly.steps.append(Call(name="UNARY_PERCENT", count=1))
+    elif lexeme.text == RANGE:
+        assembly.complain(cell_error("NAME", "A range of computed ends is not known."))
+        assembly.wants_operand = True
+    else:
+        return _end_argument(assembly, lexeme.text)
+    return True
+
+
+def _open(assembly: Assembly, *, closing: str, function: str | None) -> None:
+    if function is not None and function not in FUNCTIONS:
+        assembly.complain(cell_error("NAME", f"Unknown function: '{function}'."))
+    assembly.waiting.append(Waiting(closing=closing, function=function))
+
+
+def _left_out(assembly: Assembly, lexeme: Lexeme) -> bool:
+    """An argument that is not there: `SUM(1,)`; `SUM()` has none."""
+    opened = assembly.waiting[-1] if assembly.waiting else None
+    if opened is None or opened.function is None:
+        return False
+    if lexeme.text == opened.closing and opened.arguments == 0:
+        return _close(assembly, opened)
+    assembly.steps.append(Evaluated())
+    return _end_argument(assembly, lexeme.text)
+
+
+def _end_argument(assembly: Assembly, text: str) -> bool:
+    assembly.settle(1)
+    opened = assembly.waiting[-1] if assembly.waiting else None
+    if opened is None or text not in {opened.closing, ",", ";"}:
+        return False
+    opened.arguments += 1
+    if text == opened.closing:
+        return _close(assembly, opened)
+    assembly.wants_operand = True
+    return opened.function is not None
+
+
+def _close(assembly: Assembly, opened: Waiting) -> bool:
+    assembly.waiting.pop()
+    assembly.wants_operand = False
+    if opened.function is not None:
+        assembly.steps.append(Call(name=opened.function, count=opened.arguments))
+        _check_count(assembly, opened.function, opened.arguments)
+    return True
+
+
+def _check_count(assembly: Assembly, function: str, count: int) -> None:
+    arity = FUNCTIONS.get(function)
+    if arity is None or arity.least <= count <= (arity.most or count):
+        return
+    expected = f"{'' if arity.most else 'at least '}{arity.least}"
+    message = (
+        f"Wrong number of arguments to {function}. "
+        f"Expected {expected} arguments, but got {count} arguments."
+    )
+    assembly.complain(cell_error("N_A", message))
+
+
+def _number(_: Assembly, text: str) -> Step:
+    number = float(text)
+    return Evaluated(value=number if math.isfinite(number) else TOO_LARGE)
+
+
+def _text(_: Assembly, text: str) -> Step:
+    return Evaluated(value=text[1:-1].replace('""', '"'))
+
+
+def _lost(_: Assembly, _text: str) -> Step:
+    return Evaluated(value=LOST)
+
+
+def _error(_: Assembly, text: str) -> Step:
+    return Evaluated(value=ERRORS[text.upper()])
+
+
+def _area(_: Assembly, text: str) -> Step:
+    title, cells = split_area(text)
+    span = parse_cells("".join(cells.split()))
+    return Evaluated(value=LOST) if span is None else Area(title=title, span=span)
+
+
+def _name(assembly: Assembly, text: str) -> Step:
+    value = BOOLEANS.get(text.upper())
+    if value is None:
+        assembly.complain(cell_error("NAME", f"Unknown range name: '{text}'."))
+    return Evaluated(value=value)
+
+
+OPERANDS: dict[str, Callable[[Assembly, str], Step]] = {
+    "number": _number,
+    "text": _text,
+    "lost": _lost,
+    "error": _error,
+    "area": _area,
+    "name": _name,
+}

@@ -1,0 +1,187 @@
+"""What operators make of their operands.
+
+Rules
+- Operands are values of single cells or of parts of the formula, never ranges; an error among
+  them is the result, the first one first.
+- A blank is 0, "" or FALSE, whatever the other operand or the operator asks for.
+- A text is a number where typing it would enter one (`entered`), dates included.
+- A result keeps the first number format of its operands under `+`, `-`, a sign and, unless it is
+  one of dates, `*`; the difference of two dates and everything else has none. (An assumption,
+  like this: `&` takes dates as they are shown and other numbers in the automatic format.)
+"""
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+
+from sheets_emulator.formats.numeral import automatic, displayed_number
+from sheets_emulator.formats.pattern import is_date
+from sheets_emulator.formulas.result import TOO_LARGE, CellError, Evaluated, cell_error
+from sheets_emulator.grid.cell import LONGEST_TEXT, CellValue
+from sheets_emulator.grid.entered import typed
+
+Operands = Sequence[Evaluated]
+Pattern = str | None
+
+IMAGINARY = cell_error("NUM", "Function POWER evaluates to an imaginary number.")
+DIVIDED_BY_ZERO = cell_error("DIVIDE_BY_ZERO", "Function DIVIDE parameter 2 cannot be zero.")
+TEXT_TOO_LONG = cell_error(
+    "VALUE", f"Text result of CONCATENATE is longer than the limit of {LONGEST_TEXT} characters."
+)
+NUMBER_RANK, TEXT_RANK, BOOLEAN_RANK = range(3)
+
+
+def applied(name: str, operands: Operands) -> Evaluated:
+    """The result of an operator by its name."""
+    for operand in operands:
+        if isinstance(operand.value, CellError):
+            return Evaluated(value=operand.value)
+    return FAMILIES[name](name, operands)
+
+
+def number_of(value: CellValue, name: str, position: int) -> float | CellError:
+    """A value as the number that parameter `position` of an operator or function must be."""
+    if isinstance(value, str):
+        read = typed(value).value
+        return read if type(read) is float else _no_number(value, name, position)
+    return float(value or 0)
+
+
+def text_of(value: CellValue, pattern: Pattern) -> str:
+    """A value as a part of a longer text."""
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, float):
+        return displayed_number(value, pattern) if is_date(pattern) else automatic(value)
+    return value or ""
+
+
+def bounded_text(text: str) -> str | CellError:
+    """A text, unless it is longer than a cell can hold."""
+    return TEXT_TOO_LONG if len(text) > LONGEST_TEXT else text
+
+
+def bounded_number(number: float) -> float | CellError:
+    """A number, unless it is larger than a cell can hold."""
+    return number if math.isfinite(number) else TOO_LARGE
+
+
+def _no_number(text: str, name: str, position: int) -> CellError:
+    message = (
+        f"Function {name} parameter {position} expects number values. "
+        f"But '{text}' is a text and cannot be coerced to a number."
+    )
+    return cell_error("VALUE", message)
+
+
+def _arithmetic(name: str, operands: Operands) -> Evaluated:
+    numbers: list[float] = []
+    for position, operand in enumerate(operands, start=1):
+        if isinstance(operand.value, CellError):
+            return operand
+        number = number_of(operand.value, name, position)
+        if isinstance(number, CellError):
+            return Evaluated(value=number)
+        numbers.append(number)
+    value = _computed(name, numbers)
+    keep = KEPT_PATTERN.get(name)
+    if keep is None or isinstance(value, CellError):
+        return Evaluated(value=value)
+    return Evaluated(value=value, pattern=keep([operand.pattern for operand in operands]))
+
+
+def _computed(name: str, numbers: Sequence[float]) -> float | CellError:
+    try:
+        return bounded_number(ARITHMETIC[name](*numbers))
+    except ZeroDivisionError:
+        return DIVIDED_BY_ZERO
+    except OverflowError:
+        return TOO_LARGE
+    except ValueError:
+        return IMAGINARY
+
+
+def _power(base: float, exponent: float) -> float:
+    if base == 0 and exponent < 0:
+        raise ZeroDivisionError
+    return math.pow(base, exponent)
+
+
+def _percent(number: float) -> float:
+    return number / 100
+
+
+def _first_pattern(patterns: Sequence[Pattern]) -> Pattern:
+    return next((pattern for pattern in patterns if pattern), None)
+
+
+def _pattern_of_difference(patterns: Sequence[Pattern]) -> Pattern:
+    return None if all(map(is_date, patterns)) else _first_pattern(patterns)
+
+
+def _pattern_of_product(patterns: Sequence[Pattern]) -> Pattern:
+    return _first_pattern([pattern for pattern in patterns if not is_date(pattern)])
+
+
+def _comparison(name: str, operands: Operands) -> Evaluated:
+    left, right = operands
+    keys = _sort_key(left.value, right.value), _sort_key(right.value, left.value)
+    return Evaluated(value=COMPARISONS[name](*keys))
+
+
+def _sort_key(
+    value: CellValue | CellError, other: CellValue | CellError
+) -> tuple[int, float | str]:
+    """Numbers come before texts, texts before booleans; texts are equal whatever their case."""
+    if value is None:
+        value = False if isinstance(other, bool) else "" if isinstance(other, str) else 0.0
+    if isinstance(value, bool):
+        return BOOLEAN_RANK, float(value)
+    if isinstance(value, float):
+        return NUMBER_RANK, value
+    return TEXT_RANK, str(value).casefold()
+
+
+def _concatenation(_: str, operands: Operands) -> Evaluated:
+    parts = [
+        text_of(operand.value, operand.pattern)
+        for operand in operands
+        if not isinstance(operand.value, CellError)
+    ]
+    return Evaluated(value=bounded_text("".join(parts)))
+
+
+def _unchanged(_: str, operands: Operands) -> Evaluated:
+    """A plus sign leaves any value as it is, text too."""
+    return operands[0]
+
+
+ARITHMETIC: dict[str, Callable[..., float]] = {
+    "ADD": operator.add,
+    "MINUS": operator.sub,
+    "MULTIPLY": operator.mul,
+    "DIVIDE": operator.truediv,
+    "POW": _power,
+    "UMINUS": operator.neg,
+    "UNARY_PERCENT": _percent,
+}
+COMPARISONS: dict[str, Callable[..., bool]] = {
+    "EQ": operator.eq,
+    "NE": operator.ne,
+    "LT": operator.lt,
+    "GT": operator.gt,
+    "LTE": operator.le,
+    "GTE": operator.ge,
+}
+KEPT_PATTERN: dict[str, Callable[[Sequence[Pattern]], Pattern]] = {
+    "ADD": _first_pattern,
+    "MINUS": _pattern_of_difference,
+    "MULTIPLY": _pattern_of_product,
+    "UMINUS": _first_pattern,
+}
+FAMILIES: dict[str, Callable[[str, Operands], Evaluated]] = {
+    **dict.fromkeys(ARITHMETIC, _arithmetic),
+    **dict.fromkeys(COMPARISONS, _comparison),
+    "CONCAT": _concatenation,
+    "UPLUS": _unchanged,
+}

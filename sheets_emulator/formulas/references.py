@@ -1,0 +1,179 @@
+"""The references in a formula's text, rewritten as cells and worksheets move.
+
+Rules
+- Text in, text out: what does not refer to a moved thing stays as written, blanks, case and all;
+  so do strings, and everything after a character that no formula has (`lexeme`).
+- A reference that is lost becomes `#REF!`, title and all.
+"""
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from typing import NamedTuple
+
+from sheets_emulator.formulas.lexeme import lexemes, split_area
+from sheets_emulator.formulas.result import ERROR_TEXTS
+from sheets_emulator.grid.a1 import print_title
+from sheets_emulator.grid.box import column_index, column_name
+
+# A half-open extent of rows or columns (the end None: open) to its new one; None: deleted.
+Shift = Callable[[int, int | None], tuple[int, int | None] | None]
+
+LOST = ERROR_TEXTS["REF"]
+CORNERS = re.compile(
+    r"(?:(\$?)([A-Za-z]+))?(?:(\$?)([0-9]+))?"
+    r"(?:(\s*:\s*)(?:(\$?)([A-Za-z]+))?(?:(\$?)([0-9]+))?)?"
+)
+LAST_COLUMN = column_index("ZZZ")  # as far as a reference can be written
+LAST_ROW = 99_999_999 - 1
+COLUMNS_KEPT = 1024
+
+
+class Corner(NamedTuple):
+    """One side of a colon, zero-based; what is not given is None. A mark is `$` or ""."""
+
+    column_mark: str
+    column: int | None
+    row_mark: str
+    row: int | None
+
+
+Corners = tuple[Corner, ...]  # one, or two around a colon
+
+
+def translated(formula: str, down: int, right: int) -> str:
+    """The formula as it is after its cell was copied or filled that far."""
+
+    def change(reference: str, _: str | None) -> str:
+        return _changed(reference, lambda corners: _moved(corners, down, right))
+
+    return _rewritten(formula, change)
+
+
+def shifted(formula: str, *, own_title: str, title: str, rows: Shift, columns: Shift) -> str:
+    """The formula, on worksheet `own_title`, after rows and columns of `title` moved."""
+
+    def change(reference: str, named: str | None) -> str:
+        if not _is_same(own_title if named is None else named, title):
+            return reference
+        return _changed(reference, lambda corners: _followed(corners, rows, columns))
+
+    return _rewritten(formula, change)
+
+
+def renamed(formula: str, old_title: str, new_title: str) -> str:
+    """The formula after a worksheet got a new title."""
+
+    def change(reference: str, named: str | None) -> str:
+        if named is None or not _is_same(named, old_title):
+            return reference
+        return f"{print_title(new_title)}!{split_area(reference)[1]}"
+
+    return _rewritten(formula, change)
+
+
+def without_sheet(formula: str, title: str) -> str:
+    """The formula, on another worksheet, after the one of this title was deleted."""
+
+    def change(reference: str, named: str | None) -> str:
+        return LOST if named is not None and _is_same(named, title) else reference
+
+    return _rewritten(formula, change)
+
+
+def _rewritten(formula: str, change: Callable[[str, str | None], str]) -> str:
+    """The formula with each reference as `change` makes it, given it and the title it names."""
+    return "".join(
+        change(text, split_area(text)[0]) if kind == "area" else text
+        for kind, text in lexemes(formula)
+    )
+
+
+def _is_same(title: str, other: str) -> bool:
+    return title.casefold() == other.casefold()
+
+
+def _changed(reference: str, change: Callable[[Corners], Corners | None]) -> str:
+    """The reference with its corners changed, as written where they stay the same."""
+    _, cells = split_area(reference)
+    match = CORNERS.fullmatch(cells)
+    if match is None:
+        return reference
+    parts = match.groups()
+    colon = parts[4]
+    first = _corner(*parts[:4])
+    corners = (first,) if colon is None else (first, _corner(*parts[5:]))
+    changed = change(corners)
+    if changed is None or not all(map(_is_writable, changed)):
+        return LOST
+    if changed == corners:
+        return reference
+    return reference.removesuffix(cells) + (colon or "").join(map(_printed, changed))
+
+
+def _corner(
+    column_mark: str | None, column: str | None, row_mark: str | None, row: str | None
+) -> Corner:
+    return Corner(
+        column_mark or "",
+        _column(column) if column else None,
+        row_mark or "",
+        int(row) - 1 if row else None,
+    )
+
+
+@lru_cache(maxsize=COLUMNS_KEPT)
+def _column(letters: str) -> int:
+    return column_index(letters)
+
+
+def _is_writable(corner: Corner) -> bool:
+    return 0 <= (corner.row or 0) <= LAST_ROW and 0 <= (corner.column or 0) <= LAST_COLUMN
+
+
+def _printed(corner: Corner) -> str:
+    column = "" if corner.column is None else column_name(corner.column)
+    row = "" if corner.row is None else str(corner.row + 1)
+    return f"{corner.column_mark}{column}{corner.row_mark}{row}"
+
+
+def _moved(corners: Corners, down: int, right: int) -> Corners:
+    return tuple(
+        corner._replace(
+            column=_moved_by(corner.column, corner.column_mark, right),
+            row=_moved_by(corner.row, corner.row_mark, down),
+        )
+        for corner in corners
+    )
+
+
+def _moved_by(index: int | None, mark: str, distance: int) -> int | None:
+    """A row or column after a copy; one with a `$` stays."""
+    return index if index is None or mark else index + distance
+
+
+def _followed(corners: Corners, rows: Shift, columns: Shift) -> Corners | None:
+    new_rows = _shifted_all([corner.row for corner in corners], rows)
+    new_columns = _shifted_all([corner.column for corner in corners], columns)
+    if new_rows is None or new_columns is None:
+        return None
+    return tuple(
+        Corner(corner.column_mark, column, corner.row_mark, row)
+        for corner, column, row in zip(corners, new_columns, new_rows, strict=True)
+    )
+
+
+def _shifted_all(indexes: list[int | None], shift: Shift) -> list[int | None] | None:
+    """The rows, or columns, of a reference's corners after a shift; None: they are deleted."""
+    given = [index for index in indexes if index is not None]
+    if not given:
+        return indexes  # `A:A` has all rows, wherever they go
+    first, last = min(given), max(given)
+    is_open = len(given) < len(indexes)  # `A2:A`
+    place = shift(first, None if is_open else last + 1)
+    if place is None:
+        return None
+    new_first, new_end = place
+    new_last = new_first if new_end is None else new_end - 1
+    moved = {None: None, last: new_last, first: new_first}
+    return [moved[index] for index in indexes]

@@ -1,0 +1,147 @@
+"""A1 notation: which cells a range text names, and how Google writes it back.
+
+Rules
+- This file knows no worksheet: a title that may also be a cell (`D3`) or the name of a range is
+  resolved by `places`.
+- An end may be open (`A5:Z`, `1:1`, `A:C`, a bare title); corners may come in any order.
+- A range is written with its title in quotes only where it needs them (recorded: blanks, emoji,
+  titles that look like a cell; a public test of Google's answers: Cyrillic letters).
+"""
+
+import re
+from dataclasses import dataclass
+
+from sheets_emulator.grid.box import Box, column_index, column_name
+
+CORNER = re.compile(r"\$?(?P<column>[A-Za-z]{1,3})?\$?(?P<row>[1-9][0-9]{0,7})?")
+QUOTED = re.compile(r"'(?P<title>(?:[^']|'')+)'(?:!(?P<cells>.*))?", re.DOTALL)
+PLAIN_TITLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+LOOKS_LIKE_CELL = re.compile(r"[A-Za-z]{1,3}[0-9]+|[Rr][0-9]*[Cc][0-9]*")
+RANGE_NAME = re.compile(r"(?!true|false)[^\W\d]\w{0,249}", re.IGNORECASE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Span:
+    """Cells of one worksheet, zero-based and half-open; None: up to the grid's end."""
+
+    top: int = 0
+    left: int = 0
+    bottom: int | None = None
+    right: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reference:
+    """A parsed range text; `title` is None where it names cells only (of the first worksheet).
+
+    With a `name` it is the named range of that name; with a title too, of that worksheet.
+    `is_anchor`: it is a lone cell such as `A1`, where values start; `A1:A1` is none.
+    """
+
+    title: str | None
+    span: Span
+    name: str | None = None
+    is_anchor: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Corner:
+    """One side of a colon; a part that is not given is None. Zero-based."""
+
+    row: int | None
+    column: int | None
+
+
+def readings(text: str) -> list[Reference]:
+    """All ways to read a range text, the likelier first; empty: it cannot be parsed.
+
+    `A1` may be a cell or a worksheet called A1; Google takes the cell (reported for node-sheets).
+    `Data` may be a named range or a worksheet; Google takes the name (its documentation).
+    """
+    quoted = QUOTED.fullmatch(text)
+    if quoted:
+        return _with_title(quoted["title"].replace("''", "'"), quoted["cells"])
+    found = []
+    cells = parse_cells(text)
+    if cells is not None:
+        found.append(Reference(title=None, span=cells, is_anchor=_is_anchor(text)))
+    elif is_range_name(text):
+        found.append(Reference(title=None, span=Span(), name=text))
+    title, mark, rest = text.rpartition("!")
+    if mark and title:
+        found.extend(_with_title(title, rest))
+    if text:
+        found.append(Reference(title=text, span=Span()))
+    return found
+
+
+def is_range_name(text: str) -> bool:
+    """May a range have this name? Google's rules: letters, digits, `_`; it looks like no cell."""
+    return bool(RANGE_NAME.fullmatch(text)) and not LOOKS_LIKE_CELL.fullmatch(text)
+
+
+def parse_cells(text: str) -> Span | None:
+    """The cells of `A1`, `A1:B2`, `A5:Z`, `1:1`, `A:C`; None where the text is none of these."""
+    first_text, colon, last_text = text.partition(":")
+    first = _corner(first_text)
+    last = _corner(last_text) if colon else first
+    if first is None or last is None:
+        return None
+    if not colon and (first.row is None or first.column is None):
+        return None  # a lone `A` or `7` is no range
+    top, bottom = _ordered(first.row, last.row)
+    left, right = _ordered(first.column, last.column)
+    return Span(top=top, left=left, bottom=bottom, right=right)
+
+
+def print_range(title: str, span: Span | Box) -> str:
+    """The range as Google writes it, its open ends kept open."""
+    first = f"{column_name(span.left)}{span.top + 1}"
+    last = _end(span.bottom, span.right)
+    whole = span.bottom is None and span.right is None
+    cells = first if first == last or whole else f"{first}:{last}"
+    return f"{print_title(title)}!{cells}"
+
+
+def print_title(title: str) -> str:
+    """The title as it stands in a range."""
+    if PLAIN_TITLE.fullmatch(title) and not LOOKS_LIKE_CELL.fullmatch(title):
+        return title
+    return "'" + title.replace("'", "''") + "'"
+
+
+def _with_title(title: str, cells: str | None) -> list[Reference]:
+    if cells is None:
+        return [Reference(title=title, span=Span())]
+    span = parse_cells(cells)
+    if span is not None:
+        return [Reference(title=title, span=span, is_anchor=_is_anchor(cells))]
+    named = Reference(title=title, span=Span(), name=cells)
+    return [named] if is_range_name(cells) else []
+
+
+def _is_anchor(cells: str) -> bool:
+    return ":" not in cells
+
+
+def _corner(text: str) -> Corner | None:
+    match = CORNER.fullmatch(text)
+    if match is None or not (match["column"] or match["row"]):
+        return None
+    row = int(match["row"]) - 1 if match["row"] else None
+    column = column_index(match["column"]) if match["column"] else None
+    return Corner(row=row, column=column)
+
+
+def _ordered(first: int | None, last: int | None) -> tuple[int, int | None]:
+    """The half-open extent of two coordinates; with one of them missing the end is open."""
+    if first is None or last is None:
+        start = first if last is None else last
+        return start or 0, None
+    return min(first, last), max(first, last) + 1
+
+
+def _end(bottom: int | None, right: int | None) -> str:
+    column = "" if right is None else column_name(right - 1)
+    row = "" if bottom is None else str(bottom)
+    return column + row

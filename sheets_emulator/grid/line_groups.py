@@ -1,0 +1,89 @@
+"""Groups of rows or columns.
+
+Rules
+- Each line knows in how many groups it is, its depth. A group of depth d is a run, as long as can
+  be, of lines of depth d or more: so groups that touch are one, and those that overlap become a
+  wider and an inner one (Google's documentation of adding and deleting groups).
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from sheets_emulator.grid.marks import PLAIN_LINE, Line
+
+
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    """Lines from `start` up to `end` that are folded together."""
+
+    start: int
+    end: int
+    depth: int
+    is_collapsed: bool
+
+
+def groups_of(lines: Mapping[int, Line]) -> list[Group]:
+    """All groups of some lines, by where they start and then by depth."""
+    found: list[Group] = []
+    starts: list[int] = []  # of the group of each depth that is not at its end
+    previous = -1
+    for index in sorted(index for index, line in lines.items() if line.depth):
+        depth = lines[index].depth
+        _close(starts, depth if index == previous + 1 else 0, previous + 1, lines, found)
+        starts.extend([index] * (depth - len(starts)))
+        previous = index
+    _close(starts, 0, previous + 1, lines, found)
+    return sorted(found, key=lambda group: (group.start, group.depth))
+
+
+def deepened(lines: Mapping[int, Line], indexes: Iterable[int]) -> dict[int, Line]:
+    """The lines with some of them in one group more."""
+    changed = {}
+    for index in indexes:
+        line = lines.get(index, PLAIN_LINE)
+        changed[index] = replace(line, depth=line.depth + 1)
+    return {**lines, **changed}
+
+
+def raised(lines: Mapping[int, Line], indexes: Iterable[int]) -> dict[int, Line]:
+    """The lines with those of some that are in a group in one less."""
+    changed = {}
+    for index in indexes:
+        line = lines.get(index, PLAIN_LINE)
+        if line.depth:
+            collapsed = line.collapsed - {line.depth}
+            changed[index] = replace(line, depth=line.depth - 1, collapsed=collapsed)
+    return {**lines, **changed}
+
+
+def folded(lines: Mapping[int, Line], group: Group, *, is_collapsed: bool) -> dict[int, Line]:
+    """The lines with a group collapsed or not; its lines are hidden or shown (Google's word)."""
+    changed = {}
+    for index in range(group.start, group.end):
+        line = lines[index]
+        rest = line.collapsed - {group.depth}
+        collapsed = rest | {group.depth} if is_collapsed else rest
+        changed[index] = replace(line, collapsed=collapsed, is_hidden=is_collapsed)
+    return {**lines, **changed}
+
+
+def extended(lines: Mapping[int, Line], start: int, count: int) -> dict[int, Line]:
+    """The lines after some were put in at `start`: those inside of a group belong to it."""
+    before, after = (lines.get(index, PLAIN_LINE) for index in (start - 1, start + count))
+    depth = min(before.depth, after.depth)
+    if not depth:
+        return dict(lines)
+    collapsed = before.collapsed & after.collapsed
+    line = Line(depth=depth, collapsed=collapsed, is_hidden=bool(collapsed))
+    return {**lines, **dict.fromkeys(range(start, start + count), line)}
+
+
+def _close(
+    starts: list[int], depth: int, end: int, lines: Mapping[int, Line], found: list[Group]
+) -> None:
+    """End the groups that are deeper than `depth`."""
+    while len(starts) > depth:
+        level = len(starts)
+        start = starts.pop()
+        is_collapsed = level in lines[start].collapsed
+        found.append(Group(start=start, end=end, depth=level, is_collapsed=is_collapsed))

@@ -1,0 +1,245 @@
+"""One worksheet: a grid of cells with a size, and the marks over it.
+
+Rules
+- Rows and columns are zero-based; a Box given to this file lies inside the grid.
+- Rows are tuples that end where the last used cell is or later; a write puts a new tuple in the
+  place of the old one, so that copies of a worksheet share all rows that are the same.
+- Limits of the workbook and texts of errors are not known here.
+"""
+
+from bisect import bisect_left, insort
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from sheets_emulator.grid.a1 import Span
+from sheets_emulator.grid.box import Box, sized
+from sheets_emulator.grid.cell import (
+    Cell,
+    Content,
+    emptied,
+    is_blank,
+    rewritten,
+    whole,
+)
+from sheets_emulator.grid.marks import Filter, Line, Merge, NamedRange, Protection
+from sheets_emulator.grid.merge_index import ENDLESS, MergeIndex
+from sheets_emulator.reply import Json
+
+Row = tuple[Content, ...]
+
+
+@dataclass(kw_only=True)
+class Sheet:
+    """A worksheet.
+
+    `options` are the members of GridProperties besides the sizes, `look` those of SheetProperties
+    that change nothing else (`tabColorStyle`, `rightToLeft`); both are shown only when set.
+    `has_formulas` is false where no cell can hold one.
+    """
+
+    sheet_id: int
+    title: str
+    row_count: int
+    column_count: int
+    hidden: bool = False
+    options: Json = field(default_factory=dict)
+    look: Json = field(default_factory=dict)
+    rows: list[Row] = field(default_factory=list)
+    has_formulas: bool = False
+    protections: list[Protection] = field(default_factory=list)
+    names: list[NamedRange] = field(default_factory=list)
+    merges: list[Merge] = field(default_factory=list)
+    filters: list[Filter] = field(default_factory=list)  # one at most
+    row_lines: dict[int, Line] = field(default_factory=dict)
+    column_lines: dict[int, Line] = field(default_factory=dict)
+    _blank_rows: list[int] | None = field(default=None, repr=False, compare=False)
+    _width: int | None = field(default=None, repr=False, compare=False)
+    _margin: int | None = field(default=None, repr=False, compare=False)
+    _merge_index: MergeIndex | None = field(default=None, repr=False, compare=False)
+
+    def copy(self) -> "Sheet":
+        """An independent copy; the rows, which never change, are shared."""
+        return replace(
+            self,
+            rows=self.rows.copy(),
+            protections=self.protections.copy(),
+            names=self.names.copy(),
+            merges=self.merges.copy(),
+            filters=self.filters.copy(),
+            row_lines=self.row_lines.copy(),
+            column_lines=self.column_lines.copy(),
+            _blank_rows=None if self._blank_rows is None else self._blank_rows.copy(),
+            _merge_index=None,
+        )
+
+    @property
+    def cell_count(self) -> int:
+        return self.row_count * self.column_count
+
+    @property
+    def grid(self) -> Box:
+        return sized(top=0, left=0, height=self.row_count, width=self.column_count)
+
+    @property
+    def width(self) -> int:
+        """No cell is used in this column or any right of it."""
+        if self._width is None:
+            self._width = max(map(len, self.rows), default=0)
+        return self._width
+
+    @property
+    def margin(self) -> int:
+        """No cell is used left of this column."""
+        if self._margin is None:
+            margin = ENDLESS
+            for row in self.rows:
+                if not margin:
+                    break
+                margin = _first_used(row[:margin], margin)
+            self._margin = margin
+        return self._margin
+
+    @property
+    def blank_rows(self) -> Sequence[int]:
+        """The rows in which nothing is used, in order, as far as rows are kept at all."""
+        if self._blank_rows is None:
+            self._blank_rows = [
+                index
+                for index, row in enumerate(self.rows)
+                if not row or (type(row[0]) is not str and all(map(is_blank, row)))
+            ]
+        return self._blank_rows
+
+    def lines(self, *, is_rows: bool) -> dict[int, Line]:
+        """The rows or the columns that are not as new ones are, by index."""
+        return self.row_lines if is_rows else self.column_lines
+
+    def holds(self, span: Span) -> bool:
+        """Does the span start inside the grid?"""
+        return span.top < self.row_count and span.left < self.column_count
+
+    def clamped(self, span: Span) -> Box:
+        """The part of a span that lies in the grid."""
+        bottom = self.row_count if span.bottom is None else span.bottom
+        right = self.column_count if span.right is None else span.right
+        return Box(
+            top=span.top,
+            left=span.left,
+            bottom=min(bottom, self.row_count),
+            right=min(right, self.column_count),
+        )
+
+    def content(self, row: int, column: int) -> Content:
+        """What is kept at a place; None outside of what is kept."""
+        if 0 <= row < len(self.rows) and 0 <= column < len(self.rows[row]):
+            return self.rows[row][column]
+        return None
+
+    def cell(self, row: int, column: int) -> Cell:
+        """The cell at a place; blank outside of what is kept."""
+        return whole(self.content(row, column))
+
+    def read(self, box: Box) -> list[Row]:
+        """The contents of a box row by row, without what was never written at its ends."""
+        if box.left == 0 and box.right >= self.width:
+            return self.rows[box.top : box.bottom]
+        return [row[box.left : box.right] for row in self.rows[box.top : box.bottom]]
+
+    def padded(self, row: int, width: int) -> list[Content]:
+        """The contents of a row as a list at least this long."""
+        kept = self.rows[row] if row < len(self.rows) else ()
+        return [*kept, *[None] * (width - len(kept))]
+
+    def write(self, row: int, left: int, cells: Sequence[Cell | None]) -> None:
+        """Enter cells over those of a row; None leaves one alone, formats and notes stay."""
+        contents = self.padded(row, left + len(cells))
+        for column, cell in enumerate(cells, start=left):
+            if cell is not None:
+                contents[column] = rewritten(contents[column], cell)
+                self.has_formulas |= cell.formula is not None
+        self.replace_row(row, contents)
+
+    def clear(self, box: Box) -> None:
+        """Empty the cells of a box; formats and notes stay."""
+        for index in range(box.top, min(box.bottom, len(self.rows))):
+            row = self.rows[index]
+            if any(content is not None for content in row[box.left : box.right]):
+                inner = map(emptied, row[box.left : box.right])
+                self.replace_row(index, [*row[: box.left], *inner, *row[box.right :]])
+
+    def replace_row(self, index: int, contents: Sequence[Content]) -> None:
+        """Keep a row; those above it are there, be they blank."""
+        known = self._blank_rows
+        if known is not None:
+            known.extend(range(len(self.rows), index))
+            _note(known, index, is_among=all(map(is_blank, contents)))
+        self.rows.extend([()] * (index + 1 - len(self.rows)))
+        self.rows[index] = tuple(contents)
+        self._width = max(self.width, len(contents))
+        if self._margin:
+            self._margin = _first_used(contents[: self._margin], self._margin)
+
+    def replace_rows(self, rows: list[Row]) -> None:
+        """Keep these rows instead of all."""
+        self.rows = rows
+        self._blank_rows = self._width = self._margin = None
+
+    def grow(self, *, row_count: int, column_count: int) -> None:
+        """Make the grid at least this large."""
+        self.row_count = max(self.row_count, row_count)
+        self.column_count = max(self.column_count, column_count)
+
+    def is_used(self, box: Box) -> bool:
+        """Does a box hold anything? What lies outside the grid holds nothing."""
+        left = max(box.left, self.margin)
+        if box.right <= left or left >= self.width:
+            return False
+        rows = self.rows[max(box.top, 0) : max(box.bottom, 0)]
+        return any(not is_blank(content) for row in rows for content in row[left : box.right])
+
+    def merges_in(self, box: Box) -> list[Box]:
+        """The merges that have cells in a box."""
+        return self._indexed().overlapping(box)
+
+    def remove_merges(self, boxes: Sequence[Box]) -> None:
+        """Take some merges that `merges_in` has found apart."""
+        if boxes:
+            self._merge_index = self._indexed().without(boxes)
+            self.merges = self._merge_index.merges
+
+    def last_used(self, box: Box) -> tuple[int, int] | None:
+        """The place of the last non-blank cell of a box, by row and then by column."""
+        for row in range(min(box.bottom, len(self.rows)) - 1, box.top - 1, -1):
+            contents = self.rows[row]
+            for column in range(min(box.right, len(contents)) - 1, box.left - 1, -1):
+                if not is_blank(contents[column]):
+                    return row, column
+        return None
+
+    def _indexed(self) -> MergeIndex:
+        if self._merge_index is None or self._merge_index.merges is not self.merges:
+            self._merge_index = MergeIndex(merges=self.merges)
+        return self._merge_index
+
+
+def full_row(sheet: Sheet, row: int, box: Box) -> list[Cell]:
+    """The cells of a row of the box, all of them."""
+    return [sheet.cell(row, column) for column in range(box.left, box.right)]
+
+
+def _first_used(contents: Sequence[Content], otherwise: int) -> int:
+    """The index of the first content that shows something."""
+    if contents.count(None) == len(contents):  # most are so; the rest may have formats only
+        return otherwise
+    used = (index for index, each in enumerate(contents) if not is_blank(each))
+    return next(used, otherwise)
+
+
+def _note(indexes: list[int], index: int, *, is_among: bool) -> None:
+    """Make an index be among those of an ordered list, or not."""
+    at = bisect_left(indexes, index)
+    was_among = at < len(indexes) and indexes[at] == index
+    if is_among and not was_among:
+        insort(indexes, index)
+    if was_among and not is_among:
+        del indexes[at]

@@ -1,0 +1,75 @@
+"""Where Google sees a table: the data that hangs together round a cell.
+
+Rules
+- A table is the smallest box round a cell beyond whose edges, corners included, lies no data: a
+  blank row or column ends it (recorded: a blank cell in row 1 splits it), a blank cell inside the
+  box does not.
+- In a range that holds several tables the last one counts (Google's guide): here the one with the
+  last non-blank cell of the range, by row and then by column.
+- A table that spans all columns of its worksheet that are used is found without a look at each of
+  its rows.
+"""
+
+from bisect import bisect_left
+from dataclasses import replace
+
+from sheets_emulator.grid.box import Box, sized
+from sheets_emulator.grid.sheet import Sheet
+
+FEW_ROWS = 30
+
+
+def find_table(sheet: Sheet, searched: Box) -> Box | None:
+    """The last table that has cells in the searched box; None where all of it is blank."""
+    last = sheet.last_used(searched)
+    return None if last is None else table_round(sheet, *last)
+
+
+def table_round(sheet: Sheet, row: int, column: int) -> Box:
+    """The table that a non-blank cell belongs to."""
+    box = sized(top=row, left=column, height=1, width=1)
+    while True:
+        wider = _taller(sheet, _wider(sheet, box))
+        if wider == box:
+            return box
+        box = wider
+
+
+def _wider(sheet: Sheet, box: Box) -> Box:
+    left, right = box.left, box.right
+    top, bottom = box.top - 1, box.bottom + 1
+    while sheet.is_used(Box(top=top, bottom=bottom, left=left - 1, right=left)):
+        left -= 1
+    while sheet.is_used(Box(top=top, bottom=bottom, left=right, right=right + 1)):
+        right += 1
+    return replace(box, left=left, right=right)
+
+
+def _taller(sheet: Sheet, box: Box) -> Box:
+    """Some rows more, at most about twice as many: the next ones may be wider."""
+    if box.left - 1 <= sheet.margin and box.right + 1 >= sheet.width:
+        return _between_blank_rows(sheet, box)
+    top, bottom = box.top, box.bottom
+    left, right = box.left - 1, box.right + 1
+    most = 2 * box.height + FEW_ROWS
+    while bottom - top < most and sheet.is_used(
+        Box(top=top - 1, bottom=top, left=left, right=right)
+    ):
+        top -= 1
+    while bottom - top < most and sheet.is_used(
+        Box(top=bottom, bottom=bottom + 1, left=left, right=right)
+    ):
+        bottom += 1
+    return replace(box, top=top, bottom=bottom)
+
+
+def _between_blank_rows(sheet: Sheet, box: Box) -> Box:
+    """All columns count: the box reaches from one blank row to the next."""
+    blank = sheet.blank_rows
+    above = bisect_left(blank, box.top)
+    below = bisect_left(blank, box.bottom)
+    return replace(
+        box,
+        top=blank[above - 1] + 1 if above else 0,
+        bottom=blank[below] if below < len(blank) else len(sheet.rows),
+    )

@@ -1,0 +1,119 @@
+"""Which call a request line is.
+
+Rules
+- A call of the API that is not covered is 501 and named; no route at all has only what Google does
+  not know either.
+- The raw path is split, and `:append` or `:clear` taken off, before anything is decoded: a title
+  may hold `/` and `:`. Each part is decoded once, as strict UTF-8.
+"""
+
+import re
+from dataclasses import dataclass
+from urllib.parse import unquote_to_bytes
+
+from sheets_emulator.refusal import of_code, unimplemented
+
+ROOT = "/v4/spreadsheets"
+OF_ALL = {"POST": "spreadsheets.create"}
+OF_SPREADSHEET = {
+    ("GET", ""): "spreadsheets.get",
+    ("POST", "batchUpdate"): "spreadsheets.batchUpdate",
+}
+OF_VALUES = {
+    ("GET", "batchGet"): "values.batchGet",
+    ("POST", "batchUpdate"): "values.batchUpdate",
+    ("POST", "batchClear"): "values.batchClear",
+}
+OF_RANGE = {"GET": "values.get", "PUT": "values.update"}
+TAB = re.compile(r"-?[0-9]+")
+OF_TAB = {("POST", "copyTo"): "spreadsheets.sheets.copyTo"}
+RANGE_VERBS = {":append": "values.append", ":clear": "values.clear"}
+NOT_COVERED = {  # an asterisk is an id
+    "spreadsheets.getByDataFilter": ("POST", "*:getByDataFilter"),
+    "spreadsheets.developerMetadata.get": ("GET", "*/developerMetadata/*"),
+    "spreadsheets.developerMetadata.search": ("POST", "*/developerMetadata:search"),
+    "spreadsheets.values.batchGetByDataFilter": ("POST", "*/values:batchGetByDataFilter"),
+    "spreadsheets.values.batchUpdateByDataFilter": ("POST", "*/values:batchUpdateByDataFilter"),
+    "spreadsheets.values.batchClearByDataFilter": ("POST", "*/values:batchClearByDataFilter"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Route:
+    """The call of a request line; `tab` is the id of a worksheet, as it was sent."""
+
+    name: str
+    spreadsheet_id: str = ""
+    range_text: str = ""
+    tab: str = ""
+
+
+def find_route(method: str, raw_path: bytes) -> Route | None:
+    """The call that a method and an undecoded path ask for; None where Google knows none.
+
+    501 for a call of the API that is not covered.
+    """
+    path = raw_path.decode("latin-1")
+    route = _covered_route(method, path)
+    if route is None:
+        _require_no_call(method, path)
+    return route
+
+
+def _covered_route(method: str, path: str) -> Route | None:
+    if path == ROOT:
+        return _route(OF_ALL.get(method))
+    parts = path.removeprefix(f"{ROOT}/").split("/")
+    if not path.startswith(f"{ROOT}/") or not parts[0]:
+        return None
+    if len(parts) == 1:
+        spreadsheet_id, _, verb = parts[0].partition(":")
+        return _route(OF_SPREADSHEET.get((method, verb)), spreadsheet_id)
+    if len(parts) == 2:
+        collection, _, verb = parts[1].partition(":")
+        name = OF_VALUES.get((method, verb)) if collection == "values" else None
+        return _route(name, parts[0])
+    if len(parts) == 3 and parts[1] == "values" and parts[2]:
+        return _range_route(method, parts[0], parts[2])
+    if len(parts) == 3 and parts[1] == "sheets":
+        tab, _, verb = parts[2].partition(":")
+        is_number = TAB.fullmatch(tab) is not None
+        return _route(OF_TAB.get((method, verb)) if is_number else None, parts[0], tab=tab)
+    return None
+
+
+def _require_no_call(method: str, path: str) -> None:
+    """Raise where the API has such a call that is not covered."""
+    for name, (verb, form) in NOT_COVERED.items():
+        pattern = f"{ROOT}/{form}".replace("*", "[^/:]+")
+        if method == verb and re.fullmatch(pattern, path):
+            raise unimplemented(f"the call '{name}'")
+
+
+def _range_route(method: str, spreadsheet_id: str, text: str) -> Route | None:
+    if method != "POST":
+        return _route(OF_RANGE.get(method), spreadsheet_id, text)
+    for ending, name in RANGE_VERBS.items():
+        if text.endswith(ending):
+            return _route(name, spreadsheet_id, text.removesuffix(ending))
+    return None
+
+
+def _route(
+    name: str | None, spreadsheet_id: str = "", range_text: str = "", *, tab: str = ""
+) -> Route | None:
+    if name is None:
+        return None
+    return Route(
+        name=name,
+        spreadsheet_id=_decoded(spreadsheet_id),
+        range_text=_decoded(range_text),
+        tab=_decoded(tab),
+    )
+
+
+def _decoded(text: str) -> str:
+    try:
+        return unquote_to_bytes(text.encode("latin-1")).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise of_code(400) from error

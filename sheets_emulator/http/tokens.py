@@ -1,0 +1,155 @@
+"""The OAuth token endpoint: a signed assertion of the service account for a bearer token.
+
+Errors are those of RFC 6749 in Google's words: 400 with `error` and `error_description`; those that
+a fault asks for have other statuses, too.
+"""
+
+import base64
+import binascii
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from urllib.parse import parse_qs
+
+import msgspec
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
+from cryptography.hazmat.primitives.hashes import SHA256
+
+from sheets_emulator.http.credentials import ServiceAccount
+
+GRANT_TYPE = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+GOOGLE_AUDIENCE = "https://oauth2.googleapis.com/token"  # google-auth names it for any token URI
+LIFETIME_SECONDS = 3600.0
+CLOCK_SKEW_SECONDS = 300.0
+SCOPES = ("https://www.googleapis.com/auth/spreadsheets", "https://www.googleapis.com/auth/drive")
+SHORT_LIVED = (
+    "Invalid JWT: Token must be a short-lived token (60 minutes) and in a reasonable timeframe. "
+    "Check your iat and exp values in the JWT claim."
+)
+
+FAILURES = {  # of an HTTP status: the code of the error and its description
+    400: ("invalid_grant", "Invalid JWT Signature."),
+    401: ("invalid_client", "The OAuth client was not found."),
+    403: ("access_denied", "Account restricted."),
+    429: ("rate_limit_exceeded", "Rate limit exceeded."),
+    500: ("internal_failure", "Internal error encountered."),
+    503: ("internal_failure", "The service is currently unavailable."),
+}
+
+
+class GrantError(Exception):
+    """No token is given; `error` is the code of RFC 6749, the message its description."""
+
+    def __init__(self, error: str, description: str) -> None:
+        super().__init__(description)
+        self.error = error
+
+    def body(self) -> dict[str, str]:
+        return {"error": self.error, "error_description": str(self)}
+
+
+def failure(status: int) -> GrantError:
+    """The error that the endpoint has for an HTTP status from 400 on."""
+    return GrantError(*FAILURES.get(status, FAILURES[500 if status >= 500 else 400]))
+
+
+class Header(msgspec.Struct, frozen=True):
+    """The head of an assertion."""
+
+    alg: str
+
+
+class Claims(msgspec.Struct, frozen=True):
+    """The claims of an assertion; times are seconds since 1970."""
+
+    iss: str
+    aud: str
+    iat: float
+    exp: float
+    scope: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grant:
+    """Who a token stands for, and until when (seconds since 1970)."""
+
+    account: str
+    expires_at: float
+
+
+@dataclass(kw_only=True)
+class Tokens:
+    """Issues tokens to one service account and knows them again. `now`: seconds since 1970."""
+
+    account: ServiceAccount
+    now: Callable[[], float]
+    audiences: set[str] = field(default_factory=lambda: {GOOGLE_AUDIENCE})
+    grants: dict[str, Grant] = field(default_factory=dict)
+
+    def issue(self, body: bytes) -> dict[str, object]:
+        """The answer to a token request; raises GrantError."""
+        form = parse_qs(body.decode("utf-8", "replace"))
+        grant_type = form.get("grant_type", [""])[0]
+        if grant_type != GRANT_TYPE:
+            raise GrantError("unsupported_grant_type", f"Invalid grant_type: {grant_type}")
+        claims = self._verified(form.get("assertion", [""])[0])
+        self._require_valid(claims)
+        return self._granted(claims.iss)
+
+    def account_of(self, authorization: str | None) -> str | None:
+        """The account that an `Authorization` header stands for; None: not a valid token."""
+        scheme, _, token = (authorization or "").partition(" ")
+        grant = self.grants.get(token.strip())
+        if scheme.lower() != "bearer" or grant is None or grant.expires_at <= self.now():
+            return None
+        return grant.account
+
+    def _granted(self, account: str) -> dict[str, object]:
+        moment = self.now()
+        self.grants = {
+            token: grant for token, grant in self.grants.items() if grant.expires_at > moment
+        }
+        token = f"ya29.{secrets.token_urlsafe(32)}"
+        self.grants[token] = Grant(account=account, expires_at=moment + LIFETIME_SECONDS)
+        return {
+            "access_token": token,
+            "expires_in": int(LIFETIME_SECONDS),
+            "token_type": "Bearer",
+        }
+
+    def _verified(self, assertion: str) -> Claims:
+        """The claims of an assertion that the account has signed."""
+        head, _, rest = assertion.partition(".")
+        payload, _, signature = rest.partition(".")
+        try:
+            header = msgspec.json.decode(_unpadded(head), type=Header)
+            claims = msgspec.json.decode(_unpadded(payload), type=Claims)
+            signed = _unpadded(signature)
+        except (binascii.Error, msgspec.DecodeError, ValueError) as error:
+            raise GrantError("invalid_grant", "Invalid JWT: Failed to parse.") from error
+        if claims.iss != self.account.email:
+            raise GrantError("invalid_grant", "Invalid grant: account not found")
+        key = self.account.private_key.public_key()
+        try:
+            key.verify(signed, f"{head}.{payload}".encode(), PKCS1v15(), SHA256())
+        except InvalidSignature as error:
+            raise GrantError("invalid_grant", "Invalid JWT Signature.") from error
+        if header.alg != "RS256":
+            raise GrantError("invalid_grant", "Invalid JWT: the algorithm must be RS256.")
+        return claims
+
+    def _require_valid(self, claims: Claims) -> None:
+        moment = self.now()
+        is_timely = claims.iat <= moment + CLOCK_SKEW_SECONDS and claims.exp > moment
+        if not is_timely or claims.exp - claims.iat > LIFETIME_SECONDS:
+            raise GrantError("invalid_grant", SHORT_LIVED)
+        if claims.aud not in self.audiences:
+            raise GrantError("invalid_grant", "Invalid JWT: Failed audience check.")
+        if not set(claims.scope.split()) & set(SCOPES):
+            raise GrantError("invalid_scope", "Invalid OAuth scope or ID token audience provided.")
+
+
+def _unpadded(text: str) -> bytes:
+    """The bytes of base64url without padding."""
+    return base64.b64decode(text.encode() + b"=" * (-len(text) % 4), altchars=b"-_", validate=True)

@@ -1,0 +1,241 @@
+"""The calls of the API: name, parameters, and what each one does.
+
+Rules
+- An operation is read as a whole before a spreadsheet is looked up, and has no effect if it raises.
+- Nothing here waits, so each call is atomic; nothing here knows HTTP but names of parameters.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from sheets_emulator.creation import build_spreadsheet, copy_sheet
+from sheets_emulator.edits.batch import edit
+from sheets_emulator.protocol.definition import method
+from sheets_emulator.protocol.fields import Mask, cut, read_mask, require_known
+from sheets_emulator.protocol.message import Message
+from sheets_emulator.protocol.payload import read_body
+from sheets_emulator.protocol.query import Query, input_option, read_query
+from sheets_emulator.protocol.rendering import Rendering
+from sheets_emulator.refusal import Refusal, invalid
+from sheets_emulator.reply import Reply
+from sheets_emulator.resources.metadata import describe
+from sheets_emulator.state.store import Store
+from sheets_emulator.values.append import Target, append, find_target
+from sheets_emulator.values.entries import read_entries
+from sheets_emulator.values.ranges import (
+    Write,
+    batch_clear,
+    batch_get,
+    batch_update,
+    clear,
+    get,
+    update,
+)
+
+# What Google's errors call the body of a call; it is the whole of the others' request.
+BODIES = {
+    "spreadsheets.create": "spreadsheet",
+    "values.append": "data",
+    "values.update": "data",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call:
+    """One request of the API. `account` is the e-mail address it is made as.
+
+    `seen` is what an append that looked for its table before now has found.
+    """
+
+    name: str
+    spreadsheet_id: str = ""
+    range_text: str = ""
+    tab: str = ""
+    query_string: bytes = b""
+    body: bytes = b""
+    account: str
+    seen: Target | Refusal | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operation:
+    """What a call does: `kind` is the quota it counts on."""
+
+    kind: str
+    run: Callable[[Store, Call, Query], Reply]
+
+
+def execute(store: Store, call: Call) -> object:
+    """Carry a call out; its reply, cut by the field mask. Raises Refusal."""
+    operation = OPERATIONS[call.name]
+    query = read_query(call.query_string, call.name)
+    mask = read_mask(query.text("fields")) if query.text("fields") else {}
+    definition = method(call.name)
+    require_known(mask, definition.response)
+    if definition.request is None and call.body:
+        raise invalid(f"A {call.name} takes no body.")
+    return cut(operation.run(store, call, query), mask)
+
+
+def looked(store: Store, call: Call, *, is_inserting_too: bool) -> Call:
+    """The call, knowing where its table is now if it is an append that looks when it arrives.
+
+    One with OVERWRITE does, one with INSERT_ROWS only where told so.
+    """
+    operation = OPERATIONS[call.name]
+    if operation.run is not _append:
+        return call
+    try:
+        query = read_query(call.query_string, call.name)
+        if _is_inserting(query) and not is_inserting_too:
+            return call
+        return replace(call, seen=find_target(store.workbook(call.spreadsheet_id), call.range_text))
+    except Refusal as refusal:
+        return replace(call, seen=refusal)
+
+
+def _get_spreadsheet(store: Store, call: Call, query: Query) -> Reply:
+    wanted = query.text("fields")
+    masked = read_mask(wanted) if wanted else None
+    has_data = query.flag("includeGridData") if masked is None else _names_data(masked)
+    return describe(
+        store.results(store.workbook(call.spreadsheet_id)),
+        account=call.account,
+        ranges=query.texts("ranges"),
+        has_grid_data=has_data,
+    )
+
+
+def _names_data(mask: Mask) -> bool:
+    """A mask makes `includeGridData` irrelevant: data is there if the mask names it."""
+    sheets = mask.get("sheets", {"data": {}} if "*" in mask else {})
+    return "data" in sheets or "*" in sheets or ("sheets" in mask and not sheets)
+
+
+def _create(store: Store, call: Call, _: Query) -> Reply:
+    workbook = build_spreadsheet(store.new_id(), _body(call), account=call.account)
+    store.keep(workbook)
+    return describe(store.results(workbook), account=call.account)
+
+
+def _copy_to(store: Store, call: Call, _: Query) -> Reply:
+    body = _body(call)
+    source = store.workbook(call.spreadsheet_id)
+    draft = store.draft(body.text("destinationSpreadsheetId"))
+    reply = copy_sheet(source, call.tab, draft)
+    store.keep(draft)
+    return reply
+
+
+def _edit(store: Store, call: Call, _: Query) -> Reply:
+    body = _body(call)
+    draft = store.draft(call.spreadsheet_id)
+    reply = edit(draft, body, account=call.account)
+    store.keep(draft)
+    return reply
+
+
+def _get(store: Store, call: Call, query: Query) -> Reply:
+    dimension, rendering = query.choice("majorDimension"), query.rendering()
+    results = store.results(store.workbook(call.spreadsheet_id))
+    return get(results, call.range_text, dimension=dimension, rendering=rendering)
+
+
+def _batch_get(store: Store, call: Call, query: Query) -> Reply:
+    dimension, rendering = query.choice("majorDimension"), query.rendering()
+    results = store.results(store.workbook(call.spreadsheet_id))
+    return batch_get(results, query.texts("ranges"), dimension=dimension, rendering=rendering)
+
+
+def _append(store: Store, call: Call, query: Query) -> Reply:
+    rendering = query.response_rendering()
+    is_inserting = _is_inserting(query)
+    body = _body(call)
+    write = _read_write(call.range_text, body, query.input_option())
+    if isinstance(call.seen, Refusal):
+        raise call.seen
+    draft = store.draft(call.spreadsheet_id)
+    reply = append(
+        draft,
+        write,
+        seen=call.seen,
+        is_inserting=is_inserting,
+        account=call.account,
+        rendering=rendering,
+    )
+    store.keep(draft)
+    return reply
+
+
+def _is_inserting(query: Query) -> bool:
+    return query.choice("insertDataOption") == "INSERT_ROWS"
+
+
+def _update(store: Store, call: Call, query: Query) -> Reply:
+    rendering = query.response_rendering()
+    body = _body(call)
+    write = _read_write(call.range_text, body, query.input_option())
+    draft = store.draft(call.spreadsheet_id)
+    reply = update(draft, write, account=call.account, rendering=rendering)
+    store.keep(draft)
+    return reply
+
+
+def _batch_update(store: Store, call: Call, _: Query) -> Reply:
+    body = _body(call)
+    option = input_option(body.text("valueInputOption"))
+    writes = [
+        _read_write(part.text("range"), part, option, prefix=f"Invalid data[{index}]: ")
+        for index, part in enumerate(body.messages("data"))
+    ]
+    rendering = None
+    if body.flag("includeValuesInResponse"):
+        rendering = Rendering(
+            value=body.text("responseValueRenderOption", "FORMATTED_VALUE"),
+            date_time=body.text("responseDateTimeRenderOption", "SERIAL_NUMBER"),
+        )
+    draft = store.draft(call.spreadsheet_id)
+    reply = batch_update(draft, writes, account=call.account, rendering=rendering)
+    store.keep(draft)
+    return reply
+
+
+def _clear(store: Store, call: Call, _: Query) -> Reply:
+    _body(call)
+    draft = store.draft(call.spreadsheet_id)
+    reply = clear(draft, call.range_text, account=call.account)
+    store.keep(draft)
+    return reply
+
+
+def _batch_clear(store: Store, call: Call, _: Query) -> Reply:
+    body = _body(call)
+    texts = body.texts("ranges")
+    draft = store.draft(call.spreadsheet_id)
+    reply = batch_clear(draft, texts, account=call.account)
+    store.keep(draft)
+    return reply
+
+
+def _body(call: Call) -> Message:
+    schema = str(method(call.name).request)
+    return read_body(call.body, schema, place=BODIES.get(call.name, ""))
+
+
+def _read_write(range_text: str, body: Message, option: str, *, prefix: str = "") -> Write:
+    return Write(range_text=range_text, entries=read_entries(body, option, prefix=prefix))
+
+
+OPERATIONS: dict[str, Operation] = {
+    "spreadsheets.get": Operation(kind="read", run=_get_spreadsheet),
+    "spreadsheets.create": Operation(kind="write", run=_create),
+    "spreadsheets.sheets.copyTo": Operation(kind="write", run=_copy_to),
+    "spreadsheets.batchUpdate": Operation(kind="write", run=_edit),
+    "values.get": Operation(kind="read", run=_get),
+    "values.batchGet": Operation(kind="read", run=_batch_get),
+    "values.append": Operation(kind="write", run=_append),
+    "values.update": Operation(kind="write", run=_update),
+    "values.batchUpdate": Operation(kind="write", run=_batch_update),
+    "values.clear": Operation(kind="write", run=_clear),
+    "values.batchClear": Operation(kind="write", run=_batch_clear),
+}

@@ -1,0 +1,143 @@
+"""Field masks: `sheets.properties`, `sheets/properties(title,sheetId)`, `a,b`.
+
+Rules
+- A mask is checked against what Google's definition has, then cut out of the full answer; a
+  parent stays although nothing is left in it (recorded: `{"sheets": [{"properties": {}}]}`).
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+
+from sheets_emulator.protocol.definition import Type, members
+from sheets_emulator.protocol.message import snake
+from sheets_emulator.protocol.scalar import camel_mask
+from sheets_emulator.refusal import Refusal, invalid, invalid_field, of_code
+
+Mask = dict[str, "Mask"]  # field -> mask of its inner fields; an empty mask takes all of them
+
+TOKEN = re.compile(r"[A-Za-z0-9_]+|\*|[,()./]")
+DEEPEST = 50  # names in one path; Google's definition has fewer
+
+
+def read_mask(text: str) -> Mask:
+    """The parsed mask, in camelCase whatever it was in; 400 where it is malformed."""
+    tokens = TOKEN.findall(camel_mask(text))
+    if "".join(tokens) != re.sub(r"\s", "", camel_mask(text)) or not tokens:
+        raise _bad_mask(text)
+    mask: Mask = {}
+    position = _read_list(tokens, 0, mask, text, 0)
+    if position != len(tokens):
+        raise _bad_mask(text)
+    return mask
+
+
+def require_known(mask: Mask, kind: Type) -> None:
+    """Raise where the mask of an answer names what Google's definition does not have in a type."""
+    path = _unknown_path(mask, kind, "")
+    if path is not None:
+        raise _bad_mask(path)
+
+
+def require_updatable(mask: Mask, kind: Type) -> None:
+    """Raise where the mask of an update names what Google's definition does not have in a type."""
+    path = _unknown_path(mask, kind, "")
+    if path is not None:
+        raise invalid(f"Invalid field: {snake(path)}")
+
+
+def cut(answer: object, mask: Mask) -> object:
+    """The part of an answer that the mask names."""
+    if not mask or "*" in mask:
+        return answer
+    if isinstance(answer, Mapping):
+        return {name: cut(answer[name], inner) for name, inner in mask.items() if name in answer}
+    if isinstance(answer, list):
+        return [cut(item, mask) for item in answer]
+    return answer
+
+
+def leaves(mask: Mask, path: str = "") -> list[str]:
+    """The dotted paths of a mask: `gridProperties(rowCount)` gives `gridProperties.rowCount`."""
+    found: list[str] = []
+    for name, inner in mask.items():
+        full = f"{path}.{name}" if path else name
+        found.extend(leaves(inner, full) if inner else [full])
+    return found
+
+
+def update_paths(text: str, kind: Type) -> list[str]:
+    """The dotted paths that the mask of an update of a type names, each taken apart to the end.
+
+    `gridProperties` gives a path for each of its fields, `*` those of all; 400 for an unknown one.
+    """
+    mask = read_mask(text)
+    require_updatable(mask, kind)
+    return list(dict.fromkeys(_paths(mask, members(kind) or {}, "")))
+
+
+def _paths(mask: Mask, known: Mapping[str, Type], path: str) -> Iterator[str]:
+    for name, inner in mask.items():
+        if name == "*":
+            yield from _paths({each: {} for each in known}, known, path)
+            continue
+        full = f"{path}.{name}" if path else name
+        within = members(known[name])
+        if within:
+            yield from _paths(inner or {"*": {}}, within, full)
+        else:
+            yield from leaves(inner, full) if inner else [full]
+
+
+def _unknown_path(mask: Mask, kind: Type, path: str) -> str | None:
+    """The first path of a mask that a type does not have."""
+    known = members(kind)
+    if known is None:  # a map, whose keys may be any
+        return None
+    for name, inner in mask.items():
+        if name == "*":
+            continue
+        full = f"{path}.{name}" if path else name
+        deeper = _unknown_path(inner, known[name], full) if name in known else full
+        if deeper is not None:
+            return deeper
+    return None
+
+
+def _read_list(tokens: list[str], position: int, mask: Mask, text: str, depth: int) -> int:
+    """Read `a.b,c(d)` into the mask; returns the position of what follows."""
+    while True:
+        position = _read_path(tokens, position, mask, text, depth)
+        if position >= len(tokens) or tokens[position] != ",":
+            return position
+        position += 1
+
+
+def _read_path(tokens: list[str], position: int, mask: Mask, text: str, depth: int) -> int:
+    inner = mask
+    while True:
+        depth += 1
+        if position >= len(tokens) or tokens[position] in ",()./" or depth > DEEPEST:
+            raise _bad_mask(text)
+        is_shared = tokens[position] in inner
+        whole = is_shared and not inner[tokens[position]]
+        inner = inner.setdefault(tokens[position], {})
+        position += 1
+        following = tokens[position] if position < len(tokens) else ""
+        if whole and following:
+            inner = {}  # the field was taken whole before: what is named inside adds nothing
+        if following == "(":
+            position = _read_list(tokens, position + 1, inner, text, depth)
+            if position >= len(tokens) or tokens[position] != ")":
+                raise _bad_mask(text)
+            return position + 1
+        if following not in (".", "/"):
+            inner.clear()
+            return position
+        position += 1
+
+
+def _bad_mask(path: str) -> Refusal:
+    description = (
+        f"Error expanding 'fields' parameter. Cannot find matching fields for path '{path}'."
+    )
+    return invalid_field(path, description, message=of_code(400).message)

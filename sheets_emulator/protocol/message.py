@@ -1,0 +1,110 @@
+"""A JSON object of a request, read by the types that its definition has; Google's words for places.
+
+Rules
+- A message is made of what `payload` has checked: nothing here asks for types again, and nothing in
+  it is null.
+- The place of a message is told in the words of Google's own definition: `requests[0].add_sheet`.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import msgspec
+
+from sheets_emulator.refusal import invalid_field, unimplemented
+from sheets_emulator.reply import Json
+
+SNAKE = re.compile(r"([A-Z])")
+LIST_VALUE = "type.googleapis.com/google.protobuf.ListValue"
+ENUM_TYPE = "type.googleapis.com/google.apps.sheets.v4."
+LONGEST_SHOWN = 1000  # characters of a value or a name in an error
+
+
+@dataclass(frozen=True, kw_only=True)
+class Message:
+    """A JSON object and where it stands in the request; the place of a whole body is ""."""
+
+    fields: Json
+    place: str = ""
+
+    def has(self, name: str) -> bool:
+        return name in self.fields
+
+    def text(self, name: str, default: str = "") -> str:
+        """A text, an enumeration's value or a field mask."""
+        return cast(str, self.fields.get(name, default))
+
+    def flag(self, name: str) -> bool:
+        return cast(bool, self.fields.get(name, False))
+
+    def integer(self, name: str, default: int = 0) -> int:
+        return cast(int, self.fields.get(name, default))
+
+    def optional_integer(self, name: str) -> int | None:
+        return cast(int | None, self.fields.get(name))
+
+    def number(self, name: str) -> float:
+        return cast(float, self.fields.get(name, 0.0))
+
+    def message(self, name: str) -> "Message":
+        """An inner object; an empty one where the field is absent."""
+        fields = cast(Json, self.fields.get(name, {}))
+        return Message(fields=fields, place=self._path(name))
+
+    def messages(self, name: str) -> list["Message"]:
+        items = cast(Sequence[Json], self.fields.get(name, ()))
+        return [
+            Message(fields=item, place=f"{self._path(name)}[{index}]")
+            for index, item in enumerate(items)
+        ]
+
+    def texts(self, name: str) -> Sequence[str]:
+        return cast(Sequence[str], self.fields.get(name, ()))
+
+    def rows(self, name: str) -> Sequence[Sequence[object]]:
+        """A list of lists of anything: the `values` of a request."""
+        return cast(Sequence[Sequence[object]], self.fields.get(name, ()))
+
+    def require_implemented(self, names: Sequence[str]) -> None:
+        """Raise for a field that this emulator would have to pass over in silence."""
+        for name in self.fields:
+            if name not in names:
+                raise unimplemented(f"the field '{name}' of '{self.place}'")
+
+    def _path(self, name: str) -> str:
+        return f"{self.place}.{snake(name)}".removeprefix(".")
+
+
+def decode_object(body: bytes) -> dict[str, object]:
+    """The JSON object of a request body; an empty body is an empty object. 400 otherwise."""
+    if not body.strip():
+        return {}
+    try:
+        value = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise invalid_field("", f"Invalid JSON payload received. {error}") from error
+    if isinstance(value, dict):
+        return value
+    raise invalid_field("", unknown_name_text("", "", "Root element must be a message."))
+
+
+def snake(name: str) -> str:
+    """`valueInputOption` is `value_input_option` in Google's errors."""
+    return SNAKE.sub(lambda match: f"_{match[1].lower()}", name)
+
+
+def wrong_type_text(place: str, kind: str, value: object, text: str = "") -> str:
+    """How Google tells of a value of another type; `text` in place of the value."""
+    shown = text or msgspec.json.encode(value).decode()
+    if len(shown) > LONGEST_SHOWN:
+        shown = f"{shown[:LONGEST_SHOWN]}..."
+    return f"Invalid value at '{place}' ({kind}), {shown}"
+
+
+def unknown_name_text(name: str, place: str, reason: str = "Cannot find field.") -> str:
+    """How Google tells of a name that has no place where it stands."""
+    where = f" at '{place}'" if place else ""
+    shown = name if len(name) <= LONGEST_SHOWN else f"{name[:LONGEST_SHOWN]}..."
+    return f'Invalid JSON payload received. Unknown name "{shown}"{where}: {reason}'

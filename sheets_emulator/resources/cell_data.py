@@ -1,0 +1,195 @@
+"""CellData: what a cell holds, as requests bring it and as spreadsheets.get answers it.
+
+Rules
+- A request changes the members that its field mask names, and clears those of them that it does
+  not bring; what else it brings is passed over, as Google does.
+- Rich text, chips, pivot tables and data source tables are not kept: 501 where a mask takes one.
+- `effectiveFormat` is the entered format and the number format that a formula takes over; what the
+  spreadsheet's default format and conditional formats would add is not known here.
+- Blank cells at the end of a row and blank rows at the end are not answered (recorded); a blank
+  cell is `{}`, and so is a blank row.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from sheets_emulator.formats.number_kind import kind_of
+from sheets_emulator.formulas.display import displayed, plain
+from sheets_emulator.formulas.evaluate import Results
+from sheets_emulator.formulas.result import CellError, Evaluated
+from sheets_emulator.grid.box import Box
+from sheets_emulator.grid.cell import BLANK, LONGEST_TEXT, NOTHING, Cell, CellValue, whole
+from sheets_emulator.grid.entered import stored
+from sheets_emulator.grid.sheet import Row, Sheet
+from sheets_emulator.protocol.fields import Mask, read_mask, require_updatable
+from sheets_emulator.protocol.message import Message
+from sheets_emulator.refusal import CELL_TOO_LONG, invalid, invalid_field, unimplemented
+from sheets_emulator.reply import Json, Reply
+from sheets_emulator.resources.cell_format import merging
+from sheets_emulator.resources.validation import read_rule
+
+VALUE_KINDS: dict[type, str] = {str: "stringValue", bool: "boolValue", float: "numberValue"}
+ENTERED_KINDS = ("formulaValue", "stringValue", "boolValue", "numberValue")
+EXTENDED_VALUE = (*ENTERED_KINDS, "errorValue")
+NOT_KEPT = ("textFormatRuns", "chipRuns", "pivotTable", "dataSourceTable")
+READ_ONLY = (
+    "effectiveValue",
+    "formattedValue",
+    "effectiveFormat",
+    "hyperlink",
+    "dataSourceFormula",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Patch:
+    """What a CellData puts into a cell; `merge` makes the new format of the old one."""
+
+    cell: Cell
+    merge: Callable[[Json | None], Json | None]
+
+
+def clearing(mask: Mask) -> Patch:
+    """What clears all that the mask names."""
+    return Patch(cell=BLANK, merge=_merging(NOTHING, mask))
+
+
+def read_cell_mask(text: str) -> Mask:
+    """The mask of a request that writes cells; 400 for what a CellData does not have."""
+    mask = read_mask(text)
+    require_updatable(mask, "CellData")
+    for name in (*NOT_KEPT, *READ_ONLY):
+        if name in mask:
+            raise unimplemented(f"writing '{name}' of a cell")
+    return mask
+
+
+def read_rows(rows: Sequence[Message], mask: Mask) -> list[list[Patch]]:
+    """The cells of some RowData."""
+    return [[read_patch(cell, mask) for cell in row.messages("values")] for row in rows]
+
+
+def read_patch(data: Message, mask: Mask) -> Patch:
+    """A CellData; 501 for one that has what the mask takes and is not kept here."""
+    for name in NOT_KEPT:
+        if data.has(name) and "*" in mask:
+            raise unimplemented(f"writing '{name}' of a cell")
+    cell = replace(
+        _read_value(data.message("userEnteredValue")),
+        note=data.text("note") or None,
+        validation=read_rule(data.message("dataValidation")),
+    )
+    given = data.message("userEnteredFormat")
+    return Patch(cell=cell, merge=_merging(given.fields, mask))
+
+
+def patched(old: Cell, patch: Patch, mask: Mask) -> Cell:
+    """The cell with the members that the mask names put in, or cleared."""
+    takes_all = "*" in mask
+    new = old
+    if takes_all or "userEnteredValue" in mask:
+        new = replace(new, value=patch.cell.value, formula=patch.cell.formula)
+    if takes_all or "userEnteredFormat" in mask:
+        new = replace(new, format=patch.merge(old.format))
+    if takes_all or "note" in mask:
+        new = replace(new, note=patch.cell.note)
+    if takes_all or "dataValidation" in mask:
+        new = replace(new, validation=patch.cell.validation)
+    return new
+
+
+def grid_data(sheet: Sheet, box: Box, results: Results) -> Reply:
+    """The GridData of a box, without what is known of its rows and columns."""
+    starts = {"startRow": box.top, "startColumn": box.left}
+    data: Reply = {name: start for name, start in starts.items() if start}
+    rows = [
+        _row_data(sheet, row, number, box.left, results)
+        for number, row in enumerate(sheet.read(box), start=box.top)
+    ]
+    while rows and not rows[-1]:
+        rows.pop()
+    return {**data, "rowData": rows} if rows else data
+
+
+def describe_cell(cell: Cell, evaluated: Evaluated) -> Reply:
+    """The CellData of a cell and what it comes to."""
+    shown: Reply = {}
+    if not cell.is_blank:
+        shown["userEnteredValue"] = _entered(cell)
+        shown["effectiveValue"] = _extended(evaluated.value)
+        shown["formattedValue"] = displayed(evaluated)
+    effective = _effective_format(cell, evaluated)
+    members = {
+        "userEnteredFormat": cell.format,
+        "effectiveFormat": effective,
+        "note": cell.note,
+        "dataValidation": cell.validation,
+    }
+    return {**shown, **{name: member for name, member in members.items() if member}}
+
+
+def _merging(given: Json, mask: Mask) -> Callable[[Json | None], Json | None]:
+    return merging(given, {} if "*" in mask else mask.get("userEnteredFormat", {}))
+
+
+def _row_data(sheet: Sheet, row: Row, number: int, left: int, results: Results) -> Reply:
+    end = len(row)
+    while end and row[end - 1] is None:
+        end -= 1
+    cells = [
+        describe_cell(whole(content), results.of(sheet, number, column))
+        for column, content in enumerate(row[:end], start=left)
+    ]
+    return {"values": cells} if cells else {}
+
+
+def _entered(cell: Cell) -> Reply:
+    return _extended(cell.value) if cell.formula is None else {"formulaValue": cell.formula}
+
+
+def _extended(value: CellValue | CellError) -> Reply:
+    if isinstance(value, CellError):
+        return {"errorValue": {"type": value.kind, "message": value.message}}
+    return {} if value is None else {VALUE_KINDS[type(value)]: plain(value)}
+
+
+def _effective_format(cell: Cell, evaluated: Evaluated) -> Json | None:
+    pattern = evaluated.pattern
+    if pattern is None or pattern == cell.pattern:
+        return cell.format
+    taken = {"numberFormat": {"type": kind_of(pattern), "pattern": pattern}}
+    return {**(cell.format or NOTHING), **taken}
+
+
+def _read_value(value: Message) -> Cell:
+    given = [name for name in EXTENDED_VALUE if value.has(name)]
+    if len(given) > 1:
+        complaint = "oneof field 'value' is already set. Cannot set"
+        text = f"Invalid value at '{value.place}' (oneof), {complaint} '{given[1]}'"
+        raise invalid_field(value.place, text)
+    if not given:
+        return BLANK
+    if given[0] not in ENTERED_KINDS:
+        raise unimplemented(f"entering '{given[0]}', which is read-only")
+    return READERS[given[0]](value, given[0])
+
+
+def _read_formula(value: Message, name: str) -> Cell:
+    text = _short(value.text(name))
+    if not text.startswith("="):
+        raise invalid(f"A formula must begin with '=': {text[:50]}")
+    return Cell(formula=text)
+
+
+def _short(text: str) -> str:
+    if len(text) > LONGEST_TEXT:
+        raise invalid(CELL_TOO_LONG)
+    return text
+
+
+READERS: Mapping[str, Callable[[Message, str], Cell]] = {
+    "formulaValue": _read_formula,
+    "stringValue": lambda value, name: stored(_short(value.text(name))),
+    "boolValue": lambda value, name: Cell(value=value.flag(name)),
+    "numberValue": lambda value, name: Cell(value=value.number(name)),
+}

@@ -1,0 +1,109 @@
+"""How spreadsheets.get and the replies of batchUpdate tell the marks over a worksheet's cells."""
+
+from sheets_emulator.grid.box import Box
+from sheets_emulator.grid.line_groups import groups_of
+from sheets_emulator.grid.marks import (
+    COLUMN_PIXELS,
+    PLAIN_LINE,
+    ROW_PIXELS,
+    Filter,
+    Line,
+    NamedRange,
+    Protection,
+)
+from sheets_emulator.grid.sheet import Sheet
+from sheets_emulator.reply import Reply
+from sheets_emulator.resources.grid_range import describe_span
+
+DIMENSION = {True: "ROWS", False: "COLUMNS"}
+PIXELS = {True: ROW_PIXELS, False: COLUMN_PIXELS}
+
+
+def describe_marks(sheet: Sheet, account: str) -> Reply:
+    """The members of a Sheet that tell its marks, as an account sees them; only what there is."""
+    marks: Reply = {
+        "merges": [describe_span(sheet.sheet_id, merge.span) for merge in sheet.merges],
+        "protectedRanges": [
+            describe_protection(sheet, protection, account) for protection in sheet.protections
+        ],
+        "basicFilter": describe_filter(sheet, sheet.filters[0]) if sheet.filters else None,
+        "rowGroups": describe_groups(sheet, is_rows=True),
+        "columnGroups": describe_groups(sheet, is_rows=False),
+    }
+    return {name: mark for name, mark in marks.items() if mark}
+
+
+def describe_protection(sheet: Sheet, protection: Protection, account: str) -> Reply:
+    """A ProtectedRange; its editors are told only to those who may edit it."""
+    may_edit = protection.allows(account)
+    members: Reply = {
+        "namedRangeId": protection.range_id,
+        "description": protection.description,
+        "warningOnly": protection.warning_only,
+        "requestingUserCanEdit": may_edit,
+        "unprotectedRanges": [
+            describe_span(sheet.sheet_id, span) for span in protection.open_spans
+        ],
+    }
+    return {
+        "protectedRangeId": protection.protection_id,
+        "range": describe_span(sheet.sheet_id, protection.span),
+        **{name: member for name, member in members.items() if member},
+        **({"editors": describe_editors(protection)} if may_edit else {}),
+    }
+
+
+def describe_editors(protection: Protection) -> Reply:
+    """The Editors of a protection."""
+    members: Reply = {
+        "users": list(protection.editors),
+        "groups": list(protection.groups),
+        "domainUsersCanEdit": protection.is_open_to_domain,
+    }
+    return {name: member for name, member in members.items() if member}
+
+
+def describe_name(sheet: Sheet, named: NamedRange) -> Reply:
+    """A NamedRange."""
+    return {
+        "namedRangeId": named.range_id,
+        "name": named.name,
+        "range": describe_span(sheet.sheet_id, named.span),
+    }
+
+
+def describe_filter(sheet: Sheet, kept: Filter) -> Reply:
+    """A BasicFilter."""
+    return {"range": describe_span(sheet.sheet_id, kept.span), **kept.settings}
+
+
+def describe_groups(sheet: Sheet, *, is_rows: bool) -> list[Reply]:
+    """The DimensionGroups of the rows or of the columns."""
+    place: Reply = {"sheetId": sheet.sheet_id} if sheet.sheet_id else {}
+    place["dimension"] = DIMENSION[is_rows]
+    return [
+        {
+            "range": {**place, "startIndex": group.start, "endIndex": group.end},
+            "depth": group.depth,
+            **({"collapsed": True} if group.is_collapsed else {}),
+        }
+        for group in groups_of(sheet.lines(is_rows=is_rows))
+    ]
+
+
+def describe_lines(sheet: Sheet, box: Box) -> Reply:
+    """The DimensionProperties of the rows and the columns of a box."""
+    return {
+        "rowMetadata": _properties(sheet, range(box.top, box.bottom), is_rows=True),
+        "columnMetadata": _properties(sheet, range(box.left, box.right), is_rows=False),
+    }
+
+
+def _properties(sheet: Sheet, indexes: range, *, is_rows: bool) -> list[Reply]:
+    lines = sheet.lines(is_rows=is_rows)
+    return [_line(lines.get(index, PLAIN_LINE), PIXELS[is_rows]) for index in indexes]
+
+
+def _line(line: Line, usual: int) -> Reply:
+    size: Reply = {"pixelSize": usual if line.pixels is None else line.pixels}
+    return {"hiddenByUser": True, **size} if line.is_hidden else size

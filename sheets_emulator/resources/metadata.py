@@ -1,0 +1,79 @@
+"""The Spreadsheet resource that spreadsheets.get and spreadsheets.create reply."""
+
+from collections.abc import Sequence
+
+from sheets_emulator.formulas.evaluate import Results
+from sheets_emulator.grid.box import Box
+from sheets_emulator.grid.sheet import Sheet
+from sheets_emulator.grid.workbook import Workbook
+from sheets_emulator.reply import Reply
+from sheets_emulator.resources.cell_data import grid_data
+from sheets_emulator.resources.mark_data import describe_lines, describe_marks, describe_name
+from sheets_emulator.resources.places import find_place, require_readable
+
+
+def describe(
+    results: Results, *, account: str, ranges: Sequence[str] = (), has_grid_data: bool = False
+) -> Reply:
+    """The Spreadsheet resource for an account; `ranges` limit its worksheets and their data."""
+    workbook = results.workbook
+    boxes = _boxes(workbook, ranges)
+    if has_grid_data:
+        require_readable([box for each in boxes.values() for box in each])
+    sheets = [
+        _described(sheet, index, account, boxes[sheet.sheet_id] if has_grid_data else (), results)
+        for index, sheet in enumerate(workbook.sheets)
+        if sheet.sheet_id in boxes
+    ]
+    names = [describe_name(sheet, named) for sheet in workbook.sheets for named in sheet.names]
+    return {
+        "spreadsheetId": workbook.spreadsheet_id,
+        "properties": {
+            "title": workbook.title,
+            "locale": workbook.locale,
+            "autoRecalc": "ON_CHANGE",
+            "timeZone": workbook.time_zone,
+            **workbook.look,
+        },
+        "sheets": sheets,
+        **({"namedRanges": names} if names else {}),
+        "spreadsheetUrl": f"https://docs.google.com/spreadsheets/d/{workbook.spreadsheet_id}/edit",
+    }
+
+
+def sheet_properties(sheet: Sheet, index: int) -> Reply:
+    """The SheetProperties of a worksheet: zeros are shown, `hidden` only when true (recorded)."""
+    properties: Reply = {
+        "sheetId": sheet.sheet_id,
+        "title": sheet.title,
+        "index": index,
+        "sheetType": "GRID",
+        "gridProperties": {
+            "rowCount": sheet.row_count,
+            "columnCount": sheet.column_count,
+            **sheet.options,
+        },
+    }
+    return {**properties, **({"hidden": True} if sheet.hidden else {}), **sheet.look}
+
+
+def _boxes(workbook: Workbook, ranges: Sequence[str]) -> dict[int, list[Box]]:
+    """The boxes to show of each worksheet; a worksheet that no range touches is not there."""
+    if not ranges:
+        return {sheet.sheet_id: [sheet.grid] for sheet in workbook.sheets}
+    boxes: dict[int, list[Box]] = {}
+    for text in ranges:
+        place = find_place(workbook, text)
+        boxes.setdefault(place.sheet.sheet_id, []).append(place.box)
+    return boxes
+
+
+def _described(
+    sheet: Sheet, index: int, account: str, boxes: Sequence[Box], results: Results
+) -> Reply:
+    described: Reply = {"properties": sheet_properties(sheet, index)}
+    if boxes:
+        described["data"] = [
+            {**grid_data(sheet, box, results), **describe_lines(sheet, box)} for box in boxes
+        ]
+    return {**described, **describe_marks(sheet, account)}

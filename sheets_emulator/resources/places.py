@@ -1,0 +1,108 @@
+"""From the range text of a request to cells of a worksheet, or Google's refusal."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from sheets_emulator.grid.a1 import Reference, Span, print_range, readings
+from sheets_emulator.grid.box import Box
+from sheets_emulator.grid.marks import NamedRange
+from sheets_emulator.grid.sheet import Sheet
+from sheets_emulator.grid.workbook import MOST_CELLS, Workbook
+from sheets_emulator.refusal import PROTECTED, Refusal, invalid
+
+ENDLESS = 2**31
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """A range that starts inside a worksheet's grid; `box` is its part within the grid.
+
+    `is_anchor`: it is a lone cell, where values start that may go on past it.
+    """
+
+    sheet: Sheet
+    span: Span
+    box: Box
+    is_anchor: bool
+
+    @property
+    def text(self) -> str:
+        """The range as Google echoes it."""
+        return print_range(self.sheet.title, self.box)
+
+
+def find_place(workbook: Workbook, text: str) -> Place:
+    """The cells a range text names; 400 where it cannot be parsed or starts past the grid."""
+    for reference in readings(text):
+        found = _resolved(workbook, reference)
+        if found is not None:
+            sheet, span = found
+            if not sheet.holds(span):
+                raise past_grid(sheet, span)
+            box = sheet.clamped(span)
+            return Place(sheet=sheet, span=span, box=box, is_anchor=reference.is_anchor)
+    raise invalid(f"Unable to parse range: {text}")
+
+
+def past_grid(sheet: Sheet, span: Span | Box) -> Refusal:
+    """The range starts where the grid has ended."""
+    return invalid(
+        f"Range ({print_range(sheet.title, span)}) exceeds grid limits. "
+        f"Max rows: {sheet.row_count}, max columns: {sheet.column_count}"
+    )
+
+
+def require_unprotected(sheet: Sheet, box: Box, account: str) -> None:
+    """Raise where the box touches cells that the account may not write."""
+    for protection in sheet.protections:
+        if not protection.allows(account) and _unbounded(protection.span).overlaps(box):
+            _require_covered(box, [_unbounded(span) for span in protection.open_spans])
+
+
+def require_readable(boxes: Iterable[Box]) -> None:
+    """Raise where a reader asks for more cells at once than a spreadsheet can have (ours)."""
+    if sum(box.height * box.width for box in boxes) > MOST_CELLS:
+        raise invalid(f"Request too large: the ranges together hold more than {MOST_CELLS} cells.")
+
+
+def _require_covered(box: Box, openings: Sequence[Box]) -> None:
+    """Raise where a part of the box is in none of the openings of a protected worksheet."""
+    rest = [box]
+    for opening in openings:
+        rest = [part for piece in rest for part in piece.without(opening)]
+    if rest:
+        raise invalid(PROTECTED)
+
+
+def _unbounded(span: Span) -> Box:
+    """The span with its open ends past every grid: what is appended there is protected too."""
+    bottom = ENDLESS if span.bottom is None else span.bottom
+    right = ENDLESS if span.right is None else span.right
+    return Box(top=span.top, left=span.left, bottom=bottom, right=right)
+
+
+def named_range(workbook: Workbook, name: str) -> tuple[Sheet, NamedRange] | None:
+    """The range of a name, whatever its case."""
+    folded = name.casefold()
+    for sheet in workbook.sheets:
+        for named in sheet.names:
+            if named.name.casefold() == folded:
+                return sheet, named
+    return None
+
+
+def _resolved(workbook: Workbook, reference: Reference) -> tuple[Sheet, Span] | None:
+    if reference.name is None:
+        sheet = _sheet_of(workbook, reference)
+        return None if sheet is None else (sheet, reference.span)
+    found = named_range(workbook, reference.name)
+    if found is None or (reference.title and workbook.titled(reference.title) is not found[0]):
+        return None
+    return found[0], found[1].span
+
+
+def _sheet_of(workbook: Workbook, reference: Reference) -> Sheet | None:
+    if reference.title is not None:
+        return workbook.titled(reference.title)
+    visible = (sheet for sheet in workbook.sheets if not sheet.hidden)
+    return next(visible, None)

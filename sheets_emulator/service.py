@@ -1,0 +1,231 @@
+"""The whole of the emulator behind its routes: state, limits, faults, and one call's way through.
+
+Rules
+- The order of a call: token, limit, count, fault, the look of an append, the first half of the
+  latency, the edit of the fault, the effect, the fault's delay, the second half of the latency,
+  the answer. The latency has a random part (jitter), drawn once for each call.
+- An effect is synchronous, so on one event loop every call is atomic; but an append with OVERWRITE
+  writes where it saw its table's end when it arrived, so those that overlap in time overwrite each
+  other. One whose fault has an edit looks after that, with its effect; so does a late effect.
+- A call that began before a reset never touches the data of after it: what of its effect was still
+  to come is dropped, and the answer is a 503.
+"""
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Protocol
+
+from sheets_emulator.drive import Drive, DriveRequest, answer_drive
+from sheets_emulator.edits.batch import edit
+from sheets_emulator.faults import TOKEN, Fault, Faults
+from sheets_emulator.file_times import FileTimes
+from sheets_emulator.http.answer import Answer, json_answer, refusal_answer, text_answer
+from sheets_emulator.http.tokens import GrantError, Tokens, failure
+from sheets_emulator.operations import OPERATIONS, Call, execute, looked
+from sheets_emulator.protocol.message import Message
+from sheets_emulator.protocol.query import is_pretty
+from sheets_emulator.quota import Quota
+from sheets_emulator.refusal import Refusal, of_code, quota_exceeded
+from sheets_emulator.state.seed import Seed
+from sheets_emulator.state.store import Store
+from sheets_emulator.tally import Tally
+
+USUAL_LIMIT = 60  # calls a minute, named in a 429 that a fault asks for where there is no limit
+
+
+class Cancellable(Protocol):
+    """An effect that is still to come."""
+
+    def cancel(self) -> None:
+        """Do not let it come."""
+
+
+def call_later(seconds: float, effect: Callable[[], None]) -> Cancellable:
+    """Let an effect come on the running event loop."""
+    return asyncio.get_running_loop().call_later(seconds, effect)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timing:
+    """All that the emulator knows of time and chance; tests pass their own.
+
+    `now`: seconds since 1970. `share`: from 0 to 1, how much of the jitter a call gets.
+    """
+
+    now: Callable[[], float] = time.time
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    later: Callable[[float, Callable[[], None]], Cancellable] = call_later
+    share: Callable[[], float] = random.random
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """How a call ends: an answer (None: the connection is dropped), cut after `truncate` bytes."""
+
+    answer: Answer | None
+    truncate: int | None = None
+
+
+@dataclass(kw_only=True)
+class Service:
+    """Everything that lives as long as the emulator does.
+
+    With `racing_inserts` an append with INSERT_ROWS looks for its table when it arrives, too.
+    """
+
+    seed: Seed
+    store: Store
+    tokens: Tokens
+    quota: Quota
+    timing: Timing
+    latency_seconds: float
+    jitter_seconds: float = 0.0
+    racing_inserts: bool = False
+    tally: Tally = field(default_factory=Tally)
+    faults: Faults = field(default_factory=Faults)
+    file_times: FileTimes = field(default_factory=FileTimes)
+    late_effects: dict[int, Cancellable] = field(default_factory=dict)
+    late_numbers: Iterator[int] = field(default_factory=count)
+    resets: int = 0
+
+    def reset(self) -> None:
+        """Counts, limits and faults cleared, data as seeded; tokens stay valid."""
+        self.resets += 1
+        for effect in self.late_effects.values():
+            effect.cancel()
+        self.late_effects.clear()
+        self.tally.reset()
+        self.quota.reset()
+        self.faults.replace([])
+        self.store.restore(self.seed.workbooks)
+        self.file_times = FileTimes()
+        self._note_times()
+
+    async def call(self, call: Call) -> Outcome:
+        """Answer a call that has a valid token; raises Refusal where a reset came in between."""
+        kind = OPERATIONS[call.name].kind
+        pretty = is_pretty(call.query_string)
+        if not self.quota.take(call.account, kind):
+            self.tally.refuse()
+            refusal = quota_exceeded(kind, self.quota.limits[kind])
+            return Outcome(answer=refusal_answer(refusal, is_pretty=pretty))
+        self.tally.count(call.name, kind)
+        fault = self.faults.take(call.name, call.body)
+        resets = self.resets
+        half = self._latency() / 2
+        arrived = self._arrived(call, fault)
+        await self._wait(half)
+        self._require_no_reset_since(resets)
+        answer = self._answered(arrived, fault, pretty)
+        await self._wait(fault.delay_ms / 1000 + half)
+        self._require_no_reset_since(resets)
+        self._let_come(call, fault)
+        return Outcome(answer=None if fault.drop else answer, truncate=fault.truncate)
+
+    async def token(self, body: bytes) -> Outcome:
+        """Answer a request for a token."""
+        self.tally.count(TOKEN, None)
+        fault = self.faults.take(TOKEN, body)
+        half = self._latency() / 2
+        await self._wait(half)
+        answer = _faulty_grant(fault) if fault.is_failing else self._granted(body)
+        await self._wait(fault.delay_ms / 1000 + half)
+        return Outcome(answer=None if fault.drop else answer, truncate=fault.truncate)
+
+    async def drive(self, request: DriveRequest) -> Outcome:
+        """Answer a call of the Drive API, which no limit and no fault is for."""
+        resets = self.resets
+        half = self._latency() / 2
+        await self._wait(half)
+        self._require_no_reset_since(resets)
+        drive = Drive(
+            store=self.store, times=self.file_times, request=request, moment=self.timing.now()
+        )
+        answer = answer_drive(drive)
+        self._note_times()
+        await self._wait(half)
+        return Outcome(answer=answer)
+
+    def _arrived(self, call: Call, fault: Fault) -> Call:
+        """The call as it knows the spreadsheet when it arrives."""
+        if fault.edit is not None:
+            return call
+        return looked(self.store, call, is_inserting_too=self.racing_inserts)
+
+    def _answered(self, call: Call, fault: Fault, pretty: bool) -> Answer:
+        """Let the call take effect, if it is to, and find what to answer."""
+        try:
+            if fault.edit is not None:
+                self._edit(call.spreadsheet_id, fault.edit)
+            stage = self.store if fault.has_effect else self.store.rehearsal()
+            answer = json_answer(execute(stage, call), is_pretty=pretty)
+        except Refusal as refusal:
+            answer = refusal_answer(refusal, is_pretty=pretty)
+        self._note_times()
+        if fault.is_failing:
+            kind = OPERATIONS[call.name].kind
+            answer = self._faulty_answer(fault, kind, is_pretty=pretty)
+        return answer
+
+    def _faulty_answer(self, fault: Fault, kind: str, *, is_pretty: bool) -> Answer:
+        status = fault.code or 200
+        if fault.text is not None:
+            return text_answer(fault.text, status=status)
+        limit = self.quota.limits[kind] or USUAL_LIMIT
+        refusal = quota_exceeded(kind, limit) if status == 429 else of_code(status)
+        return refusal_answer(refusal, is_pretty=is_pretty)
+
+    def _granted(self, body: bytes) -> Answer:
+        try:
+            return json_answer(self.tokens.issue(body))
+        except GrantError as error:
+            return json_answer(error.body(), status=400)
+
+    def _edit(self, spreadsheet_id: str, body: dict[str, object]) -> None:
+        """A person's edit: it is counted nowhere and no protection stops it."""
+        draft = self.store.draft(spreadsheet_id)
+        edit(draft, Message(fields=body, place=""), account="")
+        self.store.keep(draft)
+
+    def _let_come(self, call: Call, fault: Fault) -> None:
+        """The effect that comes after the answer; a refusal has nobody to go to then."""
+        if not fault.late_ms:
+            return
+
+        number = next(self.late_numbers)
+
+        def take_effect() -> None:
+            del self.late_effects[number]
+            with suppress(Refusal):
+                execute(self.store, call)
+            self._note_times()
+
+        self.late_effects[number] = self.timing.later(fault.late_ms / 1000, take_effect)
+
+    def _note_times(self) -> None:
+        self.file_times.note(self.store.workbooks, self.timing.now())
+
+    def _latency(self) -> float:
+        """How long a call takes, in seconds."""
+        return self.latency_seconds + self.jitter_seconds * self.timing.share()
+
+    def _require_no_reset_since(self, resets: int) -> None:
+        if self.resets != resets:
+            raise of_code(503)
+
+    async def _wait(self, seconds: float) -> None:
+        if seconds > 0:
+            await self.timing.sleep(seconds)
+
+
+def _faulty_grant(fault: Fault) -> Answer:
+    """What a fault answers instead of a token."""
+    status = fault.code or 200
+    if fault.text is not None:
+        return text_answer(fault.text, status=status)
+    return json_answer(failure(status).body(), status=status)

@@ -1,0 +1,291 @@
+"""The file that keeps the spreadsheets of an emulator: SQLite, so that a person can look into it.
+
+Rules
+- A save is one transaction, which is on the disk when `save` returns; a save that fails has changed
+  nothing.
+- The file is locked from its opening to its closing: one process has it.
+- Rows are numbered from 1 here, as a worksheet shows them. Rows with nothing in them are not kept;
+  `sheets.kept_rows` tells where a worksheet's list of rows ends.
+- No message of an error tells what a cell holds.
+- Only what SQLite refuses, what JSON cannot write and what was spoilt by hand is a DiskError.
+  Anything else is a mistake of the emulator's and passes through as it is; such a save has changed
+  nothing either.
+"""
+
+import errno
+import os
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+import msgspec
+
+from sheets_emulator.grid.sheet import Row, Sheet
+from sheets_emulator.grid.workbook import Workbook
+from sheets_emulator.state.disk_text import (
+    changed_rows,
+    read_row,
+    read_sheet,
+    read_workbook,
+    row_text,
+    sheet_text,
+    workbook_text,
+)
+
+APPLICATION = 0x53474557  # "SGEW", which no other program writes
+VERSION = 1
+PRIVATE_MODE = 0o600  # the file holds the account's key
+SCHEMA = (
+    "CREATE TABLE emulator (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
+    "CREATE TABLE spreadsheets (id TEXT PRIMARY KEY, properties TEXT NOT NULL)",
+    "CREATE TABLE sheets (spreadsheet TEXT NOT NULL, sheet_id INTEGER NOT NULL, "
+    "position INTEGER NOT NULL, kept_rows INTEGER NOT NULL, properties TEXT NOT NULL, "
+    "PRIMARY KEY (spreadsheet, sheet_id))",
+    "CREATE TABLE rows (spreadsheet TEXT NOT NULL, sheet_id INTEGER NOT NULL, "
+    'row INTEGER NOT NULL, cells TEXT NOT NULL, PRIMARY KEY (spreadsheet, sheet_id, "row")) '
+    "WITHOUT ROWID",
+    f"PRAGMA application_id = {APPLICATION}",
+    f"PRAGMA user_version = {VERSION}",
+)
+REMEMBER = (
+    "INSERT INTO emulator VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value "
+    "WHERE value IS NOT excluded.value"
+)
+PUT_SPREADSHEET = (
+    "INSERT INTO spreadsheets VALUES (?, ?) ON CONFLICT DO UPDATE "
+    "SET properties = excluded.properties WHERE properties IS NOT excluded.properties"
+)
+PUT_SHEET = (
+    "INSERT INTO sheets VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
+    "(position, kept_rows, properties) = "
+    "(excluded.position, excluded.kept_rows, excluded.properties) "
+    "WHERE (position, kept_rows, properties) IS NOT "
+    "(excluded.position, excluded.kept_rows, excluded.properties)"
+)
+PUT_ROW = "INSERT INTO rows VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET cells = excluded.cells"
+DROP_ROW = 'DELETE FROM rows WHERE spreadsheet = ? AND sheet_id = ? AND "row" = ?'
+DROP_ROWS_AFTER = 'DELETE FROM rows WHERE spreadsheet = ? AND sheet_id = ? AND "row" > ?'
+DROP_SHEET = "DELETE FROM sheets WHERE spreadsheet = ? AND sheet_id = ?"
+DROP_SPREADSHEET = "DELETE FROM spreadsheets WHERE id = ?"
+SPREADSHEETS = "SELECT id, properties FROM spreadsheets ORDER BY rowid"
+SHEETS = (
+    "SELECT sheet_id, kept_rows, properties FROM sheets WHERE spreadsheet = ? ORDER BY position"
+)
+ROWS = 'SELECT "row", cells FROM rows WHERE spreadsheet = ? AND sheet_id = ?'
+
+UNWRITABLE = (UnicodeEncodeError, RecursionError)  # a text that is no Unicode; a too deep object
+SPOILT = (msgspec.MsgspecError, RecursionError, IndexError)
+
+T = TypeVar("T")
+
+Change = tuple[Workbook | None, Workbook | None]  # a spreadsheet before and after a write
+Count = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class DiskError(Exception):
+    """The file cannot be used; the message says in one line which file and why."""
+
+
+@dataclass(kw_only=True)
+class Disk:
+    """An open file. Its methods raise DiskError."""
+
+    path: Path
+    connection: sqlite3.Connection
+
+    def save(self, changes: Iterable[Change], *, created: int) -> None:
+        """Bring spreadsheets from what the file has to what they are now; None: not there."""
+        with self._transaction():
+            for before, after in changes:
+                self._bring(before, after)
+            self._remember("created", str(created))
+
+    def load(self) -> list[Workbook]:
+        """All spreadsheets, in the order in which they came."""
+        with self._readable():
+            found = self.connection.execute(SPREADSHEETS).fetchall()
+            return [
+                read_workbook(spreadsheet_id, text, list(self._sheets(spreadsheet_id)))
+                for spreadsheet_id, text in found
+            ]
+
+    def created(self) -> int:
+        """How many spreadsheets have been made, those that are gone again too."""
+        with self._readable():
+            return msgspec.convert(self.recall("created") or 0, type=Count, strict=False)
+
+    def recall(self, name: str) -> str | None:
+        """What was remembered under a name."""
+        with self._explained():
+            found = self.connection.execute("SELECT value FROM emulator WHERE name = ?", (name,))
+            row = found.fetchone()
+        return None if row is None else str(row[0])
+
+    def remember(self, name: str, value: str) -> None:
+        """Keep a text that belongs to no spreadsheet."""
+        with self._transaction():
+            self._remember(name, value)
+
+    def close(self) -> None:
+        """Give the file back; saves fail from now on."""
+        self.connection.close()
+
+    def _remember(self, name: str, value: str) -> None:
+        self.connection.execute(REMEMBER, (name, value))
+
+    def _bring(self, before: Workbook | None, after: Workbook | None) -> None:
+        old = {} if before is None else {sheet.sheet_id: sheet for sheet in before.sheets}
+        kept = set() if after is None else {sheet.sheet_id for sheet in after.sheets}
+        if before is not None:
+            for sheet_id in old.keys() - kept:
+                self.connection.execute(DROP_SHEET, (before.spreadsheet_id, sheet_id))
+                self.connection.execute(DROP_ROWS_AFTER, (before.spreadsheet_id, sheet_id, 0))
+        if before is not None and after is None:
+            self.connection.execute(DROP_SPREADSHEET, (before.spreadsheet_id,))
+        if after is not None:
+            text = self._text(workbook_text, after)
+            self.connection.execute(PUT_SPREADSHEET, (after.spreadsheet_id, text))
+            for position, sheet in enumerate(after.sheets):
+                self._put_sheet(after.spreadsheet_id, position, sheet)
+                self._bring_rows(after.spreadsheet_id, old.get(sheet.sheet_id), sheet)
+
+    def _put_sheet(self, spreadsheet_id: str, position: int, sheet: Sheet) -> None:
+        text = self._text(sheet_text, sheet)
+        row = (spreadsheet_id, sheet.sheet_id, position, len(sheet.rows), text)
+        self.connection.execute(PUT_SHEET, row)
+
+    def _bring_rows(self, spreadsheet_id: str, before: Sheet | None, after: Sheet) -> None:
+        place, rows = (spreadsheet_id, after.sheet_id), after.rows
+        changed = list(changed_rows(before, after))
+        put = (
+            (*place, index + 1, self._text(row_text, rows[index]))
+            for index in changed
+            if rows[index]
+        )
+        self.connection.executemany(PUT_ROW, put)
+        if before is not None:
+            emptied = ((*place, index + 1) for index in changed if not rows[index])
+            self.connection.executemany(DROP_ROW, emptied)
+            if len(before.rows) > len(rows):
+                self.connection.execute(DROP_ROWS_AFTER, (*place, len(rows)))
+
+    def _sheets(self, spreadsheet_id: str) -> Iterator[Sheet]:
+        for sheet_id, kept_rows, text in self.connection.execute(SHEETS, (spreadsheet_id,)):
+            rows: list[Row] = [()] * msgspec.convert(kept_rows, type=Count)
+            numbers = range(1, kept_rows + 1)
+            for number, cells in self.connection.execute(ROWS, (spreadsheet_id, sheet_id)):
+                if number not in numbers:
+                    raise IndexError(f"There is no row {number!r} in the worksheet {sheet_id!r}.")
+                rows[number - 1] = read_row(cells)
+            yield read_sheet(sheet_id, text, rows)
+
+    def _text(self, text_of: Callable[[T], str], kept: T) -> str:
+        try:
+            return text_of(kept)
+        except UNWRITABLE as error:
+            name = type(error).__name__
+            raise DiskError(f"{self.path}: JSON cannot write a value ({name}).") from error
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        with self._explained(), self.connection:
+            self.connection.execute("BEGIN IMMEDIATE")
+            yield
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Raise what SQLite raises as a DiskError."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise DiskError(f"{self.path}: {_told(error)}") from error
+
+    @contextmanager
+    def _readable(self) -> Iterator[None]:
+        """Raise what a file comes to that cannot be read, or is not as it was written, too."""
+        try:
+            with self._explained():
+                yield
+        except SPOILT as error:
+            raise DiskError(f"{self.path}: what it keeps cannot be read.") from error
+
+
+def open_disk(path: Path) -> Disk:
+    """The file at a path, made if there is none; raises DiskError."""
+    try:
+        place = _writable(path.absolute())
+        connection = sqlite3.connect(
+            place, timeout=0, isolation_level=None, check_same_thread=False
+        )
+    except OSError as error:
+        raise DiskError(f"{path}: {error.strerror}.") from error
+    except (sqlite3.Error, ValueError) as error:
+        raise DiskError(f"{path}: {error}.") from error
+    try:
+        _take(connection, path)
+    except sqlite3.Error as error:
+        connection.close()
+        raise DiskError(f"{path}: {_told(error)}") from error
+    except DiskError:
+        connection.close()
+        raise
+    return Disk(path=path, connection=connection)
+
+
+def _writable(place: Path) -> Path:
+    """The place, made if there is nothing; OSError where SQLite could not write.
+
+    A new file is for its owner only. One that is there is not opened here: closing it again would
+    end the locks that SQLite may have on it in this process.
+    """
+    with suppress(FileExistsError):
+        os.close(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE_MODE))
+    if place.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "this is a directory; name a file")
+    if not (os.access(place, os.R_OK | os.W_OK) and os.access(place.parent, os.W_OK)):
+        raise PermissionError(errno.EACCES, "the file or its directory cannot be written")
+    return place
+
+
+def _take(connection: sqlite3.Connection, path: Path) -> None:
+    """Lock a file that is an emulator's or empty, and make its tables."""
+    connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+    _require_own(connection, path)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")
+    with connection:
+        connection.execute("BEGIN IMMEDIATE")
+        if _number(connection, "user_version") != VERSION:
+            for statement in SCHEMA:
+                connection.execute(statement)
+
+
+def _require_own(connection: sqlite3.Connection, path: Path) -> None:
+    """Raise for a file of another program, or of another version of this one."""
+    tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+    version = _number(connection, "user_version")
+    application = _number(connection, "application_id")
+    if application != APPLICATION and (tables or version or application):
+        raise DiskError(f"{path}: this is the database of another program.")
+    if application == APPLICATION and version != VERSION:
+        raise DiskError(
+            f"{path}: its schema has version {version}, this emulator reads version {VERSION}."
+        )
+
+
+def _number(connection: sqlite3.Connection, pragma: str) -> int:
+    return int(connection.execute(f"PRAGMA {pragma}").fetchone()[0])
+
+
+def _told(error: sqlite3.Error) -> str:
+    """What SQLite says, in the words of the one who gave the file."""
+    return TELLINGS.get(getattr(error, "sqlite_errorname", ""), f"{error}.")
+
+
+TELLINGS = {
+    "SQLITE_BUSY": "another process has it open; an emulator needs a file of its own.",
+    "SQLITE_NOTADB": "this is no file of an emulator.",
+}

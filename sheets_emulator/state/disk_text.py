@@ -1,0 +1,100 @@
+"""What a file keeps of a spreadsheet, as JSON texts, and what of it a write has changed.
+
+Rules
+- A member of a spreadsheet or a worksheet is kept under its own name, whatever it is; those with an
+  underscore are found out again, and those in `APART` have tables or columns of their own.
+- A cell is its bare value, or an object of what it has.
+- Rows are compared by identity: a write puts a new tuple in the place of each row that it touches.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
+from itertools import compress, count
+from operator import is_not
+from types import MappingProxyType
+from typing import TypeVar, cast
+
+import msgspec
+
+from sheets_emulator.grid.cell import Cell, Content
+from sheets_emulator.grid.sheet import Row, Sheet
+from sheets_emulator.grid.workbook import Workbook
+
+T = TypeVar("T")
+
+APART = ("spreadsheet_id", "sheets", "sheet_id", "rows")
+NO_ROWS: Sequence[Row] = ()
+
+
+def workbook_text(workbook: Workbook) -> str:
+    """The members of a spreadsheet, without its worksheets."""
+    return _ENCODER.encode(_members(workbook)).decode()
+
+
+def read_workbook(spreadsheet_id: str, text: str, sheets: list[Sheet]) -> Workbook:
+    """The spreadsheet of a text and its worksheets; raises msgspec.MsgspecError."""
+    workbook = _read(text, Workbook, spreadsheet_id=spreadsheet_id, sheets=[])
+    workbook.sheets = sheets
+    return workbook
+
+
+def sheet_text(sheet: Sheet) -> str:
+    """The members of a worksheet, without its rows."""
+    return _ENCODER.encode(_members(sheet)).decode()
+
+
+def read_sheet(sheet_id: int, text: str, rows: list[Row]) -> Sheet:
+    """The worksheet of a text and its rows; raises msgspec.MsgspecError."""
+    sheet = _read(text, Sheet, sheet_id=sheet_id)
+    sheet.rows = rows
+    return sheet
+
+
+def row_text(row: Row) -> str:
+    """The cells of a row."""
+    return _ENCODER.encode([_shown(content) for content in row]).decode()
+
+
+def read_row(text: str) -> Row:
+    """The row of a text; raises msgspec.MsgspecError."""
+    return _ROW.decode(text)
+
+
+def changed_rows(before: Sheet | None, after: Sheet) -> Iterator[int]:
+    """The rows of `after` that are not the very same in `before`."""
+    old = NO_ROWS if before is None else before.rows
+    yield from compress(count(), map(is_not, old, after.rows))
+    yield from range(len(old), len(after.rows))
+
+
+def _members(kept: Workbook | Sheet) -> dict[str, object]:
+    names = (field.name for field in fields(kept))
+    return {
+        name: getattr(kept, name)
+        for name in names
+        if name not in APART and not name.startswith("_")
+    }
+
+
+def _read(text: str, kind: type[T], **apart: object) -> T:
+    members = msgspec.json.decode(text, type=dict[str, object])
+    return msgspec.convert({**members, **apart}, kind, str_keys=True)
+
+
+def _shown(content: Content) -> object:
+    if not isinstance(content, Cell):
+        return content
+    names = (field.name for field in fields(content))
+    members = {name: getattr(content, name) for name in names}
+    return {name: value for name, value in members.items() if value is not None}
+
+
+def _plain(kept: object) -> object:
+    """What the encoder does not know of itself."""
+    if isinstance(kept, MappingProxyType):
+        return dict(cast(Mapping[str, object], kept))
+    raise TypeError(f"A file cannot keep a {type(kept).__name__}.")
+
+
+_ENCODER = msgspec.json.Encoder(enc_hook=_plain)
+_ROW = msgspec.json.Decoder(Row)

@@ -1,0 +1,106 @@
+"""values.append: find the table, write under it.
+
+Rules
+- The row goes under the table, from the table's first column on; with no table it goes exactly
+  where the range starts, and the reply has no `tableRange` (recorded).
+- OVERWRITE writes into whatever lies there; INSERT_ROWS first inserts as many rows as are written.
+- Only append makes a grid larger, by exactly what is needed (how much is not known of Google).
+- The table may have been looked for earlier, and the row goes where it was seen then: that is how
+  parallel appends overwrite each other (reported of Google). A place that has vanished since is
+  looked for again.
+"""
+
+from dataclasses import dataclass, replace
+
+from sheets_emulator.edits.dimensions import insert_rows
+from sheets_emulator.formulas.evaluate import Results
+from sheets_emulator.grid.a1 import print_range
+from sheets_emulator.grid.box import Box
+from sheets_emulator.grid.sheet import Sheet
+from sheets_emulator.grid.table import find_table
+from sheets_emulator.grid.workbook import Workbook
+from sheets_emulator.protocol.rendering import Rendering
+from sheets_emulator.reply import Reply
+from sheets_emulator.resources.places import find_place, require_unprotected
+from sheets_emulator.values.entries import Entries, write_entries
+from sheets_emulator.values.ranges import Write, update_reply, value_range
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """Where an append writes, from a cell on; `table` is None where the range touches none."""
+
+    sheet: Sheet
+    table: Box | None
+    top: int
+    left: int
+
+
+def find_target(workbook: Workbook, range_text: str) -> Target:
+    """Where an append to a range would write now; raises Refusal."""
+    place = find_place(workbook, range_text)
+    table = find_table(place.sheet, place.box)
+    if table is None:
+        top, left = place.box.top, place.box.left
+    else:
+        top, left = table.bottom, table.left
+    return Target(sheet=place.sheet, table=table, top=top, left=left)
+
+
+def append(
+    workbook: Workbook,
+    write: Write,
+    *,
+    seen: Target | None,
+    is_inserting: bool,
+    account: str,
+    rendering: Rendering | None,
+) -> Reply:
+    """The AppendValuesResponse, with `updatedData` where a rendering is given.
+
+    `seen` is where the row goes, if that was looked up before.
+    """
+    target = _still_there(workbook, seen) or find_target(workbook, write.range_text)
+    sheet = target.sheet
+    box = write.entries.box_at(target.top, target.left)
+    write.entries.require_short()
+    _make_room(workbook, sheet, box, write.entries, is_inserting=is_inserting, account=account)
+    touched = write_entries(sheet, box.top, box.left, write.entries)
+    updates = update_reply(workbook, sheet, box, touched)
+    if rendering is not None:
+        dimension = write.entries.dimension
+        updates["updatedData"] = value_range(Results(workbook), sheet, box, dimension, rendering)
+    reply: Reply = {"spreadsheetId": workbook.spreadsheet_id}
+    if target.table is not None:
+        reply["tableRange"] = print_range(sheet.title, target.table)
+    return {**reply, "updates": updates}
+
+
+def _still_there(workbook: Workbook, seen: Target | None) -> Target | None:
+    """A place seen in an older version of the spreadsheet as it is in this one; None: gone."""
+    sheet = None if seen is None else workbook.numbered(seen.sheet.sheet_id)
+    if seen is None or sheet is None:
+        return None
+    is_there = seen.top <= sheet.row_count and seen.left < sheet.column_count
+    return replace(seen, sheet=sheet) if is_there else None
+
+
+def _make_room(
+    workbook: Workbook,
+    sheet: Sheet,
+    box: Box,
+    entries: Entries,
+    *,
+    is_inserting: bool,
+    account: str,
+) -> None:
+    """Insert rows or grow the grid; raises before anything has changed."""
+    inserted = entries.height if is_inserting else 0
+    rows = max(sheet.row_count + inserted, box.top + entries.height)
+    columns = max(sheet.column_count, box.left + entries.width)
+    split = Box(top=box.top, bottom=box.top, left=0, right=sheet.column_count)
+    require_unprotected(sheet, split if inserted else box, account)
+    workbook.require_room(rows * columns - sheet.cell_count)
+    if inserted:
+        insert_rows(workbook, sheet, box.top, inserted)
+    sheet.grow(row_count=rows, column_count=columns)

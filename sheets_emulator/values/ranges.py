@@ -1,0 +1,226 @@
+"""The `values` of a spreadsheet: get, update and clear, alone and in batches.
+
+Rules
+- A batch is checked as a whole before any of it is written, so it is all or nothing.
+- Nothing here makes a grid larger; only `append` does.
+- Each function takes parsed input and returns its reply.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+
+from sheets_emulator.formulas.display import Block, Shown, rendered_blocks
+from sheets_emulator.formulas.evaluate import Results
+from sheets_emulator.grid.a1 import Span, print_range
+from sheets_emulator.grid.box import Box, column_name
+from sheets_emulator.grid.sheet import Sheet
+from sheets_emulator.grid.workbook import Workbook
+from sheets_emulator.protocol.rendering import Rendering
+from sheets_emulator.refusal import Refusal, invalid, prefixed
+from sheets_emulator.reply import Reply
+from sheets_emulator.resources.places import (
+    Place,
+    find_place,
+    require_readable,
+    require_unprotected,
+)
+from sheets_emulator.values.entries import Entries, Touched, total, write_entries
+
+
+@dataclass(frozen=True, kw_only=True)
+class Write:
+    """One range to write and what to write there."""
+
+    range_text: str
+    entries: Entries
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """A checked write: it can be carried out. `window` is the range it was asked for."""
+
+    sheet: Sheet
+    window: Box
+    box: Box
+    entries: Entries
+
+
+def get(results: Results, text: str, *, dimension: str, rendering: Rendering) -> Reply:
+    """values.get: one ValueRange."""
+    place = find_place(results.workbook, text)
+    return value_range(results, place.sheet, place.box, dimension, rendering)
+
+
+def batch_get(
+    results: Results, texts: Sequence[str], *, dimension: str, rendering: Rendering
+) -> Reply:
+    """values.batchGet: a ValueRange for each text."""
+    places = [find_place(results.workbook, text) for text in texts]
+    require_readable([place.box for place in places])
+    ranges = [
+        value_range(results, place.sheet, place.box, dimension, rendering) for place in places
+    ]
+    found: Reply = {"spreadsheetId": results.workbook.spreadsheet_id}
+    return {**found, "valueRanges": ranges} if ranges else found
+
+
+def update(workbook: Workbook, write: Write, *, account: str, rendering: Rendering | None) -> Reply:
+    """values.update."""
+    plan = _planned(workbook, write, account)
+    touched = write_entries(plan.sheet, plan.box.top, plan.box.left, plan.entries)
+    return _updated(Results(workbook), workbook, plan, touched, rendering)
+
+
+def batch_update(
+    workbook: Workbook, writes: Sequence[Write], *, account: str, rendering: Rendering | None
+) -> Reply:
+    """values.batchUpdate: all of the writes or none."""
+    plans = [_planned_in_batch(workbook, writes, index, account) for index in range(len(writes))]
+    parts = [write_entries(plan.sheet, plan.box.top, plan.box.left, plan.entries) for plan in plans]
+    sheets = len({plan.sheet.sheet_id for plan in plans})
+    results = Results(workbook)
+    responses = [
+        _updated(results, workbook, plan, part, rendering)
+        for plan, part in zip(plans, parts, strict=True)
+    ]
+    return {
+        "spreadsheetId": workbook.spreadsheet_id,
+        **total(parts).counts("totalUpdated"),
+        **({"totalUpdatedSheets": sheets} if sheets else {}),
+        **({"responses": responses} if responses else {}),
+    }
+
+
+def clear(workbook: Workbook, text: str, *, account: str) -> Reply:
+    """values.clear: the whole range, but not its formats."""
+    place = _clearable(workbook, text, account)
+    place.sheet.clear(place.box)
+    return {"spreadsheetId": workbook.spreadsheet_id, "clearedRange": place.text}
+
+
+def batch_clear(workbook: Workbook, texts: Sequence[str], *, account: str) -> Reply:
+    """values.batchClear: all of the ranges or none."""
+    places = []
+    for index, text in enumerate(texts):
+        try:
+            places.append(_clearable(workbook, text, account))
+        except Refusal as refusal:
+            raise prefixed(f"Invalid range[{index}]: ", refusal) from refusal
+    for place in places:
+        place.sheet.clear(place.box)
+    cleared = [place.text for place in places]
+    found: Reply = {"spreadsheetId": workbook.spreadsheet_id}
+    return {**found, "clearedRanges": cleared} if cleared else found
+
+
+def value_range(
+    results: Results, sheet: Sheet, box: Box, dimension: str, rendering: Rendering
+) -> Reply:
+    """A ValueRange: trailing blanks are trimmed, and `values` is absent where nothing is left."""
+    blocks = rendered_blocks(sheet, box, rendering, results)
+    values = _columns(blocks) if dimension == "COLUMNS" else _rows(blocks)
+    while values and not values[-1]:
+        values.pop()
+    reply: Reply = {"range": print_range(sheet.title, box), "majorDimension": dimension}
+    return {**reply, "values": values} if values else reply
+
+
+def update_reply(workbook: Workbook, sheet: Sheet, box: Box, touched: Touched) -> Reply:
+    """The UpdateValuesResponse of a write, without the values."""
+    return {
+        "spreadsheetId": workbook.spreadsheet_id,
+        "updatedRange": print_range(sheet.title, box),
+        **touched.counts("updated"),
+    }
+
+
+def _planned_in_batch(
+    workbook: Workbook, writes: Sequence[Write], index: int, account: str
+) -> Plan:
+    try:
+        return _planned(workbook, writes[index], account)
+    except Refusal as refusal:
+        raise prefixed(f"Invalid data[{index}]: ", refusal) from refusal
+
+
+def _planned(workbook: Workbook, write: Write, account: str) -> Plan:
+    place = find_place(workbook, write.range_text)
+    box = write.entries.box_at(place.box.top, place.box.left)
+    window = _window(place)
+    _require_within(place, window, write.entries)
+    write.entries.require_short()
+    require_unprotected(place.sheet, box, account)
+    whole = box if place.is_anchor else window
+    return Plan(sheet=place.sheet, window=whole, box=box, entries=write.entries)
+
+
+def _window(place: Place) -> Box:
+    """Where the values may go: from an anchor on as far as the grid reaches."""
+    if not place.is_anchor:
+        return place.box
+    return place.sheet.clamped(Span(top=place.box.top, left=place.box.left))
+
+
+def _require_within(place: Place, window: Box, entries: Entries) -> None:
+    """Raise where there are more values than fit; the range is told as it was asked for."""
+    for index, row in enumerate(entries.rows, start=window.top):
+        reached = f"row [{index + 1}]" if row and index >= window.bottom else ""
+        if not reached and len(row) > window.width:
+            reached = f"column [{column_name(window.right)}]"
+        if reached:
+            asked = window if place.span == Span() else place.span
+            where = print_range(place.sheet.title, asked)
+            raise invalid(
+                f"Requested writing within range [{where}], but tried writing to {reached}"
+            )
+
+
+def _updated(
+    results: Results,
+    workbook: Workbook,
+    plan: Plan,
+    touched: Touched,
+    rendering: Rendering | None,
+) -> Reply:
+    reply = update_reply(workbook, plan.sheet, plan.box, touched)
+    if rendering is None:
+        return reply
+    data = value_range(results, plan.sheet, plan.window, plan.entries.dimension, rendering)
+    return {**reply, "updatedData": data}
+
+
+def _clearable(workbook: Workbook, text: str, account: str) -> Place:
+    place = find_place(workbook, text)
+    require_unprotected(place.sheet, place.box, account)
+    return place
+
+
+def _rows(blocks: Iterable[Block]) -> list[Sequence[Shown]]:
+    rows: list[Sequence[Shown]] = []
+    for block in blocks:
+        if any(None in column for column in block.columns):
+            rows.extend(map(_trimmed, zip(*block.columns, strict=True)))
+        else:
+            rows.extend(zip(*block.columns, strict=True) if block.columns else [()] * block.height)
+    return rows
+
+
+def _columns(blocks: Iterable[Block]) -> list[Sequence[Shown]]:
+    columns: list[list[Shown]] = []
+    height = 0
+    for block in blocks:
+        columns.extend([None] * height for _ in range(len(block.columns) - len(columns)))
+        for column, shown in zip_longest(columns, block.columns):
+            column.extend(shown or [None] * block.height)
+        height += block.height
+    return [_trimmed(column) for column in columns]
+
+
+def _trimmed(line: Sequence[Shown]) -> Sequence[Shown]:
+    """The values without the blank ones at the end; those between are the empty string."""
+    end = len(line)
+    while end and line[end - 1] is None:
+        end -= 1
+    kept = line[:end]
+    return ["" if shown is None else shown for shown in kept] if None in kept else kept

@@ -1,0 +1,74 @@
+"""Keys that may use any spreadsheet."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from structlog.testing import capture_logs
+
+from gateway.access.unrestricted_keys import unbounded, warn_of_unbounded_keys
+from gateway.storage.key_store import KeyRecord, KeyStore
+from tests.access.conftest import NOW
+
+ANY = KeyRecord(
+    id="key_any",
+    name="any",
+    last4="wxyz",
+    plan="paid",
+    spreadsheets=None,
+    worksheets=None,
+    read_only=False,
+    origins=frozenset(),
+    created_at=NOW,
+)
+
+
+@pytest.mark.parametrize(
+    ("change", "is_told"),
+    [
+        pytest.param({}, True, id="any"),
+        pytest.param({"worksheets": frozenset({"Cities"})}, True, id="one worksheet of any"),
+        pytest.param({"expires_at": NOW + timedelta(seconds=1)}, True, id="not expired yet"),
+        pytest.param({"spreadsheets": frozenset({"one"})}, False, id="one"),
+        pytest.param({"revoked_at": NOW}, False, id="revoked"),
+        pytest.param({"expires_at": NOW}, False, id="expired"),
+    ],
+)
+def test_keys_that_count_and_may_use_any(change: dict[str, object], is_told: bool) -> None:
+    """A key is told of as long as it works, whatever else it is kept to."""
+    record = replace(ANY, **change)  # type: ignore[arg-type]
+
+    assert bool(unbounded([record], NOW)) is is_told
+
+
+@pytest.mark.parametrize(
+    ("ids", "lines"),
+    [
+        pytest.param([], [], id="none"),
+        pytest.param(
+            ["key_1", "key_2"],
+            [
+                {
+                    "event": "any-spreadsheet-keys",
+                    "log_level": "warning",
+                    "keys": ["key_1", "key_2"],
+                    "count": 2,
+                }
+            ],
+            id="two",
+        ),
+    ],
+)
+async def test_they_are_told_in_one_line(
+    store: KeyStore, ids: Sequence[str], lines: Sequence[dict[str, object]]
+) -> None:
+    """The ids of all of them, and no line where there are none."""
+    await store.add(replace(ANY, id="key_0", spreadsheets=frozenset({"one"})), b"0")
+    for key_id in ids:
+        await store.add(replace(ANY, id=key_id), key_id.encode())
+
+    with capture_logs() as captured:
+        await warn_of_unbounded_keys(store, NOW)
+
+    assert captured == lines

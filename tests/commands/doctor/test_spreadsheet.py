@@ -1,0 +1,67 @@
+"""What is odd about a header row, column by column."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from gateway.commands.doctor.spreadsheet import check_header
+from gateway.table.header import parse_header
+
+HEADERS: dict[str, tuple[Sequence[object], Sequence[str]]] = {
+    "all is well": (["a", "b c", "ä"], ["3 fields"]),
+    "one": (["a"], ["1 field"]),
+    "blank": (["a", "", "b"], ["2 fields", "no header in column B, which is not served"]),
+    "blanks": (
+        ["", "a", "  ", "b"],
+        ["2 fields", "no header in columns A and C, which are not served"],
+    ),
+    "thrice": (
+        ["a", "b", "a", "a"],
+        [
+            "2 fields",
+            'the header "a" stands in columns A, C and D; only A counts. Rename that in columns C '
+            "and D",
+        ],
+    ),
+    "blanks around": (
+        ["a ", "\xa0b", "c\n", "d\u200b", "e f"],
+        [
+            "5 fields",
+            'the header in column A has blanks around it: "a "',
+            'the header in column B has blanks around it: "\\xa0b"',
+            'the header in column C has blanks around it: "c\\n"',
+            'the header in column D has blanks around it: "d\\u200b"',
+        ],
+    ),
+    "row index": (
+        ["a", "rowIndex", " rowIndex "],
+        ["1 field", "the header rowIndex in columns B and C is the name of the row's number"],
+    ),
+    "row index alone": (
+        ["rowIndex", "rowIndex"],
+        ["the header rowIndex in columns A and B is the name of the row's number"],
+    ),
+    "none": ([], ["row 1 is blank, so nothing of it is served. Write the names"]),
+    "only blanks": (["", " "], ["row 1 is blank, so nothing of it is served. Write the names"]),
+    "very many blanks": (
+        ["x", *[""] * 12, "y"],
+        ["2 fields", "no header in columns B, C, D, E, F, G, H, I, J, K and 2 more, which are"],
+    ),
+    "long": (
+        ["n" * 100, "n" * 100],
+        ["1 field", f'the header "{"n" * 60}…" stands in columns A and B; only A counts'],
+    ),
+}
+
+
+@pytest.mark.parametrize(("row", "words"), HEADERS.values(), ids=HEADERS)
+def test_a_header(row: Sequence[object], words: Sequence[str]) -> None:
+    """Each finding is a line with the worksheet's title; the count is fine, the rest a warning."""
+    findings = list(check_header("My\x1b[2J Sheet", parse_header(row)))
+
+    place = 'worksheet "My\\x1b[2J Sheet": '
+    assert len(findings) == len(words)
+    for finding, expected in zip(findings, words, strict=True):
+        assert finding.level == ("ok" if expected.endswith(("field", "fields")) else "warning")
+        assert finding.text.startswith(place + expected)
+        assert not finding.text.endswith(".")

@@ -1,0 +1,36 @@
+"""Sockets that cannot listen, told in words."""
+
+import socket
+
+import pytest
+
+from gateway.commands.serve import listening_at
+from gateway.settings.model import ConfigError
+
+
+def refusal(host: str, port: int, port_by: str) -> str:
+    """What is said of a place where nothing can listen."""
+    with pytest.raises(ConfigError) as error:
+        listening_at(host, port, port_by=port_by)
+    (problem,) = error.value.problems
+    return problem
+
+
+@pytest.mark.parametrize("port_by", ["--port", "metrics.listen"])
+def test_a_port_that_is_taken(port_by: str) -> None:
+    """Somebody else has it, and another is chosen with what chose this one."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        problem = refusal("127.0.0.1", port, port_by)
+
+    assert problem == (
+        f"cannot listen on 127.0.0.1:{port}: another program has the port. End it, or choose "
+        f"another with {port_by}"
+    )
+
+
+def test_an_address_of_another_machine() -> None:
+    """It is said which addresses there are."""
+    problem = refusal("192.0.2.1", 0, "--port")
+
+    assert "this machine has no such address. 127.0.0.1 is for itself alone" in problem

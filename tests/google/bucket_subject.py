@@ -1,0 +1,84 @@
+"""A bucket whose time a test lets pass, and calls that wait for it."""
+
+import asyncio
+from dataclasses import dataclass, field
+
+from anyio import wait_all_tasks_blocked
+
+from gateway.errors import QuotaSpent
+from gateway.google.bucket import Bucket
+from gateway.google.call_context import Errand
+from tests.google.timers import ManualTimers
+
+A, B, C = Errand("a"), Errand("b"), Errand("c")
+CHECK = Errand("z", is_verification=True)
+INTERVAL = 60 / 54
+
+
+@dataclass(kw_only=True)
+class Subject:
+    """A bucket on a manual clock, and when its calls were sent."""
+
+    per_minute: int = 54
+    max_waiting_seconds: float = 10.0
+    is_write: bool = False
+    timers: ManualTimers = field(default_factory=ManualTimers)
+    sent: list[tuple[Errand, float]] = field(default_factory=list)
+    longest_wait: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.began = self.timers.clock()
+        self.bucket = Bucket(
+            self.per_minute,
+            is_write=self.is_write,
+            max_waiting_seconds=self.max_waiting_seconds,
+            clock=self.timers.clock,
+            set_timer=self.timers,
+        )
+
+    async def call(self, errand: Errand) -> None:
+        asked_at = self.timers.clock()
+        try:
+            await self.bucket.take(errand)
+        finally:
+            self.longest_wait = max(self.longest_wait, self.timers.clock() - asked_at)
+        self.sent.append((errand, self.timers.clock() - self.began))
+
+    def calls(self, *errands: Errand) -> list[asyncio.Task[None]]:
+        return [asyncio.create_task(self.call(errand)) for errand in errands]
+
+    def order(self) -> list[str]:
+        return [errand.key_id for errand, _ in self.sent]
+
+    async def emptied(self) -> "Subject":
+        """Take the burst, so that all others wait."""
+        for _ in range(max(1, self.per_minute // 9)):
+            await self.bucket.take(Errand())
+        return self
+
+
+async def ends(*tasks: asyncio.Task[None]) -> list[BaseException | None]:
+    """How calls ended that have nothing to wait for any more."""
+    await wait_all_tasks_blocked()
+    hanging = [task for task in tasks if not task.done()]
+    await cancelled(*hanging)
+    assert hanging == []
+    return await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def refused(*tasks: asyncio.Task[None]) -> list[QuotaSpent]:
+    """The errors of calls that were all refused."""
+    errors = [end for end in await ends(*tasks) if isinstance(end, QuotaSpent)]
+    assert len(errors) == len(tasks)
+    return errors
+
+
+async def sent(*tasks: asyncio.Task[None]) -> None:
+    """Make sure that all of these calls were sent."""
+    assert await ends(*tasks) == [None] * len(tasks)
+
+
+async def cancelled(*tasks: asyncio.Task[None]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,85 @@
+"""Fixtures around the made-up Google; its key file is a real one with a key of its own.
+
+Whatever a test sends to the made-up Google has to be valid by the real one's discovery document.
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+import respx
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+from gateway.settings.model import GoogleSettings
+from tests.discovery import request_problems
+from tests.exchanges import Exchange
+from tests.google.google_fake import (
+    ACCOUNT,
+    ENDPOINT,
+    TOKEN_URL,
+    FakeGoogle,
+    KeyFile,
+    token_answer,
+)
+
+
+@pytest.fixture(scope="session")
+def private_key() -> rsa.RSAPrivateKey:
+    return rsa.generate_private_key(public_exponent=65537, key_size=2048)
+
+
+@pytest.fixture
+def key_file(private_key: rsa.RSAPrivateKey, tmp_path: Path) -> KeyFile:
+    """Writes a service account's key file, with some members changed."""
+    pem = private_key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+
+    def write(**changes: object) -> Path:
+        info: dict[str, object] = {
+            "type": "service_account",
+            "client_email": ACCOUNT,
+            "private_key": pem.decode(),
+            "private_key_id": "key-1",
+            "token_uri": TOKEN_URL,
+        }
+        path = tmp_path / "account.json"
+        path.touch(mode=0o600)
+        info |= changes
+        path.write_text(json.dumps({k: v for k, v in info.items() if v is not None}))
+        return path
+
+    return write
+
+
+@pytest.fixture
+def settings(key_file: KeyFile) -> GoogleSettings:
+    return GoogleSettings(credentials=key_file(), max_connections=16, max_answer_bytes=100_000)
+
+
+@pytest.fixture
+def google() -> Iterator[FakeGoogle]:
+    """Gives tokens `token-1`, `token-2`, …, and answers Sheets calls with what the test sets."""
+    given = iter(range(1, 1000))
+
+    def token(_request: httpx.Request) -> httpx.Response:
+        return token_answer(f"token-{next(given)}")
+
+    # As pytest-httpx2's own fixture does it, whose option for this is no registered marker.
+    with respx.mock(using="httpcore2", assert_all_called=False) as router:
+        fake = FakeGoogle(
+            router=router,
+            token=router.post(TOKEN_URL).mock(side_effect=token),
+            sheets=router.route(url__startswith=f"{ENDPOINT}/"),
+        )
+        yield fake
+        requests = [as_exchange(call.request) for call in fake.sheets.calls]
+
+    assert [problem for each in requests for problem in request_problems(each)] == []
+
+
+def as_exchange(request: httpx.Request) -> Exchange:
+    """A request of the adapter; what the made-up Google answers is wrong on purpose."""
+    path, _, query = request.url.raw_path.decode().partition("?")
+    return Exchange(method=request.method, raw_path=path, query=query, body=request.read())

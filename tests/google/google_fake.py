@@ -1,0 +1,136 @@
+"""A made-up Google at the other end of the wire, and what the tests ask of it."""
+
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import respx
+
+from gateway.errors import GatewayError, WriteOutcomeUnknown
+from gateway.google.adapter import GoogleSheets, open_google
+from gateway.google.sheets import Render, Writing
+from gateway.settings.model import GoogleSettings
+
+ACCOUNT = "gateway@project.iam.gserviceaccount.com"
+ENDPOINT = "https://sheets.googleapis.com"
+TOKEN_URL = "https://oauth2.googleapis.com/token"
+SPREADSHEET = "1aBcD-_9"
+
+KeyFile = Callable[..., Path]
+Verb = Callable[[GoogleSheets], Awaitable[object]]
+"""A call of one method of `Sheets`, on `SPREADSHEET` or on the id that `verbs` was given."""
+
+
+@dataclass
+class FakeGoogle:
+    """The routes that a test changes: the token endpoint, and all of the Sheets API."""
+
+    router: respx.Router
+    token: respx.Route
+    sheets: respx.Route
+
+    @property
+    def sent(self) -> httpx.Request:
+        """The only request that reached the Sheets API."""
+        requests: list[httpx.Request] = [call.request for call in self.sheets.calls]
+        (request,) = requests
+        return request
+
+
+def token_answer(token: object, expires_in: object = 3599) -> httpx.Response:
+    body = {"access_token": token, "expires_in": expires_in, "token_type": "Bearer"}
+    return httpx.Response(200, json=body)
+
+
+def error_answer(
+    status: int, name: str = "", message: str = "secret cell", *, reason: str | None = None
+) -> httpx.Response:
+    """An error as Google words it; `message` must never reach a client."""
+    error: dict[str, Any] = {"code": status, "message": message, "status": name}
+    if reason is not None:
+        kind = "type.googleapis.com/google.rpc.ErrorInfo"
+        error["details"] = [{"@type": kind, "reason": reason, "domain": "googleapis.com"}]
+    return httpx.Response(status, json={"error": error})
+
+
+def verbs(spreadsheet: str = SPREADSHEET) -> dict[str, Verb]:
+    """Every method of `Sheets`, called on one spreadsheet."""
+    displayed = Render.DISPLAYED
+    writing = Writing(range="'T'!A2", rows=[["x"]])
+    return {
+        "read_values": lambda s: s.read_values(spreadsheet, "'T'!A1:B2", render=displayed),
+        "read_columns": lambda s: s.read_columns(spreadsheet, "'T'!A1:ZZZ", render=displayed),
+        "read_ranges": lambda s: s.read_ranges(spreadsheet, ["'T'!1:1", "'T'!A2:2"]),
+        "list_worksheets": lambda s: s.list_worksheets(spreadsheet),
+        "append_rows": lambda s: s.append_rows(spreadsheet, "'T'!A2", [["x"]]),
+        "write_cells": lambda s: s.write_cells(spreadsheet, [writing]),
+        "grow_grid": lambda s: s.grow_grid(spreadsheet, 0, 10),
+    }
+
+
+READS = {
+    name: verbs()[name]
+    for name in ("read_values", "read_columns", "read_ranges", "list_worksheets")
+}
+WRITES = {name: verbs()[name] for name in ("append_rows", "write_cells", "grow_grid")}
+
+A_READ, A_WRITE = READS["read_values"], WRITES["append_rows"]
+
+READ_ANSWER = {"range": "T!A1:B2", "values": [["x"]]}
+
+
+class Pieces(httpx.SyncByteStream):
+    """A body that comes piece by piece; remembers how far it was read, and that it was closed."""
+
+    def __init__(self, pieces: Iterable[bytes]) -> None:
+        self._pieces = pieces
+        self.read_count = 0
+        self.is_closed = False
+
+    def __iter__(self) -> Iterator[bytes]:
+        for piece in self._pieces:
+            self.read_count += 1
+            yield piece
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+async def failures(
+    settings: GoogleSettings, verbs: Mapping[str, Verb], **options: Any
+) -> dict[str, GatewayError]:
+    """The errors that the verbs end with, by name; `options` are those of `open_google`."""
+    errors = {}
+    async with open_google(settings, **options) as sheets:
+        for name, verb in verbs.items():
+            with pytest.raises(GatewayError) as caught:
+                await verb(sheets)
+            errors[name] = caught.value
+    return errors
+
+
+async def failure(settings: GoogleSettings, verb: Verb, **options: Any) -> GatewayError:
+    """The error that one verb ends with."""
+    errors = await failures(settings, {"verb": verb}, **options)
+    return errors["verb"]
+
+
+async def read_and_write(
+    settings: GoogleSettings, **options: Any
+) -> tuple[GatewayError, GatewayError]:
+    """The errors that a read and a write end with."""
+    errors = await failures(settings, {"read": A_READ, "write": A_WRITE}, **options)
+    return errors["read"], errors["write"]
+
+
+def assert_open(*errors: GatewayError, was_answered: bool) -> None:
+    """The errors leave the outcome open, without Google's text for clients."""
+    assert {type(error) for error in errors} == {WriteOutcomeUnknown}
+    assert {error.was_answered for error in errors if isinstance(error, WriteOutcomeUnknown)} == {
+        was_answered
+    }
+    assert {(error.outcome, error.retry_after_seconds) for error in errors} == {("unknown", 185)}
+    assert not any("secret" in error.message for error in errors)

@@ -1,0 +1,306 @@
+"""What the verbs send to Google, and what they make of answers with status 200."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import parse_qsl, unquote
+
+import httpx
+import pytest
+import respx
+from google.oauth2.credentials import Credentials
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from gateway.errors import InvalidSpreadsheetId
+from gateway.google.adapter import open_google
+from gateway.google.sheets import Render, Values, WorksheetProperties, Writing
+from gateway.settings.model import GoogleSettings
+from tests.google.google_fake import (
+    A_READ,
+    ACCOUNT,
+    ENDPOINT,
+    READ_ANSWER,
+    SPREADSHEET,
+    FakeGoogle,
+    failures,
+    verbs,
+)
+
+TITLES = ["D3", "a/b", "O'Brien", "two words", "🦊 köln", "100%", "%2F", "..", "?x=#", ":append"]
+
+BAD_IDS = {
+    "dot segments": "../../drive/v3/files",
+    "another verb": "abc:batchUpdate?x=",
+    "another range": "abc/values/X!A1?x=",
+    "fragment": "abc#",
+    "CRLF": "abc\r\nHost: evil",
+    "newline at the end": "abc\n",
+    "129 characters": "a" * 129,
+    "digits that are not ASCII": "١٢٣",
+    "letters that are not ASCII": "äbc",
+    "empty": "",
+    "percent": "abc%2F..",
+}
+
+
+def body_of(request: httpx.Request) -> Any:
+    return json.loads(request.content)
+
+
+def query_of(request: httpx.Request) -> list[tuple[str, str]]:
+    return sorted(parse_qsl(request.url.query.decode(), keep_blank_values=True))
+
+
+async def test_values_are_read_as_displayed(settings: GoogleSettings, google: FakeGoogle) -> None:
+    """Displayed values are asked for by range and come back as Google echoes them."""
+    answer = {"range": "Sheet1!A1:B3", "values": [["a", "b"], [], ["", "c"]]}
+    google.sheets.respond(json=answer)
+
+    async with open_google(settings) as sheets:
+        found = await sheets.read_values(SPREADSHEET, "'Sheet1'!A1:B3", render=Render.DISPLAYED)
+
+    assert found == Values(range="Sheet1!A1:B3", cells=(("a", "b"), (), ("", "c")))
+    assert google.sent.method == "GET"
+    assert google.sent.url.raw_path.startswith(
+        f"/v4/spreadsheets/{SPREADSHEET}/values/%27Sheet1%27%21A1%3AB3?".encode()
+    )
+    assert query_of(google.sent) == [
+        ("fields", "range,values"),
+        ("majorDimension", "ROWS"),
+        ("prettyPrint", "false"),
+        ("valueRenderOption", "FORMATTED_VALUE"),
+    ]
+    assert google.sent.headers["authorization"] == "Bearer token-1"
+    assert google.sent.headers["accept-encoding"] == "gzip"
+    assert google.sent.content == b""
+
+
+async def test_typed_values_keep_their_types(settings: GoogleSettings, google: FakeGoogle) -> None:
+    """Typed values are asked for with dates as serial numbers, and keep their JSON types."""
+    google.sheets.respond(json={"range": "A1:A4", "values": [[1, 1.5, True, "x"]]})
+
+    async with open_google(settings) as sheets:
+        found = await sheets.read_values(SPREADSHEET, "'T'!A1:A4", render=Render.TYPED)
+
+    assert [type(cell) for cell in found.cells[0]] == [int, float, bool, str]
+    assert {
+        ("dateTimeRenderOption", "SERIAL_NUMBER"),
+        ("valueRenderOption", "UNFORMATTED_VALUE"),
+        ("majorDimension", "ROWS"),
+    } < set(query_of(google.sent))
+
+
+async def test_a_blank_range_has_no_cells(settings: GoogleSettings, google: FakeGoogle) -> None:
+    """Google leaves `values` out where everything is blank."""
+    google.sheets.respond(json={"range": "T!A1:B2"})
+
+    async with open_google(settings) as sheets:
+        found = await sheets.read_values(SPREADSHEET, "'T'!A1:B2", render=Render.DISPLAYED)
+
+    assert found.cells == ()
+
+
+async def test_several_ranges_are_one_call(settings: GoogleSettings, google: FakeGoogle) -> None:
+    """Ranges are repeated parameters of one call, and their values come in the same order."""
+    google.sheets.respond(
+        json={"valueRanges": [{"range": "T!1:1", "values": [["h"]]}, {"range": "T!A7:7"}]}
+    )
+    ranges = ["'T'!1:1", "'T'!A7:7"]
+
+    async with open_google(settings) as sheets:
+        found = await sheets.read_ranges(SPREADSHEET, ranges)
+
+    assert found == [Values(range="T!1:1", cells=(("h",),)), Values(range="T!A7:7", cells=())]
+    assert google.sent.method == "GET"
+    assert google.sent.url.path == f"/v4/spreadsheets/{SPREADSHEET}/values:batchGet"
+    assert query_of(google.sent) == [
+        ("fields", "valueRanges(range,values)"),
+        ("majorDimension", "ROWS"),
+        ("prettyPrint", "false"),
+        ("ranges", "'T'!1:1"),
+        ("ranges", "'T'!A7:7"),
+        ("valueRenderOption", "FORMATTED_VALUE"),
+    ]
+    assert ranges == ["'T'!1:1", "'T'!A7:7"]
+
+
+async def test_only_grids_are_listed(settings: GoogleSettings, google: FakeGoogle) -> None:
+    """Tabs without cells are left out; a tab whose type is not told is a grid."""
+    grid = {"rowCount": 1000, "columnCount": 26}
+    google.sheets.respond(
+        json={
+            "sheets": [
+                {"properties": {"sheetId": 0, "title": "A", "gridProperties": grid}},
+                {"properties": {"sheetId": 5, "title": "Chart", "sheetType": "OBJECT"}},
+                {
+                    "properties": {
+                        "sheetId": 7,
+                        "title": "B",
+                        "sheetType": "GRID",
+                        "gridProperties": grid,
+                    }
+                },
+            ]
+        }
+    )
+
+    async with open_google(settings) as sheets:
+        found = await sheets.list_worksheets(SPREADSHEET)
+
+    assert found == [
+        WorksheetProperties(sheet_id=0, title="A", rows=1000, columns=26),
+        WorksheetProperties(sheet_id=7, title="B", rows=1000, columns=26),
+    ]
+    assert google.sent.method == "GET"
+    assert google.sent.url.path == f"/v4/spreadsheets/{SPREADSHEET}"
+    fields = "sheets.properties(sheetId,title,sheetType,gridProperties(rowCount,columnCount))"
+    assert query_of(google.sent) == [("fields", fields), ("prettyPrint", "false")]
+
+
+async def test_rows_are_inserted_as_they_are(settings: GoogleSettings, google: FakeGoogle) -> None:
+    """Rows are appended RAW by inserting; the answer tells where they are and what they show."""
+    google.sheets.respond(
+        json={"updates": {"updatedRange": "T!A7:C7", "updatedData": {"values": [["1", "", "x"]]}}}
+    )
+
+    async with open_google(settings) as sheets:
+        found = await sheets.append_rows(SPREADSHEET, "'T'!A7", [(1, None, "x")])
+
+    assert found == Values(range="T!A7:C7", cells=(("1", "", "x"),))
+    assert google.sent.method == "POST"
+    assert google.sent.url.raw_path.startswith(
+        f"/v4/spreadsheets/{SPREADSHEET}/values/%27T%27%21A7:append?".encode()
+    )
+    assert query_of(google.sent) == [
+        ("fields", "updates(updatedRange,updatedData(range,values))"),
+        ("includeValuesInResponse", "true"),
+        ("insertDataOption", "INSERT_ROWS"),
+        ("prettyPrint", "false"),
+        ("responseValueRenderOption", "FORMATTED_VALUE"),
+        ("valueInputOption", "RAW"),
+    ]
+    assert google.sent.headers["content-type"] == "application/json"
+    assert body_of(google.sent) == {"majorDimension": "ROWS", "values": [[1, None, "x"]]}
+
+
+async def test_cells_are_written_in_one_call(settings: GoogleSettings, google: FakeGoogle) -> None:
+    """Several ranges are written RAW in one call, and each tells what it shows now."""
+    google.sheets.respond(
+        json={
+            "responses": [
+                {"updatedRange": "T!B7", "updatedData": {"range": "T!B7", "values": [["5"]]}},
+                {"updatedRange": "T!D7", "updatedData": {"range": "T!D7"}},
+            ]
+        }
+    )
+    writings = [Writing(range="'T'!B7", rows=[[5]]), Writing(range="'T'!D7", rows=[[""]])]
+
+    async with open_google(settings) as sheets:
+        found = await sheets.write_cells(SPREADSHEET, writings)
+
+    assert found == [Values(range="T!B7", cells=(("5",),)), Values(range="T!D7", cells=())]
+    assert google.sent.method == "POST"
+    assert google.sent.url.path == f"/v4/spreadsheets/{SPREADSHEET}/values:batchUpdate"
+    assert query_of(google.sent) == [
+        ("fields", "responses(updatedRange,updatedData(range,values))"),
+        ("prettyPrint", "false"),
+    ]
+    assert body_of(google.sent) == {
+        "valueInputOption": "RAW",
+        "includeValuesInResponse": True,
+        "responseValueRenderOption": "FORMATTED_VALUE",
+        "data": [
+            {"range": "'T'!B7", "majorDimension": "ROWS", "values": [[5]]},
+            {"range": "'T'!D7", "majorDimension": "ROWS", "values": [[""]]},
+        ],
+    }
+
+
+async def test_the_grid_grows_at_its_end(settings: GoogleSettings, google: FakeGoogle) -> None:
+    """Rows are added to the grid by number of the worksheet, so its title plays no part."""
+    google.sheets.respond(json={"spreadsheetId": SPREADSHEET})
+
+    async with open_google(settings) as sheets:
+        await sheets.grow_grid(SPREADSHEET, 0, 20)
+
+    assert google.sent.method == "POST"
+    assert google.sent.url.path == f"/v4/spreadsheets/{SPREADSHEET}:batchUpdate"
+    assert query_of(google.sent) == [("fields", "spreadsheetId"), ("prettyPrint", "false")]
+    growth = {"sheetId": 0, "dimension": "ROWS", "length": 20}
+    assert body_of(google.sent) == {"requests": [{"appendDimension": growth}]}
+
+
+def range_in(request: httpx.Request) -> str:
+    """The range of a `values` path, which must be one segment of exactly five."""
+    path = request.url.raw_path.decode().partition("?")[0]
+    empty, *before, range_ = path.split("/")
+    assert (empty, before) == ("", ["v4", "spreadsheets", SPREADSHEET, "values"])
+    return unquote(range_, errors="strict")
+
+
+@pytest.mark.parametrize("title", TITLES)
+async def test_a_title_stays_in_its_segment(
+    title: str, settings: GoogleSettings, google: FakeGoogle
+) -> None:
+    """Whatever a title holds, the range is one segment of the path and arrives unchanged."""
+    google.sheets.respond(json={"range": "A1"})
+    quoted = title.replace("'", "''")
+
+    async with open_google(settings) as sheets:
+        await sheets.read_values(SPREADSHEET, f"'{quoted}'!A1", render=Render.DISPLAYED)
+
+    assert range_in(google.sent) == f"'{quoted}'!A1"
+
+
+def find_credentials(**_given: object) -> tuple[Credentials, None]:
+    """Stands for `google.auth.default` where tokens do not matter."""
+    in_an_hour = datetime.now(UTC).replace(tzinfo=None) + timedelta(hours=1)
+    return Credentials(None, refresh_handler=lambda *_args, **_options: ("t", in_an_hour)), None  # type: ignore[no-untyped-call]
+
+
+@hypothesis_settings(max_examples=60, deadline=None)
+@given(title=st.text(max_size=50))
+async def test_any_title_stays_in_its_segment(title: str) -> None:
+    """For all titles the path has exactly the expected segments, and the range arrives as it is."""
+    range_ = "'" + title.replace("'", "''") + "'!A1"
+    with respx.mock(using="httpcore2") as router:
+        route = router.route(url__startswith=f"{ENDPOINT}/").respond(json=READ_ANSWER)
+        async with open_google(GoogleSettings(), find_credentials=find_credentials) as sheets:
+            await sheets.read_values(SPREADSHEET, range_, render=Render.DISPLAYED)
+
+    assert range_in(route.calls.last.request) == range_
+
+
+@pytest.mark.parametrize("spreadsheet", BAD_IDS.values(), ids=BAD_IDS)
+async def test_a_bad_id_sends_nothing(
+    spreadsheet: str, settings: GoogleSettings, google: FakeGoogle
+) -> None:
+    """An id that is none is refused by every method before anything is sent, a token included."""
+    errors = await failures(settings, verbs(spreadsheet))
+
+    assert {type(error) for error in errors.values()} == {InvalidSpreadsheetId}
+    assert (google.sheets.call_count, google.token.call_count) == (0, 0)
+
+
+async def test_calls_go_to_the_configured_endpoint(
+    settings: GoogleSettings, google: FakeGoogle
+) -> None:
+    """Another endpoint takes Google's place in front of the same path."""
+    emulator = google.router.route(url__startswith="http://127.0.0.1:9/").respond(json=READ_ANSWER)
+    settings = settings.model_copy(update={"endpoint": "http://127.0.0.1:9"})
+
+    async with open_google(settings) as sheets:
+        await A_READ(sheets)
+
+    assert (
+        emulator.calls.last.request.url.path == f"/v4/spreadsheets/{SPREADSHEET}/values/'T'!A1:B2"
+    )
+    assert google.sheets.call_count == 0
+
+
+async def test_the_account_is_that_of_the_key_file(settings: GoogleSettings) -> None:
+    """The address to share spreadsheets with is known before anything is sent."""
+    async with open_google(settings) as sheets:
+        assert sheets.account == ACCOUNT

@@ -1,0 +1,282 @@
+"""The circuit breaker."""
+
+import asyncio
+from collections.abc import Sequence
+from functools import partial
+
+import pytest
+from anyio import wait_all_tasks_blocked
+
+from gateway.errors import (
+    CircuitOpen,
+    InvalidSpreadsheetId,
+    QuotaSpent,
+    SpreadsheetNotFound,
+    UpstreamAuth,
+    UpstreamError,
+    UpstreamRefusal,
+    UpstreamTimeout,
+    UpstreamUnreachable,
+    WriteOutcomeUnknown,
+)
+from gateway.google.breaker import Breaker, LastCheck
+from gateway.google.call_context import Errand, on_errand
+from tests.clock import ManualClock
+from tests.google.timers import failing
+
+OUTAGES = [
+    UpstreamUnreachable("away"),
+    UpstreamTimeout("slow"),
+    UpstreamError("failed"),
+    WriteOutcomeUnknown("open"),
+]
+LIFE = [
+    UpstreamRefusal("bad range"),
+    SpreadsheetNotFound(),
+    UpstreamAuth("no account"),
+    QuotaSpent("429", is_from_google=True),
+]
+SILENCE = [QuotaSpent("own budget"), InvalidSpreadsheetId("no id"), ZeroDivisionError()]
+AWAY = UpstreamUnreachable("away")
+
+
+class Subject:
+    """A breaker on a manual clock, and what it said of its changes."""
+
+    def __init__(self) -> None:
+        self.clock = ManualClock()
+        self.changes: list[bool] = []
+        self.breaker = Breaker(clock=self.clock, changed=self.changes.append)
+
+    async def fails(self, *errors: Exception, is_write: bool = False) -> None:
+        """Calls that fail so, each of them sent."""
+        for error in errors:
+            with pytest.raises(type(error)) as caught:
+                await self.breaker(failing(error), is_write=is_write)
+            assert caught.value is error
+
+    async def answers(self, *, is_write: bool = False) -> None:
+        assert await self.breaker(failing(), is_write=is_write) == "answer"
+
+    async def refuses(self, *, is_write: bool = False) -> CircuitOpen:
+        """A call that is not sent."""
+        sent: list[bool] = []
+
+        async def call() -> None:
+            sent.append(True)
+
+        with pytest.raises(CircuitOpen) as caught:
+            await self.breaker(call, is_write=is_write)
+        assert not sent
+        return caught.value
+
+
+@pytest.fixture
+async def opened() -> Subject:
+    subject = Subject()
+    await subject.fails(*[AWAY] * 5)
+    assert subject.breaker.is_open
+    return subject
+
+
+@pytest.mark.parametrize("error", OUTAGES, ids=lambda error: type(error).__name__)
+async def test_five_outages_in_a_row_open_it(error: Exception) -> None:
+    """The fifth opens it, whatever kind of outage they are, and that is told once."""
+    subject = Subject()
+    await subject.fails(*[error] * 4)
+    was_open = subject.breaker.is_open
+    await subject.fails(error)
+
+    assert not was_open
+    assert subject.changes == [True]
+    await subject.refuses()
+
+
+@pytest.mark.parametrize("sign", [*LIFE, None], ids=lambda each: type(each).__name__)
+async def test_a_sign_of_life_begins_the_count_anew(sign: Exception | None) -> None:
+    """Google's refusals are answers: the outages before them do not count any more."""
+    subject = Subject()
+    await subject.fails(*[AWAY] * 4)
+    await (subject.answers() if sign is None else subject.fails(sign))
+    await subject.fails(*[AWAY] * 4)
+
+    assert not subject.breaker.is_open
+
+
+@pytest.mark.parametrize("error", SILENCE, ids=lambda error: type(error).__name__)
+async def test_what_was_not_sent_says_nothing(error: Exception) -> None:
+    """A call that ended before Google was asked neither counts nor begins the count anew."""
+    subject = Subject()
+    await subject.fails(*[AWAY] * 4, *[error] * 9)
+    was_open = subject.breaker.is_open
+    await subject.fails(AWAY)
+
+    assert not was_open
+    assert subject.breaker.is_open
+
+
+@pytest.mark.parametrize(("is_write", "outcome"), [(False, None), (True, "not_applied")])
+async def test_open_it_says_when(opened: Subject, is_write: bool, outcome: str | None) -> None:
+    """A call fails at once, with the time of the next probe; a write says it was not applied."""
+    opened.clock.advance(1.5)
+    error = await opened.refuses(is_write=is_write)
+
+    assert (error.status, error.code, error.retryable) == (503, 5030, True)
+    assert (error.outcome, error.retry_after_seconds) == (outcome, 4)
+
+
+async def test_one_probe_in_five_seconds(opened: Subject) -> None:
+    """While Google is away one call in five seconds reaches it, and no other."""
+    sent = 0
+    for _ in range(600):
+        opened.clock.advance(0.1)
+        try:
+            await opened.breaker(failing(AWAY), is_write=False)
+        except UpstreamUnreachable:
+            sent += 1
+        except CircuitOpen:
+            continue
+
+    assert sent in (11, 12)  # of a minute
+
+
+@pytest.mark.parametrize("is_write", [False, True], ids=["read", "write"])
+async def test_a_probe_that_is_answered_closes_it(opened: Subject, is_write: bool) -> None:
+    """From then on all calls are sent again."""
+    opened.clock.advance(5.0)
+    await opened.answers(is_write=is_write)
+
+    assert opened.changes == [True, False]
+    await opened.answers()
+
+
+async def test_it_opens_again(opened: Subject) -> None:
+    """After it has closed, five more outages open it."""
+    opened.clock.advance(5.0)
+    await opened.answers()
+    await opened.fails(*[AWAY] * 4)
+    was_open = opened.breaker.is_open
+    await opened.fails(AWAY)
+
+    assert not was_open
+    assert opened.breaker.is_open
+
+
+@pytest.mark.parametrize("error", SILENCE[:2], ids=lambda error: type(error).__name__)
+async def test_a_probe_that_was_not_sent_closes_nothing(opened: Subject, error: Exception) -> None:
+    """A probe that the budget stopped leaves it open; the next one comes in its time."""
+    opened.clock.advance(5.0)
+    await opened.fails(error)
+
+    assert opened.breaker.is_open
+    await opened.refuses()
+
+
+async def test_a_hanging_probe_does_not_keep_the_next_from_being_sent(opened: Subject) -> None:
+    """In a black hole probes hang longer than they are apart; the first answer closes it."""
+    gate = asyncio.Event()
+
+    async def hang() -> None:
+        await gate.wait()
+        raise UpstreamTimeout("slow")
+
+    opened.clock.advance(5.0)
+    hanging = asyncio.create_task(opened.breaker(hang, is_write=False))
+    await wait_all_tasks_blocked()
+    await opened.refuses()
+    opened.clock.advance(5.0)
+    await opened.answers()
+    gate.set()
+
+    with pytest.raises(UpstreamTimeout):
+        await hanging
+    assert opened.changes == [True, False]
+
+
+async def test_what_hung_in_an_outage_does_not_open_it_again() -> None:
+    """Calls that began before Google was back end late, and have no say in what is now."""
+    subject = Subject()
+    gate = asyncio.Event()
+
+    async def hang() -> None:
+        await gate.wait()
+        raise UpstreamTimeout("slow")
+
+    hanging = [asyncio.create_task(subject.breaker(hang, is_write=False)) for _ in range(20)]
+    await wait_all_tasks_blocked()
+    await subject.fails(*[AWAY] * 5)
+    subject.clock.advance(5.0)
+    await subject.answers()
+    gate.set()
+    ends = await asyncio.gather(*hanging, return_exceptions=True)
+
+    assert {type(end) for end in ends} == {UpstreamTimeout}
+    assert not subject.breaker.is_open
+    assert subject.changes == [True, False]
+
+
+async def test_verifications_are_always_sent(opened: Subject) -> None:
+    """What became of a write is asked even now; an answer shows that Google is back."""
+    with on_errand(Errand("k", is_verification=True)):
+        await opened.fails(AWAY, AWAY)
+        was_open = opened.breaker.is_open
+        await opened.answers()
+
+    assert was_open
+    assert not opened.breaker.is_open
+
+
+@pytest.mark.parametrize("before", [[], [AWAY] * 5], ids=["closed", "open"])
+async def test_a_cancelled_call_says_nothing(before: Sequence[Exception]) -> None:
+    """Who gives up waiting for Google neither opens nor closes it."""
+    subject = Subject()
+    await subject.fails(*before)
+    subject.clock.advance(5.0)
+    tasks = [
+        asyncio.create_task(subject.breaker(asyncio.Event().wait, is_write=False))
+        for _ in range(1 if before else 9)
+    ]
+    await wait_all_tasks_blocked()
+    for task in tasks:
+        task.cancel()
+    ends = await asyncio.gather(*tasks, return_exceptions=True)
+
+    assert {type(end) for end in ends} == {asyncio.CancelledError}
+    assert subject.breaker.is_open is bool(before)
+
+
+async def test_what_waited_while_it_opened_is_not_sent() -> None:
+    """A call that passed and then waited for its turn is refused if Google is away by then."""
+    subject = Subject()
+    gate, sent = asyncio.Event(), []
+    check = LastCheck(subject.breaker)
+
+    async def queued() -> str:
+        await gate.wait()
+        return await check(send, is_write=True)
+
+    async def send() -> str:
+        sent.append("call")
+        return "answer"
+
+    waiting = asyncio.create_task(subject.breaker(queued, is_write=True))
+    await wait_all_tasks_blocked()
+    await subject.fails(*[AWAY] * 5)
+    gate.set()
+    with pytest.raises(CircuitOpen) as caught:
+        await waiting
+
+    assert caught.value.outcome == "not_applied"
+    assert sent == []
+    assert subject.breaker.is_open
+
+
+async def test_probes_pass_the_last_check() -> None:
+    """What is sent though the breaker is open is not stopped behind it."""
+    subject = Subject()
+    check = LastCheck(subject.breaker)
+    await subject.fails(*[AWAY] * 5)
+    subject.clock.advance(5.0)
+
+    assert await subject.breaker(partial(check, failing(), is_write=False), is_write=False)
+    assert not subject.breaker.is_open

@@ -1,0 +1,257 @@
+"""Waiting for the gateway's share of Google's quota."""
+
+import asyncio
+
+import pytest
+from anyio import wait_all_tasks_blocked
+
+from gateway.google.bucket import MAX_WAITING, MAX_WAITING_PER_KEY, Bucket
+from gateway.google.call_context import Errand
+from tests.google.bucket_subject import (
+    CHECK,
+    INTERVAL,
+    A,
+    B,
+    C,
+    Subject,
+    cancelled,
+    ends,
+    refused,
+    sent,
+)
+
+
+async def test_a_burst_is_sent_at_once_then_one_by_one() -> None:
+    """Six calls need not wait; the others go one by one, each when it may, by one timer."""
+    subject = Subject()
+    tasks = subject.calls(*[A] * 9)
+    await wait_all_tasks_blocked()
+    at_once, timers = len(subject.sent), len(subject.timers.pending())
+    await subject.timers.advance(10.0)
+    await sent(*tasks)
+
+    assert (at_once, timers) == (6, 1)
+    assert [at for _, at in subject.sent[6:]] == pytest.approx([INTERVAL, 2 * INTERVAL, 10 / 3])
+    assert subject.timers.pending() == []
+
+
+async def test_keys_take_turns() -> None:
+    """A key that asks once waits for one call of a key that asks a lot, not for all of them."""
+    subject = await Subject().emptied()
+    tasks = subject.calls(A, A, A, A, B, C)
+    await subject.timers.advance(10.0)
+    await sent(*tasks)
+
+    assert subject.order() == ["a", "b", "c", "a", "a", "a"]
+
+
+async def test_verifications_go_first() -> None:
+    """What verifies a write does not wait for its key's turn, nor for anybody's."""
+    subject = await Subject().emptied()
+    tasks = subject.calls(A, A, B, CHECK)
+    await subject.timers.advance(10.0)
+    await sent(*tasks)
+
+    assert subject.order() == ["z", "a", "b", "a"]
+
+
+@pytest.mark.parametrize(("is_write", "outcome"), [(False, None), (True, "not_applied")])
+async def test_a_wait_that_would_be_too_long_does_not_begin(
+    is_write: bool, outcome: str | None
+) -> None:
+    """What cannot be sent in time fails at once, and says when it could have been."""
+    subject = await Subject(is_write=is_write).emptied()
+    tasks = subject.calls(*[A] * 9)
+    await wait_all_tasks_blocked()
+    (error,) = await refused(*subject.calls(A))
+    await subject.timers.advance(10.0)
+    await sent(*tasks)
+
+    assert (error.status, error.code, error.retryable) == (503, 5030, True)
+    assert (error.outcome, error.retry_after_seconds) == (outcome, 12)
+    assert not error.is_from_google
+
+
+async def test_a_newcomer_is_let_in_and_the_greedy_wait_in_vain() -> None:
+    """Another key's call has its turn; who is pushed beyond the bound is told as it is known."""
+    subject = await Subject().emptied()
+    greedy = subject.calls(*[A] * 9)
+    await wait_all_tasks_blocked()
+    polite = subject.calls(B, B)
+    await subject.timers.advance(10.0)
+    await sent(*polite, *greedy[:7])
+
+    assert subject.order() == ["a", "b", "a", "b", *"aaaaa"]
+    assert len(await refused(*greedy[7:])) == 2
+
+
+async def test_who_waits_in_vain_is_told_before_the_bound() -> None:
+    """A call never waits longer than the bound, sent or not."""
+    subject = await Subject(max_waiting_seconds=3.0).emptied()
+    greedy = subject.calls(A, A)
+    await wait_all_tasks_blocked()
+    subject.calls(CHECK)
+    await subject.timers.advance(3.0)
+
+    assert [task.done() for task in greedy] == [True, True]
+    assert len(await refused(greedy[1])) == 1
+
+
+async def test_no_waiting_at_all() -> None:
+    """With a bound of nothing, calls are sent at once or not at all."""
+    subject = await Subject(max_waiting_seconds=0.0).emptied()
+    errors = await refused(*subject.calls(A, CHECK))
+    await subject.timers.advance(INTERVAL)
+    await sent(*subject.calls(A))
+
+    assert [error.retry_after_seconds for error in errors] == [2, 2]
+    assert subject.timers.pending() == []
+
+
+async def test_the_lines_are_bounded() -> None:
+    """Even where waiting is long, so many wait for one key, and so many in all."""
+    subject = await Subject(max_waiting_seconds=1e9).emptied()
+    one_key = subject.calls(*[A] * (MAX_WAITING_PER_KEY + 1))
+    await wait_all_tasks_blocked()
+    others = subject.calls(*(Errand(str(key)) for key in range(MAX_WAITING)))
+    await wait_all_tasks_blocked()
+
+    assert len(await refused(one_key[-1], *others[-MAX_WAITING_PER_KEY:])) == 51
+    assert subject.bucket.waiting_count == MAX_WAITING
+    await cancelled(*one_key[:-1], *others[:-MAX_WAITING_PER_KEY])
+
+
+async def test_who_gives_up_takes_nothing() -> None:
+    """A cancelled call leaves its line; the next one is sent when it would have been."""
+    subject = await Subject().emptied()
+    first, second = subject.calls(A, B)
+    await wait_all_tasks_blocked()
+    await cancelled(first)
+    await subject.timers.advance(INTERVAL)
+    await sent(second)
+
+    assert subject.order() == ["b"]
+    assert subject.sent[0][1] == pytest.approx(INTERVAL)
+    assert subject.bucket.waiting_count == 0
+
+
+async def test_when_all_give_up_no_timer_is_left() -> None:
+    """Nothing is left behind by calls that were cancelled."""
+    subject = await Subject().emptied()
+    tasks = subject.calls(A, B, CHECK)
+    await wait_all_tasks_blocked()
+    await cancelled(*tasks)
+
+    assert subject.timers.pending() == []
+    assert subject.bucket.waiting_count == 0
+
+
+async def test_a_turn_that_came_too_late_goes_to_the_next() -> None:
+    """Who is cancelled in the moment of its turn gives it to the next in line."""
+    subject = await Subject().emptied()
+    first, second = subject.calls(A, B)
+    await wait_all_tasks_blocked()
+    timer = subject.timers.pending()[0]
+    subject.timers.clock.advance(INTERVAL)
+    timer.act()
+    first.cancel()
+    await ends(first, second)
+
+    assert first.cancelled()
+    assert subject.order() == ["b"]
+    assert subject.timers.pending() == []
+
+
+async def test_a_call_cancelled_before_its_turn_is_passed_over() -> None:
+    """A turn never goes to a call that is about to leave the line."""
+    subject = await Subject().emptied()
+    first, second = subject.calls(A, B)
+    await wait_all_tasks_blocked()
+    first.cancel()
+    timer = subject.timers.pending()[0]
+    subject.timers.clock.advance(INTERVAL)
+    timer.act()
+    await ends(first, second)
+
+    assert first.cancelled()
+    assert subject.order() == ["b"]
+
+
+async def test_a_timer_that_comes_late_lets_nobody_overtake() -> None:
+    """A call that comes when another's turn is due already waits behind it."""
+    subject = await Subject().emptied()
+    waiting = subject.calls(A)
+    await wait_all_tasks_blocked()
+    subject.timers.clock.advance(INTERVAL)
+    late = subject.calls(B)
+    await sent(*waiting)
+    is_waiting = not late[0].done()
+    await subject.timers.advance(INTERVAL)
+    await sent(*late)
+
+    assert is_waiting
+    assert subject.order() == ["a", "b"]
+
+
+async def test_a_timer_that_comes_early_is_set_again() -> None:
+    """Nothing is sent before its instant, whatever the timer's clock says."""
+    subject = await Subject().emptied()
+    (task,) = subject.calls(A)
+    await wait_all_tasks_blocked()
+    subject.timers.clock.advance(INTERVAL - 0.0001)
+    subject.timers.pending()[0].act()
+    await wait_all_tasks_blocked()
+    was_sent = bool(subject.sent)
+    await subject.timers.advance(0.001)
+    await sent(task)
+
+    assert not was_sent
+    assert subject.order() == ["a"]
+
+
+async def test_a_429_holds_everybody_back() -> None:
+    """After Google refused a call nothing is sent for five seconds, verifications neither."""
+    subject = Subject()
+    subject.bucket.refused(sent_at=subject.began, limit=None)
+    tasks = subject.calls(A, CHECK)
+    await subject.timers.advance(10.0)
+    await sent(*tasks)
+
+    assert subject.order() == ["z", "a"]
+    assert [at for _, at in subject.sent] == pytest.approx([5, 5 + INTERVAL])
+
+
+async def test_a_429_ends_waits_that_cannot_end_well() -> None:
+    """Who waits already and cannot be sent in time any more is told at once."""
+    subject = await Subject().emptied()
+    now = subject.timers.clock
+    tasks = subject.calls(A, A)
+    await wait_all_tasks_blocked()
+    for _ in range(3):  # pauses of 5, 10 and 20 seconds
+        subject.bucket.refused(sent_at=now(), limit=None)
+        now.advance(0.1)
+    errors = await refused(*tasks)
+
+    assert [error.retry_after_seconds for error in errors] == [10, 10]
+    assert subject.timers.pending() == []
+
+
+async def test_what_is_learnt_shows_in_the_rate() -> None:
+    """The rate that goes on for ever is told as far as Google taught it."""
+    subject = Subject()
+    before = subject.bucket.rate_per_second
+    subject.bucket.refused(sent_at=subject.began, limit=20)
+
+    assert before == pytest.approx(0.9)
+    assert subject.bucket.rate_per_second == pytest.approx(0.3)
+
+
+async def test_on_a_real_loop() -> None:
+    """As it is used, a bucket's timer lets go of those that wait, on the loop's own clock."""
+    bucket = Bucket(60_000, is_write=False, max_waiting_seconds=10.0)
+    for _ in range(60_000 // 9):
+        await bucket.take(A)
+    tasks = [asyncio.create_task(bucket.take(A)) for _ in range(5)]
+    await asyncio.gather(*tasks)
+
+    assert bucket.waiting_count == 0

@@ -1,0 +1,87 @@
+"""The budget of an account, and the guard that keeps calls to it."""
+
+import asyncio
+from dataclasses import dataclass, field
+
+import pytest
+from anyio import wait_all_tasks_blocked
+
+from gateway.errors import QuotaSpent
+from gateway.google.budget import Budgeted, open_budget
+from gateway.google.call_context import Errand, on_errand
+from gateway.settings.model import GoogleSettings
+from tests.google.timers import ManualTimers, failing
+
+
+@dataclass
+class Guarded:
+    """The guard over a budget of its own, and what it told of its waits."""
+
+    timers: ManualTimers = field(default_factory=ManualTimers)
+    waits: list[float] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        settings = GoogleSettings(reads_per_minute=9, writes_per_minute=18, max_waiting_seconds=7)
+        self.budget = open_budget(settings, clock=self.timers.clock, set_timer=self.timers)
+        self.guard = Budgeted(self.budget, clock=self.timers.clock, waited=self.waits.append)
+
+
+async def test_reads_and_writes_have_budgets_of_their_own() -> None:
+    """Reads that spend theirs leave the writes theirs, each as large as it is set."""
+    guarded = Guarded()
+    await guarded.guard(failing(), is_write=False)
+    answers = [await guarded.guard(failing(), is_write=True) for _ in range(2)]
+    read = asyncio.create_task(guarded.guard(failing(), is_write=False))
+    await guarded.timers.advance(60 / 9)
+
+    assert answers == ["answer"] * 2
+    assert await read == "answer"
+    assert guarded.waits == [0, 0, 0, pytest.approx(60 / 9)]
+
+
+async def test_the_errand_of_the_caller_has_the_turn() -> None:
+    """Each call waits in the line of the key on whose behalf it is made."""
+    guarded = Guarded()
+    await guarded.guard(failing(), is_write=True)
+    await guarded.guard(failing(), is_write=True)
+    sent: list[str] = []
+
+    async def call(key_id: str) -> None:
+        async def note() -> None:
+            sent.append(key_id)
+
+        with on_errand(Errand(key_id)):
+            await guarded.guard(note, is_write=True)
+
+    tasks = [asyncio.create_task(call(key_id)) for key_id in "aab"]
+    await guarded.timers.advance(20.0)
+    ends = await asyncio.gather(*tasks, return_exceptions=True)
+
+    assert sent == ["a", "b"]
+    assert [type(end) for end in ends] == [type(None), QuotaSpent, type(None)]
+
+
+async def test_what_is_refused_is_not_sent() -> None:
+    """A call that the budget refuses never reaches Google, and its wait is told too."""
+    guarded = Guarded()
+    await guarded.guard(failing(), is_write=False)
+    waiting = asyncio.create_task(guarded.guard(failing(), is_write=False))
+    await wait_all_tasks_blocked()
+    with pytest.raises(QuotaSpent):
+        await guarded.guard(failing(ZeroDivisionError()), is_write=False)
+    await guarded.timers.advance(60 / 9)
+    await waiting
+
+    assert guarded.waits == [0, 0, pytest.approx(60 / 9)]
+
+
+async def test_a_429_teaches_the_budget() -> None:
+    """Google's refusal comes out as it is; the budget of its kind learns of it, no other."""
+    guarded = Guarded()
+    error = QuotaSpent("429", is_from_google=True, limit=6)
+    with pytest.raises(QuotaSpent) as caught:
+        await guarded.guard(failing(error), is_write=True)
+
+    assert caught.value is error
+    assert guarded.budget.writes.rate_per_second == pytest.approx(0.09)
+    assert guarded.budget.reads.rate_per_second == pytest.approx(0.15)

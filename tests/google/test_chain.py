@@ -1,0 +1,70 @@
+"""The guards together, in the order in which the gateway puts them."""
+
+import pytest
+
+from gateway.app import guarded
+from gateway.errors import CircuitOpen, QuotaSpent, UpstreamUnreachable, WriteOutcomeUnknown
+from gateway.google.budget import open_budget
+from gateway.google.call_context import Errand, on_errand
+from gateway.settings.model import GoogleSettings
+from gateway.telemetry.events import RequestEvent, request_event
+from tests.fakes import BOOK, FakeSheets
+from tests.worksheets.scripted_sheets import ScriptedSheets
+
+LEAST = GoogleSettings(reads_per_minute=1, writes_per_minute=1, max_waiting_seconds=0)
+
+
+def scripted() -> ScriptedSheets:
+    fake = FakeSheets()
+    fake.add("T", [["a"], [1]])
+    return ScriptedSheets(fake)
+
+
+async def test_a_spent_budget_is_no_outage() -> None:
+    """What the budget refuses reaches neither Google nor the breaker, and is not tried again."""
+    sheets = scripted()
+    guards = guarded(sheets, open_budget(LEAST))
+    await guards.list_worksheets(BOOK)
+    for _ in range(9):
+        with pytest.raises(QuotaSpent) as caught:
+            await guards.list_worksheets(BOOK)
+    await guards.grow_grid(BOOK, 0, 1)
+
+    assert caught.value.retry_after_seconds == 60
+    assert sheets.cost() == (1, 1)
+
+
+async def test_an_open_breaker_costs_nothing() -> None:
+    """While Google is away calls are neither sent, counted nor budgeted; writes say so."""
+    sheets = scripted()
+    guards = guarded(sheets, open_budget(GoogleSettings()))
+    for _ in range(5):
+        sheets.before("grow_grid", WriteOutcomeUnknown("?"))
+        with pytest.raises(WriteOutcomeUnknown):
+            await guards.grow_grid(BOOK, 0, 1)
+    event = RequestEvent(request_id="r", method="GET", path="/")
+    with request_event(event):
+        for _ in range(99):
+            with pytest.raises(CircuitOpen):
+                await guards.list_worksheets(BOOK)
+        with pytest.raises(CircuitOpen) as caught:
+            await guards.grow_grid(BOOK, 0, 1)
+        with on_errand(Errand("k", is_verification=True)):
+            await guards.list_worksheets(BOOK)
+
+    assert caught.value.outcome == "not_applied"
+    assert (event.upstream_reads, event.upstream_writes) == (1, 0)
+    assert sheets.cost() == (1, 5)
+
+
+async def test_each_attempt_is_budgeted_and_counted() -> None:
+    """An attempt that finds the budget spent is not made: its refusal says when to come again."""
+    sheets = scripted()
+    guards = guarded(sheets, open_budget(LEAST))
+    event = RequestEvent(request_id="r", method="GET", path="/")
+    sheets.before("grow_grid", UpstreamUnreachable("away", outcome="not_applied"))
+    with request_event(event), pytest.raises(QuotaSpent) as caught:
+        await guards.grow_grid(BOOK, 0, 1)
+
+    assert caught.value.outcome == "not_applied"
+    assert (event.upstream_reads, event.upstream_writes) == (0, 1)

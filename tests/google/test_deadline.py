@@ -1,0 +1,96 @@
+"""Answers that keep coming, but too slowly, from a real socket."""
+
+import socket
+import threading
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+
+import pytest
+
+from gateway.errors import GatewayError, UpstreamTimeout, WriteOutcomeUnknown
+from gateway.google.adapter import GoogleSheets, open_google
+from gateway.settings.model import GoogleSettings
+from tests.google.google_fake import KeyFile
+
+
+@contextmanager
+def dripping() -> Iterator[str]:
+    """A server that gives tokens at once, its first answer a byte at a time for ever, then all."""
+    ended, is_first = threading.Event(), iter([True])
+
+    def answer(connection: socket.socket) -> None:
+        with connection:
+            if _read_request(connection).startswith(b"POST /token"):
+                token = b'{"access_token": "t", "expires_in": 3600, "token_type": "Bearer"}'
+                connection.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + token)
+                return
+            if not next(is_first, False):
+                connection.sendall(b'HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{"sheets": []}')
+                return
+            connection.sendall(b"HTTP/1.1 200 OK\r\nX-Slow: ")
+            with suppress(ConnectionError):
+                while not ended.wait(0.05):
+                    connection.sendall(b"x")
+
+    def serve() -> None:
+        while not ended.is_set():
+            try:
+                connection, _ = listening.accept()
+            except OSError:
+                return
+            threading.Thread(target=answer, args=(connection,)).start()
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=serve)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        finally:
+            ended.set()
+            listening.shutdown(socket.SHUT_RDWR)
+            thread.join()
+
+
+CALLS: Mapping[str, Callable[[GoogleSheets], Awaitable[object]]] = {
+    "read": lambda sheets: sheets.list_worksheets("book"),
+    "write": lambda sheets: sheets.append_rows("book", "'T'!A2", [["x"]]),
+}
+
+
+def _read_request(connection: socket.socket) -> bytes:
+    """The first line of a request that was read to its end, as closing would reset it else."""
+    with connection.makefile("rb") as received:
+        first, length = received.readline(), 0
+        while (line := received.readline()).strip():
+            name, _, value = line.partition(b":")
+            length = int(value) if name.lower() == b"content-length" else length
+        received.read(length)
+    return first
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("read", UpstreamTimeout), ("write", WriteOutcomeUnknown)]
+)
+async def test_a_dripping_head_ends_at_the_deadline(
+    key_file: KeyFile, name: str, expected: type[GatewayError]
+) -> None:
+    """The whole call has a deadline, and the next one finds the only connection free again."""
+    with dripping() as url:
+        settings = GoogleSettings(
+            endpoint=url,
+            credentials=key_file(token_uri=f"{url}/token"),
+            max_connections=1,
+            read_timeout_seconds=0.3,
+            write_timeout_seconds=0.3,
+        )
+        async with open_google(settings) as sheets:
+            call = CALLS[name](sheets)
+            started = time.monotonic()
+            with pytest.raises(expected):
+                await call
+            seconds = time.monotonic() - started
+            next_one = await sheets.list_worksheets("book")
+
+    assert seconds < 1
+    assert next_one == []

@@ -1,0 +1,148 @@
+"""Which file of Application Default Credentials the gateway starts with, if no key file is set."""
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from gateway.google.credentials import check_credentials
+from gateway.settings.model import ConfigError, GoogleSettings
+from tests.google.google_fake import KeyFile
+
+VARIABLE = "GOOGLE_APPLICATION_CREDENTIALS"
+PERSON = {"type": "authorized_user", "client_id": "1", "client_secret": "s", "refresh_token": "r"}
+FOREIGN = {
+    "type": "external_account",
+    "token_url": "https://sts.googleapis.com/v1/token",
+    "credential_source": {"url": "http://169.254.169.254/token"},
+}
+
+Made = Callable[..., Path]
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Made:
+    """Writes a file of credentials where gcloud has its own."""
+
+    def write(info: Mapping[str, object], mode: int = 0o600) -> Path:
+        path = tmp_path / "application_default_credentials.json"
+        path.touch(mode=0o600)
+        path.write_text(json.dumps(info))
+        path.chmod(mode)
+        return path
+
+    return write
+
+
+def problems_of(environ: Mapping[str, str], **settings: object) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        check_credentials(GoogleSettings.model_validate(settings), environ)
+    return caught.value.problems
+
+
+def test_without_a_file_nothing_is_looked_at(tmp_path: Path) -> None:
+    """The metadata server gives credentials without one."""
+    check_credentials(GoogleSettings(), {"CLOUDSDK_CONFIG": str(tmp_path)})
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o644])
+def test_a_key_that_others_can_read_is_refused(mode: int, key_file: KeyFile) -> None:
+    """A key is as much of a secret when the variable names its file."""
+    path = key_file()
+    path.chmod(mode)
+
+    (problem,) = problems_of({VARIABLE: str(path)})
+
+    assert problem.startswith(f"{VARIABLE}: {path} can be read by others")
+    assert "chmod 600" in problem
+
+
+def test_a_persons_sign_in_is_taken_where_gcloud_puts_it(made: Made) -> None:
+    """A private file of gcloud's is looked at, and refused once others can read it."""
+    environ = {"CLOUDSDK_CONFIG": str(made(PERSON).parent)}
+    check_credentials(GoogleSettings(), environ)
+    made(PERSON, 0o644)
+
+    (problem,) = problems_of(environ)
+
+    assert "can be read by others" in problem
+
+
+def test_the_setting_counts_alone(key_file: KeyFile, made: Made) -> None:
+    """Where a key file is set, no other file is looked at."""
+    environ = {VARIABLE: str(made({}, 0o666))}
+
+    check_credentials(GoogleSettings(credentials=key_file()), environ)
+
+
+def test_a_foreign_identity_may_be_read_and_not_changed(made: Made) -> None:
+    """Such a file holds no secret: it is refused if others may write it, or if it has one."""
+    path = made(FOREIGN, 0o644)
+    environ = {VARIABLE: str(path)}
+    check_credentials(GoogleSettings(), environ)
+    path.chmod(0o666)
+    changeable = problems_of(environ)
+    made({**FOREIGN, "client_secret": "s"}, 0o644)
+    secret = problems_of(environ)
+
+    assert "can be changed by others" in changeable[0]
+    assert "can be read by others" in secret[0]
+
+
+STRANGER = "http://stranger.example/token"
+
+
+@pytest.mark.parametrize(
+    ("member", "info"),
+    [
+        pytest.param("token_uri", PERSON, id="person"),
+        pytest.param("token_url", FOREIGN, id="foreign identity"),
+        pytest.param("service_account_impersonation_url", FOREIGN, id="impersonation"),
+    ],
+)
+def test_credentials_are_not_shown_to_strangers(
+    made: Made, member: str, info: Mapping[str, object]
+) -> None:
+    """Where tokens are had must be Google's or on this machine, unless the operator allows it."""
+    environ = {VARIABLE: str(made({**info, member: STRANGER}))}
+
+    (problem,) = problems_of(environ)
+
+    assert f"has a {member} that is neither Google's nor on this machine" in problem
+    check_credentials(GoogleSettings(allow_insecure_endpoint=True), environ)
+
+
+def test_all_that_is_wrong_with_a_key_is_told(key_file: KeyFile) -> None:
+    """A service account's key is looked at as the one that is set, under its own name."""
+    path = key_file(token_uri=STRANGER, private_key=None)
+
+    problems = problems_of({VARIABLE: str(path)})
+
+    assert [problem.partition(f"{VARIABLE}: {path} has ")[2][:14] for problem in problems] == [
+        "no private_key",
+        "a token_uri th",
+    ]
+    assert "It was cut or changed" in problems[-1]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        pytest.param('{"installed": {}}', "an OAuth client", id="client"),
+        pytest.param("<html>", "is not JSON. It is a web page.", id="page"),
+        pytest.param("[]", "is no file of credentials. It is damaged", id="list"),
+        pytest.param(None, f"No such file or directory. Correct {VARIABLE}", id="missing"),
+    ],
+)
+def test_a_file_of_another_kind_is_told(tmp_path: Path, content: str | None, words: str) -> None:
+    """In the words that the setting's file gets."""
+    path = tmp_path / "file.json"
+    if content is not None:
+        path.touch(mode=0o600)
+        path.write_text(content)
+
+    (problem,) = problems_of({VARIABLE: str(path)})
+
+    assert problem.startswith(f"{VARIABLE}: {path} ")
+    assert words in problem

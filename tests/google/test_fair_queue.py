@@ -1,0 +1,148 @@
+"""Who is next of those that wait."""
+
+import asyncio
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.google.call_context import Errand
+from gateway.google.fair_queue import Turns, Waiter
+
+CHECK = Errand("a", is_verification=True)
+ERRANDS = st.one_of(st.sampled_from("abcd").map(Errand), st.just(CHECK))
+
+
+def waiter(errand: Errand) -> Waiter:
+    turn = asyncio.get_running_loop().create_future()
+    return Waiter(errand=errand, until_seconds=0.0, turn=turn)
+
+
+def joined(*errands: Errand) -> Turns:
+    turns = Turns()
+    for errand in errands:
+        turns.join(waiter(errand))
+    return turns
+
+
+def order(turns: Turns) -> list[Errand]:
+    """Everybody in the order of their turns."""
+    return [turns.take_next().errand for _ in range(len(turns))]
+
+
+async def test_keys_take_turns() -> None:
+    """One key's many calls hold up another's by one in each round."""
+    a, b, c = Errand("a"), Errand("b"), Errand("c")
+
+    assert order(joined(a, a, a, a, b, c, b)) == [a, b, c, a, b, a, a]
+
+
+async def test_verifications_go_first() -> None:
+    """What verifies writes has its turn before all others, oldest first."""
+    a, b = Errand("a"), Errand("b")
+    other = Errand("b", is_verification=True)
+
+    assert order(joined(a, b, CHECK, a, other)) == [CHECK, other, a, b, a]
+
+
+async def test_a_key_that_had_its_turn_is_last() -> None:
+    """Who joins anew after a turn stands behind those that have not had theirs."""
+    a, b, c = Errand("a"), Errand("b"), Errand("c")
+    turns = joined(a, b, c)
+    turns.take_next()
+    turns.join(waiter(a))
+
+    assert order(turns) == [b, c, a]
+
+
+@given(errands=st.lists(ERRANDS, max_size=30), taken=st.integers(0, 30), last=ERRANDS)
+async def test_the_place_in_line_is_foreseen(
+    errands: list[Errand], taken: int, last: Errand
+) -> None:
+    """As many as were foreseen have their turn before one that joins last."""
+    turns = joined(*errands)
+    for _ in range(min(taken, len(errands))):
+        turns.take_next()
+    newcomer, beside = waiter(last), turns.beside(last)
+    turns.join(newcomer)
+    before, total = turns.before(newcomer), len(turns)
+    rank = next(at for at in range(total) if turns.take_next() is newcomer)
+
+    assert rank == before
+    assert beside <= before
+
+
+@given(errands=st.lists(ERRANDS, min_size=1, max_size=20), data=st.data())
+async def test_who_leaves_is_not_next(errands: list[Errand], data: st.DataObject) -> None:
+    """The others keep their order when some leave; leaving twice does nothing."""
+    waiters = [waiter(errand) for errand in errands]
+    leaving = data.draw(st.lists(st.sampled_from(waiters), max_size=5))
+    turns = Turns()
+    for each in waiters:
+        turns.join(each)
+    for each in leaving:
+        turns.leave(each)
+    left = [turns.take_next() for _ in range(len(turns))]
+
+    assert set(left) == set(waiters) - set(leaving)
+    assert len(turns) == 0
+    for errand in set(errands):
+        assert [each for each in left if each.errand == errand] == [
+            each for each in waiters if each.errand == errand and each not in leaving
+        ]
+
+
+async def test_a_call_of_several_keys_goes_at_the_first_turn_of_them() -> None:
+    """It goes once, for the key whose turn it was; the others have theirs left."""
+    a, b = Errand("a"), Errand("b")
+    turns = joined(a, a)
+    shared = waiter(a)
+    turns.join(shared)
+    shortest = [turns.shortest(shared)]
+    has_joined = [turns.join_as("b", shared) for _ in range(2)]
+    shortest.append(turns.shortest(shared))
+    turns.join(waiter(b))
+    before = turns.before(shared)
+    taken = [turns.take_next() for _ in range(2)]
+
+    assert (has_joined, shortest) == ([True, False], [3, 1])
+    assert (len(turns), before) == (2, 1)
+    assert taken[1] is shared
+    assert order(turns) == [a, b]
+
+
+async def test_who_waits_no_more_stands_in_no_line() -> None:
+    """A key that joins a call late, or one that verifies, adds nothing."""
+    turns = joined(Errand("a"), CHECK)
+    has_joined = [turns.join_as("b", each) for each in turns]
+    first = turns.take_next()
+    has_joined.append(turns.join_as("c", first))
+    (second,) = turns
+    turns.leave(second)
+    has_joined.append(turns.join_as("c", second))
+
+    assert has_joined == [False, True, False, False]
+    assert first.errand == CHECK
+    assert (len(turns), [turns.beside(Errand(key)) for key in "abc"]) == (0, [0, 0, 0])
+
+
+@given(
+    errands=st.lists(ERRANDS, min_size=1, max_size=12),
+    joins=st.lists(st.tuples(st.sampled_from("abcde"), st.integers(0, 11)), max_size=20),
+)
+async def test_the_order_is_known_before(
+    errands: list[Errand], joins: list[tuple[str, int]]
+) -> None:
+    """Everybody is told in the order of their turns, once, whatever they have in common."""
+    waiters = [waiter(errand) for errand in errands]
+    turns = Turns()
+    for each in waiters:
+        turns.join(each)
+    for key_id, at in joins:
+        turns.join_as(key_id, waiters[at % len(waiters)])
+    told = list(turns)
+    ranks = [turns.before(each) for each in told]
+    taken = [turns.take_next() for _ in range(len(turns))]
+
+    assert told == taken
+    assert ranks == list(range(len(waiters)))
+    assert len(turns) == 0

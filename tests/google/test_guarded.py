@@ -1,0 +1,87 @@
+"""Every call of a `Sheets` passes its guards."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+import pytest
+
+from gateway.google.guarded import GuardedSheets
+from gateway.google.sheets import Render, Sheets, Writing
+from tests.fakes import BOOK, FakeSheets
+
+T = TypeVar("T")
+Call = Callable[[Sheets], Awaitable[object]]
+
+CALLS: Mapping[str, tuple[Call, bool]] = {
+    "read_values": (lambda s: s.read_values(BOOK, "'T'!A1:B2", render=Render.TYPED), False),
+    "read_columns": (lambda s: s.read_columns(BOOK, "'T'!A1:B2", render=Render.TYPED), False),
+    "read_ranges": (lambda s: s.read_ranges(BOOK, ["'T'!1:1"] * 2), False),
+    "list_worksheets": (lambda s: s.list_worksheets(BOOK), False),
+    "append_rows": (lambda s: s.append_rows(BOOK, "'T'!A1", [[None, 5]]), True),
+    "write_cells": (
+        lambda s: s.write_cells(BOOK, [Writing(range="'T'!B2", rows=[[True]])]),
+        True,
+    ),
+    "grow_grid": (lambda s: s.grow_grid(BOOK, 0, 3), True),
+}
+
+
+@dataclass(frozen=True)
+class Noting:
+    """A guard that notes what passes it."""
+
+    name: str
+    notes: list[tuple[str, bool]]
+
+    async def __call__(self, call: Callable[[], Awaitable[T]], *, is_write: bool) -> T:
+        self.notes.append((self.name, is_write))
+        return await call()
+
+
+def _sheets() -> FakeSheets:
+    sheets = FakeSheets()
+    sheets.add("T", [["a", "b"], [1, 2.5]])
+    return sheets
+
+
+def test_every_method_is_tried() -> None:
+    """What the next tests go through are all methods of the Protocol."""
+    methods = {name for name, value in vars(Sheets).items() if callable(value) and name[0] != "_"}
+
+    assert methods == set(CALLS)
+
+
+@pytest.mark.parametrize("kind", CALLS)
+async def test_calls_pass_unchanged(kind: str) -> None:
+    """A guarded call does and answers what the same call does without a guard."""
+    call, _ = CALLS[kind]
+    plain, inner = _sheets(), _sheets()
+
+    expected = await call(plain)
+    answer = await call(GuardedSheets(inner, Noting("a", [])))
+
+    assert answer == expected
+    assert inner.worksheets[0].cells == plain.worksheets[0].cells
+    assert inner.worksheets[0].rows == plain.worksheets[0].rows
+
+
+@pytest.mark.parametrize("kind", CALLS)
+async def test_guards_are_passed_from_the_outside_in(kind: str) -> None:
+    """Each guard sees each call once, in order, and learns whether it writes."""
+    call, is_write = CALLS[kind]
+    notes: list[tuple[str, bool]] = []
+
+    await call(GuardedSheets(_sheets(), Noting("outer", notes), Noting("inner", notes)))
+
+    assert notes == [("outer", is_write), ("inner", is_write)]
+
+
+async def test_a_digest_that_is_known_passes_too() -> None:
+    """A read of columns that changed nothing is None behind guards as well."""
+    guarded = GuardedSheets(_sheets(), Noting("a", []))
+    half = await guarded.read_columns(BOOK, "'T'!A1:B2", render=Render.TYPED)
+
+    assert half is not None
+    again = guarded.read_columns(BOOK, "'T'!A1:B2", render=Render.TYPED, known=half.digest)
+    assert await again is None

@@ -1,0 +1,80 @@
+"""How answers are decoded: in the shape that they must have, and not if that takes much memory."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from gateway.google.operations import (
+    APPEND_ROWS,
+    GROWTH,
+    LIST_WORKSHEETS,
+    READ_RANGES,
+    READ_VALUES,
+    WRITE_CELLS,
+    Operation,
+    check_growth,
+)
+from gateway.google.wire import Answer, AnswerTooLarge
+
+MAX_BYTES = 400_000
+
+
+def repeated(start: bytes, item: bytes, end: bytes) -> bytes:
+    """A body of nearly the size that it may have."""
+    return start + b",".join([item] * (MAX_BYTES // (len(item) + 1) - 10)) + end
+
+
+def answer_of(body: bytes) -> Answer:
+    return Answer(status=200, headers={}, body=body, digest=b"")
+
+
+GROWING: Mapping[str, tuple[Operation[Any], bytes, bytes, bytes]] = {
+    "no cells": (READ_VALUES, b'{"range":"T!A1","values":[', b"[]", b"]}"),
+    "a cell each": (READ_VALUES, b'{"range":"T!A1","values":[', b"[1]", b"]}"),
+    "letters": (READ_VALUES, b'{"range":"T!A1","values":[[', b'"a"', b"]]}"),
+    "ranges": (READ_RANGES, b'{"valueRanges":[', b'{"range":""}', b"]}"),
+    "appended": (
+        APPEND_ROWS,
+        b'{"updates":{"updatedRange":"T!A1","updatedData":{"values":[',
+        b"[1]",
+        b"]}}}",
+    ),
+    "written": (
+        WRITE_CELLS,
+        b'{"responses":[{"updatedRange":"T!A1","updatedData":{"values":[',
+        b"[]",
+        b"]}}]}",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", GROWING)
+def test_what_would_grow_is_not_decoded(case: str) -> None:
+    """An answer within its size of many small things is too large all the same."""
+    operation, *parts = GROWING[case]
+
+    with pytest.raises(AnswerTooLarge):
+        operation.decode(answer_of(repeated(*parts)), MAX_BYTES)
+
+
+def test_an_answer_of_its_largest_size_is_decoded() -> None:
+    """Long texts, with commas in them, and worksheets take no more than is allowed."""
+    text = b"Call me Ishmael. Some years ago, never mind how long precisely, having little money"
+    rows = repeated(b'{"range":"T!A1","values":[', b'["%b","%b"]' % (text, text), b"]}")
+    sheets = repeated(
+        b'{"sheets":[',
+        b'{"properties":{"title":"T","gridProperties":{"rowCount":9,"columnCount":9}}}',
+        b"]}",
+    )
+
+    assert len(READ_VALUES.decode(answer_of(rows), MAX_BYTES).values) > 2000
+    assert len(LIST_WORKSHEETS.decode(answer_of(sheets), MAX_BYTES).sheets) > 4000
+
+
+def test_a_full_window_of_the_widest_worksheet_is_decoded() -> None:
+    """101 rows of 18,278 short cells fit into the bound that is the default."""
+    cells = b",".join([b'"a"'] * 18_278)
+    body = b'{"range":"T!A1","values":[%b]}' % b",".join([b"[%b]" % cells] * 101)
+
+    check_growth(body, GROWTH * 33_554_432)

@@ -1,0 +1,145 @@
+"""The rate of calls, and what it learns of Google's 429s."""
+
+from bisect import bisect_right
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gateway.google.rate import Rate, configured_pace, learnt_pace
+
+SECONDS = st.one_of(
+    st.just(0.0), st.floats(0.0, 3.0), st.floats(0.0, 80.0), st.sampled_from([10 / 9, 60.0])
+)
+
+
+def sent(rate: Rate, start: float, seconds: float) -> list[float]:
+    """When calls are sent if one is always wanting to."""
+    instants: list[float] = []
+    now = start
+    while now <= start + seconds:
+        while rate.take(now):
+            instants.append(now)
+        now = max(rate.free_at(now), now + 1e-9)
+    return instants
+
+
+def most_in_a_minute(instants: list[float]) -> int:
+    """The most calls in any sixty seconds, and a little more, so that no rounding hides one."""
+    return max(bisect_right(instants, at + 60.001) - n for n, at in enumerate(instants))
+
+
+@settings(deadline=None, max_examples=300)
+@given(
+    per_minute=st.integers(1, 200),
+    steps=st.lists(st.tuples(SECONDS, st.integers(1, 70), st.integers(0, 3)), max_size=60),
+)
+def test_no_minute_has_more_calls_than_rate_and_burst(
+    per_minute: int, steps: list[tuple[float, int, int]]
+) -> None:
+    """However calls come, and some are given back: never more than limit + burst in a minute."""
+    rate, now, instants = Rate(per_minute), 1000.0, [1000.0 - 1e6]
+    for seconds, wanted, given_back in steps:
+        now += seconds
+        granted = sum(rate.take(now) for _ in range(wanted))
+        unused = min(granted, given_back)
+        for _ in range(unused):
+            rate.give_back()
+        instants += [now] * (granted - unused)
+
+    assert most_in_a_minute(instants) <= per_minute + max(1, per_minute // 9)
+
+
+@pytest.mark.parametrize(
+    ("per_minute", "most"), [(54, 60), (1, 2), (540, 600)], ids=["default", "least", "large"]
+)
+def test_a_greedy_caller_gets_the_whole_rate(per_minute: int, most: int) -> None:
+    """All of the rate can be used: the burst at once, then evenly for ever."""
+    instants = sent(Rate(per_minute), 0.0, 600.0)
+
+    assert most_in_a_minute(instants) == most
+    assert len(instants) == pytest.approx(10 * per_minute, abs=1 + per_minute / 9)
+
+
+@given(limit=st.integers(1, 100_000))
+def test_a_learnt_pace_keeps_to_its_limit(limit: int) -> None:
+    """What was learnt of a limit never sends more than the limit in a minute."""
+    pace = learnt_pace(limit)
+
+    assert int(pace.per_minute + pace.burst + 1e-6) <= limit
+    assert pace.burst >= 1
+
+
+@pytest.mark.parametrize(
+    ("limit", "per_minute"),
+    [(30, 27.0), (1, 0.9), (60, 54), (300, 54), (None, 54), (0, 54)],
+    ids=["lower", "least", "as configured", "another limit", "not told", "zero"],
+)
+def test_a_lower_limit_is_learnt(limit: int | None, per_minute: float) -> None:
+    """Nine tenths of a limit below the configured rate hold from then on."""
+    rate = Rate(54)
+    rate.refused(100.0, sent_at=99.0, limit=limit)
+
+    assert rate.pace(100.0).per_minute == pytest.approx(per_minute)
+    assert most_in_a_minute(sent(rate, 100.0, 300.0)) <= (limit or 60)
+
+
+def test_a_learnt_limit_only_falls() -> None:
+    """A 429 that tells a higher limit than the one before changes nothing."""
+    rate = Rate(54)
+    for at, limit in enumerate([30, 50, 20, 60]):
+        rate.refused(100.0 + at, sent_at=99.0, limit=limit)
+
+    assert rate.pace(110.0).per_minute == 18
+
+
+def test_the_configured_rate_returns() -> None:
+    """Ten minutes without a 429, and the configured rate is tried again, not before."""
+    rate = Rate(54)
+    rate.refused(100.0, sent_at=99.0, limit=30)
+
+    assert rate.pace(699.9).per_minute == 27
+    assert rate.pace(700.0) == configured_pace(54)
+    assert most_in_a_minute(sent(rate, 700.0, 200.0)) == 60
+
+
+def test_after_a_pause_comes_no_burst() -> None:
+    """A 429 empties the bucket: nothing for five seconds, then one by one."""
+    rate = Rate(54)
+    rate.take(100.0)
+    rate.refused(100.3, sent_at=100.0, limit=None)
+    instants = sent(rate, 100.3, 10.0)
+
+    assert instants[0] == pytest.approx(105.3)
+    assert all(later - earlier > 1.1 for earlier, later in pairwise(instants))
+
+
+def test_pauses_grow_while_it_goes_on() -> None:
+    """Each 429 after a pause doubles the next one, up to a minute."""
+    rate, now, pauses = Rate(54), 100.0, []
+    for _ in range(6):
+        rate.refused(now, sent_at=now, limit=None)
+        pauses.append(rate.free_at(now) - now)
+        now = rate.free_at(now)
+
+    assert pauses == [5, 10, 20, 40, 60, 60]
+
+
+def test_calls_in_flight_count_as_one_refusal() -> None:
+    """What was sent before a pause began, and is refused during it, does not prolong it."""
+    rate = Rate(54)
+    for at in (100.0, 100.1, 101.0, 104.0):
+        rate.refused(at, sent_at=99.5, limit=None)
+
+    assert rate.free_at(104.0) == 105.0
+
+
+def test_a_calm_minute_is_forgiving() -> None:
+    """A minute after a pause without a 429, the next pause is the shortest again."""
+    rate = Rate(54)
+    rate.refused(100.0, sent_at=99.0, limit=None)
+    rate.refused(105.0, sent_at=105.0, limit=None)  # until 115
+    rate.refused(175.0, sent_at=175.0, limit=None)
+
+    assert rate.free_at(175.0) == 180.0

@@ -1,0 +1,196 @@
+"""Answers by column: cut without changing a cell, counted in memory, and refused early."""
+
+import json
+import sys
+import tracemalloc
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.errors import SheetTooLarge
+from gateway.google.rendering import MAX_COLUMNS, WHOLE_BYTES, decode_in_parts, read_half, size_of
+from gateway.google.sheets import Half, Value
+from gateway.google.translation import UNREADABLE
+from gateway.google.wire import Answer
+
+PLENTY = 10**12
+
+TEXTS = st.text(alphabet='",\\[]{}: abé🏙\n\x07', max_size=12) | st.text(max_size=5)
+CELLS = TEXTS | st.integers(-(10**15), 10**15) | st.floats(allow_nan=False, allow_infinity=False)
+COLUMNS = st.lists(CELLS | st.booleans() | st.none() | st.just(""), max_size=60)
+
+
+def answer_of(body: Any, *, digest: bytes = b"new") -> Answer:
+    raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+    return Answer(status=200, headers={}, body=raw, digest=digest)
+
+
+def half_of(*columns: Any, max_bytes: int = PLENTY) -> Half:
+    answer = answer_of({"range": "T!A1:Z9", "values": columns})
+    half = read_half(answer, known=None, max_bytes=max_bytes)
+    if half is None:
+        raise LookupError("nothing was known")
+    return half
+
+
+@given(
+    cells=COLUMNS,
+    part_bytes=st.integers(0, 80),
+    is_ascii=st.booleans(),
+    separators=st.sampled_from([(",", ":"), (" ,\n ", ":")]),
+)
+def test_cutting_changes_no_cell(
+    cells: list[Value], part_bytes: int, is_ascii: bool, separators: tuple[str, str]
+) -> None:
+    """Wherever a column is cut, its cells are those of the whole, of the same types."""
+    array = json.dumps(cells, ensure_ascii=is_ascii, separators=separators).encode()
+
+    found, _ = decode_in_parts(array, part_bytes, PLENTY)
+
+    assert [(type(cell), cell) for cell in found] == [(type(cell), cell) for cell in cells]
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        pytest.param([","] * 9, id="commas"),
+        pytest.param(['","'] * 9, id="what-looks-like-a-cut"),
+        pytest.param(["a\\", '"', '\\"'] * 4, id="ends-in-backslash-or-quote"),
+        pytest.param([1, ",", 2.5, True, None, ""] * 3, id="mixed"),
+    ],
+)
+def test_texts_that_look_like_cuts(cells: list[Value]) -> None:
+    """No comma of a text is taken for one between cells, at any length of the parts."""
+    array = json.dumps(cells, separators=(",", ":")).encode()
+
+    found = {decode_in_parts(array, size, PLENTY)[0] for size in range(len(array))}
+
+    assert found == {tuple(cells)}
+
+
+@pytest.mark.parametrize(
+    "array",
+    [b'[1,[2,3],"x",4]', b'[1,{"a":2,"b":3},4]', b'["a","b]', b"[1,2", b'{"a":1,"b":2}', b'"a,b"'],
+    ids=["nested", "object-in-it", "open-text", "no-end", "object", "text"],
+)
+def test_what_is_no_column_is_an_error_however_it_is_cut(array: bytes) -> None:
+    """Parts do not make sense of what the whole makes none of."""
+    for part_bytes in range(len(array)):
+        with pytest.raises(UNREADABLE):
+            decode_in_parts(array, part_bytes, PLENTY)
+
+
+def test_long_columns_come_whole() -> None:
+    """A column that is decoded in parts is the same as in the answer."""
+    cells = [f"row {row}, with a comma" if row % 3 else row for row in range(60_000)]
+    half = half_of(cells, ["b"])
+
+    assert len(json.dumps(cells)) > WHOLE_BYTES
+    assert half.columns == (tuple(cells), ("b",))
+
+
+def test_blank_ends_are_left_out() -> None:
+    """Blank cells at the end of a column and blank columns at the end are absent, others not."""
+    half = half_of([], ["a", "", None, ""], ["", 0, False], ["", ""], [])
+
+    assert half.columns == ((), ("a",), ("", 0, False))
+
+
+def test_a_blank_worksheet_has_no_columns() -> None:
+    """Google leaves `values` out where everything is blank."""
+    half = read_half(answer_of({"range": "T!A1:Z9"}), known=b"old", max_bytes=PLENTY)
+
+    assert half == Half(range="T!A1:Z9", columns=(), digest=b"new", byte_count=0)
+
+
+def test_a_known_answer_is_not_decoded() -> None:
+    """An answer with the digest that is known is nothing new, whatever is in it."""
+    assert read_half(answer_of(b"no JSON"), known=b"new", max_bytes=0) is None
+
+
+@pytest.mark.parametrize(
+    ("columns", "max_bytes"),
+    [
+        pytest.param([["text"] * 50, "no column"], 1000, id="whole"),
+        pytest.param([[*["text"] * 200_000, ["no cell"]]], 1000, id="in-the-first-part"),
+        pytest.param([[*["text"] * 200_000, ["no cell"]]], 6_000_000, id="in-a-later-part"),
+    ],
+)
+def test_too_large_ends_the_decoding(columns: Any, max_bytes: int) -> None:
+    """What comes after the bound is not decoded, so it does not matter that it makes no sense."""
+    with pytest.raises(SheetTooLarge, match=r"cache\.max_worksheet_bytes"):
+        half_of(*columns, max_bytes=max_bytes)
+
+
+def test_the_bound_is_for_all_columns_together() -> None:
+    """Columns that are small one by one are too large if they are many."""
+    columns = [[f"text {row}" for row in range(10)]] * 10
+    byte_count = half_of(*columns).byte_count
+
+    assert half_of(*columns, max_bytes=byte_count).columns == tuple(map(tuple, columns))
+    with pytest.raises(SheetTooLarge):
+        half_of(*columns, max_bytes=byte_count - 1)
+
+
+@pytest.mark.parametrize("column", [b"[]", b'[""]', b'["",""]'], ids=["none", "one", "two"])
+def test_more_columns_than_a_sheet_can_have_take_no_memory(column: bytes) -> None:
+    """Of an answer with a million columns nothing is made, and it makes no sense."""
+    columns = b",".join([column] * 1_000_000)
+    answer = answer_of(b'{"range":"T!A1","values":[%b]}' % columns)
+    tracemalloc.start()
+    try:
+        with pytest.raises(UNREADABLE, match="at most length 18278"):
+            read_half(answer, known=None, max_bytes=PLENTY)
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert peak_bytes < len(answer.body)
+
+
+def test_the_widest_sheet_is_read() -> None:
+    """As many columns as a sheet can have are read, one more is refused."""
+    columns = [[f"[{column}]"] for column in range(MAX_COLUMNS)]
+
+    assert half_of(*columns).columns == tuple(map(tuple, columns))
+    with pytest.raises(UNREADABLE):
+        half_of(*columns, ["one too many"])
+
+
+def test_brackets_in_texts_are_no_columns() -> None:
+    """Many of them change neither the columns nor where they end."""
+    columns = [['[[",[]'] * 9000, [], ["[", "]"], [""], []]
+
+    assert half_of(*columns).columns == (tuple(columns[0]), (), ("[", "]"))
+
+
+@pytest.mark.parametrize("column", [["x"] * 50, ["x", ["y"]]], ids=["too-large", "unreadable"])
+def test_an_error_does_not_keep_the_answer(column: list[Any]) -> None:
+    """The frames of an error's traceback, which may live for long, hold nothing that was read."""
+    with pytest.raises((SheetTooLarge, *UNREADABLE)) as caught:
+        read_half(answer_of({"range": "T!A1", "values": [column]}), known=None, max_bytes=100)
+
+    frames = [entry.frame for entry in caught.traceback]
+    assert frames[-1].code.name == "read_half"
+    assert "answer" not in frames[-1].f_locals
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        pytest.param([], id="none"),
+        pytest.param([""] * 50_000, id="blank"),
+        pytest.param(["", "some text"] * 25_000, id="every-second-blank"),
+        pytest.param(([""] * 9 + ["some text"]) * 5000, id="every-tenth-filled"),
+        pytest.param([f"text {row}" for row in range(999)], id="few"),
+        pytest.param([row * 1.5 for row in range(50_000)], id="numbers"),
+        pytest.param([f"köln 🏙 {row}" for row in range(50_000)], id="emoji"),
+    ],
+)
+def test_the_size_in_memory_is_about_right(cells: list[Value]) -> None:
+    """Measuring few of many cells comes within a twentieth of measuring all."""
+    exact = sum(8 + (sys.getsizeof(cell) + 8 if cell else 0) for cell in cells)
+
+    assert size_of(cells) == pytest.approx(exact, rel=0.05)

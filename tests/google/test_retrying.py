@@ -1,0 +1,193 @@
+"""Calls that are made again."""
+
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from gateway.errors import (
+    CircuitOpen,
+    QuotaSpent,
+    SheetTooLarge,
+    SpreadsheetNotFound,
+    UpstreamError,
+    UpstreamRefusal,
+    UpstreamTimeout,
+    UpstreamUnreachable,
+    WriteOutcomeUnknown,
+)
+from gateway.google.retrying import Retrying, RetryPolicy, longest_write_seconds
+from gateway.settings.model import GoogleSettings
+from tests.google.timers import failing
+
+AWAY = UpstreamUnreachable("away", outcome="not_applied")
+NEVER = [
+    UpstreamRefusal("bad range"),
+    UpstreamTimeout("slow"),
+    SheetTooLarge("large"),
+    QuotaSpent("429", is_from_google=True),
+    CircuitOpen("open"),
+    SpreadsheetNotFound(),
+    ZeroDivisionError(),
+]
+
+
+class Subject:
+    """A retrying guard that notes its pauses instead of making them; the jitter is a half."""
+
+    def __init__(self, *, may_retry: Callable[[], bool] = lambda: True) -> None:
+        self.pauses: list[float] = []
+        self.calls = 0
+        self.guard = Retrying(
+            RetryPolicy(), may_retry=may_retry, sleep=self._pause, jitter=lambda: 0.5
+        )
+
+    async def make(self, *errors: Exception, is_write: bool = False) -> str:
+        call = failing(*errors)
+
+        async def counted() -> str:
+            self.calls += 1
+            return await call()
+
+        return await self.guard(counted, is_write=is_write)
+
+    async def _pause(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+
+
+@pytest.mark.parametrize("error", [AWAY, UpstreamError("503")], ids=["unreachable", "failed"])
+async def test_a_read_is_tried_three_times(error: Exception) -> None:
+    """Two brief outages cost pauses that grow, and no more; the third comes out."""
+    lucky, unlucky = Subject(), Subject()
+    answer = await lucky.make(error, error)
+    with pytest.raises(type(error)) as caught:
+        await unlucky.make(error, error, error)
+
+    assert answer == "answer"
+    assert caught.value is error
+    assert lucky.pauses == unlucky.pauses == [0.1, 0.2]
+    assert unlucky.calls == 3
+
+
+async def test_pauses_are_bounded() -> None:
+    """However often a policy tries, no pause is longer than its longest."""
+    pauses: list[float] = []
+
+    async def pause(seconds: float) -> None:
+        pauses.append(seconds)
+
+    policy = RetryPolicy(read_attempts=7, max_allowance=10)
+    guard = Retrying(policy, sleep=pause, jitter=lambda: 1.0)
+    await guard(failing(*[AWAY] * 6), is_write=False)
+
+    assert pauses == [0.2, 0.4, 0.8, 1.6, 2.0, 2.0]
+
+
+@pytest.mark.parametrize("error", NEVER, ids=lambda error: type(error).__name__)
+async def test_other_errors_come_out_at_once(error: Exception) -> None:
+    """No read is made again after a refusal, a 429, a timeout or a fault."""
+    subject = Subject()
+    with pytest.raises(type(error)):
+        await subject.make(error)
+
+    assert (subject.calls, subject.pauses) == (1, [])
+
+
+async def test_a_write_that_was_not_sent_is_sent_once_more() -> None:
+    """A write that surely did not leave may leave now; a second time it comes out."""
+    lucky, unlucky = Subject(), Subject()
+    answer = await lucky.make(AWAY, is_write=True)
+    with pytest.raises(UpstreamUnreachable) as caught:
+        await unlucky.make(AWAY, AWAY, is_write=True)
+
+    assert answer == "answer"
+    assert caught.value.outcome == "not_applied"
+    assert unlucky.calls == 2
+
+
+@pytest.mark.parametrize(
+    "error", [WriteOutcomeUnknown("open"), UpstreamError("4xx", outcome="not_applied"), *NEVER]
+)
+async def test_a_write_that_was_sent_is_never_sent_again(error: Exception) -> None:
+    """Whatever Google or the way to it made of a write, it is not doubled here."""
+    subject = Subject()
+    with pytest.raises(type(error)):
+        await subject.make(error, is_write=True)
+
+    assert subject.calls == 1
+
+
+async def test_retries_are_a_tenth_of_the_calls() -> None:
+    """When everything fails, retries add at most a tenth to what Google is asked, and three."""
+    subject = Subject()
+    for _ in range(1000):
+        with pytest.raises(UpstreamError):
+            await subject.make(*[AWAY] * 3)
+
+    assert 1090 <= subject.calls <= 1103
+
+
+async def test_quiet_times_save_up_no_retries() -> None:
+    """After many calls that went well there are three retries, not hundreds."""
+    subject = Subject()
+    for _ in range(1000):
+        await subject.make()
+    for _ in range(5):
+        with pytest.raises(UpstreamError):
+            await subject.make(*[AWAY] * 3)
+
+    assert subject.calls == 1000 + 5 + 3
+
+
+async def test_nothing_is_tried_again_while_google_is_away() -> None:
+    """With the breaker open the first error comes out, without a pause."""
+    subject = Subject(may_retry=lambda: False)
+    with pytest.raises(UpstreamUnreachable):
+        await subject.make(AWAY)
+
+    assert (subject.calls, subject.pauses) == (1, [])
+
+
+async def test_what_changes_in_a_pause_counts() -> None:
+    """A breaker that others opened during the pause ends the attempts, and no retry is spent."""
+    answers = iter([True, False, True, True, True, True, True, True])
+    subject = Subject(may_retry=lambda: next(answers))
+    with pytest.raises(UpstreamUnreachable):
+        await subject.make(AWAY)
+    calls = subject.calls
+    for _ in range(3):
+        await subject.make(AWAY)
+
+    assert calls == 1
+    assert subject.calls == 7
+
+
+async def test_the_error_of_the_last_attempt_comes_out() -> None:
+    """A retry that the budget refuses says when to come again."""
+    spent = QuotaSpent("spent", retry_after_seconds=7)
+    with pytest.raises(QuotaSpent) as caught:
+        await Subject().make(AWAY, spent)
+
+    assert caught.value is spent
+
+
+def test_the_longest_write_has_all_its_waits() -> None:
+    """Two turns, two deadlines and the pause between them: so late may a write leave."""
+    settings = GoogleSettings(max_waiting_seconds=10, write_timeout_seconds=60)
+
+    assert 142 <= longest_write_seconds(settings) <= 145
+
+
+async def test_every_pause_is_random() -> None:
+    """As it is used, the guard draws each pause anew, between nothing and its bound."""
+    drawn: list[float] = []
+
+    async def pause(seconds: float) -> None:
+        drawn.append(seconds)
+
+    call: Callable[[], Awaitable[str]]
+    for _ in range(20):
+        call = failing(AWAY)
+        await Retrying(sleep=pause)(call, is_write=False)
+
+    assert len(set(drawn)) == 20
+    assert all(0 <= seconds <= 0.2 for seconds in drawn)

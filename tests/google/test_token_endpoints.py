@@ -1,0 +1,164 @@
+"""Whom the gateway asks for tokens, whatever a file of credentials says."""
+
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+from google.auth.exceptions import GoogleAuthError
+from google.oauth2.credentials import Credentials
+
+from gateway.errors import UpstreamAuth
+from gateway.google.adapter import open_google
+from gateway.google.deadline import Deadline
+from gateway.google.token import TokenRequest, TokenSource, TokenUnavailable
+from gateway.google.token_trouble import ForeignEndpoint, TokenTrouble
+from gateway.google.wire import Answer, open_wire
+from gateway.settings.model import GoogleSettings
+from tests.clock import ManualClock
+from tests.google.google_fake import A_READ, A_WRITE, READ_ANSWER, FakeGoogle, failure
+
+Ask = Callable[..., Any]
+METADATA = "http://metadata.google.internal/computeMetadata/v1/instance/service-accounts/"
+
+
+def person(token_uri: str) -> Callable[..., tuple[Credentials, None]]:
+    """What stands for `google.auth.default` where a person has signed in."""
+
+    def find_credentials(**_given: object) -> tuple[Credentials, None]:
+        found = Credentials(  # type: ignore[no-untyped-call]
+            None,
+            refresh_token="r",
+            client_id="c",
+            client_secret="s",
+            token_uri=token_uri,
+        )
+        return found, None
+
+    return find_credentials
+
+
+def asking(*, allow_insecure_endpoint: bool = False) -> Ask:
+    """A request as google-auth makes it, on a wire of its own."""
+    clock = ManualClock()
+
+    def hear(_answer: Answer, _sent: float) -> None:
+        pass
+
+    def ask(url: str, **options: Any) -> Any:
+        with open_wire(max_connections=1, connect_timeout_seconds=1) as wire:
+            request = TokenRequest(
+                wire=wire,
+                allow_insecure_endpoint=allow_insecure_endpoint,
+                deadline=Deadline(at_seconds=clock() + 60, clock=clock),
+                now=clock,
+                hear=hear,
+            )
+            return request(url, **options)
+
+    return ask
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://sts.googleapis.com/v1/token",
+        "https://accounts.google.com/o/oauth2/token",
+        "http://127.0.0.1:9/token",
+        "http://169.254.169.254",
+        "http://169.254.169.254?x=1",
+        f"{METADATA}?recursive=true",
+        f"{METADATA}default/token?scopes=https%3A%2F%2Fwww.googleapis.com%2Fauth%2Fspreadsheets",
+    ],
+)
+def test_who_may_give_tokens_is_asked(url: str, google: FakeGoogle) -> None:
+    """Google, this machine, and the metadata server, whose way is plain HTTP."""
+    route = google.router.route(url=url).respond(200)
+
+    assert asking()(url).status == 200
+    assert route.call_count == 1
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://oauth2.googleapis.com/token",
+        "https://stranger.example/token",
+        "http://169.254.169.254@stranger.example/",
+        "http://169.254.169.254.stranger.example/",
+        "http://169.254.169.254\\@stranger.example/",
+        "http://metadata.google.internal.stranger.example/x",
+        "http://metadata/computeMetadata",
+        "ftp://169.254.169.254/",
+        "no URL",
+    ],
+)
+def test_a_stranger_is_not(url: str, google: FakeGoogle) -> None:
+    """Nothing is sent, and the error names the host alone."""
+    everything = google.router.route().respond(200)
+
+    with pytest.raises(ForeignEndpoint) as caught:
+        asking()(url, method="POST", body=b"assertion=secret")
+
+    assert everything.call_count == 0
+    assert not {"token", "secret", "computeMetadata"} & set(str(caught.value).split("/"))
+
+
+def test_the_metadata_server_is_told_nothing(google: FakeGoogle) -> None:
+    """It gives tokens unasked for; what is signed is for Google."""
+    route = google.router.route(host="169.254.169.254").respond(200)
+
+    with pytest.raises(GoogleAuthError):
+        asking()("http://169.254.169.254/token", method="POST", body=b"assertion=secret")
+
+    assert route.call_count == 0
+
+
+def test_the_operator_may_allow_a_stranger(google: FakeGoogle) -> None:
+    """The setting that allows a foreign endpoint allows this one."""
+    google.router.route(host="stranger.example").respond(200)
+
+    assert asking(allow_insecure_endpoint=True)("http://stranger.example/token").status == 200
+
+
+@pytest.mark.parametrize("verb", [A_READ, A_WRITE], ids=["read", "write"])
+async def test_default_credentials_of_a_stranger_send_nothing(
+    verb: Any, google: FakeGoogle
+) -> None:
+    """A refresh token is not shown to the endpoint that its file names, and the call fails."""
+    stranger = google.router.route(host="stranger.example").respond(200)
+    find_credentials = person("http://stranger.example/token")
+
+    error = await failure(GoogleSettings(), verb, find_credentials=find_credentials)
+
+    assert type(error) is UpstreamAuth
+    assert (stranger.call_count, google.sheets.call_count) == (0, 0)
+
+
+async def test_the_setting_holds_for_default_credentials(google: FakeGoogle) -> None:
+    """What the operator allows is asked."""
+    answer = {"access_token": "given", "expires_in": 3599}
+    google.router.route(host="stranger.example").mock(return_value=httpx.Response(200, json=answer))
+    google.sheets.respond(json=READ_ANSWER)
+    settings = GoogleSettings(allow_insecure_endpoint=True)
+    find_credentials = person("http://stranger.example/token")
+
+    async with open_google(settings, find_credentials=find_credentials) as sheets:
+        await A_READ(sheets)
+
+    assert google.sent.headers["authorization"] == "Bearer given"
+
+
+async def test_the_trouble_with_a_stranger_is_known(google: FakeGoogle) -> None:
+    """Waiting does not help, and the operator is told the host."""
+    clock = ManualClock()
+    with open_wire(max_connections=1, connect_timeout_seconds=1) as wire:
+        tokens = TokenSource(
+            wire, credentials=None, find_credentials=person("https://stranger.example:7/token")
+        )
+        with pytest.raises(TokenUnavailable) as caught:
+            tokens.authorization(Deadline(at_seconds=clock() + 60, clock=clock))
+
+    assert not caught.value.retryable
+    assert caught.value.trouble is TokenTrouble.FOREIGN
+    assert caught.value.google_words == "stranger.example:7"

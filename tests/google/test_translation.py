@@ -1,0 +1,274 @@
+"""What becomes of Google's refusals and of a broken way to it, for reads and for writes."""
+
+import traceback
+
+import httpx
+import pytest
+
+from gateway.errors import (
+    GatewayError,
+    QuotaSpent,
+    SheetTooLarge,
+    SpreadsheetNotFound,
+    SpreadsheetNotShared,
+    UnsupportedDocument,
+    UpstreamAuth,
+    UpstreamError,
+    UpstreamRefusal,
+)
+from gateway.settings.model import GoogleSettings
+from tests.google.google_fake import (
+    A_READ,
+    ACCOUNT,
+    READS,
+    WRITES,
+    FakeGoogle,
+    Pieces,
+    assert_open,
+    error_answer,
+    failure,
+    failures,
+    read_and_write,
+    verbs,
+)
+
+HTML = httpx.Response(503, html="<html>secret cell</html>")
+HTML_429 = httpx.Response(429, html="<html>secret cell</html>")
+
+REFUSALS: dict[str, tuple[httpx.Response, type[GatewayError]]] = {
+    "bad range": (error_answer(400, "INVALID_ARGUMENT"), UpstreamRefusal),
+    "400 as HTML": (httpx.Response(400, html="<p>secret cell"), UpstreamRefusal),
+    "400 of another shape": (httpx.Response(400, json={"error": 1}), UpstreamRefusal),
+    "Office file": (error_answer(400, "FAILED_PRECONDITION"), UnsupportedDocument),
+    "not shared": (error_answer(403, "PERMISSION_DENIED"), SpreadsheetNotShared),
+    "403 as HTML": (httpx.Response(403, html="<p>secret cell"), SpreadsheetNotShared),
+    "API disabled": (
+        error_answer(403, "PERMISSION_DENIED", reason="SERVICE_DISABLED"),
+        UpstreamAuth,
+    ),
+    "API disabled, without a reason": (
+        error_answer(
+            403,
+            "PERMISSION_DENIED",
+            "Activar: https://console.developers.google.com/apis/api/sheets.googleapis.com/"
+            "overview?project=1234567890. secret cell",
+        ),
+        UpstreamAuth,
+    ),
+    "API disabled, in words alone": (
+        error_answer(
+            403,
+            "PERMISSION_DENIED",
+            "Google Sheets API has not been used in project 1234567890 before or it is disabled.",
+        ),
+        UpstreamAuth,
+    ),
+    "scope missing": (
+        error_answer(403, "PERMISSION_DENIED", reason="ACCESS_TOKEN_SCOPE_INSUFFICIENT"),
+        UpstreamAuth,
+    ),
+    "project suspended": (
+        error_answer(403, "PERMISSION_DENIED", reason="CONSUMER_SUSPENDED"),
+        UpstreamAuth,
+    ),
+    "quota as 403": (
+        error_answer(403, "PERMISSION_DENIED", reason="RATE_LIMIT_EXCEEDED"),
+        QuotaSpent,
+    ),
+    "unknown id": (error_answer(404, "NOT_FOUND"), SpreadsheetNotFound),
+    "quota": (
+        error_answer(429, "RESOURCE_EXHAUSTED", reason="RATE_LIMIT_EXCEEDED"),
+        QuotaSpent,
+    ),
+    "quota as HTML": (HTML_429, QuotaSpent),
+    "another 4xx": (error_answer(409, "ABORTED"), UpstreamError),
+}
+
+FAILURES: dict[str, httpx.Response] = {
+    "500": error_answer(500, "INTERNAL"),
+    "502 as HTML": httpx.Response(502, html="<p>secret cell"),
+    "503": error_answer(503, "UNAVAILABLE"),
+    "503 as HTML": HTML,
+    "redirect": httpx.Response(302, headers={"location": "https://sheets.googleapis.com/x"}),
+    "no content": httpx.Response(204),
+}
+
+UNREADABLE: dict[str, httpx.Response] = {
+    "HTML": httpx.Response(200, html="<html>secret cell</html>"),
+    "empty": httpx.Response(200),
+    "truncated JSON": httpx.Response(200, content=b'{"range": "T!A1", "values": [["secret ce'),
+    "not UTF-8": httpx.Response(200, content=b'{"range": "\xff"}'),
+    "list": httpx.Response(200, json=[]),
+    "null": httpx.Response(200, json=None, content=b"null"),
+    "members missing": httpx.Response(200, json={}),
+    "members of other types": httpx.Response(
+        200,
+        json={
+            "range": 1,
+            "valueRanges": {},
+            "sheets": "",
+            "updates": [],
+            "responses": 1,
+            "spreadsheetId": None,
+        },
+    ),
+    "too few parts": httpx.Response(
+        200,
+        json={
+            "range": "T!A1",
+            "values": "none",
+            "valueRanges": [{"range": "T!A1"}],
+            "sheets": [{"properties": {"sheetId": 0, "title": "T"}}],
+            "updates": {"updatedData": {}},
+            "responses": [],
+        },
+    ),
+    "nested too deeply": httpx.Response(200, content=b'{"x":' + b"[" * 50_000),
+    "broken gzip": httpx.Response(
+        200,
+        headers={"content-encoding": "gzip"},
+        stream=Pieces([b"no gzip at all"]),
+    ),
+}
+
+
+@pytest.mark.parametrize(("answer", "kind"), REFUSALS.values(), ids=REFUSALS)
+async def test_a_refusal_becomes_its_error(
+    answer: httpx.Response, kind: type[GatewayError], settings: GoogleSettings, google: FakeGoogle
+) -> None:
+    """Each refusal has one error for all methods, sent once, without Google's text for clients."""
+    google.sheets.mock(return_value=answer)
+
+    errors = await failures(settings, verbs())
+
+    assert {type(error) for error in errors.values()} == {kind}
+    assert not any("secret" in error.message for error in errors.values())
+    assert google.sheets.call_count == len(errors)
+
+
+@pytest.mark.parametrize(("answer", "kind"), REFUSALS.values(), ids=REFUSALS)
+async def test_a_refused_write_was_not_applied(
+    answer: httpx.Response, kind: type[GatewayError], settings: GoogleSettings, google: FakeGoogle
+) -> None:
+    """A write that Google refused says so, besides the one error that is the same for all."""
+    google.sheets.mock(return_value=answer)
+
+    errors = await failures(settings, WRITES)
+
+    outcome = None if kind is SpreadsheetNotFound else "not_applied"
+    assert {error.outcome for error in errors.values()} == {outcome}
+
+
+async def test_googles_reason_is_kept_for_the_service(
+    settings: GoogleSettings, google: FakeGoogle
+) -> None:
+    """The text of a 400 is kept beside the message, where its cause can be looked for."""
+    text = "Range (Solar!Y1) exceeds grid limits. Max rows: 981, max columns: 24"
+    google.sheets.mock(return_value=error_answer(400, "INVALID_ARGUMENT", text))
+
+    error = await failure(settings, A_READ)
+
+    assert isinstance(error, UpstreamRefusal)
+    assert error.google_message == text
+    assert text in str(error.__cause__)
+
+
+async def test_who_to_share_with_is_named(settings: GoogleSettings, google: FakeGoogle) -> None:
+    """A spreadsheet that is not shared is answered with the address to share it with."""
+    google.sheets.mock(return_value=error_answer(403, "PERMISSION_DENIED"))
+
+    error = await failure(settings, A_READ)
+
+    assert ACCOUNT in error.message
+    assert "Editor" in error.message
+
+
+@pytest.mark.parametrize("name", ["quota", "quota as HTML", "quota as 403"])
+async def test_a_spent_quota_says_when(
+    name: str, settings: GoogleSettings, google: FakeGoogle
+) -> None:
+    """Google's limits are per minute, so a spent one is to be tried again in a minute."""
+    google.sheets.mock(return_value=REFUSALS[name][0])
+
+    read, write = await read_and_write(settings)
+
+    assert (read.retry_after_seconds, write.retry_after_seconds) == (60, 60)
+
+
+@pytest.mark.parametrize("answer", FAILURES.values(), ids=FAILURES)
+async def test_a_failed_read_is_an_upstream_error(
+    answer: httpx.Response, settings: GoogleSettings, google: FakeGoogle
+) -> None:
+    """A read that Google failed may be tried again, by others; no redirect is followed."""
+    google.sheets.mock(return_value=answer)
+
+    errors = await failures(settings, READS)
+
+    assert {type(error) for error in errors.values()} == {UpstreamError}
+    assert not any("secret" in error.message for error in errors.values())
+    assert google.sheets.call_count == len(errors)
+
+
+@pytest.mark.parametrize("answer", FAILURES.values(), ids=FAILURES)
+async def test_a_failed_write_is_open(
+    answer: httpx.Response, settings: GoogleSettings, google: FakeGoogle
+) -> None:
+    """A write that Google failed was answered, may have been applied, and is not sent again."""
+    google.sheets.mock(return_value=answer)
+
+    errors = await failures(settings, WRITES)
+
+    assert_open(*errors.values(), was_answered=True)
+    assert google.sheets.call_count == len(errors)
+
+
+@pytest.mark.parametrize("answer", UNREADABLE.values(), ids=UNREADABLE)
+async def test_an_unreadable_read_is_an_upstream_error(
+    answer: httpx.Response, settings: GoogleSettings, google: FakeGoogle
+) -> None:
+    """An answer that is not what was asked for is Google's failure, not an empty sheet."""
+    google.sheets.mock(return_value=answer)
+
+    errors = await failures(settings, READS)
+
+    assert {type(error) for error in errors.values()} == {UpstreamError}
+    assert {error.message for error in errors.values()} == {
+        "Google's answer made no sense. Try again."
+    }
+
+
+@pytest.mark.parametrize("answer", UNREADABLE.values(), ids=UNREADABLE)
+async def test_an_unreadable_write_is_open(
+    answer: httpx.Response, settings: GoogleSettings, google: FakeGoogle
+) -> None:
+    """A write whose answer cannot be read was answered, and may have been applied."""
+    google.sheets.mock(return_value=answer)
+
+    errors = await failures(settings, WRITES)
+
+    assert_open(*errors.values(), was_answered=True)
+
+
+async def test_413_is_about_the_sheet_on_reads_only(
+    settings: GoogleSettings, google: FakeGoogle
+) -> None:
+    """A 413 to a read is about the sheet, to a write it is a refusal."""
+    google.sheets.mock(return_value=httpx.Response(413))
+
+    read, write = await read_and_write(settings)
+
+    assert type(read) is SheetTooLarge
+    assert (type(write), write.outcome) == (UpstreamError, "not_applied")
+
+
+async def test_no_token_is_part_of_a_traceback(
+    settings: GoogleSettings, google: FakeGoogle
+) -> None:
+    """The whole chain of an error, as a log shows it, has Google's text but never the token."""
+    google.sheets.mock(return_value=error_answer(403, "PERMISSION_DENIED", "Google's text"))
+
+    text = "".join(traceback.format_exception(await failure(settings, A_READ)))
+
+    assert "Google's text" in text
+    assert "token-1" not in text
+    assert "Bearer" not in text

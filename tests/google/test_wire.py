@@ -1,0 +1,267 @@
+"""How answers are read and what a broken way means, whatever the other end does."""
+
+import gzip
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import httpx2
+import pytest
+
+from gateway.errors import (
+    SheetTooLarge,
+    SpreadsheetNotFound,
+    UpstreamError,
+    UpstreamTimeout,
+    UpstreamUnreachable,
+    WriteOutcomeUnknown,
+)
+from gateway.google.adapter import open_google
+from gateway.google.deadline import Deadline
+from gateway.google.sheets import Render
+from gateway.google.wire import Message, open_wire
+from gateway.settings.model import GoogleSettings
+from tests.clock import ManualClock
+from tests.google.google_fake import (
+    A_READ,
+    A_WRITE,
+    ENDPOINT,
+    READ_ANSWER,
+    SPREADSHEET,
+    FakeGoogle,
+    Pieces,
+    assert_open,
+    error_answer,
+    failure,
+    read_and_write,
+    token_answer,
+)
+
+NOT_SENT = (
+    httpx2.ConnectError("refused"),
+    httpx2.ConnectTimeout("slow"),
+    httpx2.PoolTimeout("busy"),
+    httpx2.ProxyError("no"),
+)
+TIMED_OUT = (httpx2.ReadTimeout("slow"), httpx2.WriteTimeout("slow"))
+BROKEN = (
+    httpx2.ReadError("reset"),
+    httpx2.WriteError("reset"),
+    httpx2.RemoteProtocolError("disconnected"),
+)
+
+
+def name_of(error: object) -> str:
+    return type(error).__name__
+
+
+def cut(error: Exception) -> Iterator[bytes]:
+    """Half an answer, then the connection breaks."""
+    yield b'{"range": "T!A1",'
+    raise error
+
+
+def drip(clock: ManualClock) -> Iterator[bytes]:
+    """A byte of a valid answer each second, without end."""
+    while True:
+        clock.advance(1.0)
+        yield b" "
+
+
+def gzipped(body: bytes, status: int = 200) -> httpx.Response:
+    headers = {"content-encoding": "gzip", "content-type": "application/json"}
+    return httpx.Response(status, headers=headers, stream=Pieces([gzip.compress(body)]))
+
+
+async def test_gzip_is_taken(settings: GoogleSettings, google: FakeGoogle) -> None:
+    """Google packs its answers; they are read all the same."""
+    google.sheets.mock(return_value=gzipped(json.dumps(READ_ANSWER).encode()))
+
+    async with open_google(settings) as sheets:
+        found = await sheets.read_values(SPREADSHEET, "'T'!A1:B2", render=Render.DISPLAYED)
+
+    assert found.cells == (("x",),)
+
+
+async def test_the_digest_is_of_the_body_alone(
+    settings: GoogleSettings, google: FakeGoogle
+) -> None:
+    """However an answer was packed and cut into pieces, equal bodies have equal digests."""
+    body = json.dumps(READ_ANSWER).encode()
+    pieces = Pieces([body[:5], body[5:]])
+    google.sheets.side_effect = [gzipped(body), httpx.Response(200, stream=pieces), gzipped(b"{}")]
+
+    with open_wire(max_connections=1, connect_timeout_seconds=1.0) as wire:
+        message = Message(method="GET", url=f"{ENDPOINT}/v4/spreadsheets/{SPREADSHEET}")
+        deadline = Deadline(at_seconds=2000.0, clock=ManualClock())
+        packed, cut, other = [wire.exchange(message, deadline, max_bytes=999) for _ in range(3)]
+
+    assert packed.body == cut.body
+    assert packed.digest == cut.digest
+    assert packed.digest != other.digest
+
+
+async def test_a_small_gzip_that_grows_is_cut(settings: GoogleSettings, google: FakeGoogle) -> None:
+    """The limit is on decoded bytes: a bomb is too large for a read, and leaves a write open."""
+    google.sheets.side_effect = lambda _request: gzipped(b" " * 40_000_000)
+
+    read, write = await read_and_write(settings)
+
+    assert type(read) is SheetTooLarge
+    assert_open(write, was_answered=True)
+
+
+async def test_an_oversize_answer_is_not_read_to_its_end(
+    settings: GoogleSettings, google: FakeGoogle
+) -> None:
+    """Reading ends at the limit, and the connection is dropped."""
+    body = Pieces(b" " * 10_000 for _ in range(1000))
+    google.sheets.mock(return_value=httpx.Response(200, stream=body))
+
+    error = await failure(settings, A_READ)
+
+    assert type(error) is SheetTooLarge
+    assert body.read_count == 11
+    assert body.is_closed
+
+
+async def test_an_error_is_read_for_its_words_only(
+    settings: GoogleSettings, google: FakeGoogle
+) -> None:
+    """However large answers may be, of an error no more is read than words can fill."""
+    settings = settings.model_copy(update={"max_answer_bytes": 100_000_000})
+    body = Pieces(b" " * 100_000 for _ in range(1000))
+    google.sheets.mock(return_value=httpx.Response(404, stream=body))
+
+    error = await failure(settings, A_READ)
+
+    assert type(error) is SpreadsheetNotFound
+    assert body.read_count == 11
+    assert body.is_closed
+
+
+async def test_an_oversize_error_is_still_that_error(
+    settings: GoogleSettings, google: FakeGoogle
+) -> None:
+    """What is wrong with an error's body does not hide its status."""
+    answer = error_answer(429, "RESOURCE_EXHAUSTED", "x" * 200_000)
+    google.sheets.mock(return_value=answer)
+
+    error = await failure(settings, A_READ)
+
+    assert error.code == 5030
+
+
+@pytest.mark.parametrize(
+    ("raised", "kind"),
+    [
+        (httpx2.ReadError("reset"), UpstreamError),
+        (httpx2.RemoteProtocolError("cut"), UpstreamError),
+        (httpx2.ReadTimeout("stalled"), UpstreamTimeout),
+    ],
+    ids=["reset", "cut", "stalled"],
+)
+async def test_an_answer_that_breaks_off(
+    raised: Exception, kind: type, settings: GoogleSettings, google: FakeGoogle
+) -> None:
+    """Half an answer is none: it fails a read and leaves a write open."""
+    google.sheets.side_effect = lambda _request: httpx.Response(200, stream=Pieces(cut(raised)))
+
+    read, write = await read_and_write(settings)
+
+    assert type(read) is kind
+    assert_open(write, was_answered=True)
+
+
+@pytest.mark.parametrize(
+    ("verb", "seconds", "kind"),
+    [(A_READ, 20, UpstreamTimeout), (A_WRITE, 60, WriteOutcomeUnknown)],
+    ids=["read", "write"],
+)
+async def test_a_slow_drip_ends_at_the_deadline(
+    verb: Any, seconds: int, kind: type, settings: GoogleSettings, google: FakeGoogle
+) -> None:
+    """The deadline is for the whole call: bytes that keep coming do not move it."""
+    clock = ManualClock()
+    body = Pieces(drip(clock))
+    google.sheets.mock(return_value=httpx.Response(200, stream=body))
+
+    error = await failure(settings, verb, clock=clock)
+
+    assert type(error) is kind
+    assert body.read_count == seconds
+    assert body.is_closed
+
+
+async def test_timeouts_shrink_to_what_remains(
+    settings: GoogleSettings, google: FakeGoogle
+) -> None:
+    """Time that the token took is time that the call itself no longer has."""
+    clock = ManualClock()
+    google.sheets.respond(json=READ_ANSWER)
+
+    def slow_token(_request: httpx.Request) -> httpx.Response:
+        clock.advance(17.0)
+        return token_answer("slow")
+
+    google.token.side_effect = slow_token
+    async with open_google(settings, clock=clock) as sheets:
+        await A_READ(sheets)
+
+    timeouts = {"connect": 3.0, "read": 3.0, "write": 3.0, "pool": 3.0}
+    assert google.sent.extensions["timeout"] == timeouts
+    timeouts = {"connect": 5.0, "read": 20.0, "write": 20.0, "pool": 5.0}
+    assert google.token.calls.last.request.extensions["timeout"] == timeouts
+
+
+async def test_cookies_are_not_kept(settings: GoogleSettings, google: FakeGoogle) -> None:
+    """A cookie that Google sets with one call is not sent with the next."""
+    google.sheets.mock(
+        return_value=httpx.Response(200, json=READ_ANSWER, headers={"set-cookie": "NID=1; Path=/"})
+    )
+
+    async with open_google(settings) as sheets:
+        await A_READ(sheets)
+        await A_READ(sheets)
+
+    assert "cookie" not in google.sheets.calls.last.request.headers
+
+
+@pytest.mark.parametrize("raised", NOT_SENT, ids=name_of)
+async def test_what_was_not_sent_is_unreachable(
+    raised: Exception, settings: GoogleSettings, google: FakeGoogle
+) -> None:
+    """Without a connection nothing was sent, so a write was not applied."""
+    google.sheets.mock(side_effect=raised)
+
+    read, write = await read_and_write(settings)
+
+    assert (type(read), type(write)) == (UpstreamUnreachable, UpstreamUnreachable)
+    assert (read.outcome, write.outcome) == (None, "not_applied")
+
+
+@pytest.mark.parametrize("raised", TIMED_OUT, ids=name_of)
+async def test_a_missing_answer_is_a_timeout(
+    raised: Exception, settings: GoogleSettings, google: FakeGoogle
+) -> None:
+    """An answer that does not come is a timeout for a read, and leaves a write open."""
+    google.sheets.mock(side_effect=raised)
+
+    read, write = await read_and_write(settings)
+
+    assert type(read) is UpstreamTimeout
+    assert_open(write, was_answered=False)
+
+
+@pytest.mark.parametrize("raised", BROKEN, ids=name_of)
+async def test_a_broken_connection_fails_a_read(
+    raised: Exception, settings: GoogleSettings, google: FakeGoogle
+) -> None:
+    """A connection that breaks after it was made fails a read, and leaves a write open."""
+    google.sheets.mock(side_effect=raised)
+
+    read, write = await read_and_write(settings)
+
+    assert type(read) is UpstreamError
+    assert_open(write, was_answered=False)

@@ -1,0 +1,53 @@
+"""Worksheets for tests: cells as a sheet would give them, and tables made of them."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from gateway.query.evaluate import Page, plain_page
+from gateway.query.evaluate import evaluate as evaluate_seen
+from gateway.query.query import Query
+from gateway.table.steps import finish
+from gateway.table.table import Table, make_table
+from gateway.table.view import View
+
+
+class SheetCell(NamedTuple):
+    """What a cell displays beside what it holds."""
+
+    text: str
+    value: object
+
+
+BLANK = SheetCell("", "")
+
+
+def text_cell(text: str) -> SheetCell:
+    """A text cell is the same in both halves."""
+    return SheetCell(text, text)
+
+
+def make_sheet(columns: Mapping[str, Sequence[SheetCell]]) -> Table:
+    """A typed table with these headers and the cells from row 2 down, trimmed as Google does."""
+    cells = [[text_cell(name), *column] for name, column in columns.items()]
+    displayed = [_trimmed([cell.text for cell in column]) for column in cells]
+    typed = [_trimmed([cell.value for cell in column]) for column in cells]
+    return finish(make_table(displayed).with_typed(typed))
+
+
+def evaluate(table: Table, query: Query) -> Page:
+    """The page that a query asks for, for who sees all columns."""
+    return evaluate_with(table, query, table.header.whole)
+
+
+def evaluate_with(table: Table, query: Query, view: View) -> Page:
+    """The page that a query asks for, without a budget."""
+    if not query.needs_types:
+        return plain_page(table, query)
+    return finish(evaluate_seen(table, query, view))
+
+
+def _trimmed(cells: Sequence[object]) -> Sequence[object]:
+    end = len(cells)
+    while end and cells[end - 1] in ("", None):
+        end -= 1
+    return cells[:end]

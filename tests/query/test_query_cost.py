@@ -1,0 +1,255 @@
+"""The steps and the memory of queries: counted as they are taken, whatever is asked.
+
+Tracing tells how many instructions of Python a block of work runs; a block that runs many more than
+its steps allow for was not counted. Each check is held by work that breaks it.
+"""
+
+import sys
+import tracemalloc
+from array import array
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from random import Random
+from types import FrameType
+from typing import Any
+
+import msgspec
+import pytest
+
+from gateway.query.evaluate import evaluate
+from gateway.query.query import Query, SortTerm
+from gateway.query.row_sets import RowSet, sifted
+from gateway.query.where import parse_where
+from gateway.table.steps import Metered, OutOfSteps, Work, finish
+from gateway.table.table import Table
+from tests.query.costly import COLUMNS, costly_query, costly_rows
+from tests.query.reference import matching_rows, ordered_rows
+from tests.query.sheet import make_sheet, text_cell
+
+INSTRUCTIONS_OF_STEP = 30
+INSTRUCTIONS_BESIDE = 10_000
+"""Of planning many conditions, and of operands that were counted a block before."""
+
+
+def costly_table(seed: int, count: int) -> tuple[Table, Any]:
+    """A worksheet, and its rows for the reference."""
+    rows = costly_rows(Random(seed), count)  # noqa: S311
+    return make_sheet({name: [row[name] for row in rows] for name in COLUMNS}), rows
+
+
+def page_of(table: Table, query: Query) -> Work[Any]:
+    return evaluate(table, query, table.header.whole)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_costly_queries_are_answered_as_the_reference_answers(seed: int) -> None:
+    """Skewed, mixed and huge values, and conditions up to every limit."""
+    random = Random(seed)  # noqa: S311
+    table, rows = costly_table(seed, random.choice((1, 30, 120)))
+    for _ in range(3):
+        where, query = costly_query(random)
+        order = [(term.field, term.descending) for term in query.order]
+        expected = ordered_rows(rows, matching_rows(rows, where), order)
+        end = query.skip + query.limit
+
+        page = finish(page_of(table, query))
+
+        assert list(page.rows) == expected[query.skip : end]
+        assert page.has_next == (end < len(expected))
+        assert page.total == (len(expected) if query.wants_total else None)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_no_query_takes_more_than_its_budget_and_a_block(seed: int) -> None:
+    """It is answered or it ends; where it ends, what it took is at most one block over."""
+    random = Random(1_000 + seed)  # noqa: S311
+    table, _ = costly_table(seed, 3_000)
+    for _ in range(3):
+        _, query = costly_query(random)
+        budget, largest = random.choice((100, 5_000, 100_000)), 0
+
+        def blocks(work: Work[Any]) -> Work[None]:
+            nonlocal largest
+            for steps in work:
+                largest = max(largest, steps)
+                yield steps
+
+        work = Metered(blocks(page_of(table, query)), budget)
+        is_done = is_answered(work)
+
+        assert work.steps <= budget + largest
+        assert is_done == (work.steps - largest <= budget) or not is_done
+
+
+def is_answered(work: Metered[Any]) -> bool:
+    """Whether work is done before its budget is spent."""
+    try:
+        while not work.advance(1_000):
+            pass
+    except OutOfSteps:
+        return False
+    return True
+
+
+def uncounted(work: Work[Any]) -> str:
+    """The first block that runs many more instructions than its steps; "" if there is none."""
+    instructions, steps, found = 0, 0, ""
+
+    def trace(frame: FrameType, event: str, _: object) -> Callable[..., Any]:
+        nonlocal instructions
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        instructions += event == "opcode"
+        return trace
+
+    sys.settrace(trace)
+    try:
+        while not found:
+            instructions = 0
+            following = next(work, None)
+            if instructions > INSTRUCTIONS_OF_STEP * steps + INSTRUCTIONS_BESIDE:
+                found = f"{instructions} instructions in a block of {steps} steps"
+            if following is None:
+                break
+            steps = following
+    finally:
+        sys.settrace(None)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_all_that_a_query_does_is_counted(seed: int) -> None:
+    """No block runs many more instructions than it has steps, on fresh rows and on indexed ones."""
+    random = Random(2_000 + seed)  # noqa: S311
+    table, _ = costly_table(seed, 2_500)
+    _, query = costly_query(random)
+
+    assert [uncounted(page_of(table, query)), uncounted(page_of(table, query))] == ["", ""]
+
+
+RANGES_OF_MANY = [{"many": {"$gte": low, "$lt": low + 30}} for low in range(0, 600, 50)]
+WALKS: dict[str, Query] = {
+    "a union that is gathered": Query(
+        where=parse_where({"$or": [*RANGES_OF_MANY, {"few": 1}]}), wants_total=True
+    ),
+    "a range that is sorted": Query(
+        where=parse_where({"many": {"$lt": 300}}), order=(SortTerm("text"), SortTerm("date"))
+    ),
+    "an order with ties": Query(order=(SortTerm("skewed"), SortTerm("many")), skip=3_000),
+}
+
+
+@pytest.mark.parametrize("query", WALKS.values(), ids=list(WALKS))
+def test_each_way_to_find_rows_is_counted(query: Query) -> None:
+    """Walking, gathering and sorting take their steps."""
+    table, _ = costly_table(1, 6_000)
+
+    assert [uncounted(page_of(table, query)), uncounted(page_of(table, query))] == ["", ""]
+
+
+class Listed(msgspec.Struct, frozen=True):
+    """A planted bug's row set: the places of several lists."""
+
+    lists: Sequence[Sequence[int]]
+    sift_block: Callable[[Sequence[Sequence[int]], Sequence[int]], Work[Sequence[int]]]
+    weight: int = 1
+    least: int = 0
+    most: int = 2_500
+
+    def places(self) -> Work[Sequence[int]]:
+        return (yield from sifted(range(1, self.most), (self,)))
+
+    def sift(self, places: Sequence[int]) -> Work[Sequence[int]]:
+        return (yield from self.sift_block(self.lists, places))
+
+
+def bisecting_each_list(
+    lists: Sequence[Sequence[int]], places: Sequence[int]
+) -> Work[Sequence[int]]:
+    yield len(places)
+    return [place for place in places if any(_holds(each, place) for each in lists)]
+
+
+def counting_nothing(lists: Sequence[Sequence[int]], places: Sequence[int]) -> Work[Sequence[int]]:
+    yield 0
+    return [place for place in places if place in lists[0]]
+
+
+def looking_up(lists: Sequence[Sequence[int]], places: Sequence[int]) -> Work[Sequence[int]]:
+    yield len(places)
+    return [place for place in places if place in lists[0]]
+
+
+def _holds(places: Sequence[int], place: int) -> bool:
+    at = bisect_left(places, place)
+    return at < len(places) and places[at] == place
+
+
+@pytest.mark.parametrize(
+    ("sift", "is_found"),
+    [(bisecting_each_list, True), (counting_nothing, True), (looking_up, False)],
+    ids=["a list bisected for each row", "a missing count", "no bug"],
+)
+def test_uncounted_work_is_found(
+    sift: Callable[[Sequence[Sequence[int]], Sequence[int]], Work[Sequence[int]]], is_found: bool
+) -> None:
+    """The check tells work that is counted from work that is not."""
+    row_set: RowSet = Listed([range(1)] * 900, sift)
+
+    assert bool(uncounted(row_set.places())) == is_found
+
+
+ROWS = 20_000
+BYTES_OF_ROW = 64
+"""Lists of places, their numbers and one key for each."""
+SAME = [2**53] * 900
+SPELLED = [f"{2**53 + 2}e{'0' * at}" for at in range(300)]
+GREEDY: dict[str, Query] = {
+    "one operand 900 times": Query(where=parse_where({"n": {"$nin": SAME}})),
+    "one number in many spellings": Query(where=parse_where({"n": {"$nin": SPELLED}})),
+    "many operands": Query(where=parse_where({"n": {"$in": list(range(900))}})),
+    "many times not equal": Query(
+        where=parse_where({"$or": [{"n": {"$ne": number}} for number in range(50)]}),
+        wants_total=True,
+    ),
+    "nested": Query(
+        where=parse_where({"$not": {"$and": [{"$not": {"n": {"$nin": SAME}}}] * 40}}),
+        wants_total=True,
+    ),
+    "sixteen terms": Query(order=(SortTerm("n"), *[SortTerm("t", descending=True)] * 15)),
+}
+
+
+def skewed_table() -> Table:
+    """Two columns in which nearly all values are equal."""
+    numbers = [2**53 if row % 100 else row for row in range(ROWS)]
+    texts = [text_cell("usual" if row % 100 else f"rare {row}") for row in range(ROWS)]
+    return make_sheet({"n": [text_cell(str(number)) for number in numbers], "t": texts})
+
+
+def memory_of(work: Work[Any]) -> int:
+    """The most bytes that work holds at once."""
+    tracemalloc.start()
+    try:
+        finish(work)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("query", GREEDY.values(), ids=list(GREEDY))
+def test_memory_depends_on_the_rows_alone(query: Query) -> None:
+    """However many operands and conditions there are, each row takes a few bytes."""
+    table = skewed_table()
+    finish(page_of(table, query))
+
+    assert memory_of(page_of(table, query)) <= BYTES_OF_ROW * ROWS
+
+
+def copying(lists: Sequence[Sequence[int]]) -> Work[list[Sequence[int]]]:
+    yield sum(map(len, lists))
+    return [array("I", each) for each in lists]
+
+
+def test_a_copy_for_each_operand_is_found() -> None:
+    """The check of memory finds the places of an operand copied for each."""
+    assert memory_of(copying([range(ROWS)] * 900)) > BYTES_OF_ROW * ROWS

@@ -1,0 +1,78 @@
+"""Connections without a network, to an application that answers when it may."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from starlette.types import Receive, Scope, Send
+
+from gateway.server.connection import Connection
+from gateway.server.limits import Edge
+from gateway.server.running import make_gateway_server
+from gateway.settings.address import Proxy
+from gateway.settings.model import ServerSettings
+from tests.server.transport import Held
+
+REQUEST = b"GET /%d HTTP/1.1\r\nHost: gateway\r\n\r\n"
+LAST = b"GET /9 HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\n\r\n"
+UPLOAD = b"POST /%d HTTP/1.1\r\nHost: gateway\r\nContent-Length: 5\r\n\r\nab"
+BODY = b"x" * 10_000
+STEPS = 20
+
+
+@dataclass
+class Application:
+    """Answers once it may; `began` and `ended` are the paths of requests."""
+
+    may_answer: asyncio.Event = field(default_factory=asyncio.Event)
+    began: list[str] = field(default_factory=list)
+    ended: list[str] = field(default_factory=list)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.began.append(scope["path"])
+        while (await receive()).get("more_body"):
+            continue
+        await self.may_answer.wait()
+        length = (b"content-length", b"%d" % len(BODY))
+        await send({"type": "http.response.start", "status": 200, "headers": [length]})
+        await send({"type": "http.response.body", "body": BODY})
+        self.ended.append(scope["path"])
+
+
+class Stage:
+    """One application, and connections to it."""
+
+    def __init__(self, proxies: Sequence[Proxy] = (), **settings: object) -> None:
+        self.app = Application()
+        given = ServerSettings.model_validate(settings)
+        self.edge = Edge(given, proxies)
+        self._server = make_gateway_server(self.app, given)
+        self._server.config.load()
+
+    def connect(self, room: int = 1_000_000, peer: str = "127.0.0.1") -> tuple[Connection, Held]:
+        transport = Held(room, peer)
+        connection = Connection(
+            self._server.config,
+            self._server.server_state,
+            {},
+            asyncio.get_running_loop(),
+            edge=self.edge,
+        )
+        transport.set_protocol(connection)
+        connection.connection_made(transport)
+        return connection, transport
+
+    def passes(self, connection: Connection, seconds: float) -> None:
+        """So much time passes; a tenth of a second more, which deadlines may be late."""
+        for _ in range(round(seconds * 10) + 2):
+            self.edge.sweeper.sweep([connection], 0.1)
+
+
+async def settled() -> None:
+    """Let all tasks come as far as they can."""
+    for _ in range(STEPS):
+        await asyncio.sleep(0)
+
+
+def answers_in(transport: Held) -> int:
+    return transport.written.count(b"HTTP/1.1 200 ")

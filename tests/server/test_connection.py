@@ -1,0 +1,279 @@
+"""A connection without a network: when it reads on, when it ends, and what it owes until then."""
+
+import pytest
+
+from gateway.server.limits import DRAIN_SECONDS, LINGER_SECONDS, MOST_REFUSED
+from gateway.server.reads import READ_BYTES
+from gateway.server.unread import LEAST_READ_BYTES
+from tests.server.stage import BODY, LAST, REQUEST, UPLOAD, Stage, answers_in, settled
+
+ANSWER_SECONDS = 30.0
+
+
+@pytest.mark.parametrize(
+    ("sent", "began"),
+    [
+        pytest.param(REQUEST % 1, ["/1"], id="a request"),
+        pytest.param(REQUEST % 1 + REQUEST % 2, ["/1", "/2"], id="two requests"),
+        pytest.param(REQUEST % 1 + b"GET /2", ["/1"], id="half a head behind it"),
+        pytest.param(REQUEST % 1 + UPLOAD % 2, ["/1"], id="half a body behind it"),
+        pytest.param(
+            REQUEST % 1 + REQUEST % 2 + UPLOAD % 3, ["/1", "/2"], id="half a body behind two"
+        ),
+        pytest.param(UPLOAD % 1 + b"cde", ["/1"], id="an upload"),
+        pytest.param(LAST, ["/9"], id="the last request"),
+    ],
+)
+async def test_a_client_that_says_no_more_is_answered(sent: bytes, began: list[str]) -> None:
+    """All that came whole, the last of it as the last; then the connection is closed."""
+    stage = Stage()
+    connection, transport = stage.connect()
+    connection.data_received(sent)
+    await settled()
+    is_kept = connection.eof_received()
+    stage.passes(connection, 100.0)
+    stage.app.may_answer.set()
+    await settled()
+
+    assert is_kept
+    assert stage.app.ended == began
+    assert answers_in(transport) == len(began)
+    assert transport.written.count(b"connection: close\r\n") == 1
+    assert (transport.is_closed, transport.is_aborted) == (True, False)
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET /1", UPLOAD % 1], ids=["nothing", "head", "body"])
+async def test_a_client_that_leaves_in_the_middle_is_let_go(sent: bytes) -> None:
+    """Nothing is owed to it."""
+    stage = Stage()
+    connection, transport = stage.connect()
+    connection.data_received(sent)
+    await settled()
+
+    assert not connection.eof_received()
+    assert transport.written == b""
+
+
+async def test_a_client_that_leaves_after_its_answer_is_let_go() -> None:
+    """Nothing is owed to it any more."""
+    stage = Stage()
+    stage.app.may_answer.set()
+    connection, transport = stage.connect()
+    connection.data_received(REQUEST % 1)
+    await settled()
+
+    assert not connection.eof_received()
+    assert answers_in(transport) == 1
+
+
+async def test_nothing_is_begun_while_an_answer_is_not_taken() -> None:
+    """One answer is all that lies in a buffer, however many requests there are."""
+    stage = Stage()
+    stage.app.may_answer.set()
+    connection, transport = stage.connect(room=100)
+    connection.data_received(REQUEST % 1 + REQUEST % 2)
+    await settled()
+    began, is_read = list(stage.app.began), transport.is_read
+    transport.take(len(BODY) * 2)
+    await settled()
+
+    assert (began, is_read) == (["/1"], False)
+    assert stage.app.began == ["/1", "/2"]
+    assert answers_in(transport) == 2
+
+
+@pytest.mark.parametrize("room", [1_000_000, 100], ids=["in the making", "not taken"])
+async def test_nothing_is_parsed_behind_an_answer(room: int) -> None:
+    """What comes behind a request waits as it came, in its turn, until the answer has left."""
+    stage = Stage()
+    connection, transport = stage.connect(room)
+    behind = REQUEST % 2 + REQUEST % 3
+    connection.data_received(REQUEST % 1 + behind)
+    if room < len(BODY):
+        stage.app.may_answer.set()
+    await settled()
+    kept, parsed_ahead = len(connection.waiting), len(connection.pipeline)
+    stage.app.may_answer.set()
+    transport.take(len(BODY) * 4)
+    await settled()
+
+    assert (kept, parsed_ahead) == (len(behind), 0)
+    assert stage.app.ended == ["/1", "/2", "/3"]
+    assert connection.waiting == b""
+
+
+@pytest.mark.parametrize("chunked", [False, True], ids=["length", "chunks"])
+async def test_nothing_is_parsed_behind_a_body_in_parts(chunked: bool) -> None:
+    """Where a body ends is known, however it comes."""
+    stage = Stage()
+    connection, _ = stage.connect()
+    parts = [UPLOAD % 1, b"c", b"de"]
+    if chunked:
+        head = (UPLOAD % 1).replace(b"Content-Length: 5", b"Transfer-Encoding: chunked")
+        parts = [head.replace(b"ab", b"2\r\nab"), b"\r\n0\r\n\r", b"\n"]
+    for part in parts[:-1]:
+        connection.data_received(part)
+    connection.data_received(parts[-1] + REQUEST % 2 + REQUEST % 3)
+    parsed_ahead = len(connection.pipeline)
+    stage.app.may_answer.set()
+    await settled()
+
+    assert parsed_ahead == 0
+    assert stage.app.ended == ["/1", "/2", "/3"]
+
+
+async def test_no_more_is_read_than_is_kept() -> None:
+    """Behind a request one read has room; once its answer has left reading goes on."""
+    stage = Stage()
+    connection, transport = stage.connect()
+    connection.data_received(REQUEST % 1)
+    was_read = transport.is_read
+    connection.data_received(b"\r\n" * (READ_BYTES // 2))
+    is_read, kept = transport.is_read, len(connection.waiting)
+    stage.app.may_answer.set()
+    await settled()
+
+    assert was_read
+    assert (is_read, kept) == (False, READ_BYTES)
+    assert (transport.is_read, connection.waiting) == (True, b"")
+
+
+async def test_a_body_that_is_not_taken_is_not_read_on() -> None:
+    """Reading pauses while the application has not taken what came of a body."""
+    stage = Stage()
+    connection, transport = stage.connect()
+    connection.data_received((UPLOAD % 1).replace(b"Length: 5", b"Length: 500000"))
+    for _ in range(5):
+        connection.data_received(b"x" * READ_BYTES)
+    is_read = transport.is_read
+    await settled()
+
+    assert (is_read, transport.is_read) == (False, True)
+
+
+async def test_time_in_which_nothing_is_read_does_not_count() -> None:
+    """Half a head that waits behind a request has its whole time once it is its turn."""
+    stage = Stage()
+    connection, transport = stage.connect()
+    connection.data_received(REQUEST % 1 + (REQUEST % 2)[:-2])
+    await settled()
+    stage.passes(connection, 100.0)
+    stage.app.may_answer.set()
+    await settled()
+    stage.passes(connection, connection.edge.settings.head_timeout_seconds - 1)
+    connection.data_received(b"\r\n")
+    await settled()
+
+    assert stage.app.ended == ["/1", "/2"]
+    assert (answers_in(transport), transport.is_closed) == (2, False)
+
+
+async def test_requests_that_wait_are_kept_at_the_end_of_a_client() -> None:
+    """A client may close its side between two of its answers."""
+    stage = Stage()
+    stage.app.may_answer.set()
+    connection, transport = stage.connect(room=100)
+    connection.data_received(REQUEST % 1 + REQUEST % 2)
+    await settled()
+    transport.take(len(BODY) * 3)
+    is_kept = connection.eof_received()
+    await settled()
+
+    assert is_kept
+    assert stage.app.ended == ["/1", "/2"]
+    assert transport.is_closed
+
+
+async def test_what_is_taken_later_is_followed_by_more() -> None:
+    """A connection whose answer was taken late is as good as another."""
+    stage = Stage()
+    stage.app.may_answer.set()
+    connection, transport = stage.connect(room=100)
+    connection.data_received(REQUEST % 1)
+    await settled()
+    was_idle = connection.is_idle
+    transport.take(LEAST_READ_BYTES)
+    stage.passes(connection, ANSWER_SECONDS)
+    is_idle, is_read = connection.is_idle, transport.is_read
+    connection.data_received(REQUEST % 2)
+    await settled()
+
+    assert (was_idle, is_idle, is_read) == (False, True, True)
+    assert answers_in(transport) == 2
+
+
+@pytest.mark.parametrize("is_stop", [False, True], ids=["connection: close", "stop"])
+async def test_a_last_answer_has_its_time(is_stop: bool) -> None:
+    """Who is slow to take it may be: lingering begins when it is taken."""
+    stage = Stage()
+    stage.app.may_answer.set()
+    connection, transport = stage.connect(room=100)
+    connection.data_received(REQUEST % 1 if is_stop else LAST)
+    await settled()
+    if is_stop:
+        stage.edge.is_draining = True
+        connection.shutdown()
+    stage.passes(connection, ANSWER_SECONDS - 5)
+    is_kept = not transport.is_closed
+    transport.take(len(BODY) * 2)
+    stage.passes(connection, min(DRAIN_SECONDS, LINGER_SECONDS) / 2)
+    is_open = not transport.is_closed
+    stage.passes(connection, max(DRAIN_SECONDS, LINGER_SECONDS))
+
+    assert (is_kept, is_open) == (True, True)
+    assert transport.is_closed
+
+
+async def test_a_last_answer_that_is_never_taken_is_cut_off() -> None:
+    """Its time is that of all answers."""
+    stage = Stage()
+    stage.app.may_answer.set()
+    connection, transport = stage.connect(room=100)
+    connection.data_received(LAST)
+    await settled()
+    stage.passes(connection, ANSWER_SECONDS)
+
+    assert transport.is_aborted
+
+
+@pytest.mark.parametrize(("version", "asked"), [(b"1.1", 1), (b"1.0", 0)], ids=["1.1", "1.0"])
+async def test_only_clients_of_today_are_asked_for_a_body(version: bytes, asked: int) -> None:
+    """A client of HTTP/1.0 would not know what `100 Continue` is."""
+    stage = Stage()
+    stage.app.may_answer.set()
+    connection, transport = stage.connect()
+    expecting = UPLOAD.replace(b"\r\n\r\nab", b"\r\nExpect: 100-continue\r\n\r\n")
+    connection.data_received(expecting.replace(b"HTTP/1.1", b"HTTP/" + version) % 1)
+    await settled()
+    connection.data_received(b"abcde")
+    await settled()
+
+    assert transport.written.count(b"100 Continue") == asked
+    assert answers_in(transport) == 1
+
+
+async def test_those_far_too_many_are_cut_off_without_a_word() -> None:
+    """A few past the limit are told so; more would cost as many descriptors as those let in."""
+    stage = Stage(max_connections=2)
+    busy = [stage.connect() for _ in range(2)]
+    for connection, _ in busy:
+        connection.data_received(REQUEST % 1)
+    refused = [stage.connect() for _ in range(MOST_REFUSED)]
+    _, beyond = stage.connect()
+    await settled()
+
+    assert {transport.written[:13] for _, transport in refused} == {b"HTTP/1.1 503 "}
+    assert (beyond.written, beyond.is_aborted) == (b"", True)
+
+
+async def test_idle_connections_make_room_in_their_order() -> None:
+    """A newcomer ends the one that has waited for longest for a request, whenever it came."""
+    stage = Stage(max_connections=3)
+    stage.app.may_answer.set()
+    (first, one), (_, two), (_, three) = (stage.connect() for _ in range(3))
+    first.data_received(REQUEST % 1)
+    await settled()
+    stage.connect()
+    ended = [transport.is_closed for transport in (one, two, three)]
+
+    assert ended == [False, True, False]

@@ -1,0 +1,66 @@
+"""Where a request may end in what has come, and how much of it is taken in."""
+
+import math
+
+import pytest
+
+from gateway.server.intake import BETWEEN, IN_BODY, Intake
+from gateway.settings.model import ServerSettings
+
+HEAD = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+SETTINGS = ServerSettings(max_head_bytes=500)
+
+
+def within_head(came: bytes) -> Intake:
+    """An intake that has seen the beginning of a head."""
+    intake = Intake(SETTINGS)
+    intake.begin_head()
+    intake.count(came, before=BETWEEN, begun=1)
+    return intake
+
+
+def within_body(length: float, came: bytes = b"") -> Intake:
+    """An intake that has seen a head and the beginning of a body."""
+    intake = within_head(HEAD[:-1])
+    intake.begin_body(length)
+    intake.count(came, before=IN_BODY, begun=0)
+    return intake
+
+
+@pytest.mark.parametrize(
+    "data", [HEAD, b"\r\n" * 9 + HEAD, b"\n" + HEAD, HEAD[:-1], b"\r\n" * 9, b"\r"]
+)
+def test_what_ends_once_is_one_portion(data: bytes) -> None:
+    """A head is parsed in one piece, with the blank lines before it; so are blank lines alone."""
+    assert Intake(SETTINGS).portion(data) == len(data)
+    assert Intake(SETTINGS).portion(data + b"x") == len(data) + (not data.endswith(HEAD))
+
+
+@pytest.mark.parametrize("cut", range(1, len(HEAD)))
+def test_the_end_of_a_head_is_found_wherever_it_is_cut(cut: int) -> None:
+    """What follows it is another portion."""
+    assert within_head(HEAD[:cut]).portion(HEAD[cut:] + HEAD) == len(HEAD) - cut
+
+
+@pytest.mark.parametrize(
+    ("length", "came", "data", "expected"),
+    [
+        pytest.param(5.0, b"", b"abcde" + HEAD, 5, id="length"),
+        pytest.param(5.0, b"", b"\r\n\r\n", 4, id="part of a length"),
+        pytest.param(math.inf, b"", b"1\r\na\r\n0\r\n\r\n" + HEAD, 11, id="chunks"),
+        pytest.param(math.inf, b"1\r\na\r\n0\r\n", b"\r\n" + HEAD, 2, id="end of chunks"),
+        pytest.param(math.inf, b"0\r\nT: x\r\n\r", b"\n" + HEAD, 1, id="end of trailers"),
+        pytest.param(math.inf, b"0\r\nT: x", b"\r\n\r\n" + HEAD, 4, id="trailers"),
+    ],
+)
+def test_the_end_of_a_body_is_an_end_of_a_portion(
+    length: float, came: bytes, data: bytes, expected: int
+) -> None:
+    """A length is counted; chunks end with an empty line."""
+    assert within_body(length, came).portion(data) == expected
+
+
+def test_a_portion_is_no_larger_than_the_room() -> None:
+    """Of a head without end only so much is parsed as is taken in."""
+    assert Intake(SETTINGS).portion(b"x" * 5_000) == 2 * SETTINGS.max_head_bytes
+    assert within_head(b"x" * 300).portion(b"x" * 5_000) == 2 * SETTINGS.max_head_bytes - 300

@@ -1,0 +1,132 @@
+"""One gateway at a time for each key store."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gateway.server.lock import LockError, sole_user
+
+HOLDER = """
+import sys
+from pathlib import Path
+from gateway.server.lock import sole_user
+with sole_user(Path(sys.argv[1])):
+    print("has it", flush=True)
+    sys.stdin.read()
+"""
+
+
+def hold(database: Path) -> subprocess.Popen[str]:
+    """Another process that has the lock until it is killed."""
+    process = subprocess.Popen(  # noqa: S603  (our own program)
+        [sys.executable, "-c", HOLDER, str(database)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "has it\n"
+    return process
+
+
+def end(process: subprocess.Popen[str]) -> None:
+    process.kill()
+    process.communicate()
+
+
+def test_a_second_one_is_refused_and_told_who_is_there(tmp_path: Path) -> None:
+    """The message names the process that has the key store, and the store."""
+    database = tmp_path / "keys.db"
+    process = hold(database)
+    try:
+        with pytest.raises(LockError) as caught, sole_user(database):
+            pass
+    finally:
+        end(process)
+
+    assert f"process {process.pid} " in str(caught.value)
+    assert str(database) in str(caught.value)
+
+
+def test_a_lock_goes_with_its_process(tmp_path: Path) -> None:
+    """A gateway that was killed leaves nothing behind that keeps the next one from starting."""
+    end(hold(tmp_path / "keys.db"))
+    with sole_user(tmp_path / "keys.db"):
+        is_ours = (tmp_path / "keys.db.lock").read_text()
+
+    assert is_ours.strip().isdecimal()
+
+
+def test_a_lock_ends_with_its_block(tmp_path: Path) -> None:
+    """One after the other is well."""
+    for _ in range(2):
+        with sole_user(tmp_path / "keys.db"):
+            pass
+
+    assert (tmp_path / "keys.db.lock").exists()
+
+
+def test_other_stores_are_free(tmp_path: Path) -> None:
+    """Each key store has a lock of its own."""
+    with sole_user(tmp_path / "keys.db"), sole_user(tmp_path / "others.db"):
+        files = sorted(path.name for path in tmp_path.iterdir())
+
+    assert files == ["keys.db.lock", "others.db.lock"]
+
+
+def test_a_store_by_another_name_is_the_same(tmp_path: Path) -> None:
+    """A link to the database leads to the same lock."""
+    (tmp_path / "keys.db").touch()
+    (tmp_path / "link.db").symlink_to(tmp_path / "keys.db")
+    with (
+        sole_user(tmp_path / "keys.db"),
+        pytest.raises(LockError, match="already serves"),
+        sole_user(tmp_path / "link.db"),
+    ):
+        pass
+
+
+def test_a_successor_waits_for_its_turn(tmp_path: Path) -> None:
+    """With patience it takes the lock as soon as the other process has ended."""
+    process = hold(tmp_path / "keys.db")
+    naps: list[float] = []
+
+    def nap(seconds: float) -> None:
+        naps.append(seconds)
+        if len(naps) == 3:
+            end(process)
+
+    with sole_user(tmp_path / "keys.db", patience_seconds=10, clock=lambda: 0.0, sleep=nap):
+        waited = len(naps)
+
+    assert waited >= 3
+
+
+def test_patience_has_an_end(tmp_path: Path) -> None:
+    """Who does not get the lock in time says so."""
+    times = iter([0.0, 4.0, 5.0])
+    naps: list[float] = []
+    with (
+        sole_user(tmp_path / "keys.db"),
+        pytest.raises(LockError, match="already serves"),
+        sole_user(
+            tmp_path / "keys.db",
+            patience_seconds=5,
+            clock=lambda: next(times),
+            sleep=naps.append,
+        ),
+    ):
+        pass
+
+    assert len(naps) == 1
+
+
+def test_a_place_where_no_lock_can_be_is_told(tmp_path: Path) -> None:
+    """A directory that is not there is a message, not a traceback."""
+    with (
+        pytest.raises(LockError, match="cannot be opened or made: No such file"),
+        sole_user(tmp_path / "nowhere" / "keys.db"),
+    ):
+        pass

@@ -1,0 +1,241 @@
+"""A server that stops: no request that was sent in time is lost, and none holds it up."""
+
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+
+import pytest
+from starlette.applications import Starlette
+
+from gateway.server.connection import Connection
+from gateway.server.reads import READ_BYTES
+from gateway.server.running import bind, in_background, make_gateway_server
+from gateway.server.server import GatewayServer
+from gateway.settings.model import ServerSettings
+from tests.journeys.waiting import until
+from tests.server.conftest import echo_app
+from tests.server.wire import answers_of, connected, exchange, send
+
+REQUEST = b"GET /a HTTP/1.1\r\nHost: gateway\r\n\r\n"
+LAST = REQUEST.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
+SLOW = REQUEST.replace(b"/a", b"/slow")
+CALLERS = 30
+HANGING = """
+import asyncio
+from gateway.settings.model import ServerSettings
+from gateway.server.running import bind, make_gateway_server, run
+
+async def app(scope, receive, send):
+    await receive()
+    print("serves", flush=True)
+    await send({"type": "lifespan.startup.complete"})
+    await receive()
+    print("stops", flush=True)
+    await asyncio.Event().wait()
+
+server = make_gateway_server(app, ServerSettings(shutdown_seconds=1))
+run(server, [bind("127.0.0.1", 0)], "starts")
+"""
+IGNORING = "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
+
+
+@dataclass(frozen=True)
+class Running:
+    """A server in the background that can be told to stop."""
+
+    server: GatewayServer
+    url: str
+
+    def stop(self) -> None:
+        """Tell it to stop, and wait until it takes no more connections."""
+        self.server.should_exit = True
+        assert until(lambda: not self._takes_connections())
+
+    def _takes_connections(self) -> bool:
+        try:
+            with connected(self.url):
+                return True
+        except ConnectionError:
+            return False
+
+
+@contextmanager
+def running(
+    app: Starlette, listening: socket.socket, is_inherited: bool = False
+) -> Iterator[Running]:
+    server = make_gateway_server(app, ServerSettings(), is_inherited=is_inherited)
+    with in_background(server, listening) as url:
+        yield Running(server, url)
+
+
+@contextmanager
+def running_echo() -> Iterator[Running]:
+    with running(echo_app(), bind("127.0.0.1", 0)) as echo:
+        yield echo
+
+
+def test_idle_and_fresh_connections_are_answered_for_the_last_time() -> None:
+    """A request that meets the stop on its way has its answer, which says that it is the last."""
+    with running_echo() as echo, connected(echo.url) as idle, connected(echo.url) as fresh:
+        idle.sendall(REQUEST)
+        idle.recv(65_536)
+        assert until(lambda: len(echo.server.server_state.connections) == 2)
+        echo.stop()
+        for client in (idle, fresh):
+            send(client, REQUEST + REQUEST)
+        answers = [answers_of(client) for client in (idle, fresh)]
+
+    assert [[each.saw for each in some] for some in answers] == [["/a"], ["/a"]]
+    assert {each.headers["connection"] for some in answers for each in some} == {"close"}
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET /a HT"], ids=["nothing", "half a head"])
+def test_a_client_that_sends_no_request_does_not_hold_up_the_stop(sent: bytes) -> None:
+    """What is no request after two seconds is given up, though its deadline is later."""
+    with ExitStack() as stack:
+        echo = stack.enter_context(running_echo())
+        client = stack.enter_context(connected(echo.url))
+        client.sendall(sent)
+        assert until(lambda: len(echo.server.server_state.connections) == 1)
+        began = time.monotonic()
+        echo.stop()
+        answers = answers_of(client)
+        seconds = time.monotonic() - began
+
+    assert [each.saw for each in answers] == [4080] * bool(sent)
+    assert seconds < ServerSettings().head_timeout_seconds / 2
+
+
+def test_what_is_in_flight_is_answered() -> None:
+    """A stop while the application works waits for its answer."""
+    with running_echo() as echo, connected(echo.url) as client:
+        client.sendall(SLOW + SLOW)
+        assert until(lambda: len(echo.server.server_state.tasks) == 1)
+        echo.stop()
+        answers = answers_of(client)
+
+    assert [each.saw for each in answers] == ["/slow", "/slow"]
+    assert [each.headers.get("connection") for each in answers] == [None, "close"]
+
+
+def test_who_leaves_with_requests_in_line_leaves_no_trace(caplog: pytest.LogCaptureFixture) -> None:
+    """Requests whose client is gone are not begun, and nothing is a fault."""
+    with running_echo() as echo:
+        with connected(echo.url) as client:
+            client.sendall(SLOW * 3)
+            assert until(lambda: len(echo.server.server_state.tasks) == 1)
+        assert until(lambda: not echo.server.server_state.tasks)
+        answered = echo.server.server_state.total_requests
+
+    assert answered < 3
+    assert caplog.records == []
+
+
+def test_a_server_without_connections_stops_at_once() -> None:
+    """Nothing is waited for where there is nothing."""
+    with running_echo() as echo:
+        exchange(echo.url, LAST)
+        began = time.monotonic()
+    seconds = time.monotonic() - began
+
+    assert seconds < 1.5
+
+
+async def stop_behind_callers(
+    listening: socket.socket, is_inherited: bool = False
+) -> list[socket.socket]:
+    """Connections that were made, and requests that were sent, just before the server's stop."""
+    server = make_gateway_server(echo_app(), ServerSettings(), is_inherited=is_inherited)
+    server.config.load()
+    server.lifespan = server.config.lifespan_class(server.config)
+    await server.startup([listening])
+    callers = [socket.create_connection(listening.getsockname()) for _ in range(CALLERS)]
+    for client in callers:
+        client.settimeout(20.0)
+        client.sendall(REQUEST)
+    await server.shutdown([listening])
+    return callers
+
+
+async def test_whoever_has_connected_is_answered() -> None:
+    """Connections that the system took on before the stop are accepted, though it came first."""
+    callers = await stop_behind_callers(bind("127.0.0.1", 0))
+    seen = [[each.saw for each in answers_of(client)] for client in callers]
+    for client in callers:
+        client.close()
+
+    assert seen == [["/a"]] * CALLERS
+
+
+async def test_an_inherited_socket_keeps_its_callers() -> None:
+    """Who was not accepted before the stop is left to the next server on the socket."""
+    with bind("127.0.0.1", 0) as kept:
+        callers = await stop_behind_callers(kept.dup(), is_inherited=True)
+        answered, _, _ = select.select(callers, [], [], 0)
+        with running(echo_app(), kept.dup(), is_inherited=True) as successor:
+            successor.server.should_exit = True
+            seen = [[each.saw for each in answers_of(client)] for client in callers]
+        for client in callers:
+            client.close()
+
+    assert answered == []
+    assert seen == [["/a"]] * CALLERS
+
+
+def test_few_bytes_are_read_behind_a_request() -> None:
+    """However much comes while the first is answered, one read of it is kept; all is answered."""
+    with running_echo() as echo, connected(echo.url) as client:
+        send(client, SLOW + REQUEST * 5000 + LAST)
+        assert until(lambda: len(echo.server.server_state.tasks) == 1)
+        (connection,) = echo.server.server_state.connections
+        assert isinstance(connection, Connection)
+        is_full = until(lambda: len(connection.waiting) == READ_BYTES)
+        answers = answers_of(client)
+
+    assert is_full
+    assert [answer.saw for answer in answers] == ["/slow", *["/a"] * 5001]
+
+
+def test_a_hangup_that_is_ignored_stays_so() -> None:
+    """What `nohup` started goes on when its terminal closes, and ends at SIGTERM as ever."""
+    program = IGNORING + HANGING.replace("await asyncio.Event().wait()", "")
+    process = subprocess.Popen(  # noqa: S603  (our own program)
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout is not None
+        assert [process.stdout.readline() for _ in range(2)] == ["starts\n", "serves\n"]
+        process.send_signal(signal.SIGHUP)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(1.0)
+        process.send_signal(signal.SIGTERM)
+        status = process.wait(20.0)
+    finally:
+        process.kill()
+        process.communicate()
+
+    assert status == 0
+
+
+def test_an_end_that_hangs_is_cut() -> None:
+    """Where the application does not end, the process does, soon after the time for requests."""
+    process = subprocess.Popen(  # noqa: S603  (our own program)
+        [sys.executable, "-c", HANGING], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout is not None
+        assert [process.stdout.readline() for _ in range(2)] == ["starts\n", "serves\n"]
+        process.send_signal(signal.SIGTERM)
+        said = process.stdout.readline()
+        status = process.wait(20.0)
+    finally:
+        process.kill()
+        process.communicate()
+
+    assert (said, status) == ("stops\n", 0)

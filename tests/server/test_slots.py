@@ -1,0 +1,200 @@
+"""How many connections one address may have, and its requests behind a trusted proxy."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from gateway.server.connection import Connection
+from gateway.server.limits import MOST_REFUSED
+from gateway.server.slots import Slot, Slots, network_of
+from gateway.settings.address import parse_proxies
+from gateway.settings.model import ServerSettings
+from tests.server.stage import LAST, REQUEST, UPLOAD, Stage, answers_in, settled
+from tests.server.transport import Held
+
+HALF_HEAD = b"GET / HTTP/1.1\r\nHost: gateway\r\nX-Slow: "
+PROXIES = parse_proxies("10.0.0.0/8")
+PROXY = "10.0.0.1"
+
+
+def forwarded(number: int, address: str) -> bytes:
+    """A request of a client, as a proxy passes it on."""
+    return (REQUEST % number)[:-2] + b"X-Forwarded-For: %b\r\n\r\n" % address.encode()
+
+
+def half_heads(stage: Stage, count: int, peer: str = "127.0.0.1") -> list[tuple[Connection, Held]]:
+    """Connections of an address on which half a head has come."""
+    made = []
+    for _ in range(count):
+        made.append(stage.connect(peer=peer))
+        made[-1][0].data_received(HALF_HEAD)
+    return made
+
+
+def statuses(made: Sequence[tuple[Connection, Held]]) -> list[str]:
+    """The status that each was answered first, blank if none."""
+    return [transport.written[9:12].decode() for _, transport in made]
+
+
+@pytest.mark.parametrize(
+    ("address", "same", "other"),
+    [
+        pytest.param("192.0.2.1", "192.0.2.1", "192.0.2.2", id="IPv4"),
+        pytest.param("::ffff:192.0.2.1", "192.0.2.1", "::ffff:192.0.2.2", id="IPv4 within IPv6"),
+        pytest.param("2001:db8:0:1::1", "2001:db8:0:1:ffff::", "2001:db8:0:2::1", id="IPv6"),
+        pytest.param("fe80::1%eth0", "fe80::2%eth1", "fe81::1", id="IPv6 with a zone"),
+        pytest.param("", "", "127.0.0.1", id="a Unix socket"),
+    ],
+)
+def test_an_address_of_ipv6_counts_with_its_network(address: str, same: str, other: str) -> None:
+    """A single client has 64 bits of addresses there; elsewhere an address is itself."""
+    assert network_of(address) == network_of(same) != network_of(other)
+
+
+@pytest.mark.parametrize(
+    ("settings", "most"),
+    [
+        ({}, 1024),
+        ({"max_connections": 100}, 25),
+        ({"max_connections_per_address": 7}, 7),
+        ({"max_connections_per_address": 0}, float("inf")),
+        ({"max_connections": 3}, float("inf")),
+    ],
+    ids=["default", "a quarter", "set", "off", "a quarter of few"],
+)
+def test_an_address_may_have_a_quarter(settings: dict[str, int], most: float) -> None:
+    """Unless it is set; 0 is no limit."""
+    assert Slots(ServerSettings.model_validate(settings)).most_of_address == most
+
+
+async def test_one_address_leaves_room_for_others() -> None:
+    """It is refused past its own limit, though there is room, and others are let in."""
+    stage = Stage(max_connections=100, max_connections_per_address=3)
+    greedy = half_heads(stage, 5)
+    other = half_heads(stage, 1, peer="127.0.0.2")
+    await settled()
+
+    assert statuses(greedy) == ["", "", "", "503", "503"]
+    assert statuses(other) == [""]
+    assert b"retry-after: 5\r\n" in greedy[-1][1].written
+
+
+async def test_few_connections_of_one_address_are_refused_in_words() -> None:
+    """Those far past its limit are cut off."""
+    stage = Stage(max_connections=1000, max_connections_per_address=1)
+    *refused, last = half_heads(stage, MOST_REFUSED + 2)
+    await settled()
+
+    assert set(statuses(refused[1:])) == {"503"}
+    assert (last[1].written, last[1].is_aborted) == (b"", True)
+
+
+async def test_an_address_makes_room_among_its_own() -> None:
+    """Its idle connection that waits for longest is ended; those of others stay."""
+    stage = Stage(max_connections=100, max_connections_per_address=2)
+    stage.app.may_answer.set()
+    (other, _), (first, one), (_, two) = (
+        stage.connect(peer=peer) for peer in ("127.0.0.2", "127.0.0.1", "127.0.0.1")
+    )
+    first.data_received(REQUEST % 1)
+    await settled()
+    _, newcomer = stage.connect()
+    await settled()
+
+    assert (one.is_closed, two.is_closed, newcomer.written) == (False, True, b"")
+    assert other.is_idle
+
+
+async def test_whoever_leaves_makes_room() -> None:
+    """The connections of an address count while they are open, and nothing is kept of it then."""
+    stage = Stage(max_connections=100, max_connections_per_address=1)
+    for _ in range(3):
+        ((connection, transport),) = half_heads(stage, 1)
+        await settled()
+        assert transport.written == b""
+        connection.connection_lost(None)
+
+    assert stage.edge.slots.counts == {}
+
+
+@pytest.mark.parametrize("peer", [PROXY, "::ffff:10.0.0.1"])
+async def test_a_trusted_proxy_has_no_limit_of_its_own(peer: str) -> None:
+    """Its connections are those of many clients."""
+    stage = Stage(PROXIES, max_connections=100, max_connections_per_address=1)
+    made = [stage.connect(peer=peer) for _ in range(10)]
+    for number, (connection, _) in enumerate(made):
+        connection.data_received(REQUEST % number)
+    await settled()
+
+    assert statuses(made) == [""] * 10
+    assert len(stage.app.began) == 10
+    assert stage.edge.slots.counts == {}
+
+
+@pytest.mark.parametrize(("proxies", "counted"), [("unix", 0), ("10.0.0.0/8", 1)])
+async def test_peers_of_a_unix_socket_count_unless_they_are_trusted(
+    proxies: str, counted: int
+) -> None:
+    """They have no address: all are one, or a proxy."""
+    slots = Slots(ServerSettings(), parse_proxies(proxies))
+    connection, _ = Stage().connect()
+    Slot(slots, connection).take(None, ("/run/gateway.sock", None), 1)
+
+    assert sum(slots.counts.values()) == counted
+
+
+async def test_requests_count_for_the_clients_of_a_proxy() -> None:
+    """Those past the limit of their address are refused; the proxy keeps its connection."""
+    stage = Stage(PROXIES, max_connections=100, max_connections_per_address=2)
+    made = [stage.connect(peer=PROXY) for _ in range(4)]
+    addresses = ["192.0.2.1", "192.0.2.1", "192.0.2.1", "192.0.2.2"]
+    for number, ((connection, _), address) in enumerate(zip(made, addresses, strict=True)):
+        connection.data_received(forwarded(number, address))
+    await settled()
+    refused, transport = made[2]
+    refusal, is_open = transport.written, not transport.has_ended
+    stage.app.may_answer.set()
+    await settled()
+    refused.data_received(forwarded(9, "192.0.2.1"))
+    await settled()
+
+    assert refusal.startswith(b"HTTP/1.1 503 ")
+    assert is_open
+    assert b"connection: close" not in refusal
+    assert sorted(stage.app.ended) == ["/0", "/1", "/3", "/9"]
+    assert stage.edge.slots.counts == {}
+
+
+async def test_a_request_counts_until_its_answer_is_taken() -> None:
+    """A client that does not read, or whose proxy leaves, counts as long as it is there."""
+    stage = Stage(PROXIES, max_connections=100, max_connections_per_address=1)
+    stage.app.may_answer.set()
+    (slow, transport), (other, refused) = stage.connect(100, PROXY), stage.connect(peer=PROXY)
+    slow.data_received(forwarded(1, "192.0.2.1"))
+    await settled()
+    other.data_received(forwarded(2, "192.0.2.1"))
+    await settled()
+    transport.abort()
+    slow.connection_lost(None)
+    other.data_received(forwarded(3, "192.0.2.1"))
+    await settled()
+
+    assert refused.written.count(b"HTTP/1.1 503 ") == 1
+    assert answers_in(refused) == 1
+    assert stage.app.ended == ["/1", "/3"]
+
+
+async def test_a_refused_upload_is_answered_as_others_are() -> None:
+    """Its short body is read to its end, and the connection of the proxy goes on."""
+    stage = Stage(PROXIES, max_connections=100, max_connections_per_address=1)
+    (busy, _), (connection, transport) = (stage.connect(peer=PROXY) for _ in range(2))
+    busy.data_received(forwarded(1, "192.0.2.1"))
+    upload = (UPLOAD % 2).replace(b"\r\n\r\n", b"\r\nX-Forwarded-For: 192.0.2.1\r\n\r\n")
+    connection.data_received(upload)
+    await settled()
+    stage.app.may_answer.set()
+    connection.data_received(b"cde" + LAST)
+    await settled()
+
+    assert transport.written.count(b"HTTP/1.1 503 ") == 1
+    assert stage.app.ended == ["/1", "/9"]

@@ -1,0 +1,93 @@
+"""The sweeper's clock and its deadlines."""
+
+import asyncio
+from dataclasses import dataclass, field
+
+import pytest
+
+from gateway.server.sweeper import NEVER, Sweeper
+
+
+@dataclass(eq=False)
+class Waiting:
+    """A connection that notes when it was told that it is late."""
+
+    sweeper: Sweeper
+    deadline: float = NEVER
+    unread_deadline: float = NEVER
+    expired: list[float] = field(default_factory=list)
+
+    def expire(self) -> None:
+        self.expired.append(self.sweeper.now)
+        self.deadline = self.unread_deadline = NEVER
+
+
+@pytest.mark.parametrize("name", ["deadline", "unread_deadline"])
+def test_a_deadline_is_never_early_and_never_late_by_much(name: str) -> None:
+    """A deadline of ten seconds is told after ten, and before ten and a half."""
+    sweeper = Sweeper(10.0)
+    sweeper.sweep([], 0.3)
+    waiting = Waiting(sweeper)
+    setattr(waiting, name, sweeper.after(10.0))
+    began = sweeper.now
+    for _ in range(500):
+        sweeper.sweep([waiting], 0.1)
+
+    assert len(waiting.expired) == 1
+    assert 10.0 <= waiting.expired[0] - began <= 10.5
+
+
+def test_a_connection_without_deadline_is_left_alone() -> None:
+    """However much time passes."""
+    sweeper = Sweeper(10.0)
+    waiting = Waiting(sweeper)
+    for _ in range(10_000):
+        sweeper.sweep([waiting], 0.5)
+
+    assert waiting.expired == []
+
+
+@pytest.mark.parametrize("seconds", [0.2, 10.0])
+async def test_rounds_follow_each_other_closely(seconds: float) -> None:
+    """A deadline that is over is told within half a second."""
+    told = asyncio.Event()
+
+    class Listening(Waiting):
+        def expire(self) -> None:
+            super().expire()
+            told.set()
+
+    sweeper = Sweeper(seconds)
+    sweeping = asyncio.create_task(sweeper.run([Listening(sweeper, deadline=0.0)]))
+    async with asyncio.timeout(0.5):
+        await told.wait()
+    sweeping.cancel()
+
+    assert sweeper.now < 0.5
+
+
+def test_a_halt_of_the_process_makes_nobody_late() -> None:
+    """Time in which nothing could be read does not count against those who sent."""
+    sweeper = Sweeper(10.0)
+    waiting = Waiting(sweeper, deadline=sweeper.after(10.0))
+    sweeper.sweep([waiting], 3600.0)
+
+    assert waiting.expired == []
+    assert sweeper.now <= 1.0
+
+
+def test_all_that_are_late_are_told_though_the_set_changes() -> None:
+    """A connection that ends another one while it is told does not disturb the round."""
+    sweeper = Sweeper(1.0)
+    connections: set[Waiting] = set()
+
+    class Leaving(Waiting):
+        def expire(self) -> None:
+            super().expire()
+            connections.clear()
+
+    late = [Leaving(sweeper, deadline=0.0) for _ in range(3)]
+    connections.update(late)
+    sweeper.sweep(connections, 0.1)
+
+    assert [len(each.expired) for each in late] == [1, 1, 1]

@@ -1,0 +1,145 @@
+"""How long answers may lie in our buffers, and how much of them."""
+
+import socket
+from collections.abc import Sequence
+
+import pytest
+
+from gateway.server.sweeper import NEVER, Sweeper
+from gateway.server.unread import LEAST_READ_BYTES, UnreadAnswers, show_progress
+from tests.server.transport import Held
+
+TIMEOUT_SECONDS = 10.0
+LARGE = 1_000_000
+
+
+def passed(sweeper: Sweeper, seconds: float) -> None:
+    """Let so much time pass."""
+    for _ in range(round(seconds * 10)):
+        sweeper.sweep([], 0.1)
+
+
+def unread_of(left: int) -> Held:
+    """A transport that holds so much, of an answer of which nothing was taken."""
+    transport = Held()
+    transport.left = left
+    return transport
+
+
+@pytest.mark.parametrize(
+    ("taken", "is_kept"),
+    [
+        pytest.param(0, False, id="nothing"),
+        pytest.param(1_000, False, id="drops"),
+        pytest.param(LEAST_READ_BYTES, True, id="enough"),
+        pytest.param(LEAST_READ_BYTES * 2 // 3, True, id="enough, of which not all is seen"),
+    ],
+)
+def test_who_takes_too_little_is_cut_off(taken: int, is_kept: bool) -> None:
+    """64 KiB within the time are enough, and what is seen of them may be less."""
+    sweeper = Sweeper(TIMEOUT_SECONDS)
+    answers, transport = UnreadAnswers(sweeper, TIMEOUT_SECONDS), unread_of(LARGE)
+    answers.begin(transport, LARGE)
+    passed(sweeper, TIMEOUT_SECONDS)
+    transport.left -= taken
+    deadline = answers.look(transport)
+
+    assert transport.is_aborted is not is_kept
+    assert (deadline == NEVER) is not is_kept
+
+
+@pytest.mark.parametrize(
+    ("taken", "silence"),
+    [(0, 1.0), (1_000, 1.0), (LEAST_READ_BYTES * 2, 2.0), (LARGE * 50, 4.0)],
+    ids=["nothing", "little", "twice the least", "much"],
+)
+@pytest.mark.parametrize("is_first", [True, False], ids=["at once", "later"])
+def test_who_took_much_may_be_silent_for_longer(taken: int, silence: float, is_first: bool) -> None:
+    """Its system took it in one piece, and the client is at it; to this there is an end, too."""
+    sweeper = Sweeper(TIMEOUT_SECONDS)
+    answers, transport = UnreadAnswers(sweeper, TIMEOUT_SECONDS), unread_of(LARGE)
+    if is_first:
+        deadline = answers.begin(transport, LARGE + taken)
+    else:
+        transport.left += max(taken, LEAST_READ_BYTES)
+        answers.begin(transport, transport.left)
+        transport.left = LARGE
+        deadline = answers.look(transport)
+
+    assert deadline == sweeper.after(silence * TIMEOUT_SECONDS)
+
+
+def held(answers: UnreadAnswers, sizes: Sequence[int]) -> list[Held]:
+    """An unread answer of each of these sizes."""
+    transports = [unread_of(size) for size in sizes]
+    for transport in transports:
+        answers.begin(transport, transport.left)
+    return transports
+
+
+def cut(transports: Sequence[Held]) -> list[bool]:
+    return [transport.is_aborted for transport in transports]
+
+
+def test_all_answers_together_have_a_bound() -> None:
+    """Past it, whoever would take longest goes: not who reads, be it slowly, nor who just came."""
+    sweeper = Sweeper(TIMEOUT_SECONDS)
+    answers = UnreadAnswers(sweeper, TIMEOUT_SECONDS, most_bytes=3_500_000)
+    waiting = held(answers, [LARGE, LARGE, LARGE])
+    passed(sweeper, 5.0)
+    waiting[0].left -= 100_000
+    waiting[2].left -= 10_000
+    before = cut(waiting)
+    waiting += held(answers, [700_000])
+
+    assert before == [False, False, False]
+    assert cut(waiting) == [False, True, False, False]
+
+
+def test_answers_that_left_do_not_count() -> None:
+    """Neither those that were taken, nor what was taken of others, nor those whose client went."""
+    answers = UnreadAnswers(Sweeper(TIMEOUT_SECONDS), TIMEOUT_SECONDS, most_bytes=2_500_000)
+    for _ in range(5):
+        waiting = held(answers, [LARGE])
+        answers.end(waiting[0])
+        answers.end(waiting[0])
+    waiting = held(answers, [LARGE, LARGE])
+    waiting[0].left -= 600_000
+    waiting += held(answers, [LARGE])
+    sound = cut(waiting)
+    waiting += held(answers, [LARGE])
+
+    assert sound == [False, False, False]
+    assert sum(cut(waiting)) == 1
+
+
+def test_who_was_cut_off_for_others_is_not_looked_at_again() -> None:
+    """Its deadline may come before it is gone."""
+    answers = UnreadAnswers(Sweeper(TIMEOUT_SECONDS), TIMEOUT_SECONDS, most_bytes=100)
+    (transport,) = held(answers, [LARGE])
+
+    assert transport.is_aborted
+    assert answers.look(transport) == NEVER
+
+
+@pytest.mark.skipif(
+    not hasattr(socket, "TCP_NOTSENT_LOWAT"), reason="the system has no such option"
+)
+def test_connections_keep_little_that_is_not_sent() -> None:
+    """The option of a listening socket is that of its connections."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        show_progress(listening)
+        with socket.create_connection(listening.getsockname()):
+            connection, _ = listening.accept()
+            with connection:
+                most = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT)
+
+    assert 0 < most <= LEAST_READ_BYTES
+
+
+def test_a_socket_of_another_family_is_left_alone() -> None:
+    """A Unix socket has no such option."""
+    with socket.socket(socket.AF_UNIX) as listening:
+        show_progress(listening)
+
+        assert listening.fileno() >= 0

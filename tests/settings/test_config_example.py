@@ -1,0 +1,46 @@
+"""The example file, and the sentence that every setting has."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from gateway.settings.model import AccessSettings, Settings, load_settings, setting_paths
+from gateway.settings.plans import PlanSettings
+
+EXAMPLE = Path(__file__).parents[2] / "config.example.toml"
+
+
+def described_models() -> dict[str, type]:
+    """Every part of the configuration by the name of its table."""
+    sections = {name: type(getattr(Settings(), name)) for name in Settings.model_fields}
+    return sections | {"plans": PlanSettings}
+
+
+def test_the_example_loads_as_the_defaults() -> None:
+    """The example, used as it is, changes nothing."""
+    settings = load_settings(EXAMPLE, {})
+
+    assert settings == Settings(access=AccessSettings(database=EXAMPLE.parent / "keys.db"))
+
+
+def test_the_example_is_complete_and_says_each_default() -> None:
+    """Every setting is written with its default, or commented out where the default is none."""
+    tables = tomllib.loads(EXAMPLE.read_text("utf-8"))
+    defaults = Settings().model_dump(mode="json", exclude_none=True)
+
+    assert tables == defaults
+
+
+@pytest.mark.parametrize("at", list(setting_paths()), ids=".".join)
+def test_the_example_explains_each_setting_in_its_own_words(at: tuple[str, ...]) -> None:
+    """Above each setting stands its description, so that file and code say the same."""
+    section = "plans.paid" if at[0] == "plans" else at[0]
+    field = described_models()[at[0]].model_fields[at[-1]]  # type: ignore[attr-defined]
+    table = re.split(r"^\[", EXAMPLE.read_text("utf-8"), flags=re.MULTILINE)
+    (lines,) = [part for part in table if part.startswith(f"{section}]")]
+
+    assert re.search(
+        rf"^# {re.escape(field.description)}\n(#.*\n)?(# )?{at[-1]} = ", lines, re.MULTILINE
+    )

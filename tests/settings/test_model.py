@@ -1,0 +1,235 @@
+"""Configuration: defaults, precedence, and where the rows may be sent."""
+
+from contextlib import chdir
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+
+from gateway.settings.endpoint import is_allowed_endpoint
+from gateway.settings.model import (
+    AccessSettings,
+    GoogleSettings,
+    Settings,
+    load_settings,
+)
+from gateway.settings.plans import PlanSettings
+
+SECRET = "hunter2-hunter2-hunter2"
+
+
+def written(directory: Path, text: str) -> Path:
+    """A configuration file with this text."""
+    path = directory / "gateway.toml"
+    path.touch(mode=0o600)  # it may hold the pepper
+    path.write_text(text, "utf-8")
+    return path
+
+
+def test_an_empty_file_gives_the_defaults(tmp_path: Path) -> None:
+    """What a file leaves out has its default; the default key store lies beside the file."""
+    settings = load_settings(written(tmp_path, ""), {"PATH": "/bin", "OTHER_SERVER__PORT": "1"})
+
+    assert settings == Settings(access=AccessSettings(database=tmp_path / "keys.db"))
+
+
+def test_the_built_in_plans_are_there() -> None:
+    """`free` has no queries, `paid` has them."""
+    plans = Settings().plans
+
+    assert plans == {"free": PlanSettings(where_and_order=False), "paid": PlanSettings()}
+
+
+def test_settings_are_frozen() -> None:
+    """No part of the program changes what another one reads."""
+    with pytest.raises(ValueError, match="frozen"):
+        Settings().server.port = 1
+
+
+def test_without_a_name_the_file_of_the_working_directory_is_read(tmp_path: Path) -> None:
+    """`config.toml` is read where it is there, and may be missing."""
+    (tmp_path / "config.toml").write_text("[server]\nport = 1")
+    (tmp_path / "empty").mkdir()
+    with chdir(tmp_path):
+        found = load_settings(None, {})
+    with chdir(tmp_path / "empty"):
+        missing = load_settings(None, {})
+
+    assert found.server.port == 1
+    assert found.access.database == Path("keys.db")
+    assert missing == Settings()
+
+
+@pytest.mark.parametrize(
+    ("environ", "overrides", "port"),
+    [
+        pytest.param({}, {}, 1, id="file"),
+        pytest.param({"GATEWAY_SERVER__PORT": "2"}, {}, 2, id="environment over file"),
+        pytest.param(
+            {"GATEWAY_SERVER__PORT": "2"}, {"server.port": 3}, 3, id="overrides over environment"
+        ),
+        pytest.param({}, {"server.port": 3}, 3, id="overrides over file"),
+        pytest.param({}, {"server.port": 0}, 0, id="an override that is false"),
+        pytest.param({}, {"server.port": None}, 1, id="an option that was not given"),
+    ],
+)
+def test_what_comes_later_wins(
+    tmp_path: Path, environ: dict[str, str], overrides: dict[str, object], port: int
+) -> None:
+    """Flags override the environment, which overrides the file, key by key."""
+    path = written(tmp_path, '[server]\nhost = "::1"\nport = 1')
+    settings = load_settings(path, environ, overrides)
+
+    assert settings.server.port == port
+    assert settings.server.host == "::1"
+
+
+def test_the_environment_sets_every_kind_of_value(tmp_path: Path) -> None:
+    """Text of the environment becomes what the setting is."""
+    environ = {
+        "GATEWAY_SERVER__SHUTDOWN_SECONDS": "1.5",
+        "GATEWAY_GOOGLE__CREDENTIALS": "sa.json",
+        "GATEWAY_GOOGLE__ALLOW_INSECURE_ENDPOINT": "true",
+        "GATEWAY_GOOGLE__ENDPOINT": "http://emulator:9099/",
+        "GATEWAY_API__EMPTY_CELL": "",
+        "GATEWAY_ACCESS__PEPPER": SECRET,
+        "GATEWAY_PLANS__GOLD_2__MAX_LIMIT": "1000",
+    }
+    settings = load_settings(written(tmp_path, ""), environ)
+
+    assert settings.server.shutdown_seconds == 1.5
+    assert settings.google == GoogleSettings(
+        credentials=Path("sa.json"),
+        allow_insecure_endpoint=True,
+        endpoint="http://emulator:9099",
+    )
+    assert settings.api.empty_cell == ""
+    assert settings.access.pepper == SecretStr(SECRET)
+    assert settings.plans["gold_2"] == PlanSettings(max_limit=1000)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "GATEWAY_SERVICE_HOST",
+        "GATEWAY_SERVICE_PORT",
+        "GATEWAY_SERVICE_PORT_HTTP",
+        "GATEWAY_PORT",
+        "GATEWAY_PORT_8000_TCP",
+        "GATEWAY_PORT_8000_TCP_ADDR",
+    ],
+)
+def test_variables_of_a_kubernetes_service_are_passed_over(name: str, tmp_path: Path) -> None:
+    """A Service called gateway gives every pod variables of that name; they are no mistake."""
+    path = written(tmp_path, "")
+
+    assert load_settings(path, {name: "tcp://10.0.0.1:8000"}) == load_settings(path, {})
+
+
+def test_plans_are_merged_key_by_key(tmp_path: Path) -> None:
+    """A table sets single keys of a plan; the others keep the defaults of that plan."""
+    path = written(
+        tmp_path, "[plans.free]\nmax_limit = 10\n[plans.gold]\nrequests_per_minute = 9000"
+    )
+    environ = {
+        "GATEWAY_PLANS__FREE__REQUESTS_PER_MINUTE": "7",
+        "GATEWAY_PLANS__PAID__MAX_LIMIT": "500",
+    }
+    settings = load_settings(path, environ)
+
+    assert settings.plans == {
+        "free": PlanSettings(where_and_order=False, max_limit=10, requests_per_minute=7),
+        "paid": PlanSettings(max_limit=500),
+        "gold": PlanSettings(requests_per_minute=9000),
+    }
+
+
+def test_paths_start_where_they_are_written(tmp_path: Path) -> None:
+    """Relative paths of the file start at its directory, others at the working directory."""
+    path = written(tmp_path, '[google]\ncredentials = "sa.json"\n[access]\ndatabase = "/var/k.db"')
+    of_file = load_settings(path, {})
+    of_environment = load_settings(path, {"GATEWAY_GOOGLE__CREDENTIALS": "other/sa.json"})
+    of_override = load_settings(path, {}, {"access.database": Path("k.db")})
+
+    assert of_file.google.credentials == tmp_path / "sa.json"
+    assert of_file.access.database == Path("/var/k.db")
+    assert of_environment.google.credentials == Path("other/sa.json")
+    assert of_override.access.database == Path("k.db")
+
+
+def test_a_byte_order_mark_is_no_mistake(tmp_path: Path) -> None:
+    """Editors that put one do no harm."""
+    assert load_settings(written(tmp_path, "\ufeff[server]\nport = 1"), {}).server.port == 1
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://sheets.googleapis.com",
+        "https://SHEETS.googleapis.com",
+        "https://googleapis.com",
+        "https://oauth2.googleapis.com/token",
+        "https://www.googleapis.com/oauth2/v4/token",
+        "https://accounts.google.com/o/oauth2/token",
+        "https://sheets.googleapis.com:443",
+        "http://127.0.0.1:9099",
+        "http://127.255.255.254:1",
+        "http://localhost",
+        "https://localhost:1",
+        "http://[::1]:9099/token",
+    ],
+)
+def test_google_and_loopback_are_allowed(url: str) -> None:
+    """Credentials may go to Google by https, and anywhere on this machine."""
+    assert is_allowed_endpoint(url, allow_insecure=False)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://sheets.googleapis.com",
+        "https://evil.org",
+        "https://googleapis.com.evil.org",
+        "https://evilgoogleapis.com",
+        "https://google.com",
+        "https://x.accounts.google.com",
+        "http://emulator:9099",
+        "http://10.0.0.1",
+        "http://0.0.0.0",
+        "http://127.0.0.1.evil.org",
+        "http://169.254.169.254",
+        "http://[::2]",
+    ],
+)
+def test_other_hosts_need_the_flag(url: str) -> None:
+    """Any other host, and Google without TLS, is allowed by `allow_insecure` alone."""
+    assert not is_allowed_endpoint(url, allow_insecure=False)
+    assert is_allowed_endpoint(url, allow_insecure=True)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "sheets.googleapis.com",
+        "//sheets.googleapis.com",
+        "https://",
+        "https:/sheets.googleapis.com",
+        "ftp://sheets.googleapis.com",
+        "file:///etc/passwd",
+        "https://user@sheets.googleapis.com",
+        "https://sheets.googleapis.com:x",
+        "https://sheets.googleapis.com:65536",
+        "https://evil.org\\@sheets.googleapis.com",
+        "https://evil.org#@sheets.googleapis.com",
+        "https://evil.org／.googleapis.com",
+        "https://evil.org%2f.googleapis.com",
+        "https://sheets.googleapis.com\n",
+        " https://sheets.googleapis.com",
+        "https://[::1",
+        "https://[::1%25lo]",
+    ],
+)
+def test_a_doubtful_url_is_never_allowed(url: str) -> None:
+    """What is not plainly http(s) and a host is refused even with the flag."""
+    assert not is_allowed_endpoint(url, allow_insecure=True)

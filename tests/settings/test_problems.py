@@ -1,0 +1,271 @@
+"""Mistakes in the configuration: all at once, each with its place, none with a value."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from gateway.settings.model import AccessSettings, ConfigError, load_settings
+
+SECRET = "hunter2-hunter2-hunter2"
+
+
+def written(directory: Path, text: str) -> Path:
+    """A configuration file with this text."""
+    path = directory / "gateway.toml"
+    path.touch(mode=0o600)  # it may hold the pepper
+    path.write_text(text, "utf-8")
+    return path
+
+
+def problems_of(path: Path, environ: dict[str, str] | None = None) -> list[str]:
+    """What is wrong with a configuration."""
+    with pytest.raises(ConfigError) as refusal:
+        load_settings(path, environ or {})
+    assert str(refusal.value) == "\n".join(refusal.value.problems)
+    return refusal.value.problems
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        pytest.param("server = 5", "server: must be a table", id="no table"),
+        pytest.param("[sever]", "sever: there is no such setting; did you mean server?", id="sec"),
+        pytest.param(
+            "[server]\nprot = 1",
+            "server.prot: there is no such setting; did you mean port?",
+            id="unknown key",
+        ),
+        pytest.param(
+            'credentials = "x"',
+            "credentials: there is no such setting; did you mean google.credentials?",
+            id="setting outside of its table",
+        ),
+        pytest.param(
+            "[cache]\nmax_connections = 1",
+            "cache.max_connections: there is no such setting; did you mean server.max_connections "
+            "or google.max_connections?",
+            id="setting of other tables",
+        ),
+        pytest.param(
+            "max_limit = 1",
+            "max_limit: there is no such setting; did you mean plans.NAME.max_limit?",
+            id="setting of a plan",
+        ),
+        pytest.param("zzz = 1", "zzz: there is no such setting", id="nothing near"),
+        pytest.param('[server]\nport = "x"', "server.port: must be a whole number", id="text"),
+        pytest.param("[server]\nport = 1.5", "server.port: must be a whole number", id="fraction"),
+        pytest.param(
+            "[server]\nport = 65536", "server.port: must be less than or equal to 65535", id="port"
+        ),
+        pytest.param('[server]\nhost = ""', "server.host: may not be blank", id="blank host"),
+        pytest.param(
+            "[google]\nread_timeout_seconds = 0",
+            "google.read_timeout_seconds: must be greater than 0",
+            id="no time",
+        ),
+        pytest.param(
+            "[cache]\nheader_ttl_seconds = nan",
+            "cache.header_ttl_seconds: must be a finite number",
+            id="nan",
+        ),
+        pytest.param(
+            "[google]\nallow_insecure_endpoint = 5",
+            "google.allow_insecure_endpoint: must be true or false",
+            id="flag",
+        ),
+        pytest.param(
+            '[api]\nempty_cell = "nil"', "api.empty_cell: must be 'null', '' or 'omit'", id="choice"
+        ),
+        pytest.param(
+            '[google]\ncredentials = ""',
+            "google.credentials: may not be blank; leave it out for the default",
+            id="blank path",
+        ),
+        pytest.param(
+            "[access]\ndatabase = 1", "access.database: must be the name of a file", id="no path"
+        ),
+        pytest.param('[access]\npepper = "short"', "access.pepper: is too short", id="pepper"),
+        pytest.param("plans = 1", "plans: must be a table", id="plans"),
+        pytest.param("[plans]\ngold = 1", "plans.gold: must be a table", id="plan"),
+        pytest.param(
+            "[plans.paid]\nmax_limit = 1001",
+            "plans.paid.max_limit: must be less than or equal to 1000",
+            id="limit",
+        ),
+        pytest.param(
+            "[plans.gold]\nlimit = 1",
+            "plans.gold.limit: there is no such setting; did you mean max_limit?",
+            id="unknown key of a plan",
+        ),
+        pytest.param(
+            "[plans.Gold]",
+            "plans.Gold: must be lower-case letters and digits, joined by _ or -",
+            id="name of a plan",
+        ),
+    ],
+)
+def test_a_mistake_in_the_file_is_told_with_its_place(
+    tmp_path: Path, text: str, problem: str
+) -> None:
+    """Each mistake is one line: the key path, then what is wrong."""
+    assert problems_of(written(tmp_path, text)) == [problem]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "problem"),
+    [
+        (
+            "GATEWAY_SERVER__PROT",
+            "1",
+            "GATEWAY_SERVER__PROT: there is no such setting; did you mean GATEWAY_SERVER__PORT?",
+        ),
+        ("GATEWAY_", "1", "GATEWAY_: there is no such setting"),
+        (
+            "GATEWAY_PLANS__GOLD__X",
+            "1",
+            "GATEWAY_PLANS__GOLD__X: there is no such setting",
+        ),
+        ("GATEWAY_PLANS__GOLD", "1", "GATEWAY_PLANS__GOLD: there is no such setting"),
+        (
+            "GATEWAY_server__port",
+            "1",
+            "GATEWAY_server__port: there is no such setting",
+        ),
+        (
+            "GATEWAY_SERVER__PORT",
+            "many",
+            "server.port: must be a whole number (set by GATEWAY_SERVER__PORT)",
+        ),
+        (
+            "GATEWAY_ACCESS__DATABASE",
+            "",
+            "access.database: may not be blank; leave it out for the default "
+            "(set by GATEWAY_ACCESS__DATABASE)",
+        ),
+    ],
+)
+def test_a_mistake_in_the_environment_is_told_with_its_name(
+    tmp_path: Path, name: str, value: str, problem: str
+) -> None:
+    """A wrong name or value of the environment is told by the name of the variable."""
+    assert problems_of(written(tmp_path, ""), {name: value})[0].startswith(problem)
+
+
+def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
+    """An operator mends everything in one go."""
+    path = written(
+        tmp_path,
+        '[server]\nport = -1\n[google]\nendpoint = "ftp://x"\n[cache]\nttl = 1\n[plans.a]\nb = 1',
+    )
+    problems = problems_of(path, {"GATEWAY_X__Y": "1", "GATEWAY_WRITES__MAX_WAITING_ROWS": "0"})
+
+    assert [re.split(r": | \(", problem)[0] for problem in problems] == [
+        "GATEWAY_X__Y",
+        "server.port",
+        "google.endpoint",
+        "cache.ttl",
+        "writes.max_waiting_rows",
+        "plans.a.b",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        pytest.param(b"[server]\nport = \n", r"is not TOML: .*line 2", id="syntax"),
+        pytest.param(b"[server]\n[server]\n", r"is not TOML: .*line 2", id="table twice"),
+        pytest.param(b"# ok\n\xff", r"is not UTF-8 \(byte 5\)", id="encoding"),
+    ],
+)
+def test_a_file_that_is_not_toml_is_told_with_the_place(
+    tmp_path: Path, content: bytes, problem: str
+) -> None:
+    """Syntax errors name the file and the line, and the environment is checked all the same."""
+    path = tmp_path / "broken.toml"
+    path.write_bytes(content)
+    problems = problems_of(path, {"GATEWAY_SERVER__PORT": "x"})
+
+    assert re.match(rf"{re.escape(str(path))}: {problem}", problems[0])
+    assert problems[1].startswith("server.port: ")
+
+
+def test_a_file_that_was_named_must_be_there(tmp_path: Path) -> None:
+    """Only the file that nobody named may be missing."""
+    missing = tmp_path / "missing.toml"
+
+    assert problems_of(missing) == [f"{missing}: there is no such file"]
+    assert problems_of(tmp_path) == [f"{tmp_path}: cannot be read: Is a directory"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f'[access]\npepper = "{SECRET}"\nx = 1',
+        f'[access]\npepper = ["{SECRET}"]',
+        f'[access]\npepper = "{SECRET[:15]}"',
+        f'[access]\npepper = "{SECRET}',
+        f'[google]\nendpoint = "https://user:{SECRET}@sheets.googleapis.com"',
+        f'[server]\nport = "{SECRET}"',
+    ],
+    ids=["beside it", "list", "short", "syntax", "endpoint", "wrong place"],
+)
+def test_no_mistake_tells_a_value(tmp_path: Path, text: str) -> None:
+    """Messages and causes hold no value: it may be a secret."""
+    with pytest.raises(ConfigError) as refusal:
+        load_settings(written(tmp_path, text), {"GATEWAY_SERVER__PORTS": SECRET})
+
+    assert "hunter2" not in str(refusal.value)
+    assert "hunter2" not in repr(refusal.value)
+    assert refusal.value.__context__ is None
+
+
+def test_a_part_made_in_code_tells_no_value_either() -> None:
+    """Whoever builds settings without a file sees no secret in the error."""
+    with pytest.raises(ValueError, match="pepper") as refusal:
+        AccessSettings.model_validate({"pepper": SECRET[:15]})
+
+    assert "hunter2" not in str(refusal.value)
+
+
+def test_settings_show_no_secret(tmp_path: Path) -> None:
+    """The pepper is not in what a traceback or a log would show."""
+    settings = load_settings(written(tmp_path, f'[access]\npepper = "{SECRET}"'), {})
+
+    assert "hunter2" not in repr(settings)
+    assert "hunter2" not in settings.model_dump_json()
+
+
+@pytest.mark.parametrize(
+    "tail", ["/v4", "//", "?", "?x=1", "#", "#x", "/?x"], ids=lambda tail: tail
+)
+def test_an_endpoint_is_a_host_alone(tmp_path: Path, tail: str) -> None:
+    """Paths are the gateway's to make."""
+    environ = {"GATEWAY_GOOGLE__ENDPOINT": f"https://sheets.googleapis.com{tail}"}
+    (problem,) = problems_of(written(tmp_path, ""), environ)
+
+    assert problem.startswith("google.endpoint: must be scheme://host[:port] alone")
+
+
+def test_an_endpoint_elsewhere_is_told_about_the_flag(tmp_path: Path) -> None:
+    """The refusal names the setting that would allow it."""
+    environ = {"GATEWAY_GOOGLE__ENDPOINT": "http://emulator:9099"}
+    (problem,) = problems_of(written(tmp_path, ""), environ)
+
+    assert problem.startswith("google.endpoint: must be https")
+    assert "google.allow_insecure_endpoint" in problem
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o602, 0o666])
+def test_a_pepper_in_a_file_that_others_can_open(tmp_path: Path, mode: int) -> None:
+    """The file is refused as the pepper's own would be, and without a pepper it is not."""
+    path = written(tmp_path, f'[access]\npepper = "{SECRET}"')
+    path.chmod(mode)
+    with_pepper = problems_of(path)
+    path.write_text('[access]\ndatabase = "keys.db"')
+
+    assert with_pepper == [
+        f"access.pepper: {path} holds it and is open to other users of this machine: "
+        "run chmod 600 on it"
+    ]
+    assert load_settings(path, {"GATEWAY_ACCESS__PEPPER": SECRET}).access.pepper is not None

@@ -1,0 +1,161 @@
+"""Bodies of requests for Hypothesis: such as Google's definition has, and such as it has not.
+
+Rules
+- A body is drawn from the discovery document. A tame one has the right types and small numbers, so
+  that many take effect; in a wild one any value may be junk, so that every reader of a member
+  meets wrong types, huge numbers and unknown names.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from hypothesis import strategies as st
+
+from sheets_emulator.edits.batch import KINDS
+from tests.discovery_schema import Json, document
+
+DEEPEST = 8
+JUNK_IN = 12  # of a wild body one value of so many is junk
+ROOT = "/v4/spreadsheets"
+BODIES = {
+    f"{ROOT}": "Spreadsheet",
+    f"{ROOT}/book:batchUpdate": "BatchUpdateSpreadsheetRequest",
+    f"{ROOT}/book/values:batchUpdate": "BatchUpdateValuesRequest",
+    f"{ROOT}/book/values:batchClear": "BatchClearValuesRequest",
+    f"{ROOT}/book/values/Data!A1:append": "ValueRange",
+    f"{ROOT}/book/sheets/0:copyTo": "CopySheetToAnotherSpreadsheetRequest",
+}
+"""Paths of a POST and the schemas of their bodies."""
+
+ONE_OF = ("Request", "ExtendedValue")  # objects with exactly one member
+NEEDED = (
+    *("sheetId", "range", "ranges", "source", "destination", "cell", "rows", "start", "values"),
+    *("fields", "requests", "properties", "dimension", "startIndex", "endIndex", "startRowIndex"),
+    *("endRowIndex", "startColumnIndex", "endColumnIndex", "valueInputOption", "name", "rule"),
+    *("condition", "type", "find", "length", "sourceSheetId", "sortSpecs", "namedRange", "data"),
+    *("protectedRange", "filter", "userEnteredValue", "destinationSpreadsheetId", "mergeType"),
+    *("shiftDimension", "pasteType", "destinationIndex", "rowIndex", "columnIndex", "dimensions"),
+    *("dimensionGroup", "depth", "namedRangeId", "protectedRangeId", "delimiterType", "delimiter"),
+)
+"""Members without which little happens: a tame body always has them."""
+
+NOT_TOGETHER = (  # of these a tame body has the first one only
+    *(("start", "range"), ("sheetId", "allSheets"), ("range", "sheetId"), ("range", "allSheets")),
+    *(("range", "tableId"), ("source", "useAlternateSeries")),
+)
+LACKING: Mapping[str, str] = {  # what a tame object never has
+    "BasicFilter": "sortSpecs",
+    "ProtectedRange": "namedRangeId",
+}
+FOREIGN = ("dataSource", "comment", "chip", "pivot", "table")  # beginnings of what a tame one lacks
+MASKS = (
+    *("*", "*", "userEnteredValue", "note", "title", "userEnteredFormat.textFormat", "name"),
+    *("gridProperties.hideGridlines", "gridProperties.frozenRowCount", "pixelSize"),
+    "userEnteredFormat",
+    "index,hidden",
+)
+SEEN: Mapping[str, st.SearchStrategy[Any]] = {
+    "fields": st.sampled_from(MASKS),
+    "sheetId": st.sampled_from([0, 0, 0, 0, 9]),
+    **dict.fromkeys(["startIndex", "startRowIndex", "startColumnIndex"], st.integers(0, 2)),
+    **dict.fromkeys(["endIndex", "endRowIndex"], st.integers(3, 5)),
+    "endColumnIndex": st.sampled_from([3, 3, 4, 5]),
+    "sourceSheetId": st.just(0),
+    "depth": st.just(1),
+    "namedRangeId": st.sampled_from(["n", "m"]),
+    "protectedRangeId": st.sampled_from([7, 8]),
+    "title": st.sampled_from(["Data", "New", "It's"]),
+    "name": st.sampled_from(["one", "two", "A1"]),
+    "destinationSpreadsheetId": st.just("book"),
+    "find": st.sampled_from(["a", "1", "", "(", "="]),
+    "formulaValue": st.sampled_from(["=A1", "=SUM(A1:B9)", "=1/0", "x"]),
+}
+"""Values of members by their names, in a tame body."""
+
+RANGES = st.sampled_from(["Data", "Data!A1", "Data!B2:C3", "'Data'!A:B", "A1:ZZ", "Nope!A1"])
+TEXTS = st.sampled_from(
+    ["", "x", "Data", "=A1", "=SUM(A1:B9)", "=" * 50, "1/1/2020", "#ff0000", "\0", "*", "a(b", "🙂"]
+)
+SMALL = st.integers(0, 5)
+HUGE = st.sampled_from([2**31 - 1, -(2**31), 2**53, 10**30, -(10**400)])
+NUMBERS = st.one_of(st.floats(0, 1), st.floats(allow_nan=False, allow_infinity=False))
+CELLS = st.one_of(st.none(), TEXTS, st.booleans(), st.integers(-9, 9), NUMBERS)
+JUNK: st.SearchStrategy[Any] = st.one_of(
+    st.sampled_from([None, True, "x", "", [], {}, [[]], [None], {"": {}}, 1.5, -1, 1e308]),
+    st.just([[[[[[[[]]]]]]]]),
+    SMALL,
+    HUGE,
+)
+SCALARS: Mapping[str, st.SearchStrategy[Any]] = {
+    "string": TEXTS,
+    "integer": SMALL,
+    "number": NUMBERS,
+    "boolean": st.booleans(),
+    "any": CELLS,
+}
+
+
+@st.composite
+def requests_of(draw: st.DrawFn, kind: str, *, is_wild: bool) -> Any:
+    """A request of a kind of batchUpdate."""
+    described = document()["schemas"]["Request"]["properties"][kind]
+    return {kind: draw(_values(described, kind, is_wild=is_wild, depth=2))}
+
+
+@st.composite
+def bodies(draw: st.DrawFn, schema: str, *, is_wild: bool, depth: int = 0) -> Any:
+    """An object of a schema with some of its members."""
+    if is_wild and draw(st.integers(0, JUNK_IN)) == 0:
+        return draw(JUNK)
+    properties: Mapping[str, Json] = document()["schemas"][schema]["properties"]
+    names = draw(_names(schema, sorted(properties), is_wild=is_wild, depth=depth))
+    return {
+        name: draw(_values(properties[name], name, is_wild=is_wild, depth=depth + 1))
+        for name in names
+    }
+
+
+def _names(
+    schema: str, names: list[str], *, is_wild: bool, depth: int
+) -> st.SearchStrategy[list[str]]:
+    """Which members an object has."""
+    if schema in ONE_OF:
+        known = sorted(KINDS) if schema == "Request" else names
+        one = st.sampled_from([*known, *known, *names] if is_wild else known)
+        return one.map(lambda name: [name])
+    some = st.lists(st.sampled_from(names), max_size=3, unique=True)
+    if is_wild:
+        return some
+    names = [name for name in names if not name.startswith(FOREIGN)]
+    names = [name for name in names if name != LACKING.get(schema)]
+    some = st.lists(st.sampled_from(names), max_size=3, unique=True)
+    needed = [name for name in names if name in NEEDED]
+    if depth >= DEEPEST - 2:
+        return st.just(needed)
+    return some.map(lambda chosen: _compatible([*dict.fromkeys([*needed, *chosen])]))
+
+
+def _compatible(names: list[str]) -> list[str]:
+    dropped = {last for first, last in NOT_TOGETHER if first in names}
+    return [name for name in names if name not in dropped]
+
+
+def _values(described: Json, name: str, *, is_wild: bool, depth: int) -> st.SearchStrategy[Any]:
+    """Values of a member."""
+    if depth > DEEPEST:
+        return JUNK if is_wild else st.just({})
+    if "$ref" in described:
+        return bodies(described["$ref"], is_wild=is_wild, depth=depth)
+    kind = described["type"]
+    if kind == "array":
+        item = _values(described["items"], name, is_wild=is_wild, depth=depth + 1)
+        return st.lists(item, min_size=1, max_size=1 + (depth > 1))
+    if kind == "object":
+        return st.dictionaries(TEXTS, JUNK, max_size=2)
+    if "enum" in described:
+        known = [each for each in described["enum"] if not each.endswith("UNSPECIFIED")]
+        return st.sampled_from([*known, "NONE_SUCH"] if is_wild else known)
+    if name in ("range", "ranges"):
+        return RANGES
+    tame = SEEN.get(name, SCALARS[kind])
+    return st.one_of(tame, tame, TEXTS, JUNK) if is_wild else tame

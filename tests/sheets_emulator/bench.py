@@ -1,0 +1,200 @@
+"""A bench for the emulator: a client with a token, and a clock that the test moves."""
+
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from google.auth import jwt
+from google.auth.crypt import RSASigner
+from httpx2 import Response
+from starlette.testclient import TestClient
+
+from sheets_emulator.app import Emulator, EmulatorOptions, create_emulator
+from sheets_emulator.service import Timing
+from tests.exchanges import Recorder
+
+BASE_URL = "http://testserver"
+SCOPE = "https://www.googleapis.com/auth/spreadsheets"
+GRANT_TYPE = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+START = 1_700_000_000.0
+
+
+@dataclass(kw_only=True)
+class LateEffect:
+    """An effect that comes when the clock reaches its moment."""
+
+    moment: float
+    effect: Callable[[], None]
+    is_cancelled: bool = False
+
+    def cancel(self) -> None:
+        self.is_cancelled = True
+
+
+@dataclass(kw_only=True)
+class ManualClock:
+    """A clock that moves by sleeping on it and by hand."""
+
+    moment: float = START
+    slept: list[float] = field(default_factory=list)
+    late: list[LateEffect] = field(default_factory=list)
+
+    def now(self) -> float:
+        return self.moment
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.advance(seconds)
+
+    def later(self, seconds: float, effect: Callable[[], None]) -> LateEffect:
+        self.late.append(LateEffect(moment=self.moment + seconds, effect=effect))
+        return self.late[-1]
+
+    def advance(self, seconds: float) -> None:
+        self.moment += seconds
+        due = [each for each in self.late if each.moment <= self.moment and not each.is_cancelled]
+        self.late = [each for each in self.late if each not in due]
+        for each in due:
+            each.effect()
+
+    def timing(self) -> Timing:
+        sleep: Callable[[float], Awaitable[None]] = self.sleep
+        return Timing(now=self.now, sleep=sleep, later=self.later)
+
+
+@dataclass(kw_only=True)
+class Bench:
+    """An emulator, a client of it, and the token that the client's calls carry."""
+
+    emulator: Emulator
+    recorder: Recorder
+    client: TestClient
+    clock: ManualClock
+    account: dict[str, str]
+    token: str = ""
+
+    def call(self, method: str, path: str, body: object = None, **parameters: str) -> Response:
+        """A call of the API with a token; the path is sent as it is."""
+        headers = {"Authorization": f"Bearer {self.token}"}
+        query = parameters or None
+        return self.client.request(method, path, params=query, json=body, headers=headers)
+
+    def values(self, text: str, sheet_id: str = "book", **parameters: str) -> Any:
+        """The body of values.get."""
+        return self.call("GET", values_path(text, sheet_id), **parameters).json()
+
+    def grid(self, text: str, sheet_id: str = "book", **parameters: str) -> list[list[Any]]:
+        """The values of values.get; [] where there are none."""
+        found: list[list[Any]] = self.values(text, sheet_id, **parameters).get("values", [])
+        return found
+
+    def update(self, text: str, values: list[list[Any]], option: str = "RAW") -> Response:
+        """values.update."""
+        path = values_path(text)
+        return self.call("PUT", path, {"values": values}, valueInputOption=option)
+
+    def append(self, text: str, values: list[list[Any]], **parameters: str) -> Response:
+        """values.append, RAW unless told otherwise."""
+        wanted = {"valueInputOption": "RAW", **parameters}
+        return self.call("POST", f"{values_path(text)}:append", {"values": values}, **wanted)
+
+    def edit(self, *requests: dict[str, Any]) -> Response:
+        """spreadsheets.batchUpdate."""
+        body = {"requests": list(requests)}
+        return self.call("POST", "/v4/spreadsheets/book:batchUpdate", body)
+
+    def owner_edits(self, *requests: dict[str, Any]) -> Response:
+        """The owner edits the spreadsheet `book` before the account reads a cell of it."""
+        self.fault({"call": "values.get", "edit": {"requests": list(requests)}})
+        return self.call("GET", values_path("A1"))
+
+    def described(self, **parameters: str) -> Any:
+        """The spreadsheet `book` as spreadsheets.get answers it."""
+        return self.call("GET", "/v4/spreadsheets/book", **parameters).json()
+
+    def sheets(self, sheet_id: str = "book") -> list[dict[str, Any]]:
+        """The properties of all worksheets."""
+        answer = self.call("GET", f"/v4/spreadsheets/{sheet_id}", fields="sheets.properties")
+        return [sheet["properties"] for sheet in answer.json()["sheets"]]
+
+    def size(self, index: int = 0) -> tuple[int, int]:
+        """Rows and columns of a worksheet."""
+        grid = self.sheets()[index]["gridProperties"]
+        return grid["rowCount"], grid["columnCount"]
+
+    def fault(self, *faults: dict[str, Any]) -> Response:
+        """Post faults."""
+        return self.client.post("/_emulator/faults", json=list(faults))
+
+    def stats(self) -> Any:
+        return self.client.get("/_emulator/stats").json()
+
+    def ask_token(self, **claims: object) -> Response:
+        """A token request whose assertion has these claims instead of the usual ones."""
+        return self.post_assertion(self.signed(claims))
+
+    def signed(self, claims: dict[str, object], algorithm: str = "RS256") -> str:
+        """An assertion; signed as RS256 whatever algorithm its head names."""
+        signer = signer_of(self.account["private_key"])
+        moment = int(self.clock.moment)
+        usual: dict[str, object] = {
+            "iss": self.account["client_email"],
+            "aud": self.account["token_uri"],
+            "iat": moment,
+            "exp": moment + 3600,
+            "scope": SCOPE,
+        }
+        assertion: bytes = jwt.encode(  # type: ignore[no-untyped-call]
+            signer, {**usual, **claims}, header={"alg": algorithm}
+        )
+        return assertion.decode()
+
+    def post_assertion(self, assertion: str) -> Response:
+        form = {"grant_type": GRANT_TYPE, "assertion": assertion}
+        return self.client.post("/token", data=form)
+
+
+@cache
+def signer_of(private_key: str) -> RSASigner:
+    """The signer of a key; reading a key takes as long as several tests."""
+    signer: RSASigner = RSASigner.from_string(private_key)  # type: ignore[no-untyped-call]
+    return signer
+
+
+def values_path(text: str, sheet_id: str = "book") -> str:
+    """The path of a range's values, quoted as clients quote it."""
+    return f"/v4/spreadsheets/{sheet_id}/values/{quote(text, safe='')}"
+
+
+def message(response: Response) -> str:
+    """The message of an error answer."""
+    found: str = response.json()["error"]["message"]
+    return found
+
+
+def write_seed(directory: Path, files: dict[str, str]) -> Path:
+    """A seed directory of these files."""
+    for name, text in files.items():
+        path = directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return directory
+
+
+def build_bench(directory: Path, options: EmulatorOptions) -> Bench:
+    """A bench with a token; `directory` is for the credentials file."""
+    clock = ManualClock()
+    emulator = create_emulator(options, timing=clock.timing())
+    path = directory / "credentials.json"
+    emulator.write_credentials(path, BASE_URL)
+    account = json.loads(path.read_text(encoding="utf-8"))
+    recorder = Recorder(app=emulator.app, faults=emulator.service.faults)
+    client = TestClient(recorder, base_url=BASE_URL)
+    bench = Bench(emulator=emulator, recorder=recorder, client=client, clock=clock, account=account)
+    bench.token = bench.ask_token().json()["access_token"]
+    client.post("/_emulator/reset")
+    return bench

@@ -1,0 +1,32 @@
+"""Cells of the bench's first worksheet, read back as spreadsheets.get tells them."""
+
+from typing import Any
+
+from tests.sheets_emulator.bench import Bench
+
+GridData = dict[str, Any]
+
+
+def grid_data(bench: Bench, text: str = "Data", fields: str = "*") -> GridData:
+    """The GridData of a range; `fields` limits the members of its cells."""
+    answer = bench.call(
+        "GET",
+        "/v4/spreadsheets/book",
+        ranges=text,
+        fields=f"sheets.data(startRow,startColumn,rowData.values({fields}))",
+    )
+    data: GridData = answer.json()["sheets"][0]["data"][0]
+    return data
+
+
+def cells(bench: Bench, text: str = "Data", fields: str = "*") -> list[list[GridData]]:
+    """The cells of a range row by row."""
+    return [row.get("values", []) for row in grid_data(bench, text, fields).get("rowData", [])]
+
+
+def merges(bench: Bench) -> list[tuple[int, ...]]:
+    """The merges of the first worksheet: top, left, bottom, right."""
+    answer = bench.call("GET", "/v4/spreadsheets/book", fields="sheets.merges").json()
+    names = ("startRowIndex", "startColumnIndex", "endRowIndex", "endColumnIndex")
+    found = answer["sheets"][0].get("merges", [])
+    return [tuple(merge[name] for name in names) for merge in found]

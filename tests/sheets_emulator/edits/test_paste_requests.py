@@ -1,0 +1,148 @@
+"""batchUpdate: cells copied and cut."""
+
+import pytest
+
+from tests.sheets_emulator.bench import Bench, message
+from tests.sheets_emulator.cells_of import cells, merges
+from tests.sheets_emulator.conftest import BenchBuilder
+from tests.sheets_emulator.requests_of import Request, grid_range
+
+RULE = {"condition": {"type": "BOOLEAN"}}
+SOLID = {"style": "SOLID"}
+
+
+def copied(source: Request, destination: Request, **options: str) -> Request:
+    return {"copyPaste": {"source": source, "destination": destination, **options}}
+
+
+def cut(source: Request, row: int, column: int, **options: str) -> Request:
+    place = {"sheetId": 0, "rowIndex": row, "columnIndex": column}
+    return {"cutPaste": {"source": source, "destination": place, **options}}
+
+
+@pytest.mark.parametrize(
+    ("destination", "expected"),
+    [
+        (grid_range(0, 2, 1, 3), [["a", "b", "a", "b"]]),
+        (grid_range(0, 2, 2, 3), [["a", "b", "a", "b"], ["", "", "a", "b"]]),
+        (grid_range(0, 2, 1, 5), [["a", "b", "a", "b"]]),
+        (grid_range(1, 0, 2, 4), [["a", "b"], ["a", "b", "a", "b"]]),
+    ],
+    ids=["smaller", "two rows", "no multiple", "two columns"],
+)
+def test_copy_fills_its_destination(
+    build: BenchBuilder, destination: Request, expected: list[list[str]]
+) -> None:
+    """The source is repeated where the destination is a multiple of it, and is never cut off."""
+    bench = build({"Data": "a,b,,,\n,,,,\n"})
+    bench.edit(copied(grid_range(0, 0, 1, 2), destination))
+
+    assert bench.grid("Data") == expected
+
+
+def test_copied_formula_moves_its_references(build: BenchBuilder) -> None:
+    """Relative references move along, those with a `$` stay."""
+    bench = build({"Data": "1,=A1+$A$1,\n2,,\n"})
+    bench.edit(copied(grid_range(0, 1, 1, 2), grid_range(1, 1, 2, 2)))
+
+    assert bench.grid("Data!B2", valueRenderOption="FORMULA") == [["=A2+$A$1"]]
+    assert bench.grid("Data!B2") == [["3"]]
+
+
+def test_transposed_copy_turns_rows_into_columns(build: BenchBuilder) -> None:
+    """Two rows of three become three rows of two."""
+    bench = build({"Data": "a,b,c,,\nd,e,f,,\n,,,,\n"})
+    bench.edit(copied(grid_range(0, 0, 2, 3), grid_range(0, 3, 1, 4), pasteOrientation="TRANSPOSE"))
+
+    assert bench.grid("Data!D1:E3") == [["a", "d"], ["b", "e"], ["c", "f"]]
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        ("PASTE_NORMAL", {"formula": "=1+1", "align": "LEFT", "top": True, "rule": True}),
+        ("PASTE_VALUES", {"value": 2, "align": "RIGHT", "bottom": True}),
+        ("PASTE_FORMAT", {"value": 7, "align": "LEFT", "top": True, "rule": True}),
+        ("PASTE_NO_BORDERS", {"formula": "=1+1", "align": "LEFT", "bottom": True, "rule": True}),
+        ("PASTE_FORMULA", {"formula": "=1+1", "align": "RIGHT", "bottom": True}),
+        ("PASTE_DATA_VALIDATION", {"value": 7, "align": "RIGHT", "bottom": True, "rule": True}),
+        ("PASTE_CONDITIONAL_FORMATTING", {"value": 7, "align": "RIGHT", "bottom": True}),
+    ],
+)
+def test_paste_type_says_what_is_pasted(bench: Bench, kind: str, expected: Request) -> None:
+    """Values, formulas, formats, borders and rules: what is not pasted stays as it was."""
+    source = {
+        "userEnteredValue": {"formulaValue": "=1+1"},
+        "userEnteredFormat": {"horizontalAlignment": "LEFT", "borders": {"top": SOLID}},
+        "dataValidation": RULE,
+    }
+    target = {
+        "userEnteredValue": {"numberValue": 7},
+        "userEnteredFormat": {"horizontalAlignment": "RIGHT", "borders": {"bottom": SOLID}},
+    }
+    rows = [{"values": [source, target]}]
+    bench.edit({"updateCells": {"rows": rows, "fields": "*", "start": {"sheetId": 0}}})
+    bench.edit(copied(grid_range(0, 0, 1, 1), grid_range(0, 1, 1, 2), pasteType=kind))
+    cell = cells(bench, "Data!B1")[0][0]
+    entered, look = cell["userEnteredValue"], cell["userEnteredFormat"]
+    found = {
+        "formula": entered.get("formulaValue"),
+        "value": entered.get("numberValue"),
+        "align": look["horizontalAlignment"],
+        "top": "top" in look["borders"],
+        "bottom": "bottom" in look["borders"],
+        "rule": "dataValidation" in cell,
+    }
+
+    assert {name: each for name, each in found.items() if each} == expected
+
+
+def test_merges_are_copied_with_their_cells(bench: Bench) -> None:
+    """PASTE_NORMAL copies merges, PASTE_VALUES does not."""
+    bench.edit({"mergeCells": {"range": grid_range(0, 0, 1, 2), "mergeType": "MERGE_ALL"}})
+    bench.edit(
+        copied(grid_range(0, 0, 1, 2), grid_range(1, 0, 3, 2)),
+        copied(grid_range(0, 0, 1, 2), grid_range(4, 0, 5, 2), pasteType="PASTE_VALUES"),
+    )
+
+    assert merges(bench) == [(0, 0, 1, 2), (1, 0, 2, 2), (2, 0, 3, 2)]
+
+
+def test_cut_moves_everything(bench: Bench) -> None:
+    """Values, notes and merges go; formulas keep their text."""
+    rows = [{"values": [{"note": "n", "userEnteredValue": {"formulaValue": "=C3"}}]}]
+    bench.edit({"updateCells": {"rows": rows, "fields": "*", "start": {"sheetId": 0}}})
+    bench.edit({"mergeCells": {"range": grid_range(0, 0, 2, 1), "mergeType": "MERGE_ALL"}})
+    bench.edit(cut(grid_range(0, 0, 2, 1), 1, 1))
+
+    assert cells(bench, fields="note,userEnteredValue") == [
+        [],
+        [{}, {"note": "n", "userEnteredValue": {"formulaValue": "=C3"}}],
+    ]
+    assert merges(bench) == [(1, 1, 3, 2)]
+
+
+def test_cut_empties_its_source_whatever_is_pasted(build: BenchBuilder) -> None:
+    """Google's documentation: all the source data is cut."""
+    bench = build({"Data": "50%,\n"})
+    bench.edit(cut(grid_range(0, 0, 1, 1), 0, 1, pasteType="PASTE_VALUES"))
+
+    assert bench.grid("Data") == [["", "0.5"]]
+    assert cells(bench, "Data!A1") == []
+
+
+@pytest.mark.parametrize(
+    ("request_", "complaint"),
+    [
+        (copied(grid_range(0, 0, 2, 2), grid_range(4, 4, 5, 5)), "not within the grid"),
+        (cut(grid_range(0, 0, 2, 2), 4, 0), "not within the grid"),
+        (copied({}, {}, pasteType="PASTE_ALL"), "PasteType"),
+        (copied({}, {}, pasteOrientation="SIDEWAYS"), "PasteOrientation"),
+    ],
+)
+def test_paste_that_cannot_be_is_refused(bench: Bench, request_: Request, complaint: str) -> None:
+    """Past the grid, or with a name that Google does not have."""
+    answer = bench.edit(request_)
+
+    assert answer.status_code == 400
+    assert complaint in message(answer)

@@ -1,0 +1,79 @@
+"""batchUpdate: cells inserted and deleted in a part of rows and columns."""
+
+import pytest
+
+from tests.sheets_emulator.bench import Bench, message
+from tests.sheets_emulator.cells_of import merges
+from tests.sheets_emulator.conftest import BenchBuilder
+from tests.sheets_emulator.requests_of import Request, grid_range
+
+LETTERS = "a,b,c\nd,e,f\ng,h,i\n"
+
+
+def shift(kind: str, dimension: str, *bounds: int) -> Request:
+    return {kind: {"range": grid_range(*bounds), "shiftDimension": dimension}}
+
+
+@pytest.mark.parametrize(
+    ("request_", "expected"),
+    [
+        (
+            shift("insertRange", "ROWS", 1, 1, 2, 2),
+            [["a", "b", "c"], ["d", "", "f"], ["g", "e", "i"], ["", "h"]],
+        ),
+        (
+            shift("insertRange", "COLUMNS", 1, 1, 2, 2),
+            [["a", "b", "c"], ["d", "", "e", "f"], ["g", "h", "i"]],
+        ),
+        (
+            shift("deleteRange", "ROWS", 0, 0, 1, 2),
+            [["d", "e", "c"], ["g", "h", "f"], ["", "", "i"]],
+        ),
+        (
+            shift("deleteRange", "COLUMNS", 0, 0, 2, 1),
+            [["b", "c"], ["e", "f"], ["g", "h", "i"]],
+        ),
+    ],
+    ids=["down", "right", "up", "left"],
+)
+def test_other_cells_make_room(
+    build: BenchBuilder, request_: Request, expected: list[list[str]]
+) -> None:
+    """Only cells in the same columns, or rows, move; the grid grows for what is used."""
+    bench = build({"Data": LETTERS})
+    bench.edit(request_)
+
+    assert bench.grid("Data") == expected
+    assert bench.size() == (max(len(expected), 3), max(max(map(len, expected)), 3))
+
+
+def test_grid_does_not_grow_for_blank_cells(bench: Bench) -> None:
+    """What is blank may fall off the grid's end."""
+    bench.update("Data!A1", [["x"]])
+    bench.edit(shift("insertRange", "ROWS", 0, 0, 4, 1))
+
+    assert bench.size() == (5, 5)
+    assert bench.grid("Data!A5") == [["x"]]
+
+
+def test_merges_move_with_their_cells(bench: Bench) -> None:
+    """A merge in the way is moved whole; one that is deleted is gone; one that is cut is in it."""
+    area = {"range": grid_range(1, 0, 2, 2), "mergeType": "MERGE_ALL"}
+    bench.edit({"mergeCells": area})
+    cut = bench.edit(shift("insertRange", "ROWS", 0, 1, 1, 2))
+    bench.edit(shift("insertRange", "ROWS", 0, 0, 1, 2))
+    moved = merges(bench)
+    bench.edit(shift("deleteRange", "ROWS", 2, 0, 3, 2))
+
+    assert "You must select all cells in a merged range" in message(cut)
+    assert moved == [(2, 0, 3, 2)]
+    assert merges(bench) == []
+
+
+@pytest.mark.parametrize("kind", ["insertRange", "deleteRange"])
+def test_formulas_are_in_the_way(build: BenchBuilder, kind: str) -> None:
+    """References could not follow, so it is 501; and a direction is needed."""
+    bench = build({"Data": "1,=A1\n"})
+
+    assert bench.edit(shift(kind, "ROWS", 0, 0, 1, 1)).status_code == 501
+    assert "No dimension specified" in message(bench.edit({kind: {"range": {}}}))

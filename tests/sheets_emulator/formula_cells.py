@@ -1,0 +1,59 @@
+"""Workbooks to compute formulas in, and texts of formulas."""
+
+from hypothesis import strategies as st
+
+from sheets_emulator.formulas.evaluate import Results
+from sheets_emulator.formulas.result import CellError, Evaluated
+from sheets_emulator.grid.cell import Cell, CellValue, Content, number_format
+from sheets_emulator.grid.sheet import Row, Sheet
+from sheets_emulator.grid.workbook import Workbook
+from sheets_emulator.reply import Json
+
+ALPHABET = "=+-*/^&%()<>,;:!'\"$#{}. \nA1b2e9RSUMEFxé\u00a0"
+formula_texts = st.one_of(st.text(), st.text(alphabet=ALPHABET, max_size=40))
+
+DATE = number_format("DATE", "yyyy-mm-dd")
+DOLLARS = number_format("CURRENCY", '"$"#,##0')
+
+
+def formula(text: str, number_format: Json | None = None) -> Cell:
+    """A cell with a formula."""
+    return Cell(formula=text, format=number_format)
+
+
+def column(*contents: Content) -> list[Row]:
+    """Rows of one cell each."""
+    return [(content,) for content in contents]
+
+
+def workbook(**sheets: list[Row]) -> Workbook:
+    """A workbook with these worksheets, each as large as its rows, but 5 x 5 at least."""
+    return Workbook(
+        spreadsheet_id="book",
+        title="Book",
+        sheets=[
+            Sheet(
+                sheet_id=number,
+                title=title,
+                row_count=max(5, len(rows)),
+                column_count=max(5, *map(len, rows)),
+                rows=rows,
+            )
+            for number, (title, rows) in enumerate(sheets.items())
+        ],
+    )
+
+
+def evaluated(book: Workbook, row: int, column: int) -> Evaluated:
+    """What a cell of the first worksheet comes to."""
+    return Results(book).of(book.sheets[0], row, column)
+
+
+def result(text: str, *others: Content) -> Evaluated:
+    """What a formula in A1 comes to, with the others in B1, C1 and so on."""
+    return evaluated(workbook(Data=[(formula(text), *others)]), 0, 0)
+
+
+def shown(result: Evaluated) -> CellValue:
+    """The value, or the text of the error."""
+    return result.value.text if isinstance(result.value, CellError) else result.value

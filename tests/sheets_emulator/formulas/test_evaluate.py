@@ -1,0 +1,153 @@
+"""What formulas make of the cells they refer to."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sheets_emulator.formulas.evaluate import Results
+from sheets_emulator.formulas.result import CIRCULAR, CellError, Evaluated, cell_error
+from sheets_emulator.grid.cell import Cell, CellValue, Content
+from sheets_emulator.grid.sheet import Row
+from tests.sheets_emulator.formula_cells import (
+    DATE,
+    DOLLARS,
+    column,
+    evaluated,
+    formula,
+    formula_texts,
+    result,
+    shown,
+    workbook,
+)
+
+
+@pytest.mark.parametrize(
+    ("content", "value", "pattern"),
+    [
+        pytest.param(None, None, None, id="blank"),
+        pytest.param("=1", "=1", None, id="text that looks like a formula"),
+        pytest.param(True, True, None, id="boolean"),
+        pytest.param(Cell(value=5.0, format=DOLLARS), 5.0, '"$"#,##0', id="with a format"),
+        pytest.param(formula("=2", DOLLARS), 2.0, '"$"#,##0', id="formula with a format"),
+    ],
+)
+def test_value_of_a_cell(content: Content, value: CellValue, pattern: str | None) -> None:
+    """A cell without a formula is what it holds; a format of its own counts."""
+    book = workbook(Data=[(content,)])
+
+    assert evaluated(book, 0, 0) == Evaluated(value=value, pattern=pattern)
+    assert evaluated(book, 4, 4) == Evaluated()
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        pytest.param("=A1", 1.0, id="cell"),
+        pytest.param("=$A$1:A1", 1.0, id="range of one cell"),
+        pytest.param("=Data!B1", "x", id="own worksheet"),
+        pytest.param("='It''s'!B2+IT!A1", 44.0, id="other worksheets"),
+        pytest.param("=D1", None, id="blank cell"),
+        pytest.param("=E5+A1", 1.0, id="blank cell in a sum"),
+        pytest.param("=A1:B1", "#VALUE!", id="several cells"),
+        pytest.param("=A1:B1+1", "#VALUE!", id="several cells as an operand"),
+        pytest.param('=CONCAT(A1:B1,"y")', "#VALUE!", id="several cells as a text"),
+        pytest.param("=F1", "#REF!", id="past the last column"),
+        pytest.param("=A6", "#REF!", id="past the last row"),
+        pytest.param("=SUM(A6:A9)", "#REF!", id="range past the last row"),
+        pytest.param("=Nowhere!A1", "#REF!", id="no such worksheet"),
+        pytest.param("=#REF!+A1", "#REF!", id="lost reference"),
+        pytest.param("=SUM(A1:B2)", 4.0, id="texts and booleans are left out"),
+        pytest.param("=SUM(A1:A100)", 4.0, id="range cut at the end"),
+        pytest.param("=SUM(B2:A1)", 4.0, id="swapped corners"),
+        pytest.param("=SUM(A:A)", 4.0, id="column"),
+        pytest.param("=SUM(1:1,A2:A)", 4.0, id="row and open range"),
+        pytest.param('=SUM(A1,"2",TRUE,B1,D1)', 4.0, id="arguments that are no ranges"),
+        pytest.param('=SUM("x")', "#VALUE!", id="argument that is no number"),
+        pytest.param("=SUM(E1:E2)", 0.0, id="sum of nothing"),
+        pytest.param('=CONCATENATE(A1:B2,"!")', "1x3TRUE!", id="joined row by row"),
+        pytest.param("=CONCATENATE(E:E)", "", id="nothing joined"),
+        pytest.param("=C2", "#DIV/0!", id="error"),
+        pytest.param("=SUM(A1:C2)", "#DIV/0!", id="error in a range"),
+        pytest.param("=CONCATENATE(C:C)", "#DIV/0!", id="error in a joined range"),
+    ],
+)
+def test_references(text: str, value: CellValue) -> None:
+    """References name cells of any worksheet; only SUM and CONCATENATE take several."""
+    rows = [(1.0, "x"), (3.0, True, formula("=1/0")), (None, None, None, formula(text))]
+    others: dict[str, list[Row]] = {"It's": [(None, None), (None, 2.0)], "It": [(42.0,)]}
+
+    assert shown(evaluated(workbook(Data=rows, **others), 2, 3)) == value
+
+
+def test_reference_to_no_worksheet_names_it() -> None:
+    """The error says which title there is not."""
+    error = result("='No such'!A1").value
+
+    assert error == cell_error("REF", "Unresolved sheet name 'No such'.")
+
+
+def test_formula_of_a_formula() -> None:
+    """Formulas are computed through others, on other worksheets too, with their formats."""
+    book = workbook(
+        Data=[(formula("=Other!A1+1"), formula("=A1*2"))],
+        Other=[(formula("=B1"), Cell(value=43831.0, format=DATE))],
+    )
+
+    assert evaluated(book, 0, 0) == Evaluated(value=43832.0, pattern="yyyy-mm-dd")
+    assert evaluated(book, 0, 1) == Evaluated(value=87664.0)
+
+
+@pytest.mark.parametrize(
+    "formulas",
+    [
+        pytest.param(["=A1"], id="itself"),
+        pytest.param(["=A2", "=A1"], id="each other"),
+        pytest.param(["=A2", "=A3+1/0", "=A1"], id="with another error"),
+        pytest.param(["=SUM(A1:A3)"], id="range around it"),
+        pytest.param(["=SUM(A:A)", "=SUM(A:A)"], id="the same range twice"),
+        pytest.param(["=SUM(A2:A3)", "=1", "=SUM(A1:A2)"], id="ranges of each other"),
+    ],
+)
+@pytest.mark.parametrize("first", ["top", "bottom"])
+def test_circle_is_an_error_in_each_of_its_cells(formulas: list[str], first: str) -> None:
+    """Cells that wait for each other are #REF!, whichever is looked at first."""
+    book = workbook(Data=column(*map(formula, formulas)))
+    results = Results(book)
+    rows = [row for row, text in enumerate(formulas) if text != "=1"]
+    order = rows if first == "top" else rows[::-1]
+    values = [results.of(book.sheets[0], row, 0).value for row in order]
+
+    assert values == [CIRCULAR] * len(rows)
+
+
+def test_what_waits_for_a_circle_is_an_error_and_the_rest_is_not() -> None:
+    """The error goes on to the cells that refer to the circle only."""
+    book = workbook(Data=column(formula("=A1"), formula("=A1+1"), formula("=A4"), 1.0))
+
+    assert [shown(evaluated(book, row, 0)) for row in (1, 2)] == ["#REF!", 1.0]
+
+
+def test_long_chain_of_references_from_either_end() -> None:
+    """A chain of 20,000 formulas is computed, be it looked at from its end."""
+    chain = column(1.0, *(formula(f"=A{row}+1") for row in range(1, 20_000)))
+    book = workbook(Data=chain)
+    downwards = Results(book)
+    values = [downwards.of(book.sheets[0], row, 0).value for row in range(20_000)]
+
+    assert evaluated(book, 19_999, 0).value == 20_000.0
+    assert values == [float(number) for number in range(1, 20_001)]
+
+
+def test_long_circle() -> None:
+    """A circle of 20,000 cells is found."""
+    circle = column(formula("=A20000"), *(formula(f"=A{row}") for row in range(1, 20_000)))
+
+    assert evaluated(workbook(Data=circle), 7, 0).value == CIRCULAR
+
+
+@given(formula_texts, st.sampled_from([1.0, "5", "x", True, None, Cell(value=1.0, format=DATE)]))
+def test_any_formula_comes_to_something(text: str, other: Content) -> None:
+    """Evaluation gives a value or an error, never an exception."""
+    value = result(f"={text}", other).value
+
+    assert value is None or isinstance(value, bool | float | str | CellError)

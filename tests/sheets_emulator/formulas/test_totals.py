@@ -1,0 +1,116 @@
+"""Sums over ranges: right however they are asked for, and each cell looked at about once."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sheets_emulator.formulas.evaluate import Results
+from sheets_emulator.formulas.result import Evaluated
+from sheets_emulator.formulas.totals import ROWS_OF_STRETCH
+from sheets_emulator.grid.cell import CellValue
+from sheets_emulator.grid.sheet import Row
+from tests.sheets_emulator.formula_cells import (
+    DATE,
+    DOLLARS,
+    column,
+    evaluated,
+    formula,
+    shown,
+    workbook,
+)
+
+HEIGHT = 3 * ROWS_OF_STRETCH + 10
+FORMS = {
+    "same": "=SUM(A:A)",
+    "growing": "=SUM(A$1:A{row})",
+    "shrinking": "=SUM(A{row}:A$" + str(HEIGHT) + ")",
+}
+
+
+def expected(form: str, row: int) -> float:
+    """The sum of 0, 1, 2 … that a form of formula stands for in a row, counted from 1."""
+    firsts = {"same": 0, "growing": 0, "shrinking": row - 1}
+    ends = {"same": HEIGHT, "growing": row, "shrinking": HEIGHT}
+    return float(sum(range(firsts[form], ends[form])))
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("is_computed", [False, True], ids=["of values", "of formulas"])
+@pytest.mark.parametrize("step", [1, -1], ids=["downwards", "upwards"])
+def test_many_sums_over_one_column(form: str, is_computed: bool, step: int) -> None:
+    """Sums that share their work are those of each range alone, in any order."""
+    rows: list[Row] = [
+        (
+            formula(f"={number}") if is_computed else float(number),
+            formula(FORMS[form].format(row=number + 1)),
+        )
+        for number in range(HEIGHT)
+    ]
+    book = workbook(Data=rows)
+    results = Results(book)
+    sums = {row: results.of(book.sheets[0], row, 1).value for row in range(HEIGHT)[::step]}
+
+    assert sums == {row: expected(form, row + 1) for row in range(HEIGHT)}
+
+
+def test_each_sum_takes_in_the_sums_above_it() -> None:
+    """A column of sums over all the cells above, looked at from its end, doubles each time."""
+    sums = column(1.0, *(formula(f"=SUM(A$1:A{row})") for row in range(1, 600)))
+
+    assert evaluated(workbook(Data=sums), 599, 0).value == 2.0**598
+
+
+def test_error_counts_in_the_ranges_that_hold_it() -> None:
+    """A sum is an error from the row of the error on."""
+    above = 2 * ROWS_OF_STRETCH
+    cells = column(*[1.0] * above, formula("=1/0"), 1.0)
+    rows = [(*row, formula(f"=SUM(A$1:A{number})")) for number, row in enumerate(cells, start=1)]
+    book = workbook(Data=rows)
+    results = Results(book)
+    last = [shown(results.of(book.sheets[0], row, 1)) for row in range(above - 1, above + 2)]
+
+    assert last == [float(above), "#DIV/0!", "#DIV/0!"]
+
+
+def test_first_format_of_a_range_counts_across_stretches() -> None:
+    """The number format is the one of the first number that has one."""
+    priced = formula("=2", DOLLARS)
+    dated = formula("=1", DATE)
+    cells = column(*[1.0] * ROWS_OF_STRETCH, priced, *[1.0] * ROWS_OF_STRETCH, dated)
+    rows = [*cells, (None, formula("=SUM(A:A)"))]
+
+    total = evaluated(workbook(Data=rows), len(cells), 1)
+
+    assert total == Evaluated(value=2.0 * ROWS_OF_STRETCH + 3, pattern='"$"#,##0')
+
+
+def test_large_ranges_of_many_formulas() -> None:
+    """2,000 sums and 2,000 running totals over 50,000 rows are no matter of minutes."""
+    rows: list[Row] = [(float(number), "x", True) for number in range(50_000)]
+    for number in range(2_000):
+        both = (formula("=SUM(A:C)"), formula(f"=SUM(A$1:A{number + 1})"))
+        rows[number] = (*rows[number], *both)
+    book = workbook(Data=rows)
+    results = Results(book)
+    values = [[results.of(book.sheets[0], row, at).value for at in (3, 4)] for row in range(2_000)]
+
+    assert values[0] == [1_249_975_000.0, 0.0]
+    assert values[-1] == [1_249_975_000.0, 1_999_000.0]
+
+
+TEXTS: dict[CellValue, str] = {1.0: "1", 2.5: "2.5", "7": "7", None: "", False: "FALSE"}
+
+
+@given(
+    st.lists(st.sampled_from(list(TEXTS)), min_size=40, max_size=40),
+    st.integers(1, 40),
+    st.integers(1, 40),
+)
+def test_sum_and_text_of_any_range(contents: list[CellValue], first: int, last: int) -> None:
+    """SUM adds the numbers, CONCATENATE joins everything."""
+    inside = contents[min(first, last) - 1 : max(first, last)]
+    formulas = [formula(f"={name}(Data!A{first}:A{last})") for name in ("SUM", "CONCATENATE")]
+    book = workbook(Formulas=[tuple(formulas)], Data=column(*contents))
+
+    assert evaluated(book, 0, 0).value == sum(each for each in inside if type(each) is float)
+    assert evaluated(book, 0, 1).value == "".join(TEXTS[each] for each in inside)

@@ -1,0 +1,57 @@
+"""Colours."""
+
+import pytest
+
+from sheets_emulator.grid.color import rgb, with_both
+
+TEAL = {"green": 1, "blue": 1}
+HALF = {"red": 0.49803922}
+
+
+@pytest.mark.parametrize(
+    ("given", "answered"),
+    [
+        ({"red": 1, "green": 0, "blue": 0.5}, {"red": 1, "blue": 0.49803922}),
+        ({"red": 0.2, "green": 0.9}, {"red": 0.2, "green": 0.8980392}),
+        ({"red": 300, "green": -1, "blue": 0.001}, {"red": 1}),
+        ({"red": 1, "alpha": 0.5}, {"red": 1}),
+        ({}, {}),
+    ],
+    ids=["recorded", "shortest", "out of range", "alpha", "black"],
+)
+def test_components_have_eight_bits(given: dict[str, float], answered: dict[str, float]) -> None:
+    """They are cut off, written as short as can be, and left out where they are zero."""
+    assert rgb(given) == answered
+
+
+def test_what_was_answered_is_answered_again() -> None:
+    """Writing back a colour that was read changes nothing, whatever it is."""
+    for step in range(256):
+        once = rgb({"red": (step + 0.4) / 255})
+
+        assert rgb(once) == once
+        assert once.get("red", 0) == pytest.approx(step / 255)
+
+
+@pytest.mark.parametrize(
+    ("given", "whole"),
+    [
+        ({"c": TEAL}, {"c": TEAL, "s": {"rgbColor": TEAL}}),
+        ({"s": {"rgbColor": TEAL}}, {"c": TEAL, "s": {"rgbColor": TEAL}}),
+        ({"c": {}, "s": {"rgbColor": TEAL}}, {"c": TEAL, "s": {"rgbColor": TEAL}}),
+        ({"c": TEAL, "s": {}}, {"c": TEAL, "s": {"rgbColor": TEAL}}),
+        ({"s": {"themeColor": "TEXT"}}, {"c": {}, "s": {"themeColor": "TEXT"}}),
+        ({"s": {}, "rest": 1}, {"rest": 1}),
+        ({"c": {"red": 0.5}}, {"c": HALF, "s": {"rgbColor": HALF}}),
+        ({"s": {"rgbColor": {"red": 0.5}}}, {"c": HALF, "s": {"rgbColor": HALF}}),
+    ],
+    ids=[
+        *("plain", "style", "style first", "empty style", "theme", "neither", "plain rounded"),
+        "style rounded",
+    ],
+)
+def test_a_colour_is_in_both_of_its_members(
+    given: dict[str, object], whole: dict[str, object]
+) -> None:
+    """The style outdoes the plain member, unless it says nothing; both are as they are answered."""
+    assert with_both(given, "c", "s") == whole

@@ -1,0 +1,108 @@
+"""Groups of rows or columns, by the depths of lines."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sheets_emulator.grid.line_groups import (
+    Group,
+    deepened,
+    extended,
+    folded,
+    groups_of,
+    raised,
+)
+from sheets_emulator.grid.marks import Line
+
+Place = tuple[int, int, int]
+
+
+def places(lines: dict[int, Line]) -> list[Place]:
+    return [(group.start, group.end, group.depth) for group in groups_of(lines)]
+
+
+def added(*ranges: tuple[int, int]) -> dict[int, Line]:
+    """The lines after groups were added one after the other."""
+    lines: dict[int, Line] = {}
+    for start, end in ranges:
+        lines = deepened(lines, range(start, end))
+    return lines
+
+
+@pytest.mark.parametrize(
+    ("ranges", "found"),
+    [
+        pytest.param([], [], id="none"),
+        pytest.param([(0, 2)], [(0, 2, 1)], id="one"),
+        pytest.param([(2, 4), (1, 5)], [(1, 5, 1), (2, 4, 2)], id="around"),
+        pytest.param([(1, 5), (2, 4)], [(1, 5, 1), (2, 4, 2)], id="inside"),
+        pytest.param([(1, 4), (2, 5)], [(1, 5, 1), (2, 4, 2)], id="overlapping"),
+        pytest.param([(1, 3), (1, 3)], [(1, 3, 1), (1, 3, 2)], id="twice"),
+        pytest.param([(1, 3), (3, 5)], [(1, 5, 1)], id="touching"),
+        pytest.param([(1, 3), (4, 5)], [(1, 3, 1), (4, 5, 1)], id="apart"),
+    ],
+)
+def test_groups_come_of_the_depths_of_lines(
+    ranges: list[tuple[int, int]], found: list[Place]
+) -> None:
+    """Google's examples: what is around, inside or overlaps nests, and is ordered by its start."""
+    assert places(added(*ranges)) == found
+
+
+def test_deleting_takes_one_depth_off() -> None:
+    """Google's example: B:E and C:D without D:E are B:D and C:C."""
+    lines = raised(added((1, 5), (2, 4)), range(3, 5))
+
+    assert places(lines) == [(1, 4, 1), (2, 3, 2)]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 8), st.integers(1, 5)), max_size=6),
+    st.lists(st.tuples(st.integers(0, 8), st.integers(1, 5)), max_size=3),
+)
+def test_depth_is_the_number_of_groups_around(
+    adds: list[tuple[int, int]], deletes: list[tuple[int, int]]
+) -> None:
+    """A line is in as many groups as it is deep, one of each depth."""
+    lines = added(*((start, start + size) for start, size in adds))
+    for start, size in deletes:
+        lines = raised(lines, range(start, start + size))
+    groups = groups_of(lines)
+
+    for index in range(15):
+        depth = lines.get(index, Line()).depth
+        around = [group.depth for group in groups if group.start <= index < group.end]
+        assert sorted(around) == list(range(1, depth + 1))
+
+
+def test_collapsed_group_hides_its_lines_and_shows_them_again() -> None:
+    """What is collapsed is told with its group, not with the one inside."""
+    lines = added((1, 5), (2, 4))
+    outer = groups_of(lines)[0]
+    collapsed = folded(lines, outer, is_collapsed=True)
+    shown = folded(collapsed, outer, is_collapsed=False)
+
+    assert [group.is_collapsed for group in groups_of(collapsed)] == [True, False]
+    assert {index for index, line in collapsed.items() if line.is_hidden} == {1, 2, 3, 4}
+    assert shown == lines
+
+
+@pytest.mark.parametrize(
+    ("start", "found"),
+    [
+        pytest.param(2, [(1, 5, 1)], id="inside"),
+        pytest.param(1, [(3, 5, 1)], id="before"),
+        pytest.param(3, [(1, 3, 1)], id="after"),
+    ],
+)
+def test_lines_put_inside_of_a_group_belong_to_it(start: int, found: list[Place]) -> None:
+    """Those put in at its ends do not."""
+    lines = added((1, 3))
+    moved = {index + (2 if index >= start else 0): line for index, line in lines.items()}
+
+    assert places(extended(moved, start, 2)) == found
+
+
+def test_group_has_its_range_and_depth() -> None:
+    """A group tells where it starts, where it has ended, and whether it is collapsed."""
+    assert groups_of(added((0, 2))) == [Group(start=0, end=2, depth=1, is_collapsed=False)]

@@ -1,0 +1,78 @@
+"""Bodies that are too large, on a real server."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from httpx2 import Client
+from starlette.requests import Request
+from starlette.types import Message
+
+from sheets_emulator.app import EmulatorOptions
+from sheets_emulator.http.body import MOST_BYTES, whole_body
+from sheets_emulator.refusal import Refusal
+from tests.sheets_emulator.stock.served import serving
+
+PIECE = b"x" * 1024 * 1024
+PATHS = ("/token", "/v4/spreadsheets", "/_emulator/faults")
+
+
+def too_much() -> Iterator[bytes]:
+    for _ in range(MOST_BYTES // len(PIECE)):
+        yield PIECE
+    yield b"x"
+
+
+@pytest.mark.parametrize("is_announced", [True, False], ids=["announced", "in chunks"])
+def test_body_that_is_too_large_is_refused_in_googles_shape(
+    tmp_path: Path, is_announced: bool
+) -> None:
+    """413 whatever the path is, and the connection goes on."""
+    with serving(tmp_path, EmulatorOptions()) as served, Client(base_url=served.url) as client:
+        answers = [
+            client.post(path, content=b"".join(too_much()) if is_announced else too_much())
+            for path in PATHS
+        ]
+        after = client.get("/_emulator/stats").json()
+
+    assert [answer.status_code for answer in answers] == [413] * len(PATHS)
+    assert [answer.json() for answer in answers] == [
+        {
+            "error": {
+                "code": 413,
+                "message": "The request is larger than the limit of 32 MB.",
+                "status": "INVALID_ARGUMENT",
+            }
+        }
+    ] * len(PATHS)
+    assert after["calls"] == {}
+
+
+async def test_no_more_is_read_than_is_taken() -> None:
+    """What comes after the limit stays where it is."""
+    pieces = too_much()
+    received: list[bytes] = []
+
+    async def receive() -> Message:
+        received.append(next(pieces))
+        return {"type": "http.request", "body": received[-1], "more_body": True}
+
+    with pytest.raises(Refusal):
+        await whole_body(Request({"type": "http", "headers": []}, receive))
+
+    assert sum(map(len, received)) == MOST_BYTES + 1
+
+
+async def test_largest_body_is_taken() -> None:
+    """The limit itself is not over the limit."""
+    pieces = iter([PIECE] * (MOST_BYTES // len(PIECE)))
+    left = MOST_BYTES
+
+    async def receive() -> Message:
+        nonlocal left
+        left -= len(PIECE)
+        return {"type": "http.request", "body": next(pieces), "more_body": left > 0}
+
+    body = await whole_body(Request({"type": "http", "headers": []}, receive))
+
+    assert len(body) == MOST_BYTES

@@ -1,0 +1,275 @@
+"""Bodies read as Google's definition says: every spelling of protobuf's JSON, and every mistake."""
+
+from typing import Any
+
+import pytest
+
+from sheets_emulator.protocol.findings import MOST_FINDINGS
+from sheets_emulator.protocol.payload import check, read_body
+from sheets_emulator.refusal import Refusal
+
+SHEETS = "type.googleapis.com/google.apps.sheets.v4"
+LIST_VALUE = "type.googleapis.com/google.protobuf.ListValue"
+
+
+def properties(**members: Any) -> dict[str, Any]:
+    """A batchUpdate that updates the properties of a worksheet."""
+    return {"requests": [{"updateSheetProperties": {"properties": members}}]}
+
+
+def read_properties(**members: Any) -> Any:
+    """What is read of them."""
+    body = check("BatchUpdateSpreadsheetRequest", properties(**members))
+    requests: Any = body["requests"]
+    return requests[0]["updateSheetProperties"]["properties"]
+
+
+def violations(schema: str, value: Any, place: str = "") -> list[dict[str, str]]:
+    """The violations that a body is refused with, which its message tells line by line."""
+    with pytest.raises(Refusal) as refused:
+        check(schema, value, place)
+    found: Any = refused.value.details[0]["fieldViolations"]
+    assert refused.value.code == 400
+    assert refused.value.message == "\n".join(each["description"] for each in found)
+    return list(found)
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [
+        pytest.param({"sheet_id": 5}, {"sheetId": 5}, id="snake_case"),
+        pytest.param({"sheetId": "5"}, {"sheetId": 5}, id="integer as text"),
+        pytest.param({"sheetId": "-5.0"}, {"sheetId": -5}, id="integer as text with a point"),
+        pytest.param({"sheetId": 5.0}, {"sheetId": 5}, id="integer with a point"),
+        pytest.param({"sheetId": -(2**31)}, {"sheetId": -(2**31)}, id="smallest integer"),
+        pytest.param({"title": None, "hidden": False}, {"hidden": False}, id="null"),
+        pytest.param({"sheetType": 1}, {"sheetType": "GRID"}, id="number of an enumeration"),
+        pytest.param({"sheetType": "SHEET_TYPE_UNSPECIFIED"}, {}, id="enumeration that is none"),
+        pytest.param({"sheetType": 0}, {}, id="number that is none"),
+        pytest.param({"tabColor": {"red": "0.5"}}, {"tabColor": {"red": 0.5}}, id="text number"),
+        pytest.param({"tabColor": {"red": "1e-1"}}, {"tabColor": {"red": 0.1}}, id="exponent"),
+        pytest.param({"tabColor": {"red": 1}}, {"tabColor": {"red": 1.0}}, id="whole double"),
+        pytest.param(
+            {"dataSourceSheetProperties": {"columns": {"formula": "x"}}},
+            {"dataSourceSheetProperties": {"columns": [{"formula": "x"}]}},
+            id="lone item",
+        ),
+        pytest.param({"tabColor": {}}, {"tabColor": {}}, id="empty object"),
+        pytest.param(
+            {"dataSourceSheetProperties": {"columns": []}},
+            {"dataSourceSheetProperties": {}},
+            id="empty list",
+        ),
+        pytest.param({"title": None, "sheet_id": None}, {}, id="null in snake_case"),
+        pytest.param({"sheetId": None, "sheet_id": 5}, {"sheetId": 5}, id="null and a value"),
+    ],
+)
+def test_all_spellings_are_read_as_one(given: dict[str, Any], read: dict[str, Any]) -> None:
+    """Below there are camelCase names, the right types, and no null."""
+    assert read_properties(**given) == read
+
+
+def test_a_field_mask_comes_in_camel_case() -> None:
+    """The names in a mask may be in snake_case as well."""
+    repeat = {"repeatCell": {"fields": "user_entered_value,userEnteredFormat.text_format(bold)"}}
+    read: Any = check("BatchUpdateSpreadsheetRequest", {"requests": [repeat]})["requests"]
+
+    assert read[0]["repeatCell"]["fields"] == "userEnteredValue,userEnteredFormat.textFormat(bold)"
+
+
+def test_a_map_keeps_its_keys() -> None:
+    """The keys of a map are no names of the definition."""
+    criteria = {"3": {"hidden_values": ["x"]}, "a_b": {}, "c": None}
+    read = check("BasicFilter", {"criteria": criteria})
+
+    assert read == {"criteria": {"3": {"hiddenValues": ["x"]}, "a_b": {}}}
+
+
+def test_null_in_a_list_of_objects_is_an_empty_one() -> None:
+    """It keeps its number, which errors tell."""
+    read = check("BatchUpdateSpreadsheetRequest", {"requests": [None, {}]})
+
+    assert read == {"requests": [{}, {}]}
+
+
+@pytest.mark.parametrize("cells", [[[]], [[None, 1, "x", [], {}]]])
+def test_what_stands_in_cells_is_left_alone(cells: list[Any]) -> None:
+    """The values of a ValueRange are lists of lists, of anything."""
+    assert check("ValueRange", {"values": cells}, "data") == {"values": cells}
+
+
+@pytest.mark.parametrize(
+    ("given", "description"),
+    [
+        pytest.param({"sheetId": "x"}, '{}.sheet_id\' (TYPE_INT32), "x"', id="text"),
+        pytest.param({"sheetId": 1.5}, "{}.sheet_id' (TYPE_INT32), 1.5", id="fraction"),
+        pytest.param({"sheetId": True}, "{}.sheet_id' (TYPE_INT32), true", id="boolean"),
+        pytest.param({"sheetId": 2**31}, "{}.sheet_id' (TYPE_INT32), 2147483648", id="too large"),
+        pytest.param({"title": 5}, "{}.title' (TYPE_STRING), 5", id="number for a text"),
+        pytest.param({"hidden": "true"}, '{}.hidden\' (TYPE_BOOL), "true"', id="text for a flag"),
+        pytest.param({"hidden": 1}, "{}.hidden' (TYPE_BOOL), 1", id="number for a flag"),
+        pytest.param(
+            {"title": {}},
+            "{}.title' (TYPE_STRING), Starting an object on a scalar field",
+            id="object for a text",
+        ),
+        pytest.param(
+            {"tabColor": {"red": "1e999"}},
+            '{}.tab_color.red\' (TYPE_FLOAT), "1e999"',
+            id="too large for a float",
+        ),
+        pytest.param(
+            {"tabColor": {"red": "NaN"}}, '{}.tab_color.red\' (TYPE_FLOAT), "NaN"', id="no number"
+        ),
+        pytest.param(
+            {"tabColor": {"red": "-Infinity"}},
+            '{}.tab_color.red\' (TYPE_FLOAT), "-Infinity"',
+            id="infinity",
+        ),
+        pytest.param(
+            {"tabColor": {"red": 1e39}}, "{}.tab_color.red' (TYPE_FLOAT), 1e39", id="no float"
+        ),
+        pytest.param(
+            {"sheetType": "GIRD"},
+            f'{{}}.sheet_type\' ({SHEETS}.SheetType), "GIRD"',
+            id="enumeration",
+        ),
+        pytest.param(
+            {"sheetType": 99}, f"{{}}.sheet_type' ({SHEETS}.SheetType), 99", id="its number"
+        ),
+        pytest.param(
+            {"gridProperties": "x"},
+            f'{{}}.grid_properties\' ({SHEETS}.GridProperties), "x"',
+            id="text for an object",
+        ),
+    ],
+)
+def test_a_wrong_type_is_told_in_googles_words(given: dict[str, Any], description: str) -> None:
+    """The place is in snake_case, the type in protobuf's words, and the value as it was sent."""
+    place = "requests[0].update_sheet_properties.properties"
+    found = violations("BatchUpdateSpreadsheetRequest", properties(**given))
+
+    assert [each["description"] for each in found] == [
+        f"Invalid value at '{description.format(place)}"
+    ]
+    assert found[0]["field"].startswith(place)
+
+
+@pytest.mark.parametrize(
+    ("body", "field", "description"),
+    [
+        pytest.param({"extra": 1}, None, 'Unknown name "extra": Cannot find field.', id="body"),
+        pytest.param(
+            {"requests": [{"addShet": {}}]},
+            "requests[0]",
+            "Unknown name \"addShet\" at 'requests[0]': Cannot find field.",
+            id="kind",
+        ),
+        pytest.param(
+            {"requests": [{"addSheet": {"extra": None}}]},
+            "requests[0].add_sheet",
+            "Unknown name \"extra\" at 'requests[0].add_sheet': Cannot find field.",
+            id="null",
+        ),
+        pytest.param(
+            {"requests": {"addShet": {}}},
+            "requests",
+            "Unknown name \"addShet\" at 'requests': Cannot find field.",
+            id="lone item",
+        ),
+        pytest.param(
+            {"requests": [{"addSheet": {"properties": []}}]},
+            "requests[0].add_sheet",
+            "Unknown name \"properties\" at 'requests[0].add_sheet': Proto field is not repeating, "
+            "cannot start list.",
+            id="list for an object",
+        ),
+        pytest.param(
+            {"requests": [{"deleteSheet": {"sheetId": 0, "sheet_id": 0}}]},
+            "requests[0].delete_sheet",
+            "Unknown name \"sheet_id\" at 'requests[0].delete_sheet': The field is set twice.",
+            id="twice",
+        ),
+    ],
+)
+def test_a_wrong_name_is_told_in_googles_words(
+    body: dict[str, Any], field: str | None, description: str
+) -> None:
+    """The place is that of the object which the name stands in; the body itself has none."""
+    found = violations("BatchUpdateSpreadsheetRequest", body)
+
+    assert [each["description"] for each in found] == [
+        f"Invalid JSON payload received. {description}"
+    ]
+    assert found[0].get("field") == field
+
+
+@pytest.mark.parametrize(
+    ("values", "places"),
+    [
+        pytest.param("X", {"data.values": '"X"'}, id="text"),
+        pytest.param({}, {"data.values": "{}"}, id="object"),
+        pytest.param(
+            ["X", [1], None], {"data.values[0]": '"X"', "data.values[2]": "null"}, id="rows"
+        ),
+    ],
+)
+def test_values_that_are_no_lists_of_lists(values: Any, places: dict[str, str]) -> None:
+    """Recorded: a lone value stands for no list here, and each wrong row is told."""
+    found = violations("ValueRange", {"values": values}, "data")
+
+    assert found == [
+        {"field": place, "description": f"Invalid value at '{place}' ({LIST_VALUE}), {shown}"}
+        for place, shown in places.items()
+    ]
+
+
+def test_all_mistakes_are_told_in_one_refusal() -> None:
+    """Reported of Google: a line and a violation for each, in the order of the body."""
+    found = violations("ValueRange", {"valueInputOption": "RAW", "data": [], "range": 5}, "data")
+
+    assert [each["description"] for each in found] == [
+        "Invalid JSON payload received. Unknown name \"valueInputOption\" at 'data': "
+        "Cannot find field.",
+        "Invalid JSON payload received. Unknown name \"data\" at 'data': Cannot find field.",
+        "Invalid value at 'data.range' (TYPE_STRING), 5",
+    ]
+
+
+def test_a_refusal_stays_short() -> None:
+    """Neither many mistakes nor a long value or name make a long answer."""
+    rows = ["x" * 50_000] * 10_000
+    found = violations("ValueRange", {"y" * 50_000: 1, "values": rows}, "data")
+
+    assert len(found) == MOST_FINDINGS
+    assert max(len(each["description"]) for each in found) < 1500
+
+
+@pytest.mark.parametrize(
+    ("body", "description"),
+    [
+        pytest.param(b"[]", 'Unknown name "": Root element must be a message.', id="list"),
+        pytest.param(b"null", 'Unknown name "": Root element must be a message.', id="null"),
+        pytest.param(b'{"values": ', "Input data was truncated", id="half"),
+        pytest.param(b"[" * 100_000, "", id="nested too deeply"),
+    ],
+)
+def test_a_body_is_a_json_object(body: bytes, description: str) -> None:
+    """Anything else is refused."""
+    with pytest.raises(Refusal, match=r"Invalid JSON payload received\.") as refused:
+        read_body(body, "ValueRange")
+
+    assert description in refused.value.message
+
+
+@pytest.mark.parametrize("body", [b"", b" \n", b"{}"])
+def test_no_body_is_an_empty_object(body: bytes) -> None:
+    """Every body may be left out."""
+    assert read_body(body, "ClearValuesRequest").fields == {}
+
+
+def test_values_are_passed_on_as_they_are() -> None:
+    """Nothing is done for the single cell of `values`: there may be a million."""
+    values = [[1] * 100] * 100
+
+    assert check("ValueRange", {"values": values}, "data")["values"] is values

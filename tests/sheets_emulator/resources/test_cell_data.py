@@ -1,0 +1,171 @@
+"""CellData: what a mask writes of a cell, and how cells are answered."""
+
+import pytest
+
+from tests.sheets_emulator.bench import Bench, message
+from tests.sheets_emulator.cells_of import cells, grid_data
+from tests.sheets_emulator.conftest import BenchBuilder
+from tests.sheets_emulator.requests_of import Request, grid_range
+
+BOLD = {"textFormat": {"bold": True}}
+RULE = {"condition": {"type": "BOOLEAN"}}
+
+
+def written(cell: Request, fields: str, at: int = 0) -> Request:
+    """An updateCells request of one cell in row 1."""
+    start = {"sheetId": 0, "columnIndex": at}
+    return {"updateCells": {"rows": [{"values": [cell]}], "fields": fields, "start": start}}
+
+
+def test_cell_has_what_was_entered_and_what_is_shown(build: BenchBuilder) -> None:
+    """A typed number has the format of its typing; a formula takes over that of its operand."""
+    bench = build({"Data": "x,50%\n=B1,\n"})
+    text, half = {"stringValue": "x"}, {"numberValue": 0.5}
+    percent = {"numberFormat": {"type": "PERCENT", "pattern": "0%"}}
+
+    assert cells(bench) == [
+        [
+            {"userEnteredValue": text, "effectiveValue": text, "formattedValue": "x"},
+            {
+                "userEnteredValue": half,
+                "effectiveValue": half,
+                "formattedValue": "50%",
+                "userEnteredFormat": percent,
+                "effectiveFormat": percent,
+            },
+        ],
+        [
+            {
+                "userEnteredValue": {"formulaValue": "=B1"},
+                "effectiveValue": half,
+                "formattedValue": "50%",
+                "effectiveFormat": percent,
+            },
+        ],
+    ]
+
+
+def test_formula_that_fails_has_an_error_value(build: BenchBuilder) -> None:
+    """The error has Google's type, and is displayed as the sheet shows it."""
+    bench = build({"Data": "=1/0\n"})
+    cell = cells(bench)[0][0]
+
+    assert cell["effectiveValue"]["errorValue"]["type"] == "DIVIDE_BY_ZERO"
+    assert cell["formattedValue"] == "#DIV/0!"
+
+
+def test_blank_ends_are_not_answered(bench: Bench) -> None:
+    """Recorded: rows end with the last cell that has anything, and so does the range."""
+    bench.edit(written({"note": "n"}, "note", at=1), written({"note": ""}, "note", at=3))
+
+    assert grid_data(bench) == {"rowData": [{"values": [{}, {"note": "n"}]}]}
+    assert grid_data(bench, "Data!B1:B3")["rowData"] == [{"values": [{"note": "n"}]}]
+    assert grid_data(bench, "Data!B1:B3")["startColumn"] == 1
+    assert grid_data(bench, "Data!A2:C3") == {"startRow": 1}
+
+
+def test_cells_with_a_format_only_are_answered(bench: Bench) -> None:
+    """They are rows to show although they hold no value; blank rows before them are `{}`."""
+    bench.edit(
+        {
+            "repeatCell": {
+                "range": grid_range(1, 0, 2, 1),
+                "cell": {"userEnteredFormat": BOLD},
+                "fields": "userEnteredFormat",
+            }
+        }
+    )
+
+    assert grid_data(bench)["rowData"] == [
+        {},
+        {"values": [{"userEnteredFormat": BOLD, "effectiveFormat": BOLD}]},
+    ]
+    assert bench.grid("Data") == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "kept"),
+    [
+        ("userEnteredValue", {"note": "old", "userEnteredFormat": BOLD, "dataValidation": RULE}),
+        ("note", {"value": "x", "userEnteredFormat": BOLD, "dataValidation": RULE}),
+        ("userEnteredFormat", {"value": "x", "note": "old", "dataValidation": RULE}),
+        (
+            "userEnteredFormat/textFormat.bold",
+            {"value": "x", "note": "old", "dataValidation": RULE},
+        ),
+        ("dataValidation", {"value": "x", "note": "old", "userEnteredFormat": BOLD}),
+        ("note,dataValidation", {"value": "x", "userEnteredFormat": BOLD}),
+        ("*", {}),
+    ],
+)
+def test_mask_clears_what_the_cell_lacks(bench: Bench, fields: str, kept: Request) -> None:
+    """A field in the mask and absent in the cell is cleared; the rest stays."""
+    full = {
+        "userEnteredValue": {"stringValue": "x"},
+        "note": "old",
+        "userEnteredFormat": BOLD,
+        "dataValidation": RULE,
+    }
+    bench.edit(written(full, "*"))
+    bench.edit(written({}, fields))
+    names = "note,userEnteredFormat,dataValidation,formattedValue"
+    found = cells(bench, fields=names)
+    cell = found[0][0] if found else {}
+    if "formattedValue" in cell:
+        cell["value"] = cell.pop("formattedValue")
+
+    assert cell == kept
+
+
+def test_what_the_mask_does_not_name_is_passed_over(bench: Bench) -> None:
+    """A cell that was read may be written back, read-only members and all."""
+    bench.update("Data!A1", [["x"]])
+    cell = {**cells(bench)[0][0], "note": "n", "textFormatRuns": [{"startIndex": 1}]}
+    answer = bench.edit(written(cell, "note", at=1))
+
+    assert answer.status_code == 200
+    assert cells(bench, "Data!B1") == [[{"note": "n"}]]
+
+
+@pytest.mark.parametrize(
+    ("cell", "fields", "status", "complaint"),
+    [
+        ({"note": 5}, "note", 400, "(TYPE_STRING), 5"),
+        ({"nonsense": 5}, "note", 400, 'Unknown name "nonsense"'),
+        ({}, "nonsense", 400, "Invalid field: nonsense"),
+        ({}, "userEnteredFormat.shade", 400, "Invalid field: user_entered_format.shade"),
+        ({}, "", 400, "At least one field must be listed in 'fields'."),
+        ({"userEnteredFormat": {"wrapStrategy": "X"}}, "*", 400, "WrapStrategy"),
+        ({"userEnteredValue": {"numberValue": "x"}}, "*", 400, "TYPE_DOUBLE"),
+        ({"userEnteredValue": {"numberValue": "NaN"}}, "*", 400, '(TYPE_DOUBLE), "NaN"'),
+        (
+            {"userEnteredFormat": {"backgroundColor": {"red": "NaN"}}},
+            "*",
+            400,
+            '(TYPE_FLOAT), "NaN"',
+        ),
+        ({"userEnteredValue": {"formulaValue": "1+1"}}, "*", 400, "must begin with '='"),
+        ({"userEnteredValue": {"stringValue": "x" * 50_001}}, "*", 400, "50000 characters"),
+        (
+            {"userEnteredValue": {"stringValue": "x", "boolValue": True}},
+            "*",
+            400,
+            "oneof field 'value' is already set",
+        ),
+        ({"userEnteredValue": {"errorValue": {}}}, "*", 501, "'errorValue'"),
+        ({"pivotTable": {}}, "*", 501, "'pivotTable'"),
+        ({}, "textFormatRuns", 501, "'textFormatRuns'"),
+        ({}, "chipRuns", 501, "'chipRuns'"),
+        ({}, "hyperlink", 501, "'hyperlink'"),
+        ({}, "dataSourceTable", 501, "'dataSourceTable'"),
+    ],
+)
+def test_cells_that_cannot_be_written_are_refused(
+    bench: Bench, cell: Request, fields: str, status: int, complaint: str
+) -> None:
+    """400 for what Google does not have, 501 for what it has and is not kept here."""
+    answer = bench.edit(written(cell, fields))
+
+    assert answer.status_code == status
+    assert complaint in message(answer)
+    assert grid_data(bench) == {}

@@ -1,0 +1,136 @@
+"""spreadsheets.create and spreadsheets.get."""
+
+import pytest
+
+from tests.sheets_emulator.bench import Bench, message
+from tests.sheets_emulator.conftest import BenchBuilder
+
+
+def test_new_spreadsheet_is_as_google_makes_it(bench: Bench) -> None:
+    """Recorded: one worksheet `Sheet1`, id 0, 1000 x 26, en_US, Etc/GMT."""
+    answer = bench.call("POST", "/v4/spreadsheets", {"properties": {"title": "New"}}).json()
+    spreadsheet_id = answer["spreadsheetId"]
+
+    assert answer == {
+        "spreadsheetId": spreadsheet_id,
+        "properties": {
+            "title": "New",
+            "locale": "en_US",
+            "autoRecalc": "ON_CHANGE",
+            "timeZone": "Etc/GMT",
+        },
+        "sheets": [
+            {
+                "properties": {
+                    "sheetId": 0,
+                    "title": "Sheet1",
+                    "index": 0,
+                    "sheetType": "GRID",
+                    "gridProperties": {"rowCount": 1000, "columnCount": 26},
+                }
+            }
+        ],
+        "spreadsheetUrl": f"https://docs.google.com/spreadsheets/d/{spreadsheet_id}/edit",
+    }
+    assert bench.call("GET", f"/v4/spreadsheets/{spreadsheet_id}").json() == answer
+
+
+def test_new_spreadsheet_may_have_worksheets_of_its_own(bench: Bench) -> None:
+    """The worksheets that are asked for take the place of `Sheet1`."""
+    sheets = [{"properties": {"title": title}} for title in ("A", "B")]
+    answer = bench.call("POST", "/v4/spreadsheets", {"sheets": sheets}).json()
+
+    assert [sheet["properties"]["title"] for sheet in answer["sheets"]] == ["A", "B"]
+    assert answer["properties"]["title"] == "Untitled spreadsheet"
+
+
+def test_every_new_spreadsheet_has_an_id_of_its_own(bench: Bench) -> None:
+    """Two calls make two spreadsheets."""
+    ids = {bench.call("POST", "/v4/spreadsheets", {}).json()["spreadsheetId"] for _ in range(3)}
+
+    assert len(ids) == 3
+
+
+def test_grid_data_has_cells_rows_and_columns(build: BenchBuilder) -> None:
+    """With includeGridData there are the cells, and the sizes of all rows and columns."""
+    bench = build({"Data": "x,$5\n=A1,\n"})
+    data = bench.described(includeGridData="true")["sheets"][0]["data"][0]
+    shown = [[cell.get("formattedValue") for cell in row["values"]] for row in data["rowData"]]
+
+    assert shown == [["x", "$5"], ["x"]]
+    assert data["rowMetadata"] == [{"pixelSize": 21}] * 2
+    assert data["columnMetadata"] == [{"pixelSize": 100}] * 2
+
+
+def test_mask_makes_include_grid_data_irrelevant(build: BenchBuilder) -> None:
+    """Data is there if the mask names it, whatever the parameter says."""
+    bench = build({"Data": "x\n"})
+    with_mask = bench.call(
+        "GET", "/v4/spreadsheets/book", fields="sheets.data.rowData", includeGridData="false"
+    )
+    without = bench.call(
+        "GET", "/v4/spreadsheets/book", fields="sheets.properties.title", includeGridData="true"
+    )
+
+    assert "rowData" in with_mask.json()["sheets"][0]["data"][0]
+    assert without.json() == {"sheets": [{"properties": {"title": "Data"}}]}
+
+
+def test_sizes_of_rows_and_columns_are_shown(bench: Bench) -> None:
+    """Each row and column that is asked for has its pixels; those of a new one are recorded."""
+    whole = bench.described(fields="sheets.data(rowMetadata,columnMetadata)")
+    part = bench.described(fields="sheets.data(rowMetadata,startRow)", ranges="Data!B2:C3")
+
+    assert whole["sheets"][0]["data"] == [
+        {"rowMetadata": [{"pixelSize": 21}] * 5, "columnMetadata": [{"pixelSize": 100}] * 5}
+    ]
+    assert part["sheets"][0]["data"] == [{"startRow": 1, "rowMetadata": [{"pixelSize": 21}] * 2}]
+
+
+@pytest.mark.parametrize(
+    ("fields", "has_data"),
+    [
+        ("sheets", True),
+        ("sheets.*", True),
+        ("*", True),
+        ("sheets(properties,data)", True),
+        ("sheets.properties", False),
+        ("properties", False),
+    ],
+)
+def test_mask_that_takes_worksheets_whole_takes_their_data(
+    bench: Bench, fields: str, has_data: bool
+) -> None:
+    """A field that is named without inner fields comes with all of them."""
+    answer = bench.described(fields=fields)
+
+    assert ("data" in answer.get("sheets", [{}])[0]) is has_data
+
+
+def test_ranges_choose_worksheets_and_cells(build: BenchBuilder) -> None:
+    """Only worksheets that a range touches are answered, with the cells of that range."""
+    bench = build({"A": "a,b\nc,d\n", "B": "x\n"})
+    answer = bench.call("GET", "/v4/spreadsheets/book", ranges="A!B2", includeGridData="true")
+    sheets = answer.json()["sheets"]
+
+    assert [sheet["properties"]["title"] for sheet in sheets] == ["A"]
+    assert sheets[0]["data"][0]["startRow"] == 1
+    assert sheets[0]["data"][0]["rowData"][0]["values"][0]["formattedValue"] == "d"
+
+
+@pytest.mark.parametrize(
+    ("body", "complaint"),
+    [
+        ({"properties": {"title": 5}}, "properties.title' (TYPE_STRING), 5"),
+        ({"sheets": [{"properties": {"title": "A"}}] * 2}, "already exists"),
+        ({"spreadsheet": {}}, 'Unknown name "spreadsheet"'),
+    ],
+)
+def test_malformed_spreadsheet_is_not_created(
+    bench: Bench, body: dict[str, object], complaint: str
+) -> None:
+    """A refused body leaves nothing behind."""
+    answer = bench.call("POST", "/v4/spreadsheets", body)
+
+    assert answer.status_code == 400
+    assert complaint in message(answer)

@@ -1,0 +1,66 @@
+"""Where the file that keeps spreadsheets may be."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from sheets_emulator.state.disk import DiskError, open_disk
+
+NOBODY = 65534
+
+
+@pytest.mark.parametrize(
+    ("name", "complaint"),
+    [
+        pytest.param(".", "directory; name a file", id="directory"),
+        pytest.param("none/book.db", "No such file or directory", id="no such directory"),
+        pytest.param("notes.txt", "no file of an emulator", id="another file"),
+        pytest.param("notes.txt/book.db", "Not a directory", id="below a file"),
+        pytest.param("x\0y", "null", id="no path at all"),
+    ],
+)
+def test_a_path_that_cannot_be_used_says_why(tmp_path: Path, name: str, complaint: str) -> None:
+    """One line that names the path and what is wrong with it."""
+    (tmp_path / "notes.txt").write_text("some notes, which are longer than a header" * 50)
+    with pytest.raises(DiskError, match=complaint) as caught:
+        open_disk(tmp_path / name)
+
+    assert str(tmp_path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@contextmanager
+def powerless(path: Path) -> Iterator[None]:
+    """Root, who may write everywhere, is nobody for the time of the block, who owns the path."""
+    if os.geteuid() != 0:
+        yield
+        return
+    for each in (path, *path.iterdir()):
+        os.chown(each, NOBODY, -1)
+    os.setresuid(NOBODY, NOBODY, 0)
+    try:
+        yield
+    finally:
+        os.setresuid(0, 0, 0)
+
+
+@pytest.mark.parametrize("modes", [(0o400, 0o700), (0o600, 0o500)], ids=["file", "directory"])
+def test_a_place_that_is_read_only_says_so(modes: tuple[int, int]) -> None:
+    """An emulator that could not keep a write does not start."""
+    with TemporaryDirectory() as directory:
+        path = Path(directory) / "book.db"
+        open_disk(path).close()
+        with powerless(path.parent):
+            path.chmod(modes[0])
+            path.parent.chmod(modes[1])
+            with pytest.raises(DiskError, match="the file or its directory cannot be written"):
+                open_disk(path)
+            path.parent.chmod(0o700)
+            path.chmod(0o600)
+            open_disk(path).close()
+
+        assert path.is_file()

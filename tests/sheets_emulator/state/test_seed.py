@@ -1,0 +1,136 @@
+"""Seed directories."""
+
+from pathlib import Path
+
+import pytest
+
+from sheets_emulator.state.seed import SeedError, read_seed
+from tests.sheets_emulator.bench import write_seed
+from tests.sheets_emulator.conftest import BenchBuilder
+
+
+def test_grid_is_exactly_as_large_as_the_data(build: BenchBuilder) -> None:
+    """Rows and the widest row decide; an empty file is a grid of one cell."""
+    bench = build({"A": "a,b,c\n1\n\n2,3\n", "B": "", "C": "\n"})
+
+    assert [bench.size(index) for index in range(3)] == [(4, 3), (1, 1), (1, 1)]
+    assert bench.grid("A") == [["a", "b", "c"], ["1"], [], ["2", "3"]]
+
+
+def test_cells_are_typed_as_a_person_types_them(build: BenchBuilder) -> None:
+    """Numbers, dates and booleans of a CSV are numbers, dates and booleans of the sheet."""
+    bench = build({"A": '0042,"2,000.5",2020-01-01,TRUE,\'007,=1+1,\n'})
+
+    assert bench.grid("A") == [["42", "2,000.50", "2020-01-01", "TRUE", "007", "2"]]
+    assert bench.grid("A", valueRenderOption="UNFORMATTED_VALUE") == [
+        [42, 2000.5, 43831, True, "007", 2]
+    ]
+    assert bench.size() == (1, 7)
+
+
+def test_file_names_are_titles_percent_decoded_once(build: BenchBuilder) -> None:
+    """Any title can be a file name; worksheets are in the order of the file names."""
+    bench = build({"A%2FB": "1\n", "It's 100%25": "2\n", "v1.2": "3\n"})
+
+    assert [sheet["title"] for sheet in bench.sheets()] == ["A/B", "It's 100%", "v1.2"]
+    assert [sheet["sheetId"] for sheet in bench.sheets()] == [0, 1, 2]
+
+
+def test_unshared_spreadsheet_is_refused_and_an_unknown_one_not_found(build: BenchBuilder) -> None:
+    """403 where the spreadsheet exists but is not shared, 404 where there is none."""
+    bench = build({"A": "1\n"})
+    closed = bench.call("GET", "/v4/spreadsheets/closed")
+    unknown = bench.call("GET", "/v4/spreadsheets/none/values/A")
+
+    assert closed.status_code == 403
+    assert closed.json()["error"] == {
+        "code": 403,
+        "message": "The caller does not have permission",
+        "status": "PERMISSION_DENIED",
+    }
+    assert unknown.status_code == 404
+    assert unknown.json()["error"]["message"] == "Requested entity was not found."
+
+
+@pytest.mark.parametrize(
+    ("files", "complaint"),
+    [
+        pytest.param({"book.xlsx/A.csv": "x"}, "book.xlsx: .* file", id="xlsx"),
+        pytest.param(
+            {"book/A.csv": "", "book.unshared": ""}, "another entry for 'book'", id="and unshared"
+        ),
+        pytest.param(
+            {"book.unshared": "", "book.xlsx": ""}, "book.xlsx: there is another", id="and xlsx"
+        ),
+        pytest.param({"book.unshared/A.csv": "x"}, "book.unshared: .* file", id="unshared"),
+        pytest.param({"notes.txt": ""}, "notes.txt: a spreadsheet is", id="another file"),
+        pytest.param({"book.csv": ""}, "book.csv: a spreadsheet is", id="worksheet outside"),
+        pytest.param({"book/.hidden": ""}, "at least one .csv", id="no worksheet"),
+        pytest.param(
+            {"book/A.csv": "", "book/readme.txt": ""}, "readme.txt: a worksheet is", id="no CSV"
+        ),
+        pytest.param({"book/A.csv/B.csv": ""}, "A.csv: a worksheet is", id="directory"),
+        pytest.param(
+            {"book/A B.csv": "", "book/A%20B.csv": ""},
+            'book: A sheet with the name "A B" already exists',
+            id="one title twice",
+        ),
+        pytest.param(
+            {"book/S.csv": "", "book/s.csv": ""}, 'name "s" already', id="titles but for the case"
+        ),
+        pytest.param({f"book/{'x' * 101}.csv": ""}, "than 100 characters", id="title too long"),
+        pytest.param({"book/A.csv": '"open\n'}, "A.csv", id="malformed CSV"),
+        pytest.param({"book/A.csv": "x" * 50_001}, "50000 characters", id="cell too long"),
+        pytest.param(
+            {"book/A.csv": f'"{"x" * 131_073}"'}, "A.csv: .* 50000 char", id="cell far too long"
+        ),
+        pytest.param({"book/A.csv": "," * 4000 + "x\n" * 2501}, "10000000 cells", id="too many"),
+        pytest.param({"book/%FF.csv": "x"}, "percent-encoded", id="title that is no UTF-8"),
+        pytest.param({"book/\udcff.csv": "x"}, "not UTF-8", id="file name that is no UTF-8"),
+        pytest.param({"\udcff.unshared": "x"}, "not UTF-8", id="id that is no UTF-8"),
+    ],
+)
+def test_seed_that_cannot_be_used_says_why(
+    tmp_path: Path, files: dict[str, str], complaint: str
+) -> None:
+    """The error names the file and what is wrong with it."""
+    with pytest.raises(SeedError, match=complaint):
+        read_seed(write_seed(tmp_path, files))
+
+
+@pytest.mark.parametrize(
+    ("text", "formula"),
+    [("+44 1632 960000", None), ("+cmd|' /C calc'!A0", None), ("+x", None), ("+A1", "=+A1")],
+)
+def test_plus_before_what_is_no_formula_is_text_in_a_seed(
+    build: BenchBuilder, text: str, formula: str | None
+) -> None:
+    """A telephone number stays what it is; through the API it would be an error."""
+    bench = build({"Data": f"1\n{text}\n"})
+    cell = bench.client.get("/_emulator/spreadsheets/book").json()["Data"][1][0]
+
+    assert (cell["formula"], cell["text"]) == (formula, "1" if formula else text)
+
+
+def test_hidden_files_are_passed_over(tmp_path: Path) -> None:
+    """What systems and editors leave behind is no mistake; a title may begin with a dot."""
+    files = {".gitignore": "", "book/.DS_Store": "", "book/.env.csv": "x\n", "shut.unshared": ""}
+    seed = read_seed(write_seed(tmp_path, files))
+
+    assert [sheet.title for sheet in seed.workbooks["book"].sheets] == [".env"]
+    assert seed.unshared == {"shut"}
+
+
+def test_seed_has_to_be_a_directory(tmp_path: Path) -> None:
+    """A path that is no directory is a clear error."""
+    with pytest.raises(SeedError, match="not a directory"):
+        read_seed(tmp_path / "none")
+
+
+def test_files_of_the_seed_are_never_written(build: BenchBuilder, tmp_path: Path) -> None:
+    """Writes and a reset leave the seed's files as they were."""
+    bench = build({"A": "x\n"})
+    bench.append("A!A1", [["y"]])
+    bench.client.post("/_emulator/reset")
+
+    assert (tmp_path / "seed/book/A.csv").read_text() == "x\n"

@@ -1,0 +1,49 @@
+"""Fixtures: a served emulator without data, and stock clients of it."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import gspread
+import pytest
+
+from sheets_emulator.app import EmulatorOptions
+from tests.discovery import all_problems
+from tests.sheets_emulator.stock.served import Served, serving, stock_api_client, stock_gspread
+
+OF_SHEETS = "/v4/"
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """An emulator for a module; whatever is exchanged with it has to be possible at Google."""
+    with serving(tmp_path_factory.mktemp("stock"), EmulatorOptions()) as running:
+        yield running
+    exchanges = running.recorder.take()
+
+    assert all_problems(each for each in exchanges if each.raw_path.startswith(OF_SHEETS)) == []
+
+
+@pytest.fixture(scope="module")
+def client(served: Served) -> Iterator[gspread.Client]:
+    """Stock gspread."""
+    with stock_gspread(served) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def sheets(served: Served) -> Iterator[Any]:
+    """Stock google-api-python-client: the `spreadsheets` of its Sheets service."""
+    with stock_api_client(served) as service:
+        yield service.spreadsheets()
+
+
+@pytest.fixture(scope="module")
+def book(client: gspread.Client) -> gspread.Spreadsheet:
+    """A spreadsheet that stock gspread has made."""
+    return client.create("A long session")
+
+
+@pytest.fixture
+def sheet(book: gspread.Spreadsheet, request: pytest.FixtureRequest) -> gspread.Worksheet:
+    """A new worksheet of ten rows and six columns, called after the test."""
+    return book.add_worksheet(request.node.name[:90], rows=10, cols=6)

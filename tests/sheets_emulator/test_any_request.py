@@ -1,0 +1,73 @@
+"""Whatever a request of a kind of batchUpdate holds, the answer is one of the API's."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sheets_emulator.app import EmulatorOptions
+from sheets_emulator.edits.batch import KINDS
+from tests.sheets_emulator.any_body import requests_of
+from tests.sheets_emulator.bench import Bench, build_bench, write_seed
+
+GROUPED = {"sheetId": 0, "dimension": "ROWS", "startIndex": 1, "endIndex": 3}
+START: list[dict[str, Any]] = [  # one of everything that a request may be about
+    {"addNamedRange": {"namedRange": {"namedRangeId": "n", "name": "Total", "range": {}}}},
+    {"addProtectedRange": {"protectedRange": {"protectedRangeId": 7, "namedRangeId": "n"}}},
+    {"addDimensionGroup": {"range": GROUPED}},
+    {"setBasicFilter": {"filter": {"range": {"startRowIndex": 1}}}},
+    {"addSheet": {"properties": {"sheetId": 7, "title": "x"}}},
+]
+NAMES_A_GROUP = "updateDimensionGroup"  # exactly, so hardly by chance
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    """A bench with a few values; where there are formulas, some kinds are 501."""
+    folder: Path = tmp_path_factory.mktemp("requests")
+    seed = write_seed(folder / "seed", {"book/Data.csv": "a,1,x y,,\nb,2,,,\n,,,,\n,,,,\n,,,,\n"})
+    built = build_bench(folder, EmulatorOptions(seed=seed))
+    with built.client:
+        yield built
+
+
+def status_of(bench: Bench, request: object) -> int:
+    """The status of the answer to a request about a spreadsheet that has a bit of everything."""
+    bench.client.post("/_emulator/reset")
+    assert bench.edit(*START).status_code == 200
+    body = {"requests": [request]}
+    return bench.call("POST", "/v4/spreadsheets/book:batchUpdate", body).status_code
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+@settings(max_examples=15, deadline=None)
+@given(data=st.data())
+def test_any_request_is_answered_as_the_api_answers(
+    bench: Bench, kind: str, data: st.DataObject
+) -> None:
+    """It is done, refused or not covered, and what it left behind can be read."""
+    request = data.draw(requests_of(kind, is_wild=data.draw(st.booleans())))
+    status = status_of(bench, request)
+    after = bench.call("GET", "/v4/spreadsheets/book", includeGridData="true")
+
+    assert status in (200, 400, 501), json.dumps(request)
+    assert after.status_code == 200
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS.keys() - {NAMES_A_GROUP}))
+def test_some_requests_of_each_kind_take_effect(bench: Bench, kind: str) -> None:
+    """What is drawn would test little if all of it were refused."""
+    statuses: list[int] = []
+
+    @settings(max_examples=15, deadline=None, derandomize=True, database=None)
+    @given(request=requests_of(kind, is_wild=False))
+    def draw(request: object) -> None:
+        statuses.append(status_of(bench, request))
+
+    draw()
+
+    assert 200 in statuses

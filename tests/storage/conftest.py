@@ -1,0 +1,69 @@
+"""A key store in a directory of its own, and a clock that stands still."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from gateway.storage.key_store import KeyStore
+from gateway.storage.write_ledger import SqlLedger
+from gateway.worksheets.idempotent_request import Ticket
+from gateway.worksheets.ledger import Entry, Rows
+from gateway.worksheets.worksheet_ref import WorksheetRef
+from gateway.worksheets.writes import Results, Written
+from tests.clock import ManualClock
+
+NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+REF = WorksheetRef(spreadsheet="book", title="Cities")
+TICKET = Ticket(scope="s1", fingerprint="f1", ref=REF, is_create=True)
+TWIN = replace(TICKET, scope="s2")
+ROWS: Rows = [["Bern", 1, 1.5, True, None, "", "=1+1 'ü' 🏙"], ["Basel"]]
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    """The event loop that the gateway runs on."""
+    return "asyncio"
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Path:
+    """A file name that no key store has yet."""
+    return tmp_path / "keys.db"
+
+
+@pytest.fixture
+async def store(database: Path) -> AsyncIterator[KeyStore]:
+    """An open, empty key store."""
+    async with KeyStore.open(database) as opened:
+        yield opened
+
+
+def results(*rows: int) -> Results:
+    """The answer of a write to these rows."""
+    return tuple(
+        Written(row=row, record={"rowIndex": row, "name": None}, tag='"t"', ignored=("x",))
+        for row in rows
+    )
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+async def ledger(store: KeyStore, clock: ManualClock) -> AsyncIterator[SqlLedger]:
+    """An empty ledger."""
+    async with store.open_ledger(clock) as opened:
+        yield opened
+
+
+async def found_after_restart(
+    database: Path, clock: ManualClock, scope: str = TICKET.scope
+) -> Entry | None:
+    """What another process finds."""
+    async with KeyStore.open(database) as store, store.open_ledger(clock) as ledger:
+        return await ledger.find(scope)

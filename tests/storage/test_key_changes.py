@@ -1,0 +1,113 @@
+"""The log of the key table."""
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from gateway.storage.key_store import Change, KeyStore
+from tests.access.watched import issue, issued_digest
+from tests.storage.conftest import NOW
+
+DIGEST = bytes(32)
+
+
+async def news(store: KeyStore, last: Change | None) -> Sequence[tuple[Change, bool]]:
+    """The changes after the last one known, and whether each leaves an active key."""
+    changes = await store.changes(last, NOW)
+    assert changes is not None
+    return [(change, key is not None) for change, key in changes]
+
+
+def by_hand(database: Path, sql: str, *values: object) -> None:
+    """Change the table as an operator would, or another version of the gateway."""
+    with closing(sqlite3.connect(database)) as other:
+        other.execute(sql, values)
+        other.commit()
+
+
+async def test_what_is_added_and_revoked_is_a_change(store: KeyStore) -> None:
+    """Each is told once, with the key as it is now."""
+    first_id, first = await issued_digest(store)
+    _, second = await issued_digest(store)
+    added = await news(store, None)
+    await store.revoke(first_id, NOW)
+    revoked = await news(store, added[-1][0])
+
+    assert added == [(Change(1, first), True), (Change(2, second), True)]
+    assert revoked == [(Change(3, first), False)]
+    assert await news(store, None) == [
+        (Change(1, first), False),
+        (Change(2, second), True),
+        (Change(3, first), False),
+    ]
+    assert await news(store, revoked[-1][0]) == []
+
+
+@pytest.mark.parametrize(
+    ("sql", "is_active"),
+    [
+        ("UPDATE api_keys SET revoked_at = '2026-03-01T12:00:00+00:00'", False),
+        ("UPDATE api_keys SET expires_at = '2020-01-01T12:00:00+00:00'", False),
+        ("UPDATE api_keys SET expires_at = '2030-01-01T12:00:00+00:00'", True),
+        ("UPDATE api_keys SET spreadsheets = '[\"other\"]'", True),
+        ("DELETE FROM api_keys", False),
+    ],
+    ids=["revoked", "expired", "expiry", "grant", "deleted"],
+)
+async def test_a_change_by_hand_is_one_too(
+    store: KeyStore, database: Path, sql: str, is_active: bool
+) -> None:
+    """Nobody has to know of the log to be in it."""
+    _, digest = await issued_digest(store)
+    ((last, _),) = await news(store, None)
+    by_hand(database, sql)
+
+    assert await news(store, last) == [(Change(2, digest), is_active)]
+
+
+async def test_both_digests_of_a_changed_one_are_told(store: KeyStore, database: Path) -> None:
+    """The earlier one must not go on working."""
+    _, digest = await issued_digest(store)
+    ((last, _),) = await news(store, None)
+    by_hand(database, "UPDATE api_keys SET digest = ?", DIGEST)
+
+    assert {change.digest: active for change, active in await news(store, last)} == {
+        digest: False,
+        DIGEST: True,
+    }
+
+
+async def test_a_use_is_no_change(store: KeyStore) -> None:
+    """The keys need not be read again for it."""
+    record, _ = await issue(store)
+    ((last, _),) = await news(store, None)
+    await store.touch(record.id, NOW + timedelta(hours=1))
+
+    assert await news(store, last) == []
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        lambda last: last._replace(number=last.number + 1),
+        lambda last: last._replace(digest=DIGEST),
+    ],
+    ids=["too few changes", "another key"],
+)
+async def test_the_changes_of_another_store_are_none_of_these(
+    store: KeyStore, known: Callable[[Change], Change]
+) -> None:
+    """What is known of it must be read anew."""
+    await issue(store)
+    ((last, _),) = await news(store, None)
+
+    assert await store.changes(known(last), NOW) is None
+
+
+async def test_an_empty_store_has_no_changes(store: KeyStore) -> None:
+    """Nor is it another one."""
+    assert await store.changes(None, NOW) == []

@@ -1,0 +1,261 @@
+"""The key store."""
+
+import sqlite3
+import stat
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+
+import anyio
+import pytest
+from sqlalchemy.exc import OperationalError
+
+from gateway.settings.model import ConfigError
+from gateway.storage.key_store import KeyRecord, KeyStore, record_of
+from gateway.table.view import ALL_COLUMNS, ColumnGrant
+from tests.storage.conftest import NOW
+
+INDIA = timezone(timedelta(hours=5, minutes=30))
+RECORD = KeyRecord(
+    id="key_00000001",
+    name="Büro",
+    last4="wxyz",
+    plan="paid",
+    spreadsheets=frozenset({"one", "two"}),
+    worksheets=frozenset({"Städte", "a'!B1:Z9,'x"}),
+    read_only=True,
+    origins=frozenset({"https://a.org"}),
+    created_at=NOW,
+    expires_at=NOW + timedelta(days=1, microseconds=1),
+    columns=ColumnGrant(frozenset({"name", " Größe"}), frozenset({"name"})),
+    last_used_at=NOW,
+)
+WIDE = replace(
+    RECORD,
+    id="key_00000000",
+    spreadsheets=None,
+    worksheets=None,
+    read_only=False,
+    origins=frozenset(),
+    created_at=NOW + timedelta(seconds=1),
+    expires_at=None,
+    columns=ALL_COLUMNS,
+    formulas=True,
+    last_used_at=None,
+)
+
+
+async def active(store: KeyStore) -> Mapping[bytes, KeyRecord]:
+    """The active keys of a store by their digests."""
+    changes = await store.changes(None, NOW)
+    assert changes is not None
+    return {change.digest: record_of(key) for change, key in changes if key is not None}
+
+
+@pytest.mark.parametrize("record", [RECORD, WIDE], ids=["narrow", "wide"])
+async def test_a_key_is_found_by_its_digest_as_it_was_added(
+    store: KeyStore, record: KeyRecord
+) -> None:
+    """Nothing of a record is lost or changed, `None` and empty sets included."""
+    await store.add(record, b"digest")
+
+    assert await active(store) == {b"digest": record}
+    assert await store.list() == [record]
+
+
+async def test_keys_are_listed_from_the_oldest(store: KeyStore) -> None:
+    """The list has every key in the order of making."""
+    await store.add(WIDE, b"2")
+    await store.add(RECORD, b"1")
+
+    assert await store.list() == [RECORD, WIDE]
+
+
+async def test_a_revoked_key_stays_with_its_instant(store: KeyStore) -> None:
+    """Revoking marks the one key and leaves the others alone."""
+    await store.add(RECORD, b"1")
+    await store.add(WIDE, b"2")
+    later = datetime(2026, 3, 2, tzinfo=UTC)
+    is_revoked = await store.revoke(RECORD.id, later)
+
+    assert is_revoked
+    assert await active(store) == {b"2": WIDE}
+    assert await store.list() == [replace(RECORD, revoked_at=later), WIDE]
+
+
+async def test_a_key_is_revoked_once(store: KeyStore) -> None:
+    """Revoking again, or what is not there, says False and changes nothing."""
+    await store.add(RECORD, b"1")
+    await store.revoke(RECORD.id, NOW)
+
+    assert not await store.revoke(RECORD.id, NOW + timedelta(days=1))
+    assert not await store.revoke("key_unknown", NOW)
+    assert await store.list() == [replace(RECORD, revoked_at=NOW)]
+
+
+@pytest.mark.parametrize(
+    ("earlier", "now", "expected"),
+    [
+        pytest.param(None, NOW + timedelta(minutes=59), NOW, id="first"),
+        pytest.param(NOW, NOW + timedelta(minutes=59), NOW, id="same hour"),
+        pytest.param(NOW, NOW + timedelta(hours=1), NOW + timedelta(hours=1), id="next hour"),
+        pytest.param(NOW, NOW - timedelta(minutes=1), NOW, id="earlier"),
+        pytest.param(
+            None, (NOW + timedelta(minutes=5)).astimezone(INDIA), NOW, id="another time zone"
+        ),
+    ],
+)
+async def test_last_use_is_kept_to_the_hour(
+    store: KeyStore, earlier: datetime | None, now: datetime, expected: datetime
+) -> None:
+    """The hour of the latest use is kept, of the one key."""
+    await store.add(replace(RECORD, last_used_at=earlier), b"1")
+    await store.add(WIDE, b"2")
+
+    await store.touch(RECORD.id, now)
+
+    assert await store.list() == [replace(RECORD, last_used_at=expected), WIDE]
+
+
+async def test_use_of_a_key_that_is_not_there_is_nothing(store: KeyStore) -> None:
+    """A key may have been deleted by hand since it was looked up."""
+    await store.touch("key_unknown", NOW)
+
+    assert await store.list() == []
+
+
+async def test_keys_outlive_the_process(database: Path) -> None:
+    """A store opened again has the keys it had."""
+    async with KeyStore.open(database) as store:
+        await store.add(RECORD, b"1")
+    async with KeyStore.open(database) as store:
+        found = await active(store)
+
+    assert found == {b"1": RECORD}
+
+
+async def test_the_command_line_works_beside_a_running_gateway(
+    store: KeyStore, database: Path
+) -> None:
+    """What another process adds or revokes counts at once."""
+    async with KeyStore.open(database) as other:
+        await other.add(RECORD, b"1")
+        added = await active(store)
+        await other.revoke(RECORD.id, NOW)
+        revoked = await active(store)
+
+    assert added == {b"1": RECORD}
+    assert revoked == {}
+
+
+async def test_many_may_open_a_new_store_at_once(database: Path) -> None:
+    """Of those who race to make the file and its table none fails, and no key is lost."""
+    racers = 8
+
+    async def open_and_add(number: int) -> None:
+        async with KeyStore.open(database) as store:
+            await store.add(replace(RECORD, id=f"key_{number}"), bytes([number]))
+
+    async with anyio.create_task_group() as group:
+        for number in range(racers):
+            group.start_soon(open_and_add, number)
+    async with KeyStore.open(database) as store:
+        records = await store.list()
+
+    assert len(records) == racers
+
+
+def journal_mode(connection: sqlite3.Connection, change: str = "") -> str:
+    """The journal mode of a database, changed first if asked for."""
+    (mode,) = connection.execute(f"PRAGMA journal_mode{change}").fetchone()
+    return str(mode)
+
+
+async def test_readers_and_a_writer_do_not_lock_each_other_out(
+    store: KeyStore, database: Path
+) -> None:
+    """Keys are looked up while another process is in the middle of a change."""
+    await store.add(RECORD, b"1")
+    with closing(sqlite3.connect(database, isolation_level=None)) as other:
+        mode = journal_mode(other)
+        other.execute("BEGIN EXCLUSIVE")
+        found = await active(store)
+
+    assert mode == "wal"
+    assert found == {b"1": RECORD}
+
+
+async def test_a_store_opens_while_another_one_is_being_set_up(database: Path) -> None:
+    """A lock of somebody else's that forbids switching to WAL is no reason to fail."""
+    async with KeyStore.open(database) as store:
+        await store.add(RECORD, b"1")
+    with closing(sqlite3.connect(database, isolation_level=None)) as other:
+        mode = journal_mode(other, " = DELETE")
+        other.execute("BEGIN IMMEDIATE")
+        async with KeyStore.open(database) as store:
+            found = await active(store)
+
+    assert mode == "delete"
+    assert found == {b"1": RECORD}
+
+
+async def test_the_files_of_a_store_are_private(store: KeyStore, database: Path) -> None:
+    """Database and side files can be read by their owner alone."""
+    await store.add(RECORD, b"1")
+    modes = {stat.S_IMODE(path.stat().st_mode) for path in database.parent.iterdir()}
+
+    assert len(list(database.parent.iterdir())) == 3
+    assert modes == {0o600}
+
+
+def names_in(directory: Path) -> list[str]:
+    """The names of the files there."""
+    return [path.name for path in directory.iterdir()]
+
+
+def drop_table(database: Path) -> None:
+    """Spoils a store."""
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute("DROP TABLE api_keys")
+
+
+async def test_a_name_may_have_any_character(tmp_path: Path) -> None:
+    """A file name is never read as a part of a URL."""
+    database = tmp_path / "k%20?mode=ro#ü.db"
+    async with KeyStore.open(database) as store:
+        await store.ping()
+
+    assert names_in(tmp_path) == [database.name]
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("text", "file is not a database"),
+        ("directory", "Is a directory"),
+        ("missing/keys.db", "No such file or directory"),
+    ],
+)
+async def test_what_cannot_be_a_store_is_told(tmp_path: Path, name: str, reason: str) -> None:
+    """An operator's mistake is one line with the setting, the file and the reason."""
+    (tmp_path / "text").write_text("not a database " * 100)
+    (tmp_path / "directory").mkdir()
+
+    with pytest.raises(ConfigError) as refusal:
+        async with KeyStore.open(tmp_path / name):
+            pass
+    assert refusal.value.problems == [
+        f"access.database: {tmp_path / name} cannot be used as the key store: {reason}"
+    ]
+
+
+async def test_ping_fails_when_keys_cannot_be_looked_up(database: Path) -> None:
+    """Readiness sees a store whose table has gone."""
+    async with KeyStore.open(database) as store:
+        await store.ping()
+        drop_table(database)
+
+        with pytest.raises(OperationalError, match="no such table"):
+            await store.ping()

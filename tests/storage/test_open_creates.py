@@ -1,0 +1,70 @@
+"""The open creates of all worksheets, in memory."""
+
+import pytest
+
+from gateway.storage.open_creates import CONTESTED_SECONDS, OpenCreates
+from gateway.worksheets.ledger import LAST_ROW, Span
+
+
+def spans(creates: OpenCreates, *taken: tuple[int, int], now: float = 0.0) -> dict[str, list[Span]]:
+    """What is to be noted, by scope, when rows of the worksheet are taken."""
+    found = creates.take("book/Cities", [Span(*each) for each in taken], now)
+    return {scope: list(all_spans) for scope, all_spans in found}
+
+
+@pytest.fixture
+def creates() -> OpenCreates:
+    """One open create in each of two worksheets."""
+    creates = OpenCreates()
+    creates.add("a", "book/Cities", 0.0)
+    creates.add("b", "book/Other", 0.0)
+    return creates
+
+
+def test_rows_are_kept_from_the_creates_of_their_worksheet(creates: OpenCreates) -> None:
+    """Another worksheet's rows of the same number are others."""
+    assert spans(creates, (5, 5)) == {"a": [Span(5, 5)]}
+
+
+def test_rows_that_follow_each_other_are_one_span(creates: OpenCreates) -> None:
+    """Appends mostly lie below each other, so what is noted stays short."""
+    spans(creates, (5, 5))
+
+    assert spans(creates, (6, 8), (9, 9), (20, 21)) == {"a": [Span(5, 9), Span(20, 21)]}
+
+
+def test_what_is_taken_late_takes_all_below(creates: OpenCreates) -> None:
+    """After the time in which an open create could land, one note is enough for ever."""
+    spans(creates, (5, 5))
+    late = spans(creates, (7, 7), now=CONTESTED_SECONDS)
+    later = spans(creates, (8, 8), now=CONTESTED_SECONDS + 1)
+
+    assert late == {"a": [Span(5, 5), Span(7, LAST_ROW)]}
+    assert later == {}
+
+
+def test_a_renewed_create_is_young_again(creates: OpenCreates) -> None:
+    """The time in which it may land counts from then."""
+    creates.renew("a", CONTESTED_SECONDS)
+    creates.renew("unknown", CONTESTED_SECONDS)
+
+    assert spans(creates, (7, 7), now=CONTESTED_SECONDS + 1) == {"a": [Span(7, 7)]}
+
+
+def test_a_create_that_is_not_open_any_more_takes_no_notes(creates: OpenCreates) -> None:
+    """Neither one that ended nor one that is too old."""
+    creates.add("c", "book/Cities", 100.0)
+    creates.add("d", "book/Cities", 200.0)
+    creates.drop("d")
+    creates.drop("d")
+    creates.drop_older(50.0)
+
+    assert spans(creates, (5, 5)) == {"c": [Span(5, 5)]}
+
+
+def test_a_create_that_is_sent_again_starts_anew(creates: OpenCreates) -> None:
+    """What was taken before it was sent again lies above the place that it has now."""
+    spans(creates, (5, 5))
+    creates.add("a", "book/Cities", 10.0)
+
+    assert spans(creates, (9, 9)) == {"a": [Span(9, 9)]}

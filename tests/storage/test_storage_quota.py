@@ -1,0 +1,123 @@
+"""How much disk the records of writes may take."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from gateway.errors import QueueFull
+from gateway.storage.storage_quota import SHARE, SLACK, RecordRoom
+
+PER_KEY = 3200
+IN_ALL = SHARE * PER_KEY
+AFTER = PER_KEY - PER_KEY // SLACK
+"""What a key is cut down to."""
+
+
+def room(completed: Mapping[str, int], open_sizes: Mapping[str, int]) -> RecordRoom:
+    made = RecordRoom(IN_ALL)
+    for key_id, size in completed.items():
+        made.completed(key_id, size)
+    for key_id, size in open_sizes.items():
+        made.opened(f"of {key_id}", key_id, size, 0.0)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("completed", "open_sizes", "kept"),
+    [
+        pytest.param({"a": PER_KEY}, {}, {}, id="just full"),
+        pytest.param({"a": PER_KEY + 1, "b": 5}, {}, {"a": AFTER}, id="a key over its part"),
+        pytest.param({"a": 3000}, {"a": 300}, {"a": AFTER - 300}, id="with what is open"),
+        pytest.param({"a": 10}, {"a": 5000}, {"a": 0}, id="nothing left beside what is open"),
+        pytest.param({}, {"a": 5000}, {}, id="open ones never go"),
+        pytest.param(
+            {"a": 3200, "b": 3200, "c": 3200, "d": 3200, "e": 600},
+            {},
+            dict.fromkeys("abcd", 2950),
+            id="in all: those that have most",
+        ),
+        pytest.param(
+            {"a": 3000, "b": 3000, "c": 3000, "d": 2000, "e": 1000, "f": 1000},
+            {},
+            dict.fromkeys("abc", 2800),
+            id="in all: not those that have less",
+        ),
+    ],
+)
+def test_who_has_to_give_way(
+    completed: Mapping[str, int], open_sizes: Mapping[str, int], kept: Mapping[str, int]
+) -> None:
+    """Keys with too much are cut, the others keep all that they have."""
+    made = room(completed, open_sizes)
+
+    assert made.is_over == bool(kept)
+    assert not kept or made.kept() == kept
+
+
+def test_after_measuring_there_is_room_for_a_while() -> None:
+    """What was counted twice, or has gone since, is known then; until then too much is assumed."""
+    made = room({}, {})
+    for _ in range(2):
+        made.completed("a", PER_KEY - 100)
+    was_over = made.is_over
+    made.measured({"a": AFTER})
+    made.completed("a", PER_KEY // SLACK)
+    has_room = not made.is_over
+    made.completed("a", 1)
+
+    assert (was_over, has_room, made.is_over) == (True, True, True)
+
+
+def refuses(made: RecordRoom, key_id: str) -> bool:
+    try:
+        made.check(key_id)
+    except QueueFull:
+        return True
+    return False
+
+
+def test_who_is_refused_is_told_when_to_come_again() -> None:
+    """By then it is known of the open ones whether they landed; nothing of this one was written."""
+    with pytest.raises(QueueFull) as caught:
+        room({}, {"a": PER_KEY}).check("a")
+
+    assert (caught.value.outcome, caught.value.retry_after_seconds) == ("not_applied", 185)
+
+
+def test_open_records_that_fill_all_refuse_more() -> None:
+    """One key's keep out that key, those of all keep out all; those that end let them in again."""
+    made = room({"e": 10 * IN_ALL}, {"a": PER_KEY})
+    own = [refuses(made, key_id) for key_id in "ae"]
+    for key_id in "bcd":
+        made.opened(f"of {key_id}", key_id, PER_KEY, 0.0)
+    everybody = [refuses(made, key_id) for key_id in "ae"]
+    made.closed("of a")
+    made.closed("of a")
+    after = [refuses(made, key_id) for key_id in "abe"]
+
+    assert own == [True, False]
+    assert everybody == [True, True]
+    assert after == [False, True, False]
+
+
+def test_open_records_without_a_size_end_too() -> None:
+    """Those of an earlier version may have none; they are ended as others are."""
+    made = room({}, {})
+    for scope in ("first", "second"):
+        made.opened(scope, "a", 0, 0.0)
+    for scope in ("first", "second"):
+        made.closed(scope)
+    made.opened("third", "a", PER_KEY, 0.0)
+    before = refuses(made, "a")
+    made.closed("third")
+
+    assert (before, refuses(made, "a")) == (True, False)
+
+
+def test_old_open_records_count_no_more() -> None:
+    """They end with their day, and one that is sent again is young again."""
+    made = room({}, {"a": PER_KEY, "b": PER_KEY})
+    made.opened("of b", "b", PER_KEY, 10.0)
+    made.close_older(5.0)
+
+    assert [refuses(made, key_id) for key_id in "ab"] == [False, True]

@@ -1,0 +1,262 @@
+"""The ledger of writes with an Idempotency-Key."""
+
+import asyncio
+import sqlite3
+from collections.abc import MutableMapping, Sequence
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from gateway.errors import InternalError, UpstreamError
+from gateway.storage.key_store import KeyStore
+from gateway.storage.write_ledger import SqlLedger
+from gateway.storage.write_records import KEPT_SECONDS, PURGED_AT_LEAST
+from gateway.worksheets.ledger import Answer, Entry, Sending
+from tests.clock import ManualClock
+from tests.storage.conftest import REF, ROWS, TICKET, TWIN, found_after_restart, results
+
+
+def scopes(database: Path) -> set[str]:
+    """All records of the table, those too old to count among them."""
+    with closing(sqlite3.connect(database)) as connection:
+        found = connection.execute("SELECT scope FROM idempotency_records").fetchall()
+    return {scope for (scope,) in found}
+
+
+def spoil(database: Path) -> None:
+    """Take the table away."""
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute("DROP TABLE idempotency_records")
+
+
+def refuse(database: Path, change: str, when: str = "TRUE") -> None:
+    """Have changes of the table fail from now on, as on a full disk."""
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute(
+            f"CREATE TRIGGER full BEFORE {change} ON idempotency_records WHEN {when} "
+            "BEGIN SELECT RAISE(FAIL, 'disk full'); END"
+        )
+
+
+async def test_an_open_record_outlives_the_process(
+    ledger: SqlLedger, database: Path, clock: ManualClock
+) -> None:
+    """When the note is made everything in it is on disk, each value of its type."""
+    sent_at = clock()
+    await ledger.sending([Sending(TICKET, 5, ROWS), Sending(None, 7, [["a"]])])
+    clock.advance(10)
+    entry = await found_after_restart(database, clock)
+
+    assert entry == Entry(fingerprint="f1", sent_at=sent_at, first_row=5, rows=ROWS)
+    assert entry is not None
+    assert [list(map(type, row)) for row in entry.rows] == [list(map(type, row)) for row in ROWS]
+    assert scopes(database) == {"s1"}
+
+
+async def test_all_writes_of_a_group_are_noted_at_once(store: KeyStore, database: Path) -> None:
+    """One of them that cannot be noted keeps all from being sent."""
+    async with store.open_ledger(ManualClock()) as ledger:
+        refuse(database, "INSERT", "NEW.scope = 's2'")
+
+        with pytest.raises(InternalError) as failure:
+            await ledger.sending([Sending(TICKET, 5, ROWS), Sending(TWIN, 6, ROWS)])
+    assert failure.value.outcome == "not_applied"
+    assert scopes(database) == set()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [results(5), results(5, 6), UpstreamError("misplaced", outcome="applied")],
+    ids=["row", "rows", "error"],
+)
+async def test_an_answer_is_kept_as_it_was(
+    ledger: SqlLedger, database: Path, clock: ManualClock, answer: Answer
+) -> None:
+    """A completed record has the whole answer, and no cells beside it."""
+    await ledger.sending([Sending(TICKET, 5, ROWS)])
+    await ledger.complete(TICKET, answer)
+    entry = await found_after_restart(database, clock)
+
+    assert entry is not None
+    assert entry.rows == []
+    if isinstance(answer, UpstreamError):
+        assert isinstance(entry.answer, UpstreamError)
+        assert (entry.answer.message, entry.answer.outcome) == ("misplaced", "applied")
+    else:
+        assert entry.answer == answer
+
+
+async def test_an_answer_needs_no_note_before(ledger: SqlLedger) -> None:
+    """An update that had nothing to write was never sent, and is answered again all the same."""
+    await ledger.complete(TICKET, results(5))
+    entry = await ledger.find("s1")
+
+    assert entry is not None
+    assert entry.answer == results(5)
+
+
+async def test_a_dropped_record_is_no_more(ledger: SqlLedger, database: Path) -> None:
+    """What was not applied may be sent as if it never had been; others stay."""
+    await ledger.sending([Sending(TICKET, 5, ROWS), Sending(TWIN, 7, ROWS)])
+    await ledger.drop(TICKET)
+    await ledger.drop(replace(TICKET, scope="unknown"))
+
+    assert await ledger.find("s1") is None
+    assert scopes(database) == {"s2"}
+
+
+async def test_a_renewed_record_counts_from_then(ledger: SqlLedger, clock: ManualClock) -> None:
+    """Only its age changes; what was never noted stays so."""
+    await ledger.sending([Sending(TICKET, 5, ROWS)])
+    before = await ledger.find("s1")
+    clock.advance(60)
+    await ledger.renew(TICKET)
+    await ledger.renew(TWIN)
+    after = await ledger.find("s1")
+
+    assert before is not None
+    assert after == replace(before, sent_at=clock())
+    assert await ledger.find("s2") is None
+
+
+async def test_a_write_that_is_sent_again_has_one_record(
+    ledger: SqlLedger, clock: ManualClock
+) -> None:
+    """The later sending replaces the earlier with all that belonged to it."""
+    await ledger.sending([Sending(TICKET, 5, ROWS)])
+    await ledger.landed(REF, [(None, results(5))])
+    clock.advance(200)
+    await ledger.sending([Sending(TICKET, 6, ROWS)])
+
+    assert await ledger.find("s1") == Entry(
+        fingerprint="f1", sent_at=clock(), first_row=6, rows=ROWS
+    )
+
+
+async def test_creates_that_landed_are_complete(
+    ledger: SqlLedger, database: Path, clock: ManualClock
+) -> None:
+    """One note completes a group; what its requests note after it changes nothing."""
+    await ledger.sending([Sending(TICKET, 5, ROWS), Sending(TWIN, 7, [["a"]])])
+    await ledger.landed(REF, [(TICKET, results(5, 6)), (None, results(7)), (TWIN, results(8))])
+    first, second = [await found_after_restart(database, clock, each) for each in ("s1", "s2")]
+    spoil(database)
+    with capture_logs() as logged:
+        await ledger.complete(TICKET, results(5, 6))
+
+    assert first is not None
+    assert second is not None
+    assert (first.answer, second.answer) == (results(5, 6), results(8))
+    assert logged == []
+
+
+async def test_an_update_takes_no_rows_and_loses_none(ledger: SqlLedger) -> None:
+    """Its row is where it is, whoever's it was."""
+    changing = replace(TICKET, is_create=False)
+    await ledger.sending([Sending(changing, 5, [["a"]])])
+    await ledger.landed(REF, [(None, results(5))])
+    entry = await ledger.find("s1")
+
+    assert entry is not None
+    assert entry.taken == ()
+
+
+async def test_writes_without_a_key_touch_no_database(ledger: SqlLedger, database: Path) -> None:
+    """With no open create beside them, they pay nothing."""
+    spoil(database)
+    with capture_logs() as logged:
+        await ledger.sending([Sending(None, 5, [["a"]])])
+        await ledger.landed(REF, [(None, results(5))])
+
+    assert logged == []
+
+
+async def test_a_record_ends_after_a_day(ledger: SqlLedger, clock: ManualClock) -> None:
+    """From then on the key is a new one."""
+    await ledger.complete(TICKET, results(5))
+    clock.advance(KEPT_SECONDS - 1)
+    last = await ledger.find("s1")
+    clock.advance(1)
+    over = await ledger.find("s1")
+    await ledger.complete(replace(TICKET, fingerprint="f2"), results(9))
+    again = await ledger.find("s1")
+
+    assert last is not None
+    assert over is None
+    assert again is not None
+    assert (again.fingerprint, again.sent_at, again.answer) == ("f2", clock(), results(9))
+
+
+async def test_old_records_are_cleared_away_bit_by_bit(
+    ledger: SqlLedger, database: Path, clock: ManualClock
+) -> None:
+    """New records make room for themselves, and a great heap of old ones holds nothing up."""
+    old = [replace(TICKET, scope=f"old{number}") for number in range(2 * PURGED_AT_LEAST + 5)]
+    await ledger.sending([Sending(ticket, 5, [["a"]]) for ticket in old])
+    clock.advance(KEPT_SECONDS)
+    left = []
+    for number in range(3):
+        await ledger.sending([Sending(replace(TICKET, scope=f"new{number}"), 5, [["a"]])])
+        left.append(len(scopes(database)) - number - 1)
+
+    assert left == [PURGED_AT_LEAST + 5, 5, 0]
+
+
+@pytest.fixture
+def logged() -> Any:
+    """What was logged, line by line."""
+    with capture_logs() as captured:
+        yield captured
+
+
+async def test_a_ledger_that_fails_stops_what_is_not_sent_yet(
+    ledger: SqlLedger, database: Path
+) -> None:
+    """Of a write that was to be sent it is known that it was not; of an earlier one nothing is."""
+    spoil(database)
+
+    with pytest.raises(InternalError) as unsent:
+        await ledger.sending([Sending(TICKET, 5, ROWS)])
+    with pytest.raises(InternalError) as unread:
+        await ledger.find("s1")
+    assert (unsent.value.outcome, unread.value.outcome) == ("not_applied", None)
+
+
+async def test_a_ledger_that_fails_leaves_what_was_sent_alone(
+    ledger: SqlLedger, database: Path, logged: Sequence[MutableMapping[str, Any]]
+) -> None:
+    """A write that is done is answered; the log has the failure, and no cell."""
+    spoil(database)
+    await ledger.landed(REF, [(TICKET, results(5))])
+    await ledger.complete(TICKET, results(5))
+    await ledger.renew(TICKET)
+    await ledger.drop(TICKET)
+
+    assert [line["event"] for line in logged] == ["fault"] * 4
+    assert "rowIndex" not in str([str(line["exc_info"]) for line in logged])
+
+
+async def test_a_note_is_finished_though_its_request_ends(
+    store: KeyStore, database: Path, clock: ManualClock
+) -> None:
+    """A cancelled request leaves no half transaction, and closing waits for it."""
+    async with store.open_ledger(clock) as ledger:
+        note = asyncio.create_task(ledger.sending([Sending(TICKET, 5, ROWS)]))
+        await asyncio.sleep(0)
+        note.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await note
+
+    assert scopes(database) == {"s1"}
+
+
+async def test_notes_made_at_once_are_all_kept(ledger: SqlLedger, database: Path) -> None:
+    """Many requests that end together do not lock each other out."""
+    tickets = [replace(TICKET, scope=f"s{number}") for number in range(100)]
+    await asyncio.gather(*(ledger.complete(ticket, results(5)) for ticket in tickets))
+
+    assert len(scopes(database)) == 100

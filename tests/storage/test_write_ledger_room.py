@@ -1,0 +1,313 @@
+"""The ledger on a disk that has an end, and records of long texts."""
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from sqlalchemy.exc import SQLAlchemyError
+from structlog.testing import capture_logs
+
+from gateway.errors import QueueFull
+from gateway.storage.key_store import KeyStore
+from gateway.storage.storage_quota import SHARE
+from gateway.storage.write_ledger import SqlLedger
+from gateway.storage.write_records import BYTES_BESIDE, KEPT_SECONDS
+from gateway.worksheets.idempotent_request import Ticket
+from gateway.worksheets.ledger import Entry, Rows, Sending, Span
+from gateway.worksheets.writes import Results
+from tests.clock import ManualClock
+from tests.storage.conftest import REF, TICKET, results
+
+PER_KEY = 100_000
+TEXT = "x" * 2000
+"""Long, but not known to be of the body."""
+
+OLD_SCHEMA = """
+CREATE TABLE idempotency_records (
+    scope VARCHAR NOT NULL, fingerprint VARCHAR NOT NULL, is_create BOOLEAN NOT NULL,
+    worksheet VARCHAR NOT NULL, sent_at FLOAT NOT NULL, first_row INTEGER NOT NULL,
+    rows JSON NOT NULL, taken JSON NOT NULL, answer VARCHAR, PRIMARY KEY (scope)
+);
+INSERT INTO idempotency_records VALUES
+    ('s1', 'f1', 1, 'book/Cities', 1000.0, 5, '[["a", 1, null]]', '[[7, 8]]', NULL),
+    ('s2', 'f2', 1, 'book/Cities', 1000.0, 0, '[]', '[]', '{"results":[]}');
+"""
+
+
+def ticket(scope: str, key: str = "k", *texts: str) -> Ticket:
+    ref = replace(REF, key_id=key)
+    return replace(TICKET, scope=scope, ref=ref, texts=frozenset(texts))
+
+
+def stored(database: Path) -> dict[str, int]:
+    """The size of each record, as it is in the table."""
+    query = "SELECT scope, length(rows) + length(coalesce(answer, '')) FROM idempotency_records"
+    with closing(sqlite3.connect(database)) as connection:
+        return dict(connection.execute(query).fetchall())
+
+
+def change_table(database: Path, statement: str) -> None:
+    with closing(sqlite3.connect(database)) as connection:
+        connection.executescript(statement)
+
+
+def full(change: str) -> str:
+    """What makes changes of the table fail as a full disk does."""
+    return (
+        f"CREATE TRIGGER full_{change} BEFORE {change} ON idempotency_records "
+        "BEGIN SELECT RAISE(FAIL, 'database or disk is full'); END;"
+    )
+
+
+@pytest.fixture
+async def small(store: KeyStore, clock: ManualClock) -> AsyncIterator[SqlLedger]:
+    """An empty ledger with little room."""
+    async with store.open_ledger(clock, max_bytes=SHARE * PER_KEY) as opened:
+        yield opened
+
+
+def answer(text: str = TEXT) -> Results:
+    (written,) = results(5)
+    return (replace(written, record={"rowIndex": 5, "name": text}),)
+
+
+async def fill(ledger: SqlLedger, clock: ManualClock, key: str, count: int) -> None:
+    """Complete writes of a key one after the other."""
+    for number in range(count):
+        clock.advance(1)
+        await ledger.complete(ticket(f"{key}{number}", key), answer())
+
+
+async def test_the_oldest_answers_go_where_a_key_has_too_many(
+    small: SqlLedger, database: Path, clock: ManualClock
+) -> None:
+    """Its table never takes more than its part, what is left is the newest; another's stay."""
+    await fill(small, clock, "other", 5)
+    sizes = []
+    for number in range(200):
+        clock.advance(1)
+        await small.complete(ticket(f"k{number}"), answer())
+        kept = {scope: size for scope, size in stored(database).items() if scope[0] == "k"}
+        sizes.append(sum(kept.values()) + BYTES_BESIDE * len(kept))
+
+    assert max(sizes) <= PER_KEY
+    assert sizes[-1] > PER_KEY * 0.9
+    assert sorted(kept) == sorted(f"k{number}" for number in range(200 - len(kept), 200))
+    assert len(stored(database)) == len(kept) + 5
+
+
+async def test_open_records_stay(small: SqlLedger, database: Path, clock: ManualClock) -> None:
+    """An open write may be there: of it nothing is forgotten, however little room is left. Of the
+    others the newest stays."""
+    opened = ticket("open")
+    await small.sending([Sending(opened, 5, [["y" * PER_KEY]])])
+    await fill(small, clock, "k", 3)
+    kept = set(stored(database))
+    with pytest.raises(QueueFull) as refusal:
+        small.check_room(ticket("next"))
+    small.check_room(ticket("next", "other"))
+    await small.drop(opened)
+    small.check_room(ticket("next"))
+
+    assert kept == {"open", "k2"}
+    assert refusal.value.outcome == "not_applied"
+
+
+async def test_an_answer_is_not_forgotten_at_once(small: SqlLedger, clock: ManualClock) -> None:
+    """However many keys share the room: a repeat of what was just answered is not sent again."""
+    for number in range(40):
+        await fill(small, clock, f"key {number} ", 4)
+    clock.advance(1)
+    await small.complete(ticket("large", "late"), answer("x" * 20_000))
+
+    assert await small.find("large") is not None
+
+
+async def test_open_records_end_with_their_day(small: SqlLedger, clock: ManualClock) -> None:
+    """Then there is room again, though nobody asked for them."""
+    await small.sending([Sending(ticket("open"), 5, [["y" * PER_KEY]])])
+    clock.advance(KEPT_SECONDS - 1)
+    with pytest.raises(QueueFull):
+        small.check_room(ticket("next"))
+    clock.advance(1)
+    small.check_room(ticket("next"))
+
+    assert await small.find("open") is None
+
+
+async def test_what_the_process_before_left_counts(
+    small: SqlLedger, store: KeyStore, database: Path, clock: ManualClock
+) -> None:
+    """Open and completed records take the same room after a restart."""
+    await small.sending([Sending(ticket("open", "a"), 5, [["y" * PER_KEY]])])
+    await fill(small, clock, "b", 40)
+    async with store.open_ledger(clock, max_bytes=SHARE * PER_KEY) as later:
+        with pytest.raises(QueueFull):
+            later.check_room(ticket("next", "a"))
+        before = len(stored(database))
+        await fill(later, clock, "b", 60)
+
+    assert len(stored(database)) < before + 20
+
+
+async def test_every_answer_clears_old_records_away(
+    ledger: SqlLedger, database: Path, clock: ManualClock
+) -> None:
+    """Also that of a write which had nothing to send, and those of a group that landed."""
+    await fill(ledger, clock, "old", 3)
+    clock.advance(KEPT_SECONDS)
+    await ledger.complete(ticket("unchanged"), results(5))
+    after_one = set(stored(database))
+    await fill(ledger, clock, "old", 3)
+    clock.advance(KEPT_SECONDS)
+    await ledger.landed(REF, [(ticket("landed"), results(7))])
+
+    assert after_one == {"unchanged"}
+    assert set(stored(database)) == {"landed"}
+
+
+async def test_long_texts_are_kept_as_digests(
+    ledger: SqlLedger, database: Path, clock: ManualClock
+) -> None:
+    """A retry brings them again, so that a record stays short and is read as it was."""
+    long = [letter * 50_000 for letter in "ab🏙"]
+    own = ticket("s", "k", *long)
+    rows: Rows = [[long[0], "short", None, 1.5, long[1]], [TEXT, long[2]]]
+    await ledger.sending([Sending(own, 5, rows)])
+    open_size = stored(database)["s"]
+    opened = await ledger.find("s", own.texts)
+    shown = answer(long[2]) + answer(TEXT)
+    await ledger.complete(own, shown)
+    completed = await ledger.find("s", own.texts)
+
+    assert opened == Entry(fingerprint="f1", sent_at=clock(), first_row=5, rows=rows)
+    assert completed is not None
+    assert completed.answer == shown
+    assert max(open_size, stored(database)["s"]) < len(TEXT) + 600
+
+
+async def test_another_body_reads_no_text_of_a_record(ledger: SqlLedger) -> None:
+    """It is told apart by its fingerprint, and has none of the texts."""
+    own = ticket("s", "k", "a" * 5000)
+    await ledger.sending([Sending(own, 5, [["a" * 5000]])])
+    entry = await ledger.find("s", ["b" * 5000])
+
+    assert entry is not None
+    assert entry.rows == [[None]]
+
+
+@pytest.fixture
+def old_database(database: Path) -> Path:
+    """A key store with two records of the first version."""
+    database.touch(0o600)
+    change_table(database, OLD_SCHEMA)
+    return database
+
+
+async def test_a_table_of_an_earlier_version_is_taken_over(
+    old_database: Path, clock: ManualClock
+) -> None:
+    """Its records are read and counted as they are."""
+    for _ in range(2):
+        async with KeyStore.open(old_database) as store, store.open_ledger(clock) as ledger:
+            opened = await ledger.find("s1")
+            answered = await ledger.find("s2")
+    with closing(sqlite3.connect(old_database)) as connection:
+        sizes = connection.execute("SELECT size FROM idempotency_records").fetchall()
+
+    assert opened is not None
+    assert (opened.rows, opened.taken) == ([["a", 1, None]], (Span(7, 8),))
+    assert answered is not None
+    assert answered.answer == ()
+    assert sizes == [(16 + BYTES_BESIDE,), (2 + 14 + BYTES_BESIDE,)]
+
+
+async def test_a_table_is_taken_over_whole_or_not_at_all(
+    old_database: Path, clock: ManualClock
+) -> None:
+    """What fails in the middle leaves the earlier table, and the next start takes it over."""
+    change_table(old_database, full("UPDATE"))
+    async with KeyStore.open(old_database) as store:
+        with pytest.raises(SQLAlchemyError):
+            async with store.open_ledger(clock):
+                pass
+        change_table(old_database, "DROP TRIGGER full_UPDATE")
+        async with store.open_ledger(clock):
+            pass
+    with closing(sqlite3.connect(old_database)) as connection:
+        sizes = connection.execute("SELECT size FROM idempotency_records").fetchall()
+
+    assert sizes == [(16 + BYTES_BESIDE,), (2 + 14 + BYTES_BESIDE,)]
+
+
+async def test_many_may_take_over_an_earlier_table_at_once(
+    old_database: Path, clock: ManualClock
+) -> None:
+    """Of those who race to do it none fails."""
+
+    async def open_and_find() -> bool:
+        async with KeyStore.open(old_database) as store, store.open_ledger(clock) as ledger:
+            return await ledger.find("s1") is not None
+
+    found = await asyncio.gather(*(open_and_find() for _ in range(8)), return_exceptions=True)
+
+    assert found == [True] * 8
+
+
+async def test_a_create_whose_answer_found_no_disk_takes_no_row_of_others(
+    ledger: SqlLedger, database: Path
+) -> None:
+    """It stays open, on disk and in memory: the rows of later creates are kept from it, and those
+    that landed with it."""
+    first, second = ticket("s1"), ticket("s2")
+    await ledger.sending([Sending(first, 5, [["a"]]), Sending(second, 6, [["a"]])])
+    change_table(database, full("UPDATE"))
+    with capture_logs() as logged:
+        await ledger.landed(REF, [(first, results(5)), (None, results(6)), (second, results(7))])
+        await ledger.complete(first, results(5))
+    change_table(database, "DROP TRIGGER full_UPDATE")
+    await ledger.landed(REF, [(None, results(9))])
+    entries = [await ledger.find(scope) for scope in ("s1", "s2")]
+
+    assert [line["event"] for line in logged] == ["fault"] * 2
+    assert [entry and entry.taken for entry in entries] == [
+        (Span(6, 7), Span(9, 9)),
+        (Span(5, 6), Span(9, 9)),
+    ]
+
+
+async def test_an_answer_that_found_disk_at_its_second_try_is_kept(
+    ledger: SqlLedger, database: Path
+) -> None:
+    """What could not be noted as landed is noted by the request that is answered."""
+    await ledger.sending([Sending(ticket("s1"), 5, [["a"]])])
+    change_table(database, full("UPDATE"))
+    with capture_logs():
+        await ledger.landed(REF, [(ticket("s1"), results(5))])
+    change_table(database, "DROP TRIGGER full_UPDATE")
+    await ledger.complete(ticket("s1"), results(5))
+    await ledger.landed(REF, [(None, results(9))])
+    entry = await ledger.find("s1")
+
+    assert entry is not None
+    assert (entry.answer, entry.taken) == (results(5), ())
+
+
+async def test_records_that_cannot_be_cleared_away_hurt_nobody(
+    small: SqlLedger, database: Path, clock: ManualClock
+) -> None:
+    """The failure is logged, writes go on being noted, and it is tried again."""
+    change_table(database, full("DELETE"))
+    with capture_logs() as logged:
+        await fill(small, clock, "k", 60)
+    change_table(database, "DROP TRIGGER full_DELETE")
+    before = len(stored(database))
+    await fill(small, clock, "k", 1)
+
+    assert {line["event"] for line in logged} == {"fault"}
+    assert before == 60
+    assert len(stored(database)) < 50

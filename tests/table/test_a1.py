@@ -1,0 +1,126 @@
+"""A1 ranges, written for Google and read from its echoes."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.table.a1 import (
+    LAST_COLUMN,
+    Area,
+    cell_range,
+    column_index,
+    column_letters,
+    header_range,
+    parse_area,
+    row_range,
+    rows_from,
+    run_range,
+)
+
+TITLES = st.text(min_size=1, max_size=20) | st.text(alphabet="'!:A1\\ \n", max_size=12)
+
+
+@pytest.mark.parametrize(
+    ("column", "letters"),
+    [
+        pytest.param(0, "A", id="first"),
+        pytest.param(25, "Z", id="last of one letter"),
+        pytest.param(26, "AA", id="first of two letters"),
+        pytest.param(701, "ZZ", id="last of two letters"),
+        pytest.param(702, "AAA", id="first of three letters"),
+        pytest.param(18_277, LAST_COLUMN, id="widest worksheet"),
+    ],
+)
+def test_columns_have_letters(column: int, letters: str) -> None:
+    """Column numbers and letters stand for each other."""
+    assert column_letters(column) == letters
+    assert column_index(letters) == column
+
+
+@given(column=st.integers(0, 18_277))
+def test_letters_survive_a_round_trip(column: int) -> None:
+    """Every column of the widest worksheet comes back from its letters."""
+    assert column_index(column_letters(column)) == column
+
+
+@pytest.mark.parametrize(
+    ("range_", "expected"),
+    [
+        pytest.param(header_range("Cities"), "'Cities'!1:1", id="header"),
+        pytest.param(row_range("Cities", 7), "'Cities'!7:7", id="row"),
+        pytest.param(rows_from("Cities", 8), "'Cities'!A8:ZZZ", id="rows from"),
+        pytest.param(cell_range("Cities", 8), "'Cities'!A8", id="first cell"),
+        pytest.param(cell_range("Cities", 8, 27), "'Cities'!AB8", id="cell"),
+        pytest.param(run_range("Cities", 8, 1, 3), "'Cities'!B8:D8", id="run"),
+        pytest.param(header_range("D3"), "'D3'!1:1", id="title like a cell"),
+        pytest.param(header_range("it's"), "'it''s'!1:1", id="quote doubled"),
+        pytest.param(header_range("'!A1:B2"), "'''!A1:B2'!1:1", id="title like a range"),
+    ],
+)
+def test_ranges_are_written(range_: str, expected: str) -> None:
+    """A range names its quoted worksheet and a grid area."""
+    assert range_ == expected
+
+
+@given(title=TITLES, row=st.integers(1, 99_999_999))
+def test_no_title_escapes_its_quotes(title: str, row: int) -> None:
+    """What follows the closing quote is always the grid area that was asked for."""
+    range_ = row_range(title, row)
+
+    matched = re.match(r"'((?:[^']|'')*)'(?!')", range_)
+    assert matched is not None
+    assert matched[1].replace("''", "'") == title
+    assert range_[matched.end() :] == f"!{row}:{row}"
+
+
+@given(
+    title=TITLES,
+    row=st.integers(1, 99_999_999),
+    first=st.integers(0, 18_277),
+    width=st.integers(0, 5),
+)
+def test_an_echo_gives_the_area_back(title: str, row: int, first: int, width: int) -> None:
+    """Any title and area survive being written and read again."""
+    last = min(first + width, 18_277)
+
+    area = parse_area(run_range(title, row, first, last))
+
+    assert area == Area(
+        title=title, first_row=row, last_row=row, first_column=first, last_column=last
+    )
+
+
+@pytest.mark.parametrize(
+    ("echo", "expected"),
+    [
+        pytest.param("Cities!A1:C3", ("Cities", 1, 3, 0, 2), id="bare title"),
+        pytest.param("'My Sheet'!B2", ("My Sheet", 2, 2, 1, 1), id="single cell"),
+        pytest.param("'it''s'!A1:ZZZ10", ("it's", 1, 10, 0, 18_277), id="doubled quote"),
+        pytest.param("'a!b'!A1", ("a!b", 1, 1, 0, 0), id="exclamation mark in quotes"),
+        pytest.param("Größe!A10:B11", ("Größe", 10, 11, 0, 1), id="bare title beyond ASCII"),
+    ],
+)
+def test_echoes_are_read(echo: str, expected: tuple[str, int, int, int, int]) -> None:
+    """An echo of Google's gives its worksheet and its cells, both ends included."""
+    area = parse_area(echo)
+
+    title, first_row, last_row, first_column, last_column = expected
+    assert area == Area(
+        title=title,
+        first_row=first_row,
+        last_row=last_row,
+        first_column=first_column,
+        last_column=last_column,
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "A1:B2", "Cities", "Cities!", "Cities!1:1", "Cities!A:C", "'Cities!A1", "a!b!A1", "x!a1"],
+)
+def test_what_is_no_echo_is_refused(text: str) -> None:
+    """A text without a worksheet and cells is a ValueError."""
+    with pytest.raises(ValueError, match="not a range"):
+        parse_area(text)

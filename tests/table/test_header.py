@@ -1,0 +1,110 @@
+"""Which column each field name stands for."""
+
+import pytest
+
+from gateway.table.header import parse_header
+from gateway.table.view import Selection
+
+
+def test_names_are_kept_as_written_in_sheet_order() -> None:
+    """A record's fields are the headers, exactly and in their order."""
+    header = parse_header(["name", " state ", "Größe", "a/b"])
+
+    assert list(header.columns.items()) == [("name", 0), (" state ", 1), ("Größe", 2), ("a/b", 3)]
+
+
+def test_blank_headers_name_nothing() -> None:
+    """A column under an empty or blank header is not part of the record."""
+    header = parse_header(["name", "", None, "  ", "state", "", " "])
+
+    assert dict(header.columns) == {"name": 0, "state": 4}
+    assert header.cells == ("name", "", "", "  ", "state")
+
+
+@pytest.mark.parametrize("row", [[], ["", None], [" "], ["rowIndex"]], ids=str)
+def test_a_row_may_name_nothing(row: list[object]) -> None:
+    """A blank row 1 is a header without fields."""
+    assert not parse_header(row).columns
+
+
+def test_the_first_of_duplicates_has_the_name() -> None:
+    """Later columns of the same name are left out, and told."""
+    header = parse_header(["id", "name", "id", "", "", "name", "id"])
+
+    assert dict(header.columns) == {"id": 0, "name": 1}
+    assert header.duplicates() == ["id", "name"]
+
+
+def test_names_that_differ_in_blanks_or_case_are_no_duplicates() -> None:
+    """Only what is written alike is a duplicate."""
+    header = parse_header(["id", "ID", " id"])
+
+    assert dict(header.columns) == {"id": 0, "ID": 1, " id": 2}
+    assert header.duplicates() == []
+
+
+@pytest.mark.parametrize("name", ["rowIndex", " rowIndex "])
+def test_a_column_never_shadows_row_index(name: str) -> None:
+    """A column called rowIndex is no field."""
+    header = parse_header([name, "name"])
+
+    assert dict(header.columns) == {"name": 1}
+    assert header.whole.find("rowIndex") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "column"),
+    [
+        pytest.param(" a", 0, id="exact with a blank before"),
+        pytest.param("a ", 1, id="exact with a blank after"),
+        pytest.param("a", 0, id="trimmed header, the first"),
+        pytest.param("  a  ", 0, id="both trimmed"),
+        pytest.param("b", 2, id="exact"),
+        pytest.param("\tb ", 2, id="trimmed name"),
+        pytest.param("B", None, id="case matters"),
+        pytest.param("", None, id="empty"),
+        pytest.param("  ", None, id="blank"),
+    ],
+)
+def test_names_match_exactly_then_trimmed(name: str, column: int | None) -> None:
+    """A client's name is looked up as it is before its blanks are cut."""
+    assert parse_header([" a", "a ", "b", ""]).whole.find(name) == column
+
+
+def test_the_exact_name_wins_over_an_earlier_trimmed_one() -> None:
+    """A column further right is found by its exact name."""
+    assert parse_header([" a ", "a"]).whole.find("a") == 1
+
+
+def test_selection_is_in_sheet_order_and_passes_over_strangers() -> None:
+    """Wanted names come once, in the order of the sheet."""
+    header = parse_header(["name", "state", " population "])
+
+    selected = header.whole.select(Selection(("population", "nope", "rowIndex", "name", "name")))
+
+    assert selected == [("name", 0), (" population ", 2)]
+
+
+def test_no_selection_is_every_field() -> None:
+    """None selects all fields, an empty list none."""
+    header = parse_header(["name", "state"])
+
+    assert header.whole.select(None) == [("name", 0), ("state", 1)]
+    assert header.whole.select(Selection(())) == []
+
+
+def test_the_listing_for_messages_is_bounded() -> None:
+    """A message names at most 50 headers and says how many more there are."""
+    few = parse_header(["name", "state"]).whole.listing()
+    many = parse_header([f"h{number}" for number in range(53)]).whole.listing()
+
+    assert few == '"name", "state"'
+    assert many.endswith('"h49" and 3 more')
+
+
+def test_a_listing_does_not_grow_with_the_header() -> None:
+    """Of many long names 50 are listed, each cut: an error message stays short."""
+    header = parse_header(f"{n} {'x' * 40_000}" for n in range(200))
+
+    assert len(header.whole.listing()) < 6_000
+    assert header.whole.listing().endswith("and 150 more")

@@ -1,0 +1,174 @@
+"""A table after a write of ours is the table that reading the worksheet again would give."""
+
+from collections.abc import Mapping, Sequence
+from random import Random
+
+import pytest
+
+from gateway.query.query import Query, SortTerm
+from gateway.query.where import parse_where
+from gateway.table.patch import RowPatch
+from gateway.table.renderings import Column
+from gateway.table.steps import finish
+from gateway.table.table import Table, make_table
+from tests.query.sheet import evaluate
+
+DISPLAYED: tuple[Column, ...] = (
+    ("name", "Boston", "Austin", "Denver"),
+    ("population", "675,647", "961,855", "715,522"),
+    ("state", "MA", "TX"),
+)
+TYPED: tuple[Column, ...] = (
+    ("name", "Boston", "Austin", "Denver"),
+    ("population", 675_647, 961_855, 715_522),
+    ("state", "MA", "TX"),
+)
+BY_POPULATION = Query(order=(SortTerm("population", descending=True),))
+
+
+def whole() -> Table:
+    return finish(make_table(DISPLAYED).with_typed(TYPED))
+
+
+def patch(row: int, cells: Mapping[int, tuple[str, object]]) -> RowPatch:
+    return RowPatch(
+        row=row,
+        texts={column: text for column, (text, _) in cells.items()},
+        values={column: value for column, (_, value) in cells.items()},
+    )
+
+
+@pytest.mark.parametrize(
+    ("patches", "displayed", "typed", "last_row"),
+    [
+        pytest.param(
+            [patch(3, {1: ("1,000,000", 1_000_000)})],
+            [DISPLAYED[0], ("population", "675,647", "1,000,000", "715,522"), DISPLAYED[2]],
+            [TYPED[0], ("population", 675_647, 1_000_000, 715_522), TYPED[2]],
+            4,
+            id="a cell",
+        ),
+        pytest.param(
+            [patch(5, {0: ("Miami", "Miami"), 2: ("FL", "FL")})],
+            [(*DISPLAYED[0], "Miami"), DISPLAYED[1], ("state", "MA", "TX", "", "FL")],
+            [(*TYPED[0], "Miami"), TYPED[1], ("state", "MA", "TX", "", "FL")],
+            5,
+            id="a new row",
+        ),
+        pytest.param(
+            [patch(7, {2: ("FL", "FL")}), patch(6, {2: ("NY", "NY")})],
+            [*DISPLAYED[:2], ("state", "MA", "TX", "", "", "NY", "FL")],
+            [*TYPED[:2], ("state", "MA", "TX", "", "", "NY", "FL")],
+            7,
+            id="rows below a gap",
+        ),
+        pytest.param(
+            [patch(4, {0: ("", ""), 1: ("", None)})],
+            [DISPLAYED[0][:3], DISPLAYED[1][:3], DISPLAYED[2]],
+            [TYPED[0][:3], TYPED[1][:3], TYPED[2]],
+            3,
+            id="the last row emptied",
+        ),
+        pytest.param(
+            [patch(3, {4: ("note", "note")})],
+            [*DISPLAYED, (), ("", "", "note")],
+            [*TYPED, (), ("", "", "note")],
+            4,
+            id="a column beside the header",
+        ),
+        pytest.param(
+            [patch(9, {0: ("", ""), 5: ("", None)})],
+            DISPLAYED,
+            TYPED,
+            4,
+            id="nothing below the end",
+        ),
+        pytest.param([], DISPLAYED, TYPED, 4, id="no rows"),
+    ],
+)
+def test_both_halves_change(
+    patches: Sequence[RowPatch],
+    displayed: Sequence[Column],
+    typed: Sequence[Column],
+    last_row: int,
+) -> None:
+    """Cells, columns and the last row are as they would be read."""
+    table = whole()
+
+    after = table.patched(patches)
+
+    assert [list(column) for column in after.displayed] == [list(column) for column in displayed]
+    assert [list(column) for column in after.typed or ()] == [list(column) for column in typed]
+    assert after.last_row == last_row
+    assert after.header is table.header
+    assert table == whole()
+
+
+def test_the_typed_half_may_be_missing() -> None:
+    """A table that was only displayed so far stays so."""
+    after = make_table(DISPLAYED).patched([patch(2, {0: ("Salem", "Salem")})])
+
+    assert after.typed is None
+    assert after.text(2, 0) == "Salem"
+
+
+def test_what_is_kept_of_other_columns_stays() -> None:
+    """An update costs the index of the columns it touches, no other."""
+    table = whole()
+    columns = [table.header.columns[name] for name in ("name", "population", "state")]
+    kept = {column: table.index(column) for column in columns}
+
+    after = table.patched([patch(3, {2: ("AZ", "AZ")})])
+
+    assert [after.index(column) is kept[column] for column in kept] == [True, True, False]
+    assert after.displayed[0] is table.displayed[0]
+
+
+@pytest.mark.parametrize("row", [4, 5], ids=["fewer", "more"])
+def test_a_change_in_the_number_of_rows_costs_all_indexes(row: int) -> None:
+    """What is kept of a column is for a number of rows."""
+    table = whole()
+    evaluate(table, BY_POPULATION)
+    cells: dict[int, tuple[str, object]] = (
+        {0: ("", ""), 1: ("", "")} if row == 4 else {0: ("x", "x")}
+    )
+
+    after = table.patched([patch(row, cells)])
+
+    assert not after.indexes
+    assert evaluate(after, BY_POPULATION).rows == ([3, 2] if row == 4 else [3, 4, 2, 5])
+
+
+def test_queries_see_the_write() -> None:
+    """Neither the old value nor its place in an order outlives the write; the old table stays."""
+    table = whole()
+    before = evaluate(table, BY_POPULATION)
+    old = Query(where=parse_where({"population": {"$lt": 700_000}}))
+    evaluate(table, old)
+
+    after = table.patched([patch(2, {1: ("2,000,000", 2_000_000)})])
+
+    assert evaluate(after, BY_POPULATION).rows == [2, 3, 4]
+    assert evaluate(after, old).rows == []
+    assert evaluate(table, BY_POPULATION) == before
+
+
+def test_any_series_of_writes_gives_the_table_of_its_cells() -> None:
+    """After each of many writes at random the table equals one made of the cells."""
+    random = Random(7)  # noqa: S311
+    table = finish(make_table([["a"], ["b"], ["c"]]).with_typed([["a"], ["b"], ["c"]]))
+    cells: dict[tuple[int, int], str] = {}
+    for _ in range(300):
+        row = random.randint(2, 9)
+        texts = {column: random.choice(("", "", "x", "5")) for column in random.sample(range(4), 2)}
+        table = table.patched([RowPatch(row=row, texts=texts, values=texts)])
+        cells |= {(row, column): text for column, text in texts.items()}
+
+        shown = {at: text for at, text in cells.items() if text}
+        assert table.last_row == max((row for row, _ in shown), default=1)
+        assert [[table.text(row, column) for column in range(4)] for row in range(2, 10)] == [
+            [cells.get((row, column), "") for column in range(4)] for row in range(2, 10)
+        ]
+        assert evaluate(table, Query(where=parse_where({"a": "x"}), limit=99)).rows == [
+            row for row in range(2, 10) if cells.get((row, 0)) == "x"
+        ]

@@ -1,0 +1,297 @@
+"""From the fields of a request to cells, and back."""
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from gateway.errors import InvalidBody, NotGranted, Problem
+from gateway.table.header import parse_header
+from gateway.table.record import (
+    Placement,
+    Stored,
+    changed_runs,
+    check_granted,
+    check_has_value,
+    new_row,
+    place,
+    pointer,
+    text_at,
+)
+from gateway.table.view import ColumnGrant
+
+HEADER = parse_header(["name", "state", "", " population ", "name", "rowIndex"]).whole
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        pytest.param((), "#", id="whole body"),
+        pytest.param(("name",), "#/name", id="name"),
+        pytest.param(("a/b~c",), "#/a~1b~0c", id="slash and tilde"),
+        pytest.param(("~1",), "#/~01", id="looks escaped"),
+        pytest.param(('a b%20#?"',), "#/a%20b%2520%23%3F%22", id="not for a fragment"),
+        pytest.param(("é",), "#/%C3%A9", id="beyond ASCII"),
+        pytest.param(("\ud800",), "#/%3F", id="half of a surrogate pair"),
+        pytest.param(("",), "#/", id="empty name"),
+        pytest.param(("x" * 99 + "~~",), "#/" + "x" * 99 + "~0", id="cut, no escape in halves"),
+        pytest.param(("a", "0"), "#/a/0", id="path"),
+    ],
+)
+def test_pointers_are_uri_fragments(path: Sequence[str], expected: str) -> None:
+    """A pointer is escaped for JSON, then for a URI; below another one it goes on there."""
+    assert pointer(*path) == expected
+    assert pointer(*path, at="#/7") == "#/7" + expected[1:]
+
+
+def test_fields_find_their_columns() -> None:
+    """Names are found as headers are: exactly, then trimmed, the first of duplicates."""
+    placement = place({"population": 5, "name ": None}, HEADER, ignore_unknown=False)
+
+    assert placement.cells == {3: 5, 0: None}
+    assert placement.ignored == ()
+
+
+def test_unknown_fields_are_refused_with_their_places() -> None:
+    """All that are no header are named, and so are the headers."""
+    fields: dict[str, Stored] = {"nope": 1, "name": "x", "a/b": 2}
+
+    with pytest.raises(InvalidBody) as refused:
+        place(fields, HEADER, ignore_unknown=False)
+
+    assert [problem.pointer for problem in refused.value.problems] == ["#/nope", "#/a~1b"]
+    assert '"name", "state", " population "' in refused.value.message
+    assert '"nope", "a/b"' in refused.value.message
+
+
+def test_an_error_does_not_grow_with_the_body() -> None:
+    """Of many long strangers some are named, and those cut."""
+    fields: dict[str, Stored] = {f"{n} {'x' * 10_000}": 1 for n in range(100)}
+
+    with pytest.raises(InvalidBody) as caught:
+        place(fields, HEADER, ignore_unknown=False)
+
+    assert len(caught.value.message) < 2_000
+    assert len(caught.value.problems) == 20
+    assert all(len(problem.pointer) < 200 for problem in caught.value.problems)
+
+
+def test_a_blank_header_is_no_field() -> None:
+    """A field without a name has no column, though the sheet has one without a header."""
+    with pytest.raises(InvalidBody):
+        place({"": "x"}, HEADER, ignore_unknown=False)
+
+
+def test_unknown_fields_may_be_ignored() -> None:
+    """With `unknown_fields = "ignore"` they are left aside and named."""
+    placement = place({"nope": 1, "name": "x", "no": 2}, HEADER, ignore_unknown=True)
+
+    assert placement.cells == {0: "x"}
+    assert placement.ignored == ("nope", "no")
+
+
+def test_a_body_of_strangers_is_refused_even_so() -> None:
+    """Nothing is left to write where every field is ignored."""
+    with pytest.raises(InvalidBody) as refused:
+        place({"nope": 1}, HEADER, ignore_unknown=True)
+
+    assert [problem.pointer for problem in refused.value.problems] == ["#"]
+    assert '"state"' in refused.value.message
+
+
+@pytest.mark.parametrize("ignore_unknown", [False, True])
+def test_two_names_of_one_column_are_refused(ignore_unknown: bool) -> None:
+    """Which of two values to write is not guessed."""
+    fields: dict[str, Stored] = {"name": "a", " name": "b"}
+
+    with pytest.raises(InvalidBody) as refused:
+        place(fields, HEADER, ignore_unknown=ignore_unknown)
+
+    assert refused.value.problems == (Problem("#/%20name", "Another field names the same column."),)
+
+
+@pytest.mark.parametrize(
+    ("fields", "ignore_unknown", "pointers"),
+    [
+        pytest.param({"nope": 1, "a/b": 2}, False, ["#/3/nope", "#/3/a~1b"], id="unknown"),
+        pytest.param({"name": "a", " name": "b"}, False, ["#/3/%20name"], id="one column twice"),
+        pytest.param({"nope": 1}, True, ["#/3"], id="strangers only"),
+    ],
+)
+def test_places_within_a_list_begin_with_the_index(
+    fields: Mapping[str, Stored], ignore_unknown: bool, pointers: list[str]
+) -> None:
+    """What is wrong with an object of a list is told with the object's own place."""
+    with pytest.raises(InvalidBody) as refused:
+        place(fields, HEADER, ignore_unknown=ignore_unknown, at=pointer("3"))
+
+    assert [problem.pointer for problem in refused.value.problems] == pointers
+
+
+@pytest.mark.parametrize("values", [[], [None], ["", None]], ids=str)
+def test_a_new_row_needs_a_value(values: Sequence[Stored]) -> None:
+    """A row of empty cells is refused as a whole, in a list by its index."""
+    refusals = []
+    for at in ("#", "#/0"):
+        with pytest.raises(InvalidBody, match="at least one field with a value") as refused:
+            check_has_value(values, at=at)
+        refusals.append(refused.value)
+
+    assert [[each.pointer for each in error.problems] for error in refusals] == [["#"], ["#/0"]]
+
+
+@pytest.mark.parametrize("values", [[0], [False], [" "], [None, "x"]], ids=str)
+def test_zero_false_and_blanks_are_values(values: Sequence[Stored]) -> None:
+    """Whatever fills a cell makes a row."""
+    check_has_value(values)
+
+
+@pytest.mark.parametrize(
+    ("cells", "row"),
+    [
+        pytest.param({0: "x"}, ["x"], id="first column"),
+        pytest.param({3: 5, 1: True}, [None, True, None, 5], id="gaps are left out"),
+        pytest.param({0: "", 1: None, 2: 0}, [None, None, 0], id="empty values are left out"),
+        pytest.param({1: False, 0: "=1+1"}, ["=1+1", False], id="stored as they are"),
+    ],
+)
+def test_new_rows_begin_in_column_a(cells: Mapping[int, Stored], row: list[Stored]) -> None:
+    """A row to append reaches up to its last field."""
+    assert new_row(cells) == row
+
+
+@pytest.mark.parametrize(
+    ("cells", "displayed", "runs"),
+    [
+        pytest.param({0: "x", 1: "y"}, ["a", "b"], [(0, ["x", "y"])], id="neighbours"),
+        pytest.param({3: "y", 0: "x"}, [], [(0, ["x"]), (3, ["y"])], id="apart, past the end"),
+        pytest.param({0: "a", 1: "b"}, ["a", "b"], [], id="echo of the whole row"),
+        pytest.param(
+            {0: "x", 1: "1,250", 2: "z"},
+            ["a", "1,250", "c"],
+            [(0, ["x"]), (2, ["z"])],
+            id="echo parts neighbours",
+        ),
+        pytest.param({0: "1250"}, ["1,250"], [(0, ["1250"])], id="other notation is no echo"),
+        pytest.param({0: 1250}, ["1250"], [(0, [1250])], id="a number is no echo of its text"),
+        pytest.param({0: True}, ["True"], [(0, [True])], id="a boolean is none either"),
+        pytest.param({0: "a "}, ["a"], [(0, ["a "])], id="blanks count"),
+        pytest.param({0: None, 1: ""}, ["a", "b"], [(0, ["", ""])], id="both empty the cell"),
+        pytest.param({0: "", 1: ""}, ["", None], [], id="empty stays empty"),
+        pytest.param({5: ""}, ["a"], [], id="empty past the end"),
+        pytest.param({0: 0, 1: False}, ["", ""], [(0, [0, False])], id="zero and false are values"),
+    ],
+)
+def test_updates_write_only_what_changes(
+    cells: Mapping[int, Stored],
+    displayed: Sequence[object],
+    runs: list[tuple[int, list[Stored]]],
+) -> None:
+    """Named cells go out in runs; a string that its cell displays already does not."""
+    assert changed_runs(cells, displayed) == runs
+
+
+@pytest.mark.parametrize(
+    ("column", "text"), [(0, "a"), (1, ""), (2, ""), (3, "5"), (4, ""), (99, "")]
+)
+def test_texts_of_a_short_row_are_empty(column: int, text: str) -> None:
+    """A displayed row ends at its last cell with content."""
+    assert text_at(["a", None, "", 5], column) == text
+
+
+SOME = parse_header(["name", "state", " note", "salary"]).seen_with(
+    ColumnGrant(frozenset({"name", "state", "note"}), frozenset({"name", "note"}))
+)
+
+
+@pytest.mark.parametrize("ignore_unknown", [False, True], ids=["reject", "ignore"])
+@pytest.mark.parametrize(
+    "fields", [{"state": "x"}, {"name": "x", "state": None, "nope": 1}], ids=["alone", "among more"]
+)
+def test_a_field_that_may_only_be_seen_is_not_granted(
+    fields: Mapping[str, Stored], ignore_unknown: bool
+) -> None:
+    """The refusal names it and its place, whatever else the body holds."""
+    with pytest.raises(NotGranted, match='may read "state", but not write it') as refused:
+        place(fields, SOME, ignore_unknown=ignore_unknown, at=pointer("3"))
+
+    assert refused.value.problems == (Problem("#/3/state", "This key may not write it."),)
+
+
+def test_what_may_be_written_is_found_as_it_is_seen() -> None:
+    """The grant is for a column, whatever blanks a client puts around its name."""
+    assert place({" name ": "x", "note": "y"}, SOME, ignore_unknown=False).cells == {0: "x", 2: "y"}
+
+
+@pytest.mark.parametrize("name", ["salary", "nope"], ids=["hidden", "unknown"])
+def test_hidden_and_unknown_fields_are_refused_alike(name: str) -> None:
+    """Message and places are the same but for the name; the seen fields alone are listed."""
+    with pytest.raises(InvalidBody) as refused:
+        place({name: "x", "name": "y"}, SOME, ignore_unknown=False)
+
+    assert refused.value.message == (
+        f'"{name}" is no field of this worksheet; its fields are "name", "state", " note".'
+    )
+    assert refused.value.problems == (Problem(f"#/{name}", "This is no field of the worksheet."),)
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        pytest.param(["Name", "x"], '"Name", "x" are no fields of this worksheet;', id="some"),
+        pytest.param(
+            ["name", "name "], '"name " names a column that another field names too;', id="twice"
+        ),
+        pytest.param(
+            ["name", "name ", "x"],
+            '"x" is no field of this worksheet, and "name " names a column that another',
+            id="both",
+        ),
+        pytest.param(
+            ["name", "name ", " name"], '"name ", " name" name columns twice;', id="twice twice"
+        ),
+        pytest.param(["a\u202eb\n"], '"a\\u202eb\\n" is no field', id="unseen"),
+        pytest.param(["y" * 101], f'"{"y" * 100}…" is no field', id="long"),
+    ],
+)
+def test_misplaced_fields_are_named(names: list[str], words: str) -> None:
+    """What is wrong with each is said in words, and the client's names are cut and escaped."""
+    with pytest.raises(InvalidBody) as refused:
+        place(dict.fromkeys(names, "x"), SOME, ignore_unknown=False)
+
+    assert refused.value.message.startswith(words)
+    assert refused.value.message.endswith('; its fields are "name", "state", " note".')
+
+
+def test_no_more_than_ten_misplaced_fields_are_named() -> None:
+    """A message does not grow with the request."""
+    with pytest.raises(InvalidBody) as refused:
+        place({f"x{number}": "" for number in range(50)}, SOME, ignore_unknown=False)
+
+    assert '"x9" are no fields' in refused.value.message
+
+
+def test_hidden_fields_are_left_aside_as_unknown_ones() -> None:
+    """Where unknown fields are ignored, hidden ones are."""
+    placement = place({"salary": 1, "nope": 2, "name": "x"}, SOME, ignore_unknown=True)
+
+    assert placement == Placement(cells={0: "x"}, ignored=("salary", "nope"))
+
+
+def test_who_sees_no_field_is_told_of_none() -> None:
+    """A list of nothing is not left blank."""
+    nothing = parse_header(["salary"]).seen_with(ColumnGrant(frozenset({"name"})))
+
+    with pytest.raises(InvalidBody, match=r"; its fields are none\.$"):
+        place({"salary": 1}, nothing, ignore_unknown=False)
+    with pytest.raises(InvalidBody, match=r"its fields are none\.$"):
+        place({"salary": 1}, nothing, ignore_unknown=True)
+
+
+def test_what_is_withheld_for_sure_is_refused_without_a_header() -> None:
+    """A field that the key was granted to see alone needs no look at the sheet."""
+    grant = ColumnGrant(frozenset({"name", "state"}), frozenset({"name"}))
+
+    check_granted({"name": "x", "nope": 1}, grant)
+    with pytest.raises(NotGranted) as refused:
+        check_granted({"name": "x", "state": "y"}, grant, at=pointer("1"))
+    assert [problem.pointer for problem in refused.value.problems] == ["#/1/state"]

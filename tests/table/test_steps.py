@@ -1,0 +1,124 @@
+"""Work that counts its steps: budgets, pauses, and values that are worked out once."""
+
+from math import inf
+
+import pytest
+
+from gateway.table.steps import Metered, OutOfSteps, Work, blocks, finish, shared
+
+
+def counting(blocks: int, steps: int) -> Work[str]:
+    """So many blocks of so many steps each."""
+    for _ in range(blocks):
+        yield steps
+    return "done"
+
+
+def in_slices(work: Metered[str], steps: int) -> None:
+    """Advance work until it is done."""
+    while not work.advance(steps):
+        pass
+
+
+class Column:
+    """A value that takes three blocks, and one that is made of it."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    @shared
+    def value(self) -> Work[int]:
+        self.calls += 1
+        yield from counting(3, 10)
+        return self.calls
+
+    @shared
+    def double(self) -> Work[int]:
+        return 2 * (yield from self.value())
+
+    @shared
+    def faulty(self) -> Work[int]:
+        self.calls += 1
+        yield 1
+        raise ValueError(self.calls)
+
+
+def test_work_within_its_budget_is_done() -> None:
+    """The result is there, and the steps are those of all blocks."""
+    work = Metered(counting(10, 5), 50)
+
+    assert work.advance(1_000)
+    assert (work.result, work.steps) == ("done", 50)
+
+
+def test_work_pauses_after_some_steps() -> None:
+    """A slice takes its steps and at most one block more; the next goes on from there."""
+    work = Metered(counting(10, 5), 50)
+
+    assert [work.advance(12), work.steps] == [False, 15]
+    assert [work.advance(12), work.steps] == [False, 30]
+    assert work.advance(inf)
+    assert work.result == "done"
+
+
+@pytest.mark.parametrize("slice_steps", [1, 7, 1_000])
+def test_work_ends_past_its_budget(slice_steps: int) -> None:
+    """However it is sliced, no more than one block is taken beyond the budget."""
+    work = Metered(counting(10, 8), 30)
+
+    with pytest.raises(OutOfSteps):
+        in_slices(work, slice_steps)
+
+    assert work.steps == 32
+
+
+def test_a_shared_value_is_worked_out_once() -> None:
+    """The first use makes the value, later ones find it and take no steps."""
+    column = Column()
+
+    first, second = Metered(column.double()), Metered(column.double())
+
+    assert first.advance(inf)
+    assert second.advance(inf)
+    assert (first.result, second.result, column.calls) == (2, 2, 1)
+    assert (first.steps, second.steps) == (30, 0)
+
+
+def test_two_who_ask_at_once_share_the_work() -> None:
+    """Each carries the same work on and pays for their part of it."""
+    column = Column()
+    one, other = Metered(column.double()), Metered(column.value())
+
+    assert [one.advance(1), other.advance(1), one.advance(inf), other.advance(inf)] == [
+        *(False, False, True, True),
+    ]
+    assert (one.result, other.result, column.calls) == (2, 1, 1)
+    assert one.steps + other.steps == 30
+
+
+def test_dropped_work_keeps_its_progress() -> None:
+    """Who comes after somebody whose budget was too small takes the rest alone."""
+    column = Column()
+    with pytest.raises(OutOfSteps):
+        Metered(column.value(), 10).advance(inf)
+
+    rest = Metered(column.value())
+
+    assert rest.advance(inf)
+    assert rest.steps < 30
+    assert column.calls == 1
+
+
+def test_work_that_failed_begins_anew() -> None:
+    """A fault is not taken for a value."""
+    column = Column()
+
+    for call in (1, 2):
+        with pytest.raises(ValueError, match=str(call)):
+            finish(column.faulty())
+
+
+@pytest.mark.parametrize("stop", [0, 1, 2_048, 5_000])
+def test_blocks_hold_all_numbers(stop: int) -> None:
+    """Block after block, nothing is missing."""
+    assert [number for block in blocks(0, stop) for number in block] == list(range(stop))

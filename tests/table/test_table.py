@@ -1,0 +1,165 @@
+"""A worksheet as it was read: ragged columns, its last row, its two halves."""
+
+import pytest
+
+from gateway.table.renderings import Column
+from gateway.table.steps import finish
+from gateway.table.table import cell_at, make_table
+from gateway.table.tag import row_tag
+from gateway.table.view import Selection
+
+CITIES: list[Column] = [
+    ["name", "Boston", "", "Austin"],
+    ["state", "MA"],
+    [],
+    ["population", "", None, "961855"],
+]
+
+
+def test_records_have_row_index_first_and_nulls() -> None:
+    """A record is `rowIndex` and the wanted fields; an empty cell is null."""
+    table = make_table(CITIES)
+
+    records = [table.record(row, table.header.whole.select(None)) for row in (2, 3, 4)]
+
+    assert [list(record.items()) for record in records] == [
+        [("rowIndex", 2), ("name", "Boston"), ("state", "MA"), ("population", None)],
+        [("rowIndex", 3), ("name", None), ("state", None), ("population", None)],
+        [("rowIndex", 4), ("name", "Austin"), ("state", None), ("population", "961855")],
+    ]
+
+
+@pytest.mark.parametrize("rows", [[], [3], [4, 2], [2, 3, 4]], ids=str)
+@pytest.mark.parametrize("names", [None, (), ("state",), ("population", "name")], ids=str)
+def test_records_of_rows_are_those_of_each_row(
+    rows: list[int], names: tuple[str, ...] | None
+) -> None:
+    """Records made together are the same as records made one by one, in the order of the rows."""
+    table = make_table(CITIES)
+    columns = table.header.whole.select(None if names is None else Selection(names))
+
+    records = table.records(rows, columns)
+
+    assert records == [table.record(row, columns) for row in rows]
+    assert all(next(iter(record)) == "rowIndex" for record in records)
+
+
+@pytest.mark.parametrize(
+    ("columns", "last_row"),
+    [
+        pytest.param([], 0, id="no columns"),
+        pytest.param([[], []], 0, id="blank columns"),
+        pytest.param([["name"]], 1, id="header only"),
+        pytest.param([["name", "", None]], 1, id="trailing blanks"),
+        pytest.param([["name", "a"], ["state", "", "", "x", ""]], 4, id="ragged"),
+        pytest.param([["name"], ["", "", "stray"]], 3, id="below a blank header"),
+        pytest.param([["name", " "]], 2, id="a blank is content"),
+    ],
+)
+def test_the_last_row_is_the_last_with_content(columns: list[Column], last_row: int) -> None:
+    """Blank cells at the end of columns are no rows."""
+    assert make_table(columns).last_row == last_row
+
+
+def test_a_text_past_the_end_is_empty() -> None:
+    """Cells that a ragged column leaves out are empty, and so are columns that are not there."""
+    table = make_table(CITIES)
+
+    assert [table.text(2, 1), table.text(3, 1), table.text(9, 1), table.text(2, 9)] == [
+        *("MA", "", "", ""),
+    ]
+    assert cell_at(table.displayed, 2, 2) is None
+
+
+def test_a_header_is_row_1_across_ragged_columns() -> None:
+    """A column without any cell has a blank header."""
+    table = make_table(CITIES)
+
+    assert table.header.cells == ("name", "state", "", "population")
+
+
+def test_the_typed_half_joins_a_copy() -> None:
+    """A table stays as it is when its typed half is added."""
+    table = make_table(CITIES)
+
+    both = finish(
+        table.with_typed([["name", "Boston"], ["state", "MA"], [], ["population", 675_647]])
+    )
+
+    assert table.typed is None
+    assert both.typed is not None
+    assert [cell_at(both.typed, 2, column) for column in range(4)] == [
+        "Boston",
+        "MA",
+        None,
+        675_647,
+    ]
+    assert both.displayed is table.displayed
+    assert both.is_mixed
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        pytest.param([["name", "Boston"], ["population", 675_647, True]], id="numbers, booleans"),
+        pytest.param([["name", "Boston", "", None], ["population", 675_647, True]], id="blanks"),
+    ],
+)
+def test_halves_of_one_moment_are_whole(typed: list[Column]) -> None:
+    """Numbers and booleans show as they please; texts are alike."""
+    table = make_table([["name", "Boston"], ["population", "675,647", "TRUE"]])
+
+    assert not finish(table.with_typed(typed)).is_mixed
+
+
+def test_an_error_is_explained_in_the_typed_half_only() -> None:
+    """A cell that displays `#DIV/0!` holds the reason as well, without being another cell."""
+    table = make_table([["share", "#DIV/0!", "#N/A"]])
+
+    assert not finish(
+        table.with_typed(
+            [["share", "#DIV/0! (Function DIVIDE parameter 2 cannot be zero.)", "#N/A ()"]]
+        )
+    ).is_mixed
+    assert finish(
+        table.with_typed([["share", "#REF! (Reference does not exist.)", "#N/A ()"]])
+    ).is_mixed
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        pytest.param([["name", "Austin"], ["population", 675_647]], id="other text"),
+        pytest.param([["name", "Boston", "Austin"], ["population", 675_647]], id="more rows"),
+        pytest.param([["name"], ["population", 675_647]], id="fewer rows"),
+        pytest.param([["name", ""], ["population", 675_647]], id="emptied cell"),
+        pytest.param([["name", "Boston"], ["people", 675_647]], id="other header"),
+        pytest.param([["name", "Boston"], ["population", 1], ["new"]], id="new column"),
+        pytest.param([["name", "Boston"]], id="column gone"),
+        pytest.param([["population", 675_647], ["name", "Boston"]], id="columns moved"),
+    ],
+)
+def test_halves_of_two_moments_are_torn(typed: list[Column]) -> None:
+    """A text that is not the same in both halves shows that the sheet changed in between."""
+    table = make_table([["name", "Boston"], ["population", "675,647"]])
+
+    assert finish(table.with_typed(typed)).is_mixed
+
+
+def test_a_tag_is_of_all_that_a_row_displays() -> None:
+    """It changes with any cell of the row, also one below a blank header, and with no other row."""
+    before = make_table(CITIES)
+    hidden = make_table([*CITIES[:2], ["", "x"], CITIES[3]])
+    longer = make_table([*CITIES, ["", "", "", "beside the header"]])
+
+    tags = [
+        [table.tag(row, table.header.whole) for row in (2, 3, 4)]
+        for table in (before, hidden, longer)
+    ]
+
+    assert len(set(tags[0])) == 3
+    assert [tags[1][0] == tags[0][0], tags[1][1:] == tags[0][1:]] == [False, True]
+    assert [tags[2][2] == tags[0][2], tags[2][:2] == tags[0][:2]] == [False, True]
+    assert before.tag(2, before.header.whole) == row_tag(
+        ["name", "state", "", "population"], ["Boston", "MA"]
+    )

@@ -1,0 +1,95 @@
+"""Tags of rows: what changes them, what does not, and what fulfils a condition."""
+
+import re
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.table.header import parse_header
+from gateway.table.tag import Condition, opaque_tag, row_tag
+
+HEADER = ("name", "", "population")
+ROW = ("Boston", "hidden", "675,647")
+
+cells = st.lists(st.one_of(st.none(), st.text(max_size=4)), max_size=5)
+
+
+def without_end(row: Sequence[object]) -> list[object]:
+    """The cells up to the last that is not empty, with "" for None."""
+    texts = [cell or "" for cell in row]
+    while texts and not texts[-1]:
+        texts.pop()
+    return texts
+
+
+def test_a_tag_is_strong_and_fits_a_header() -> None:
+    """A tag is quoted, has no weak mark, and no character that a client would have to escape."""
+    assert re.fullmatch(r'"[A-Za-z0-9_-]{16}"', row_tag(HEADER, ROW))
+
+
+def test_a_tag_is_the_same_in_every_process() -> None:
+    """Clients keep tags while the gateway restarts: the tag of a row is fixed."""
+    assert row_tag(HEADER, ROW) == row_tag(list(HEADER), list(ROW))
+    assert opaque_tag(b"") == '"uOHdo6wKo4IK0pkL"'
+
+
+@pytest.mark.parametrize(
+    ("header", "row"),
+    [
+        pytest.param(HEADER, ("Boston", "hidden", "675647"), id="displayed otherwise"),
+        pytest.param(HEADER, ("boston", "hidden", "675,647"), id="another case"),
+        pytest.param(HEADER, ("Boston ", "hidden", "675,647"), id="a blank more"),
+        pytest.param(HEADER, ("Boston", "seen", "675,647"), id="below a blank header"),
+        pytest.param(HEADER, ("Boston", "", "675,647"), id="an emptied cell"),
+        pytest.param(HEADER, (*ROW, "note"), id="beside the last header"),
+        pytest.param(HEADER, ("hidden", "Boston", "675,647"), id="swapped cells"),
+        pytest.param(HEADER, ("", *ROW), id="moved cells"),
+        pytest.param(("town", "", "population"), ROW, id="a renamed header"),
+        pytest.param(("name", "state", "population"), ROW, id="a new header"),
+        pytest.param(("population", "", "name"), ROW, id="swapped headers"),
+        pytest.param((*HEADER, *ROW), (), id="cells that became headers"),
+    ],
+)
+def test_whatever_is_displayed_changes_the_tag(header: Sequence[str], row: Sequence[str]) -> None:
+    """Every cell of the row and of the header counts, and so does its place."""
+    assert row_tag(header, row) != row_tag(HEADER, ROW)
+
+
+@pytest.mark.parametrize(
+    "row", [(*ROW, ""), (*ROW, None, "", None), [*ROW]], ids=["''", "null", "list"]
+)
+def test_empty_cells_at_the_end_do_not_count(row: Sequence[object]) -> None:
+    """How far a row was read makes no difference."""
+    assert row_tag((*HEADER, ""), row) == row_tag(HEADER, ROW)
+    assert row_tag(parse_header([*HEADER, None]).cells, row) == row_tag(HEADER, ROW)
+
+
+@given(first=cells, second=cells)
+def test_two_rows_have_one_tag_only_if_they_display_the_same(
+    first: list[str | None], second: list[str | None]
+) -> None:
+    """Rows of one header have the same tag exactly if they show the same cells."""
+    is_same = without_end(first) == without_end(second)
+
+    assert (row_tag(HEADER, first) == row_tag(HEADER, second)) is is_same
+
+
+@pytest.mark.parametrize(
+    ("tags", "holds"),
+    [
+        pytest.param(None, True, id="any"),
+        pytest.param({'"a"'}, True, id="the tag"),
+        pytest.param({'"b"', '"a"'}, True, id="one of several"),
+        pytest.param({'"b"'}, False, id="another"),
+        pytest.param({"a"}, False, id="without quotes"),
+        pytest.param({'W/"a"'}, False, id="weak"),
+        pytest.param(set(), False, id="none"),
+    ],
+)
+def test_a_condition_holds_for_its_tags(tags: set[str] | None, holds: bool) -> None:
+    """Tags are compared as a whole."""
+    condition = Condition(tags=None if tags is None else frozenset(tags))
+
+    assert condition.holds('"a"') is holds

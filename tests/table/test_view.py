@@ -1,0 +1,206 @@
+"""What a key sees of a header: a hidden column is as one that is not there."""
+
+import time
+from collections.abc import Collection, Sequence
+
+import pytest
+
+from gateway.errors import InvalidQuery
+from gateway.query.evaluate import check_fields
+from gateway.query.query import Query, SortTerm
+from gateway.query.where import parse_where
+from gateway.table.header import Header, parse_header
+from gateway.table.tag import row_tag
+from gateway.table.view import ALL_COLUMNS, ColumnGrant, Selection, View
+from tests.query.sheet import evaluate_with, make_sheet, text_cell
+
+HEADER = parse_header(["name", " salary", "salary", "", "state ", "name", "rowIndex"])
+ROW = ["Ann", "hidden", "100", "beside", "MA", "again", "9"]
+
+
+def view(
+    readable: Collection[str] | None,
+    writable: Collection[str] | None = None,
+    *,
+    header: Header = HEADER,
+) -> View:
+    """What a key sees of the header that was granted these fields."""
+    grants = (None if names is None else frozenset(names) for names in (readable, writable))
+    return header.seen_with(ColumnGrant(*grants))
+
+
+@pytest.mark.parametrize(
+    ("granted", "columns"),
+    [
+        pytest.param(None, {"name": 0, " salary": 1, "salary": 2, "state ": 4}, id="all"),
+        pytest.param(["name"], {"name": 0}, id="one"),
+        pytest.param(["state ", "name"], {"name": 0, "state ": 4}, id="in sheet order"),
+        pytest.param(["salary"], {"salary": 2}, id="the exact name, not one that looks alike"),
+        pytest.param([" salary"], {" salary": 1}, id="exact with a blank"),
+        pytest.param(["salary "], {" salary": 1}, id="trimmed, the first"),
+        pytest.param(["state"], {"state ": 4}, id="trimmed"),
+        pytest.param(["Name", "rowIndex", "", "nope"], {}, id="none of them is there"),
+    ],
+)
+def test_a_view_has_the_granted_columns_alone(
+    granted: list[str] | None, columns: dict[str, int]
+) -> None:
+    """A granted name is looked up as that of a field; what else there is is not in the view."""
+    assert dict(view(granted).columns) == columns
+    assert view(granted).select(None) == list(columns.items())
+
+
+def test_who_may_do_everything_has_the_whole_header() -> None:
+    """The view of most keys is made once for a header."""
+    assert HEADER.seen_with(ALL_COLUMNS) is HEADER.whole
+    assert HEADER.seen_with(ColumnGrant()) is HEADER.whole
+
+
+@pytest.mark.parametrize("name", ["salary", " salary", "salary ", "Salary", "nope"])
+def test_a_hidden_column_is_not_found(name: str) -> None:
+    """Neither by its name nor by one that it would be trimmed to."""
+    seen = view(["name", "state"])
+
+    assert seen.find(name) is None
+    assert seen.select(Selection((name,))) == []
+    with pytest.raises(ValueError, match="checked fields"):
+        seen.column(name)
+
+
+def test_a_name_never_leads_to_the_hidden_column_that_looks_alike() -> None:
+    """Where the exact name is hidden, the name stands for the column that is seen."""
+    first = view(["salary"])
+    second = view([" salary"])
+
+    assert [first.find(name) for name in ("salary", " salary", "salary ")] == [2, 2, 2]
+    assert [second.find(name) for name in ("salary", " salary", "salary ")] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("parameter", ["where", "order"])
+@pytest.mark.parametrize("name", ["salary", " salary", "state"])
+def test_a_hidden_field_is_refused_as_one_that_is_not_there(parameter: str, name: str) -> None:
+    """The message is that for a worksheet without the column, and names the seen fields alone."""
+    query = (
+        Query(where=parse_where({name: "100"}))
+        if parameter == "where"
+        else Query(order=(SortTerm(name),))
+    )
+    messages = []
+    for seen in (view(["name"]), parse_header(["name"]).whole):
+        with pytest.raises(InvalidQuery) as refusal:
+            check_fields(query, seen)
+        messages.append(refusal.value.message)
+
+    assert messages[0] == messages[1]
+    assert messages[0].endswith('its fields are rowIndex, "name".')
+
+
+def test_who_sees_no_column_has_row_index() -> None:
+    """A key none of whose columns is there may still ask for rows by their number."""
+    seen = view(["nope"])
+
+    check_fields(Query(where=parse_where({"rowIndex": 2})), seen)
+    with pytest.raises(InvalidQuery, match=r"its fields are rowIndex\.$"):
+        check_fields(Query(where=parse_where({"name": "Ann"})), seen)
+
+
+def test_the_engine_goes_by_the_view() -> None:
+    """A search and a sort by a name use the column that the key sees, not one that looks alike."""
+    sheet = make_sheet(
+        {
+            "n": [text_cell("a"), text_cell("b")],
+            " n": [text_cell("b"), text_cell("a")],
+        }
+    )
+    query = Query(where=parse_where({"n": "b"}))
+    ordered = Query(order=(SortTerm("n"),))
+    seen = view([" n"], header=sheet.header)
+
+    assert evaluate_with(sheet, query, sheet.header.whole).rows == [3]
+    assert evaluate_with(sheet, query, seen).rows == [2]
+    assert list(evaluate_with(sheet, ordered, sheet.header.whole).rows) == [2, 3]
+    assert list(evaluate_with(sheet, ordered, seen).rows) == [3, 2]
+
+
+@pytest.mark.parametrize(
+    ("readable", "writable", "columns"),
+    [
+        pytest.param(None, None, {0, 1, 2, 4}, id="all"),
+        pytest.param(None, ["salary"], {2}, id="some of all"),
+        pytest.param(["name", "state"], None, {0, 4}, id="all that it sees"),
+        pytest.param(["name", "state"], ["state"], {4}, id="some that it sees"),
+        pytest.param(["name"], ["nope"], set(), id="none of them is there"),
+    ],
+)
+def test_what_may_be_written_is_a_part_of_what_is_seen(
+    readable: list[str] | None, writable: list[str] | None, columns: set[int]
+) -> None:
+    """Without a grant for writing a key may write all that it sees."""
+    seen = view(readable, writable)
+
+    assert {column for column in seen.columns.values() if seen.may_write(column)} == columns
+
+
+@pytest.mark.parametrize(
+    ("row", "is_same"),
+    [
+        pytest.param(["Ann", "x", "y", "z", "MA"], True, id="hidden cells"),
+        pytest.param(["Ann", "", "", "", "MA", "", "", "more"], True, id="past the header"),
+        pytest.param(["Ann", "hidden", "100", "beside", "NY"], False, id="a seen cell"),
+        pytest.param(["", "hidden", "100", "beside", "MA"], False, id="a seen cell emptied"),
+        pytest.param(["Ann"], False, id="a short row"),
+    ],
+)
+def test_a_tag_is_over_what_is_seen(row: Sequence[str], is_same: bool) -> None:
+    """A guesser cannot try what a hidden cell holds, nor does a change there change the tag."""
+    seen = view(["name", "state"])
+
+    assert (seen.tag(row) == seen.tag(ROW)) is is_same
+    assert seen.tag(ROW) == row_tag(["name", "state "], ["Ann", "MA"])
+
+
+def test_a_tag_does_not_tell_where_hidden_columns_are() -> None:
+    """One more hidden column, or another name of it, leaves the tag as it was."""
+    other = parse_header(["x", "name", "y", "state "])
+
+    assert view(["name", "state"], header=other).tag(["?", "Ann", "?", "MA"]) == view(
+        ["name", "state"]
+    ).tag(ROW)
+
+
+@pytest.mark.parametrize("writable", [None, ["name"]], ids=["all", "one"])
+def test_who_sees_everything_has_the_tag_of_the_row(writable: list[str] | None) -> None:
+    """All cells count, those below blank headers too, whatever may be written."""
+    assert view(None, writable).tag(ROW) == row_tag(HEADER.cells, ROW)
+
+
+@pytest.mark.parametrize(
+    ("readable", "writable", "name", "is_withheld"),
+    [
+        pytest.param(["a", "b"], ["b"], "a", True, id="seen alone"),
+        pytest.param(["a", "b"], ["b"], "b", False, id="written"),
+        pytest.param(["a", "b"], ["b"], "c", False, id="hidden or not there"),
+        pytest.param(["a ", "b"], ["b"], " a", True, id="seen alone, in whatever blanks"),
+        pytest.param(["a", " a"], ["a"], " a", False, id="may be the one that is written"),
+        pytest.param(["a"], None, "a", False, id="all that it sees"),
+        pytest.param(None, ["a"], "b", False, id="only the header tells whether it is there"),
+    ],
+)
+def test_what_is_withheld_for_sure_needs_no_header(
+    readable: list[str] | None, writable: list[str] | None, name: str, is_withheld: bool
+) -> None:
+    """A field that is granted to be seen, and by no reading of its name to be written."""
+    grants = (None if names is None else frozenset(names) for names in (readable, writable))
+
+    assert ColumnGrant(*grants).withholds(name) is is_withheld
+
+
+def test_a_grant_of_many_columns_is_looked_through_once() -> None:
+    """A thousand fields of a thousand columns are a thousand steps, not a million."""
+    names = [f"column {number}" for number in range(5000)]
+    grant = ColumnGrant(frozenset(names), frozenset(names[1:]))
+    began = time.thread_time()
+    withheld = [name for name in names[:1000] if grant.withholds(name)]
+
+    assert withheld == names[:1]
+    assert time.thread_time() - began < 0.1

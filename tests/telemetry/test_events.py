@@ -1,0 +1,291 @@
+"""Events, and the log lines that become of them."""
+
+import io
+import json
+import logging
+from collections.abc import Callable, Iterator
+from contextvars import copy_context
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from gateway.telemetry.events import (
+    RequestEvent,
+    configure_logging,
+    current_event,
+    google_refused,
+    header_drift,
+    header_trouble,
+    look_failed,
+    misplaced_write,
+    request_done,
+    request_event,
+    request_failed,
+    reset_logging,
+    upstream_called,
+    upstream_failed,
+)
+
+Lines = Callable[[], list[dict[str, Any]]]
+NASTY = 'a\nb\r\t\x00\x1b[31m\x7f\u0085\u2028\ud800"\\é'
+
+
+@pytest.fixture
+def stream() -> Iterator[io.StringIO]:
+    """Where the log goes; logging is as it was before afterwards."""
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    root.handlers.clear()
+    text = io.StringIO()
+    configure_logging(text)
+    yield text
+    reset_logging()
+    root.handlers[:] = handlers
+    root.setLevel(level)
+
+
+@pytest.fixture
+def lines(stream: io.StringIO) -> Lines:
+    """Reads the lines logged so far; each must be a JSON object in plain ASCII."""
+
+    def read() -> list[dict[str, Any]]:
+        text = stream.getvalue()
+        if not text.isascii() or not text.endswith("\n"):
+            raise ValueError(f"not whole lines of ASCII: {text!r}")
+        return [json.loads(line) for line in text.removesuffix("\n").split("\n")]
+
+    return read
+
+
+def _event(**changes: Any) -> RequestEvent:
+    return RequestEvent(**{"request_id": "r1", "method": "GET", "path": "/v2"} | changes)
+
+
+def test_request_is_one_line(lines: Lines) -> None:
+    """A request's line says who asked for what, what came of it and what it cost."""
+    event = _event(
+        key_id="k1",
+        spreadsheet="s",
+        worksheet="Cities",
+        status=404,
+        error_code=105,
+        cache="stale",
+        seconds=0.0125,
+    )
+    with request_event(event):
+        upstream_called(is_write=False, seconds=0.25)
+        upstream_called(is_write=True, seconds=0.5)
+        upstream_called(is_write=True, seconds=0.25)
+
+    request_done(event)
+
+    [line] = lines()
+    assert line.pop("timestamp").endswith("Z")
+    assert line == {
+        "event": "request",
+        "level": "info",
+        "id": "r1",
+        "method": "GET",
+        "path": "/v2",
+        "status": 404,
+        "code": 105,
+        "key": "k1",
+        "spreadsheet": "s",
+        "worksheet": "Cities",
+        "cache": "stale",
+        "reading": None,
+        "reads": 1,
+        "writes": 2,
+        "google_ms": 1000.0,
+        "ms": 12.5,
+    }
+
+
+def test_request_of_nobody_is_one_line(lines: Lines) -> None:
+    """What is not known of a request is null, and its times are there all the same."""
+    request_done(_event(status=404))
+
+    [line] = lines()
+    assert {name for name, value in line.items() if value is None} == {
+        *("code", "key", "spreadsheet", "worksheet", "reading")
+    }
+    assert (line["cache"], line["google_ms"], line["ms"]) == ("", 0.0, 0.0)
+
+
+def test_request_before_logging_is_configured() -> None:
+    """Until logging is configured a request's line goes the way of all others."""
+    with capture_logs() as logs:
+        request_done(_event(path=NASTY, status=200))
+
+    [line] = logs
+    assert (line["event"], line["log_level"], line["status"]) == ("request", "info", 200)
+    assert line["path"] == NASTY
+    assert "timestamp" not in line
+
+
+@pytest.mark.parametrize(
+    ("log", "member"),
+    [
+        pytest.param(lambda: request_done(_event(path=NASTY)), "path", id="path"),
+        pytest.param(lambda: request_done(_event(worksheet=NASTY)), "worksheet", id="worksheet"),
+        pytest.param(lambda: header_trouble("s", NASTY, []), "worksheet", id="header"),
+        pytest.param(lambda: header_drift("s", NASTY, [2]), "worksheet", id="drift"),
+        pytest.param(lambda: misplaced_write("x", NASTY), "found", id="misplaced"),
+        pytest.param(lambda: logging.getLogger("x").warning(NASTY), "event", id="library"),
+    ],
+)
+def test_control_characters_are_escaped(lines: Lines, log: Callable[[], None], member: str) -> None:
+    """Whatever a value holds, it makes one line of ASCII and is read back as it was."""
+    log()
+
+    [line] = lines()
+    assert line[member] == NASTY
+
+
+@pytest.mark.parametrize(
+    ("log", "longest"),
+    [
+        pytest.param(lambda text: request_done(_event(path=text)), 200, id="path"),
+        pytest.param(lambda text: request_done(_event(worksheet=text)), 200, id="worksheet"),
+        pytest.param(lambda text: header_trouble("s", text, []), 200, id="header-worksheet"),
+        pytest.param(lambda text: header_trouble("s", "w", [text]), 200, id="header"),
+        pytest.param(lambda text: header_drift("s", text, [2]), 200, id="drift"),
+        pytest.param(lambda text: google_refused(text), 200, id="google"),
+        pytest.param(lambda text: misplaced_write("x", text), 80, id="misplaced"),
+    ],
+)
+def test_long_values_are_cut(stream: io.StringIO, log: Callable[[str], None], longest: int) -> None:
+    """A long value is cut, so that a client cannot fill the log."""
+    log("x" * 10_000)
+
+    assert "x" * longest in stream.getvalue()
+    assert "x" * (longest + 1) not in stream.getvalue()
+
+
+def test_many_duplicates_are_cut(lines: Lines) -> None:
+    """A warning names ten headers at most."""
+    header_trouble("s", "w", [str(n) for n in range(1000)])
+
+    [line] = lines()
+    assert (line["level"], line["event"]) == ("warning", "duplicate-headers")
+    assert line["headers"] == [str(n) for n in range(10)]
+
+
+def test_drift_names_the_first_rows(lines: Lines) -> None:
+    """The warning about a changed header names fifty rows at most, and says how many there are."""
+    header_drift("s", "w", range(2, 1002))
+
+    [line] = lines()
+    assert (line["level"], line["event"]) == ("warning", "header-drift")
+    assert (line["spreadsheet"], line["worksheet"]) == ("s", "w")
+    assert (line["rows"], line["count"]) == (list(range(2, 52)), 1000)
+
+
+def test_failed_look_says_why(lines: Lines) -> None:
+    """A failed look at an open write is told under the request's id, with what lies behind it."""
+    error = LookupError("told to nobody")
+    error.__cause__ = OSError("reset")
+
+    with request_event(_event()):
+        look_failed(error)
+
+    [line] = lines()
+    assert (line["event"], line["id"], line["error"]) == ("look-failed", "r1", "LookupError")
+    assert line["causes"] == ["OSError: reset"]
+
+
+def _fail() -> None:
+    secret = "canary" + "7"
+    raise ValueError(len(secret))
+
+
+def _failure() -> ValueError:
+    try:
+        _fail()
+    except ValueError as error:
+        return error
+    raise LookupError("it did not fail")
+
+
+def test_fault_has_a_traceback_without_locals(stream: io.StringIO, lines: Lines) -> None:
+    """A fault is one line under the request's id, with its frames and none of their values."""
+    request_failed(_event(), _failure())
+
+    [line] = lines()
+    assert (line["level"], line["event"], line["id"]) == ("error", "fault", "r1")
+    [traceback] = line["exception"]
+    assert traceback["exc_type"] == "ValueError"
+    assert traceback["frames"][-1]["name"] == "_fail"
+    assert "canary7" not in stream.getvalue()
+
+
+def test_fault_outside_a_request(lines: Lines) -> None:
+    """A fault of no request has no id."""
+    request_failed(None, _failure())
+
+    [line] = lines()
+    assert line["id"] is None
+
+
+def test_library_lines_look_alike(stream: io.StringIO, lines: Lines) -> None:
+    """What libraries log from warnings up are such lines too, tracebacks without locals."""
+    logger = logging.getLogger("some.library")
+    logger.info("not shown")
+
+    logger.error("failed: %s", "x", exc_info=_failure())
+
+    [line] = lines()
+    assert (line["level"], line["event"]) == ("error", "failed: x")
+    assert line["exception"][0]["frames"][-1]["name"] == "_fail"
+    assert "canary7" not in stream.getvalue()
+
+
+def test_google_words_end_before_a_quote(lines: Lines) -> None:
+    """Google's own words are kept up to what they quote, under the request's id."""
+    with request_event(_event()):
+        google_refused('Invalid value: "a cell"')
+
+    [line] = lines()
+    assert (line["event"], line["id"], line["text"]) == ("google-refused", "r1", "Invalid value: ")
+
+
+def test_causes_are_kept(lines: Lines) -> None:
+    """What lies behind an error is named from the nearest cause on, without what it quotes."""
+    first = OSError('reset by "peer"')
+    second = LookupError("no answer")
+    second.__cause__ = first
+    error = ValueError("told to the client")
+    error.__cause__ = second
+
+    upstream_failed(error)
+
+    [line] = lines()
+    assert line["causes"] == ["LookupError: no answer", "OSError: reset by "]
+
+
+def test_event_of_the_context() -> None:
+    """The current event is that of the context, also in its copies, and gone afterwards."""
+    outer, inner = _event(), _event(request_id="r2")
+
+    with request_event(outer):
+        copied = copy_context()
+        with request_event(inner):
+            within = current_event()
+        after = current_event()
+
+    assert within is inner
+    assert after is outer
+    assert copied.run(current_event) is outer
+    assert current_event() is None
+
+
+def test_call_of_no_request() -> None:
+    """A call to Google outside any request counts for nobody."""
+    event = _event()
+    with request_event(event):
+        pass
+
+    upstream_called(is_write=True, seconds=1.0)
+
+    assert (event.upstream_reads, event.upstream_writes, event.upstream_seconds) == (0, 0, 0.0)

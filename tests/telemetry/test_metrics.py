@@ -1,0 +1,210 @@
+"""What is counted, as Prometheus gets it."""
+
+import socket
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import httpx2
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+from starlette.responses import PlainTextResponse
+from starlette.testclient import TestClient
+from starlette.types import Receive, Scope, Send
+
+from gateway.commands.serve import with_metrics
+from gateway.server.running import base_url, bind, in_background, make_server
+from gateway.settings.model import ConfigError
+from gateway.telemetry.counters import KINDS, STATUS_CLASSES, Tallies
+from gateway.telemetry.metrics import create_metrics
+
+OPERATING = (Path(__file__).parents[2] / "docs" / "operating.md").read_text("utf-8")
+
+
+def samples(tallies: Tallies) -> Mapping[str, float]:
+    """Every sample but those of the process, by its name and labels."""
+    text = TestClient(create_metrics(tallies), "http://localhost").get("/metrics").text
+    return {
+        " ".join([sample.name, *sample.labels.values()]): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+        if not sample.name.startswith("process_")
+    }
+
+
+def test_requests_are_told_by_kind_and_status() -> None:
+    """Counter, histogram and cache results say what was counted, and nothing else is counted."""
+    tallies = Tallies()
+    tallies.count_request("list", 200, 0.002, "hit")
+    tallies.count_request("list", 503, 0.2, "")
+
+    found = {name: value for name, value in samples(tallies).items() if value}
+    assert found.pop("gateway_request_seconds_sum list") == pytest.approx(0.202)
+    buckets = {name: found.pop(name) for name in list(found) if "_bucket" in name}
+    assert found == {
+        "gateway_requests_total list 2xx": 1,
+        "gateway_requests_total list 5xx": 1,
+        "gateway_request_seconds_count list": 2,
+        "gateway_cache_results_total hit": 1,
+    }
+    assert [buckets[f"gateway_request_seconds_bucket list {le}"] for le in ("0.0025", "+Inf")] == [
+        1,
+        2,
+    ]
+    assert "gateway_request_seconds_bucket list 0.001" not in buckets
+
+
+def test_calls_and_states_are_told() -> None:
+    """So are calls to Google, waits for the budget, the breaker and the snapshots."""
+    tallies = Tallies(snapshots=3, snapshot_bytes=4096)
+    tallies.count_call("write", "unknown", 0.5)
+    tallies.budget_waits.add(2.0)
+    tallies.note_breaker(is_open=True)
+
+    found = {name: value for name, value in samples(tallies).items() if "_bucket" not in name}
+    assert {name: value for name, value in found.items() if value} == {
+        "gateway_google_calls_total write unknown": 1,
+        "gateway_google_call_seconds_count write": 1,
+        "gateway_google_call_seconds_sum write": 0.5,
+        "gateway_budget_wait_seconds_count": 1,
+        "gateway_budget_wait_seconds_sum": 2.0,
+        "gateway_breaker_open": 1,
+        "gateway_breaker_openings_total": 1,
+        "gateway_snapshots": 3,
+        "gateway_snapshot_bytes": 4096,
+    }
+
+
+def test_all_series_are_there_from_the_start() -> None:
+    """What was not counted yet is 0, so that the set of series never grows."""
+    found = samples(Tallies())
+
+    assert set(found.values()) == {0.0}
+    assert {
+        f"gateway_requests_total {kind} {name}" for kind in KINDS for name in STATUS_CLASSES
+    } < (set(found))
+
+
+def test_an_accept_header_chooses_the_form() -> None:
+    """OpenMetrics for who asks for it, else the text form of old."""
+    client = TestClient(create_metrics(Tallies()), "http://localhost")
+    types = [
+        client.get("/metrics", headers={"Accept": accept}).headers["content-type"].split(";")[0]
+        for accept in ("*/*", "application/openmetrics-text; version=1.0.0")
+    ]
+
+    assert types == ["text/plain", "application/openmetrics-text"]
+
+
+def test_every_metric_is_in_the_readme() -> None:
+    """The page on operating names each metric."""
+    text = TestClient(create_metrics(Tallies()), "http://localhost").get("/metrics").text
+    names = {line.split(" ")[2] for line in text.splitlines() if line.startswith("# TYPE gateway_")}
+
+    assert len(names) >= 10
+    assert sorted(name for name in names if f"`{name}`" not in OPERATING) == []
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        *("127.0.0.1:9100", "192.0.2.7", "[::1]:9100", "[2001:db8::7]"),
+        *("localhost", "LOCALHOST:9100", "metrics.internal", "Metrics.Internal.:80"),
+    ],
+)
+def test_metrics_are_told_under_an_address_or_a_known_name(host: str) -> None:
+    """Any IP address, localhost and the configured names are taken, whatever port and case."""
+    client = TestClient(create_metrics(Tallies(), hosts=["metrics.internal"]))
+    answer = client.get("/metrics", headers={"Host": host})
+
+    assert answer.status_code == 200
+    assert "gateway_requests_total" in answer.text
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        *("rebound.example", "rebound.example:9100", "localhost.rebound.example", "127.0.0.1.x"),
+        *(
+            "x.metrics.internal",
+            "metrics",
+            "",
+            "[::1",
+            "user@localhost",
+            "localhost/",
+            "2130706433",
+        ),
+    ],
+)
+def test_no_metrics_are_told_under_another_name(host: str) -> None:
+    """A name that a page had resolve to this address gets 421, and nothing of the metrics."""
+    client = TestClient(create_metrics(Tallies(), hosts=["metrics.internal"]))
+    answer = client.get("/metrics", headers={"Host": host})
+
+    assert answer.status_code == 421
+    assert answer.text.startswith("Unknown host name.")
+    assert "gateway" not in answer.text
+
+
+async def _gateway(scope: Scope, receive: Receive, send: Send) -> None:
+    if scope["type"] == "lifespan":
+        while (await receive())["type"] != "lifespan.shutdown":
+            await send({"type": "lifespan.startup.complete"})
+        await send({"type": "lifespan.shutdown.complete"})
+        return
+    await PlainTextResponse("the gateway")(scope, receive, send)
+
+
+@pytest.fixture
+def listening() -> Iterator[tuple[socket.socket, socket.socket]]:
+    """Two free ports of the loopback."""
+    with bind("127.0.0.1", 0) as first, bind("127.0.0.1", 0) as second:
+        yield first, second
+
+
+def test_each_port_has_its_own_application(
+    listening: tuple[socket.socket, socket.socket],
+) -> None:
+    """The gateway's port knows no metrics, whatever Host is sent, and theirs knows nothing else."""
+    main, aside = listening
+    with_both = with_metrics(_gateway, aside, beside=main, hosts=["metrics.internal"])
+    server = make_server(with_both, shutdown_seconds=1)
+    with in_background(server, main, aside) as url:
+        host = {"Host": base_url(aside).removeprefix("http://")}
+        answers = [
+            httpx2.get(f"{url}/metrics", headers=host),
+            httpx2.get(f"{base_url(aside)}/metrics"),
+            httpx2.get(f"{base_url(aside)}/v2/sheets/Cities"),
+            httpx2.get(f"{base_url(aside)}/metrics", headers={"Host": "metrics.internal:9100"}),
+            httpx2.get(f"{base_url(aside)}/metrics", headers={"Host": "rebound.example:9100"}),
+        ]
+
+    assert [answer.status_code for answer in answers] == [200, 200, 404, 200, 421]
+    assert answers[0].text == "the gateway"
+    assert "gateway_requests_total{" in answers[1].text
+
+
+def bound_at_two_addresses() -> tuple[socket.socket, socket.socket]:
+    """Two listening sockets with one port; another process may have it at the second address."""
+    for _ in range(20):
+        main = bind("127.0.0.1", 0)
+        try:
+            return main, bind("127.0.0.2", main.getsockname()[1])
+        except OSError:
+            main.close()
+    raise OSError("no port is free at both addresses")
+
+
+def test_a_port_at_two_addresses_is_refused() -> None:
+    """With one port at two addresses the metrics would stand in the place of the API."""
+    main, aside = bound_at_two_addresses()
+    with main, aside, pytest.raises(ConfigError, match=r"metrics\.listen: must have another port"):
+        with_metrics(_gateway, aside, beside=main)
+
+
+def test_a_unix_socket_has_no_port() -> None:
+    """Beside a socket in the file system any port will do."""
+    with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as main:
+        main.bind(f"{folder}/gateway.sock")
+        with bind("127.0.0.1", 0) as aside:
+            with_metrics(_gateway, aside, beside=main)

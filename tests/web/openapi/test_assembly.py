@@ -1,0 +1,217 @@
+"""The whole document: valid whatever it is of, and of no more than its reader may see."""
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from openapi_spec_validator import validate
+from openapi_spec_validator.validation.exceptions import OpenAPIValidationError
+
+from gateway.settings.model import ApiSettings
+from gateway.settings.plans import PlanSettings
+from gateway.table.view import ALL_COLUMNS, ColumnGrant
+from gateway.web.openapi.assembly import document_of, general_document
+from gateway.web.openapi.reach import Reach, reach_of_all
+from gateway.worksheets.catalogue import Listed
+from tests.web.openapi.worksheets import CITIES, GENERAL, document, reach, worksheet
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12) | st.sampled_from(
+    ["{}", "{rowIndex}", "~/", "..", "$ref", "%2F", "#/components", " ", "\x00", "rowIndex", "<b>"]
+)
+WORKSHEETS = st.builds(worksheet, TEXTS.filter(bool), TEXTS, TEXTS, TEXTS)
+BOOKS = st.lists(WORKSHEETS, max_size=4, unique_by=lambda each: each.title)
+GRANTS = st.builds(
+    ColumnGrant,
+    st.none() | st.frozensets(TEXTS, max_size=2),
+    st.none() | st.frozensets(TEXTS, max_size=2),
+)
+PLANS = st.builds(
+    PlanSettings,
+    where_and_order=st.booleans(),
+    writes=st.booleans(),
+    require_if_match=st.booleans(),
+)
+APIS = st.builds(
+    ApiSettings,
+    empty_cell=st.sampled_from(["null", "", "omit"]),
+    unknown_fields=st.sampled_from(["reject", "ignore"]),
+)
+
+
+def references(node: object) -> Iterator[str]:
+    """All references in a part of a document, those that are names of columns aside."""
+    if isinstance(node, dict):
+        for name, inner in node.items():
+            if name == "$ref" and isinstance(inner, str):
+                yield inner
+            else:
+                yield from references(inner)
+    elif isinstance(node, list):
+        for inner in node:
+            yield from references(inner)
+
+
+def methods(told: dict[str, Any]) -> set[tuple[str, str]]:
+    """Path and method of each operation on rows."""
+    return {
+        (path, method)
+        for path, item in told["paths"].items()
+        for method in item
+        if path.startswith("/v2/") and method != "parameters"
+    }
+
+
+@given(APIS)
+@settings(max_examples=6, deadline=None)
+def test_the_general_document_is_valid(api: ApiSettings) -> None:
+    """However the operator shows empty cells."""
+    validate(json.loads(general_document(reach_of_all(api)).body))
+
+
+@given(BOOKS, PLANS, GRANTS, APIS, st.booleans())
+@settings(max_examples=25, deadline=None)
+def test_the_document_of_a_key_is_valid(
+    book: list[Listed], plan: PlanSettings, columns: ColumnGrant, api: ApiSettings, read_only: bool
+) -> None:
+    """Whatever stands on tabs and in headers, and whatever the key may do."""
+    told = document(reach(plan=plan, columns=columns, api=api, read_only=read_only), *book)
+
+    validate(told)
+    assert len([path for path in told["paths"] if path.startswith("/v2/")]) == 2 * len(
+        [each for each in book if each.header.columns]
+    )
+
+
+def test_an_invalid_document_is_found() -> None:
+    """The validator that the others trust says no to one."""
+    told = document()
+    told["paths"]["/livez"]["get"]["responses"]["200"] = {"headers": {}}
+
+    with pytest.raises(OpenAPIValidationError):
+        validate(told)
+
+
+@pytest.mark.parametrize(
+    "told", [GENERAL, reach(), reach(read_only=True)], ids=["general", "key", "read-only"]
+)
+def test_every_component_is_used(told: Reach) -> None:
+    """And every reference leads to one."""
+    whole = document(told, CITIES)
+    there = {
+        f"#/components/{kind}/{name}"
+        for kind, named in whole["components"].items()
+        if kind != "securitySchemes"
+        for name in named
+    }
+
+    used = set(references(whole))
+    assert used <= there
+    assert there - used <= {
+        f"#/components/headers/{name}" for name in ("X-Ignored-Fields", "Allow")
+    } | {"#/components/headers/Idempotent-Replayed", "#/components/headers/Location"}
+
+
+def test_operations_have_names_of_their_own() -> None:
+    """Also where titles are made to look like the beginnings of others."""
+    titles = ("Cities", "cities", "yz", "CitiesPut", "Rows", "Row", "Is", "isAlive")
+    told = document(reach(), *(worksheet(title, "a") for title in titles))
+
+    names = [
+        operation["operationId"]
+        for item in told["paths"].values()
+        for method, operation in item.items()
+        if method != "parameters"
+    ]
+    assert len(names) == len(set(names)) == 6 * len(titles) + 2
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        pytest.param(reach(), {"get", "post", "put", "patch"}, id="all"),
+        pytest.param(reach(read_only=True), {"get"}, id="read-only key"),
+        pytest.param(reach(plan=PlanSettings(writes=False)), {"get"}, id="plan without writes"),
+        pytest.param(
+            reach(columns=ColumnGrant(None, frozenset())), {"get"}, id="no writable column"
+        ),
+    ],
+)
+def test_only_operations_that_are_allowed_are_told(told: Reach, expected: set[str]) -> None:
+    """A key that may not write is not told how."""
+    found = methods(document(told, CITIES))
+
+    assert {method for _, method in found} == expected
+
+
+def test_a_key_of_no_worksheet_gets_a_document_without_any() -> None:
+    """It tells whether the gateway lives, and nothing else."""
+    told = document(reach(worksheets=frozenset({"Missing"})), CITIES)
+
+    validate(told)
+    assert [*told["paths"]] == ["/livez", "/readyz"]
+
+
+@pytest.mark.parametrize(
+    ("told", "alike"),
+    [
+        pytest.param(reach(worksheets=frozenset({"Cities"})), [CITIES], id="worksheets"),
+        pytest.param(
+            reach(columns=ColumnGrant(frozenset({"name"}))),
+            [
+                worksheet("Secret!", "name"),
+                worksheet("Cities", "name"),
+                worksheet("Secret?", "name"),
+            ],
+            id="columns",
+        ),
+    ],
+)
+def test_nothing_hidden_is_in_the_bytes(told: Reach, alike: Sequence[Listed]) -> None:
+    """The document is that of a spreadsheet without what the key may not see, byte for byte."""
+    hush = worksheet("Secret!", "hush", "name")
+    listed = [hush, CITIES, worksheet("Secret?", "name", "population")]
+
+    body = document_of(told, listed).body
+    assert b"hush" not in body
+    assert b"population" not in body or told.columns == ALL_COLUMNS
+    assert body == document_of(told, alike).body
+
+
+def test_the_id_of_a_spreadsheet_is_told_to_who_named_it() -> None:
+    """Who has a key for one spreadsheet may not know which."""
+    told = [reach(spreadsheets=frozenset({"s3cr3t"}), named=named) for named in (None, "s3cr3t")]
+
+    assert [b"s3cr3t" in document_of(each, [CITIES]).body for each in told] == [False, True]
+
+
+def test_the_tag_is_of_the_bytes() -> None:
+    """Equal documents have equal tags, others others."""
+    one, same, other = (
+        document_of(reach(), [CITIES]),
+        document_of(reach(), [worksheet("Cities", *CITIES.header.cells)]),
+        document_of(reach(), [worksheet("Cities", "name")]),
+    )
+
+    assert one == same
+    assert one.tag != other.tag
+
+
+def test_it_works_behind_any_proxy() -> None:
+    """The server is the one that the document came from."""
+    assert document()["servers"] == [{"url": "./"}]
+
+
+def test_many_wide_worksheets_are_described_quickly() -> None:
+    """50 worksheets of 1,000 columns take less than a second and 10 MB, and stay valid JSON."""
+    book = [worksheet(f"S{n}", *(f"column {c}" for c in range(1000))) for n in range(50)]
+    began = time.perf_counter()
+    encoded = document_of(reach(), book)
+    seconds = time.perf_counter() - began
+
+    assert seconds < 1
+    assert len(encoded.body) < 10_000_000
+    assert len(json.loads(encoded.body)["components"]["schemas"]["S49Row"]["properties"]) == 1001

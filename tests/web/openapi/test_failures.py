@@ -1,0 +1,78 @@
+"""Errors in the document: all there are, each as it is answered."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from gateway.errors import Gone, MethodNotAllowed
+from gateway.web.openapi.failures import FAILURES, WRITES, Kind, by_status
+from tests.error_tree import concrete_errors
+from tests.web.openapi.conformance import errors_in, resolved
+from tests.web.openapi.worksheets import document
+
+DOCUMENT = document()
+OF_NO_OPERATION = {Gone, MethodNotAllowed}
+"""These are of paths and methods that the document does not have."""
+
+OPERATIONS: Mapping[Kind, tuple[str, str]] = {
+    "health": ("/livez", "get"),
+    "list": ("/v2/sheets/{sheetName}", "get"),
+    "read": ("/v2/sheets/{sheetName}/{rowIndex}", "get"),
+    "create": ("/v2/sheets/{sheetName}", "post"),
+    "update": ("/v2/sheets/{sheetName}/{rowIndex}", "patch"),
+}
+
+
+def test_every_error_is_in_the_document() -> None:
+    """One that is new has to be put where it can be met."""
+    told = {type(error) for errors in FAILURES.values() for error in errors}
+
+    assert set(concrete_errors()) - told == OF_NO_OPERATION
+    assert not told & OF_NO_OPERATION
+
+
+@pytest.mark.parametrize("kind", FAILURES)
+def test_every_example_is_an_answer_of_its_status(kind: Kind) -> None:
+    """The examples, which are what the gateway answers, meet the schema of their answer."""
+    path, method = OPERATIONS[kind]
+    answers = DOCUMENT["paths"][path][method]["responses"]
+
+    for status, errors in by_status(kind).items():
+        content = resolved(DOCUMENT, answers[str(status)])["content"]["application/json"]
+        assert set(content["examples"]) == {type(error).__name__ for error in errors}
+        for error in errors:
+            example = resolved(DOCUMENT, content["examples"][type(error).__name__])["value"]
+            assert [*errors_in(DOCUMENT, content["schema"], example)] == []
+            assert (example["code"], example["status"]) == (error.code, status)
+            assert ("outcome" in example) is (kind in WRITES)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param({"code": 105}, id="a code of another status"),
+        pytest.param({"name": "Nobody"}, id="an unknown name"),
+        pytest.param({"status": 404}, id="another status"),
+        pytest.param({"outcome": "maybe"}, id="an unknown outcome"),
+        pytest.param({"more": 1}, id="another member"),
+        pytest.param({"errors": [{"pointer": "#"}]}, id="half a problem"),
+        pytest.param({"type": "Error"}, id="another type"),
+    ],
+)
+def test_a_schema_knows_what_is_no_error_of_its_status(change: dict[str, object]) -> None:
+    """A body that the gateway would never answer with is found."""
+    answer = resolved(DOCUMENT, {"$ref": "#/components/responses/create400"})
+    content = answer["content"]["application/json"]
+    example = resolved(DOCUMENT, content["examples"]["InvalidBody"])["value"]
+
+    assert [*errors_in(DOCUMENT, content["schema"], {**example, **change})]
+
+
+def test_errors_of_writes_tell_their_outcome() -> None:
+    """Of reads there is none to tell."""
+    answer = resolved(DOCUMENT, {"$ref": "#/components/responses/create400"})
+    content = answer["content"]["application/json"]
+    example = dict(resolved(DOCUMENT, content["examples"]["InvalidBody"])["value"])
+    del example["outcome"]
+
+    assert [*errors_in(DOCUMENT, content["schema"], example)]

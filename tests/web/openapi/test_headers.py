@@ -1,0 +1,29 @@
+"""Headers in the document: those that pages may read, and those that requests bring."""
+
+from gateway.web.cors import EXPOSED
+from gateway.web.credentials import KEY_HEADERS, SPREADSHEET_HEADERS
+from gateway.web.openapi.headers import HEADERS
+from gateway.web.openapi.parameters import SPREADSHEET_ID
+from gateway.web.openapi.security import SCHEMES, security
+from gateway.web.query_string import KEY_PARAMETER
+
+
+def test_every_header_that_pages_may_read_is_told() -> None:
+    """And no other."""
+    assert [*HEADERS] == EXPOSED.split(", ")
+
+
+def test_keys_go_where_the_gateway_looks_for_them() -> None:
+    """Into headers that it reads, and for reads into its query parameter."""
+    named = {scheme["name"] for scheme in SCHEMES.values() if "name" in scheme}
+
+    assert named == {"API-Key", "X-API-Key", KEY_PARAMETER}
+    assert {name.decode() for name in KEY_HEADERS} >= {"api-key", "x-api-key", "authorization"}
+    assert SPREADSHEET_ID.lower().encode() in SPREADSHEET_HEADERS
+
+
+def test_a_key_in_the_url_may_only_read() -> None:
+    """Writes have one way less."""
+    assert {"apiKeyQuery": []} in security(is_write=False)
+    assert {"apiKeyQuery": []} not in security(is_write=True)
+    assert {"bearer": []} in security(is_write=True)

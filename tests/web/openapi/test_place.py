@@ -1,0 +1,110 @@
+"""Places of a document: which worksheets a key is told of, and how their parts are named."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.table.view import ColumnGrant
+from gateway.web.openapi.place import places_of, writes_to
+from gateway.worksheets.catalogue import Listed
+from tests.web.openapi.worksheets import CITIES, reach, worksheet
+
+TITLES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30)
+
+
+def stems(*titles: str) -> list[str]:
+    listed = [worksheet(title, "a") for title in titles]
+    return [place.stem for place in places_of(listed, reach())]
+
+
+def test_a_place_has_its_fields_in_sheet_order() -> None:
+    """Path, title and fields are the worksheet's."""
+    (place,) = places_of([CITIES], reach())
+
+    assert place.path == "/v2/sheets/Cities"
+    assert place.title == "Cities"
+    assert place.fields == ("name", "state", "country", "population")
+    assert [*place.writable] == [*place.fields]
+
+
+@pytest.mark.parametrize(
+    ("title", "path"),
+    [
+        ("A/B", "A%2FB"),
+        ("{x}", "%7Bx%7D"),
+        ("~a b", "~a%20b"),
+        ("ä", "%C3%A4"),
+        ("%2F", "%252F"),
+        ("?#", "%3F%23"),
+    ],
+)
+def test_titles_are_percent_encoded(title: str, path: str) -> None:
+    """Nothing of a title can be taken for a part of the path's template."""
+    (place,) = places_of([worksheet(title, "a")], reach())
+
+    assert place.path == f"/v2/sheets/{path}"
+
+
+def test_only_what_the_key_sees_is_told() -> None:
+    """Other worksheets, other columns and worksheets without a header are left out."""
+    listed = [CITIES, worksheet("Secret", "a"), worksheet("Blank", "", " "), worksheet("Empty")]
+    grant = ColumnGrant(frozenset({"state", "name"}), frozenset({"state"}))
+    seen = reach(columns=grant, worksheets=frozenset({"Cities", "Blank", "Missing"}))
+
+    (place,) = places_of(listed, seen)
+
+    assert (place.title, place.fields, place.writable) == ("Cities", ("name", "state"), ["state"])
+
+
+def test_what_is_never_stored_is_not_writable() -> None:
+    """Columns named like credentials are read, but nothing of that name in a body is written."""
+    (place,) = places_of([worksheet("A", "apiKey", "name", "spreadsheetId")], reach())
+
+    assert place.fields == ("apiKey", "name", "spreadsheetId")
+    assert place.writable == ["name"]
+
+
+def test_a_key_without_writable_columns_writes_to_nothing() -> None:
+    """Neither does one that only reads, nor one on a plan without writes."""
+    nothing = ColumnGrant(None, frozenset())
+    reaches = [reach(), reach(read_only=True), reach(columns=nothing)]
+
+    assert [writes_to(next(places_of([CITIES], each)), each) for each in reaches] == [
+        True,
+        False,
+        False,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("titles", "expected"),
+    [
+        (["Cities", "Städte 🏙", "a b"], ["Cities", "St_dte", "a_b"]),
+        (["1", "🏙", "_x"], ["Worksheet1", "Worksheet", "x"]),
+        (["A", "a", "A_2", "A!"], ["A", "a_2", "A_2_2", "A_3"]),
+    ],
+    ids=["plain", "no letter", "alike"],
+)
+def test_stems_are_names(titles: list[str], expected: list[str]) -> None:
+    """They are of the title, as far as that goes, and told apart by numbers."""
+    assert stems(*titles) == expected
+
+
+@given(st.lists(TITLES, max_size=12, unique=True))
+def test_stems_are_safe_and_unique(titles: list[str]) -> None:
+    """Whatever the titles: also where files of these names differ in case alone."""
+    found = stems(*titles)
+
+    assert len({stem.lower() for stem in found}) == len(titles)
+    assert all(re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,75}", stem) for stem in found)
+
+
+def test_numbers_tell_nothing_of_hidden_worksheets() -> None:
+    """A worksheet of the same stem that the key does not see takes no name."""
+    listed: list[Listed] = [worksheet("A!", "a"), worksheet("A?", "a")]
+
+    (place,) = places_of(listed, reach(worksheets=frozenset({"A?"})))
+
+    assert place.stem == "A"

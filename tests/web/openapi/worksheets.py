@@ -1,0 +1,55 @@
+"""Worksheets for documents, and what keys may have been granted."""
+
+import json
+from typing import Any
+
+from gateway.access.caller import Caller, Grants
+from gateway.settings.model import ApiSettings
+from gateway.settings.plans import PlanSettings
+from gateway.table.header import parse_header
+from gateway.table.view import ALL_COLUMNS, ColumnGrant
+from gateway.web.openapi.assembly import document_of
+from gateway.web.openapi.reach import Reach, reach_of, reach_of_all
+from gateway.worksheets.catalogue import Listed
+
+GENERAL = reach_of_all(ApiSettings())
+
+
+def worksheet(title: str, *cells: str) -> Listed:
+    """A worksheet with these cells in its first row."""
+    return Listed(title=title, header=parse_header(cells))
+
+
+CITIES = worksheet("Cities", "name", "state", "country", "population")
+
+
+def reach(
+    *,
+    plan: PlanSettings | None = None,
+    columns: ColumnGrant = ALL_COLUMNS,
+    worksheets: frozenset[str] | None = None,
+    read_only: bool = False,
+    spreadsheets: frozenset[str] | None = frozenset({"demo"}),
+    named: str | None = None,
+    api: ApiSettings | None = None,
+) -> Reach:
+    """What the holder of such a key is told."""
+    caller = Caller(
+        key_id="k1",
+        name="tests",
+        plan_name="paid",
+        plan=plan or PlanSettings(),
+        grants=Grants(
+            spreadsheets=spreadsheets,
+            worksheets=worksheets,
+            read_only=read_only,
+            columns=columns,
+        ),
+    )
+    return reach_of(caller, named, api or ApiSettings())
+
+
+def document(told: Reach = GENERAL, *listed: Listed) -> dict[str, Any]:
+    """The document as a client decodes it."""
+    decoded: dict[str, Any] = json.loads(document_of(told, listed).body)
+    return decoded

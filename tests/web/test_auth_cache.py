@@ -1,0 +1,118 @@
+"""Passes: who was let in just now, and who must show everything again."""
+
+from dataclasses import replace
+
+import pytest
+
+from gateway.access.caller import Caller, Grants
+from gateway.settings.plans import PlanSettings
+from gateway.web.auth_cache import LONGEST_TITLE, MAX_KEPT, TTL_SECONDS, Passes
+from gateway.web.head import read_head
+from gateway.worksheets.worksheet_ref import WorksheetRef
+from tests.clock import ManualClock
+
+CALLER = Caller(
+    key_id="key_1",
+    name="k",
+    plan_name="paid",
+    plan=PlanSettings(),
+    grants=Grants(spreadsheets=frozenset({"demo"})),
+)
+REF = WorksheetRef(spreadsheet="demo", title="Cities")
+HEAD = [(b"host", b"x"), (b"authorization", b"Bearer a"), (b"x-spreadsheet-id", b"demo")]
+
+
+@pytest.fixture
+def passes(clock: ManualClock) -> Passes:
+    return Passes(clock)
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+def number(
+    passes: Passes,
+    lines: list[tuple[bytes, bytes]],
+    credentials: bytes = b"",
+    segment: str = "Cities",
+) -> bytes:
+    return passes.number(read_head(lines), credentials, segment)
+
+
+def test_who_was_let_in_is_let_in_again_for_a_moment(passes: Passes, clock: ManualClock) -> None:
+    """A pass counts for its time, and no longer."""
+    passes.issue(number(passes, HEAD), CALLER, REF)
+    clock.advance(TTL_SECONDS * 0.9)
+    found = passes.find(number(passes, HEAD))
+    clock.advance(TTL_SECONDS * 0.1)
+
+    assert found is not None
+    assert (found.caller, found.worksheet) == (CALLER, REF)
+    assert passes.find(number(passes, HEAD)) is None
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        pytest.param([*HEAD[:1], (b"authorization", b"Bearer b"), HEAD[2]], id="another key"),
+        pytest.param([*HEAD, (b"authorization", b"Bearer a")], id="the key twice"),
+        pytest.param([*HEAD[:1], (b"api-key", b"Bearer a"), HEAD[2]], id="in another header"),
+        pytest.param([*HEAD, (b"x-api-key", b"b")], id="a second key"),
+        pytest.param([*HEAD, (b"authentication", b"")], id="an empty header"),
+        pytest.param([*HEAD[:2], (b"x-spreadsheet-id", b"other")], id="another spreadsheet"),
+        pytest.param([*HEAD, (b"x-sheetson-spreadsheet-id", b"x")], id="a second spreadsheet"),
+        pytest.param([*HEAD, (b"origin", b"https://a.org")], id="from a page"),
+        pytest.param(HEAD[:2], id="no spreadsheet"),
+        pytest.param([], id="nothing"),
+    ],
+)
+def test_another_head_has_no_pass(passes: Passes, lines: list[tuple[bytes, bytes]]) -> None:
+    """Whatever decides who may read what decides about the pass."""
+    passes.issue(number(passes, HEAD), CALLER, REF)
+
+    assert passes.find(number(passes, lines)) is None
+
+
+@pytest.mark.parametrize(
+    ("credentials", "segment"),
+    [(b"apiKey=b", "Cities"), (b"spreadsheetId=x", "Cities"), (b"", "Towns"), (b"", "Cities%20")],
+)
+def test_so_do_the_url_and_the_worksheet(passes: Passes, credentials: bytes, segment: str) -> None:
+    """Credentials in the URL and the name in the path are part of what a pass is for."""
+    passes.issue(number(passes, HEAD), CALLER, REF)
+
+    assert passes.find(number(passes, HEAD, credentials, segment)) is None
+
+
+def test_other_headers_do_not_matter(passes: Passes) -> None:
+    """What says nothing about who calls does not spoil a pass."""
+    passes.issue(number(passes, HEAD), CALLER, REF)
+
+    assert passes.find(number(passes, [*HEAD, (b"accept", b"*/*"), (b"x-request-id", b"1")]))
+
+
+def test_no_pass_holds_a_key_nor_is_known_elsewhere(passes: Passes) -> None:
+    """It is a digest with a secret of its own."""
+    ours = number(passes, HEAD)
+
+    assert b"Bearer" not in ours
+    assert ours != number(Passes(), HEAD)
+
+
+def test_keys_that_expire_and_endless_names_get_none(passes: Passes) -> None:
+    """An expiry counts at its instant, and names that nobody has fill no memory."""
+    passes.issue(b"1", replace(CALLER, expires=True), REF)
+    passes.issue(b"2", CALLER, replace(REF, title="x" * (LONGEST_TITLE + 1)))
+
+    assert (passes.find(b"1"), passes.find(b"2")) == (None, None)
+
+
+def test_there_is_a_bound_to_them(passes: Passes) -> None:
+    """Past it all make room."""
+    for each in range(MAX_KEPT + 1):
+        passes.issue(b"%d" % each, CALLER, REF)
+
+    assert passes.find(b"0") is None
+    assert passes.find(b"%d" % MAX_KEPT) is not None

@@ -1,0 +1,305 @@
+"""Errors as responses: the contract's members, headers and nothing else."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.testclient import TestClient
+from structlog.testing import capture_logs
+
+from gateway.errors import (
+    GatewayError,
+    InternalError,
+    InvalidApiKey,
+    InvalidBody,
+    MethodNotAllowed,
+    MissingApiKey,
+    Outcome,
+    PreconditionFailed,
+    Problem,
+    QuotaSpent,
+    SpreadsheetNotFound,
+    TooManyAuthFailures,
+    UnknownField,
+    UpstreamAuth,
+    UpstreamError,
+    UpstreamRefusal,
+    WriteOutcomeUnknown,
+)
+from gateway.telemetry.events import RequestEvent, request_event
+from gateway.web.error_responses import error_response, on_gateway_error, on_http_exception
+from tests.error_tree import concrete_errors
+from tests.web.requests import make_scope
+
+GUESSER = TooManyAuthFailures("wait", retry_after_seconds=3, per_minute=20)
+MEMBERS = ["type", "name", "code", "message", "status", "requestId", "retryable"]
+
+
+EXISTING = {"rowIndex": 2, "name": "Boston", "state": None}
+
+OWN_WORDS: Mapping[type[GatewayError], GatewayError] = {
+    PreconditionFailed: PreconditionFailed(EXISTING, tag='"now"'),
+    SpreadsheetNotFound: SpreadsheetNotFound(),
+    UnknownField: UnknownField("what to do", parameter="order"),
+    UpstreamRefusal: UpstreamRefusal("Invalid value at A1: secret"),
+}
+ERRORS = [OWN_WORDS.get(error) or error("what to do") for error in concrete_errors()]
+by_class = pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
+
+
+def answer(
+    error: GatewayError, method: str = "GET", headers: Mapping[str, str] | None = None
+) -> Response:
+    """What a request that met this error is answered with."""
+    request = Request(make_scope(method, headers=headers or {}))
+    with request_event(RequestEvent(request_id="req-1", method=method, path="/v2/sheets/Cities")):
+        return error_response(request, error)
+
+
+def body_of(response: Response) -> dict[str, Any]:
+    """The JSON object of a response."""
+    decoded = json.loads(bytes(response.body))
+    assert isinstance(decoded, dict)
+    return decoded
+
+
+@by_class
+def test_a_failed_read_has_the_contracts_members(error: GatewayError) -> None:
+    """Every error has the same members in the same order, and its own status."""
+    response = answer(error)
+
+    body = body_of(response)
+    existing = {"existing": EXISTING} if isinstance(error, PreconditionFailed) else {}
+    assert list(body) == [*MEMBERS, *existing]
+    assert body == existing | {
+        "type": "SheetsonError",
+        "name": error.name,
+        "code": error.code,
+        "message": error.message,
+        "status": error.status,
+        "requestId": "req-1",
+        "retryable": error.retryable,
+    }
+    assert response.status_code == error.status
+    assert response.headers["content-type"] == "application/json"
+
+
+@by_class
+def test_a_failed_write_tells_its_outcome(error: GatewayError) -> None:
+    """A write's error says whether it was applied, and is retryable only if it was not."""
+    expected = (
+        "unknown" if isinstance(error, InternalError | WriteOutcomeUnknown) else "not_applied"
+    )
+
+    body = body_of(answer(error, "POST"))
+
+    assert [name for name in body if name != "existing"] == [*MEMBERS, "outcome"]
+    assert body["outcome"] == expected
+    assert body["retryable"] is (error.retryable and expected == "not_applied")
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
+@pytest.mark.parametrize(
+    ("outcome", "retryable"), [("not_applied", True), ("applied", False), ("unknown", False)]
+)
+def test_an_outcome_decides_whether_a_write_is_retryable(
+    method: str, outcome: Outcome, retryable: bool
+) -> None:
+    """What was or may have been applied must not be sent again."""
+    body = body_of(answer(UpstreamError("failed", outcome=outcome), method))
+
+    assert (body["outcome"], body["retryable"]) == (outcome, retryable)
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS"])
+def test_a_read_has_no_outcome(method: str) -> None:
+    """Even an error that knows of one does not tell it to a read."""
+    body = body_of(answer(UpstreamError("failed", outcome="not_applied"), method))
+
+    assert "outcome" not in body
+    assert body["retryable"] is True
+
+
+def test_places_are_listed() -> None:
+    """Each problem of a body has its pointer and its detail."""
+    problems = [Problem("#/a", "wrong"), Problem("#/b", "also")]
+
+    body = body_of(answer(InvalidBody("bad", problems=problems), "POST"))
+
+    assert list(body) == [*MEMBERS, "errors", "outcome"]
+    assert body["errors"] == [
+        {"pointer": "#/a", "detail": "wrong"},
+        {"pointer": "#/b", "detail": "also"},
+    ]
+
+
+@pytest.mark.parametrize(
+    "accept", ["application/problem+json", "application/json, application/problem+json;q=0.9"]
+)
+@by_class
+def test_problem_json_is_given_to_who_asks(error: GatewayError, accept: str) -> None:
+    """RFC 9457's members come on top, under its content type."""
+    response = answer(error, headers={"Accept": accept})
+
+    body = body_of(response)
+    members = [name for name in body if name != "existing"]
+    assert members == [*MEMBERS, "title", "detail", "instance"]
+    assert (body["title"], body["detail"]) == (error.name, error.message)
+    assert body["instance"] == "/v2/sheets/Cities#req-1"
+    assert body["type"] == "SheetsonError"
+    assert response.headers["content-type"] == "application/problem+json"
+
+
+@by_class
+def test_headers_follow_the_error(error: GatewayError) -> None:
+    """A challenge comes with 401 only, nothing is stored, and no empty header is sent."""
+    headers = answer(error).headers
+
+    assert headers.get("www-authenticate") == ("Bearer" if error.status == 401 else None)
+    assert headers["cache-control"] == "no-store"
+    assert "Accept" in headers["vary"]
+    assert ("etag" in headers) is isinstance(error, PreconditionFailed)
+    assert not {"retry-after", "allow"} & set(headers)
+
+
+def test_the_two_401_are_told_apart() -> None:
+    """A missing and a wrong key have codes of their own."""
+    codes = [body_of(answer(error))["code"] for error in (MissingApiKey("m"), InvalidApiKey("i"))]
+
+    assert codes == [4010, 4011]
+
+
+@pytest.mark.parametrize(
+    ("error", "header", "value"),
+    [
+        (QuotaSpent("later", retry_after_seconds=30), "retry-after", "30"),
+        (QuotaSpent("now", retry_after_seconds=0), "retry-after", "0"),
+        (WriteOutcomeUnknown("?", retry_after_seconds=185), "retry-after", "185"),
+        (GUESSER, "retry-after", "3"),
+        (GUESSER, "ratelimit", '"failed-keys";r=0;t=3'),
+        (GUESSER, "ratelimit-policy", '"failed-keys";q=20;w=60'),
+        (MethodNotAllowed("no", allowed_methods=["GET", "POST"]), "allow", "GET, POST"),
+    ],
+    ids=["wait", "no wait", "unknown outcome", "guesser", "spent", "policy", "methods"],
+)
+def test_what_an_error_brings_becomes_a_header(
+    error: GatewayError, header: str, value: str
+) -> None:
+    """Waiting times and allowed methods stand in their headers."""
+    assert answer(error).headers[header] == value
+
+
+def test_google_s_own_words_stay_inside() -> None:
+    """A refusal of Google's is in the log, not in the answer."""
+    assert b"secret" not in bytes(answer(UpstreamRefusal("secret"), "POST").body)
+
+
+@pytest.mark.parametrize("accept", ["*/*", "application/problem+json"])
+def test_a_message_may_repeat_half_of_a_surrogate_pair(accept: str) -> None:
+    """A client's own text cannot keep its error from being written."""
+    response = answer(InvalidBody("no field \ud800 here"), headers={"Accept": accept})
+
+    assert body_of(response)["message"] == "no field ? here"
+
+
+def test_the_event_notes_the_code() -> None:
+    """The line of the request has the code of its error."""
+    event = RequestEvent(request_id="req-1", method="GET", path="/")
+
+    with request_event(event):
+        error_response(Request(make_scope()), InvalidBody("bad"))
+
+    assert event.error_code == 104
+
+
+def test_outside_of_a_request_there_is_no_id() -> None:
+    """An error can be rendered without an event."""
+    response = error_response(Request(make_scope()), InvalidBody("bad"))
+
+    assert body_of(response)["requestId"] == ""
+
+
+@pytest.mark.parametrize(
+    ("error", "is_told"),
+    [(UpstreamAuth("refused"), True), (InvalidBody("bad"), False)],
+    ids=["upstream", "client"],
+)
+def test_the_log_keeps_what_lies_behind(error: GatewayError, is_told: bool) -> None:
+    """The cause of an upstream's error is logged; a client's mistake is not."""
+    error.__cause__ = OSError("no route")
+
+    with capture_logs() as logs:
+        answer(error)
+
+    told = [line for line in logs if line["event"] == "upstream-failed"]
+    assert bool(told) is is_told
+
+
+async def fine(_: Request) -> Response:
+    return Response("fine")
+
+
+async def teapot(_: Request) -> Response:
+    raise HTTPException(418)
+
+
+async def refused(_: Request) -> Response:
+    raise InvalidApiKey("no such key")
+
+
+@pytest.fixture
+def client() -> TestClient:
+    """A small application with the two handlers."""
+    app = Starlette(
+        routes=[
+            Route("/rows", fine, methods=["GET"]),
+            Route("/rows", fine, methods=["POST"]),
+            Route("/teapot", teapot),
+            Route("/refused", refused),
+        ],
+        exception_handlers={GatewayError: on_gateway_error, HTTPException: on_http_exception},
+    )
+    return TestClient(app, raise_server_exceptions=False)
+
+
+def test_unknown_paths_have_the_contracts_body(client: TestClient) -> None:
+    """The framework's 404 is RouteNotFound, which says where rows are."""
+    response = client.get("/v2/nowhere")
+
+    assert (response.status_code, response.json()["code"]) == (404, 4040)
+    assert "/v2/sheets/{sheetName}" in response.json()["message"]
+
+
+@pytest.mark.parametrize("method", ["DELETE", "PUT", "PATCH"])
+def test_unknown_methods_name_those_of_all_routes(client: TestClient, method: str) -> None:
+    """The framework's 405 is MethodNotAllowed with a complete Allow."""
+    response = client.request(method, "/rows")
+
+    assert (response.status_code, response.json()["code"]) == (405, 4051)
+    assert response.headers["allow"] == "GET, HEAD, OPTIONS, POST"
+    assert response.json()["outcome"] == "not_applied"
+    assert ("rowIndex into the path" in response.json()["message"]) is (method != "DELETE")
+
+
+def test_options_are_answered(client: TestClient) -> None:
+    """A plain OPTIONS lists the methods."""
+    response = client.options("/rows")
+
+    assert (response.status_code, response.content) == (204, b"")
+    assert response.headers["allow"] == "GET, HEAD, OPTIONS, POST"
+
+
+def test_raised_errors_are_rendered(client: TestClient) -> None:
+    """What a handler raises from the tree is answered as that error."""
+    assert client.get("/refused").json()["name"] == "InvalidApiKey"
+
+
+def test_other_exceptions_of_the_framework_are_faults(client: TestClient) -> None:
+    """A status that the contract does not know is not invented."""
+    assert client.get("/teapot").status_code == 500

@@ -1,0 +1,140 @@
+"""What odd spellings mean."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.errors import InvalidQuery
+from gateway.web.lenient import (
+    is_escaped,
+    json_of,
+    names_of,
+    other_titles,
+    where_of,
+)
+from gateway.web.query_string import decoded
+
+
+@pytest.mark.parametrize(
+    ("text", "is_one"),
+    [("%41", True), ("a%2fb", True), ("100%", False), ("%4", False), ("%zz", False), ("", False)],
+)
+def test_a_text_is_escaped_if_decoding_changes_it(text: str, is_one: bool) -> None:
+    """A percent sign counts with two hexadecimal digits behind it."""
+    assert is_escaped(text) is is_one
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("{'a':'b'}", '{"a":"b"}', id="single quotes"),
+        pytest.param("{\"a\":'b'}", '{"a":"b"}', id="both"),
+        pytest.param(r"{'a':'it\'s'}", '{"a":"it\'s"}', id="escaped quote"),
+        pytest.param("{'a':'say \"x\"'}", r'{"a":"say \"x\""}', id="double quotes inside"),
+        pytest.param(r"{'a':'\u00e4\n\\'}", r'{"a":"\u00e4\n\\"}', id="other escapes"),
+        pytest.param(
+            "{'a': {'$exists': True}, 'b': None, 'c': False}",
+            '{"a": {"$exists": true}, "b": null, "c": false}',
+            id="words of Python",
+        ),
+        pytest.param("{'a':'True','b':\"None\"}", '{"a":"True","b":"None"}', id="words in texts"),
+        pytest.param("{'a':Trueish}", '{"a":Trueish}', id="part of a word"),
+        pytest.param('{"it\'s":1}', '{"it\'s":1}', id="JSON stays"),
+        pytest.param("{'a':'b", '{"a":\'b', id="cut off"),
+        pytest.param("'" * 5, '""""\'', id="quotes alone"),
+        pytest.param(r"{'a':'b\'", r"""{"a":'b\'""", id="cut off behind an escape"),
+        pytest.param("\\'" * 4000, "\\'" * 4000, id="escapes alone"),
+    ],
+)
+def test_single_quotes_become_json(text: str, expected: str) -> None:
+    """Texts keep what they say; what is JSON already is left as it is."""
+    assert json_of(text) == expected
+
+
+@given(st.text(max_size=200))
+def test_any_text_may_be_tried(text: str) -> None:
+    """No text makes a second reading fail."""
+    assert isinstance(json_of(text), str)
+    assert all(isinstance(title, str) for _, title in other_titles(text))
+
+
+@pytest.mark.parametrize(
+    ("title", "others"),
+    [
+        ("Cities", []),
+        ("100%", []),
+        ("My%20Sheet", [("worksheet-twice", "My Sheet")]),
+        ("My+Sheet", [("worksheet-plus", "My Sheet")]),
+        ("a%20b+c", [("worksheet-twice", "a b+c"), ("worksheet-plus", "a%20b c")]),
+        ("%C3%A4", [("worksheet-twice", "ä")]),
+        ("%ff", []),
+        ("a%00b", []),
+    ],
+)
+def test_a_title_may_mean_another(title: str, others: list[tuple[str, str]]) -> None:
+    """Decoded once more as UTF-8 without NUL; with blanks for `+`."""
+    assert list(other_titles(title)) == others
+
+
+@pytest.mark.parametrize(
+    ("query", "where"),
+    [
+        ("where[state]=Texas", {"state": "Texas"}),
+        ("where[a][$gte]=1&where[a][$lte]=5", {"a": {"$gte": "1", "$lte": "5"}}),
+        ("where[a][$in][]=x&where[a][$in][]=y", {"a": {"$in": ["x", "y"]}}),
+        ("where[a][$in][1]=x&where[a][$in][0]=y", {"a": {"$in": ["y", "x"]}}),
+        ("where[$or][0][a]=x&where[$or][1][b]=y", {"$or": [{"a": "x"}, {"b": "y"}]}),
+        ("where[$and][][a]=x&where[$and][][b]=y", {"$and": [{"a": "x"}, {"b": "y"}]}),
+        ("where[a][$exists]=TRUE", {"a": {"$exists": True}}),
+        ("where[a][$exists]=no", {"a": {"$exists": "no"}}),
+        ("where[$exists]=true", {"$exists": True}),
+        ("where[2024]=x", {"2024": "x"}),
+        ("where[a b][$text]=x+y", {"a b": {"$text": "x y"}}),
+        ("where%5Ba%5D=x", {"a": "x"}),
+        ("where[a][]=x", {"a": {"0": "x"}}),
+    ],
+)
+def test_brackets_become_a_tree(query: str, where: object) -> None:
+    """Values are strings but for `$exists`; lists are made where an operator takes one."""
+    assert where_of(decoded(query.encode()), max_bytes=4096) == where
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "where[=1",
+        "where[a=1",
+        "where[a]b=1",
+        "where[a]]=1",
+        "where[[a]=1",
+        "where[a]=1&where[a]=2",
+        "where[a]=1&where[a][$gt]=2",
+        "where[a][$gt]=1&where[a]=2",
+        "where" + "[a]" * 21 + "=1",
+    ],
+)
+def test_brackets_that_mean_nothing_or_two_things_are_refused(query: str) -> None:
+    """The error says how a filter is sent; never is a part of it dropped."""
+    with pytest.raises(InvalidQuery, match="Send where as one JSON object"):
+        where_of(decoded(query.encode()), max_bytes=4096)
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("keys[]=a&keys[]=b,c", ["a", "b,c"]),
+        ("keys[1]=a&keys[0]=b", ["b", "a"]),
+        ("keys[]=a&limit=1", ["a"]),
+        ("order[]=a", []),
+    ],
+)
+def test_names_in_brackets_are_a_list(query: str, names: list[str]) -> None:
+    """In the order of their numbers, a comma is part of a name."""
+    assert names_of("keys", decoded(query.encode())) == names
+
+
+@pytest.mark.parametrize("query", ["keys[a]=x", "keys[0][1]=x", "keys[-1]=x", "keys[=x"])
+def test_other_brackets_around_names_are_refused(query: str) -> None:
+    """What is no list is an InvalidQuery."""
+    with pytest.raises(InvalidQuery, match="not understood"):
+        names_of("keys", decoded(query.encode()))

@@ -1,0 +1,228 @@
+"""Which readings are tried, in which order, and what is remembered of them."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from gateway.errors import InvalidQuery, RowNotFound, UnknownField, WorksheetNotFound
+from gateway.telemetry.events import RequestEvent, request_event
+from gateway.web.lenient_retry import REMEMBERED_SECONDS, Spellings, on_worksheet, with_fields
+from gateway.web.parameters import Again
+from gateway.web.query_cache import RowAsked, row_asked
+from gateway.worksheets.worksheet_ref import WorksheetRef
+from tests.clock import ManualClock
+
+
+def ref(title: str, visible: frozenset[str] | None = None) -> WorksheetRef:
+    return WorksheetRef(spreadsheet="s", title=title, visible=visible)
+
+
+def make_spellings(clock: ManualClock | None = None) -> Spellings:
+    return Spellings(write_seconds=10.0, timer=clock or ManualClock())
+
+
+class Workbook:
+    """Does something with worksheets, if there are any of the name."""
+
+    def __init__(self, *titles: str) -> None:
+        self.titles = list(titles)
+        self.tried: list[str] = []
+
+    async def act(self, worksheet: WorksheetRef) -> str:
+        self.tried.append(worksheet.title)
+        if worksheet.title not in self.titles:
+            error = WorksheetNotFound(worksheet.title)
+            error.titles = tuple(self.titles)
+            raise error
+        return worksheet.title
+
+
+async def read(spellings: Spellings, worksheet: WorksheetRef, workbook: Workbook) -> str:
+    return await on_worksheet(spellings, worksheet, workbook.act, is_write=False)
+
+
+async def write(spellings: Spellings, worksheet: WorksheetRef, workbook: Workbook) -> str:
+    return await on_worksheet(spellings, worksheet, workbook.act, is_write=True)
+
+
+@pytest.mark.parametrize(
+    ("titles", "asked", "tried"),
+    [
+        (["a b"], "a b", ["a b"]),
+        (["a b", "a%20b"], "a%20b", ["a%20b"]),
+        (["a b", "a+b"], "a+b", ["a+b"]),
+        (["a b"], "a%20b", ["a%20b", "a b"]),
+        (["a b"], "a+b", ["a+b", "a b"]),
+        (["a%20b c"], "a%20b+c", ["a%20b+c", "a%20b c"]),
+    ],
+)
+async def test_the_plain_name_comes_first(
+    titles: Sequence[str], asked: str, tried: Sequence[str]
+) -> None:
+    """Another is only tried if there is no worksheet of it, and there is one of the other."""
+    workbook = Workbook(*titles)
+
+    assert await read(make_spellings(), ref(asked), workbook) == tried[-1]
+    assert workbook.tried == tried
+
+
+async def test_the_error_is_that_of_the_plain_name() -> None:
+    """If there is none of any name, the client hears of the one that it sent, after one look."""
+    workbook = Workbook("another")
+
+    with pytest.raises(WorksheetNotFound, match=r"^a%20b$"):
+        await read(make_spellings(), ref("a%20b"), workbook)
+    assert workbook.tried == ["a%20b"]
+
+
+async def test_a_name_that_the_key_may_not_hear_of_is_not_tried() -> None:
+    """A grant is no wider for an odd spelling, whoever used it before."""
+    workbook, spellings = Workbook("a b"), make_spellings()
+    await read(spellings, ref("a%20b"), workbook)
+
+    for use in (read, write):
+        with pytest.raises(WorksheetNotFound):
+            await use(spellings, ref("a%20b", frozenset({"a%20b"})), workbook)
+    assert workbook.tried == ["a%20b", "a b", "a%20b", "a%20b"]
+
+
+async def test_a_key_that_may_not_hear_of_a_name_does_not_hide_it_from_others() -> None:
+    """What one key learns is nothing to keys that see other worksheets."""
+    workbook, spellings = Workbook("a b"), make_spellings()
+    with pytest.raises(WorksheetNotFound):
+        await read(spellings, ref("a+b", frozenset({"a+b"})), workbook)
+
+    assert await read(spellings, ref("a+b"), workbook) == "a b"
+
+
+async def test_a_reading_is_remembered_for_a_while() -> None:
+    """Until then the plain name is not tried; the log has the reading all the same."""
+    clock, workbook = ManualClock(), Workbook("a b")
+    spellings = make_spellings(clock)
+    await read(spellings, ref("a%20b"), workbook)
+    event = RequestEvent(request_id="r", method="GET", path="/")
+
+    with request_event(event):
+        await read(spellings, ref("a%20b"), workbook)
+    clock.advance(REMEMBERED_SECONDS)
+    await read(spellings, ref("a%20b"), workbook)
+
+    assert workbook.tried == ["a%20b", "a b", "a b", "a%20b", "a b"]
+    assert (event.reading, event.worksheet) == ("worksheet-twice", "a b")
+
+
+async def test_writes_trust_a_reading_for_a_shorter_time() -> None:
+    """A worksheet of the plain name may have been made since; then it is the one to write to."""
+    clock, workbook = ManualClock(), Workbook("a b")
+    spellings = make_spellings(clock)
+    await write(spellings, ref("a%20b"), workbook)
+    await write(spellings, ref("a%20b"), workbook)
+    clock.advance(10.0)
+    workbook.titles.append("a%20b")
+
+    assert await write(spellings, ref("a%20b"), workbook) == "a%20b"
+    assert workbook.tried == ["a%20b", "a b", "a b", "a%20b"]
+
+
+async def test_what_is_remembered_of_a_worksheet_that_is_gone_does_no_harm() -> None:
+    """The plain name is tried again when the other one fails, and the other is forgotten."""
+    workbook, spellings = Workbook("a b"), make_spellings()
+    await read(spellings, ref("a%20b"), workbook)
+    workbook.titles = ["a%20b"]
+
+    assert await read(spellings, ref("a%20b"), workbook) == "a%20b"
+    assert await read(spellings, ref("a%20b"), workbook) == "a%20b"
+    assert workbook.tried == ["a%20b", "a b", "a b", "a%20b", "a%20b"]
+
+
+async def test_a_worksheet_that_lacks_what_is_asked_for_is_the_one_that_was_meant() -> None:
+    """It is there: its name is remembered, and the error is its own."""
+    spellings, tried = make_spellings(), list[str]()
+
+    async def act(worksheet: WorksheetRef) -> None:
+        tried.append(worksheet.title)
+        if worksheet.title == "a b":
+            raise RowNotFound("no row")
+        error = WorksheetNotFound("")
+        error.titles = ("a b",)
+        raise error
+
+    event = RequestEvent(request_id="r", method="GET", path="/")
+    with request_event(event):
+        for _ in range(2):
+            with pytest.raises(RowNotFound):
+                await on_worksheet(spellings, ref("a+b"), act, is_write=False)
+
+    assert tried == ["a+b", "a b", "a b"]
+    assert event.reading == "worksheet-plus,worksheet-plus"
+
+
+class Worksheet:
+    """Answers for rows if the fields that must be there are."""
+
+    def __init__(self, *fields: str) -> None:
+        self.fields = set(fields)
+        self.tried: list[tuple[str, ...]] = []
+
+    async def act(self, asked: RowAsked) -> tuple[str, ...]:
+        keys = asked.keys
+        names = () if keys is None else keys.names
+        self.tried.append(names)
+        unknown = [name for name in keys.checked if name not in self.fields] if keys else []
+        if unknown:
+            raise UnknownField(f"no {unknown}", parameter="keys", names=unknown)
+        return names
+
+
+async def answered(worksheet: Worksheet, text: bytes) -> tuple[str, ...]:
+    return await with_fields(
+        text, row_asked(text), lambda again: row_asked(text, again), worksheet.act
+    )
+
+
+async def test_keys_are_decoded_once_more_if_they_name_no_field() -> None:
+    """Those that do stay as they are, and plain ones are never required to."""
+    assert await answered(Worksheet("a", "b"), b"keys=a%252Cb") == ("a", "b")
+    assert await answered(Worksheet("a%2Cb"), b"keys=a%252Cb") == ("a%2Cb",)
+    assert await answered(Worksheet(), b"keys=nope") == ("nope",)
+    assert await answered(Worksheet("x%20y"), b"keys=x%2520y,z%2520") == ("x%20y", "z ")
+    assert await answered(Worksheet("x%20y"), b"keys=x%2520y,nope") == ("x%20y", "nope")
+
+
+async def test_a_field_without_a_second_reading_is_asked_for_once() -> None:
+    """An unknown field costs no second attempt if nothing else can be meant."""
+    attempts = 0
+
+    async def refuse(_: RowAsked) -> None:
+        nonlocal attempts
+        attempts += 1
+        raise UnknownField("no such field", parameter="order")
+
+    with pytest.raises(UnknownField):
+        await with_fields(b"order=x", row_asked(b""), lambda _: row_asked(b""), refuse)
+    assert attempts == 1
+
+
+async def test_the_first_error_of_a_parameter_is_told() -> None:
+    """What the second reading lacks is nothing that the client wrote."""
+
+    async def refuse(asked: RowAsked) -> None:
+        raise UnknownField(f"no {asked.no_cache}", parameter="order")
+
+    with pytest.raises(UnknownField, match="no False"):
+        await with_fields(
+            b"order=%2541", row_asked(b""), lambda _: row_asked(b"no-cache=true"), refuse
+        )
+
+
+async def test_a_second_reading_that_cannot_be_read_is_none() -> None:
+    """The client hears of the field, not of what decoding made of it."""
+
+    def parse(_: Again) -> RowAsked:
+        raise InvalidQuery("broken")
+
+    async def refuse(_: RowAsked) -> None:
+        raise UnknownField("no such field", parameter="where")
+
+    with pytest.raises(UnknownField, match="no such field"):
+        await with_fields(b"where=%2541", row_asked(b""), parse, refuse)

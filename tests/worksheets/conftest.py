@@ -1,0 +1,226 @@
+"""A service over an in-memory worksheet, with every call to it counted."""
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import pytest
+from structlog.testing import capture_logs
+
+from gateway.google.counted import Counted
+from gateway.google.guarded import GuardedSheets
+from gateway.query.query import Query
+from gateway.settings.model import ApiSettings, CacheSettings, WriteSettings
+from gateway.table.record import Record
+from gateway.table.view import Selection
+from gateway.worksheets.answers import Encoded
+from gateway.worksheets.freshness import Freshness
+from gateway.worksheets.rows import RowService
+from gateway.worksheets.worksheet_ref import WorksheetRef
+from gateway.worksheets.writes import Create, Fields, Results, Update, Write, Written
+from tests.clock import ManualClock
+from tests.fakes import BOOK, FakeSheets, FakeWorksheet, Held
+from tests.worksheets.fake_ledger import FakeLedger
+from tests.worksheets.scripted_sheets import ScriptedSheets
+
+TTL_SECONDS = 10.0
+CITIES: Sequence[Sequence[Held | None]] = [
+    ["name", "state", "population"],
+    ["Boston", "MA", 654776],
+    ["Denver", "CO", 715522],
+    ["Austin", "TX", 964254],
+]
+EVERYTHING = Query()
+NOTHING_KEPT = {"rows_ttl_seconds": 0.0, "max_stale_seconds": 0.0}
+TTL_OF_ROWS_SECONDS = 5.0
+KEPT = {"rows_ttl_seconds": TTL_OF_ROWS_SECONDS, "max_stale_seconds": 3600.0}
+REF = WorksheetRef(spreadsheet=BOOK, title="Cities")
+
+
+class RowPage(NamedTuple):
+    """A list of rows as the service found it."""
+
+    records: list[Record]
+    has_next: bool
+    total: int | None
+
+
+class RowRead(NamedTuple):
+    """A row as the service found it."""
+
+    record: Record
+    tag: str
+
+
+class PlainEncoder:
+    """Encodes so that a test can look into it; a new one knows nothing that was kept."""
+
+    def __init__(self) -> None:
+        self.pages: list[RowPage] = []
+
+    def row(self, record: Record) -> bytes:
+        return json.dumps(record).encode()
+
+    def page(self, rows: Sequence[bytes], *, has_next: bool, total: int | None) -> Encoded:
+        self.pages.append(RowPage([json.loads(row) for row in rows], has_next, total))
+        return Encoded(b"[" + b", ".join(rows) + b"]", "")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bench:
+    """A service, the worksheet `Cities` under it, and the means to watch and disturb both."""
+
+    service: RowService
+    sheets: ScriptedSheets
+    fake: FakeSheets
+    cities: FakeWorksheet
+    clock: ManualClock
+    ledger: FakeLedger
+    pauses: list[float] = field(default_factory=list)
+    """The seconds that the service would have waited."""
+
+    async def create(self, **fields: str | int | float | bool | None) -> int:
+        """Create a row, and give its number."""
+        return (await self.created(fields)).row
+
+    async def created(self, fields: Fields, ref: WorksheetRef = REF) -> Written:
+        """Create a row, and give what its answer shows."""
+        settled = await self.service.create_rows(ref, Create(rows=(fields,)))
+        (written,) = settled.results
+        return written
+
+    async def updated(self, row: int, fields: Fields, ref: WorksheetRef = REF) -> Written:
+        """Update a row, and give what its answer shows."""
+        settled = await self.service.update_row(ref, Update(row=row, fields=fields))
+        (written,) = settled.results
+        return written
+
+    async def together(self, *writes: Write) -> list[Results | BaseException]:
+        """Carry out writes that come at the same time; the rows of each, or its error."""
+        requests = [
+            self.service.create_rows(REF, write)
+            if isinstance(write, Create)
+            else self.service.update_row(REF, write)
+            for write in writes
+        ]
+        ends = await asyncio.gather(*requests, return_exceptions=True)
+        return [end if isinstance(end, BaseException) else end.results for end in ends]
+
+    async def record(self, row: int, keys: Sequence[str] | None = None) -> Record:
+        """Read a row's fields."""
+        return (await self.read(row, keys)).record
+
+    async def page(
+        self, query: Query = EVERYTHING, *, ref: WorksheetRef = REF, no_cache: bool = False
+    ) -> RowPage:
+        """List rows."""
+        return (await self.served_page(query, ref=ref, no_cache=no_cache))[0]
+
+    async def names(self, query: Query = EVERYTHING) -> list[object]:
+        """The names in a list of rows."""
+        return [record["name"] for record in (await self.page(query)).records]
+
+    async def served_page(
+        self, query: Query = EVERYTHING, *, ref: WorksheetRef = REF, no_cache: bool = False
+    ) -> tuple[RowPage, Freshness]:
+        """List rows, and say how fresh they are."""
+        encoder = PlainEncoder()
+        served = await self.service.list_rows(ref, query, encoder, no_cache=no_cache)
+        return encoder.pages[0], served.freshness
+
+    async def read(
+        self,
+        row: int,
+        keys: Sequence[str] | None = None,
+        *,
+        ref: WorksheetRef = REF,
+        no_cache: bool = False,
+    ) -> RowRead:
+        """Read a row."""
+        encoder = PlainEncoder()
+        names = None if keys is None else Selection(tuple(keys))
+        served = await self.service.read_row(ref, row, names, encoder, no_cache=no_cache)
+        return RowRead(json.loads(served.encoded.body), served.encoded.tag)
+
+
+MakeBench = Callable[..., Bench]
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    """The event loop that the gateway runs on."""
+    return "asyncio"
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+def events() -> Iterator[list[MutableMapping[str, Any]]]:
+    """What was logged, line by line."""
+    with capture_logs() as captured:
+        yield captured
+
+
+@pytest.fixture
+def make_bench(clock: ManualClock) -> MakeBench:
+    """Makes a bench with these lines in the worksheet, and a grid of so many rows at least."""
+
+    def make(
+        lines: Sequence[Sequence[Held | None]] = CITIES,
+        *,
+        rows: int = 100,
+        writes: WriteSettings | None = None,
+        unknown_fields: str = "reject",
+        cache: Mapping[str, float] = NOTHING_KEPT,
+        reads_per_second: float = float("inf"),
+        is_counted: bool = True,
+    ) -> Bench:
+        fake = FakeSheets()
+        cities = fake.add("Cities", lines, rows=rows)
+        sheets = ScriptedSheets(fake)
+        ledger = FakeLedger(clock)
+        pauses: list[float] = []
+
+        async def pause(seconds: float) -> None:
+            pauses.append(seconds)
+
+        service = RowService(
+            # Without the guard that tells of departures, every call seems to wait for its turn.
+            GuardedSheets(sheets, *([Counted(clock)] if is_counted else [])),
+            cache=CacheSettings.model_validate({"header_ttl_seconds": TTL_SECONDS, **cache}),
+            writes=writes or WriteSettings(),
+            api=ApiSettings.model_validate({"unknown_fields": unknown_fields}),
+            clock=clock,
+            ledger=ledger,
+            wall_clock=clock,
+            reads_per_second=lambda: reads_per_second,
+            sleep=pause,
+        )
+        return Bench(
+            service=service,
+            sheets=sheets,
+            fake=fake,
+            cities=cities,
+            clock=clock,
+            ledger=ledger,
+            pauses=pauses,
+        )
+
+    return make
+
+
+@pytest.fixture
+def bench(make_bench: MakeBench) -> Bench:
+    """Three cities in a grid with room for more."""
+    return make_bench()
+
+
+@pytest.fixture
+def kept(make_bench: MakeBench) -> Bench:
+    """Three cities, and a service that keeps what it read for five seconds."""
+    return make_bench(cache=KEPT)

@@ -1,0 +1,70 @@
+"""What a writer hands its groups to, held up and failing as a test says."""
+
+import asyncio
+from collections.abc import Sequence
+from contextvars import ContextVar
+
+from anyio import wait_all_tasks_blocked
+
+from gateway.worksheets.worksheet_ref import WorksheetRef
+from gateway.worksheets.writer import Writer
+from gateway.worksheets.writes import Create, Outcome, Results, Write, Written
+from tests.worksheets.conftest import REF
+
+caller: ContextVar[str] = ContextVar("caller", default="nobody")
+
+
+class Desk:
+    """Carries groups out, one gate for each worksheet, and notes what goes on."""
+
+    def __init__(self) -> None:
+        self.groups: list[list[int]] = []
+        self.done: list[int] = []
+        self.callers: list[str] = []
+        self.refs: list[WorksheetRef] = []
+        self.failures: dict[int, Exception] = {}
+        self.breakdown: Exception | None = None
+        self.gates: dict[str, asyncio.Event] = {}
+
+    def close(self, *titles: str) -> None:
+        """Hold every group of these worksheets until `open`."""
+        self.gates.update({title: asyncio.Event() for title in titles})
+
+    def open(self, title: str = REF.title) -> None:
+        self.gates.pop(title).set()
+
+    async def perform(self, ref: WorksheetRef, group: Sequence[Write]) -> Sequence[Outcome]:
+        numbers = [number_of(write) for write in group]
+        self.groups.append(numbers)
+        self.callers.append(caller.get())
+        self.refs.append(ref)
+        if ref.title in self.gates:
+            await self.gates[ref.title].wait()
+        if self.breakdown is not None:
+            raise self.breakdown
+        return [self.failures.get(number) or self._results(number) for number in numbers]
+
+    def _results(self, number: int) -> Results:
+        self.done.append(number)
+        return (Written(row=number, record={}, tag="", ignored=()),)
+
+
+def number_of(write: Write) -> int:
+    """The number that a test gave to a write."""
+    value = (write.rows[0] if isinstance(write, Create) else write.fields)["n"]
+    assert isinstance(value, int)
+    return value
+
+
+def start(
+    writer: Writer, n: int, ref: WorksheetRef = REF, *, rows: int = 1
+) -> asyncio.Task[Results]:
+    return asyncio.create_task(writer.write(ref, Create(rows=({"n": n},) * rows)))
+
+
+async def held(writer: Writer, desk: Desk) -> asyncio.Task[Results]:
+    """A write with the number 0 that is under way until the desk opens."""
+    desk.close(REF.title)
+    task = start(writer, 0)
+    await wait_all_tasks_blocked()
+    return task

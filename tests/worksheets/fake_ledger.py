@@ -1,0 +1,74 @@
+"""An in-memory `Ledger`: what it notes is there to be looked at."""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+
+from gateway.errors import GatewayError
+from gateway.worksheets.idempotent_request import Ticket
+from gateway.worksheets.ledger import Answer, Entry, Sending
+from gateway.worksheets.worksheet_ref import WorksheetRef
+from gateway.worksheets.writes import Results
+
+
+class FakeLedger:
+    """Keeps no rows from open creates; the contract of that is with the real ledger's tests."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self.entries: dict[str, Entry] = {}
+        self.calls: list[str] = []
+        self.trouble: Exception | None = None
+        """Raised instead of noting anything."""
+        self.lack_of_room: GatewayError | None = None
+        self._clock = clock
+
+    async def find(self, scope: str, texts: Collection[str] = ()) -> Entry | None:
+        self.calls.append("find")
+        return self.entries.get(scope)
+
+    def check_room(self, ticket: Ticket) -> None:
+        if self.lack_of_room is not None:
+            raise self.lack_of_room
+
+    async def sending(self, sendings: Sequence[Sending]) -> None:
+        if self.trouble is not None and any(sending.ticket for sending in sendings):
+            raise self.trouble
+        for ticket, first_row, rows in sendings:
+            if ticket is not None:
+                self.calls.append("sending")
+                self.entries[ticket.scope] = Entry(
+                    fingerprint=ticket.fingerprint,
+                    sent_at=self._clock(),
+                    first_row=first_row,
+                    rows=rows,
+                )
+
+    async def landed(
+        self, ref: WorksheetRef, landings: Sequence[tuple[Ticket | None, Results]]
+    ) -> None:
+        for ticket, results in landings:
+            if ticket is not None:
+                self.calls.append("landed")
+                self._answer(ticket, results)
+
+    async def complete(self, ticket: Ticket, answer: Answer) -> None:
+        self.calls.append("complete")
+        self._answer(ticket, answer)
+
+    async def renew(self, ticket: Ticket) -> None:
+        self.calls.append("renew")
+        entry = self.entries.get(ticket.scope)
+        if entry is not None:
+            self.entries[ticket.scope] = replace(entry, sent_at=self._clock())
+
+    async def drop(self, ticket: Ticket) -> None:
+        self.calls.append("drop")
+        self.entries.pop(ticket.scope, None)
+
+    def _answer(self, ticket: Ticket, answer: Answer) -> None:
+        self.entries[ticket.scope] = Entry(
+            fingerprint=ticket.fingerprint,
+            sent_at=self._clock(),
+            first_row=0,
+            rows=(),
+            answer=answer,
+        )

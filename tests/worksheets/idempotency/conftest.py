@@ -1,0 +1,103 @@
+"""Requests with an Idempotency-Key in front of a Google that does what a test says."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+import pytest
+
+from gateway.errors import GatewayError
+from gateway.worksheets.idempotency import Found, Idempotency, Settled
+from gateway.worksheets.idempotent_request import Ticket
+from gateway.worksheets.ledger import Entry, Sending
+from gateway.worksheets.worksheet_ref import WorksheetRef
+from gateway.worksheets.writes import Results, Written
+from tests.clock import ManualClock
+from tests.worksheets.conftest import REF
+from tests.worksheets.fake_ledger import FakeLedger
+
+T = TypeVar("T")
+
+PATIENCE_SECONDS = 5.0
+TICKET = Ticket(scope="s1", fingerprint="f1", ref=REF, is_create=True)
+RESULTS: Results = (Written(row=5, record={"rowIndex": 5}, tag='"t"', ignored=()),)
+
+
+class Google:
+    """Carries out writes and looks as a test says, and counts them."""
+
+    def __init__(self, ledger: FakeLedger) -> None:
+        self.sent = 0
+        self.looks = 0
+        self.write_error: Exception | None = None
+        self.look_error: Exception | None = None
+        self.line_error: Exception | None = None
+        self.before_turn: Callable[[], Awaitable[None]] | None = None
+        self.is_there = False
+        self.cannot_show: GatewayError | None = None
+        self.gate = asyncio.Event()
+        self.gate.set()
+        self._ledger = ledger
+
+    async def perform(self) -> Results:
+        self.sent += 1
+        await self._ledger.sending([Sending(TICKET, 5, [["Bern"]])])
+        await self.gate.wait()
+        if self.write_error is not None:
+            raise self.write_error
+        return RESULTS
+
+    async def alone(self, ref: WorksheetRef, work: Callable[[], Awaitable[T]]) -> T:
+        """The line of the worksheet, which nobody else is in."""
+        if self.line_error is not None:
+            raise self.line_error
+        if self.before_turn is not None:
+            await self.before_turn()
+        return await work()
+
+    async def look(self, entry: Entry) -> Found | None:
+        self.looks += 1
+        await self.gate.wait()
+        if self.look_error is not None:
+            raise self.look_error
+        return Found(results=RESULTS, error=self.cannot_show) if self.is_there else None
+
+
+@pytest.fixture
+def ledger(clock: ManualClock) -> FakeLedger:
+    return FakeLedger(clock)
+
+
+@pytest.fixture
+def google(ledger: FakeLedger) -> Google:
+    return Google(ledger)
+
+
+Run = Callable[..., "asyncio.Future[Settled]"]
+
+
+@pytest.fixture
+def run(ledger: FakeLedger, google: Google, clock: ManualClock) -> Run:
+    """Starts a request with a ticket."""
+    idempotency = Idempotency(ledger, google, clock)
+
+    def start(ticket: Ticket | None = TICKET) -> "asyncio.Future[Settled]":
+        return asyncio.ensure_future(idempotency.run(ticket, google.perform, google.look))
+
+    return start
+
+
+async def outcome(request: "asyncio.Future[Settled]") -> GatewayError:
+    """The error that a request ends with."""
+    with pytest.raises(GatewayError) as failure:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            await request
+    return failure.value
+
+
+async def left_open(run: Run, google: Google, *, error: Exception | None = None) -> None:
+    """A request whose write was sent, and of which nothing is known."""
+    google.write_error = error or RuntimeError("killed")
+    with pytest.raises(type(google.write_error)):
+        await run()
+    google.write_error = None

@@ -1,0 +1,58 @@
+"""Answers of writes as text, and where the rows of a group are expected."""
+
+from dataclasses import replace
+
+import pytest
+
+from gateway.errors import GatewayError, Problem, ProtectedCells, UpstreamError, UpstreamRefusal
+from gateway.worksheets.ledger import stacked
+from gateway.worksheets.replay import decode_answer, encode_answer
+from gateway.worksheets.writes import Written
+from tests.worksheets.idempotency.conftest import TICKET
+
+ROW = Written(row=5, record={"rowIndex": 5, "b": "ü 🏙", "a": None}, tag='"t"', ignored=("x", "y"))
+
+
+@pytest.mark.parametrize("rows", [(ROW,), (ROW, replace(ROW, row=6))], ids=["one", "two"])
+def test_rows_come_back_as_they_were(rows: tuple[Written, ...]) -> None:
+    """Every member, and the order of the fields."""
+    decoded = decode_answer(encode_answer(rows))
+
+    assert decoded == rows
+    assert not isinstance(decoded, GatewayError)
+    assert list(decoded[0].record) == ["rowIndex", "b", "a"]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        UpstreamError("misplaced", outcome="applied"),
+        ProtectedCells("what", problems=[Problem("#/a", "why")], outcome="applied"),
+        UpstreamRefusal("a cell's text"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_an_error_comes_back_as_it_was(error: GatewayError) -> None:
+    """Its class, words, places and outcome; nothing that Google said."""
+    text = encode_answer(error)
+    decoded = decode_answer(text)
+
+    assert isinstance(decoded, type(error))
+    assert isinstance(decoded, GatewayError)
+    assert (decoded.message, decoded.outcome) == (error.message, error.outcome)
+    assert decoded.problems == error.problems
+    assert "a cell's text" not in text
+
+
+def test_an_error_that_is_no_more_is_one_of_googles() -> None:
+    """A record may be older than the program."""
+    decoded = decode_answer(encode_answer(UpstreamError("m")).replace("UpstreamError", "Gone1"))
+
+    assert type(decoded) is UpstreamError
+
+
+def test_writes_of_a_group_lie_below_each_other() -> None:
+    """Each begins where the one before it ends, those without a ticket included."""
+    sendings = stacked(5, [(TICKET, [["a"], ["b"]]), (None, [["c"]]), (TICKET, [["d"]])])
+
+    assert [sending.first_row for sending in sendings] == [5, 7, 8]

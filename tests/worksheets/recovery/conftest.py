@@ -1,0 +1,149 @@
+"""A service whose processes end at bad moments, over a worksheet and a ledger that stay."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Collection, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from gateway.errors import WriteOutcomeUnknown
+from gateway.google.sheets import Value
+from gateway.settings.model import ApiSettings, CacheSettings, WriteSettings
+from gateway.storage.key_store import KeyStore
+from gateway.storage.write_ledger import SqlLedger
+from gateway.table.record import Stored
+from gateway.worksheets.idempotency import Settled
+from gateway.worksheets.idempotent_request import Ticket
+from gateway.worksheets.ledger import Entry, Ledger
+from gateway.worksheets.rows import RowService
+from gateway.worksheets.worksheet_ref import WorksheetRef
+from gateway.worksheets.writes import Create, Results
+from tests.clock import ManualClock
+from tests.fakes import FakeSheets, FakeWorksheet
+from tests.worksheets.conftest import CITIES, REF
+from tests.worksheets.scripted_sheets import ScriptedSheets
+
+BERN: Mapping[str, Stored] = {"name": "Bern", "population": 1.0}
+TICKET = Ticket(scope="s1", fingerprint="f1", ref=REF, is_create=True)
+CHANGE = replace(TICKET, is_create=False)
+
+
+@pytest.fixture
+async def ledger(tmp_path: Path, clock: ManualClock) -> AsyncIterator[SqlLedger]:
+    async with KeyStore.open(tmp_path / "keys.db") as store, store.open_ledger(clock) as opened:
+        yield opened
+
+
+@pytest.fixture
+def fake() -> FakeSheets:
+    return FakeSheets()
+
+
+@pytest.fixture
+def cities(fake: FakeSheets) -> FakeWorksheet:
+    """Three cities in rows 2 to 4."""
+    return fake.add("Cities", CITIES, rows=100)
+
+
+@pytest.fixture
+def sheets(fake: FakeSheets, cities: FakeWorksheet) -> ScriptedSheets:
+    return ScriptedSheets(fake)
+
+
+@pytest.fixture
+def service(sheets: ScriptedSheets, ledger: SqlLedger, clock: ManualClock) -> RowService:
+    return restarted(sheets, ledger, clock)
+
+
+class WatchedLedger:
+    """A ledger that tells when a record was read, which a thread does."""
+
+    def __init__(self, ledger: SqlLedger) -> None:
+        self.is_found = asyncio.Event()
+        self.sending = ledger.sending
+        self.landed = ledger.landed
+        self.complete = ledger.complete
+        self.renew = ledger.renew
+        self.drop = ledger.drop
+        self.check_room = ledger.check_room
+        self._find = ledger.find
+
+    async def find(self, scope: str, texts: Collection[str] = ()) -> Entry | None:
+        entry = await self._find(scope, texts)
+        self.is_found.set()
+        return entry
+
+
+class DyingLedger:
+    """A ledger whose process ends when it is to note what landed."""
+
+    def __init__(self, ledger: SqlLedger) -> None:
+        self.find = ledger.find
+        self.check_room = ledger.check_room
+        self.sending = ledger.sending
+        self.complete = ledger.complete
+        self.renew = ledger.renew
+        self.drop = ledger.drop
+
+    async def landed(
+        self, ref: WorksheetRef, landings: Sequence[tuple[Ticket | None, Results]]
+    ) -> None:
+        raise RuntimeError("killed")
+
+
+def restarted(sheets: ScriptedSheets, ledger: Ledger, clock: ManualClock) -> RowService:
+    """A service that has seen nothing yet."""
+
+    async def no_pause(_: float) -> None:
+        return None
+
+    return RowService(
+        sheets,
+        cache=CacheSettings(),
+        writes=WriteSettings(),
+        api=ApiSettings(),
+        clock=clock,
+        ledger=ledger,
+        wall_clock=clock,
+        sleep=no_pause,
+    )
+
+
+def create(*rows: Mapping[str, Stored], ticket: Ticket | None = TICKET) -> Create:
+    return Create(rows=rows or (BERN,), is_array=len(rows) > 1, ticket=ticket)
+
+
+def names(cities: FakeWorksheet) -> Sequence[Value]:
+    """The first cell of each row, from row 5."""
+    return [line[0] if line else "" for line in cities.lines()[4:]]
+
+
+async def killed(
+    service: RowService, sheets: ScriptedSheets, sent: Create, *, was_applied: bool
+) -> None:
+    """A create whose process ended before or after Google applied it."""
+    play = sheets.after if was_applied else sheets.before
+    play("append_rows", RuntimeError("killed"))
+    with pytest.raises(RuntimeError):
+        await service.create_rows(REF, sent)
+    sheets.cost()
+
+
+LOST = WriteOutcomeUnknown("no answer")
+
+
+async def left_open(service: RowService, sheets: ScriptedSheets, ticket: Ticket) -> None:
+    """A create that never reached Google, as far as anybody knows."""
+    sheets.before("append_rows", LOST)
+    with pytest.raises(WriteOutcomeUnknown):
+        await service.create_rows(REF, create(ticket=ticket))
+
+
+async def ends(*requests: Awaitable[Settled]) -> list[int | str]:
+    """Of requests side by side the row, or the name of the error."""
+    found = await asyncio.gather(*requests, return_exceptions=True)
+    return [
+        type(each).__name__ if isinstance(each, BaseException) else each.results[0].row
+        for each in found
+    ]

@@ -1,0 +1,32 @@
+"""Twenty rows with a formula each, and updates of them."""
+
+from gateway.table.record import Stored
+from gateway.table.tag import Condition
+from gateway.worksheets.writes import Results, Update
+from tests.fakes import Formatted
+from tests.worksheets.conftest import Bench
+
+SUM = Formatted(3.0, "3")
+LINES = [["name", "sum", "note"], *([f"n{row}", SUM, "x"] for row in range(2, 22))]
+"""Rows 2 to 21, each with a formula between two values."""
+
+
+def update(row: int, *, condition: Condition | None = None, **fields: Stored) -> Update:
+    return Update(row=row, fields=fields, condition=condition)
+
+
+def renamed(*rows: int, **fields: Stored) -> list[Update]:
+    """An update for each of these rows."""
+    return [Update(row=row, fields={"name": f"new {row}", **fields}) for row in rows]
+
+
+def record(end: Results | BaseException) -> dict[str, object]:
+    """What the answer of an update shows."""
+    assert not isinstance(end, BaseException), end
+    (written,) = end
+    return dict(written.record)
+
+
+def names(bench: Bench, *rows: int) -> list[object]:
+    """What the first cells of rows hold."""
+    return [bench.cities.cells.get((row, 1)) for row in rows]

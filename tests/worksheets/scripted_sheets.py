@@ -1,0 +1,183 @@
+"""A `Sheets` around another that counts calls and plays what a test scripts around them."""
+
+import asyncio
+from collections import Counter, defaultdict
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, TypeVar, cast
+
+from gateway.errors import UpstreamRefusal
+from gateway.google.sheets import (
+    Half,
+    Render,
+    Sheets,
+    Value,
+    Values,
+    WorksheetProperties,
+    Writing,
+)
+
+T = TypeVar("T")
+Kind = Literal[
+    "read_values",
+    "read_columns",
+    "read_ranges",
+    "list_worksheets",
+    "append_rows",
+    "write_cells",
+    "grow_grid",
+]
+WRITES: frozenset[Kind] = frozenset({"append_rows", "write_cells", "grow_grid"})
+
+_PATIENCE_SECONDS = 5.0
+
+
+class Cost(NamedTuple):
+    """How many calls Google would count."""
+
+    reads: int
+    writes: int
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The call is answered with this, whatever it did."""
+
+    value: object
+
+
+Act = Exception | asyncio.Event | Answer | Callable[[], object]
+"""Around a call: make it fail, hold it until the event is set, answer it, or do something."""
+
+
+class ScriptedSheets:
+    """Calls of a kind are numbered from 1; `before` and `after` count from the next one on."""
+
+    def __init__(self, inner: Sheets) -> None:
+        self.most_writes_at_once: Counter[str] = Counter()
+        """By the title as it stands in the range."""
+        self.poison: dict[Value, str] = {}
+        """Values that are refused wherever they are written, with the words of the refusal, in
+        which `{index}` is the number of the range."""
+        self._inner = inner
+        self._begun: Counter[Kind] = Counter()
+        self._counted = Cost(0, 0)
+        self._before: defaultdict[tuple[Kind, int], list[Act]] = defaultdict(list)
+        self._after: defaultdict[tuple[Kind, int], list[Act]] = defaultdict(list)
+        self._writing: Counter[str] = Counter()
+        self._news = asyncio.Condition()
+
+    def before(self, kind: Kind, *acts: Act, nth: int = 1) -> None:
+        """Play these just before the n-th next call of a kind takes effect."""
+        self._before[kind, self._begun[kind] + nth] += acts
+
+    def after(self, kind: Kind, *acts: Act, nth: int = 1) -> None:
+        """Play these once the n-th next call of a kind took effect, before its answer."""
+        self._after[kind, self._begun[kind] + nth] += acts
+
+    async def begun(self, kind: Kind, times: int = 1) -> None:
+        """Wait until so many calls of a kind have begun, all told."""
+        async with asyncio.timeout(_PATIENCE_SECONDS), self._news:
+            await self._news.wait_for(lambda: self._begun[kind] >= times)
+
+    def count(self, kind: Kind) -> int:
+        """Calls of a kind, all told."""
+        return self._begun[kind]
+
+    def cost(self) -> Cost:
+        """The calls since this was last asked."""
+        writes = sum(self._begun[kind] for kind in WRITES)
+        total = Cost(self._begun.total() - writes, writes)
+        before, self._counted = self._counted, total
+        return Cost(total.reads - before.reads, total.writes - before.writes)
+
+    async def read_values(self, spreadsheet: str, range_: str, *, render: Render) -> Values:
+        call = self._inner.read_values
+        return await self._play(
+            "read_values", range_, lambda: call(spreadsheet, range_, render=render)
+        )
+
+    async def read_columns(
+        self, spreadsheet: str, range_: str, *, render: Render, known: bytes | None = None
+    ) -> Half | None:
+        call = self._inner.read_columns
+        return await self._play(
+            "read_columns",
+            range_,
+            lambda: call(spreadsheet, range_, render=render, known=known),
+        )
+
+    async def read_ranges(self, spreadsheet: str, ranges: Sequence[str]) -> list[Values]:
+        call = self._inner.read_ranges
+        return await self._play("read_ranges", ranges[0], lambda: call(spreadsheet, ranges))
+
+    async def list_worksheets(self, spreadsheet: str) -> list[WorksheetProperties]:
+        call = self._inner.list_worksheets
+        return await self._play("list_worksheets", "", lambda: call(spreadsheet))
+
+    async def append_rows(
+        self, spreadsheet: str, anchor: str, rows: Sequence[Sequence[Value]]
+    ) -> Values:
+        call = self._inner.append_rows
+
+        async def append() -> Values:
+            self._refuse([rows])
+            return await call(spreadsheet, anchor, rows)
+
+        return await self._play("append_rows", anchor, append)
+
+    async def write_cells(self, spreadsheet: str, writings: Sequence[Writing]) -> list[Values]:
+        call = self._inner.write_cells
+
+        async def write() -> list[Values]:
+            self._refuse([writing.rows for writing in writings])
+            return await call(spreadsheet, writings)
+
+        return await self._play("write_cells", writings[0].range, write)
+
+    async def grow_grid(self, spreadsheet: str, sheet_id: int, rows: int) -> None:
+        call = self._inner.grow_grid
+        await self._play("grow_grid", "", lambda: call(spreadsheet, sheet_id, rows))
+
+    def _refuse(self, blocks: Sequence[Sequence[Sequence[Value]]]) -> None:
+        for index, block in enumerate(blocks):
+            for value in (value for row in block for value in row if value in self.poison):
+                raise UpstreamRefusal(self.poison[value].format(index=index))
+
+    async def _play(self, kind: Kind, range_: str, call: Callable[[], Awaitable[T]]) -> T:
+        async with self._news:
+            self._begun[kind] += 1
+            number = self._begun[kind]
+            self._news.notify_all()
+        with self._at_once(kind, range_):
+            await _perform(self._before[kind, number])
+            answer = await call()
+            instead = await _perform(self._after[kind, number])
+        return answer if instead is None else cast(T, instead.value)
+
+    @contextmanager
+    def _at_once(self, kind: Kind, range_: str) -> Iterator[None]:
+        title = range_.rpartition("!")[0].strip("'")
+        weight = int(kind in WRITES)
+        self._writing[title] += weight
+        self.most_writes_at_once[title] = max(self.most_writes_at_once[title], self._writing[title])
+        try:
+            yield
+        finally:
+            self._writing[title] -= weight
+
+
+async def _perform(acts: Sequence[Act]) -> Answer | None:
+    answer = None
+    for act in acts:
+        match act:
+            case Exception():
+                raise act
+            case asyncio.Event():
+                await act.wait()
+            case Answer():
+                answer = act
+            case _:
+                act()
+    return answer

@@ -1,0 +1,79 @@
+"""Requests of the same worksheet that overlap, and what one leaves behind for the next."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from gateway.errors import QuotaSpent, WorksheetNotFound
+from tests.worksheets.conftest import REF, Bench, MakeBench
+from tests.worksheets.scripted_sheets import Cost
+
+
+async def test_a_list_that_began_before_an_update_misleads_no_create(make_bench: MakeBench) -> None:
+    """A look from before a cell was emptied is not remembered: the next create looks itself."""
+    bench = make_bench([["a", "b"], [1, 2]], rows=2)
+    answered = asyncio.Event()
+    bench.sheets.after("read_columns", answered)
+    listing = asyncio.create_task(bench.page())
+    await bench.sheets.begun("read_columns")
+    await bench.updated(2, {"a": None})
+    answered.set()
+    await listing
+
+    row = await bench.create(a="NEW")
+
+    assert row == 3
+    assert bench.cities.lines() == [["a", "b"], ["", "2"], ["NEW"]]
+
+
+async def test_a_look_during_an_update_misleads_no_create(make_bench: MakeBench) -> None:
+    """The same for a look that began while the update was with Google."""
+    bench = make_bench([["a", "b"], [1, 2]], rows=2)
+    begun, answered = asyncio.Event(), asyncio.Event()
+    bench.sheets.before("write_cells", begun)
+    bench.sheets.after("read_columns", answered)
+    updating = asyncio.create_task(bench.updated(2, {"a": None}))
+    await bench.sheets.begun("write_cells")
+    listing = asyncio.create_task(bench.page())
+    await bench.sheets.begun("read_columns")
+    begun.set()
+    await updating
+    answered.set()
+    await listing
+
+    row = await bench.create(a="NEW")
+
+    assert row == 3
+    assert bench.cities.lines() == [["a", "b"], ["", "2"], ["NEW"]]
+
+
+async def test_a_refused_quota_leaves_the_header_known(bench: Bench) -> None:
+    """After a 429 the next create needs no look: nothing was written, so nothing changed."""
+    await bench.create(name="x")
+    bench.sheets.before("append_rows", QuotaSpent("x", outcome="not_applied"))
+    with pytest.raises(QuotaSpent):
+        await bench.create(name="y")
+    bench.sheets.cost()
+
+    row = await bench.create(name="z")
+
+    assert row == 6
+    assert bench.sheets.cost() == Cost(0, 1)
+
+
+async def test_who_waits_hears_of_its_own_worksheets_only(bench: Bench) -> None:
+    """A write behind that of a freer key names no worksheet that its own key may not see."""
+    free = replace(REF, title="Citie")
+    narrow = replace(free, visible=frozenset({"Citie"}))
+
+    first, second = await asyncio.gather(
+        bench.created({"name": "x"}, free),
+        bench.created({"name": "x"}, narrow),
+        return_exceptions=True,
+    )
+
+    assert isinstance(first, WorksheetNotFound)
+    assert isinstance(second, WorksheetNotFound)
+    assert '"Cities"' in first.message
+    assert "Cities" not in second.message

@@ -1,0 +1,312 @@
+"""Creates that go to Google together: each has an end of its own."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from gateway.errors import (
+    GatewayError,
+    InvalidBody,
+    NoHeaderRow,
+    ProtectedCells,
+    QuotaSpent,
+    StorageFull,
+    UpstreamError,
+    UpstreamRefusal,
+    WorksheetNotFound,
+)
+from gateway.google.sheets import Values
+from gateway.worksheets.bisection import MAX_EXTRA_WRITES
+from gateway.worksheets.writes import Create, Fields, Results
+from tests.worksheets.conftest import CITIES, Bench, MakeBench
+from tests.worksheets.scripted_sheets import Answer, Cost
+
+PROTECTED = "You are trying to edit a protected cell or object."
+TOO_LONG = "Your input contains more than the maximum of 50000 characters in a single cell."
+FULL = "This action would increase the number of cells in the workbook above the limit"
+
+
+def one(**fields: str | int | None) -> Create:
+    return Create(rows=(fields,))
+
+
+def many(*rows: Fields) -> Create:
+    return Create(rows=rows, is_array=True)
+
+
+def rows_of(end: Results | BaseException) -> list[int]:
+    """The row numbers of a create that was written."""
+    assert not isinstance(end, BaseException), end
+    return [written.row for written in end]
+
+
+def pointers(end: Results | BaseException) -> list[str]:
+    """The places that an error names."""
+    assert isinstance(end, InvalidBody)
+    return [problem.pointer for problem in end.problems]
+
+
+async def test_rows_and_lists_of_rows_in_one_write(bench: Bench) -> None:
+    """All rows are one under the other in the order of the requests, each as it was answered."""
+    ends = await bench.together(
+        one(name="a"),
+        many({"state": "b1"}, {"name": "b2", "population": 2}, {"name": "b3", "state": None}),
+        one(population=3),
+    )
+
+    assert [rows_of(end) for end in ends] == [[5], [6, 7, 8], [9]]
+    assert bench.cities.lines()[4:] == [["a"], ["", "b1"], ["b2", "", "2"], ["b3"], ["", "", "3"]]
+    assert bench.sheets.cost() == Cost(1, 1)
+    assert isinstance(ends[1], tuple)
+    assert [dict(written.record) for written in ends[1]] == [
+        {"rowIndex": 6, "state": "b1"},
+        {"rowIndex": 7, "name": "b2", "population": "2"},
+        {"rowIndex": 8, "name": "b3", "state": None},
+    ]
+
+
+async def test_each_answer_has_the_tag_of_its_row(bench: Bench) -> None:
+    """The tags in the answers are those that reads of the rows give."""
+    ends = await bench.together(one(name="a"), many({"state": "b"}, {"population": 1}))
+
+    tags = [written.tag for end in ends if isinstance(end, tuple) for written in end]
+    assert tags == [(await bench.read(row)).tag for row in (5, 6, 7)]
+
+
+async def test_an_invalid_one_among_good_ones(bench: Bench) -> None:
+    """A create that names an unknown field is refused alone; the others are written."""
+    ends = await bench.together(one(name="a"), one(name="b", mayor="x"), one(name="c"))
+
+    assert rows_of(ends[0]) + rows_of(ends[2]) == [5, 6]
+    assert pointers(ends[1]) == ["#/mayor"]
+    assert bench.cities.lines()[4:] == [["a"], ["c"]]
+    assert bench.sheets.cost() == Cost(1, 1)
+
+
+async def test_a_list_with_an_invalid_row(bench: Bench) -> None:
+    """Nothing of a list is written if one of its rows is wrong; the pointer says which."""
+    ends = await bench.together(
+        many({"name": "a"}, {"name": "b"}, {"mayor": "x", " name": "d", "name": "e"}),
+        one(name="c"),
+    )
+
+    assert pointers(ends[0]) == ["#/2/mayor", "#/2/name"]
+    assert rows_of(ends[1]) == [5]
+    assert bench.cities.lines()[4:] == [["c"]]
+
+
+async def test_a_list_with_a_row_that_would_be_blank(bench: Bench) -> None:
+    """A row without a value is refused before anything is sent, wherever in the list it is."""
+    (end,) = await bench.together(many({"name": "a"}, {"name": None, "state": ""}))
+
+    assert pointers(end) == ["#/1"]
+    assert bench.sheets.cost() == Cost(0, 0)
+
+
+async def test_a_row_left_blank_by_ignored_fields(make_bench: MakeBench) -> None:
+    """With unknown fields ignored a row of nothing else is refused, in a list with its place."""
+    bench = make_bench(unknown_fields="ignore")
+
+    ends = await bench.together(
+        many({"name": "a"}, {"mayor": "x", "name": None}), one(mayor="x"), one(name="c", mayor="x")
+    )
+
+    assert [pointers(end) for end in ends[:2]] == [["#/1"], ["#"]]
+    assert rows_of(ends[2]) == [5]
+
+
+async def test_all_invalid(bench: Bench) -> None:
+    """Where nothing can be written nothing is sent."""
+    ends = await bench.together(one(mayor="x"), one(mayor="y"))
+
+    assert [pointers(end) for end in ends] == [["#/mayor"]] * 2
+    assert bench.sheets.cost() == Cost(1, 0)
+
+
+@pytest.mark.parametrize("is_seen", [False, True], ids=["cold", "header-seen"])
+@pytest.mark.parametrize("size", [2, 50])
+@pytest.mark.parametrize("words", ["Ungültig", TOO_LONG, PROTECTED], ids=["odd", "long", "guard"])
+async def test_the_poisoned_row_is_found(
+    bench: Bench, words: str, size: int, is_seen: bool
+) -> None:
+    """One row that Google refuses costs itself and a few writes, at most four; 49 are written."""
+    if is_seen:
+        await bench.page()
+    bench.sheets.poison["=BOOM()"] = words
+    creates = [one(name=f"c{n}", population=n) for n in range(size)]
+    creates[size // 3] = one(name="=BOOM()")
+    bench.sheets.cost()
+
+    ends = await bench.together(*creates)
+
+    errors = [end for end in ends if isinstance(end, GatewayError)]
+    assert ends.index(errors[0]) == size // 3
+    assert [error.outcome for error in errors] == ["not_applied"]
+    assert len(bench.cities.lines()) == 4 + size - 1
+    for number, end in enumerate(ends):
+        if end not in errors:
+            (row,) = rows_of(end)
+            assert bench.cities.lines()[row - 1] == [f"c{number}", "", str(number)]
+    assert bench.sheets.cost().writes <= 1 + MAX_EXTRA_WRITES
+
+
+async def test_a_poisoned_row_that_looks_like_all_others(bench: Bench) -> None:
+    """Where nothing sets it apart few are refused with it; what is answered is true."""
+    bench.sheets.poison["c7"] = "Ungültig"
+
+    ends = await bench.together(*(one(name=f"c{n}") for n in range(50)))
+
+    written = {row for end in ends if isinstance(end, tuple) for row in rows_of(end)}
+    refused = [end for end in ends if isinstance(end, UpstreamError)]
+    assert ends[7] in refused
+    assert len(refused) <= 7
+    assert written == set(range(5, 5 + 50 - len(refused)))
+    assert len(bench.cities.lines()) == 4 + len(written)
+    assert bench.sheets.cost().writes <= 1 + MAX_EXTRA_WRITES
+
+
+async def test_a_list_is_never_taken_apart(bench: Bench) -> None:
+    """A list with a row that Google refuses is refused as a whole, and nothing of it is there."""
+    bench.sheets.poison["=BOOM()"] = "Ungültig"
+
+    ends = await bench.together(
+        one(name="a"), many({"name": "b"}, {"name": "=BOOM()"}, {"name": "c"}), one(name="d")
+    )
+
+    assert isinstance(ends[1], UpstreamRefusal)
+    assert rows_of(ends[0]) + rows_of(ends[2]) == [5, 6]
+    assert bench.cities.lines()[4:] == [["a"], ["d"]]
+
+
+async def test_one_alone_is_not_sent_again(bench: Bench) -> None:
+    """A create that Google refuses is not tried in parts: it has none."""
+    bench.sheets.poison["x"] = "Ungültig"
+
+    (end,) = await bench.together(many({"name": "x"}, {"name": "y"}))
+
+    assert isinstance(end, UpstreamRefusal)
+    assert bench.sheets.cost() == Cost(2, 1)
+
+
+async def test_a_full_workbook_fails_all(bench: Bench) -> None:
+    """What is wrong with the spreadsheet is told to all, for one write and one read."""
+    bench.sheets.before("append_rows", UpstreamRefusal(FULL))
+
+    ends = await bench.together(one(name="a"), many({"name": "b"}, {"name": "c"}))
+
+    assert [type(end) for end in ends] == [StorageFull] * 2
+    assert bench.sheets.cost() == Cost(2, 1)
+
+
+async def test_a_worksheet_renamed_meanwhile_fails_all(bench: Bench) -> None:
+    """If the worksheet has another name by the time of the write, all hear of it."""
+    bench.sheets.before("append_rows", lambda: setattr(bench.cities, "title", "Towns"))
+
+    ends = await bench.together(one(name="a"), one(name="b"))
+
+    assert [type(end) for end in ends] == [WorksheetNotFound] * 2
+    assert bench.sheets.cost().writes == 1
+
+
+async def test_all_protected(bench: Bench) -> None:
+    """Where Google lets none of them pass all are told why, after few writes."""
+    bench.sheets.poison |= {f"c{n}": PROTECTED for n in range(20)}
+
+    ends = await bench.together(*(one(name=f"c{n}") for n in range(20)))
+
+    assert [type(end) for end in ends] == [ProtectedCells] * 20
+    assert bench.sheets.cost().writes <= 1 + MAX_EXTRA_WRITES
+    assert len(bench.cities.lines()) == 4
+
+
+async def test_a_spent_quota_fails_all(bench: Bench) -> None:
+    """After a 429 nothing of the group is sent again."""
+    bench.sheets.before("append_rows", QuotaSpent("x", outcome="not_applied"))
+
+    ends = await bench.together(one(name="a"), one(name="b"))
+
+    assert [type(end) for end in ends] == [QuotaSpent] * 2
+    assert bench.sheets.cost() == Cost(1, 1)
+
+
+async def test_a_failed_look_fails_all(bench: Bench) -> None:
+    """Without a look nothing is sent of any."""
+    bench.cities.type(1, "", "", "")
+
+    ends = await bench.together(one(name="a"), one(name="b"))
+
+    assert [type(end) for end in ends] == [NoHeaderRow] * 2
+    assert bench.sheets.cost() == Cost(1, 0)
+
+
+async def test_misplaced_rows_are_told_to_all(bench: Bench) -> None:
+    """If Google put the rows of a group elsewhere none of them is sent again."""
+    odd = Values(range="Cities!B5:B6", cells=(("a",), ("b",)))
+    bench.sheets.after("append_rows", Answer(odd))
+
+    ends = await bench.together(one(name="a"), one(name="b"))
+
+    assert [end.outcome for end in ends if isinstance(end, UpstreamError)] == ["applied"] * 2
+    assert bench.sheets.cost().writes == 1
+
+
+async def test_header_changed_before_the_second_try(bench: Bench) -> None:
+    """A try after a refusal goes by the header that its own look saw: no wrong column."""
+    bench.sheets.poison["=BOOM()"] = "Ungültig"
+    swap = ["state", "name", "population"]
+    bench.sheets.after("list_worksheets", lambda: bench.cities.type(1, *swap))
+
+    ends = await bench.together(*(one(name=f"c{n}") for n in range(4)), one(name="=BOOM()"))
+
+    assert [rows_of(end) for end in ends[:4]] == [[5], [6], [7], [8]]
+    assert bench.cities.lines()[4:] == [["", f"c{n}"] for n in range(4)]
+
+
+async def test_field_gone_before_the_second_try(bench: Bench) -> None:
+    """A create whose field is no header any more by then is refused; the others are written."""
+    bench.sheets.poison["=BOOM()"] = "Ungültig"
+    bench.sheets.after("list_worksheets", lambda: bench.cities.type(1, None, "county"), nth=1)
+
+    ends = await bench.together(
+        one(name="a"), one(name="b"), one(name="c", state="d"), one(name="=BOOM()")
+    )
+
+    assert [rows_of(end) for end in ends[:2]] == [[5], [6]]
+    assert pointers(ends[2]) == ["#/state"]
+    assert isinstance(ends[3], UpstreamRefusal)
+    assert bench.cities.lines()[4:] == [["a"], ["b"]]
+
+
+async def test_a_new_column_is_looked_for_once(bench: Bench) -> None:
+    """A field that the header of the last look lacks asks for one look, for the whole group."""
+    await bench.page()
+    bench.cities.type(1, None, None, None, "mayor")
+    bench.sheets.cost()
+
+    ends = await bench.together(one(name="a"), one(name="b", mayor="H"))
+
+    assert [rows_of(end) for end in ends] == [[5], [6]]
+    assert bench.sheets.cost() == Cost(1, 1)
+
+
+@pytest.mark.parametrize(
+    ("lines", "rows", "first"),
+    [
+        pytest.param(CITIES, 0, 5, id="full-grid"),
+        pytest.param(CITIES[:1], 0, 2, id="header-only-full-grid"),
+        pytest.param([*CITIES, [None, "x"]], 0, 6, id="full-grid-that-starts-blank"),
+        pytest.param([*CITIES, [], ["total"]], 20, 7, id="totals"),
+    ],
+)
+async def test_a_group_lands_below_all(
+    make_bench: MakeBench, lines: Sequence[Sequence[str | int | None]], rows: int, first: int
+) -> None:
+    """The rows of a group are neighbours, also if some of them begin with blanks."""
+    bench = make_bench(lines, rows=rows)
+
+    ends = await bench.together(one(state="a"), many({"name": "b"}, {"state": "c"}), one(name="d"))
+    next_row = await bench.create(state="e")
+
+    assert [rows_of(end) for end in ends] == [[first], [first + 1, first + 2], [first + 3]]
+    assert bench.cities.lines()[first - 1 :] == [["", "a"], ["b"], ["", "c"], ["d"], ["", "e"]]
+    assert next_row == first + 4

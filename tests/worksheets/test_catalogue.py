@@ -1,0 +1,278 @@
+"""What is known of a spreadsheet's worksheets: what it costs, how long it holds, what bounds it."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from gateway.errors import SpreadsheetNotFound, UpstreamRefusal, UpstreamUnreachable
+from gateway.google.call_context import current_errand
+from gateway.worksheets.answers import Encoded, Served
+from gateway.worksheets.catalogue import KEPT_SECONDS, MAX_CHARACTERS, Catalogue, Listed
+from tests.clock import ManualClock
+from tests.fakes import BOOK, FakeSheets
+from tests.worksheets.scripted_sheets import Cost, Kind, ScriptedSheets
+
+LONG = "ä" * 99
+"""Of a title: 600 bytes in a URL."""
+
+
+@pytest.fixture
+def fake() -> FakeSheets:
+    """A spreadsheet with two worksheets."""
+    fake = FakeSheets()
+    fake.add("Cities", [["name", "state"], ["Boston", "MA"]])
+    fake.add("Empty", [])
+    return fake
+
+
+@pytest.fixture
+def sheets(fake: FakeSheets) -> ScriptedSheets:
+    return ScriptedSheets(fake)
+
+
+@pytest.fixture
+def catalogue(sheets: ScriptedSheets, clock: ManualClock) -> Catalogue:
+    return make_catalogue(sheets, clock)
+
+
+def make_catalogue(
+    sheets: ScriptedSheets, clock: ManualClock, max_worksheets: int = 1000
+) -> Catalogue:
+    return Catalogue(sheets, max_worksheets=max_worksheets, clock=clock)
+
+
+def told(listed: Sequence[Listed]) -> Encoded:
+    """The worksheets and their fields, as text."""
+    lines = (f"{each.title}: {', '.join(each.header.columns)}" for each in listed)
+    return Encoded("; ".join(lines).encode(), '"tag"')
+
+
+async def ask(catalogue: Catalogue, spreadsheet: str = BOOK, way: str = "told") -> Served:
+    return await catalogue.describe(spreadsheet, way, told, key_id="k1")
+
+
+async def test_worksheets_and_headers_take_two_reads(
+    catalogue: Catalogue, sheets: ScriptedSheets
+) -> None:
+    """All headers come with one read, and a worksheet without any is told as such."""
+    served = await ask(catalogue)
+
+    assert served.encoded.body == b"Cities: name, state; Empty: "
+    assert sheets.cost() == Cost(2, 0)
+
+
+async def test_what_was_read_is_kept_for_a_while(
+    catalogue: Catalogue, sheets: ScriptedSheets, clock: ManualClock
+) -> None:
+    """For a minute nothing is read again, then all of it; the age is told."""
+    first = await ask(catalogue)
+    clock.advance(KEPT_SECONDS - 0.1)
+    kept = await ask(catalogue)
+    cost_kept = sheets.cost()
+    clock.advance(0.1)
+    again = await ask(catalogue)
+
+    assert cost_kept == sheets.cost() == Cost(2, 0)
+    assert [each.freshness.is_hit for each in (first, kept, again)] == [False, True, False]
+    assert kept.freshness.age_seconds == pytest.approx(KEPT_SECONDS - 0.1)
+    assert kept.freshness.ttl_seconds == pytest.approx(0.1)
+
+
+async def test_all_that_ask_at_once_share_the_reads(
+    catalogue: Catalogue, sheets: ScriptedSheets
+) -> None:
+    """Whoever comes while the titles are on their way joins."""
+    gate = asyncio.Event()
+    sheets.before("list_worksheets", gate)
+    asking = [asyncio.ensure_future(ask(catalogue)) for _ in range(5)]
+    await sheets.begun("list_worksheets")
+    gate.set()
+    answers = await asyncio.gather(*asking)
+
+    assert len({answer.encoded.body for answer in answers}) == 1
+    assert sheets.cost() == Cost(2, 0)
+
+
+async def test_the_reads_go_on_though_the_first_to_ask_leaves(
+    catalogue: Catalogue, sheets: ScriptedSheets
+) -> None:
+    """Google has counted them: the others are answered by them."""
+    gate = asyncio.Event()
+    sheets.before("list_worksheets", gate)
+    first, second = (asyncio.ensure_future(ask(catalogue)) for _ in range(2))
+    await sheets.begun("list_worksheets")
+    first.cancel()
+    gate.set()
+
+    assert (await second).encoded.body.startswith(b"Cities")
+    assert sheets.cost() == Cost(2, 0)
+
+
+async def test_the_reads_are_the_errand_of_the_key(
+    catalogue: Catalogue, sheets: ScriptedSheets
+) -> None:
+    """Both take the turn of the key that asks, among the others that wait for the budget."""
+    errands: list[str] = []
+
+    def note() -> None:
+        errands.append(current_errand().key_id)
+
+    sheets.before("list_worksheets", note)
+    sheets.before("read_ranges", note)
+    await ask(catalogue)
+
+    assert errands == ["k1", "k1"]
+
+
+async def test_what_is_made_is_kept_by_its_way(catalogue: Catalogue) -> None:
+    """The same is not made twice; another way is another one."""
+    made: list[str] = []
+
+    async def ask_for(way: str) -> None:
+        def make(_: Sequence[Listed]) -> Encoded:
+            made.append(way)
+            return Encoded(b"x", '"x"')
+
+        await catalogue.describe(BOOK, way, make, key_id="k1")
+
+    for way in ("a", "a", "b", "a"):
+        await ask_for(way)
+
+    assert made == ["a", "b"]
+
+
+async def test_what_is_made_is_forgotten_with_the_worksheets(
+    catalogue: Catalogue, fake: FakeSheets, clock: ManualClock
+) -> None:
+    """After the minute a new worksheet is there, and a new header."""
+    await ask(catalogue)
+    fake.add("New", [["a"]])
+    fake.worksheets[0].type(1, "title")
+    clock.advance(KEPT_SECONDS)
+
+    assert (await ask(catalogue)).encoded.body == b"Cities: title, state; Empty: ; New: a"
+
+
+@pytest.mark.parametrize("kind", ["list_worksheets", "read_ranges"])
+async def test_a_failure_is_the_answer_and_is_not_kept(
+    catalogue: Catalogue, sheets: ScriptedSheets, kind: Kind
+) -> None:
+    """Never half of the worksheets; the next to ask looks again."""
+    sheets.before(kind, UpstreamUnreachable("no way"))
+
+    with pytest.raises(UpstreamUnreachable):
+        await ask(catalogue)
+    assert (await ask(catalogue)).encoded.body.startswith(b"Cities")
+
+
+async def test_a_spreadsheet_that_is_not_there_is_said_so(catalogue: Catalogue) -> None:
+    """The error of the spreadsheet comes out as it is."""
+    with pytest.raises(SpreadsheetNotFound):
+        await ask(catalogue, "missing")
+
+
+async def test_a_worksheet_that_went_in_between_costs_another_look(
+    catalogue: Catalogue, sheets: ScriptedSheets, fake: FakeSheets
+) -> None:
+    """Renamed after the titles were read, it is told by its new name."""
+
+    def rename() -> None:
+        fake.worksheets[0].title = "Towns"
+
+    sheets.after("list_worksheets", rename)
+    served = await ask(catalogue)
+
+    assert served.encoded.body == b"Towns: name, state; Empty: "
+    assert sheets.cost() == Cost(4, 0)
+
+
+async def test_a_refusal_that_stays_comes_out(catalogue: Catalogue, sheets: ScriptedSheets) -> None:
+    """It is looked twice, not for ever."""
+    for nth in (1, 2):
+        sheets.before("read_ranges", UpstreamRefusal("no"), nth=nth)
+
+    with pytest.raises(UpstreamRefusal):
+        await ask(catalogue)
+    assert sheets.cost() == Cost(4, 0)
+
+
+async def test_a_spreadsheet_without_worksheets_takes_one_read(clock: ManualClock) -> None:
+    """One with charts alone has nothing to read of."""
+    sheets = ScriptedSheets(FakeSheets())
+
+    assert (await ask(make_catalogue(sheets, clock))).encoded.body == b""
+    assert sheets.cost() == Cost(1, 0)
+
+
+@pytest.mark.parametrize(
+    ("count", "reads", "told_of"),
+    [
+        pytest.param(9, 2, 9, id="as many as one URL holds"),
+        pytest.param(10, 3, 10, id="one more"),
+        pytest.param(60, 6, 45, id="more than all calls hold"),
+    ],
+)
+async def test_long_titles_take_more_calls(
+    clock: ManualClock, count: int, reads: int, told_of: int
+) -> None:
+    """A URL holds so much; after five calls the last worksheets are left out."""
+    fake = FakeSheets()
+    for number in range(count):
+        fake.add(f"{LONG}{number:03d}", [[f"c{number}"]])
+    sheets = ScriptedSheets(fake)
+
+    served = await ask(make_catalogue(sheets, clock))
+
+    assert sheets.cost() == Cost(reads, 0)
+    assert served.encoded.body.decode().count(LONG) == told_of
+    assert served.encoded.body.endswith(b": c%d" % (told_of - 1))
+
+
+async def test_headers_are_looked_at_as_far_as_there_is_room(clock: ManualClock) -> None:
+    """The worksheet whose header is too much for the spreadsheet ends the list."""
+    fake = FakeSheets()
+    fake.add("First", [["a"]])
+    fake.add("Wide", [["x" * MAX_CHARACTERS]])
+    fake.add("Last", [["b"]])
+
+    served = await ask(make_catalogue(ScriptedSheets(fake), clock))
+
+    assert served.encoded.body == b"First: a"
+
+
+async def test_so_many_worksheets_are_kept(
+    sheets: ScriptedSheets, fake: FakeSheets, clock: ManualClock
+) -> None:
+    """A spreadsheet that counts for more than all that may be kept is kept alone."""
+    for number in range(10):
+        fake.add(f"S{number}", [["a"]])
+    costs = []
+    for size in (1, 15, 16):
+        catalogue = make_catalogue(sheets, clock, size)
+        for _ in range(2):
+            await ask(catalogue)
+            costs.append(sheets.cost().reads)
+
+    assert costs == [2, 0] * 3
+
+
+async def test_much_is_made_in_a_thread(clock: ManualClock) -> None:
+    """The event loop goes on while many worksheets are described, and it is made but once."""
+    fake = FakeSheets()
+    for number in range(20):
+        fake.add(f"S{number}", [["a"]])
+    catalogue = make_catalogue(ScriptedSheets(fake), clock)
+    loop, made = asyncio.get_running_loop(), list[bool]()
+
+    def make(_: Sequence[Listed]) -> Encoded:
+        asyncio.run_coroutine_threadsafe(asyncio.sleep(0), loop).result(5)
+        made.append(True)
+        return Encoded(b"x", '"x"')
+
+    answers = await asyncio.gather(
+        *(catalogue.describe(BOOK, "way", make, key_id="k1") for _ in range(3))
+    )
+
+    assert {answer.encoded.body for answer in answers} == {b"x"}
+    assert made == [True]

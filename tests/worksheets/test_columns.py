@@ -1,0 +1,194 @@
+"""What callers share in the service, and see apart: looks, groups, snapshots, windows."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import pytest
+from anyio import wait_all_tasks_blocked
+
+from gateway.errors import InvalidBody, InvalidQuery, NotGranted, WorksheetNotFound
+from gateway.query.query import Query, SortTerm
+from gateway.query.where import parse_where
+from gateway.table.record import Stored
+from gateway.table.tag import Condition, row_tag
+from gateway.table.view import ColumnGrant
+from gateway.worksheets.idempotency import Settled
+from gateway.worksheets.worksheet_ref import WorksheetRef
+from gateway.worksheets.writes import Create, Update, Written
+from tests.worksheets.conftest import KEPT, REF, Bench, MakeBench, PlainEncoder
+
+SOME = replace(
+    REF, key_id="some", columns=ColumnGrant(frozenset({"name", "state"}), frozenset({"name"}))
+)
+SEEN = replace(REF, key_id="seen", columns=ColumnGrant(frozenset({"name", "state"})))
+
+
+ENCODER = PlainEncoder()
+"""One for all, as the web layer has it: answers are kept by it."""
+
+
+async def page(bench: Bench, ref: WorksheetRef, query: Query) -> str:
+    served = await bench.service.list_rows(ref, query, ENCODER)
+    return served.encoded.body.decode()
+
+
+async def update(
+    bench: Bench, ref: WorksheetRef, row: int, fields: Mapping[str, Stored]
+) -> Settled:
+    return await bench.service.update_row(ref, Update(row=row, fields=fields))
+
+
+@pytest.mark.parametrize("refs", [(REF, SEEN, SOME), (SEEN, SOME, REF)], ids=["all first", "last"])
+@pytest.mark.parametrize("query", [Query(), Query(order=(SortTerm("name"),))], ids=["", "sorted"])
+async def test_kept_answers_are_for_who_sees_the_same(
+    make_bench: MakeBench, refs: Sequence[WorksheetRef], query: Query
+) -> None:
+    """One snapshot answers all, each with what it sees, whoever asked first."""
+    bench = make_bench(cache=KEPT)
+    pages = {ref.key_id: await page(bench, ref, query) for ref in (*refs, *refs)}
+    rows = {
+        ref.key_id: (await bench.service.read_row(ref, 2, None, ENCODER)).encoded
+        for ref in (*refs, *refs)
+    }
+
+    assert "654776" in pages[""]
+    assert "population" not in pages["seen"]
+    assert "654776" not in pages["seen"]
+    assert pages["some"] == pages["seen"]
+    assert rows["some"] == rows["seen"]
+    assert rows["seen"].body == b'{"rowIndex": 2, "name": "Boston", "state": "MA"}'
+    assert rows["seen"].tag == row_tag(["name", "state"], ["Boston", "MA"])
+    assert rows[""].tag == row_tag(["name", "state", "population"], ["Boston", "MA", "654776"])
+
+
+@pytest.mark.parametrize("is_known", [False, True], ids=["nothing known", "snapshot at hand"])
+@pytest.mark.parametrize("name", ["population", "nope"], ids=["hidden", "unknown"])
+@pytest.mark.parametrize("parameter", ["where", "order"], ids=["where", "order"])
+async def test_a_hidden_field_costs_what_an_unknown_one_costs(
+    make_bench: MakeBench, parameter: str, name: str, is_known: bool
+) -> None:
+    """One read if nothing is known: to tell which fields there are; then none."""
+    bench = make_bench(cache=KEPT)
+    if is_known:
+        await page(bench, REF, Query(order=(SortTerm("population"),)))
+    bench.sheets.cost()
+    query = (
+        Query(where=parse_where({name: 1}))
+        if parameter == "where"
+        else Query(order=(SortTerm(name),))
+    )
+    with pytest.raises(InvalidQuery, match='its fields are rowIndex, "name", "state"'):
+        await page(bench, SEEN, query)
+
+    assert bench.sheets.cost().reads == (0 if is_known else 1)
+
+
+@pytest.mark.parametrize("first", [REF, SEEN], ids=["all first", "some first"])
+async def test_updates_side_by_side_are_judged_each_by_its_own_grant(
+    bench: Bench, first: WorksheetRef
+) -> None:
+    """Whatever waits in the same line, a hidden field is none and a tag is of what is seen."""
+    second = SEEN if first is REF else REF
+    refs = [first, second, first, second]
+    ends = await asyncio.gather(
+        *(
+            update(bench, ref, 2 + at % 3, {"population": at, "name": f"N{at}"})
+            for at, ref in enumerate(refs)
+        ),
+        return_exceptions=True,
+    )
+    seen = [end for end, ref in zip(ends, refs, strict=True) if ref is SEEN]
+    whole = [end for end, ref in zip(ends, refs, strict=True) if ref is REF]
+
+    assert [type(end) for end in seen] == [InvalidBody] * 2
+    assert all("population" in str(end).partition(":")[0] for end in seen)
+    assert all('"name", "state".' in str(end) for end in seen)
+    assert [type(end) for end in whole] == [Settled] * 2
+
+
+async def test_creates_side_by_side_are_judged_each_by_its_own_grant(bench: Bench) -> None:
+    """A row of a key that sees some columns has none in the others, nor its tag."""
+    fields: Sequence[tuple[WorksheetRef, Mapping[str, Stored]]] = [
+        (REF, {"name": "a", "population": 1}),
+        (SEEN, {"name": "b", "population": 2}),
+        (SEEN, {"name": "c"}),
+        (REF, {"name": "d"}),
+    ]
+    ends = await asyncio.gather(
+        *(bench.service.create_rows(ref, Create(rows=(row,))) for ref, row in fields),
+        return_exceptions=True,
+    )
+    rows = {
+        str(line[0]): [*map(str, line)] for line in bench.cities.lines()[4:] if line and line[0]
+    }
+
+    assert [type(end) for end in ends] == [Settled, InvalidBody, Settled, Settled]
+    assert sorted(rows) == ["a", "c", "d"]
+    tags = [end.results[0].tag for end in ends if isinstance(end, Settled)]
+    assert tags == [
+        row_tag(["name", "state", "population"], ["a", "", "1"]),
+        row_tag(["name", "state"], ["c"]),
+        row_tag(["name", "state", "population"], ["d"]),
+    ]
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        Create(rows=({"name": "x"}, {"name": "y", "state": "z"}), is_array=True),
+        Update(row=2, fields={"state": "x"}),
+        Update(row=2, fields={" state ": "x", "nope": 1}),
+    ],
+    ids=["create", "update", "update in blanks"],
+)
+async def test_what_may_only_be_seen_costs_no_call(bench: Bench, write: Create | Update) -> None:
+    """The grant alone says that it may not be written."""
+    service = bench.service
+    writing = (
+        service.create_rows(SOME, write)
+        if isinstance(write, Create)
+        else service.update_row(SOME, write)
+    )
+    with pytest.raises(NotGranted, match="state"):
+        await writing
+
+    assert bench.sheets.cost().reads == 0
+
+
+async def test_a_condition_is_on_what_is_seen(bench: Bench) -> None:
+    """A change of hidden cells does not stand in the way, one of seen cells does."""
+    seen = await bench.read(2, ref=SEEN)
+    await bench.updated(2, {"population": 5})
+    condition = Condition(tags=frozenset({seen.tag}))
+    settled = await bench.service.update_row(
+        SEEN, Update(row=2, fields={"name": "New"}, condition=condition)
+    )
+    (written,) = settled.results
+
+    assert written == Written(
+        row=2,
+        record={"rowIndex": 2, "name": "New"},
+        tag=row_tag(["name", "state"], ["New", "MA"]),
+        ignored=(),
+    )
+
+
+async def test_a_window_that_was_joined_names_no_worksheet_of_others(
+    make_bench: MakeBench,
+) -> None:
+    """Two who read the same missing worksheet hear each of near names that they may hear of."""
+    bench = make_bench(cache={**KEPT, "window_above_cells": 1})
+    await bench.page()
+    bench.cities.title = "Citiez"
+    gate = asyncio.Event()
+    bench.sheets.before("list_worksheets", gate)
+    narrow = replace(REF, key_id="narrow", visible=frozenset({"Cities"}))
+    asks = [asyncio.create_task(bench.page(ref=ref, no_cache=True)) for ref in (REF, narrow)]
+    await wait_all_tasks_blocked()
+    gate.set()
+    errors = await asyncio.gather(*asks, return_exceptions=True)
+
+    assert [type(error) for error in errors] == [WorksheetNotFound] * 2
+    assert "Citiez" in str(errors[0])
+    assert "Citiez" not in str(errors[1])

@@ -1,0 +1,47 @@
+"""What a test may do to the in-memory Sheets; as `Sheets` the contract suite holds it to Google."""
+
+from gateway.google.sheets import Render, Writing
+from tests.fakes import BOOK, FakeSheets, Formatted
+
+
+async def test_a_format_sets_text_and_value_apart() -> None:
+    """A formatted cell displays its text and has its value, until it is written to."""
+    sheets = FakeSheets()
+    sheets.add("T", [[Formatted(43831, "1 Jan 2020"), Formatted(0.25, "25%")]])
+
+    [written] = await sheets.write_cells(BOOK, [Writing(range="'T'!A1:B1", rows=[[None, 0.5]])])
+    typed = await sheets.read_values(BOOK, "'T'!1:1", render=Render.TYPED)
+
+    assert written.cells == (("1 Jan 2020", "0.5"),)
+    assert typed.cells == ((43831, 0.5),)
+
+
+def test_a_person_types() -> None:
+    """None skips a cell, "" empties it, and the grid becomes as large as needed."""
+    worksheet = FakeSheets().add("T", [["a", "b"]])
+
+    worksheet.type(1, None, "")
+    worksheet.type(3, None, None, "c")
+
+    assert worksheet.lines() == [["a"], [], ["", "", "c"]]
+    assert (worksheet.rows, worksheet.columns) == (3, 3)
+
+
+def test_a_person_inserts_rows() -> None:
+    """Inserted rows are blank and push those below them down."""
+    worksheet = FakeSheets().add("T", [["a"], ["b"]])
+
+    worksheet.insert_rows(2, 2)
+
+    assert worksheet.lines() == [["a"], [], [], ["b"]]
+    assert worksheet.rows == 4
+
+
+def test_a_person_deletes_rows() -> None:
+    """Deleted rows take their cells with them, and the grid is smaller by them."""
+    worksheet = FakeSheets().add("T", [["a"], ["b"], ["c"]])
+
+    worksheet.delete_rows(2)
+
+    assert worksheet.lines() == [["a"], ["c"]]
+    assert worksheet.rows == 2

@@ -1,0 +1,211 @@
+"""Which writes of a line go to Google together."""
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from urllib.parse import quote
+
+import pytest
+
+from gateway.table import a1
+from gateway.table.view import ColumnGrant
+from gateway.worksheets.group import (
+    MAX_BYTES,
+    MAX_ROWS,
+    MAX_URL_BYTES,
+    Waiting,
+    row_count,
+    take_group,
+)
+from gateway.worksheets.writes import Create, Update, Write
+from tests.worksheets.conftest import REF
+
+
+@dataclass(kw_only=True, eq=False)
+class Named(Waiting):
+    """A write in line that a test knows by a name."""
+
+    name: str
+
+
+def create(name: str, key: str = "k", *, rows: int = 1, size: int = 1) -> Named:
+    write = Create(rows=({"n": "x" * size},) * rows)
+    return Named(ref=replace(REF, key_id=key), write=write, name=name)
+
+
+def update(name: str, key: str = "k", *, row: int = 2, size: int = 1) -> Named:
+    write = Update(row=row, fields={"n": "x" * size})
+    return Named(ref=replace(REF, key_id=key), write=write, name=name)
+
+
+def seen_by(waiting: Named, *titles: str) -> Named:
+    """The same of a key that may hear of these worksheets only."""
+    waiting.ref = replace(waiting.ref, visible=frozenset(titles))
+    return waiting
+
+
+def granted(waiting: Named, *fields: str, writable: str | None = None) -> Named:
+    """The same of a key that sees, and writes, these fields only."""
+    columns = ColumnGrant(frozenset(fields), None if writable is None else frozenset({writable}))
+    waiting.ref = replace(waiting.ref, columns=columns)
+    return waiting
+
+
+def groups(*line: Named) -> list[str]:
+    """The names in each group, until the line is empty."""
+    waiting = deque(line)
+    taken: list[str] = []
+    while waiting:
+        taken.append("".join(each.name for each in take_group(waiting)))
+    return taken
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        pytest.param([create("a")], ["a"], id="one"),
+        pytest.param([create(name) for name in "abc"], ["abc"], id="all creates"),
+        pytest.param([update(n, row=ord(n)) for n in "abc"], ["abc"], id="all updates"),
+        pytest.param(
+            [create("a"), update("b", "l"), create("c", "m"), update("d", "n", row=3)],
+            ["ac", "bd"],
+            id="each kind by itself",
+        ),
+        pytest.param(
+            [update("a"), create("b", "l"), update("c", "m", row=3)],
+            ["ac", "b"],
+            id="the first says the kind",
+        ),
+        pytest.param(
+            [create("a"), update("b"), create("c"), create("d", "l")],
+            ["acd", "b"],
+            id="a key's updates do not hold its creates",
+        ),
+        pytest.param(
+            [update("a"), update("b", "l"), update("c", "m")],
+            ["a", "b", "c"],
+            id="a row is updated once",
+        ),
+        pytest.param(
+            [update("a"), update("b", "l"), update("c", "l", row=3), update("d", "m", row=4)],
+            ["ad", "bc"],
+            id="behind an update of the same row a key waits",
+        ),
+        pytest.param(
+            [create("a"), seen_by(create("b", "l"), "Cities"), create("c", "m")],
+            ["ac", "b"],
+            id="those who may hear of the same",
+        ),
+        pytest.param(
+            [seen_by(create("a"), "Cities"), seen_by(create("b", "l"), "Cities")],
+            ["ab"],
+            id="two of the same grant",
+        ),
+        pytest.param(
+            [create("a"), granted(create("b", "l"), "n"), create("c", "m")],
+            ["ac", "b"],
+            id="those who see the same columns",
+        ),
+        pytest.param(
+            [granted(update("a"), "n"), granted(update("b", "l", row=3), "n", writable="n")],
+            ["a", "b"],
+            id="those who write the same columns",
+        ),
+        pytest.param(
+            [granted(create("a"), "n", "m"), granted(create("b", "l"), "m", "n")],
+            ["ab"],
+            id="two of the same columns",
+        ),
+    ],
+)
+def test_who_goes_with_whom(line: Iterable[Named], expected: list[str]) -> None:
+    """The first write goes, and all that may go with it, in their order."""
+    assert groups(*line) == expected
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        pytest.param([MAX_ROWS, 1], ["a", "b"], id="full"),
+        pytest.param([MAX_ROWS - 1, 1, 1], ["ab", "c"], id="just full"),
+        pytest.param([1, MAX_ROWS, 1], ["ac", "b"], id="a large one waits"),
+        pytest.param([MAX_ROWS + 1, 1], ["a", "b"], id="larger than any group"),
+    ],
+)
+def test_rows_are_bounded(rows: list[int], expected: list[str]) -> None:
+    """A group has so many rows; a write of several is never taken apart."""
+    line = [create(name, name, rows=count) for name, count in zip("abc", rows, strict=False)]
+
+    assert groups(*line) == expected
+
+
+def test_large_write_holds_its_key_back() -> None:
+    """What comes behind a write that does not fit waits for it, if it is of the same key."""
+    line = [create("a"), create("b", rows=MAX_ROWS), create("c"), create("d", "l")]
+
+    assert groups(*line) == ["ad", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("size", "expected"),
+    [(MAX_BYTES // 2 - 10, ["ab", "c"]), (MAX_BYTES // 2, ["a", "b", "c"]), (MAX_BYTES, None)],
+    ids=["two fit", "one fits", "none fits"],
+)
+def test_bytes_are_bounded(size: int, expected: list[str] | None) -> None:
+    """A group has so many bytes; a larger write goes alone."""
+    creates = [create(name, name, size=size) for name in "abc"]
+    updates = [update(name, name, row=ord(name), size=size) for name in "abc"]
+
+    assert groups(*creates) == (expected or ["a", "b", "c"])
+    assert groups(*updates) == (expected or ["a", "b", "c"])
+
+
+def test_bytes_are_those_of_utf_8() -> None:
+    """What counts is what goes over the line, not the number of characters."""
+    line = [
+        Named(ref=REF, write=Create(rows=({"n": "€" * (MAX_BYTES // 4)},)), name=name)
+        for name in "ab"
+    ]
+
+    assert groups(*line) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    "title", ["C", "Städte 🏙" * 10, "'" * 100], ids=["short", "long", "quotes"]
+)
+def test_the_url_of_the_look_is_bounded(title: str) -> None:
+    """The ranges of the rows that are looked at first fit into a URL that Google takes."""
+    ref = replace(REF, title=title)
+    line = deque(
+        Named(ref=ref, write=Update(row=10_000_000 + number, fields={"n": 1}), name="")
+        for number in range(2000)
+    )
+    sizes = []
+    while line:
+        group = take_group(line)
+        rows = [each.write.row for each in group if isinstance(each.write, Update)]
+        ranges = [a1.header_range(title), *(a1.row_range(title, row) for row in rows)]
+        sizes.append(sum(len("&ranges=" + quote(range_, safe="")) for range_ in ranges))
+
+    assert max(sizes) <= MAX_URL_BYTES
+    assert min(sizes[:-1]) > MAX_URL_BYTES // 2
+
+
+@pytest.mark.parametrize(
+    ("write", "count"),
+    [(Create(rows=({"n": 1},) * 3), 3), (Update(row=7, fields={"n": 1, "m": 2}), 1)],
+    ids=["create", "update"],
+)
+def test_rows_of_a_write(write: Write, count: int) -> None:
+    """A create is about its rows, an update about one."""
+    assert row_count(write) == count
+
+
+def test_a_line_keeps_what_is_not_taken() -> None:
+    """What stays keeps its place and its order."""
+    line = deque([create("a"), update("b"), create("c"), create("d", "l"), update("e", "m")])
+
+    group = take_group(line)
+
+    assert [each.name for each in group] == ["a", "c", "d"]
+    assert [each.name for each in line] == ["b", "e"]

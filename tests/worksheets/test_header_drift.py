@@ -1,0 +1,214 @@
+"""Which rows are told when a header turns out to have changed around their writing."""
+
+from collections.abc import MutableMapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from gateway.errors import NoHeaderRow
+from gateway.settings.model import CacheSettings
+from gateway.table.header import parse_header
+from gateway.worksheets.header_cache import MAX_NOTES, Sighting, Sightings
+from tests.clock import ManualClock
+from tests.worksheets.conftest import REF, Bench
+
+OLD, NEW = parse_header(["name", "state"]), parse_header(["state", "name"])
+Events = list[MutableMapping[str, Any]]
+
+
+@pytest.fixture
+def sightings(clock: ManualClock) -> Sightings:
+    return Sightings(CacheSettings(header_ttl_seconds=10.0, max_worksheets=2), clock)
+
+
+def sighting(header: Any, as_of: int) -> Sighting:
+    return Sighting(
+        header=header, last_row=5, starts_blank=False, grid_rows=9, header_as_of=1000.0, as_of=as_of
+    )
+
+
+def told(events: Events) -> list[object]:
+    """The rows of each line about a header that changed, which must be all there is."""
+    assert {event["event"] for event in events} <= {"header-drift"}
+    return [event["rows"] for event in events]
+
+
+def test_rows_since_the_last_look(sightings: Sightings, events: Events) -> None:
+    """A look that shows another header tells of the rows written since the one before, once."""
+    sightings.compare(REF, OLD, as_of=sightings.moment())
+    sightings.note_rows(REF, OLD, 5, 2)
+    sightings.note_rows(REF, OLD, 3, 1)
+
+    for header in (NEW, OLD, NEW):
+        sightings.compare(REF, header, as_of=sightings.moment())
+
+    assert told(events) == [[5, 6, 3]]
+    assert (events[0]["spreadsheet"], events[0]["worksheet"]) == (REF.spreadsheet, REF.title)
+
+
+def test_confirmed_rows_are_not_told(sightings: Sightings, events: Events) -> None:
+    """Rows under a header that a look from after their writing saw unchanged are right."""
+    sightings.compare(REF, OLD, as_of=sightings.moment())
+    sightings.note_rows(REF, OLD, 5, 2)
+    sightings.compare(REF, OLD, as_of=sightings.moment())
+    sightings.note_rows(REF, OLD, 7, 1)
+
+    sightings.compare(REF, NEW, as_of=sightings.moment())
+
+    assert told(events) == [[7]]
+
+
+def test_a_change_without_rows_is_not_told(sightings: Sightings, events: Events) -> None:
+    """A header may change; that matters only for rows that were written by the old one."""
+    sightings.compare(REF, OLD, as_of=sightings.moment())
+    sightings.compare(REF, NEW, as_of=sightings.moment())
+    sightings.note_rows(REF, NEW, 5, 1)
+
+    assert told(events) == []
+
+
+def test_a_look_from_before_the_write_confirms_nothing(
+    sightings: Sightings, events: Events
+) -> None:
+    """A look that began before a write ended may have been before a change that hit the write."""
+    sightings.compare(REF, OLD, as_of=sightings.moment())
+    before = sightings.moment()
+    sightings.note_rows(REF, OLD, 5, 1)
+    sightings.compare(REF, OLD, as_of=before)
+
+    sightings.compare(REF, NEW, as_of=sightings.moment())
+
+    assert told(events) == [[5]]
+
+
+def test_change_seen_while_the_write_was_under_way(sightings: Sightings, events: Events) -> None:
+    """A write by a header that another look saw changed meanwhile is told when it ends."""
+    sightings.compare(REF, OLD, as_of=sightings.moment())
+    sightings.compare(REF, NEW, as_of=sightings.moment())
+
+    sightings.note_rows(REF, OLD, 5, 3)
+    sightings.compare(REF, NEW, as_of=sightings.moment())
+
+    assert told(events) == [[5, 6, 7]]
+
+
+def test_an_older_look_changes_nothing(sightings: Sightings, events: Events) -> None:
+    """Of two looks the one that began later counts, in whatever order they come."""
+    older, newer = sightings.moment(), sightings.moment()
+    sightings.compare(REF, NEW, as_of=newer)
+    sightings.note_rows(REF, NEW, 5, 1)
+
+    sightings.compare(REF, OLD, as_of=older)
+
+    assert told(events) == []
+
+
+def test_forgetting_keeps_the_rows(sightings: Sightings, events: Events) -> None:
+    """That a sighting is trusted no more does not lose the rows that were written by it."""
+    sightings.compare(REF, OLD, as_of=sightings.moment())
+    sightings.note_rows(REF, OLD, 5, 1)
+    sightings.forget(REF)
+
+    sightings.compare(REF, NEW, as_of=sightings.moment())
+
+    assert told(events) == [[5]]
+
+
+def test_rows_of_a_worksheet_that_was_not_looked_at(sightings: Sightings, events: Events) -> None:
+    """Rows are noted also where the last look is not remembered any more."""
+    sightings.note_rows(REF, OLD, 5, 1)
+
+    sightings.compare(REF, NEW, as_of=sightings.moment())
+
+    assert told(events) == [[5]]
+
+
+def test_worksheets_are_told_apart(sightings: Sightings, events: Events) -> None:
+    """A change of one worksheet tells of no rows of another."""
+    other = replace(REF, title="other")
+    for ref in (REF, other):
+        sightings.note_rows(ref, OLD, 5, 1)
+
+    sightings.compare(other, NEW, as_of=sightings.moment())
+
+    assert [event["worksheet"] for event in events] == ["other"]
+
+
+def test_notes_are_bounded(sightings: Sightings, events: Events) -> None:
+    """Of very many writes without a look the last ones are told."""
+    for row in range(2, 2 + MAX_NOTES + 10):
+        sightings.note_rows(REF, OLD, row, 1)
+
+    sightings.compare(REF, NEW, as_of=sightings.moment())
+
+    assert events[0]["count"] == MAX_NOTES
+    assert events[0]["rows"][0] == 12
+
+
+def test_another_header_ends_trust(sightings: Sightings) -> None:
+    """A sighting is forgotten when a later look shows another header, and kept with the same."""
+    sightings.keep(REF, sighting(OLD, sightings.moment()))
+    sightings.compare(REF, OLD, as_of=sightings.moment())
+    same = sightings.last(REF)
+    sightings.compare(REF, NEW, as_of=sightings.moment())
+
+    assert same is not None
+    assert sightings.last(REF) is None
+
+
+def test_the_look_that_saw_the_change_is_kept(sightings: Sightings) -> None:
+    """A look that shows another header is itself remembered."""
+    sightings.keep(REF, sighting(OLD, sightings.moment()))
+    moment = sightings.moment()
+    sightings.compare(REF, OLD, as_of=0)
+    sightings.compare(REF, NEW, as_of=moment)
+
+    sightings.keep(REF, sighting(NEW, moment))
+
+    kept = sightings.last(REF)
+    assert kept is not None
+    assert kept.header is NEW
+
+
+def test_a_header_known_to_have_changed_is_not_kept(sightings: Sightings) -> None:
+    """An append that ends after another look saw its header changed does not bring it back."""
+    sightings.compare(REF, NEW, as_of=sightings.moment())
+
+    sightings.keep(REF, sighting(OLD, sightings.moment()))
+
+    assert sightings.last(REF) is None
+
+
+async def test_list_sees_the_change(bench: Bench, events: Events) -> None:
+    """The next list tells of rows created while a person renamed a column."""
+    await bench.page()
+    bench.sheets.before("append_rows", lambda: bench.cities.type(1, None, "land"))
+    row = await bench.create(name="Reno")
+
+    await bench.page()
+
+    assert told(events) == [[row]]
+
+
+async def test_create_sees_the_change(bench: Bench, events: Events, clock: ManualClock) -> None:
+    """The next create that looks tells of the rows before it, and uses the new header."""
+    rows = [await bench.create(name="Reno"), await bench.create(name="Salem")]
+    bench.cities.type(1, "state", "name")
+    clock.advance(10.0)
+
+    last = await bench.create(name="Provo")
+
+    assert told(events) == [rows]
+    assert bench.cities.lines()[last - 1] == ["", "Provo"]
+
+
+async def test_lost_header_is_told(bench: Bench, events: Events) -> None:
+    """Rows are told also if row 1 is blank by now."""
+    row = await bench.create(name="Reno")
+    bench.cities.type(1, "", "", "")
+
+    with pytest.raises(NoHeaderRow):
+        await bench.page()
+
+    assert told(events) == [[row]]

@@ -1,0 +1,148 @@
+"""What is served from a snapshot, what it costs, and that no write of ours is missed."""
+
+import asyncio
+
+import pytest
+from anyio import wait_all_tasks_blocked
+
+from gateway.errors import SpreadsheetNotShared, UpstreamError
+from gateway.query.query import Query, SortTerm
+from gateway.query.where import parse_where
+from gateway.worksheets.worksheet_ref import WorksheetRef
+from tests.fakes import BOOK
+from tests.worksheets.conftest import REF, TTL_OF_ROWS_SECONDS, Bench
+from tests.worksheets.scripted_sheets import Cost
+
+IN_TEXAS = Query(where=parse_where({"state": "TX"}))
+BY_NAME = Query(order=(SortTerm("name"),))
+
+
+def _names(records: object) -> list[object]:
+    assert isinstance(records, list)
+    return [record["name"] for record in records]
+
+
+async def test_a_fresh_snapshot_costs_nothing(kept: Bench) -> None:
+    """Lists, pages and rows are answered from what was read within the ttl."""
+    await kept.page()
+    kept.sheets.cost()
+    kept.clock.advance(TTL_OF_ROWS_SECONDS - 0.1)
+
+    page, freshness = await kept.served_page(Query(skip=1, limit=1))
+    record = await kept.record(4)
+
+    assert _names(list(page.records)) == ["Denver"]
+    assert record["name"] == "Austin"
+    assert kept.sheets.cost() == Cost(0, 0)
+    assert freshness.is_hit
+    assert freshness.age_seconds == pytest.approx(TTL_OF_ROWS_SECONDS - 0.1)
+    assert freshness.ttl_seconds == pytest.approx(0.1)
+    assert freshness.reason == ""
+
+
+async def test_after_its_ttl_it_is_read_anew(kept: Bench) -> None:
+    """A person's edit shows once the ttl has passed, for one read."""
+    await kept.page()
+    kept.cities.type(2, "Bostom")
+    kept.sheets.cost()
+    before = await kept.names()
+    kept.clock.advance(TTL_OF_ROWS_SECONDS)
+
+    page, freshness = await kept.served_page()
+
+    assert before == ["Boston", "Denver", "Austin"]
+    assert _names(list(page.records)) == ["Bostom", "Denver", "Austin"]
+    assert kept.sheets.cost() == Cost(1, 0)
+    assert not freshness.is_hit
+    assert freshness.ttl_seconds == pytest.approx(TTL_OF_ROWS_SECONDS)
+
+
+async def test_the_typed_half_comes_with_the_first_filter(kept: Bench) -> None:
+    """A filter after a list costs the other half; the next ones nothing."""
+    await kept.page()
+    kept.sheets.cost()
+
+    filtered = await kept.names(IN_TEXAS)
+    first = kept.sheets.cost()
+    ordered = await kept.names(BY_NAME)
+
+    assert filtered == ["Austin"]
+    assert ordered == ["Austin", "Boston", "Denver"]
+    assert (first, kept.sheets.cost()) == (Cost(1, 0), Cost(0, 0))
+
+
+async def test_a_filter_on_a_field_that_is_none_costs_nothing(kept: Bench) -> None:
+    """A fresh snapshot knows which fields there are."""
+    await kept.page()
+    kept.sheets.cost()
+
+    with pytest.raises(Exception, match="mayor"):
+        await kept.page(Query(where=parse_where({"mayor": 1})))
+
+    assert kept.sheets.cost() == Cost(0, 0)
+
+
+async def test_who_asks_meanwhile_joins(kept: Bench) -> None:
+    """Two hundred lists and filters at once cost one read of each half."""
+    queries = [Query(), IN_TEXAS, BY_NAME, Query(limit=1)] * 50
+
+    pages = await asyncio.gather(*map(kept.page, queries))
+
+    assert {len(page.records) for page in pages} == {1, 3}
+    assert kept.sheets.cost() == Cost(2, 0)
+
+
+async def test_one_who_leaves_hurts_nobody(kept: Bench) -> None:
+    """The read goes on though the request that began it is cancelled."""
+    gate = asyncio.Event()
+    kept.sheets.before("read_columns", gate)
+    first, *others = [asyncio.create_task(kept.page()) for _ in range(10)]
+    await kept.sheets.begun("read_columns")
+    first.cancel()
+    await wait_all_tasks_blocked()
+    gate.set()
+    pages = await asyncio.gather(*others)
+
+    assert {len(page.records) for page in pages} == {3}
+    assert kept.sheets.cost() == Cost(1, 0)
+
+
+async def test_a_worksheet_that_is_shared_no_more(kept: Bench) -> None:
+    """What says that the worksheet may not be read ends its snapshot for all."""
+    await kept.page()
+    kept.clock.advance(TTL_OF_ROWS_SECONDS)
+    kept.sheets.before("read_columns", SpreadsheetNotShared("not shared"))
+    with pytest.raises(SpreadsheetNotShared):
+        await kept.page()
+    kept.sheets.before("read_columns", UpstreamError("down"))
+
+    with pytest.raises(UpstreamError):
+        await kept.page()
+
+
+async def test_worksheets_do_not_mix(kept: Bench) -> None:
+    """Each worksheet has its own snapshot."""
+    kept.fake.add("Towns", [["name"], ["Reno"]])
+    await kept.page()
+
+    page = await kept.page(ref=WorksheetRef(spreadsheet=BOOK, title="Towns"))
+
+    assert _names(list(page.records)) == ["Reno"]
+    assert await kept.names() == ["Boston", "Denver", "Austin"]
+
+
+async def test_joined_failures_name_what_each_key_may_hear_of(kept: Bench) -> None:
+    """Keys that join one failing read are each told of the worksheets that they may hear of."""
+    gate = asyncio.Event()
+    kept.sheets.before("read_columns", gate)
+    refs = [
+        WorksheetRef(spreadsheet=BOOK, title="Citie", visible=visible)
+        for visible in (None, frozenset({"Citie"}))
+    ]
+    asked = [asyncio.create_task(kept.page(ref=ref)) for ref in refs]
+    await kept.sheets.begun("read_columns")
+    gate.set()
+    ends = await asyncio.gather(*asked, return_exceptions=True)
+
+    assert ["Cities" in str(end) for end in ends] == [True, False]
+    assert REF.title == "Cities"

@@ -1,0 +1,220 @@
+"""No later answer misses a write of ours, and none is missed by a read that it overtook."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+
+import pytest
+from anyio import wait_all_tasks_blocked
+
+from gateway.errors import UpstreamError, WorksheetNotFound, WriteOutcomeUnknown
+from gateway.google.sheets import Values
+from gateway.query.query import Query, SortTerm
+from gateway.query.where import parse_where
+from gateway.worksheets.worksheet_ref import WorksheetRef
+from tests.fakes import BOOK
+from tests.worksheets.conftest import KEPT, TTL_OF_ROWS_SECONDS, Bench, MakeBench
+from tests.worksheets.scripted_sheets import Answer, Cost
+
+IN_TEXAS = Query(where=parse_where({"state": "TX"}))
+BY_NAME = Query(order=(SortTerm("name"),))
+UNANSWERED = WriteOutcomeUnknown("no answer", outcome="unknown", retry_after_seconds=185)
+
+
+async def test_a_create_shows_at_once(kept: Bench) -> None:
+    """A created row is in the next list, filter and read, without another call."""
+    await kept.page(IN_TEXAS)
+    kept.sheets.cost()
+
+    row = await kept.create(name="Dallas", state="TX", population=1_304_379)
+    filtered = await kept.names(IN_TEXAS)
+    sizes = Query(where=parse_where({"population": {"$gt": 1_000_000}}))
+
+    assert filtered == ["Austin", "Dallas"]
+    assert await kept.names(sizes) == ["Dallas"]
+    assert (await kept.record(row))["population"] == "1304379"
+    assert kept.sheets.cost() == Cost(0, 1)
+
+
+async def test_an_update_shows_at_once(kept: Bench) -> None:
+    """An updated cell is found by its new value and no more by its old one; its tag is true."""
+    await kept.page(IN_TEXAS)
+    kept.sheets.cost()
+
+    written = await kept.updated(4, {"state": "CA", "population": 5})
+
+    assert await kept.names(IN_TEXAS) == []
+    assert await kept.names(Query(where=parse_where({"population": {"$lt": 10}}))) == ["Austin"]
+    assert (await kept.read(4)).tag == written.tag
+    assert kept.sheets.cost() == Cost(1, 1)
+
+
+async def test_an_emptied_last_row_is_gone_at_once(kept: Bench) -> None:
+    """After an update that empties the last row, nothing lists or reads it."""
+    await kept.page()
+
+    await kept.updated(4, {"name": None, "state": None, "population": None})
+
+    assert await kept.names() == ["Boston", "Denver"]
+
+
+async def test_a_write_keeps_the_age(kept: Bench) -> None:
+    """A snapshot that was patched is no younger for it."""
+    await kept.page()
+    kept.clock.advance(TTL_OF_ROWS_SECONDS - 1)
+    await kept.create(name="Reno")
+
+    _, freshness = await kept.served_page()
+
+    assert freshness.age_seconds == pytest.approx(TTL_OF_ROWS_SECONDS - 1)
+
+
+async def test_rows_of_others_in_between_are_not_left_out(kept: Bench) -> None:
+    """If others wrote below what we had read, the snapshot is not patched, but read anew."""
+    await kept.page()
+    kept.cities.type(5, "Reno")
+    kept.clock.advance(1.0)
+    await kept.page(no_cache=True)
+    kept.cities.type(6, "Tulsa")
+
+    row = await kept.create(name="Miami")
+
+    assert row == 7
+    assert await kept.names() == ["Boston", "Denver", "Austin", "Reno", "Tulsa", "Miami"]
+
+
+async def test_an_update_that_saw_more_than_the_snapshot(kept: Bench) -> None:
+    """If the look before an update shows another row than was read, all is read anew."""
+    await kept.page()
+    kept.cities.type(3, "Aurora")
+
+    written = await kept.updated(3, {"state": "IL"})
+
+    assert (await kept.read(3)).tag == written.tag
+    assert await kept.names() == ["Boston", "Aurora", "Austin"]
+
+
+Write = Callable[[Bench], Awaitable[object]]
+WRITES: Mapping[str, Write] = {
+    "create": lambda bench: bench.create(name="Reno"),
+    "update": lambda bench: bench.updated(2, {"name": "Reno"}),
+}
+
+
+@pytest.mark.parametrize("write", WRITES)
+@pytest.mark.parametrize("query", [Query(), BY_NAME], ids=["list", "order"])
+async def test_an_older_read_does_not_bring_the_old_rows_back(
+    kept: Bench, write: str, query: Query
+) -> None:
+    """A read that began before a write and ends after it is not what later readers see."""
+    gate = asyncio.Event()
+    kept.sheets.after("read_columns", gate)
+    early = asyncio.create_task(kept.page(query))
+    await kept.sheets.begun("read_columns")
+    await WRITES[write](kept)
+    gate.set()
+    await early
+
+    assert "Reno" in await kept.names(query)
+
+
+@pytest.mark.parametrize("write", WRITES)
+async def test_who_comes_after_a_write_does_not_wait_for_an_older_read(
+    kept: Bench, write: str
+) -> None:
+    """A reader after the write has a read of its own, while the older one still hangs."""
+    kept.sheets.after("read_columns", asyncio.Event())
+    early = asyncio.create_task(kept.page())
+    await kept.sheets.begun("read_columns")
+    await WRITES[write](kept)
+
+    assert "Reno" in await kept.names()
+    early.cancel()
+
+
+async def test_an_overtaken_read_is_tried_in_the_line_of_the_writes(kept: Bench) -> None:
+    """After a write overtook a read, the next read waits until no write is under way."""
+    read_gate, write_gate = asyncio.Event(), asyncio.Event()
+    kept.sheets.after("read_columns", read_gate)
+    early = asyncio.create_task(kept.page())
+    await kept.sheets.begun("read_columns")
+    await kept.create(name="Reno")
+    kept.clock.advance(TTL_OF_ROWS_SECONDS)
+    read_gate.set()
+    await early
+    kept.sheets.before("append_rows", write_gate)
+    writing = asyncio.create_task(kept.create(name="Tulsa"))
+    await kept.sheets.begun("append_rows", 2)
+    before = kept.sheets.count("read_columns")
+    reading = asyncio.create_task(kept.names())
+    await wait_all_tasks_blocked()
+    during = kept.sheets.count("read_columns")
+    write_gate.set()
+    await writing
+
+    assert await reading == ["Boston", "Denver", "Austin", "Reno", "Tulsa"]
+    assert during == before
+
+
+async def test_an_open_write_has_the_rows_read_anew(kept: Bench) -> None:
+    """After a write that nobody knows the outcome of, the snapshot is not fresh any more."""
+    await kept.page()
+    kept.sheets.before("append_rows", UNANSWERED)
+    with pytest.raises(WriteOutcomeUnknown):
+        await kept.create(name="Reno")
+    kept.sheets.cost()
+
+    _, freshness = await kept.served_page()
+
+    assert kept.sheets.cost() == Cost(1, 0)
+    assert not freshness.is_hit
+
+
+async def test_a_misplaced_row_is_not_missed(kept: Bench) -> None:
+    """Where Google wrote a row elsewhere, what was read before it is not served any more."""
+    await kept.page()
+    elsewhere = Answer(Values(range="Cities!B9", cells=(("Reno",),)))
+    kept.sheets.after("append_rows", elsewhere)
+    with pytest.raises(UpstreamError):
+        await kept.create(name="Reno")
+    kept.sheets.before("read_columns", UpstreamError("down"))
+
+    with pytest.raises(UpstreamError):
+        await kept.page()
+
+
+async def test_an_update_that_changes_nothing_shows_what_it_saw(kept: Bench) -> None:
+    """After an update that had nothing to write, no list shows an older row than its answer."""
+    await kept.page()
+    kept.cities.type(2, "Bostonia")
+
+    await kept.updated(2, {"name": "Bostonia"})
+
+    assert await kept.names() == ["Bostonia", "Denver", "Austin"]
+
+
+async def test_an_update_that_changes_nothing_keeps_what_fits(kept: Bench) -> None:
+    """If the update saw what was read before, that goes on being served."""
+    await kept.page()
+
+    await kept.updated(2, {"name": "Boston"})
+    kept.sheets.cost()
+
+    assert await kept.names() == ["Boston", "Denver", "Austin"]
+    assert kept.sheets.cost() == Cost(0, 0)
+
+
+async def test_made_up_names_do_not_hide_a_write(make_bench: MakeBench) -> None:
+    """However many other worksheets are asked for, an older read does not bring old rows back."""
+    bench = make_bench(cache={**KEPT, "max_worksheets": 3})
+    gate = asyncio.Event()
+    bench.sheets.after("read_columns", gate)
+    early = asyncio.create_task(bench.page())
+    await bench.sheets.begun("read_columns")
+    await bench.updated(2, {"name": "Reno"})
+    for number in range(5):
+        with pytest.raises(WorksheetNotFound):
+            await bench.page(ref=WorksheetRef(spreadsheet=BOOK, title=f"none {number}"))
+    gate.set()
+    await early
+
+    assert "Reno" in await bench.names()

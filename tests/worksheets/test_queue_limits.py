@@ -1,0 +1,208 @@
+"""Who may join the line of a worksheet, and whose turn it is."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from gateway.errors import QueueFull
+from gateway.settings.model import WriteSettings
+from gateway.worksheets.group import MAX_ROWS, Alone, Waiting
+from gateway.worksheets.queue_limits import SHARE, Line, memory_room
+from gateway.worksheets.writes import Create, Results, Update
+from tests.worksheets.conftest import REF
+
+CLIENTS = 96
+LARGE = "x" * 100_000
+ROOM_FOR_ALL: Mapping[str, int] = {
+    "max_waiting_bytes_per_worksheet": SHARE * 350_000,
+    "max_waiting_bytes": 100 * SHARE * 350_000,
+}
+
+
+async def nothing() -> Results:
+    return ()
+
+
+def create(key: str, *, rows: int = 1, text: str = "x") -> Waiting:
+    return Waiting(ref=replace(REF, key_id=key), write=Create(rows=({"n": text},) * rows))
+
+
+def update(key: str, *, row: int) -> Waiting:
+    return Waiting(ref=replace(REF, key_id=key), write=Update(row=row, fields={"n": "x"}))
+
+
+def made(*waiting: Waiting, **settings: int) -> Line[Waiting]:
+    """A line with its own memory, and these in it."""
+    chosen = WriteSettings.model_validate(settings)
+    line: Line[Waiting] = Line(chosen, memory_room(chosen.max_waiting_bytes))
+    for each in waiting:
+        line.join(each)
+    return line
+
+
+def joined(line: Line[Waiting], *waiting: Waiting) -> int:
+    """How many of these were let in."""
+    return sum(is_let_in(line, each) for each in waiting)
+
+
+def is_let_in(line: Line[Waiting], waiting: Waiting) -> bool:
+    try:
+        line.join(waiting)
+    except QueueFull:
+        return False
+    return True
+
+
+def groups(line: Line[Waiting]) -> list[str]:
+    """The keys of each group, until the line is empty."""
+    taken = []
+    while line:
+        taken.append("".join(each.ref.key_id for each in line.take_group()))
+    return taken
+
+
+def test_a_key_keeps_no_other_from_waiting() -> None:
+    """However much one key sends, each other is let in, with its second write too."""
+    line = made(create("a", rows=MAX_ROWS))
+    refused = [joined(line, create("a", rows=MAX_ROWS)), joined(line, create("a"))]
+    others = joined(line, *(create(key) for key in "bcdbcd"))
+
+    assert refused == [0, 0]
+    assert others == 6
+
+
+def test_who_is_not_let_in_is_told_to_come_again() -> None:
+    """Nothing of it was written."""
+    line = made(create("a", rows=MAX_ROWS))
+
+    with pytest.raises(QueueFull) as caught:
+        line.join(create("a"))
+    assert (caught.value.outcome, caught.value.retry_after_seconds) == ("not_applied", 5)
+
+
+def test_a_crowd_of_one_key_is_let_in() -> None:
+    """Many clients may share a key, as those of a web page do."""
+    line = made(*(create("a") for _ in range(CLIENTS)))
+
+    assert groups(line) == ["a" * CLIENTS]
+
+
+def test_a_key_with_nothing_here_is_let_in_above_the_bound_of_rows() -> None:
+    """Many keys may fill a line; then each of them has one write in it, and no more."""
+    line = made(*(create(key, rows=3) for key in "ab"), max_waiting_rows=6)
+
+    assert joined(line, create("a")) == 0
+    assert joined(line, create("c"), create("c"), create("d")) == 2
+
+
+def test_what_left_makes_room() -> None:
+    """A write that is with Google, or was given up, takes no room any more."""
+    first, second = create("a", rows=MAX_ROWS), create("b")
+    line = made(first, second)
+    line.take_group()
+    again = joined(line, create("a", rows=MAX_ROWS))
+    has_left = [line.leave(second), line.leave(second), line.leave(first)]
+
+    assert again == 1
+    assert has_left == [True, False, False]
+    assert len(line) == 1
+
+
+def test_keys_take_turns() -> None:
+    """Behind one key's many groups another waits for one of them, however often it comes."""
+    line = made(create("b"), max_waiting_rows_per_key=10 * MAX_ROWS)
+    assert joined(line, *(create("a", rows=MAX_ROWS) for _ in range(4))) == 4
+    first = line.take_group()
+    line.join(create("b"))
+    rest = groups(line)
+
+    assert [each.ref.key_id for each in first] == ["b"]
+    assert rest == ["a", "b", "a", "a", "a"]
+
+
+@pytest.mark.parametrize("is_create", [True, False], ids=["create", "update"])
+def test_what_goes_along_costs_no_turn(is_create: bool) -> None:
+    """A write that cannot go with those of another key has its turn, though others of its own key
+    go along with them each time."""
+    along = update("a", row=6) if is_create else create("a")
+    patient = create("a") if is_create else update("a", row=6)
+    busy = [update("b", row=5) if is_create else create("b", rows=MAX_ROWS - 1) for _ in range(2)]
+    line = made(*busy, patient, along, max_waiting_rows_per_key=10 * MAX_ROWS)
+    taken: list[list[Waiting]] = []
+    for _ in range(4):
+        taken.append(line.take_group())
+        for each in taken[-1]:
+            line.join(each)
+
+    assert [patient in group for group in taken] == [False, True, False, True]
+    assert taken[0] == [busy[0], along]
+
+
+def test_the_room_of_a_group_is_shared() -> None:
+    """Where not all fit into one group, each key has its part of it, in the order they came."""
+    half = MAX_ROWS // 2
+    line = made(*(create("a", rows=half) for _ in range(2)), create("b", rows=half))
+
+    assert groups(line) == ["ab", "a"]
+
+
+def test_a_turn_may_be_one_to_be_alone() -> None:
+    """What is done alone takes turns with the writes as its key does."""
+    line = made(create("a"), create("b"))
+    line.join(Waiting(ref=replace(REF, key_id="c"), write=Alone(work=nothing)))
+    line.take_group()
+    line.join(create("a"))
+
+    assert groups(line) == ["c", "a"]
+
+
+def test_memory_is_bounded_for_each_key() -> None:
+    """One key has its share of what all worksheets' lines may take, the others have theirs."""
+    large = [create("a", text=LARGE) for _ in range(9)]
+    line = made(**ROOM_FOR_ALL)
+
+    assert joined(line, *large) == 3
+    assert joined(line, create("a", rows=2), create("b", text=LARGE)) == 2
+
+
+def test_memory_is_bounded_in_all() -> None:
+    """A worksheet's line takes so much, and no key is let in beyond that."""
+    line = made(**ROOM_FOR_ALL)
+    many = joined(line, *(create(key, text=LARGE) for key in "abcdefghijklmnopqrstuvwxyz"))
+
+    assert many == 13
+    assert joined(line, create("z"), create("y", text=LARGE)) == 1
+
+
+def test_memory_is_bounded_over_all_worksheets() -> None:
+    """Lines of several worksheets share one bound, a key's part of it too."""
+    settings = WriteSettings(max_waiting_bytes=SHARE * 350_000)
+    all_lines = memory_room(settings.max_waiting_bytes)
+    lines: list[Line[Waiting]] = [Line(settings, all_lines) for _ in range(20)]
+    own = [joined(line, create("a", text=LARGE)) for line in lines]
+    others = [joined(line, create(f"key {n}", text=LARGE)) for n, line in enumerate(lines)]
+    while lines[0]:
+        lines[0].take_group()
+    after = joined(lines[1], create("late", text=LARGE))
+
+    assert own == [1] * 3 + [0] * 17
+    assert others == [1] * 10 + [0] * 10
+    assert after == 1
+
+
+@pytest.mark.parametrize("size", [400_000, 2_000_000], ids=["than its share", "than all"])
+def test_what_is_larger_than_its_bound_is_let_in_alone(size: int) -> None:
+    """A write that the API takes can always be made at some time."""
+    large = create("a", text="x" * size)
+    line = made(**ROOM_FOR_ALL)
+
+    assert joined(line, large, large) == 1
+    assert groups(line) == ["a"]
+
+
+def test_wide_texts_count_as_what_they_are() -> None:
+    """One wide character in a text makes all of them wide in memory."""
+    line = made(**ROOM_FOR_ALL)
+
+    assert joined(line, *(create("a", text=LARGE + "🏙") for _ in range(3))) == 1

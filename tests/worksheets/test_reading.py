@@ -1,0 +1,132 @@
+"""How the halves of a worksheet are read, and what is remembered of them."""
+
+import asyncio
+from collections.abc import MutableMapping
+from functools import partial
+from typing import Any
+
+import pytest
+
+from gateway.errors import QuotaSpent, RowNotFound
+from gateway.query.query import Query
+from gateway.query.where import parse_where
+from tests.worksheets.conftest import CITIES, TTL_SECONDS, Bench, MakeBench
+from tests.worksheets.scripted_sheets import Cost
+
+IN_TEXAS = Query(where=parse_where({"state": "TX"}))
+TWICE = [["name", "name", "state", "state"], ["a", "b", "c", "d"]]
+
+
+def _tear(bench: Bench, number: int) -> None:
+    """Have a person change a text between the halves of the `number`-th next pair."""
+    gate = asyncio.Event()
+    edit = partial(bench.cities.type, 2, f"city {number}", "TX")
+    bench.sheets.after("read_columns", edit, gate.set, nth=2 * number - 1)
+    bench.sheets.before("read_columns", gate, nth=2 * number)
+
+
+@pytest.mark.parametrize("is_seen", [False, True], ids=["cold", "header-seen"])
+async def test_torn_halves_are_read_once_more(bench: Bench, is_seen: bool) -> None:
+    """If a text changes between the two halves, both are read again."""
+    if is_seen:
+        await bench.read(2)
+        bench.sheets.cost()
+    _tear(bench, 1)
+
+    page = await bench.page(IN_TEXAS)
+
+    assert [record["name"] for record in page.records] == ["city 1", "Austin"]
+    assert bench.sheets.cost() == Cost(4, 0)
+
+
+async def test_halves_torn_twice_are_accepted(bench: Bench) -> None:
+    """A worksheet that changes all the time is answered after two attempts."""
+    await bench.read(2)
+    bench.sheets.cost()
+    _tear(bench, 1)
+    _tear(bench, 2)
+
+    page = await bench.page(IN_TEXAS)
+
+    assert [record["rowIndex"] for record in page.records] == [2, 4]
+    assert bench.sheets.cost() == Cost(4, 0)
+
+
+async def test_known_fields_are_read_side_by_side(bench: Bench) -> None:
+    """With the header seen, the second half does not wait for the first."""
+    await bench.read(2)
+    gate = asyncio.Event()
+    bench.sheets.before("read_columns", gate)
+    bench.sheets.before("read_columns", gate.set, nth=2)
+
+    async with asyncio.timeout(5):
+        page = await bench.page(IN_TEXAS)
+
+    assert [record["name"] for record in page.records] == ["Austin"]
+
+
+async def test_renamed_column_within_the_ttl(bench: Bench) -> None:
+    """A field that the last look did not know is looked for, and found."""
+    await bench.read(2)
+    bench.cities.type(1, None, "land")
+    bench.sheets.cost()
+
+    page = await bench.page(Query(where=parse_where({"land": "TX"})))
+
+    assert [record["name"] for record in page.records] == ["Austin"]
+    assert bench.sheets.cost() == Cost(2, 0)
+
+
+async def test_errors_of_one_half_come_out(bench: Bench) -> None:
+    """An error of either half is the error of the request."""
+    await bench.read(2)
+    bench.sheets.before("read_columns", QuotaSpent("later"), nth=2)
+
+    with pytest.raises(QuotaSpent):
+        await bench.page(IN_TEXAS)
+
+
+async def test_duplicates_are_told_once(
+    make_bench: MakeBench, events: list[MutableMapping[str, Any]]
+) -> None:
+    """A header's duplicates are logged when the header is first seen, whatever the operation."""
+    bench = make_bench(TWICE)
+    for _ in range(2):
+        await bench.page()
+        await bench.create(name="x")
+        bench.clock.advance(TTL_SECONDS)
+
+    assert [event["event"] for event in events] == ["duplicate-headers"]
+    assert events[0]["headers"] == ["name", "state"]
+    assert events[0]["log_level"] == "warning"
+
+
+async def test_other_duplicates_are_told_again(
+    make_bench: MakeBench, events: list[MutableMapping[str, Any]]
+) -> None:
+    """A changed header is a new one."""
+    bench = make_bench(TWICE)
+    await bench.page()
+    bench.cities.type(1, None, "city")
+
+    await bench.page()
+
+    assert [event["headers"] for event in events] == [["name", "state"], ["state"]]
+
+
+async def test_first_of_duplicates_has_the_name(make_bench: MakeBench) -> None:
+    """Later columns of a name are not part of the record."""
+    record = await make_bench(TWICE).record(2)
+
+    assert record == {"rowIndex": 2, "name": "a", "state": "c"}
+
+
+async def test_header_only_has_no_rows(make_bench: MakeBench) -> None:
+    """A worksheet with nothing but its header lists nothing and has no row."""
+    bench = make_bench(CITIES[:1])
+
+    page = await bench.page()
+
+    assert (page.records, page.has_next) == ([], False)
+    with pytest.raises(RowNotFound):
+        await bench.read(2)

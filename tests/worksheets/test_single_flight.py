@@ -1,0 +1,93 @@
+"""Reads under way that others join."""
+
+import asyncio
+
+import pytest
+from anyio import wait_all_tasks_blocked
+
+from gateway.google.bucket import Bucket
+from gateway.google.call_context import Errand, current_errand, on_errand
+from gateway.worksheets.single_flight import Flight
+from tests.google.timers import ManualTimers
+
+BUSY, QUIET = Errand("busy"), Errand("quiet")
+PER_MINUTE = 9
+SECONDS = 60 / PER_MINUTE
+
+
+@pytest.fixture
+def timers() -> ManualTimers:
+    return ManualTimers()
+
+
+@pytest.fixture
+async def bucket(timers: ManualTimers) -> Bucket:
+    """Calls go one by one, and one key has three of them in line."""
+    made = Bucket(
+        PER_MINUTE,
+        is_write=False,
+        max_waiting_seconds=60.0,
+        clock=timers.clock,
+        set_timer=timers,
+    )
+    await made.take(Errand())
+    return made
+
+
+async def call(bucket: Bucket) -> str:
+    await bucket.take(current_errand())
+    return "read"
+
+
+async def asked(errand: Errand, flight: Flight[str], *, stays: bool = True) -> str:
+    """What a request gets that joins a read, or only waits for it for a while."""
+    with on_errand(errand):
+        if not stays:
+            await flight.lands_within(0.0)
+            return "left"
+        return await flight.outcome()
+
+
+@pytest.mark.parametrize("stays", [True, False], ids=["waits for it", "looks after it"])
+async def test_who_joins_a_read_puts_a_turn_into_it(
+    bucket: Bucket, timers: ManualTimers, stays: bool
+) -> None:
+    """It is sent at the turn of the quietest of them, and the others of its key wait on."""
+    with on_errand(BUSY):
+        others = [asyncio.create_task(call(bucket)) for _ in range(3)]
+        await wait_all_tasks_blocked()
+        flight = Flight(call(bucket), 0.0)
+    joined = asyncio.create_task(asked(QUIET, flight, stays=stays))
+    await wait_all_tasks_blocked()
+    await timers.advance(2 * SECONDS)
+    is_over, others_over = flight.is_over, [other.done() for other in others]
+    await timers.advance(2 * SECONDS)
+    await asyncio.gather(joined, *others)
+
+    assert is_over
+    assert others_over == [True, False, False]
+
+
+async def test_turns_are_handed_on_to_what_a_read_waits_for(
+    bucket: Bucket, timers: ManualTimers
+) -> None:
+    """A read that waits for another one brings all into it who wait for itself."""
+
+    async def outer() -> str:
+        return await inner.outcome()
+
+    with on_errand(BUSY):
+        others = [asyncio.create_task(call(bucket)) for _ in range(3)]
+        await wait_all_tasks_blocked()
+        inner = Flight(call(bucket), 0.0)
+        flight = Flight(outer(), 0.0)
+    await wait_all_tasks_blocked()
+    joined = asyncio.create_task(asked(QUIET, flight))
+    await wait_all_tasks_blocked()
+    await timers.advance(2 * SECONDS)
+    await wait_all_tasks_blocked()
+    is_over = joined.done()
+    await timers.advance(2 * SECONDS)
+    await asyncio.gather(joined, *others)
+
+    assert is_over

@@ -1,0 +1,281 @@
+"""What is served when Google fails, is slow, or may not be asked; and `no-cache`."""
+
+import asyncio
+
+import pytest
+
+from gateway.errors import (
+    CircuitOpen,
+    GatewayError,
+    NotFresh,
+    QuotaSpent,
+    UpstreamAuth,
+    UpstreamError,
+    UpstreamTimeout,
+    WorksheetNotFound,
+    WriteOutcomeUnknown,
+)
+from gateway.query.query import Query
+from gateway.query.where import parse_where
+from gateway.worksheets.adaptive_ttl import BUDGET_SHARE
+from gateway.worksheets.reading import HOLD_SECONDS, NO_CACHE_SECONDS
+from gateway.worksheets.worksheet_ref import WorksheetRef
+from tests.fakes import BOOK
+from tests.worksheets.conftest import KEPT, TTL_OF_ROWS_SECONDS, Bench, MakeBench
+from tests.worksheets.scripted_sheets import Cost
+
+IN_TEXAS = Query(where=parse_where({"state": "TX"}))
+UNANSWERED = WriteOutcomeUnknown("no answer", outcome="unknown", retry_after_seconds=185)
+FAILURES = [
+    pytest.param(QuotaSpent("spent", retry_after_seconds=7), "budget", id="budget"),
+    pytest.param(CircuitOpen("open", retry_after_seconds=5), "breaker", id="breaker"),
+    pytest.param(UpstreamError("503"), "google", id="google-fails"),
+    pytest.param(UpstreamTimeout("late"), "google", id="google-hangs"),
+    pytest.param(UpstreamAuth("no token"), "google", id="no-token"),
+]
+
+
+@pytest.mark.parametrize(("failure", "reason"), FAILURES)
+@pytest.mark.parametrize("query", [Query(), IN_TEXAS], ids=["list", "where"])
+async def test_an_older_snapshot_stands_in(
+    kept: Bench, failure: GatewayError, reason: str, query: Query
+) -> None:
+    """If the rows cannot be read anew, the old ones are served, and marked."""
+    before = await kept.page(query)
+    kept.clock.advance(100.0)
+    kept.sheets.before("read_columns", failure)
+
+    page, freshness = await kept.served_page(query)
+
+    assert page.records == before.records
+    assert freshness.reason == reason
+    assert freshness.age_seconds == pytest.approx(100.0)
+    assert freshness.ttl_seconds == pytest.approx(TTL_OF_ROWS_SECONDS - 100.0)
+
+
+async def test_not_older_than_allowed(kept: Bench) -> None:
+    """Past `max_stale_seconds` the failure is the answer."""
+    await kept.page()
+    kept.clock.advance(3601.0)
+    kept.sheets.before("read_columns", UpstreamError("503"))
+
+    with pytest.raises(UpstreamError):
+        await kept.page()
+
+
+async def test_nothing_kept_is_no_answer(kept: Bench) -> None:
+    """A worksheet never read before has nothing that could stand in."""
+    kept.sheets.before("read_columns", UpstreamError("503"))
+
+    with pytest.raises(UpstreamError):
+        await kept.page()
+
+
+async def test_after_a_failure_google_is_left_alone_for_a_moment(kept: Bench) -> None:
+    """Where an old snapshot can be served, a failed read is not tried again at once."""
+    await kept.page()
+    kept.clock.advance(TTL_OF_ROWS_SECONDS)
+    kept.sheets.before("read_columns", UpstreamError("503"))
+    await kept.page()
+    kept.sheets.cost()
+
+    _, held = await kept.served_page()
+    cost = kept.sheets.cost()
+    kept.clock.advance(HOLD_SECONDS)
+    _, again = await kept.served_page()
+
+    assert (held.reason, cost) == ("google", Cost(0, 0))
+    assert (again.reason, kept.sheets.cost()) == ("", Cost(1, 0))
+
+
+async def test_a_read_under_way_for_long_is_not_waited_for(kept: Bench) -> None:
+    """While a read hangs, later readers are served what there is, at once."""
+    await kept.page()
+    kept.clock.advance(TTL_OF_ROWS_SECONDS)
+    gate = asyncio.Event()
+    kept.sheets.before("read_columns", gate)
+    first = asyncio.create_task(kept.page())
+    await kept.sheets.begun("read_columns", 2)
+    kept.clock.advance(3.0)
+
+    _, freshness = await kept.served_page()
+    gate.set()
+    await first
+
+    assert freshness.reason == "slow"
+    assert kept.sheets.cost() == Cost(2, 0)
+
+
+async def test_an_acknowledged_write_is_never_missed_by_a_stale_answer(kept: Bench) -> None:
+    """What stands in has the rows that were created since."""
+    await kept.page()
+    row = await kept.create(name="Reno")
+    kept.clock.advance(100.0)
+    kept.sheets.before("read_columns", UpstreamError("503"))
+
+    record = await kept.record(row)
+
+    assert record["name"] == "Reno"
+
+
+async def test_the_half_that_failed_does_not_cost_the_other(kept: Bench) -> None:
+    """A filter is answered from the last full snapshot though only the other half was renewed."""
+    await kept.page(IN_TEXAS)
+    kept.clock.advance(TTL_OF_ROWS_SECONDS)
+    kept.cities.type(2, "Bostom")
+    await kept.page()
+    kept.sheets.before("read_columns", UpstreamError("503"))
+
+    page, freshness = await kept.served_page(IN_TEXAS)
+
+    assert [record["name"] for record in page.records] == ["Austin"]
+    assert freshness.reason == "google"
+
+
+async def test_a_search_shows_what_a_list_showed_before(make_bench: MakeBench) -> None:
+    """Once a list has shown an edit, no search answers from what was read before it."""
+    bench = make_bench(cache={**KEPT, "rows_ttl_seconds": 60.0})
+    await bench.page(IN_TEXAS)
+    bench.cities.type(4, None, "CA")
+    await bench.page(no_cache=True)
+    bench.sheets.cost()
+
+    page = await bench.page(IN_TEXAS)
+
+    assert page.records == []
+    assert bench.sheets.cost() == Cost(1, 0)
+
+
+async def test_no_cache_reads_anew(kept: Bench) -> None:
+    """`no-cache` is answered with what the worksheet shows now."""
+    await kept.page()
+    kept.cities.type(2, "Bostom")
+    kept.sheets.cost()
+
+    page, freshness = await kept.served_page(no_cache=True)
+
+    assert page.records[0]["name"] == "Bostom"
+    assert not freshness.is_hit
+    assert kept.sheets.cost() == Cost(1, 0)
+
+
+@pytest.mark.parametrize("query", [Query(), IN_TEXAS], ids=["list", "where"])
+async def test_no_cache_is_obeyed_now_and_then(kept: Bench, query: Query) -> None:
+    """Within ten seconds of a forced read, `no-cache` gets what any reader gets."""
+    await kept.page(query)
+    await kept.page(query, no_cache=True)
+    kept.sheets.cost()
+    kept.clock.advance(1.0)
+    await kept.page(query, no_cache=True)
+    again = kept.sheets.cost()
+    kept.clock.advance(NO_CACHE_SECONDS - 1.0)
+
+    await kept.page(query, no_cache=True)
+
+    assert again == Cost(0, 0)
+    assert kept.sheets.cost().reads >= 1
+
+
+async def test_no_cache_is_never_answered_with_old_rows(kept: Bench) -> None:
+    """If fresh rows cannot be had, the answer says so, why, and when to ask again."""
+    await kept.page()
+    kept.clock.advance(TTL_OF_ROWS_SECONDS)
+    kept.sheets.before("read_columns", QuotaSpent("The quota is spent.", retry_after_seconds=7))
+
+    with pytest.raises(NotFresh, match="quota is spent") as caught:
+        await kept.page(no_cache=True)
+
+    assert (caught.value.code, caught.value.status) == (5030, 503)
+    assert caught.value.retry_after_seconds == 7
+
+
+async def test_pressure_stretches_the_ttl_of_all(make_bench: MakeBench) -> None:
+    """Where the budget cannot refresh all worksheets in time, all live longer, alike."""
+    bench = make_bench(cache=KEPT, reads_per_second=1.0)
+    refs = [WorksheetRef(spreadsheet=BOOK, title=f"T{number}") for number in range(20)]
+    for ref in refs:
+        bench.fake.add(ref.title, [["name"], ["x"]])
+        await bench.page(ref=ref)
+    bench.clock.advance(1.0)
+    needed = 20 / (BUDGET_SHARE * 1.0)
+
+    _, before = await bench.served_page(ref=refs[0])
+    bench.clock.advance(needed - 1.5)
+    lives = [(await bench.served_page(ref=ref))[1].ttl_seconds for ref in refs]
+
+    assert before.ttl_seconds == pytest.approx(needed - 1.0)
+    assert lives == [pytest.approx(0.5)] * 20
+
+
+async def test_made_up_names_stretch_nothing(make_bench: MakeBench) -> None:
+    """Worksheets that are not there take nothing of the time of those that are."""
+    bench = make_bench(cache=KEPT, reads_per_second=1.0)
+    await bench.page()
+    for number in range(50):
+        with pytest.raises(WorksheetNotFound):
+            await bench.page(ref=WorksheetRef(spreadsheet=BOOK, title=f"none {number}"))
+    bench.clock.advance(1.0)
+
+    _, freshness = await bench.served_page()
+
+    assert freshness.ttl_seconds == pytest.approx(TTL_OF_ROWS_SECONDS - 1.0)
+
+
+async def test_what_an_open_write_left_alone_is_fresh_again(kept: Bench) -> None:
+    """After an open write one read settles what is served, also where it finds nothing new."""
+    await kept.page()
+    kept.sheets.before("append_rows", UNANSWERED)
+    with pytest.raises(WriteOutcomeUnknown):
+        await kept.create(name="Reno")
+    await kept.page()
+    kept.sheets.cost()
+
+    _, freshness = await kept.served_page()
+
+    assert freshness.is_hit
+    assert kept.sheets.cost() == Cost(0, 0)
+
+
+async def test_a_read_that_waits_for_its_turn_is_not_waited_for(make_bench: MakeBench) -> None:
+    """While a read is not even sent, later readers are served what there is."""
+    bench = make_bench(cache=KEPT, is_counted=False)
+    await bench.page()
+    bench.clock.advance(TTL_OF_ROWS_SECONDS)
+    gate = asyncio.Event()
+    bench.sheets.before("read_columns", gate)
+    first = asyncio.create_task(bench.page())
+    await bench.sheets.begun("read_columns", 2)
+    bench.clock.advance(0.3)
+
+    _, freshness = await bench.served_page()
+    gate.set()
+    await first
+
+    assert freshness.reason == "budget"
+
+
+async def test_a_stale_half_is_not_paired_with_a_new_one(kept: Bench) -> None:
+    """If the displayed half could not be renewed, a search does not serve it beside new values."""
+    await kept.page()
+    kept.clock.advance(100.0)
+    kept.cities.type(2, None, None, 999_999)
+    kept.sheets.before("read_columns", UpstreamError("503"))
+
+    page = await kept.page(Query(where=parse_where({"population": {"$gt": 990_000}})))
+
+    assert [record["population"] for record in page.records] == ["999999"]
+
+
+async def test_no_cache_after_one_that_failed(kept: Bench) -> None:
+    """A second `no-cache` is not answered with what was read before the first, which failed."""
+    await kept.page()
+    kept.clock.advance(TTL_OF_ROWS_SECONDS - 1.0)
+    kept.sheets.before("read_columns", UpstreamError("503"))
+    with pytest.raises(NotFresh):
+        await kept.page(no_cache=True)
+    kept.sheets.cost()
+
+    _, freshness = await kept.served_page(no_cache=True)
+
+    assert not freshness.is_hit
+    assert kept.sheets.cost() == Cost(1, 0)

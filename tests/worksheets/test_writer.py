@@ -1,0 +1,317 @@
+"""The line of writes in front of each worksheet."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+
+import pytest
+from anyio import wait_all_tasks_blocked
+
+from gateway.errors import GatewayError, InvalidBody, QueueFull, ShuttingDown, WriteOutcomeUnknown
+from gateway.google.call_context import current_errand
+from gateway.settings.model import WriteSettings
+from gateway.worksheets.group import MAX_ROWS
+from gateway.worksheets.worksheet_ref import WorksheetRef
+from gateway.worksheets.writer import Writer
+from gateway.worksheets.writes import Outcome, Update, Write
+from tests.worksheets.conftest import REF
+from tests.worksheets.desk import Desk, caller, held, start
+
+OTHER = replace(REF, title="Other")
+
+
+@pytest.fixture
+def desk() -> Desk:
+    return Desk()
+
+
+@pytest.fixture
+async def writer(desk: Desk) -> AsyncIterator[Writer]:
+    """A writer with room for three waiting rows, that has nothing to do at the end."""
+    made = Writer(desk.perform, WriteSettings(max_waiting_rows=3, max_waiting_seconds=30))
+    yield made
+    for title in list(desk.gates):
+        desk.open(title)
+    await made.aclose()
+
+
+async def test_those_that_wait_go_together(desk: Desk, writer: Writer) -> None:
+    """While a group is under way all others wait; then they are one group, in their order."""
+    first = await held(writer, desk)
+    tasks = [start(writer, n) for n in range(1, 4)]
+    await wait_all_tasks_blocked()
+    begun = list(desk.groups)
+    desk.open()
+    results = await asyncio.gather(first, *tasks)
+
+    assert begun == [[0]]
+    assert desk.groups == [[0], [1, 2, 3]]
+    assert [result[0].row for result in results] == [0, 1, 2, 3]
+
+
+async def test_creates_and_updates_go_apart(desk: Desk, writer: Writer) -> None:
+    """Creates are a group and updates are one; the kind of the first in line goes first."""
+    first = await held(writer, desk)
+    update = Update(row=2, fields={"n": 2})
+    tasks = [
+        start(writer, 1, replace(REF, key_id="a")),
+        asyncio.create_task(writer.write(replace(REF, key_id="b"), update)),
+        start(writer, 3, replace(REF, key_id="c")),
+    ]
+    await wait_all_tasks_blocked()
+    desk.open()
+    await asyncio.gather(first, *tasks)
+
+    assert desk.groups == [[0], [1, 3], [2]]
+
+
+async def test_a_group_goes_as_its_own_key_may(desk: Desk, writer: Writer) -> None:
+    """A group is carried out in the name of its first write, not of who opened the line."""
+    first = await held(writer, desk)
+    narrow = replace(REF, visible=frozenset({REF.title}))
+    second = start(writer, 1, narrow)
+    await wait_all_tasks_blocked()
+    desk.open()
+    await asyncio.gather(first, second)
+
+    assert [ref.visible for ref in desk.refs] == [None, narrow.visible]
+
+
+async def test_worksheets_do_not_wait_for_each_other(desk: Desk, writer: Writer) -> None:
+    """A write that hangs holds up its own worksheet only."""
+    hanging = await held(writer, desk)
+
+    (written,) = await start(writer, 1, OTHER)
+
+    assert written.row == 1
+    assert not hanging.done()
+
+
+@pytest.mark.parametrize("rows", [1, 3], ids=["one by one", "at once"])
+async def test_full_line_refuses(desk: Desk, writer: Writer, rows: int) -> None:
+    """More rows than may wait are refused at once and never written; the others are."""
+    tasks = [await held(writer, desk)]
+    tasks += [start(writer, n, rows=rows) for n in range(1, 4, rows)]
+    await wait_all_tasks_blocked()
+
+    with pytest.raises(QueueFull) as caught:
+        await start(writer, 4)
+    desk.open()
+    await asyncio.gather(*tasks)
+
+    assert caught.value.outcome == "not_applied"
+    assert caught.value.retry_after_seconds
+    assert desk.done == ([0, 1, 2, 3] if rows == 1 else [0, 1])
+
+
+async def test_more_rows_than_may_wait_need_not_wait(desk: Desk, writer: Writer) -> None:
+    """A write that is larger than the line is taken where nobody else waits."""
+    under_way = await held(writer, desk)
+    large = start(writer, 1, rows=9)
+    await wait_all_tasks_blocked()
+    with pytest.raises(QueueFull):
+        await start(writer, 2)
+    desk.open()
+    await asyncio.gather(under_way, large)
+
+    assert desk.done == [0, 1]
+
+
+async def test_waiting_is_bounded(desk: Desk) -> None:
+    """A write that waits too long is refused and never carried out; one under way is not cut."""
+    writer = Writer(desk.perform, WriteSettings(max_waiting_seconds=0.01))
+    first = await held(writer, desk)
+    with pytest.raises(QueueFull) as caught:
+        await start(writer, 1)
+    is_cut = first.done()
+    desk.open()
+    await first
+    await writer.aclose()
+
+    assert caught.value.outcome == "not_applied"
+    assert not is_cut
+    assert desk.groups == [[0]]
+
+
+async def test_client_leaves_after_sending(desk: Desk, writer: Writer) -> None:
+    """A group that is with Google is completed though a client of it has gone."""
+    desk.close(REF.title)
+    leaving, staying = start(writer, 0), start(writer, 1)
+    await wait_all_tasks_blocked()
+
+    leaving.cancel()
+    with pytest.raises(WriteOutcomeUnknown) as caught:
+        await leaving
+    desk.open()
+    (written,) = await staying
+
+    assert caught.value.outcome == "unknown"
+    assert written.row == 1
+    assert desk.groups == [[0, 1]]
+    assert desk.done == [0, 1]
+
+
+async def test_cancelled_in_line(desk: Desk, writer: Writer) -> None:
+    """A write that is cancelled before its turn is never carried out, and says so."""
+    first = await held(writer, desk)
+    waiting, next_ = start(writer, 1), start(writer, 2)
+    await wait_all_tasks_blocked()
+    waiting.cancel()
+    with pytest.raises(ShuttingDown) as caught:
+        await waiting
+    desk.open()
+    await asyncio.gather(first, next_)
+
+    assert caught.value.outcome == "not_applied"
+    assert desk.groups == [[0], [2]]
+
+
+async def test_client_leaves_before_a_failure(desk: Desk, writer: Writer) -> None:
+    """The error of a write whose client has gone disturbs nobody."""
+    desk.failures[0] = ValueError("x")
+    leaving = await held(writer, desk)
+    leaving.cancel()
+    with pytest.raises(WriteOutcomeUnknown):
+        await leaving
+    desk.open()
+
+    assert (await start(writer, 1))[0].row == 1
+
+
+@pytest.mark.parametrize("error", [GatewayError("x"), ZeroDivisionError()], ids=["known", "bug"])
+async def test_failure_is_its_own(desk: Desk, writer: Writer, error: Exception) -> None:
+    """An error of one write of a group comes out of that one, and the line goes on."""
+    desk.failures[1] = error
+
+    results = await asyncio.gather(*(start(writer, n) for n in range(3)), return_exceptions=True)
+
+    assert desk.groups == [[0, 1, 2]]
+    assert results[1] is error
+    assert desk.done == [0, 2]
+    assert (await start(writer, 3))[0].row == 3
+
+
+@pytest.mark.parametrize("error", [GatewayError("x"), ZeroDivisionError()], ids=["known", "bug"])
+async def test_a_group_that_fails_as_a_whole(desk: Desk, writer: Writer, error: Exception) -> None:
+    """What the whole group ends with comes out of all its writes, and the line goes on."""
+    desk.breakdown = error
+
+    results = await asyncio.gather(*(start(writer, n) for n in range(3)), return_exceptions=True)
+    desk.breakdown = None
+
+    assert results == [error] * 3
+    assert (await start(writer, 3))[0].row == 3
+
+
+async def test_line_is_new_after_it_was_empty(desk: Desk, writer: Writer) -> None:
+    """A worksheet whose line ran empty is written to again."""
+    await start(writer, 0)
+    await wait_all_tasks_blocked()
+
+    assert (await start(writer, 1))[0].row == 1
+
+
+async def test_a_group_runs_in_the_context_of_its_first(desk: Desk, writer: Writer) -> None:
+    """What a group does counts for the request that brought its first write."""
+    tasks = [await held(writer, desk)]
+    for n, name in enumerate(["ann", "bob", "eve"], start=1):
+        caller.set(name)
+        tasks.append(start(writer, n))
+    caller.set("nobody")
+    await wait_all_tasks_blocked()
+    desk.open()
+    await asyncio.gather(*tasks)
+
+    assert desk.callers == ["nobody", "ann"]
+
+
+async def test_what_is_done_alone_is_done_between_groups(desk: Desk, writer: Writer) -> None:
+    """While it goes on no write does, and writes of both sides of it go together before."""
+    first = await held(writer, desk)
+    gate = asyncio.Event()
+
+    async def work() -> str:
+        begun = list(desk.done)
+        await gate.wait()
+        return f"{begun} {desk.done}"
+
+    before = start(writer, 1, replace(REF, key_id="a"))
+    alone = asyncio.create_task(writer.alone(replace(REF, key_id="b"), work))
+    after = start(writer, 2, replace(REF, key_id="b"))
+    await wait_all_tasks_blocked()
+    desk.open()
+    await asyncio.gather(first, before)
+    await wait_all_tasks_blocked()
+    gate.set()
+    seen = await alone
+    await after
+
+    assert seen == "[0, 1, 2] [0, 1, 2]"
+    assert desk.groups == [[0], [1, 2]]
+
+
+async def test_what_is_done_alone_fails_by_itself(desk: Desk, writer: Writer) -> None:
+    """Its error comes out where it was asked for, and the line goes on."""
+
+    async def work() -> None:
+        raise InvalidBody("no")
+
+    alone = asyncio.create_task(writer.alone(REF, work))
+    after = start(writer, 1)
+
+    with pytest.raises(InvalidBody):
+        await alone
+    assert (await after)[0].row == 1
+
+
+async def test_what_is_done_alone_waits_no_longer_than_writes(desk: Desk, writer: Writer) -> None:
+    """It takes the room of a row in the line."""
+    first = await held(writer, desk)
+    waiting = start(writer, 1, rows=3)
+    await wait_all_tasks_blocked()
+
+    async def work() -> None:
+        raise AssertionError
+
+    with pytest.raises(QueueFull):
+        await writer.alone(REF, work)
+    desk.open()
+    await asyncio.gather(first, waiting)
+
+
+async def test_a_key_that_fills_its_line_keeps_no_other_out(desk: Desk) -> None:
+    """Beside one key's greatest arrays each other key waits for one group of its, and is written.
+
+    What that key sends beyond its part is refused, and it alone.
+    """
+    writer = Writer(desk.perform, WriteSettings())
+    greedy, polite = replace(REF, key_id="greedy"), replace(REF, key_id="polite")
+    first = await held(writer, desk)
+    tasks = [start(writer, n, greedy, rows=MAX_ROWS) for n in range(1, 4)]
+    tasks += [start(writer, n, polite) for n in range(4, 7)]
+    await wait_all_tasks_blocked()
+    desk.open()
+    ended = await asyncio.gather(first, *tasks, return_exceptions=True)
+
+    assert [isinstance(end, QueueFull) for end in ended] == [False] * 2 + [True] * 2 + [False] * 3
+    assert desk.groups == [[0], [1], [4, 5, 6]]
+
+
+async def test_a_group_waits_at_google_for_the_earliest_turn_of_its_keys(desk: Desk) -> None:
+    """No write stands behind what else the key asks that the group was begun by."""
+    told: list[str] = []
+
+    async def perform(ref: WorksheetRef, group: Sequence[Write]) -> Sequence[Outcome]:
+        company = current_errand().company
+        if company is not None and len(group) > 1:
+            company.follow(told.append)
+        return await desk.perform(ref, group)
+
+    writer = Writer(perform, WriteSettings())
+    first = await held(writer, desk)
+    tasks = [start(writer, n, replace(REF, key_id=key)) for n, key in enumerate("aba", start=1)]
+    await wait_all_tasks_blocked()
+    desk.open()
+    await asyncio.gather(first, *tasks)
+
+    assert told == ["a", "b"]

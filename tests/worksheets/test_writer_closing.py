@@ -1,0 +1,66 @@
+"""What becomes of the lines of writes when the gateway closes."""
+
+import asyncio
+
+import pytest
+from anyio import wait_all_tasks_blocked
+
+from gateway.errors import ShuttingDown
+from gateway.settings.model import WriteSettings
+from gateway.worksheets.writer import Writer
+from tests.worksheets.desk import Desk, held, start
+
+
+@pytest.fixture
+def desk() -> Desk:
+    return Desk()
+
+
+@pytest.fixture
+def writer(desk: Desk) -> Writer:
+    return Writer(desk.perform, WriteSettings())
+
+
+async def test_closing_drains_and_refuses(desk: Desk, writer: Writer) -> None:
+    """Closing finishes the writes in line, takes no more, and ends when they are done."""
+    tasks = [await held(writer, desk), *(start(writer, n) for n in range(1, 3))]
+    await wait_all_tasks_blocked()
+    closing = asyncio.create_task(writer.aclose())
+    await wait_all_tasks_blocked()
+    is_early = closing.done()
+
+    with pytest.raises(ShuttingDown) as caught:
+        await start(writer, 3)
+    desk.open()
+    await closing
+
+    assert not is_early
+    assert caught.value.outcome == "not_applied"
+    assert desk.groups == [[0], [1, 2]]
+    assert all(task.done() for task in tasks)
+
+
+async def test_closing_is_bounded(desk: Desk) -> None:
+    """Closing waits so long only; what has not begun by then is refused and never carried out."""
+    writer = Writer(desk.perform, WriteSettings(), closing_seconds=0.01)
+    begun = await held(writer, desk)
+    waiting = start(writer, 1)
+    await wait_all_tasks_blocked()
+    await writer.aclose()
+
+    with pytest.raises(ShuttingDown) as caught:
+        await waiting
+    desk.open()
+    await begun
+
+    assert caught.value.outcome == "not_applied"
+    assert desk.groups == [[0]]
+
+
+async def test_closing_with_nothing_to_do(writer: Writer) -> None:
+    """A writer that was never used closes at once, also twice."""
+    await writer.aclose()
+    await writer.aclose()
+
+    with pytest.raises(ShuttingDown):
+        await start(writer, 0)

@@ -1,0 +1,61 @@
+"""What a write is made of, and what its answer shows."""
+
+import pytest
+
+from gateway.table.header import parse_header
+from gateway.table.record import Placement
+from gateway.table.tag import row_tag
+from gateway.worksheets.writes import Create, Update, written_row
+
+HEADER = parse_header(["name", "", "state", "note"])
+
+
+@pytest.mark.parametrize(
+    ("is_array", "paths"), [(False, ["#", "#"]), (True, ["#/0", "#/1"])], ids=["object", "list"]
+)
+def test_where_a_row_is_in_the_body(is_array: bool, paths: list[str]) -> None:
+    """Errors point at the object itself, or at its place in the list."""
+    create = Create(rows=({"a": 1}, {"a": 2}), is_array=is_array)
+
+    assert [create.path(number) for number in range(2)] == paths
+
+
+@pytest.mark.parametrize("value", ["x" * 1000, "€" * 400, 10**15, 1.5, True, None, ""])
+def test_bytes_are_not_underrated(value: str | int | float | bool | None) -> None:
+    """A value counts at least as much as it takes in the request to Google, quotes included."""
+    sent = len(str(value).encode()) + 2
+
+    assert Update(row=2, fields={"a": value}).byte_count >= sent
+    assert Create(rows=({"a": value, "b": value}, {"a": value})).byte_count >= 3 * sent
+
+
+def test_memory_is_that_of_texts_and_of_many_fields() -> None:
+    """Wide texts count as they are kept, and so does each row; a list counts all its rows."""
+    narrow, wide = {"a": "x" * 1000}, {"a": "x" * 999 + "🏙"}
+    many = {str(number): 1 for number in range(1000)}
+    sizes = [Create(rows=(row,)).memory_bytes for row in (narrow, wide, many)]
+
+    assert 1000 < sizes[0] < 2000
+    assert 4000 < sizes[1] < 5000
+    assert sizes[2] > 30_000
+    assert Create(rows=(narrow, wide, many)).memory_bytes == sum(sizes)
+    assert Update(row=2, fields=wide).memory_bytes == sizes[1]
+
+
+def test_an_answer_shows_the_written_fields() -> None:
+    """They are in sheet order, empty ones are null, and the tag is over the whole row."""
+    displayed = ["Reno", "hidden", "", "7"]
+    placement = Placement(cells={3: 7, 2: "", 1: "x"}, ignored=("mayor",))
+
+    written = written_row(5, placement, HEADER.whole, displayed)
+
+    assert list(written.record.items()) == [("rowIndex", 5), ("state", None), ("note", "7")]
+    assert written.tag == row_tag(HEADER.cells, displayed)
+    assert written.ignored == ("mayor",)
+
+
+def test_cells_past_the_end_of_the_row_are_empty() -> None:
+    """Google leaves blank cells at the end of a row out."""
+    written = written_row(5, Placement(cells={0: "Reno", 3: ""}), HEADER.whole, ["Reno"])
+
+    assert written.record == {"rowIndex": 5, "name": "Reno", "note": None}

@@ -1,0 +1,146 @@
+"""Writes through the whole service, while they wait for Google and each other."""
+
+import asyncio
+
+import pytest
+from anyio import wait_all_tasks_blocked
+
+from gateway.errors import QueueFull, QuotaSpent, ShuttingDown, WriteOutcomeUnknown
+from gateway.google.counted import Counted
+from gateway.google.guarded import GuardedSheets
+from gateway.settings.model import ApiSettings, CacheSettings, WriteSettings
+from gateway.telemetry.events import RequestEvent, request_event
+from gateway.worksheets.rows import RowService
+from gateway.worksheets.worksheet_ref import WorksheetRef
+from gateway.worksheets.writes import Create, Update
+from tests.fakes import BOOK
+from tests.worksheets.conftest import CITIES, REF, Bench, MakeBench
+from tests.worksheets.scripted_sheets import Cost
+
+OTHER = WorksheetRef(spreadsheet=BOOK, title="Other")
+
+
+async def test_one_write_in_flight_per_worksheet(bench: Bench) -> None:
+    """Creates and updates of one worksheet never overlap at Google."""
+    await asyncio.gather(
+        *(bench.create(name=f"c{n}") for n in range(5)),
+        *(bench.updated(2, {"population": n}) for n in range(5)),
+    )
+
+    assert bench.sheets.most_writes_at_once["Cities"] == 1
+    assert bench.sheets.count("append_rows") == 1
+    assert bench.sheets.count("write_cells") == 5  # each sees what the one before it left
+    assert bench.cities.cells[2, 3] == 4
+
+
+async def test_two_worksheets_in_parallel(bench: Bench) -> None:
+    """A write that Google holds up does not hold up another worksheet."""
+    other = bench.fake.add("Other", CITIES)
+    gate = asyncio.Event()
+    bench.sheets.before("append_rows", gate)
+    held = asyncio.create_task(bench.create(name="x"))
+    await bench.sheets.begun("append_rows")
+
+    written = await bench.created({"name": "y"}, OTHER)
+    is_early = held.done()
+    gate.set()
+
+    assert not is_early
+    assert other.lines()[written.row - 1] == ["y"]
+    assert await held == 5
+
+
+async def test_full_queue_sends_nothing(make_bench: MakeBench) -> None:
+    """A write for which there is no room in the line never reaches Google."""
+    bench = make_bench(writes=WriteSettings(max_waiting_rows=1))
+    gate = asyncio.Event()
+    bench.sheets.before("append_rows", gate)
+    held = asyncio.create_task(bench.create(name="x"))
+    await bench.sheets.begun("append_rows")
+    waiting = asyncio.create_task(bench.create(name="y"))
+    await wait_all_tasks_blocked()
+
+    with pytest.raises(QueueFull) as caught:
+        await bench.create(name="z")
+    gate.set()
+
+    assert caught.value.outcome == "not_applied"
+    assert [await held, await waiting] == [5, 6]
+    assert bench.cities.lines()[4:] == [["x"], ["y"]]
+    assert bench.sheets.cost() == Cost(1, 2)
+
+
+async def test_cancelled_create_is_completed_and_remembered(bench: Bench) -> None:
+    """A create that is cancelled while it is with Google is completed, and known to be there."""
+    gate = asyncio.Event()
+    bench.sheets.before("append_rows", gate)
+    leaving = asyncio.create_task(bench.create(state="x"))
+    await bench.sheets.begun("append_rows")
+    leaving.cancel()
+    with pytest.raises(WriteOutcomeUnknown):
+        await leaving
+    gate.set()
+
+    row = await bench.create(state="y")
+
+    assert row == 6
+    assert bench.cities.lines()[4:] == [["", "x"], ["", "y"]]
+    assert bench.sheets.cost() == Cost(1, 2)
+
+
+async def test_failed_write_does_not_stop_the_line(bench: Bench) -> None:
+    """A group that Google refused fails as a whole, and the next one is written."""
+    gate = asyncio.Event()
+    bench.sheets.before("append_rows", gate)
+    bench.sheets.before("append_rows", QuotaSpent("x", outcome="not_applied"), nth=2)
+    first = asyncio.create_task(bench.create(name="c0"))
+    await bench.sheets.begun("append_rows")
+    waiting = [asyncio.create_task(bench.create(name=f"c{n}")) for n in (1, 2)]
+    await wait_all_tasks_blocked()
+    gate.set()
+
+    results = await asyncio.gather(first, *waiting, return_exceptions=True)
+
+    assert [type(each) for each in results] == [int, QuotaSpent, QuotaSpent]
+    assert await bench.create(name="c3") == 6
+    assert bench.cities.lines()[4:] == [["c0"], ["c3"]]
+
+
+async def test_closing_service_finishes_what_waits(bench: Bench) -> None:
+    """Closing waits for the writes in line and refuses new ones; reads go on."""
+    tasks = [asyncio.create_task(bench.create(name=f"c{n}")) for n in range(3)]
+    await bench.sheets.begun("read_columns")
+
+    await bench.service.aclose()
+
+    assert [task.result() for task in tasks] == [5, 6, 7]
+    with pytest.raises(ShuttingDown):
+        await bench.create(name="late")
+    assert (await bench.record(7))["name"] == "c2"
+
+
+async def test_calls_count_for_the_right_request(bench: Bench) -> None:
+    """The calls of a group count for the request that brought its first write."""
+    service = RowService(
+        GuardedSheets(bench.sheets, Counted()),
+        cache=CacheSettings(),
+        writes=WriteSettings(),
+        api=ApiSettings(),
+        clock=bench.clock,
+        ledger=bench.ledger,
+        wall_clock=bench.clock,
+    )
+    names = ("first", "joins", "updates")
+    events = [RequestEvent(request_id=name, method="POST", path="/") for name in names]
+
+    async def as_request(event: RequestEvent, row: int | None) -> None:
+        with request_event(event):
+            if row is None:
+                await service.create_rows(REF, Create(rows=({"name": event.request_id},)))
+            else:
+                await service.update_row(REF, Update(row=row, fields={"name": event.request_id}))
+
+    await asyncio.gather(*map(as_request, events, (None, None, 2)))
+
+    counts = [(event.upstream_reads, event.upstream_writes) for event in events]
+    assert counts == [(1, 1), (0, 0), (1, 1)]

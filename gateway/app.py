@@ -29,9 +29,9 @@ from gateway.google.sheets import Sheets
 from gateway.settings.model import Settings
 from gateway.storage.key_store import KeyStore
 from gateway.telemetry.events import breaker_changed, budget_waited
-from gateway.web.auth_cache import Passes
+from gateway.web.auth_cache import AuthCache
 from gateway.web.error_responses import on_gateway_error, on_http_exception
-from gateway.web.lenient_retry import Spellings
+from gateway.web.lenient_retry import TitleAliases
 from gateway.web.parsing import Parsing
 from gateway.web.routes import ROUTES, middleware
 from gateway.web.state import State
@@ -55,7 +55,7 @@ def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Sta
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[State]:
         sheets_opener = open_sheets or partial(
-            open_google, settings.google, max_half_bytes=settings.cache.max_worksheet_bytes
+            open_google, settings.google, max_rendering_bytes=settings.cache.max_worksheet_bytes
         )
         async with (
             KeyStore.open(settings.access.database) as store,
@@ -94,10 +94,10 @@ def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Sta
                 yield State(
                     gatekeeper=gatekeeper,
                     rates=KeyRates(settings.plans),
-                    passes=Passes(),
+                    auth_cache=AuthCache(),
                     parsing=Parsing(),
                     ready=store.ping,
-                    spellings=Spellings(write_seconds=settings.cache.header_ttl_seconds),
+                    title_aliases=TitleAliases(write_seconds=settings.cache.header_ttl_seconds),
                     proxies=settings.access.trusted_proxies,
                     rows=rows,
                     catalogue=Catalogue(

@@ -13,7 +13,7 @@ from typing import TypeVar
 from anyio.lowlevel import checkpoint
 
 from gateway.errors import SpreadsheetNotFound, UpstreamRefusal
-from gateway.google.sheets import Half, Render, Value, Values, WorksheetProperties, Writing
+from gateway.google.sheets import Render, Rendering, Value, Values, WorksheetProperties, Writing
 from tests.fake_ranges import Box, Range, column_letters, echo, parse_range
 
 T = TypeVar("T")
@@ -132,9 +132,9 @@ class FakeSheets:
 
     async def read_columns(
         self, spreadsheet: str, range_: str, *, render: Render, known: bytes | None = None
-    ) -> Half | None:
-        half = await _turn(lambda: self._read_half(spreadsheet, range_, render))
-        return None if half.digest == known else half
+    ) -> Rendering | None:
+        rendering = await _turn(lambda: self._read_rendering(spreadsheet, range_, render))
+        return None if rendering.digest == known else rendering
 
     async def read_ranges(self, spreadsheet: str, ranges: Sequence[str]) -> list[Values]:
         return await _turn(
@@ -200,12 +200,12 @@ class FakeSheets:
         worksheet, _, box = self._find(spreadsheet, range_)
         return _values(worksheet, box, render)
 
-    def _read_half(self, spreadsheet: str, range_: str, render: Render) -> Half:
+    def _read_rendering(self, spreadsheet: str, range_: str, render: Render) -> Rendering:
         worksheet, _, box = self._find(spreadsheet, range_)
         columns = _trimmed(list(zip(*worksheet.block(box, render), strict=True)))
         range_ = echo(worksheet.title, box)
         content = repr((range_, columns)).encode()
-        return Half(
+        return Rendering(
             range=range_,
             columns=columns,
             digest=blake2b(content, digest_size=16).digest(),

@@ -93,7 +93,7 @@ class Limits:
     pace: Pace
 
 
-class Visit:
+class RateLease:
     """One request of a key, from its admission until its answer is out."""
 
     __slots__ = ("_is_in", "_limits", "_meter", "_timer")
@@ -165,7 +165,7 @@ class KeyRates:
         self._max_kept = max_kept
         self._meters: OrderedDict[str, Meter] = OrderedDict()
 
-    def visit(self, caller: Caller) -> Visit:
+    def lease(self, caller: Caller) -> RateLease:
         """A request of this caller, who has yet to enter."""
         key_id, meters = caller.key_id, self._meters
         meter = meters.get(key_id)
@@ -173,7 +173,7 @@ class KeyRates:
             meter = self._begin(key_id)
         else:
             meters.move_to_end(key_id)
-        return Visit(self._limits[caller.plan_name], meter, self._timer)
+        return RateLease(self._limits[caller.plan_name], meter, self._timer)
 
     def _begin(self, key_id: str) -> Meter:
         if len(self._meters) >= self._max_kept:

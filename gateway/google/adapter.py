@@ -38,8 +38,8 @@ from gateway.google.operations import (
     displayed,
     grid_worksheets,
 )
-from gateway.google.rendering import read_half
-from gateway.google.sheets import Half, Render, Value, Values, WorksheetProperties, Writing
+from gateway.google.rendering import read_rendering
+from gateway.google.sheets import Render, Rendering, Value, Values, WorksheetProperties, Writing
 from gateway.google.token import FindCredentials, TokenSource
 from gateway.google.translation import FAILURES, Attempt, translated
 from gateway.google.wire import Wire, open_wire
@@ -52,7 +52,7 @@ R = TypeVar("R")
 GRACE_SECONDS = 1.0
 """How much longer than its deadline a call is waited for, so that its own error comes first."""
 
-MAX_HALF_BYTES = 256 * 1024 * 1024
+MAX_RENDERING_BYTES = 256 * 1024 * 1024
 
 _WRITTEN = {"includeValuesInResponse": True, "responseValueRenderOption": Render.DISPLAYED}
 
@@ -61,17 +61,16 @@ _WRITTEN = {"includeValuesInResponse": True, "responseValueRenderOption": Render
 async def open_google(
     settings: GoogleSettings,
     *,
-    max_half_bytes: int = MAX_HALF_BYTES,
+    max_rendering_bytes: int = MAX_RENDERING_BYTES,
     find_credentials: FindCredentials = google.auth.default,
     clock: Clock = time.monotonic,
     now: Callable[[], float] = time.time,
 ) -> AsyncIterator["GoogleSheets"]:
     """Google Sheets as the account of the key file, or of `find_credentials` if there is none.
 
-    `max_half_bytes` bounds what one half of a worksheet takes in memory; `now` gives seconds since
-    the epoch.
-    Raises `ConfigError` for a key file that cannot be used. Needs no network before the first
-    call, and closes all connections at the end.
+    `max_rendering_bytes` bounds what one half of a worksheet takes in memory; `now` gives seconds
+    since the epoch. Raises `ConfigError` for a key file that cannot be used. Needs no network
+    before the first call, and closes all connections at the end.
     """
     credentials = None
     if settings.credentials is not None:
@@ -90,7 +89,7 @@ async def open_google(
             now=now,
         )
         yield GoogleSheets(
-            settings, wire=wire, tokens=tokens, clock=clock, max_half_bytes=max_half_bytes
+            settings, wire=wire, tokens=tokens, clock=clock, max_rendering_bytes=max_rendering_bytes
         )
 
 
@@ -104,13 +103,13 @@ class GoogleSheets:
         wire: Wire,
         tokens: TokenSource,
         clock: Clock,
-        max_half_bytes: int = MAX_HALF_BYTES,
+        max_rendering_bytes: int = MAX_RENDERING_BYTES,
     ) -> None:
         self._settings = settings
         self._wire = wire
         self.tokens = tokens
         self._clock = clock
-        self._max_half_bytes = max_half_bytes
+        self._max_rendering_bytes = max_rendering_bytes
         self._limiter = anyio.CapacityLimiter(settings.max_connections)
 
     @property
@@ -138,13 +137,13 @@ class GoogleSheets:
 
     async def read_columns(
         self, spreadsheet: str, range_: str, *, render: Render, known: bytes | None = None
-    ) -> Half | None:
+    ) -> Rendering | None:
         params = _reading(render, "COLUMNS")
         return await self._call(
             READ_COLUMNS,
             spreadsheet,
             lambda gspread: gspread.values_get(spreadsheet, range_, params),
-            partial(read_half, known=known, max_bytes=self._max_half_bytes),
+            partial(read_rendering, known=known, max_bytes=self._max_rendering_bytes),
         )
 
     async def read_ranges(self, spreadsheet: str, ranges: Sequence[str]) -> list[Values]:

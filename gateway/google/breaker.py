@@ -18,7 +18,7 @@ from contextvars import ContextVar
 from typing import TypeVar
 
 from gateway.errors import CircuitOpen, GatewayError, InvalidSpreadsheetId, QuotaSpent
-from gateway.google.call_context import current_errand
+from gateway.google.call_context import current_call_context
 from gateway.google.outage import is_outage
 
 T = TypeVar("T")
@@ -73,7 +73,7 @@ class Breaker:
 
     def _let_pass(self, *, is_write: bool) -> bool:
         """Whether the call may be sent though it is open; CircuitOpen if it may not be sent."""
-        if current_errand().is_verification:
+        if current_call_context().is_verification:
             return True
         if not self._is_open:
             return False

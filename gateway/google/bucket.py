@@ -20,8 +20,8 @@ from contextlib import contextmanager
 from typing import Protocol
 
 from gateway.errors import QuotaSpent
-from gateway.google.call_context import Company, Errand
-from gateway.google.fair_queue import Turns, Waiter
+from gateway.google.call_context import Beneficiaries, CallContext
+from gateway.google.fair_queue import FairQueue, Waiter
 from gateway.google.rate import Rate
 
 MAX_WAITING_PER_KEY = 50
@@ -60,7 +60,7 @@ class Bucket:
         self._max_waiting_seconds = max_waiting_seconds
         self._clock = clock
         self._set_timer = set_timer
-        self._turns = Turns()
+        self._turns = FairQueue()
         self._timer: Timer | None = None
 
     @property
@@ -72,12 +72,12 @@ class Bucket:
     def waiting_count(self) -> int:
         return len(self._turns)
 
-    async def take(self, errand: Errand) -> None:
+    async def take(self, call_context: CallContext) -> None:
         """Wait until a call may be sent, which has to be sent then. QuotaSpent if it may not."""
         now = self._clock()
         if not self._turns and self._rate.take(now):
             return
-        with self._joined(errand, now) as waiter:
+        with self._joined(call_context, now) as waiter:
             self._check_wait(waiter, now)
             self._go_on()
             try:
@@ -92,26 +92,26 @@ class Bucket:
         self._go_on()
 
     @contextmanager
-    def _joined(self, errand: Errand, now: float) -> Iterator[Waiter]:
+    def _joined(self, call_context: CallContext, now: float) -> Iterator[Waiter]:
         """Stand in line, also in those of all who have the errand in common or join it."""
         waiter = Waiter(
-            errand=errand,
+            call_context=call_context,
             until_seconds=now + self._max_waiting_seconds,
             turn=asyncio.get_running_loop().create_future(),
         )
 
         def join_as(key_id: str) -> None:
-            has_room = self._turns.beside(Errand(key_id)) < MAX_WAITING_PER_KEY
+            has_room = self._turns.beside(CallContext(key_id)) < MAX_WAITING_PER_KEY
             if has_room and self._turns.join_as(key_id, waiter):
                 waiter.until_seconds = self._clock() + self._max_waiting_seconds
 
         self._turns.join(waiter)
-        company = errand.company or Company()
-        company.follow(join_as)
+        beneficiaries = call_context.beneficiaries or Beneficiaries()
+        beneficiaries.follow(join_as)
         try:
             yield waiter
         finally:
-            company.leave(join_as)
+            beneficiaries.leave(join_as)
 
     def _check_wait(self, waiter: Waiter, now: float) -> None:
         """Let nobody begin to wait whose turn would come too late, as far as it can be foreseen."""

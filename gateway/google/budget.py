@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from gateway.errors import QuotaSpent
 from gateway.google.bucket import Bucket, SetTimer, call_later
-from gateway.google.call_context import current_errand
+from gateway.google.call_context import current_call_context
 from gateway.settings.model import GoogleSettings
 
 T = TypeVar("T")
@@ -72,7 +72,7 @@ class Budgeted:
         bucket = self._budget.bucket(is_write=is_write)
         asked_at = self._clock()
         try:
-            await bucket.take(current_errand())
+            await bucket.take(current_call_context())
         finally:
             sent_at = self._clock()
             self._waited(sent_at - asked_at)

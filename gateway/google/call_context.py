@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 Tell = Callable[[str], None]
 
 
-class Company:
+class Beneficiaries:
     """The keys that have an errand in common; more may join it while its call waits."""
 
     def __init__(self, key_ids: Iterable[str] = ()) -> None:
@@ -33,29 +33,29 @@ class Company:
 
 
 @dataclass(frozen=True)
-class Errand:
+class CallContext:
     """`key_id` takes turns with the others that wait; what verifies a write goes before all.
 
-    Where `company` has it in common, the earliest of all their turns counts.
+    Where `beneficiaries` has it in common, the earliest of all their turns counts.
     """
 
     key_id: str = ""
     is_verification: bool = False
-    company: Company | None = field(default=None, compare=False)
+    beneficiaries: Beneficiaries | None = field(default=None, compare=False)
 
 
-_current: ContextVar[Errand] = ContextVar("errand", default=Errand())  # noqa: B039 - it is frozen
+_current: ContextVar[CallContext] = ContextVar("errand", default=CallContext())  # noqa: B039 - it is frozen
 
 
-def current_errand() -> Errand:
+def current_call_context() -> CallContext:
     """The errand of this context; where none was begun, that of the gateway itself."""
     return _current.get()
 
 
 @contextmanager
-def on_errand(errand: Errand) -> Iterator[None]:
+def in_call_context(call_context: CallContext) -> Iterator[None]:
     """Make calls of the block, and of tasks begun in it, part of an errand."""
-    token = _current.set(errand)
+    token = _current.set(call_context)
     try:
         yield
     finally:

@@ -4,7 +4,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from gateway.google.sent_at import departed
+from gateway.google.sent_at import record_sent_at
 from gateway.telemetry.events import upstream_called
 
 T = TypeVar("T")
@@ -18,7 +18,7 @@ class Counted:
 
     async def __call__(self, call: Callable[[], Awaitable[T]], *, is_write: bool) -> T:
         started = self._clock()
-        departed(started)
+        record_sent_at(started)
         error: BaseException | None = None
         try:
             return await call()

@@ -9,14 +9,14 @@ import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gateway.google.call_context import Errand
+from gateway.google.call_context import CallContext
 
 
 @dataclass(kw_only=True, eq=False)
 class Waiter:
     """A call that waits until `turn` is done; it is of no use after `until_seconds`."""
 
-    errand: Errand
+    call_context: CallContext
     until_seconds: float
     turn: asyncio.Future[None]
 
@@ -24,7 +24,7 @@ class Waiter:
 _Line = dict[Waiter, None]
 
 
-class Turns:
+class FairQueue:
     def __init__(self) -> None:
         self._verifying: _Line = {}
         self._by_key: dict[str, _Line] = {}
@@ -50,9 +50,13 @@ class Turns:
                     yield waiter
             lines = left
 
-    def beside(self, errand: Errand) -> int:
+    def beside(self, call_context: CallContext) -> int:
         """How many wait in the line that an errand would join."""
-        line = self._verifying if errand.is_verification else self._by_key.get(errand.key_id, {})
+        line = (
+            self._verifying
+            if call_context.is_verification
+            else self._by_key.get(call_context.key_id, {})
+        )
         return len(line)
 
     def shortest(self, waiter: Waiter) -> int:
@@ -67,10 +71,10 @@ class Turns:
 
     def join(self, waiter: Waiter) -> None:
         self._keys[waiter] = []
-        if waiter.errand.is_verification:
+        if waiter.call_context.is_verification:
             self._verifying[waiter] = None
         else:
-            self.join_as(waiter.errand.key_id, waiter)
+            self.join_as(waiter.call_context.key_id, waiter)
 
     def join_as(self, key_id: str, waiter: Waiter) -> bool:
         """Have a waiter stand in the line of a key, too; False if it does, or waits no more."""

@@ -8,8 +8,8 @@ from functools import partial
 from typing import Protocol, TypeVar
 
 from gateway.google.sheets import (
-    Half,
     Render,
+    Rendering,
     Sheets,
     Value,
     Values,
@@ -38,7 +38,7 @@ class GuardedSheets:
 
     async def read_columns(
         self, spreadsheet: str, range_: str, *, render: Render, known: bytes | None = None
-    ) -> Half | None:
+    ) -> Rendering | None:
         return await self._read(
             lambda: self._inner.read_columns(spreadsheet, range_, render=render, known=known)
         )

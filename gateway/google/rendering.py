@@ -1,4 +1,5 @@
-"""A worksheet's answer of up to millions of cells -> a `Half`, while other threads go on running.
+"""A worksheet's answer of up to millions of cells -> a `Rendering`, while other threads go on
+running.
 
 Rules:
 - Decoding holds the interpreter, and with it the event loop, from the first byte of what is
@@ -19,7 +20,7 @@ import msgspec
 from msgspec.structs import astuple
 
 from gateway.errors import SheetTooLarge
-from gateway.google.sheets import Column, Half, Value
+from gateway.google.sheets import Column, Rendering, Value
 from gateway.google.translation import UNREADABLE
 from gateway.google.wire import Answer
 
@@ -88,7 +89,7 @@ _cells = msgspec.json.Decoder(list[Value])
 _rest_of_text = re.compile(rb'[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 
 
-def read_half(answer: Answer, *, known: bytes | None, max_bytes: int) -> Half | None:
+def read_rendering(answer: Answer, *, known: bytes | None, max_bytes: int) -> Rendering | None:
     """The half that Google answered; None if the answer has the digest `known`.
 
     Raises `SheetTooLarge` if it would take more than `max_bytes` of memory, and what msgspec
@@ -104,7 +105,7 @@ def read_half(answer: Answer, *, known: bytes | None, max_bytes: int) -> Half | 
         raise error.with_traceback(None) from None
 
 
-def _read(answer: Answer, max_bytes: int) -> Half:
+def _read(answer: Answer, max_bytes: int) -> Rendering:
     found = _raw_columns(answer.body)
     columns: list[Column] = []
     byte_count = 0
@@ -112,7 +113,7 @@ def _read(answer: Answer, max_bytes: int) -> Half:
         column, column_bytes = _read_column(raw, max_bytes - byte_count)
         columns.append(column)
         byte_count += column_bytes
-    return Half(
+    return Rendering(
         range=found.range,
         columns=tuple(columns[: _filled(columns)]),
         digest=answer.digest,
@@ -141,7 +142,7 @@ def _read_column(raw: msgspec.Raw, max_bytes: int) -> tuple[Column, int]:
 
 
 def decode_in_parts(array: bytes, part_bytes: int, max_bytes: int) -> tuple[Column, int]:
-    """The cells of a JSON array, and about how many bytes they take; errors as of `read_half`."""
+    """The cells of a JSON array, and about how many bytes they take; errors as `read_rendering`."""
     part = _decode_part(array, 1, part_bytes)
     cells, byte_count = part.cells, _bounded(size_of(part.cells), max_bytes)
     while part.end >= 0:

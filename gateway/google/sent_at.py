@@ -7,30 +7,30 @@ from dataclasses import dataclass
 
 
 @dataclass
-class Departure:
+class SentAt:
     """The last call sent on somebody's behalf, in seconds of the monotonic clock; None before."""
 
     at_seconds: float | None = None
-    outer: "Departure | None" = None
+    outer: "SentAt | None" = None
 
 
-_current: ContextVar[Departure | None] = ContextVar("departure", default=None)
+_current: ContextVar[SentAt | None] = ContextVar("departure", default=None)
 
 
 @contextmanager
-def noting_departure() -> Iterator[Departure]:
-    """Gives what `departed` tells of the calls of the block, and of tasks begun in it."""
-    departure = Departure(outer=_current.get())
-    token = _current.set(departure)
+def recording_sent_at() -> Iterator[SentAt]:
+    """Gives what `record_sent_at` tells of the calls of the block, and of tasks begun in it."""
+    sent_at = SentAt(outer=_current.get())
+    token = _current.set(sent_at)
     try:
-        yield departure
+        yield sent_at
     finally:
         _current.reset(token)
 
 
-def departed(at_seconds: float) -> None:
+def record_sent_at(at_seconds: float) -> None:
     """A call is sent now."""
-    departure = _current.get()
-    while departure is not None:
-        departure.at_seconds = at_seconds
-        departure = departure.outer
+    sent_at = _current.get()
+    while sent_at is not None:
+        sent_at.at_seconds = at_seconds
+        sent_at = sent_at.outer

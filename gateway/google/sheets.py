@@ -42,7 +42,7 @@ class Values:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Half:
+class Rendering:
     """A whole worksheet in one rendering: its columns from A1, blank cells at their ends left out.
 
     `range` as Google echoes it; `digest` of Google's answer: equal digests, equal halves;
@@ -80,7 +80,7 @@ class Sheets(Protocol):
 
     async def read_columns(
         self, spreadsheet: str, range_: str, *, render: Render, known: bytes | None = None
-    ) -> Half | None:
+    ) -> Rendering | None:
         """All cells of a range by column; None if the answer has the digest `known`. 1 read.
 
         Raises `SheetTooLarge` too if they would take more memory than is allowed.

@@ -39,11 +39,11 @@ from gateway.storage.write_records import (
     size_of,
 )
 from gateway.telemetry.events import current_event, request_failed
-from gateway.worksheets.idempotent_request import Ticket
 from gateway.worksheets.ledger import Answer, Entry, Sending, Span
 from gateway.worksheets.long_texts import Restorer
 from gateway.worksheets.replay import decode_answer
 from gateway.worksheets.worksheet_ref import WorksheetRef
+from gateway.worksheets.write_identity import WriteIdentity
 from gateway.worksheets.writes import Results
 
 DEFAULT_BYTES = WriteSettings().max_record_bytes
@@ -106,21 +106,21 @@ class SqlLedger:
         except (SQLAlchemyError, msgspec.MsgspecError) as error:
             raise InternalError("The record of this Idempotency-Key cannot be read.") from error
 
-    def check_room(self, ticket: Ticket) -> None:
+    def check_room(self, identity: WriteIdentity) -> None:
         self._room.close_older(self._clock() - KEPT_SECONDS)
-        self._room.check(ticket.ref.key_id)
+        self._room.check(identity.ref.key_id)
 
     async def sending(self, sendings: Sequence[Sending]) -> None:
         now = self._clock()
         noted: list[Mapping[str, object]] = []
-        for ticket, first_row, rows in sendings:
-            if ticket is not None:
-                record = open_record(ticket, now, first_row, rows)
+        for identity, first_row, rows in sendings:
+            if identity is not None:
+                record = open_record(identity, now, first_row, rows)
                 noted.append(record)
-                self._landed.discard(ticket.scope)
-                self._room.opened(ticket.scope, ticket.ref.key_id, size_of(record), now)
-                if ticket.is_create:
-                    self._open.add(ticket.scope, place_of(ticket.ref), now)
+                self._landed.discard(identity.scope)
+                self._room.opened(identity.scope, identity.ref.key_id, size_of(record), now)
+                if identity.is_create:
+                    self._open.add(identity.scope, place_of(identity.ref), now)
         if not noted:
             return
         self._open.drop_older(now - KEPT_SECONDS)
@@ -133,37 +133,37 @@ class SqlLedger:
             ) from error
 
     async def landed(
-        self, ref: WorksheetRef, landings: Sequence[tuple[Ticket | None, Results]]
+        self, ref: WorksheetRef, landings: Sequence[tuple[WriteIdentity | None, Results]]
     ) -> None:
-        own = [(ticket, results) for ticket, results in landings if ticket is not None]
-        removed = self._open.remove(ticket.scope for ticket, _ in own)
+        own = [(identity, results) for identity, results in landings if identity is not None]
+        removed = self._open.remove(identity.scope for identity, _ in own)
         spans = [Span(results[0].row, results[-1].row) for _, results in landings]
         taken = [
             {"open_scope": scope, "now_taken": [list(span) for span in spans_of_others]}
             for scope, spans_of_others in self._open.take(place_of(ref), spans, self._clock())
         ]
         if await self._are_answered(own, [(TAKE, taken)]):
-            self._landed |= {ticket.scope for ticket, _ in own}
+            self._landed |= {identity.scope for identity, _ in own}
         else:
-            own_rows = {ticket.scope: results[0].row for ticket, results in own}
+            own_rows = {identity.scope: results[0].row for identity, results in own}
             self._open.put_back(removed, spans, own_rows, self._clock())
 
-    async def complete(self, ticket: Ticket, answer: Answer) -> None:
-        if ticket.scope in self._landed:
-            self._landed.discard(ticket.scope)
-        elif await self._are_answered([(ticket, answer)]):
-            self._open.drop(ticket.scope)
+    async def complete(self, identity: WriteIdentity, answer: Answer) -> None:
+        if identity.scope in self._landed:
+            self._landed.discard(identity.scope)
+        elif await self._are_answered([(identity, answer)]):
+            self._open.drop(identity.scope)
 
-    async def renew(self, ticket: Ticket) -> None:
+    async def renew(self, identity: WriteIdentity) -> None:
         now = self._clock()
-        self._open.renew(ticket.scope, now)
-        of_ticket = records.c.scope == ticket.scope
-        await self._is_noted([(update(records).where(of_ticket).values(sent_at=now), None)])
+        self._open.renew(identity.scope, now)
+        of_request = records.c.scope == identity.scope
+        await self._is_noted([(update(records).where(of_request).values(sent_at=now), None)])
 
-    async def drop(self, ticket: Ticket) -> None:
-        self._open.drop(ticket.scope)
-        self._room.closed(ticket.scope)
-        await self._is_noted([(delete(records).where(records.c.scope == ticket.scope), None)])
+    async def drop(self, identity: WriteIdentity) -> None:
+        self._open.drop(identity.scope)
+        self._room.closed(identity.scope)
+        await self._is_noted([(delete(records).where(records.c.scope == identity.scope), None)])
 
     async def aclose(self) -> None:
         """Let what is under way be committed."""
@@ -185,17 +185,17 @@ class SqlLedger:
         )
 
     async def _are_answered(
-        self, answers: Sequence[tuple[Ticket, Answer]], steps: Sequence[Step] = ()
+        self, answers: Sequence[tuple[WriteIdentity, Answer]], steps: Sequence[Step] = ()
     ) -> bool:
         """Keep the answers of writes that ended for good, and carry out more steps with that."""
         now = self._clock()
-        answered = [answered_record(ticket, now, answer) for ticket, answer in answers]
+        answered = [answered_record(identity, now, answer) for identity, answer in answers]
         clearing: Sequence[Step] = [(purge(now, len(answered)), None)] if answered else []
         if not await self._is_noted([(PUT, answered), *steps, *clearing]):
             return False
-        for (ticket, _), record in zip(answers, answered, strict=True):
-            self._room.closed(ticket.scope)
-            self._room.completed(ticket.ref.key_id, size_of(record))
+        for (identity, _), record in zip(answers, answered, strict=True):
+            self._room.closed(identity.scope)
+            self._room.completed(identity.ref.key_id, size_of(record))
         await self._make_room()
         return True
 

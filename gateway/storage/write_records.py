@@ -30,11 +30,11 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.schema import CreateColumn, CreateIndex, CreateTable
 from sqlalchemy.sql import Executable
 
-from gateway.worksheets.idempotent_request import Ticket
 from gateway.worksheets.ledger import Answer, Rows
 from gateway.worksheets.long_texts import shortened
 from gateway.worksheets.replay import encode_answer
 from gateway.worksheets.worksheet_ref import WorksheetRef
+from gateway.worksheets.write_identity import WriteIdentity
 
 KEPT_SECONDS = 86_400.0
 """How long a record counts."""
@@ -103,16 +103,18 @@ def place_of(ref: WorksheetRef) -> str:
     return f"{ref.spreadsheet}/{ref.title}"
 
 
-def open_record(ticket: Ticket, now: float, first_row: int, rows: Rows) -> Mapping[str, object]:
+def open_record(
+    identity: WriteIdentity, now: float, first_row: int, rows: Rows
+) -> Mapping[str, object]:
     """The record of a write about to be sent; its long texts as digests."""
-    cells = [[shortened(value, ticket.texts) for value in row] for row in rows]
-    return _record(ticket, now, first_row=first_row, rows=_json(cells), answer=None)
+    cells = [[shortened(value, identity.texts) for value in row] for row in rows]
+    return _record(identity, now, first_row=first_row, rows=_json(cells), answer=None)
 
 
-def answered_record(ticket: Ticket, now: float, answer: Answer) -> Mapping[str, object]:
+def answered_record(identity: WriteIdentity, now: float, answer: Answer) -> Mapping[str, object]:
     """The record of a write that ended for good: its answer, and no cells beside it."""
-    text_of_answer = encode_answer(answer, ticket.texts)
-    return _record(ticket, now, first_row=0, rows="[]", answer=text_of_answer)
+    text_of_answer = encode_answer(answer, identity.texts)
+    return _record(identity, now, first_row=0, rows="[]", answer=text_of_answer)
 
 
 def size_of(record: Mapping[str, object]) -> int:
@@ -168,19 +170,24 @@ async def _missing_columns(connection: AsyncConnection) -> list[Column[Any]]:
 
 
 def _record(
-    ticket: Ticket, now: float, *, first_row: int, rows: str, answer: str | None
+    identity: WriteIdentity,
+    now: float,
+    *,
+    first_row: int,
+    rows: str,
+    answer: str | None,
 ) -> Mapping[str, object]:
     return {
-        "scope": ticket.scope,
-        "fingerprint": ticket.fingerprint,
-        "is_create": ticket.is_create,
-        "worksheet": place_of(ticket.ref),
+        "scope": identity.scope,
+        "fingerprint": identity.fingerprint,
+        "is_create": identity.is_create,
+        "worksheet": place_of(identity.ref),
         "sent_at": now,
         "first_row": first_row,
         "rows": rows,
         "taken": [],
         "answer": answer,
-        "key_id": ticket.ref.key_id,
+        "key_id": identity.ref.key_id,
         "size": BYTES_BESIDE + len(rows.encode()) + len((answer or "").encode()),
     }
 

@@ -19,7 +19,7 @@ from gateway.table.formula_text import FORCES_TEXT, is_formula_text
 from gateway.table.record import Stored
 
 
-class Likeness(IntEnum):
+class CellMatch(IntEnum):
     """How a cell compares to what was written; of several cells the least counts."""
 
     OTHER = 0
@@ -27,19 +27,19 @@ class Likeness(IntEnum):
     SAME = 2
 
 
-Compare = Callable[[object, Stored], Likeness]
+Compare = Callable[[object, Stored], CellMatch]
 
 _TRUTHS = {"true": True, "false": False}
 _DIGITS = re.compile(r"[0-9]{1,15}")
 
 
-def likeness(cells: Sequence[object], written: Sequence[Stored], compare: Compare) -> Likeness:
+def cell_match(cells: Sequence[object], written: Sequence[Stored], compare: Compare) -> CellMatch:
     """How the first cells of a row compare to what was written to them."""
-    least = Likeness.SAME
+    least = CellMatch.SAME
     for column, value in enumerate(written):
         if value is not None:
             least = min(least, compare(cells[column] if column < len(cells) else None, value))
-            if least is Likeness.OTHER:
+            if least is CellMatch.OTHER:
                 break
     return least
 
@@ -51,52 +51,52 @@ def holds_no_more(cells: Sequence[object], written: Sequence[Stored]) -> bool:
     )
 
 
-def as_stored(cell: object, written: Stored) -> Likeness:
+def as_stored(cell: object, written: Stored) -> CellMatch:
     """Of a value that was stored as it is."""
     if written is None:
-        return Likeness.SAME
+        return CellMatch.SAME
     if isinstance(written, str):
         is_same = written == ("" if cell is None else cell)
     elif isinstance(cell, bool) or isinstance(written, bool):
         is_same = cell is written
     else:
         is_same = isinstance(cell, int | float) and _is_number(cell, written)
-    return Likeness.SAME if is_same else Likeness.OTHER
+    return CellMatch.SAME if is_same else CellMatch.OTHER
 
 
-def as_entered(cell: object, written: Stored) -> Likeness:
+def as_entered(cell: object, written: Stored) -> CellMatch:
     """Of a value that was typed in."""
-    if as_stored(cell, written) is Likeness.SAME:
-        return Likeness.SAME
+    if as_stored(cell, written) is CellMatch.SAME:
+        return CellMatch.SAME
     if not isinstance(written, str):
         return _entered_value(cell, written)
     if written.startswith(FORCES_TEXT):
         return as_stored(cell, written.removeprefix(FORCES_TEXT))
     if is_formula_text(written) and number_in(written) is None:
-        return Likeness.OPEN
+        return CellMatch.OPEN
     if isinstance(cell, bool | int | float):
         return _entered_text(cell, written)
     shown = cell if isinstance(cell, str) else ""
-    return Likeness.OPEN if shown.strip() == written.strip() else Likeness.OTHER
+    return CellMatch.OPEN if shown.strip() == written.strip() else CellMatch.OTHER
 
 
-def _entered_value(cell: object, written: bool | float | int | None) -> Likeness:
+def _entered_value(cell: object, written: bool | float | int | None) -> CellMatch:
     """A number or boolean, where the cell's format may have made something else of it."""
     if isinstance(cell, str):
         is_open = cell.casefold() == str(written).casefold() or number_in(cell) == written
     else:
         is_open = _is_percentage(cell, written)
-    return Likeness.OPEN if is_open else Likeness.OTHER
+    return CellMatch.OPEN if is_open else CellMatch.OTHER
 
 
-def _entered_text(cell: bool | float | int, written: str) -> Likeness:
+def _entered_text(cell: bool | float | int, written: str) -> CellMatch:
     """A text that became a number or a boolean."""
     text = written.strip()
-    if any(as_stored(cell, reading) is Likeness.SAME for reading in _readings(text)):
-        return Likeness.SAME
+    if any(as_stored(cell, reading) is CellMatch.SAME for reading in _readings(text)):
+        return CellMatch.SAME
     if _DIGITS.fullmatch(text) is None or _is_percentage(cell, int(text)):
-        return Likeness.OPEN
-    return Likeness.OTHER
+        return CellMatch.OPEN
+    return CellMatch.OTHER
 
 
 def _readings(text: str) -> Iterator[Stored]:

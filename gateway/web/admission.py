@@ -18,7 +18,7 @@ from gateway.access.caller import (
     authorise,
     check_origin,
 )
-from gateway.access.rates import FRESH_PRICE, Visit
+from gateway.access.rates import FRESH_PRICE, RateLease
 from gateway.errors import NotGranted, RateLimited
 from gateway.telemetry.counters import Kind
 from gateway.telemetry.events import current_event, note_reading
@@ -29,7 +29,7 @@ from gateway.web.lenient import QUERY_IN_NAME, other_titles
 from gateway.web.path import decode_title
 from gateway.web.preconditions import asks_for_fresh
 from gateway.web.query_string import Sifted, sift
-from gateway.web.rate_lease import begin_visit
+from gateway.web.rate_lease import begin_lease
 from gateway.web.state import State
 from gateway.worksheets.worksheet_ref import WorksheetRef
 
@@ -48,7 +48,7 @@ class Admitted(msgspec.Struct, frozen=True):
     worksheet: WorksheetRef
     asked: bytes
     """The parameters that reads know, encoded as they came."""
-    visit: Visit
+    lease: RateLease
     reading: str = ""
     """The second reading of the worksheet's name that the key was granted, if it took one."""
 
@@ -58,7 +58,7 @@ class Recognised(NamedTuple):
 
     caller: Caller
     spreadsheet: str | None
-    visit: Visit
+    lease: RateLease
 
 
 async def admit(request: Request[State], kind: Kind) -> Admitted:
@@ -72,21 +72,21 @@ async def admit(request: Request[State], kind: Kind) -> Admitted:
     if parameters.is_unfolded:
         note_reading(QUERY_IN_NAME)
     segment = request.path_params["title"]
-    passes, number = state["passes"], b""
+    auth_cache, number = state["auth_cache"], b""
     if _OPERATIONS[kind] is Operation.READ:
-        number = passes.number(head, parameters.credentials, segment)
-        known = passes.find(number)
+        number = auth_cache.number(head, parameters.credentials, segment)
+        known = auth_cache.find(number)
         if known is not None:
-            visit = _visit(scope, known.caller, parameters.asked)
+            lease = _lease(scope, known.caller, parameters.asked)
             if event is not None:
                 worksheet = known.worksheet
                 event.worksheet, event.spreadsheet = worksheet.title, worksheet.spreadsheet
             return _noted(
-                Admitted(known.caller, known.worksheet, parameters.asked, visit, known.reading)
+                Admitted(known.caller, known.worksheet, parameters.asked, lease, known.reading)
             )
     admitted = await _examined(scope, head, parameters, segment, kind)
     if number:
-        passes.issue(number, admitted.caller, admitted.worksheet, admitted.reading)
+        auth_cache.issue(number, admitted.caller, admitted.worksheet, admitted.reading)
     return _noted(admitted)
 
 
@@ -101,10 +101,10 @@ async def recognise(
     caller = await state["gatekeeper"].identify(
         credentials.key, lambda: client_address(scope, state["proxies"])
     )
-    visit = _visit(scope, caller, parameters.asked)
+    lease = _lease(scope, caller, parameters.asked)
     for origin in head.values(b"origin"):  # a browser sends one; of several each must be allowed
         check_origin(caller, origin)
-    return Recognised(caller, credentials.spreadsheet, visit)
+    return Recognised(caller, credentials.spreadsheet, lease)
 
 
 async def _examined(
@@ -112,14 +112,14 @@ async def _examined(
 ) -> Admitted:
     """Look at everything that the request shows."""
     event, operation = current_event(), _OPERATIONS[kind]
-    caller, spreadsheet, visit = await recognise(scope, head, parameters, operation)
+    caller, spreadsheet, lease = await recognise(scope, head, parameters, operation)
     title = decode_title(segment)
     if event is not None:
         event.worksheet = title
     worksheet, reading = _authorised(caller, spreadsheet, title, operation)
     if event is not None:
         event.spreadsheet = worksheet.spreadsheet
-    return Admitted(caller, worksheet, parameters.asked, visit, reading)
+    return Admitted(caller, worksheet, parameters.asked, lease, reading)
 
 
 def _authorised(
@@ -142,20 +142,20 @@ def _noted(admitted: Admitted) -> Admitted:
     return admitted
 
 
-def _visit(scope: Scope, caller: Caller, asked: bytes) -> Visit:
+def _lease(scope: Scope, caller: Caller, asked: bytes) -> RateLease:
     """Charge a caller for the request."""
     event = current_event()
     if event is not None:
         event.key_id = caller.key_id
-    visit: Visit = scope["state"]["rates"].visit(caller)
-    begin_visit(scope, visit)
+    lease: RateLease = scope["state"]["rates"].lease(caller)
+    begin_lease(scope, lease)
     try:
-        visit.enter()
+        lease.enter()
     except RateLimited:
         if _may_ask_for_fresh(scope, asked):
-            visit.charge(FRESH_PRICE)  # raised anew, with the wait for all that it will cost
+            lease.charge(FRESH_PRICE)  # raised anew, with the wait for all that it will cost
         raise
-    return visit
+    return lease
 
 
 def _may_ask_for_fresh(scope: Scope, asked: bytes) -> bool:

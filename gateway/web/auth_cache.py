@@ -37,7 +37,7 @@ _DIGEST_BYTES = 16
 _ABSENT = b"\1"
 
 
-class Pass(NamedTuple):
+class CachedCaller(NamedTuple):
     """Who was let in, to which worksheet, and until when that is believed."""
 
     caller: Caller
@@ -47,15 +47,15 @@ class Pass(NamedTuple):
     """The second reading of the worksheet's name that it took, "" for none."""
 
 
-class Passes:
+class AuthCache:
     """The passes of one gateway."""
 
     def __init__(self, timer: Callable[[], float] = time.monotonic) -> None:
         self._timer = timer
         self._secret = secrets.token_bytes(32)
-        self._kept: dict[bytes, Pass] = {}
+        self._kept: dict[bytes, CachedCaller] = {}
 
-    def find(self, number: bytes) -> Pass | None:
+    def find(self, number: bytes) -> CachedCaller | None:
         found = self._kept.get(number)
         return found if found is not None and self._timer() < found.until_seconds else None
 
@@ -67,7 +67,7 @@ class Passes:
             return
         if len(self._kept) >= MAX_KEPT:
             self._kept.clear()
-        self._kept[number] = Pass(caller, worksheet, self._timer() + TTL_SECONDS, reading)
+        self._kept[number] = CachedCaller(caller, worksheet, self._timer() + TTL_SECONDS, reading)
 
     def number(self, head: Head, credentials: bytes, segment: str) -> bytes:
         """What a pass goes by; `credentials` are those of the URL, `segment` names the worksheet.

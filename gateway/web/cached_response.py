@@ -18,7 +18,7 @@ _CACHING = (b"cache-control", CACHING.encode("ascii"))
 _JSON = (b"content-type", JSON.encode("ascii"))
 
 
-class KeptAnswer:
+class CachedResponse:
     """Bytes and header lines that go out as they are: there is nothing left to work out."""
 
     def __init__(self, status: int, headers: RawHeaders, body: bytes) -> None:
@@ -32,7 +32,7 @@ class KeptAnswer:
         await send({"type": "http.response.body", "body": self.body})
 
 
-def read_answer(head: Head, served: Served, *, no_cache: bool) -> KeptAnswer:
+def read_answer(head: Head, served: Served, *, no_cache: bool) -> CachedResponse:
     """What was read, or 304 without a body if the client knows it already."""
     encoded, freshness = served.encoded, served.freshness
     event = current_event()
@@ -43,10 +43,10 @@ def read_answer(head: Head, served: Served, *, no_cache: bool) -> KeptAnswer:
 
 def encoded_answer(
     head: Head, encoded: Encoded, lines: Iterable[tuple[bytes, bytes]]
-) -> KeptAnswer:
+) -> CachedResponse:
     """Bytes with their tag and further header lines, or 304 if the client knows them already."""
     headers = [_CACHING, (b"etag", encoded.tag.encode("ascii")), *lines]
     if is_known(head, encoded.tag):
-        return KeptAnswer(304, headers, b"")
+        return CachedResponse(304, headers, b"")
     headers += [_JSON, (b"content-length", b"%d" % len(encoded.body))]
-    return KeptAnswer(200, headers, encoded.body)
+    return CachedResponse(200, headers, encoded.body)

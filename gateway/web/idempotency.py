@@ -12,9 +12,9 @@ from starlette.requests import Request
 from gateway.errors import InvalidIdempotencyKey
 from gateway.table.record import Stored
 from gateway.web.state import State
-from gateway.worksheets.idempotent_request import Ticket
 from gateway.worksheets.long_texts import long_texts
 from gateway.worksheets.worksheet_ref import WorksheetRef
+from gateway.worksheets.write_identity import WriteIdentity
 from gateway.worksheets.writes import Fields
 
 IDEMPOTENCY_KEY = "Idempotency-Key"
@@ -30,7 +30,7 @@ _MANY_FIELDS = 2000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Claim:
+class IdempotentRequest:
     """What a write with an Idempotency-Key is told apart by, whatever worksheet it turns out for.
 
     `row` is the row of an update, None of a create.
@@ -42,11 +42,11 @@ class Claim:
     fingerprint: str
     texts: frozenset[str] = frozenset()
 
-    def ticket(self, ref: WorksheetRef) -> Ticket:
+    def identity(self, ref: WorksheetRef) -> WriteIdentity:
         """The ticket of the write to this worksheet, which its caller may write to."""
         row = None if self.row is None else str(self.row)
         scope = [ref.key_id, self.key, self.method, ref.spreadsheet, ref.title, row]
-        return Ticket(
+        return WriteIdentity(
             scope=_digest(scope),
             fingerprint=self.fingerprint,
             ref=ref,
@@ -55,9 +55,9 @@ class Claim:
         )
 
 
-async def read_claim(
+async def read_idempotent_request(
     request: Request[State], body: Fields | Sequence[Fields], key_id: str, *, row: int | None
-) -> Claim | None:
+) -> IdempotentRequest | None:
     """The claim of a write, None if it has no Idempotency-Key; raises InvalidIdempotencyKey."""
     key = parse_key(request.headers.getlist(IDEMPOTENCY_KEY))
     if key is None:
@@ -67,7 +67,9 @@ async def read_claim(
     else:
         found = await request.state["parsing"].beside(key_id, partial(fingerprint, body))
     texts = long_texts([body] if isinstance(body, Mapping) else body)
-    return Claim(key=key, method=request.method, row=row, fingerprint=found, texts=texts)
+    return IdempotentRequest(
+        key=key, method=request.method, row=row, fingerprint=found, texts=texts
+    )
 
 
 def parse_key(values: Sequence[str]) -> str | None:

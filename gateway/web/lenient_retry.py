@@ -20,7 +20,7 @@ from cachetools import TTLCache
 from gateway.errors import InvalidQuery, UnknownField, WorksheetNotFound
 from gateway.telemetry.events import note_reading
 from gateway.web.lenient import is_escaped, other_titles
-from gateway.web.parameters import Again
+from gateway.web.parameters import Leniency
 from gateway.web.query_cache import PLAIN, ListAsked, RowAsked
 from gateway.web.query_string import decoded
 from gateway.worksheets.worksheet_ref import WorksheetRef
@@ -34,7 +34,7 @@ T = TypeVar("T")
 _Place = tuple[str, str, frozenset[str] | None]
 
 
-class Spelling(NamedTuple):
+class TitleAlias(NamedTuple):
     """What the name of a worksheet means, by which reading, and when that was seen."""
 
     reading: str
@@ -42,7 +42,7 @@ class Spelling(NamedTuple):
     seen_seconds: float
 
 
-class Spellings:
+class TitleAliases:
     """The names of worksheets that were understood at the second reading.
 
     `write_seconds` is how long that is believed for writes.
@@ -53,11 +53,11 @@ class Spellings:
     ) -> None:
         self._timer = timer
         self._seconds = {False: REMEMBERED_SECONDS, True: write_seconds}
-        self._known: TTLCache[_Place, Spelling] = TTLCache(
+        self._known: TTLCache[_Place, TitleAlias] = TTLCache(
             MAX_REMEMBERED, REMEMBERED_SECONDS, timer
         )
 
-    def find(self, ref: WorksheetRef, *, is_write: bool) -> Spelling | None:
+    def find(self, ref: WorksheetRef, *, is_write: bool) -> TitleAlias | None:
         """What this name was found to mean a moment ago."""
         if "%" not in ref.title and "+" not in ref.title:
             return None
@@ -66,13 +66,13 @@ class Spellings:
             return None
         return known
 
-    def learn(self, ref: WorksheetRef, error: WorksheetNotFound) -> Spelling | None:
+    def learn(self, ref: WorksheetRef, error: WorksheetNotFound) -> TitleAlias | None:
         """What the name means if there is no worksheet of it, by the look that says so."""
         for reading, title in other_titles(ref.title):
             if title in error.titles and ref.may_hear_of(title):
-                spelling = Spelling(reading, title, self._timer())
-                self._known[_place(ref)] = spelling
-                return spelling
+                alias = TitleAlias(reading, title, self._timer())
+                self._known[_place(ref)] = alias
+                return alias
         return None
 
     def forget(self, ref: WorksheetRef) -> None:
@@ -80,23 +80,23 @@ class Spellings:
 
 
 async def on_worksheet(
-    spellings: Spellings,
+    title_aliases: TitleAliases,
     ref: WorksheetRef,
     act: Callable[[WorksheetRef], Awaitable[T]],
     *,
     is_write: bool,
 ) -> T:
     """Do something with the worksheet that a name means."""
-    known = spellings.find(ref, is_write=is_write)
+    known = title_aliases.find(ref, is_write=is_write)
     if known is not None:
         try:
             return await _on(known, ref, act)
         except WorksheetNotFound:
-            spellings.forget(ref)
+            title_aliases.forget(ref)
     try:
         return await act(ref)
     except WorksheetNotFound as error:
-        meant = spellings.learn(ref, error)
+        meant = title_aliases.learn(ref, error)
         if meant is None:
             raise
     return await _on(meant, ref, act)
@@ -105,7 +105,7 @@ async def on_worksheet(
 async def with_fields(
     text: bytes,
     asked: A,
-    parse: Callable[[Again], A],
+    parse: Callable[[Leniency], A],
     act: Callable[[A], Awaitable[T]],
 ) -> T:
     """Answer what is asked; values that name no field are decoded once more.
@@ -137,10 +137,10 @@ def note_readings(readings: Iterable[str]) -> None:
 
 
 async def _on(
-    spelling: Spelling, ref: WorksheetRef, act: Callable[[WorksheetRef], Awaitable[T]]
+    alias: TitleAlias, ref: WorksheetRef, act: Callable[[WorksheetRef], Awaitable[T]]
 ) -> T:
-    note_reading(spelling.reading, worksheet=spelling.title)
-    return await act(replace(ref, title=spelling.title))
+    note_reading(alias.reading, worksheet=alias.title)
+    return await act(replace(ref, title=alias.title))
 
 
 def _place(ref: WorksheetRef) -> _Place:

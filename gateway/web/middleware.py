@@ -24,7 +24,7 @@ from gateway.telemetry.events import (
 )
 from gateway.web.error_responses import error_response
 from gateway.web.head import head_of
-from gateway.web.rate_lease import end_visit, rate_lines
+from gateway.web.rate_lease import end_lease, rate_lines
 
 CLIENT_GONE = 499
 """Status in the log only, for a client that left before it was answered."""
@@ -56,7 +56,7 @@ class RequestFrame:
             try:
                 await self._app(scope, receive, _framed(send, event, scope))
             finally:
-                end_visit(scope)
+                end_lease(scope)
                 event.seconds = time.perf_counter() - started
                 request_done(event)
 

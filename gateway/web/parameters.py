@@ -44,7 +44,7 @@ _MOST_DIGITS = 400
 _FLAGS = {"true": True, "false": False}
 
 
-class Again(msgspec.Struct, frozen=True):
+class Leniency(msgspec.Struct, frozen=True):
     """What is percent-decoded once more, for as it stands it names fields that are none.
 
     Values of parameters as a whole, and single names of `keys`, where others may be fields.
@@ -53,11 +53,11 @@ class Again(msgspec.Struct, frozen=True):
     parameters: frozenset[str] = frozenset()
     keys: frozenset[str] = frozenset()
 
-    def with_unknown(self, parameter: str, names: Sequence[str]) -> "Again":
+    def with_unknown(self, parameter: str, names: Sequence[str]) -> "Leniency":
         """The same and what a parameter named that is no field."""
         if parameter == "keys":
-            return Again(self.parameters, self.keys | set(names))
-        return Again(self.parameters | {parameter}, self.keys)
+            return Leniency(self.parameters, self.keys | set(names))
+        return Leniency(self.parameters | {parameter}, self.keys)
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Asking:
     parameters: Parameters
     bracketed: frozenset[str]
     """Those that come in brackets."""
-    again: Again
+    again: Leniency
     readings: list[str] = field(default_factory=list)
     """The second readings that were needed."""
 
@@ -76,10 +76,10 @@ class Asking:
             self.readings.append(reading)
 
 
-def asking_of(parameters: Parameters, again: Again | None = None) -> Asking:
+def asking_of(parameters: Parameters, again: Leniency | None = None) -> Asking:
     """Parameters to be read, some of them decoded once more."""
     bracketed = frozenset(name.partition("[")[0] for name in parameters if "[" in name)
-    return Asking(parameters, bracketed, again or Again())
+    return Asking(parameters, bracketed, again or Leniency())
 
 
 def parse_query(asking: Asking, *, max_limit: int) -> Query:
@@ -222,7 +222,7 @@ def _where(asking: Asking) -> Condition | None:
     if text is None:
         return None
     plain: json.JSONDecodeError | None = None
-    for readings, spelled in _spellings(text):
+    for readings, spelled in _title_aliases(text):
         try:
             decoded = _decoded_where(spelled)
         except json.JSONDecodeError as error:  # nothing else lets it be read otherwise
@@ -235,7 +235,7 @@ def _where(asking: Asking) -> Condition | None:
     raise _not_json(plain) from plain
 
 
-def _spellings(text: str) -> Iterator[tuple[Sequence[str], str]]:
+def _title_aliases(text: str) -> Iterator[tuple[Sequence[str], str]]:
     """The text as it stands, then as clients that encode oddly may mean it."""
     yield (), text
     if len(text) > MAX_WHERE_BYTES * _LONGEST_ESCAPE:

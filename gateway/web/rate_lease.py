@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from starlette.types import Scope
 
-from gateway.access.rates import Visit
+from gateway.access.rates import RateLease
 
 RawHeaders = list[tuple[bytes, bytes]]
 
@@ -17,16 +17,16 @@ _WINDOW_SECONDS = 60
 _KEPT_POLICIES = 64
 
 
-def begin_visit(scope: Scope, visit: Visit) -> None:
+def begin_lease(scope: Scope, lease: RateLease) -> None:
     """Have the answer tell what the key may still ask; the visit ends with the request."""
-    scope[_KEPT] = visit
+    scope[_KEPT] = lease
 
 
-def end_visit(scope: Scope) -> None:
+def end_lease(scope: Scope) -> None:
     """The request is over, however it ended."""
-    visit: Visit | None = scope.get(_KEPT)
-    if visit is not None:
-        visit.leave()
+    lease: RateLease | None = scope.get(_KEPT)
+    if lease is not None:
+        lease.leave()
 
 
 def rate_lines(scope: Scope) -> RawHeaders:
@@ -35,10 +35,10 @@ def rate_lines(scope: Scope) -> RawHeaders:
     `r` requests may be sent at once. After `t` seconds it is more: one, where it is 0 now, else
     as many as ever.
     """
-    visit: Visit | None = scope.get(_KEPT)
-    if visit is None or not visit.per_minute:
+    lease: RateLease | None = scope.get(_KEPT)
+    if lease is None or not lease.per_minute:
         return []
-    return [(b"ratelimit", b'"default";r=%d;t=%d' % visit.standing()), _policy(visit.per_minute)]
+    return [(b"ratelimit", b'"default";r=%d;t=%d' % lease.standing()), _policy(lease.per_minute)]
 
 
 @lru_cache(_KEPT_POLICIES)

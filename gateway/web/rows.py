@@ -6,7 +6,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from gateway.access.caller import check_conditional, check_query
-from gateway.access.rates import FRESH_PRICE, Visit
+from gateway.access.rates import FRESH_PRICE, RateLease
 from gateway.web.admission import admit
 from gateway.web.answers import (
     ENCODERS,
@@ -15,9 +15,9 @@ from gateway.web.answers import (
     record_answer,
 )
 from gateway.web.body import read_fields, read_rows
-from gateway.web.cached_response import KeptAnswer, read_answer
+from gateway.web.cached_response import CachedResponse, read_answer
 from gateway.web.head import head_of
-from gateway.web.idempotency import read_claim, replayed_headers
+from gateway.web.idempotency import read_idempotent_request, replayed_headers
 from gateway.web.lenient_retry import note_readings, on_worksheet, with_fields
 from gateway.web.path import encode_title, parse_row
 from gateway.web.preconditions import asks_for_fresh, read_condition
@@ -29,7 +29,7 @@ from gateway.worksheets.worksheet_ref import WorksheetRef
 from gateway.worksheets.writes import Create, Update
 
 
-async def list_rows(request: Request[State]) -> KeptAnswer:
+async def list_rows(request: Request[State]) -> CachedResponse:
     admitted = await admit(request, "list")
     caller = admitted.caller
     state: State = request.scope["state"]
@@ -39,7 +39,7 @@ async def list_rows(request: Request[State]) -> KeptAnswer:
     query = asked.query
     check_query(caller, uses_where=query.where is not None, uses_order=bool(query.order))
     head = head_of(request.scope)
-    no_cache = _charge_if_fresh(admitted.visit, no_cache=asked.no_cache or asks_for_fresh(head))
+    no_cache = _charge_if_fresh(admitted.lease, no_cache=asked.no_cache or asks_for_fresh(head))
     encoder = ENCODERS[state["api"].empty_cell]
     rows = state["rows"]
     served = None if no_cache else await rows.list_now(admitted.worksheet, query, encoder)
@@ -52,11 +52,11 @@ async def list_rows(request: Request[State]) -> KeptAnswer:
             text, asked, parse, lambda it: rows.list_rows(ref, it.query, encoder, no_cache=no_cache)
         )
 
-    served = await on_worksheet(state["spellings"], admitted.worksheet, serve, is_write=False)
+    served = await on_worksheet(state["title_aliases"], admitted.worksheet, serve, is_write=False)
     return read_answer(head, served, no_cache=no_cache)
 
 
-async def read_row(request: Request[State]) -> KeptAnswer:
+async def read_row(request: Request[State]) -> CachedResponse:
     admitted = await admit(request, "read")
     row = parse_row(request.path_params["row"])
     text = admitted.asked
@@ -64,7 +64,7 @@ async def read_row(request: Request[State]) -> KeptAnswer:
     parse = partial(row_asked, text)
     asked = parse()
     head = head_of(request.scope)
-    no_cache = _charge_if_fresh(admitted.visit, no_cache=asked.no_cache or asks_for_fresh(head))
+    no_cache = _charge_if_fresh(admitted.lease, no_cache=asked.no_cache or asks_for_fresh(head))
     encoder = ENCODERS[state["api"].empty_cell]
     rows = state["rows"]
     served = None if no_cache else rows.row_now(admitted.worksheet, row, asked.keys, encoder)
@@ -80,7 +80,7 @@ async def read_row(request: Request[State]) -> KeptAnswer:
             lambda it: rows.read_row(ref, row, it.keys, encoder, no_cache=no_cache),
         )
 
-    served = await on_worksheet(state["spellings"], admitted.worksheet, serve, is_write=False)
+    served = await on_worksheet(state["title_aliases"], admitted.worksheet, serve, is_write=False)
     return read_answer(head, served, no_cache=no_cache)
 
 
@@ -89,18 +89,18 @@ async def create_rows(request: Request[State]) -> Response:
     key_id = admitted.caller.key_id
     body = await read_rows(request, key_id)
     sent = body.rows if body.is_array else body.rows[0]
-    claim = await read_claim(request, sent, key_id, row=None)
+    idempotent = await read_idempotent_request(request, sent, key_id, row=None)
     title = ""
 
     async def write(ref: WorksheetRef) -> Settled:
         nonlocal title
         title = ref.title
-        ticket = None if claim is None else claim.ticket(ref)
-        create = Create(rows=body.rows, is_array=body.is_array, ticket=ticket)
+        identity = None if idempotent is None else idempotent.identity(ref)
+        create = Create(rows=body.rows, is_array=body.is_array, identity=identity)
         return await request.state["rows"].create_rows(ref, create)
 
     settled = await on_worksheet(
-        request.state["spellings"], admitted.worksheet, write, is_write=True
+        request.state["title_aliases"], admitted.worksheet, write, is_write=True
     )
     headers = _written_headers(settled)
     empty_cell = request.state["api"].empty_cell
@@ -120,25 +120,25 @@ async def update_row(request: Request[State]) -> Response:
     check_conditional(admitted.caller, is_conditional=condition is not None)
     key_id = admitted.caller.key_id
     fields = await read_fields(request, key_id)
-    claim = await read_claim(request, fields, key_id, row=row)
+    idempotent = await read_idempotent_request(request, fields, key_id, row=row)
 
     async def write(ref: WorksheetRef) -> Settled:
-        ticket = None if claim is None else claim.ticket(ref)
-        update = Update(row=row, fields=fields, condition=condition, ticket=ticket)
+        identity = None if idempotent is None else idempotent.identity(ref)
+        update = Update(row=row, fields=fields, condition=condition, identity=identity)
         return await request.state["rows"].update_row(ref, update)
 
     settled = await on_worksheet(
-        request.state["spellings"], admitted.worksheet, write, is_write=True
+        request.state["title_aliases"], admitted.worksheet, write, is_write=True
     )
     (written,) = settled.results
     headers = {**_written_headers(settled), "ETag": written.tag}
     return record_answer(written.record, request.state["api"].empty_cell, headers=headers)
 
 
-def _charge_if_fresh(visit: Visit, *, no_cache: bool) -> bool:
+def _charge_if_fresh(lease: RateLease, *, no_cache: bool) -> bool:
     """Fresh data costs more than the request that asks for it was charged at first."""
     if no_cache:
-        visit.raise_to(FRESH_PRICE)
+        lease.raise_to(FRESH_PRICE)
     return no_cache
 
 

@@ -7,8 +7,8 @@ from gateway.access.gatekeeper import Gatekeeper
 from gateway.access.rates import KeyRates
 from gateway.settings.address import Proxy
 from gateway.settings.model import ApiSettings, ServerSettings
-from gateway.web.auth_cache import Passes
-from gateway.web.lenient_retry import Spellings
+from gateway.web.auth_cache import AuthCache
+from gateway.web.lenient_retry import TitleAliases
 from gateway.web.parsing import Parsing
 from gateway.worksheets.catalogue import Catalogue
 from gateway.worksheets.rows import RowService
@@ -17,11 +17,11 @@ from gateway.worksheets.rows import RowService
 class State(TypedDict):
     gatekeeper: Gatekeeper
     rates: KeyRates
-    passes: Passes
+    auth_cache: AuthCache
     parsing: Parsing
     ready: Callable[[], Awaitable[None]]
     """Returns if keys can be looked up now, and raises otherwise."""
-    spellings: Spellings
+    title_aliases: TitleAliases
     proxies: Sequence[Proxy]
     rows: RowService
     catalogue: Catalogue

@@ -30,7 +30,7 @@ class Interest:
             self.with_types_seconds = now
 
 
-class Pressure:
+class AdaptiveTtl:
     """`reads_per_second` is what the budget allows by now; no ttl is no ttl under any pressure."""
 
     def __init__(self, ttl_seconds: float, reads_per_second: Callable[[], float]) -> None:

@@ -12,7 +12,7 @@ from gateway.worksheets.worksheet_ref import WorksheetRef, written_area
 
 
 @dataclass(frozen=True, kw_only=True)
-class Landing:
+class AppendResult:
     """The row number of the first appended row, and what all of them display from column A."""
 
     first_row: int
@@ -23,9 +23,9 @@ class Landing:
         return self.displayed[index] if index < len(self.displayed) else ()
 
 
-def check_landing(
+def check_append(
     ref: WorksheetRef, values: Values, rows: Sequence[Sequence[Stored]], *, anchor_row: int
-) -> Landing:
+) -> AppendResult:
     """The place of the rows; UpstreamError, `applied`, if it is not where they were sent."""
     area = written_area(ref, values.range)
     named = [[column for column, value in enumerate(row) if value is not None] for row in rows]
@@ -47,4 +47,4 @@ def check_landing(
     displayed = [
         [*left, *("" if cell is None else str(cell) for cell in line)] for line in values.cells
     ]
-    return Landing(first_row=area.first_row, displayed=displayed)
+    return AppendResult(first_row=area.first_row, displayed=displayed)

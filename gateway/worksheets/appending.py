@@ -23,12 +23,12 @@ from gateway.table.header import Header
 from gateway.table.patch import RowPatch
 from gateway.table.record import Placement, Stored, check_has_value, new_row, place
 from gateway.table.view import View
-from gateway.worksheets.append_check import Landing, check_landing
+from gateway.worksheets.append_check import AppendResult, check_append
 from gateway.worksheets.bisection import MAX_EXTRA_WRITES, separate
-from gateway.worksheets.header_cache import Sighting, Sightings
+from gateway.worksheets.header_cache import HeaderCache, SheetExtent
 from gateway.worksheets.input import RAW, Input
 from gateway.worksheets.ledger import Ledger, stacked
-from gateway.worksheets.reconciliation import Settler, displayed_rows
+from gateway.worksheets.reconciliation import Reconciler, displayed_rows
 from gateway.worksheets.refreshing import Refresher
 from gateway.worksheets.refusal import SHEET_WIDE, explain
 from gateway.worksheets.snapshots import Effect
@@ -54,8 +54,8 @@ class Appender:
         self,
         sheets: Sheets,
         refresher: Refresher,
-        sightings: Sightings,
-        settler: Settler,
+        header_cache: HeaderCache,
+        reconciler: Reconciler,
         ledger: Ledger,
         *,
         ignore_unknown: bool,
@@ -64,8 +64,8 @@ class Appender:
         self._sheets = sheets
         self._input = value_input
         self._refresher = refresher
-        self._sightings = sightings
-        self._settler = settler
+        self._header_cache = header_cache
+        self._reconciler = reconciler
         self._ledger = ledger
         self._ignore_unknown = ignore_unknown
 
@@ -93,7 +93,7 @@ class Appender:
     async def _sent(
         self,
         ref: WorksheetRef,
-        seen: Sighting,
+        seen: SheetExtent,
         parts: Sequence[_Part],
         tries: int,
         *,
@@ -110,9 +110,9 @@ class Appender:
                 return None
             return await self._separated(ref, parts, error, tries)
 
-    def _known(self, ref: WorksheetRef, creates: Sequence[Create]) -> Sighting | None:
+    def _known(self, ref: WorksheetRef, creates: Sequence[Create]) -> SheetExtent | None:
         """What was seen just now, if its header has all fields: none of them asks for a look."""
-        seen = self._sightings.fresh(ref)
+        seen = self._header_cache.fresh(ref)
         if seen is None or self._ignore_unknown:
             return seen
         names = {name for create in creates for fields in create.rows for name in fields}
@@ -120,7 +120,7 @@ class Appender:
         return seen if all(view.find(name) is not None for name in names) else None
 
     def _parts(
-        self, ref: WorksheetRef, creates: Sequence[Create], seen: Sighting
+        self, ref: WorksheetRef, creates: Sequence[Create], seen: SheetExtent
     ) -> tuple[list[_Part], dict[int, Outcome]]:
         """The creates that can be sent, and why the others, by their index, cannot."""
         view = seen.header.seen_with(ref.columns)
@@ -147,7 +147,7 @@ class Appender:
         self, ref: WorksheetRef, parts: Sequence[_Part], refusal: GatewayError, tries: int
     ) -> Mapping[_Part, Outcome]:
         async def send(some: Sequence[_Part]) -> Mapping[_Part, Outcome]:
-            seen = self._sightings.fresh(ref) or await self._refresher.look(ref)
+            seen = self._header_cache.fresh(ref) or await self._refresher.look(ref)
             # The header may be another one by now.
             again, refused = self._parts(ref, [part.create for part in some], seen)
             sent = await self._send(ref, seen, again) if again else {}
@@ -158,7 +158,7 @@ class Appender:
         return await separate(values, send, refusal, tries=tries)
 
     async def _send(
-        self, ref: WorksheetRef, seen: Sighting, parts: Sequence[_Part]
+        self, ref: WorksheetRef, seen: SheetExtent, parts: Sequence[_Part]
     ) -> Mapping[_Part, Outcome]:
         """Append the rows of all parts in one write, and find where they are."""
         seen = await self._with_room(ref, seen)
@@ -171,56 +171,56 @@ class Appender:
         try:
             values = await self._sheets.append_rows(ref.spreadsheet, anchor, rows)
         except WriteOutcomeUnknown as error:
-            self._sightings.forget(ref)
+            self._header_cache.forget(ref)
             self._refresher.may_be_written(ref)
-            landing = await self._settled(ref, seen, parts, error)
+            append_result = await self._settled(ref, seen, parts, error)
         except GatewayError as error:
             if isinstance(error, UpstreamRefusal) or error.outcome != "not_applied":
-                self._sightings.forget(ref)
+                self._header_cache.forget(ref)
                 self._refresher.may_be_written(ref)
             raise
         else:
-            self._sightings.forget(ref)
-            landing = self._checked(ref, values, rows, anchor_row)
-            self._remember(ref, seen, rows, landing)
-        self._sightings.note_rows(ref, seen.header, landing.first_row, len(rows))
-        effect = _effect(seen.header, rows, landing)
+            self._header_cache.forget(ref)
+            append_result = self._checked(ref, values, rows, anchor_row)
+            self._remember(ref, seen, rows, append_result)
+        self._header_cache.note_rows(ref, seen.header, append_result.first_row, len(rows))
+        effect = _effect(seen.header, rows, append_result)
         self._refresher.written(ref, replace(effect, keeps_values=self._input.keeps_values))
-        results = _results(parts, seen.header.seen_with(ref.columns), landing)
-        await self._ledger.landed(ref, [(part.create.ticket, results[part]) for part in parts])
+        results = _results(parts, seen.header.seen_with(ref.columns), append_result)
+        await self._ledger.landed(ref, [(part.create.identity, results[part]) for part in parts])
         return {**unnoted, **results}
 
     def _checked(
         self, ref: WorksheetRef, values: Values, rows: Sequence[list[Stored]], anchor_row: int
-    ) -> Landing:
+    ) -> AppendResult:
         try:
-            return check_landing(ref, values, rows, anchor_row=anchor_row)
+            return check_append(ref, values, rows, anchor_row=anchor_row)
         except GatewayError:
             self._refresher.forget(ref)  # they are somewhere
             raise
 
     async def _noted(
-        self, seen: Sighting, parts: Sequence[_Part]
+        self, seen: SheetExtent, parts: Sequence[_Part]
     ) -> tuple[Sequence[_Part], Mapping[_Part, Outcome]]:
         """Note the parts that have tickets; those that cannot be noted are not to be sent."""
-        notes = [(part.create.ticket, part.rows) for part in parts]
+        notes = [(part.create.identity, part.rows) for part in parts]
         try:
             await self._ledger.sending(stacked(seen.last_row + 1, notes))
         except InternalError as error:
-            unkeyed = [part for part in parts if part.create.ticket is None]
-            return unkeyed, {part: error for part in parts if part.create.ticket is not None}
+            unkeyed = [part for part in parts if part.create.identity is None]
+            return unkeyed, {part: error for part in parts if part.create.identity is not None}
         return parts, {}
 
     async def _settled(
         self,
         ref: WorksheetRef,
-        seen: Sighting,
+        seen: SheetExtent,
         parts: Sequence[_Part],
         error: WriteOutcomeUnknown,
-    ) -> Landing:
+    ) -> AppendResult:
         """Where the rows of a write are whose outcome Google left open; its error, if nowhere."""
         rows = [row for part in parts for row in part.rows]
-        first_row = await self._settler.settle_append(
+        first_row = await self._reconciler.settle_append(
             ref, rows, from_row=seen.last_row + 1, error=error
         )
         try:
@@ -229,33 +229,33 @@ class Appender:
             # They are taken all the same: no open create must think that they are its own.
             self._refresher.forget(ref)
             view = seen.header.seen_with(ref.columns)
-            unseen = _results(parts, view, Landing(first_row=first_row, displayed=()))
+            unseen = _results(parts, view, AppendResult(first_row=first_row, displayed=()))
             await self._ledger.landed(ref, [(None, results) for results in unseen.values()])
             raise
-        return Landing(first_row=first_row, displayed=displayed)
+        return AppendResult(first_row=first_row, displayed=displayed)
 
     def _remember(
         self,
         ref: WorksheetRef,
-        seen: Sighting,
+        seen: SheetExtent,
         rows: Sequence[Sequence[Stored]],
-        landing: Landing,
+        append_result: AppendResult,
     ) -> None:
         """The new end of the worksheet, unless the end was not where it was seen."""
-        last_row = landing.first_row + len(rows) - 1
-        if landing.first_row > seen.last_row:
-            self._sightings.keep(
+        last_row = append_result.first_row + len(rows) - 1
+        if append_result.first_row > seen.last_row:
+            self._header_cache.keep(
                 ref,
                 replace(
                     seen,
                     last_row=last_row,
                     starts_blank=rows[-1][0] is None,
                     grid_rows=max(seen.grid_rows, last_row),
-                    as_of=self._sightings.moment(),
+                    as_of=self._header_cache.moment(),
                 ),
             )
 
-    async def _with_room(self, ref: WorksheetRef, seen: Sighting) -> Sighting:
+    async def _with_room(self, ref: WorksheetRef, seen: SheetExtent) -> SheetExtent:
         """The sighting, once the grid has grown if it has no cell to anchor at."""
         if seen.last_row < seen.grid_rows or not seen.starts_blank:
             return seen
@@ -265,39 +265,43 @@ class Appender:
                 if worksheet.title == ref.title:
                     await self._sheets.grow_grid(ref.spreadsheet, worksheet.sheet_id, GROWTH_ROWS)
         except WriteOutcomeUnknown as error:
-            self._sightings.forget(ref)
+            self._header_cache.forget(ref)
             raise UpstreamError(
                 "Google did not say whether the worksheet grew. The row was not written; send it "
                 "again.",
                 outcome="not_applied",
             ) from error
         grown = replace(
-            seen, grid_rows=seen.grid_rows + GROWTH_ROWS, as_of=self._sightings.moment()
+            seen, grid_rows=seen.grid_rows + GROWTH_ROWS, as_of=self._header_cache.moment()
         )
-        self._sightings.keep(ref, grown)
+        self._header_cache.keep(ref, grown)
         return grown
 
 
-def _effect(header: Header, rows: Sequence[Sequence[Stored]], landing: Landing) -> Effect:
+def _effect(
+    header: Header, rows: Sequence[Sequence[Stored]], append_result: AppendResult
+) -> Effect:
     """What an append left; what else its rows display (array formulas) counts as text for now."""
     patches = []
     for at, row in enumerate(rows):
         written = {column: value for column, value in enumerate(row) if value is not None}
-        shown = {column: text for column, text in enumerate(landing.texts(at)) if text}
+        shown = {column: text for column, text in enumerate(append_result.texts(at)) if text}
         texts = dict.fromkeys(written, "") | shown
         patches.append(
-            RowPatch(row=landing.first_row + at, texts=texts, values={**shown, **written})
+            RowPatch(row=append_result.first_row + at, texts=texts, values={**shown, **written})
         )
     return Effect(header=header, rows=patches)
 
 
-def _results(parts: Sequence[_Part], view: View, landing: Landing) -> Mapping[_Part, Results]:
+def _results(
+    parts: Sequence[_Part], view: View, append_result: AppendResult
+) -> Mapping[_Part, Results]:
     """The answers of creates whose rows are one under the other."""
     results: dict[_Part, Results] = {}
     done = 0
     for part in parts:
         results[part] = tuple(
-            written_row(landing.first_row + at, placement, view, landing.texts(at))
+            written_row(append_result.first_row + at, placement, view, append_result.texts(at))
             for at, placement in enumerate(part.placements, start=done)
         )
         done += len(part.placements)

@@ -24,13 +24,13 @@ import anyio.to_thread
 from cachetools import LRUCache
 
 from gateway.errors import UpstreamRefusal
-from gateway.google.call_context import Errand, on_errand
+from gateway.google.call_context import CallContext, in_call_context
 from gateway.google.sheets import Sheets, Values
 from gateway.table import a1
 from gateway.table.header import Header, parse_header
 from gateway.worksheets.answers import Answers, Encoded, Served
 from gateway.worksheets.freshness import Freshness
-from gateway.worksheets.single_flight import Flight
+from gateway.worksheets.single_flight import SingleFlight
 
 KEPT_SECONDS = 60.0
 """How long a spreadsheet is not looked at again."""
@@ -91,7 +91,7 @@ class Catalogue:
         self._sheets = sheets
         self._clock = clock
         self._limiter = anyio.CapacityLimiter(1)
-        self._flights: dict[str, Flight[_Contents]] = {}
+        self._flights: dict[str, SingleFlight[_Contents]] = {}
         self._kept: LRUCache[str, _Contents] = LRUCache(
             maxsize=max_worksheets, getsizeof=lambda contents: min(contents.shares, max_worksheets)
         )
@@ -107,7 +107,7 @@ class Catalogue:
         contents = self._fresh(spreadsheet)
         is_hit = contents is not None
         if contents is None:
-            with on_errand(Errand(key_id)):
+            with in_call_context(CallContext(key_id)):
                 contents = await self._flight(spreadsheet).outcome()
         encoded = await self._made(contents, way, make)
         age = self._clock() - contents.began_seconds
@@ -119,17 +119,17 @@ class Catalogue:
             return None
         return kept
 
-    def _flight(self, spreadsheet: str) -> Flight[_Contents]:
+    def _flight(self, spreadsheet: str) -> SingleFlight[_Contents]:
         """The look that is under way, or one that begins now."""
         under_way = self._flights.get(spreadsheet)
         if under_way is not None and not under_way.is_over:
             return under_way
-        flight = Flight(self._look(spreadsheet), self._clock())
+        flight = SingleFlight(self._look(spreadsheet), self._clock())
         self._flights[spreadsheet] = flight
         flight.when_over(lambda: self._landed(spreadsheet, flight))
         return flight
 
-    def _landed(self, spreadsheet: str, flight: Flight[_Contents]) -> None:
+    def _landed(self, spreadsheet: str, flight: SingleFlight[_Contents]) -> None:
         if self._flights.get(spreadsheet) is flight:
             del self._flights[spreadsheet]
 

@@ -11,10 +11,10 @@ from gateway.table.header import Header
 from gateway.table.patch import RowPatch
 from gateway.table.record import Placement, Stored, text_at
 from gateway.table.view import View
-from gateway.worksheets.idempotent_request import Ticket
 from gateway.worksheets.ledger import Sending
 from gateway.worksheets.snapshots import Effect
 from gateway.worksheets.worksheet_ref import WorksheetRef, written_area
+from gateway.worksheets.write_identity import WriteIdentity
 from gateway.worksheets.writes import Outcome, written_row
 
 _NAMED = re.compile(r"data\[(\d+)\]")
@@ -27,7 +27,7 @@ class Change:
 
     index: int
     row: int
-    ticket: Ticket | None
+    identity: WriteIdentity | None
     placement: Placement
     displayed: Sequence[str]
     runs: Sequence[tuple[int, list[Stored]]]
@@ -38,7 +38,7 @@ def sending_of(part: Change) -> Sending:
     row: list[Stored] = [None] * (part.runs[-1][0] + len(part.runs[-1][1]))
     for column, values in part.runs:
         row[column : column + len(values)] = values
-    return Sending(part.ticket, part.row, [row])
+    return Sending(part.identity, part.row, [row])
 
 
 def writings_of(ref: WorksheetRef, part: Change) -> list[Writing]:

@@ -34,7 +34,7 @@ LAST_ROW = 99_999_999
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Alone:
+class ExclusiveTask:
     """Something to be done in the line of a worksheet, while no write to it is under way."""
 
     work: Callable[[], Awaitable[Results]]
@@ -45,13 +45,13 @@ class Waiting:
     """A write in the line of its worksheet."""
 
     ref: WorksheetRef
-    write: Write | Alone
+    write: Write | ExclusiveTask
 
 
 W = TypeVar("W", bound=Waiting)
 
 
-def row_count(write: Write | Alone) -> int:
+def row_count(write: Write | ExclusiveTask) -> int:
     """How many rows a write is about."""
     return len(write.rows) if isinstance(write, Create) else 1
 
@@ -83,14 +83,14 @@ def _in_turn(line: Iterable[W], turns: Iterable[str]) -> Iterator[W]:
 
 def _chosen(line: Iterator[W]) -> Iterator[W]:
     first = next(line)
-    if isinstance(first.write, Alone):
+    if isinstance(first.write, ExclusiveTask):
         yield first
         return
     room = _Room(ref=first.ref)
     held_keys: set[str] = set()
     for waiting in chain([first], line):
         write = waiting.write
-        if isinstance(write, Alone) or not isinstance(write, type(first.write)):
+        if isinstance(write, ExclusiveTask) or not isinstance(write, type(first.write)):
             continue
         is_turn = waiting.ref.key_id not in held_keys
         if is_turn and _may_go_with(first.ref, waiting.ref) and room.takes(write):

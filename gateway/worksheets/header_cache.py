@@ -23,11 +23,11 @@ MAX_NOTES = 500
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sighting:
+class SheetExtent:
     """A worksheet's header and its end.
 
     `as_of` is the moment as of which the last row is known, the beginning of the look or the end
-    of our append, as `Sightings.moment` counts; `header_as_of` is when the look at the header
+    of our append, as `HeaderCache.moment` counts; `header_as_of` is when the look at the header
     began, in seconds of the monotonic clock.
     """
 
@@ -61,12 +61,12 @@ class _Trust:
         return list(dict.fromkeys(row for _, rows in self.notes for row in rows))
 
 
-class Sightings:
+class HeaderCache:
     def __init__(self, settings: CacheSettings, clock: Callable[[], float]) -> None:
         self._ttl_seconds = settings.header_ttl_seconds
         self._clock = clock
         self._moments = itertools.count()
-        self._kept: LRUCache[WorksheetRef, Sighting | _Forgotten] = LRUCache(
+        self._kept: LRUCache[WorksheetRef, SheetExtent | _Forgotten] = LRUCache(
             maxsize=settings.max_worksheets
         )
         self._trusted: LRUCache[WorksheetRef, _Trust] = LRUCache(maxsize=settings.max_worksheets)
@@ -75,26 +75,26 @@ class Sightings:
         """A number for now, larger than that of any moment before."""
         return next(self._moments)
 
-    def fresh(self, ref: WorksheetRef) -> Sighting | None:
+    def fresh(self, ref: WorksheetRef) -> SheetExtent | None:
         """The sighting if its header may still be trusted."""
-        sighting = self.last(ref)
-        if sighting is None or self._clock() - sighting.header_as_of >= self._ttl_seconds:
+        extent = self.last(ref)
+        if extent is None or self._clock() - extent.header_as_of >= self._ttl_seconds:
             return None
-        return sighting
+        return extent
 
-    def last(self, ref: WorksheetRef) -> Sighting | None:
+    def last(self, ref: WorksheetRef) -> SheetExtent | None:
         """The sighting however old: a hint where to look."""
         kept = self._kept.get(ref)
-        return kept if isinstance(kept, Sighting) else None
+        return kept if isinstance(kept, SheetExtent) else None
 
-    def keep(self, ref: WorksheetRef, sighting: Sighting) -> None:
+    def keep(self, ref: WorksheetRef, extent: SheetExtent) -> None:
         """Remember a sighting unless something newer is known, or known to have changed."""
         trust = self._trusted.get(ref)
-        if trust is not None and trust.cells != sighting.header.cells:
+        if trust is not None and trust.cells != extent.header.cells:
             return
         known = self._kept.get(ref)
-        if known is None or known.as_of <= sighting.as_of:
-            self._kept[ref] = sighting
+        if known is None or known.as_of <= extent.as_of:
+            self._kept[ref] = extent
 
     def forget(self, ref: WorksheetRef) -> None:
         """Trust nothing that was seen up to now, nor a look that has begun by now."""

@@ -27,9 +27,9 @@ from gateway.errors import (
     WriteOutcomeUnknown,
     write_outcome,
 )
-from gateway.worksheets.idempotent_request import Ticket
 from gateway.worksheets.ledger import Answer, Entry, Ledger
 from gateway.worksheets.worksheet_ref import WorksheetRef
+from gateway.worksheets.write_identity import WriteIdentity
 from gateway.worksheets.writes import Results
 
 Perform = Callable[[], Awaitable[Results]]
@@ -81,58 +81,60 @@ class Idempotency:
         self._clock = clock
         self._in_flight: dict[str, str] = {}
 
-    async def run(self, ticket: Ticket | None, perform: Perform, look: Look) -> Settled:
+    async def run(self, identity: WriteIdentity | None, perform: Perform, look: Look) -> Settled:
         """Perform a write, or give the answer that it had; without a ticket just perform it.
 
         Costs no call to Google beside those of `perform`; for an open record those of `look`.
         """
-        if ticket is None:
+        if identity is None:
             return Settled(results=await perform())
-        with self._alone(ticket):
+        with self._alone(identity):
             try:
-                entry = await self._ledger.find(ticket.scope, ticket.texts)
+                entry = await self._ledger.find(identity.scope, identity.texts)
             except asyncio.CancelledError:  # the server's time to stop is over
                 raise _unknown("The gateway stops.", UNKNOWN_RETRY_SECONDS) from None
             if entry is None:
                 # A repeat takes none: it replaces its own record.
-                self._ledger.check_room(ticket)
-                return await self._perform(ticket, perform)
-            _check_same(ticket, entry.fingerprint)
+                self._ledger.check_room(identity)
+                return await self._perform(identity, perform)
+            _check_same(identity, entry.fingerprint)
             if entry.answer is not None:
                 return _replayed(entry.answer)
-            return await self._resume(ticket, entry, perform, look)
+            return await self._resume(identity, entry, perform, look)
 
     @contextmanager
-    def _alone(self, ticket: Ticket) -> Iterator[None]:
+    def _alone(self, identity: WriteIdentity) -> Iterator[None]:
         """Keep twins out for the time of the block."""
-        twin = self._in_flight.get(ticket.scope)
+        twin = self._in_flight.get(identity.scope)
         if twin is not None:
-            _check_same(ticket, twin)
+            _check_same(identity, twin)
             raise IdempotencyInProgress(
                 "A request with this Idempotency-Key is being carried out. Repeat this one in a "
                 "second to get its answer.",
                 outcome="unknown",
                 retry_after_seconds=1,
             )
-        self._in_flight[ticket.scope] = ticket.fingerprint
+        self._in_flight[identity.scope] = identity.fingerprint
         try:
             yield
         finally:
-            del self._in_flight[ticket.scope]
+            del self._in_flight[identity.scope]
 
-    async def _resume(self, ticket: Ticket, entry: Entry, perform: Perform, look: Look) -> Settled:
+    async def _resume(
+        self, identity: WriteIdentity, entry: Entry, perform: Perform, look: Look
+    ) -> Settled:
         try:
             # Rows of a write under way belong to nobody yet, so none may be.
-            found = await self._line.alone(ticket.ref, lambda: self._claimed(ticket, look))
+            found = await self._line.alone(identity.ref, lambda: self._claimed(identity, look))
         except asyncio.CancelledError:
             raise _unknown("The gateway stops.", self._remaining(entry)) from None
         except (QueueFull, ShuttingDown) as error:
             raise self._unseen(entry, error) from error
-        return found or await self._perform(ticket, perform)
+        return found or await self._perform(identity, perform)
 
-    async def _claimed(self, ticket: Ticket, look: Look) -> Settled | None:
+    async def _claimed(self, identity: WriteIdentity, look: Look) -> Settled | None:
         """The rows of an open write, noted as its own; None if it can be sent again."""
-        entry = await self._reread(ticket)
+        entry = await self._reread(identity)
         if entry is None:
             return None
         if entry.answer is not None:
@@ -149,13 +151,13 @@ class Idempotency:
             if remaining_seconds > 0:
                 raise _unknown("This write was sent and may still land.", remaining_seconds)
             return None
-        await self._noted(self._found(ticket, found))
+        await self._noted(self._found(identity, found))
         return _replayed(found.error or found.results)
 
-    async def _reread(self, ticket: Ticket) -> Entry | None:
+    async def _reread(self, identity: WriteIdentity) -> Entry | None:
         """The record, with all rows that others were answered while this one was in line."""
         try:
-            return await self._ledger.find(ticket.scope, ticket.texts)
+            return await self._ledger.find(identity.scope, identity.texts)
         except GatewayError as error:
             raise _unknown("Its record cannot be read.", UNKNOWN_RETRY_SECONDS) from error
 
@@ -168,34 +170,34 @@ class Idempotency:
         seconds = max(self._remaining(entry), error.retry_after_seconds or 0)
         return _unknown("It cannot be seen whether it landed.", seconds)
 
-    async def _perform(self, ticket: Ticket, perform: Perform) -> Settled:
+    async def _perform(self, identity: WriteIdentity, perform: Perform) -> Settled:
         try:
             results = await perform()
         except GatewayError as error:
-            await self._noted(self._failed(ticket, error))
+            await self._noted(self._failed(identity, error))
             raise
         except Exception:
-            await self._noted(self._ledger.renew(ticket))
+            await self._noted(self._ledger.renew(identity))
             raise
-        await self._noted(self._ledger.complete(ticket, results))
+        await self._noted(self._ledger.complete(identity, results))
         return Settled(results=results)
 
-    async def _found(self, ticket: Ticket, found: Found) -> None:
-        if ticket.is_create and found.error is None:
-            await self._ledger.landed(ticket.ref, [(ticket, found.results)])
-        await self._ledger.complete(ticket, found.error or found.results)
-        if ticket.is_create and found.error is not None:
+    async def _found(self, identity: WriteIdentity, found: Found) -> None:
+        if identity.is_create and found.error is None:
+            await self._ledger.landed(identity.ref, [(identity, found.results)])
+        await self._ledger.complete(identity, found.error or found.results)
+        if identity.is_create and found.error is not None:
             # After it has its answer: its own rows must not be kept from it.
-            await self._ledger.landed(ticket.ref, [(None, found.results)])
+            await self._ledger.landed(identity.ref, [(None, found.results)])
 
-    async def _failed(self, ticket: Ticket, error: GatewayError) -> None:
+    async def _failed(self, identity: WriteIdentity, error: GatewayError) -> None:
         match write_outcome(error):
             case "applied":
-                await self._ledger.complete(ticket, error)
+                await self._ledger.complete(identity, error)
             case "unknown":
-                await self._ledger.renew(ticket)
+                await self._ledger.renew(identity)
             case "not_applied":
-                await self._ledger.drop(ticket)
+                await self._ledger.drop(identity)
 
     async def _noted(self, note: Awaitable[None]) -> None:
         """Wait until it is noted how a write ended, which is known whatever becomes of the note."""
@@ -205,8 +207,8 @@ class Idempotency:
             await note
 
 
-def _check_same(ticket: Ticket, fingerprint: str) -> None:
-    if fingerprint != ticket.fingerprint:
+def _check_same(identity: WriteIdentity, fingerprint: str) -> None:
+    if fingerprint != identity.fingerprint:
         raise IdempotencyKeyReused(
             "This Idempotency-Key was used for a request with another body. Send each new write "
             "with a new key, and a retry with the body that it had.",

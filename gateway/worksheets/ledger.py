@@ -6,8 +6,8 @@ from typing import NamedTuple, Protocol
 
 from gateway.errors import GatewayError
 from gateway.table.record import Stored
-from gateway.worksheets.idempotent_request import Ticket
 from gateway.worksheets.worksheet_ref import WorksheetRef
+from gateway.worksheets.write_identity import WriteIdentity
 from gateway.worksheets.writes import Results
 
 Rows = Sequence[Sequence[Stored]]
@@ -34,7 +34,7 @@ class Span(NamedTuple):
 class Sending(NamedTuple):
     """A write about to be sent, and the row where its first row belongs; no ticket, no record."""
 
-    ticket: Ticket | None
+    identity: WriteIdentity | None
     first_row: int
     rows: Rows
 
@@ -65,7 +65,7 @@ class Ledger(Protocol):
         """What is known of a write of the last 24 h; `texts` as in the ticket of its retry."""
         ...
 
-    def check_room(self, ticket: Ticket) -> None:
+    def check_room(self, identity: WriteIdentity) -> None:
         """QueueFull, `not_applied`, if there is no room for the record of one more write."""
         ...
 
@@ -77,7 +77,7 @@ class Ledger(Protocol):
         ...
 
     async def landed(
-        self, ref: WorksheetRef, landings: Sequence[tuple[Ticket | None, Results]]
+        self, ref: WorksheetRef, landings: Sequence[tuple[WriteIdentity | None, Results]]
     ) -> None:
         """Complete creates, and keep the open ones of the worksheet from taking these rows.
 
@@ -86,23 +86,23 @@ class Ledger(Protocol):
         """
         ...
 
-    async def complete(self, ticket: Ticket, answer: Answer) -> None:
+    async def complete(self, identity: WriteIdentity, answer: Answer) -> None:
         """Keep the answer of a write; nothing is to be done if `landed` did so."""
         ...
 
-    async def renew(self, ticket: Ticket) -> None:
+    async def renew(self, identity: WriteIdentity) -> None:
         """Count the age of an open write from now, when it surely had been sent."""
         ...
 
-    async def drop(self, ticket: Ticket) -> None:
+    async def drop(self, identity: WriteIdentity) -> None:
         """Forget a write that was not applied."""
         ...
 
 
-def stacked(first_row: int, writes: Iterable[tuple[Ticket | None, Rows]]) -> list[Sending]:
+def stacked(first_row: int, writes: Iterable[tuple[WriteIdentity | None, Rows]]) -> list[Sending]:
     """Writes that go one under the other, from `first_row` down."""
     sendings: list[Sending] = []
-    for ticket, rows in writes:
-        sendings.append(Sending(ticket, first_row, rows))
+    for identity, rows in writes:
+        sendings.append(Sending(identity, first_row, rows))
         first_row += len(rows)
     return sendings

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from gateway.errors import NoHeaderRow, UpstreamRefusal
-from gateway.google.sent_at import noting_departure
-from gateway.google.sheets import Half, Render, Sheets
+from gateway.google.sent_at import recording_sent_at
+from gateway.google.sheets import Render, Rendering, Sheets
 from gateway.table import a1
 from gateway.table.header import Header, parse_header
 from gateway.table.record import text_at
@@ -16,9 +16,9 @@ from gateway.table.renderings import Column
 from gateway.table.table import make_table
 from gateway.telemetry.events import header_trouble
 from gateway.worksheets.answers import Encodings
-from gateway.worksheets.header_cache import Sighting, Sightings
+from gateway.worksheets.header_cache import HeaderCache, SheetExtent
 from gateway.worksheets.refusal import explaining
-from gateway.worksheets.scheduler import Computing
+from gateway.worksheets.scheduler import Scheduler
 from gateway.worksheets.snapshots import Origin, Snapshot
 from gateway.worksheets.worksheet_ref import WorksheetRef, own_area
 
@@ -27,44 +27,44 @@ from gateway.worksheets.worksheet_ref import WorksheetRef, own_area
 class TypedRead:
     """The typed half as it was read; no half if it is the known one."""
 
-    half: Half | None
+    rendering: Rendering | None
     began_seconds: float
 
 
-class Surveyor:
+class Loader:
     def __init__(
         self,
         sheets: Sheets,
-        sightings: Sightings,
+        header_cache: HeaderCache,
         clock: Callable[[], float],
-        computing: Computing,
+        scheduler: Scheduler,
     ) -> None:
         self._sheets = sheets
-        self._sightings = sightings
+        self._header_cache = header_cache
         self._clock = clock
-        self._computing = computing
+        self._scheduler = scheduler
 
     async def displayed(
         self, ref: WorksheetRef, known: Snapshot | None = None
-    ) -> tuple[Snapshot, Sighting]:
+    ) -> tuple[Snapshot, SheetExtent]:
         """The worksheet as it displays itself, and what an append needs of it. 1 read.
 
         What is known is not made again if it has not changed; it may have its typed half.
         """
-        started, moment = self._clock(), self._sightings.moment()
+        started, moment = self._clock(), self._header_cache.moment()
         digest = None if known is None else known.displayed.digest
-        with noting_departure() as departure:
-            half = await self._half(ref, Render.DISPLAYED, digest)
-        began = departure.at_seconds or started
-        if half is None and known is not None:
+        with recording_sent_at() as sent_at:
+            rendering = await self._rendering(ref, Render.DISPLAYED, digest)
+        began = sent_at.at_seconds or started
+        if rendering is None and known is not None:
             origin = replace(known.displayed, began_seconds=began)
             snapshot = replace(known, displayed=origin, is_expired=False)
         else:
-            snapshot = self._snapshot(ref, _present(half), began)
+            snapshot = self._snapshot(ref, _present(rendering), began)
         table = snapshot.table
-        self._sightings.compare(ref, table.header, as_of=moment)
+        self._header_cache.compare(ref, table.header, as_of=moment)
         self._check_header(ref, table.header)
-        sighting = Sighting(
+        extent = SheetExtent(
             header=table.header,
             last_row=table.last_row,
             starts_blank=not table.text(table.last_row, 0),
@@ -72,22 +72,24 @@ class Surveyor:
             header_as_of=began,
             as_of=moment,
         )
-        self._sightings.keep(ref, sighting)
-        return snapshot, sighting
+        self._header_cache.keep(ref, extent)
+        return snapshot, extent
 
     async def typed(self, ref: WorksheetRef, known: Snapshot | None = None) -> TypedRead:
         """What the worksheet's cells hold. 1 read."""
         started = self._clock()
         origin = None if known is None else known.typed
-        with noting_departure() as departure:
-            half = await self._half(ref, Render.TYPED, None if origin is None else origin.digest)
-        return TypedRead(half=half, began_seconds=departure.at_seconds or started)
+        with recording_sent_at() as sent_at:
+            rendering = await self._rendering(
+                ref, Render.TYPED, None if origin is None else origin.digest
+            )
+        return TypedRead(rendering=rendering, began_seconds=sent_at.at_seconds or started)
 
     async def paired(
         self, snapshot: Snapshot, typed: TypedRead, known: Snapshot | None = None
     ) -> Snapshot | None:
         """Both halves as one snapshot; None if they are of different states of the worksheet."""
-        if typed.half is None and known is not None and snapshot.table is known.table:
+        if typed.rendering is None and known is not None and snapshot.table is known.table:
             origin = _typed_origin(typed, known)
             return replace(known, displayed=snapshot.displayed, typed=origin, is_expired=False)
         paired = await self.joined(snapshot, typed, known)
@@ -98,7 +100,7 @@ class Surveyor:
     ) -> Snapshot:
         """Both halves as one snapshot, whatever state of the worksheet they are of."""
         table, columns = snapshot.table, _typed_columns(typed, known)
-        both = await self._computing.build(table.with_typed(columns))
+        both = await self._scheduler.build(table.with_typed(columns))
         origin = _typed_origin(typed, known)
         return Snapshot(
             table=both,
@@ -108,15 +110,15 @@ class Surveyor:
             encodings=Encodings(snapshot.displayed.byte_count),
         )
 
-    async def look_again(self, ref: WorksheetRef) -> Sighting | None:
+    async def look_again(self, ref: WorksheetRef) -> SheetExtent | None:
         """Header and end by way of the last row of an earlier look. 1 read, none without one.
 
         None if that does not settle it: rows were deleted.
         """
-        known = self._sightings.last(ref)
+        known = self._header_cache.last(ref)
         if known is None:
             return None
-        started, moment = self._clock(), self._sightings.moment()
+        started, moment = self._clock(), self._header_cache.moment()
         ranges = [a1.header_range(ref.title), a1.rows_from(ref.title, known.last_row)]
         try:
             top, end = await self._sheets.read_ranges(ref.spreadsheet, ranges)
@@ -124,12 +126,12 @@ class Surveyor:
             return None
         header = parse_header(top.cells[0] if top.cells else ())
         area = own_area(ref, end.range)
-        self._sightings.compare(ref, header, as_of=moment)
+        self._header_cache.compare(ref, header, as_of=moment)
         self._check_header(ref, header)
         filled = [index for index, row in enumerate(end.cells) if any(row)]
         if not filled:
             return None
-        sighting = replace(
+        extent = replace(
             known,
             header=header,
             last_row=known.last_row + filled[-1],
@@ -138,19 +140,21 @@ class Surveyor:
             header_as_of=started,
             as_of=moment,
         )
-        self._sightings.keep(ref, sighting)
-        return sighting
+        self._header_cache.keep(ref, extent)
+        return extent
 
-    def _snapshot(self, ref: WorksheetRef, half: Half, started: float) -> Snapshot:
-        area = own_area(ref, half.range)
+    def _snapshot(self, ref: WorksheetRef, rendering: Rendering, started: float) -> Snapshot:
+        area = own_area(ref, rendering.range)
         return Snapshot(
-            table=make_table(half.columns),
+            table=make_table(rendering.columns),
             grid_rows=area.last_row,
-            displayed=_origin(half, started),
-            encodings=Encodings(half.byte_count),
+            displayed=_origin(rendering, started),
+            encodings=Encodings(rendering.byte_count),
         )
 
-    async def _half(self, ref: WorksheetRef, render: Render, known: bytes | None) -> Half | None:
+    async def _rendering(
+        self, ref: WorksheetRef, render: Render, known: bytes | None
+    ) -> Rendering | None:
         async with explaining(self._sheets, ref):
             return await self._sheets.read_columns(
                 ref.spreadsheet, a1.rows_from(ref.title, 1), render=render, known=known
@@ -159,7 +163,7 @@ class Surveyor:
     def _check_header(self, ref: WorksheetRef, header: Header) -> None:
         """NoHeaderRow if row 1 names no field; tells of duplicates once per header."""
         check_names(header)
-        known = self._sightings.last(ref)
+        known = self._header_cache.last(ref)
         if header.duplicates() and (known is None or known.header.cells != header.cells):
             header_trouble(ref.spreadsheet, ref.title, header.duplicates())
 
@@ -172,13 +176,15 @@ def check_names(header: Header) -> None:
         )
 
 
-def _origin(half: Half, began_seconds: float) -> Origin:
-    return Origin(began_seconds=began_seconds, byte_count=half.byte_count, digest=half.digest)
+def _origin(rendering: Rendering, began_seconds: float) -> Origin:
+    return Origin(
+        began_seconds=began_seconds, byte_count=rendering.byte_count, digest=rendering.digest
+    )
 
 
 def _typed_columns(typed: TypedRead, known: Snapshot | None) -> Sequence[Column]:
-    if typed.half is not None:
-        return typed.half.columns
+    if typed.rendering is not None:
+        return typed.rendering.columns
     columns = None if known is None else known.table.typed
     if columns is None:
         raise ValueError("a half is left out only if it is known")
@@ -186,14 +192,14 @@ def _typed_columns(typed: TypedRead, known: Snapshot | None) -> Sequence[Column]
 
 
 def _typed_origin(typed: TypedRead, known: Snapshot | None) -> Origin:
-    if typed.half is not None:
-        return _origin(typed.half, typed.began_seconds)
+    if typed.rendering is not None:
+        return _origin(typed.rendering, typed.began_seconds)
     if known is None or known.typed is None:
         raise ValueError("a half is left out only if it is known")
     return replace(known.typed, began_seconds=typed.began_seconds)
 
 
-def _present(half: Half | None) -> Half:
-    if half is None:
+def _present(rendering: Rendering | None) -> Rendering:
+    if rendering is None:
         raise ValueError("a half is left out only if it is known")
-    return half
+    return rendering

@@ -15,7 +15,7 @@ from typing import Generic, TypeVar
 
 from gateway.errors import QueueFull
 from gateway.settings.model import WriteSettings
-from gateway.worksheets.group import Alone, Waiting, row_count, take_group
+from gateway.worksheets.group import ExclusiveTask, Waiting, row_count, take_group
 
 SHARE = 4
 """One key may fill a quarter of the memory that all have."""
@@ -119,7 +119,7 @@ class Line(Generic[W]):
     def _rooms(self, waiting: W) -> Iterator[tuple[Room, int]]:
         """What a write takes room of, and how much."""
         write = waiting.write
-        size = 1 if isinstance(write, Alone) else write.memory_bytes
+        size = 1 if isinstance(write, ExclusiveTask) else write.memory_bytes
         yield self._rows, row_count(write)
         yield self._memory, size
         yield self._all_lines, size

@@ -17,11 +17,11 @@ from gateway.query.evaluate import check_fields
 from gateway.query.query import Query
 from gateway.settings.model import CacheSettings
 from gateway.table.view import ROW_INDEX, View
-from gateway.worksheets.adaptive_ttl import Interest, Pressure
+from gateway.worksheets.adaptive_ttl import AdaptiveTtl, Interest
 from gateway.worksheets.freshness import Freshness
-from gateway.worksheets.header_cache import Sightings
+from gateway.worksheets.header_cache import HeaderCache
 from gateway.worksheets.refreshing import Refresher
-from gateway.worksheets.single_flight import Flight
+from gateway.worksheets.single_flight import SingleFlight
 from gateway.worksheets.snapshots import Snapshot, Snapshots
 from gateway.worksheets.stale_if_error import DEGRADING, not_fresh, reason_for
 from gateway.worksheets.worksheet_ref import WorksheetRef, worksheet_not_found
@@ -72,15 +72,15 @@ class Reader:
         refresher: Refresher,
         *,
         snapshots: Snapshots,
-        sightings: Sightings,
-        pressure: Pressure,
+        header_cache: HeaderCache,
+        adaptive_ttl: AdaptiveTtl,
         settings: CacheSettings,
         clock: Callable[[], float],
     ) -> None:
         self._refresher = refresher
         self._snapshots = snapshots
-        self._sightings = sightings
-        self._pressure = pressure
+        self._header_cache = header_cache
+        self._adaptive_ttl = adaptive_ttl
         self._max_stale_seconds = settings.max_stale_seconds
         self._clock = clock
         self._max_worksheets = settings.max_worksheets
@@ -141,17 +141,19 @@ class Reader:
                 return spare
         return await self._landed(ref, flight, demand)
 
-    async def _overdue(self, flight: Flight[Snapshot], now: float) -> str:
+    async def _overdue(self, flight: SingleFlight[Snapshot], now: float) -> str:
         """Wait for a read as long as is reasonable; why it is not there by then, or ""."""
         queue_seconds = flight.began_seconds + QUEUE_PATIENCE_SECONDS - now
-        if await flight.lands_within(queue_seconds):
+        if await flight.done_within(queue_seconds):
             return ""
         if flight.sent_seconds is None:
             return "budget"
         seconds = flight.began_seconds + PATIENCE_SECONDS - max(now, self._clock())
-        return "" if await flight.lands_within(seconds) else "slow"
+        return "" if await flight.done_within(seconds) else "slow"
 
-    async def _landed(self, ref: WorksheetRef, flight: Flight[Snapshot], demand: _Demand) -> Read:
+    async def _landed(
+        self, ref: WorksheetRef, flight: SingleFlight[Snapshot], demand: _Demand
+    ) -> Read:
         try:
             found = await flight.outcome()
         except WorksheetNotFound as error:
@@ -209,7 +211,7 @@ class Reader:
         return Freshness(age, left if is_hit else max(left, 0.0), is_hit)
 
     def _ttl_seconds(self, now: float) -> float:
-        return self._pressure.ttl_seconds(now, self._interests)
+        return self._adaptive_ttl.ttl_seconds(now, self._interests)
 
     def _interests(self) -> Iterable[Interest]:
         """In the worksheets that there are; names that somebody made up cost the others nothing."""
@@ -217,10 +219,10 @@ class Reader:
 
     def _knows_fields(self, ref: WorksheetRef, query: Query) -> bool:
         """Whether a recent look at the header knew all fields of the query."""
-        sighting = self._sightings.fresh(ref)
-        if sighting is None:
+        extent = self._header_cache.fresh(ref)
+        if extent is None:
             return False
-        return _has_fields(sighting.header.seen_with(ref.columns), query)
+        return _has_fields(extent.header.seen_with(ref.columns), query)
 
     def _course(self, ref: WorksheetRef) -> _Course:
         course = self._courses.get(ref)

@@ -20,10 +20,10 @@ from gateway.errors import (
     UpstreamRefusal,
     WriteOutcomeUnknown,
 )
-from gateway.google.call_context import current_errand, on_errand
+from gateway.google.call_context import current_call_context, in_call_context
 from gateway.google.sheets import Render, Sheets, Value, Values, Writing
 from gateway.table import a1
-from gateway.table.cell_match import Compare, Likeness, as_stored, holds_no_more, likeness
+from gateway.table.cell_match import CellMatch, Compare, as_stored, cell_match, holds_no_more
 from gateway.table.header import Header, parse_header
 from gateway.table.record import Stored, text_at
 from gateway.telemetry.events import look_failed
@@ -67,19 +67,19 @@ async def find_rows(
         if isinstance(error, RowNotFound):
             return None
         raise error from refusal
-    found: dict[Likeness, int] = {}
+    found: dict[CellMatch, int] = {}
     for start, like in _starts(values.cells, rows, compare):
         first = from_row + start
         span = Span(first, first + len(rows) - 1)
         if any(map(span.overlaps, taken)):
             continue
         is_alone = all(map(holds_no_more, values.cells[start : start + len(rows)], rows))
-        if is_alone and like is Likeness.SAME:
+        if is_alone and like is CellMatch.SAME:
             return first
         found.setdefault(like, first)
-    if Likeness.OPEN in found and Likeness.SAME not in found:
+    if CellMatch.OPEN in found and CellMatch.SAME not in found:
         raise UpstreamError("There are rows that may be those that were written, or others.")
-    return found.get(Likeness.SAME)
+    return found.get(CellMatch.SAME)
 
 
 async def displayed_rows(
@@ -107,7 +107,7 @@ async def displayed_rows(
     return [*lines, *[()] * (count - len(lines))]
 
 
-class Settler:
+class Reconciler:
     """Settles open writes, one look after the other; `sleep` is the pause between them."""
 
     def __init__(
@@ -216,7 +216,7 @@ class Settler:
         range_ = one_row if first == last else a1.rows_from(ref.title, first)
         lines = (await _typed(self._sheets, ref, range_)).cells
         likenesses = (
-            likeness(
+            cell_match(
                 _line(lines, area.first_row - first + offset)[area.first_column :],
                 row,
                 self._compare,
@@ -224,7 +224,7 @@ class Settler:
             for area, writing in zip(areas, writings, strict=True)
             for offset, row in enumerate(writing.rows)
         )
-        return all(like is Likeness.SAME for like in likenesses)
+        return all(like is CellMatch.SAME for like in likenesses)
 
     async def _shown(
         self, ref: WorksheetRef, rows: Sequence[int]
@@ -240,18 +240,18 @@ class Settler:
 
 def _verifying() -> AbstractContextManager[None]:
     """The calls of a look go before all others that wait for the budget."""
-    return on_errand(replace(current_errand(), is_verification=True))
+    return in_call_context(replace(current_call_context(), is_verification=True))
 
 
 def _starts(
     lines: Sequence[Sequence[Value]], rows: Sequence[Sequence[Stored]], compare: Compare
-) -> Iterator[tuple[int, Likeness]]:
+) -> Iterator[tuple[int, CellMatch]]:
     """Where rows begin that hold what was written, or may."""
     for start in range(len(lines) - len(rows) + 1):
-        least = Likeness.SAME
+        least = CellMatch.SAME
         for offset, row in enumerate(rows):
-            least = min(least, likeness(lines[start + offset], row, compare))
-            if least is Likeness.OTHER:  # mostly by the first row
+            least = min(least, cell_match(lines[start + offset], row, compare))
+            if least is CellMatch.OTHER:  # mostly by the first row
                 break
         else:
             yield start, least

@@ -17,10 +17,10 @@ from gateway.errors import (
 )
 from gateway.google.sheets import Render, Sheets, Value, Values
 from gateway.table import a1
-from gateway.table.cell_match import Compare, Likeness, as_stored, likeness
+from gateway.table.cell_match import CellMatch, Compare, as_stored, cell_match
 from gateway.table.header import parse_header
 from gateway.table.record import Stored, place, text_at
-from gateway.worksheets.header_cache import Sightings
+from gateway.worksheets.header_cache import HeaderCache
 from gateway.worksheets.idempotency import Found
 from gateway.worksheets.ledger import Entry
 from gateway.worksheets.loader import check_names
@@ -36,7 +36,7 @@ class Recovery:
         self,
         sheets: Sheets,
         refresher: Refresher,
-        sightings: Sightings,
+        header_cache: HeaderCache,
         *,
         ignore_unknown: bool,
         compare: Compare = as_stored,
@@ -44,7 +44,7 @@ class Recovery:
         self._sheets = sheets
         self._compare = compare
         self._refresher = refresher
-        self._sightings = sightings
+        self._header_cache = header_cache
         self._ignore_unknown = ignore_unknown
 
     async def find_created(self, ref: WorksheetRef, create: Create, entry: Entry) -> Found | None:
@@ -63,7 +63,7 @@ class Recovery:
         if first_row is None:
             return None
         # The worksheet ends lower than was seen, or an append would take these rows for its own.
-        self._sightings.forget(ref)
+        self._header_cache.forget(ref)
         return await self._found(ref, first_row, create.rows)
 
     async def find_updated(self, ref: WorksheetRef, update: Update, entry: Entry) -> Found | None:
@@ -81,7 +81,7 @@ class Recovery:
             raise error from refusal
         own_area(ref, values.range)
         cells = values.cells[0] if values.cells else ()
-        if likeness(cells, entry.rows[0], self._compare) is not Likeness.SAME:
+        if cell_match(cells, entry.rows[0], self._compare) is not CellMatch.SAME:
             return None
         return await self._found(ref, update.row, [update.fields])
 

@@ -14,9 +14,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from gateway.errors import Forbidden, NoHeaderRow, NotFound, TooLarge, UnsupportedDocument
-from gateway.worksheets.header_cache import Sighting, Sightings
-from gateway.worksheets.loader import Surveyor
-from gateway.worksheets.single_flight import Flight
+from gateway.worksheets.header_cache import HeaderCache, SheetExtent
+from gateway.worksheets.loader import Loader
+from gateway.worksheets.single_flight import SingleFlight
 from gateway.worksheets.snapshots import Effect, Snapshot, Snapshots
 from gateway.worksheets.worksheet_ref import WorksheetRef
 
@@ -37,21 +37,21 @@ _Kind = tuple[WorksheetRef, bool]
 class Refresher:
     def __init__(
         self,
-        surveyor: Surveyor,
+        loader: Loader,
         *,
-        sightings: Sightings,
+        header_cache: HeaderCache,
         snapshots: Snapshots,
         clock: Callable[[], float],
         quietly: Quietly,
         max_worksheets: int,
     ) -> None:
-        self._surveyor = surveyor
-        self._sightings = sightings
+        self._loader = loader
+        self._header_cache = header_cache
         self._snapshots = snapshots
         self._clock = clock
         self._quietly = quietly
         self._max_worksheets = max_worksheets
-        self._flights: dict[_Kind, Flight[Snapshot]] = {}
+        self._flights: dict[_Kind, SingleFlight[Snapshot]] = {}
         self._begun: set[_Kind] = set()
         """Of the flights, those that wait for no write any more."""
         self._overtaken: set[WorksheetRef] = set()
@@ -62,7 +62,7 @@ class Refresher:
 
     def flight(
         self, ref: WorksheetRef, *, needs_types: bool, base: Snapshot | None = None
-    ) -> Flight[Snapshot]:
+    ) -> SingleFlight[Snapshot]:
         """The read that is under way, or one that begins now.
 
         Displayed 1 read, both halves 2, or 1 with a displayed half at hand (`base`); 2 more if
@@ -75,23 +75,23 @@ class Refresher:
             if sent_seconds is None or now - sent_seconds < ABANDONED_SECONDS:
                 return under_way
         self._begun.discard(kind)
-        flight = Flight(self._fly(kind, base), now)
+        flight = SingleFlight(self._fly(kind, base), now)
         self._flights[kind] = flight
         flight.when_over(lambda: self._landed(kind, flight))
         return flight
 
-    async def look(self, ref: WorksheetRef) -> Sighting:
+    async def look(self, ref: WorksheetRef) -> SheetExtent:
         """The header and the end of the worksheet as they are now, for a write. 1 read.
 
         One more read if an earlier look's last row is blank by now: rows were deleted. To be
         awaited in the line of the worksheet's writes.
         """
-        sighting = await self._surveyor.look_again(ref)
-        if sighting is None:
-            moment = self._sightings.moment()
-            snapshot, sighting = await self._surveyor.displayed(ref)
+        extent = await self._loader.look_again(ref)
+        if extent is None:
+            moment = self._header_cache.moment()
+            snapshot, extent = await self._loader.displayed(ref)
             self._keep((ref, False), snapshot, moment)
-        return sighting
+        return extent
 
     def written(self, ref: WorksheetRef, effect: Effect) -> None:
         """Google confirmed a write: no later answer may miss it."""
@@ -119,7 +119,7 @@ class Refresher:
 
         async def read() -> Snapshot:
             self._begun.add(kind)
-            moment = self._sightings.moment()
+            moment = self._header_cache.moment()
             if needs_types:
                 snapshot = await self._both(ref, base, is_in_line=was_overtaken)
             else:
@@ -135,7 +135,7 @@ class Refresher:
             self._snapshots.drop(ref)
             raise
 
-    def _landed(self, kind: _Kind, flight: Flight[Snapshot]) -> None:
+    def _landed(self, kind: _Kind, flight: SingleFlight[Snapshot]) -> None:
         if self._flights.get(kind) is flight:
             self._leave(kind)
 
@@ -145,7 +145,7 @@ class Refresher:
 
     async def _displayed(self, ref: WorksheetRef) -> Snapshot:
         known = self._snapshots.get(ref, needs_types=False)
-        return (await self._surveyor.displayed(ref, known))[0]
+        return (await self._loader.displayed(ref, known))[0]
 
     async def _both(
         self, ref: WorksheetRef, base: Snapshot | None, *, is_in_line: bool
@@ -153,21 +153,21 @@ class Refresher:
         """Both halves, read side by side unless one is at hand."""
         known = self._snapshots.get(ref, needs_types=True)
         if base is not None and base is self._snapshots.get(ref, needs_types=False):
-            displayed, typed = base, await self._surveyor.typed(ref, known)
+            displayed, typed = base, await self._loader.typed(ref, known)
         else:
             displaying = (
                 self._displayed(ref)
                 if is_in_line
                 else self.flight(ref, needs_types=False).outcome()
             )
-            displayed, typed = await asyncio.gather(displaying, self._surveyor.typed(ref, known))
-        paired = await self._surveyor.paired(displayed, typed, known)
+            displayed, typed = await asyncio.gather(displaying, self._loader.typed(ref, known))
+        paired = await self._loader.paired(displayed, typed, known)
         if paired is not None:
             return paired
         (displayed, _), typed = await asyncio.gather(
-            self._surveyor.displayed(ref), self._surveyor.typed(ref)
+            self._loader.displayed(ref), self._loader.typed(ref)
         )
-        return await self._surveyor.joined(displayed, typed)
+        return await self._loader.joined(displayed, typed)
 
     def _keep(self, kind: _Kind, snapshot: Snapshot, moment: int) -> None:
         ref, _ = kind
@@ -180,7 +180,7 @@ class Refresher:
 
     def _overtake(self, ref: WorksheetRef) -> None:
         """What began before this moment is joined by nobody any more."""
-        self._written[ref] = self._sightings.moment()
+        self._written[ref] = self._header_cache.moment()
         self._written.move_to_end(ref)
         if len(self._written) > self._max_worksheets:
             _, self._forgotten_write = self._written.popitem(last=False)

@@ -24,7 +24,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
 from gateway.errors import QueryTooCostly, SheetTooLarge, UnknownField
-from gateway.google.call_context import Errand, on_errand
+from gateway.google.call_context import CallContext, in_call_context
 from gateway.google.sheets import Sheets
 from gateway.query.evaluate import Page, evaluate, plain_page
 from gateway.query.query import Query, condition_fields
@@ -33,21 +33,21 @@ from gateway.table.record import check_granted, check_has_value
 from gateway.table.steps import Metered, OutOfSteps
 from gateway.table.table import FIRST_DATA_ROW
 from gateway.table.view import Selection
-from gateway.worksheets.adaptive_ttl import Pressure
+from gateway.worksheets.adaptive_ttl import AdaptiveTtl
 from gateway.worksheets.answers import Encoded, Encoder, Served
 from gateway.worksheets.appending import Appender
-from gateway.worksheets.header_cache import Sightings
+from gateway.worksheets.header_cache import HeaderCache
 from gateway.worksheets.idempotency import Idempotency, Settled
 from gateway.worksheets.input import RAW, Input
 from gateway.worksheets.ledger import Ledger
-from gateway.worksheets.loader import Surveyor
+from gateway.worksheets.loader import Loader
 from gateway.worksheets.pages import page_in, page_of, row_in, row_of
 from gateway.worksheets.reading import Read, Reader
-from gateway.worksheets.reconciliation import Settler
+from gateway.worksheets.reconciliation import Reconciler
 from gateway.worksheets.recovery import Recovery
 from gateway.worksheets.refreshing import Refresher
 from gateway.worksheets.refusal import row_not_found
-from gateway.worksheets.scheduler import Computing
+from gateway.worksheets.scheduler import Scheduler
 from gateway.worksheets.snapshots import Snapshot, Snapshots
 from gateway.worksheets.updating import Updater
 from gateway.worksheets.windows import WindowRead, Windows
@@ -72,14 +72,14 @@ class RowService:
         value_input: Input = RAW,
     ) -> None:
         ignore_unknown = api.unknown_fields == "ignore"
-        sightings, snapshots = Sightings(cache, clock), Snapshots(cache.max_bytes)
+        header_cache, snapshots = HeaderCache(cache, clock), Snapshots(cache.max_bytes)
         self._snapshots = snapshots
-        self._computing = Computing()
+        self._scheduler = Scheduler()
         self._max_query_steps = api.max_query_steps
         self._writer = Writer(self._perform, writes)
         refresher = Refresher(
-            Surveyor(sheets, sightings, clock, self._computing),
-            sightings=sightings,
+            Loader(sheets, header_cache, clock, self._scheduler),
+            header_cache=header_cache,
             snapshots=snapshots,
             clock=clock,
             quietly=self._writer.alone,
@@ -87,7 +87,7 @@ class RowService:
         )
         self._windows = Windows(
             sheets,
-            sightings,
+            header_cache,
             settings=cache,
             clock=clock,
             last_written=refresher.last_written,
@@ -95,25 +95,25 @@ class RowService:
         self._reader = Reader(
             refresher,
             snapshots=snapshots,
-            sightings=sightings,
-            pressure=Pressure(cache.rows_ttl_seconds, reads_per_second),
+            header_cache=header_cache,
+            adaptive_ttl=AdaptiveTtl(cache.rows_ttl_seconds, reads_per_second),
             settings=cache,
             clock=clock,
         )
-        settler = Settler(
+        reconciler = Reconciler(
             sheets,
             sleep=sleep,
             pause_seconds=writes.look_again_seconds,
             compare=value_input.compare,
         )
-        parts = (sheets, refresher, sightings, settler, ledger)
+        parts = (sheets, refresher, header_cache, reconciler, ledger)
         self._appender = Appender(*parts, ignore_unknown=ignore_unknown, value_input=value_input)
         self._updater = Updater(*parts, ignore_unknown=ignore_unknown, value_input=value_input)
         self._idempotency = Idempotency(ledger, self._writer, wall_clock)
         self._recovery = Recovery(
             sheets,
             refresher,
-            sightings,
+            header_cache,
             ignore_unknown=ignore_unknown,
             compare=value_input.compare,
         )
@@ -135,7 +135,7 @@ class RowService:
 
         What the encoder makes of it is kept with the snapshot, for all who see the same columns.
         """
-        with on_errand(Errand(ref.key_id)):
+        with in_call_context(CallContext(ref.key_id)):
             read = await self._read(ref, query, no_cache=no_cache)
         if isinstance(read, WindowRead):
             return Served(page_in(read.window, query, encoder, ref.columns), read.freshness)
@@ -165,7 +165,7 @@ class RowService:
         """One row; RowNotFound above the first data row and below the last that is not blank."""
         if row < FIRST_DATA_ROW:
             raise row_not_found(row)
-        with on_errand(Errand(ref.key_id)):
+        with in_call_context(CallContext(ref.key_id)):
             read = await self._read_plain(ref, row, 1, no_cache=no_cache)
         if isinstance(read, WindowRead):
             made = row_in(read.window, row, keys, encoder, ref.columns)
@@ -179,9 +179,9 @@ class RowService:
         for number, fields in enumerate(create.rows):
             check_granted(fields, ref.columns, at=create.path(number))
             check_has_value(fields.values(), at=create.path(number))
-        with on_errand(Errand(ref.key_id)):
+        with in_call_context(CallContext(ref.key_id)):
             return await self._idempotency.run(
-                create.ticket,
+                create.identity,
                 lambda: self._writer.write(ref, create),
                 lambda entry: self._recovery.find_created(ref, create, entry),
             )
@@ -191,9 +191,9 @@ class RowService:
         if update.row < FIRST_DATA_ROW:
             raise row_not_found(update.row)
         check_granted(update.fields, ref.columns)
-        with on_errand(Errand(ref.key_id)):
+        with in_call_context(CallContext(ref.key_id)):
             return await self._idempotency.run(
-                update.ticket,
+                update.identity,
                 lambda: self._writer.write(ref, update),
                 lambda entry: self._recovery.find_updated(ref, update, entry),
             )
@@ -258,12 +258,12 @@ class RowService:
 
     async def _search(self, snapshot: Snapshot, ref: WorksheetRef, query: Query) -> Page:
         """The page of a query with `where` or `order`; QueryTooCostly past the budget."""
-        table, computing = snapshot.table, self._computing
+        table, scheduler = snapshot.table, self._scheduler
         view = table.header.seen_with(ref.columns)
         work = Metered(evaluate(table, query, view), self._max_query_steps)
         try:
-            if not computing.try_at_once(work, ref.key_id):
-                await computing.finish(work, ref.key_id)
+            if not scheduler.try_at_once(work, ref.key_id):
+                await scheduler.finish(work, ref.key_id)
         except OutOfSteps:
             raise _too_costly(query, table.last_row - 1, self._max_query_steps) from None
         finally:

@@ -37,7 +37,7 @@ class _Job(NamedTuple):
     done: asyncio.Future[Any]
 
 
-class Computing:
+class Scheduler:
     """The queue for work that takes more than a slice."""
 
     def __init__(self) -> None:

@@ -10,21 +10,21 @@ from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
-from gateway.google.call_context import Company, current_errand, on_errand
-from gateway.google.sent_at import noting_departure
+from gateway.google.call_context import Beneficiaries, current_call_context, in_call_context
+from gateway.google.sent_at import recording_sent_at
 
 T = TypeVar("T")
 
 
-class Flight(Generic[T]):
+class SingleFlight(Generic[T]):
     """One read under way; made in the context of the request that needed it first."""
 
     def __init__(self, work: Coroutine[Any, Any, T], began_seconds: float) -> None:
         self.began_seconds = began_seconds
-        self._company = Company()
+        self._beneficiaries = Beneficiaries()
         self._join()
-        errand = replace(current_errand(), company=self._company)
-        with noting_departure() as self._departure, on_errand(errand):
+        call_context = replace(current_call_context(), beneficiaries=self._beneficiaries)
+        with recording_sent_at() as self._sent_at, in_call_context(call_context):
             self._task = asyncio.get_running_loop().create_task(work)
         self._task.add_done_callback(_look_at)
 
@@ -35,7 +35,7 @@ class Flight(Generic[T]):
     @property
     def sent_seconds(self) -> float | None:
         """When its last call was sent; None while it waits for its turn."""
-        return self._departure.at_seconds
+        return self._sent_at.at_seconds
 
     def when_over(self, act: Callable[[], None]) -> None:
         """Have something done at the end, however it ends."""
@@ -46,7 +46,7 @@ class Flight(Generic[T]):
         self._join()
         return await asyncio.shield(self._task)
 
-    async def lands_within(self, seconds: float) -> bool:
+    async def done_within(self, seconds: float) -> bool:
         """Wait for the end, so long at most; whether it came."""
         self._join()
         if seconds > 0:
@@ -55,10 +55,10 @@ class Flight(Generic[T]):
 
     def _join(self) -> None:
         """Make this an errand of who waits, and of all that it waits for in turn."""
-        errand = current_errand()
-        self._company.join(errand.key_id)
-        if errand.company is not None:
-            errand.company.follow(self._company.join)
+        call_context = current_call_context()
+        self._beneficiaries.join(call_context.key_id)
+        if call_context.beneficiaries is not None:
+            call_context.beneficiaries.follow(self._beneficiaries.join)
 
 
 def _look_at(task: asyncio.Task[Any]) -> None:

@@ -27,11 +27,11 @@ from gateway.worksheets.changes import (
     texts_of,
     writings_of,
 )
-from gateway.worksheets.header_cache import Sightings
+from gateway.worksheets.header_cache import HeaderCache
 from gateway.worksheets.input import RAW, Input
 from gateway.worksheets.ledger import Ledger
 from gateway.worksheets.loader import check_names
-from gateway.worksheets.reconciliation import Settler
+from gateway.worksheets.reconciliation import Reconciler
 from gateway.worksheets.refreshing import Refresher
 from gateway.worksheets.refusal import SHEET_WIDE, explain, explaining, row_not_found
 from gateway.worksheets.worksheet_ref import WorksheetRef, own_area
@@ -43,8 +43,8 @@ class Updater:
         self,
         sheets: Sheets,
         refresher: Refresher,
-        sightings: Sightings,
-        settler: Settler,
+        header_cache: HeaderCache,
+        reconciler: Reconciler,
         ledger: Ledger,
         *,
         ignore_unknown: bool,
@@ -53,8 +53,8 @@ class Updater:
         self._sheets = sheets
         self._input = value_input
         self._refresher = refresher
-        self._sightings = sightings
-        self._settler = settler
+        self._header_cache = header_cache
+        self._reconciler = reconciler
         self._ledger = ledger
         self._ignore_unknown = ignore_unknown
 
@@ -110,7 +110,7 @@ class Updater:
         return Change(
             index=index,
             row=update.row,
-            ticket=update.ticket,
+            identity=update.identity,
             placement=placement,
             displayed=displayed,
             runs=runs,
@@ -120,7 +120,7 @@ class Updater:
         self, ref: WorksheetRef, rows: Sequence[int]
     ) -> tuple[Header, Mapping[int, Sequence[str]]]:
         """The header and the displayed cells of the rows that are there, of one moment."""
-        moment = self._sightings.moment()
+        moment = self._header_cache.moment()
         try:
             top, *found = await self._read(ref, rows)
         except UpstreamRefusal as refusal:
@@ -133,7 +133,7 @@ class Updater:
             async with explaining(self._sheets, ref, row=rows[-1]):
                 top, *found = await self._read(ref, rows)
         header = parse_header(top.cells[0] if top.cells else ())
-        self._sightings.compare(ref, header, as_of=moment)
+        self._header_cache.compare(ref, header, as_of=moment)
         check_names(header)
         displayed = {
             row: [text_at(cells, column) for column in range(len(cells))]
@@ -226,7 +226,7 @@ class Updater:
         except WriteOutcomeUnknown as error:
             results = await self._settled(ref, header, parts, error)
         for part in parts:
-            self._sightings.note_rows(ref, header, part.row, 1)
+            self._header_cache.note_rows(ref, header, part.row, 1)
         return {**unnoted, **results}
 
     async def _noted(
@@ -236,8 +236,8 @@ class Updater:
         try:
             await self._ledger.sending([sending_of(part) for part in parts])
         except InternalError as error:
-            unkeyed = [part for part in parts if part.ticket is None]
-            return unkeyed, {part: error for part in parts if part.ticket is not None}
+            unkeyed = [part for part in parts if part.identity is None]
+            return unkeyed, {part: error for part in parts if part.identity is not None}
         return parts, {}
 
     async def _settled(
@@ -277,7 +277,9 @@ class Updater:
         """The rows of an open write, if it is there; None if all is as it was before."""
         writings = [writing for part in parts for writing in writings_of(ref, part)]
         looked_at = {part.row: part.displayed for part in parts}
-        displayed = await self._settler.settle_update(ref, header, looked_at, writings, error=error)
+        displayed = await self._reconciler.settle_update(
+            ref, header, looked_at, writings, error=error
+        )
         if displayed is None:
             return None
         self._refresher.forget(ref)
@@ -298,7 +300,7 @@ class Updater:
         finally:
             if any(value == "" for writing in writings for value in writing.rows[0]):
                 # The worksheet may have a new last row now; no look from before knows it.
-                self._sightings.forget(ref)
+                self._header_cache.forget(ref)
         try:
             texts = {
                 part: texts_of(ref, part, [next(answers) for _ in part.runs]) for part in parts

@@ -22,7 +22,7 @@ from gateway.errors import (
     UpstreamRefusal,
     WorksheetNotFound,
 )
-from gateway.google.sent_at import noting_departure
+from gateway.google.sent_at import recording_sent_at
 from gateway.google.sheets import Sheets
 from gateway.settings.model import CacheSettings
 from gateway.table import a1
@@ -30,12 +30,12 @@ from gateway.table.header import Header, parse_header
 from gateway.table.record import text_at
 from gateway.table.table import Table
 from gateway.worksheets.freshness import Freshness
-from gateway.worksheets.header_cache import Sightings
+from gateway.worksheets.header_cache import HeaderCache
 from gateway.worksheets.loader import check_names
 from gateway.worksheets.reading import NO_CACHE_SECONDS
 from gateway.worksheets.refreshing import LOST
 from gateway.worksheets.refusal import explain
-from gateway.worksheets.single_flight import Flight
+from gateway.worksheets.single_flight import SingleFlight
 from gateway.worksheets.stale_if_error import DEGRADING, not_fresh, reason_for
 from gateway.worksheets.worksheet_ref import WorksheetRef, own_area, worksheet_not_found
 
@@ -79,20 +79,20 @@ class Windows:
     def __init__(
         self,
         sheets: Sheets,
-        sightings: Sightings,
+        header_cache: HeaderCache,
         *,
         settings: CacheSettings,
         clock: Callable[[], float],
         last_written: Callable[[WorksheetRef], int],
     ) -> None:
         self._sheets = sheets
-        self._sightings = sightings
+        self._header_cache = header_cache
         self._settings = settings
         self._clock = clock
         self._last_written = last_written
         self._large: LRUCache[WorksheetRef, bool] = LRUCache(settings.max_worksheets)
         self._forced: LRUCache[WorksheetRef, float] = LRUCache(settings.max_worksheets)
-        self._flights: dict[_Key, tuple[int, Flight[Window]]] = {}
+        self._flights: dict[_Key, tuple[int, SingleFlight[Window]]] = {}
         self._kept: LRUCache[_Key, _Kept] = LRUCache(
             settings.max_bytes // 8, getsizeof=lambda kept: kept.window.byte_count
         )
@@ -154,21 +154,21 @@ class Windows:
         kept = self._kept.get(key)
         return kept if kept is not None and kept.moment > self._last_written(key[0]) else None
 
-    def _flight(self, key: _Key) -> Flight[Window]:
+    def _flight(self, key: _Key) -> SingleFlight[Window]:
         moment, under_way = self._flights.get(key, (-1, None))
         if under_way is not None and moment > self._last_written(key[0]):
             return under_way
-        moment = self._sightings.moment()
-        flight = Flight(self._fly(key, moment), self._clock())
+        moment = self._header_cache.moment()
+        flight = SingleFlight(self._fly(key, moment), self._clock())
         self._flights[key] = moment, flight
         return flight
 
     async def _fly(self, key: _Key, moment: int) -> Window:
         began = self._clock()
         try:
-            with noting_departure() as departure:
+            with recording_sent_at() as sent_at:
                 window = await self._look(*key, moment)
-            began = departure.at_seconds or began
+            began = sent_at.at_seconds or began
         except LOST:
             for lost in [each for each in self._kept if each[0] == key[0]]:
                 del self._kept[lost]
@@ -192,7 +192,7 @@ class Windows:
             raise error from refusal
         header = parse_header(top.cells[0] if top.cells else ())
         area = own_area(ref, found.range)
-        self._sightings.compare(ref, header, as_of=moment)
+        self._header_cache.compare(ref, header, as_of=moment)
         check_names(header)
         rows = [[text_at(line, column) for column in range(len(line))] for line in found.cells]
         filled = 1 + max((at for at, texts in enumerate(rows) if any(texts)), default=-1)

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from gateway.errors import UNKNOWN_RETRY_SECONDS, GatewayError, ShuttingDown, WriteOutcomeUnknown
-from gateway.google.call_context import Company, current_errand, on_errand
+from gateway.google.call_context import Beneficiaries, current_call_context, in_call_context
 from gateway.settings.model import WriteSettings
-from gateway.worksheets.group import Alone, Waiting
+from gateway.worksheets.group import ExclusiveTask, Waiting
 from gateway.worksheets.queue_limits import Line, memory_room, too_busy
 from gateway.worksheets.worksheet_ref import WorksheetRef
 from gateway.worksheets.writes import Outcome, Results, Write
@@ -70,10 +70,10 @@ class Writer:
             made.append(await work())
             return ()
 
-        await self._carried_out(ref, Alone(work=perform))
+        await self._carried_out(ref, ExclusiveTask(work=perform))
         return made[0]
 
-    async def _carried_out(self, ref: WorksheetRef, write: Write | Alone) -> Results:
+    async def _carried_out(self, ref: WorksheetRef, write: Write | ExclusiveTask) -> Results:
         if self._is_closing:
             raise _shutting_down()
         waiting = self._join(ref, write)
@@ -109,7 +109,7 @@ class Writer:
         _refuse(waiting, _shutting_down())
         return _shutting_down()
 
-    def _join(self, ref: WorksheetRef, write: Write | Alone) -> _InLine:
+    def _join(self, ref: WorksheetRef, write: Write | ExclusiveTask) -> _InLine:
         loop = asyncio.get_running_loop()
         waiting = _InLine(ref=ref, write=write, answer=loop.create_future())
         line = self._lines.get(ref)
@@ -146,11 +146,13 @@ class Writer:
 
     async def _outcomes(self, group: Sequence[_InLine]) -> Sequence[Outcome]:
         first = group[0].write
-        if isinstance(first, Alone):
+        if isinstance(first, ExclusiveTask):
             return [await first.work()]
-        writes = [waiting.write for waiting in group if not isinstance(waiting.write, Alone)]
-        company = Company(waiting.ref.key_id for waiting in group)
-        with on_errand(replace(current_errand(), company=company)):
+        writes = [
+            waiting.write for waiting in group if not isinstance(waiting.write, ExclusiveTask)
+        ]
+        beneficiaries = Beneficiaries(waiting.ref.key_id for waiting in group)
+        with in_call_context(replace(current_call_context(), beneficiaries=beneficiaries)):
             return await self._perform(group[0].ref, writes)
 
 

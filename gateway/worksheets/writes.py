@@ -8,7 +8,7 @@ from functools import cached_property
 from gateway.table.record import Placement, Stored, pointer
 from gateway.table.tag import Condition
 from gateway.table.view import ROW_INDEX, View
-from gateway.worksheets.idempotent_request import Ticket
+from gateway.worksheets.write_identity import WriteIdentity
 
 Fields = Mapping[str, Stored]
 """Fields as the client named them, with their values."""
@@ -20,7 +20,7 @@ class Create:
 
     rows: tuple[Fields, ...]
     is_array: bool = False
-    ticket: Ticket | None = None
+    identity: WriteIdentity | None = None
 
     def path(self, number: int) -> str:
         """Where one of the rows is in the body, as a JSON pointer."""
@@ -44,7 +44,7 @@ class Update:
     row: int
     fields: Fields
     condition: Condition | None = None
-    ticket: Ticket | None = None
+    identity: WriteIdentity | None = None
 
     @cached_property
     def byte_count(self) -> int:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.access.caller import Caller, Grants
-from gateway.access.rates import FRESH_PRICE, KeyRates, Standing, Visit, pace_of
+from gateway.access.rates import FRESH_PRICE, KeyRates, RateLease, Standing, pace_of
 from gateway.errors import RateLimited, TooManyInFlight
 from gateway.settings.plans import PlanSettings, missing_limits
 from tests.clock import ManualClock
@@ -29,12 +29,12 @@ def caller(key_id: str = "k1", plan: str = "paid") -> Caller:
     )
 
 
-def admitted(rates: KeyRates, count: int, who: Caller | None = None) -> Sequence[Visit]:
+def admitted(rates: KeyRates, count: int, who: Caller | None = None) -> Sequence[RateLease]:
     """So many visits that came in, and have left."""
-    visits = [rates.visit(who or caller()) for _ in range(count)]
-    for visit in visits:
-        visit.enter()
-        visit.leave()
+    visits = [rates.lease(who or caller()) for _ in range(count)]
+    for lease in visits:
+        lease.enter()
+        lease.leave()
     return visits
 
 
@@ -57,12 +57,12 @@ def test_a_burst_then_the_rate(rates: KeyRates, clock: ManualClock) -> None:
     admitted(rates, 60)
     for _ in range(100):
         with pytest.raises(RateLimited):
-            rates.visit(caller()).enter()
+            rates.lease(caller()).enter()
     clock.advance(0.1)
     admitted(rates, 1)
 
     with pytest.raises(RateLimited) as refusal:
-        rates.visit(caller()).enter()
+        rates.lease(caller()).enter()
     assert refusal.value.retry_after_seconds == 1
     assert "600 requests a minute" in refusal.value.message
 
@@ -72,7 +72,7 @@ def test_waiting_as_told_is_enough(rates: KeyRates, clock: ManualClock) -> None:
     slow = caller(plan="slow")
     admitted(rates, 10, slow)
     with pytest.raises(RateLimited) as refusal:
-        rates.visit(slow).enter()
+        rates.lease(slow).enter()
     wait_seconds = refusal.value.retry_after_seconds or 0
     clock.advance(wait_seconds)
     admitted(rates, 1, slow)
@@ -86,18 +86,18 @@ def test_each_key_has_its_own_rate(rates: KeyRates) -> None:
     admitted(rates, 60, caller("k2"))
 
     with pytest.raises(RateLimited):
-        rates.visit(caller("k2")).enter()
+        rates.lease(caller("k2")).enter()
 
 
 def test_a_price_is_charged_as_a_whole_or_not_at_all(rates: KeyRates) -> None:
     """With 2 left a price of 4 is too high, and the 2 stay."""
-    (*_, visit) = admitted(rates, 58)
+    (*_, lease) = admitted(rates, 58)
 
     with pytest.raises(RateLimited):
-        visit.charge(4)
-    assert visit.standing().remaining == 2
-    visit.charge(2)
-    assert visit.standing().remaining == 0
+        lease.charge(4)
+    assert lease.standing().remaining == 2
+    lease.charge(2)
+    assert lease.standing().remaining == 0
 
 
 @pytest.mark.parametrize("per_minute", [1, 6, 20, 60, 90, 100, 120, 600, 10_000])
@@ -110,7 +110,7 @@ def test_who_waits_as_told_gets_what_costs_more(
     rates = KeyRates({"paid": plan}, clock)
     burst = pace_of(per_minute).burst
     admitted(rates, min(used, burst - 1))
-    first = rates.visit(caller())
+    first = rates.lease(caller())
     first.enter()
     left = first.standing().remaining + 1
     try:
@@ -119,7 +119,7 @@ def test_who_waits_as_told_gets_what_costs_more(
         assert left < FRESH_PRICE
         assert first.standing().remaining == left
         clock.advance(refusal.retry_after_seconds or 0)
-        again = rates.visit(caller())
+        again = rates.lease(caller())
         again.enter()
         again.raise_to(FRESH_PRICE)
     else:
@@ -131,14 +131,14 @@ def test_what_costs_too_much_costs_nothing(rates: KeyRates) -> None:
     slow = caller(plan="slow")
     admitted(rates, 6, slow)
     for _ in range(20):
-        visit = rates.visit(slow)
-        visit.enter()
+        lease = rates.lease(slow)
+        lease.enter()
         with pytest.raises(RateLimited) as refusal:
-            visit.raise_to(FRESH_PRICE)
-        visit.leave()
+            lease.raise_to(FRESH_PRICE)
+        lease.leave()
 
     assert refusal.value.retry_after_seconds == 10
-    assert visit.standing().remaining == 4
+    assert lease.standing().remaining == 4
 
 
 def test_the_standing_says_what_is_left_and_when_there_is_more(
@@ -146,64 +146,64 @@ def test_the_standing_says_what_is_left_and_when_there_is_more(
 ) -> None:
     """The seconds are those to the whole burst; with nothing left, to the next request."""
     slow = caller(plan="slow")
-    visit = rates.visit(slow)
-    standings = [visit.standing()]
+    lease = rates.lease(slow)
+    standings = [lease.standing()]
     for count in (1, 8, 1):
         admitted(rates, count, slow)
-        standings.append(visit.standing())
+        standings.append(lease.standing())
     clock.advance(4.5)
-    standings.append(visit.standing())
+    standings.append(lease.standing())
     clock.advance(200.0)
-    standings.append(visit.standing())
+    standings.append(lease.standing())
 
     assert standings == [(10, 0), (9, 10), (1, 90), (0, 10), (0, 6), Standing(10, 0)]
 
 
 def test_so_many_at_once(rates: KeyRates) -> None:
     """The fourth waits for one of three; what is refused has still been charged."""
-    inside = [rates.visit(caller()) for _ in range(3)]
-    for visit in inside:
-        visit.enter()
-    late = rates.visit(caller())
+    inside = [rates.lease(caller()) for _ in range(3)]
+    for lease in inside:
+        lease.enter()
+    late = rates.lease(caller())
     with pytest.raises(TooManyInFlight) as refusal:
         late.enter()
     late.leave()
     with pytest.raises(TooManyInFlight):
-        rates.visit(caller()).enter()
+        rates.lease(caller()).enter()
     inside[0].leave()
     inside[0].leave()
-    rates.visit(caller()).enter()
+    rates.lease(caller()).enter()
 
     assert refusal.value.retry_after_seconds == 1
     assert late.standing().remaining == 60 - 6
     with pytest.raises(TooManyInFlight):
-        rates.visit(caller()).enter()
+        rates.lease(caller()).enter()
 
 
 def test_one_who_is_over_the_rate_holds_no_place(rates: KeyRates, clock: ManualClock) -> None:
     """A request that is refused for its rate is not under way."""
     admitted(rates, 60)
     for _ in range(5):
-        visit = rates.visit(caller())
+        lease = rates.lease(caller())
         with pytest.raises(RateLimited):
-            visit.enter()
-        visit.leave()
+            lease.enter()
+        lease.leave()
     clock.advance(1.0)
     for _ in range(3):
-        rates.visit(caller()).enter()
+        rates.lease(caller()).enter()
 
     with pytest.raises(TooManyInFlight):
-        rates.visit(caller()).enter()
+        rates.lease(caller()).enter()
 
 
 def test_a_plan_may_have_no_limits(rates: KeyRates) -> None:
     """0 is none, and `missing_limits` finds such a plan."""
     for _ in range(1000):
-        visit = rates.visit(caller(plan="endless"))
-        visit.enter()
-        visit.charge(1_000_000)
+        lease = rates.lease(caller(plan="endless"))
+        lease.enter()
+        lease.charge(1_000_000)
 
-    assert visit.per_minute == 0
+    assert lease.per_minute == 0
     assert missing_limits(PLANS["endless"]) == ["requests_per_minute", "max_concurrent"]
     assert missing_limits(PLANS["paid"]) == []
     assert missing_limits(PlanSettings()) == []
@@ -212,15 +212,15 @@ def test_a_plan_may_have_no_limits(rates: KeyRates) -> None:
 def test_there_is_a_bound_to_what_is_kept(clock: ManualClock) -> None:
     """The key that came longest ago is forgotten, but none that has a request under way."""
     rates = KeyRates(PLANS, clock, max_kept=3)
-    rates.visit(caller("under way")).enter()
+    rates.lease(caller("under way")).enter()
     admitted(rates, 60, caller("oldest"))
     admitted(rates, 60, caller("older"))
     admitted(rates, 1, caller("new"))
-    under_way = rates.visit(caller("under way")).standing().remaining
+    under_way = rates.lease(caller("under way")).standing().remaining
 
     assert under_way == 59
     with pytest.raises(RateLimited):
-        rates.visit(caller("older")).enter()
+        rates.lease(caller("older")).enter()
     admitted(rates, 60, caller("oldest"))
 
 
@@ -235,13 +235,13 @@ def test_no_minute_has_more_than_rate_and_burst(
     """However the requests come, and whatever they cost."""
     clock = ManualClock()
     plan = PlanSettings(requests_per_minute=per_minute)
-    visit = KeyRates({"paid": plan}, clock).visit(caller())
+    lease = KeyRates({"paid": plan}, clock).lease(caller())
     let_in: list[float] = []
     for pause in pauses:
         clock.advance(pause)
         for _ in range(30):
             try:
-                visit.charge(price)
+                lease.charge(price)
             except RateLimited:
                 break
             let_in.append(clock())

@@ -7,8 +7,8 @@ from typing import TypeVar
 
 from gateway.errors import QuotaSpent
 from gateway.google.sheets import (
-    Half,
     Render,
+    Rendering,
     Sheets,
     Value,
     Values,
@@ -50,7 +50,7 @@ class PatientSheets:
 
     async def read_columns(
         self, spreadsheet: str, range_: str, *, render: Render, known: bytes | None = None
-    ) -> Half | None:
+    ) -> Rendering | None:
         read = partial(self.inner.read_columns, render=render, known=known)
         return await patiently(lambda: read(spreadsheet, range_), self.sleep)
 

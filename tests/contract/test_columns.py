@@ -3,19 +3,21 @@
 import pytest
 
 from gateway.errors import UpstreamRefusal
-from gateway.google.sheets import Half, Render, Writing
+from gateway.google.sheets import Render, Rendering, Writing
 from tests.contract.subject import Subject, Typed, at
 
 
 async def read(
     subject: Subject, range_: str, *, render: Render = Render.DISPLAYED, known: bytes | None = None
-) -> Half | None:
+) -> Rendering | None:
     return await subject.sheets.read_columns(
         subject.spreadsheet, range_, render=render, known=known
     )
 
 
-async def half(subject: Subject, range_: str, *, render: Render = Render.DISPLAYED) -> Half:
+async def rendering(
+    subject: Subject, range_: str, *, render: Render = Render.DISPLAYED
+) -> Rendering:
     """What is read where nothing is known."""
     found = await read(subject, range_, render=render)
     if found is None:
@@ -27,7 +29,7 @@ async def test_blank_ends_are_left_out(subject: Subject) -> None:
     """Blank cells at the end of a column and blank columns at the end are absent, others not."""
     title = await subject.worksheet([["a", "", "c", ""], [], [None, "", "2"]], rows=6)
 
-    found = await half(subject, at(title, "A1:ZZZ"))
+    found = await rendering(subject, at(title, "A1:ZZZ"))
 
     assert found.range == f"{title}!A1:D6"
     assert found.columns == (("a",), (), ("c", "", "2"))
@@ -38,7 +40,7 @@ async def test_a_blank_worksheet_has_no_columns(subject: Subject, render: Render
     """Where nothing is, there are no columns, but the grid is told all the same."""
     title = await subject.worksheet([], rows=4)
 
-    found = await half(subject, at(title, "A1:ZZZ"), render=render)
+    found = await rendering(subject, at(title, "A1:ZZZ"), render=render)
 
     assert found.range == f"{title}!A1:A4"
     assert found.columns == ()
@@ -49,8 +51,8 @@ async def test_both_renderings(subject: Subject) -> None:
     date = Typed("2020-01-01", 43831, "2020-01-01")
     title = await subject.worksheet([["n", "007", date], [2, True, 0.5]])
 
-    displayed = await half(subject, at(title, "A1:ZZZ"))
-    typed = await half(subject, at(title, "A1:ZZZ"), render=Render.TYPED)
+    displayed = await rendering(subject, at(title, "A1:ZZZ"))
+    typed = await rendering(subject, at(title, "A1:ZZZ"), render=Render.TYPED)
 
     assert displayed.columns == (("n", "2"), ("007", "TRUE"), ("2020-01-01", "0.5"))
     assert typed.columns == (("n", 2), ("007", True), (43831, 0.5))
@@ -61,7 +63,7 @@ async def test_a_range_is_read_by_column(subject: Subject) -> None:
     """A range within the worksheet is read from its own first cell on."""
     title = await subject.worksheet([["a", "b", "c"], ["1", "2", "3"], ["4", "5", "6"]], rows=5)
 
-    found = await half(subject, at(title, "B2:ZZZ"))
+    found = await rendering(subject, at(title, "B2:ZZZ"))
 
     assert found.range == f"{title}!B2:C5"
     assert found.columns == (("2", "5"), ("3", "6"))
@@ -70,7 +72,7 @@ async def test_a_range_is_read_by_column(subject: Subject) -> None:
 async def test_an_unchanged_worksheet_is_nothing_new(subject: Subject) -> None:
     """Whoever knows the digest of the answer gets no half."""
     title = await subject.worksheet([["a", "b"], [1, 2]])
-    before = await half(subject, at(title, "A1:ZZZ"))
+    before = await rendering(subject, at(title, "A1:ZZZ"))
 
     again = await read(subject, at(title, "A1:ZZZ"), known=before.digest)
     unknown = await read(subject, at(title, "A1:ZZZ"), known=b"another")
@@ -82,7 +84,7 @@ async def test_an_unchanged_worksheet_is_nothing_new(subject: Subject) -> None:
 async def test_a_changed_worksheet_has_another_digest(subject: Subject) -> None:
     """After an edit the digest of before is no longer that of the answer."""
     title = await subject.worksheet([["a", "b"], [1, 2]])
-    before = await half(subject, at(title, "A1:ZZZ"))
+    before = await rendering(subject, at(title, "A1:ZZZ"))
 
     await subject.sheets.write_cells(
         subject.spreadsheet, [Writing(range=at(title, "B2"), rows=[[3]])]
@@ -97,7 +99,7 @@ async def test_a_changed_worksheet_has_another_digest(subject: Subject) -> None:
 async def test_a_grown_grid_is_a_change(subject: Subject) -> None:
     """More blank rows change no column, but the range that is echoed, and so the digest."""
     title = await subject.worksheet([["a"]], rows=3)
-    before = await half(subject, at(title, "A1:ZZZ"))
+    before = await rendering(subject, at(title, "A1:ZZZ"))
 
     await subject.sheets.append_rows(subject.spreadsheet, at(title, "A2"), [[""]])
     after = await read(subject, at(title, "A1:ZZZ"), known=before.digest)

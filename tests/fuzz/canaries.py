@@ -28,13 +28,13 @@ def found(canaries: Mapping[str, Canary], said: bytes) -> Iterator[str]:
 
     Plainly, percent-encoded or as JSON escapes it, also one in the other, or as part of base64.
     """
-    heard = b"\n".join(_spellings(said))
+    heard = b"\n".join(_title_aliases(said))
     for canary in canaries.values():
         if any(form in heard for form in _forms(canary.text)):
             yield canary.name
 
 
-def _spellings(said: bytes) -> Iterator[bytes]:
+def _title_aliases(said: bytes) -> Iterator[bytes]:
     """What is said, and the same without the encodings in it, and without those in that."""
     for _ in range(_MOST_ENCODINGS):
         yield said

@@ -7,11 +7,11 @@ from anyio import wait_all_tasks_blocked
 
 from gateway.errors import QuotaSpent
 from gateway.google.bucket import Bucket
-from gateway.google.call_context import Errand
+from gateway.google.call_context import CallContext
 from tests.google.timers import ManualTimers
 
-A, B, C = Errand("a"), Errand("b"), Errand("c")
-CHECK = Errand("z", is_verification=True)
+A, B, C = CallContext("a"), CallContext("b"), CallContext("c")
+CHECK = CallContext("z", is_verification=True)
 INTERVAL = 60 / 54
 
 
@@ -23,7 +23,7 @@ class Subject:
     max_waiting_seconds: float = 10.0
     is_write: bool = False
     timers: ManualTimers = field(default_factory=ManualTimers)
-    sent: list[tuple[Errand, float]] = field(default_factory=list)
+    sent: list[tuple[CallContext, float]] = field(default_factory=list)
     longest_wait: float = 0.0
 
     def __post_init__(self) -> None:
@@ -36,24 +36,24 @@ class Subject:
             set_timer=self.timers,
         )
 
-    async def call(self, errand: Errand) -> None:
+    async def call(self, call_context: CallContext) -> None:
         asked_at = self.timers.clock()
         try:
-            await self.bucket.take(errand)
+            await self.bucket.take(call_context)
         finally:
             self.longest_wait = max(self.longest_wait, self.timers.clock() - asked_at)
-        self.sent.append((errand, self.timers.clock() - self.began))
+        self.sent.append((call_context, self.timers.clock() - self.began))
 
-    def calls(self, *errands: Errand) -> list[asyncio.Task[None]]:
-        return [asyncio.create_task(self.call(errand)) for errand in errands]
+    def calls(self, *call_contexts: CallContext) -> list[asyncio.Task[None]]:
+        return [asyncio.create_task(self.call(call_context)) for call_context in call_contexts]
 
     def order(self) -> list[str]:
-        return [errand.key_id for errand, _ in self.sent]
+        return [call_context.key_id for call_context, _ in self.sent]
 
     async def emptied(self) -> "Subject":
         """Take the burst, so that all others wait."""
         for _ in range(max(1, self.per_minute // 9)):
-            await self.bucket.take(Errand())
+            await self.bucket.take(CallContext())
         return self
 
 

@@ -20,14 +20,14 @@ async def test_columns_are_read_with_their_digest(
 
     async with open_google(settings) as sheets:
         read = partial(sheets.read_columns, SPREADSHEET, "'T'!A1:ZZZ", render=Render.TYPED)
-        half = await read()
+        rendering = await read()
         sent = google.sent
-        again = await read(known=half.digest if half else None)
+        again = await read(known=rendering.digest if rendering else None)
         google.sheets.respond(json={"range": "T!A1:B9"})
-        other = await read(known=half.digest if half else None)
+        other = await read(known=rendering.digest if rendering else None)
 
-    assert half is not None
-    assert (half.range, half.columns) == ("T!A1:B9", (("a", 1), (), (), ("b",)))
+    assert rendering is not None
+    assert (rendering.range, rendering.columns) == ("T!A1:B9", (("a", 1), (), (), ("b",)))
     assert sorted(parse_qsl(sent.url.query.decode())) == [
         ("dateTimeRenderOption", "SERIAL_NUMBER"),
         ("fields", "range,values"),
@@ -44,6 +44,6 @@ async def test_columns_are_bounded_in_memory(settings: GoogleSettings, google: F
     """A small answer of many cells is refused for what they would take in memory."""
     google.sheets.respond(json={"range": "T!A1:A9", "values": [["ab"] * 1000]})
 
-    async with open_google(settings, max_half_bytes=60_000) as sheets:
+    async with open_google(settings, max_rendering_bytes=60_000) as sheets:
         with pytest.raises(SheetTooLarge, match=r"cache\.max_worksheet_bytes"):
             await sheets.read_columns(SPREADSHEET, "'T'!A1:ZZZ", render=Render.DISPLAYED)

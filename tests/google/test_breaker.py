@@ -20,7 +20,7 @@ from gateway.errors import (
     WriteOutcomeUnknown,
 )
 from gateway.google.breaker import Breaker, LastCheck
-from gateway.google.call_context import Errand, on_errand
+from gateway.google.call_context import CallContext, in_call_context
 from tests.clock import ManualClock
 from tests.google.timers import failing
 
@@ -217,7 +217,7 @@ async def test_what_hung_in_an_outage_does_not_open_it_again() -> None:
 
 async def test_verifications_are_always_sent(opened: Subject) -> None:
     """What became of a write is asked even now; an answer shows that Google is back."""
-    with on_errand(Errand("k", is_verification=True)):
+    with in_call_context(CallContext("k", is_verification=True)):
         await opened.fails(AWAY, AWAY)
         was_open = opened.breaker.is_open
         await opened.answers()

@@ -6,7 +6,7 @@ import pytest
 from anyio import wait_all_tasks_blocked
 
 from gateway.google.bucket import MAX_WAITING, MAX_WAITING_PER_KEY, Bucket
-from gateway.google.call_context import Errand
+from gateway.google.call_context import CallContext
 from tests.google.bucket_subject import (
     CHECK,
     INTERVAL,
@@ -113,7 +113,7 @@ async def test_the_lines_are_bounded() -> None:
     subject = await Subject(max_waiting_seconds=1e9).emptied()
     one_key = subject.calls(*[A] * (MAX_WAITING_PER_KEY + 1))
     await wait_all_tasks_blocked()
-    others = subject.calls(*(Errand(str(key)) for key in range(MAX_WAITING)))
+    others = subject.calls(*(CallContext(str(key)) for key in range(MAX_WAITING)))
     await wait_all_tasks_blocked()
 
     assert len(await refused(one_key[-1], *others[-MAX_WAITING_PER_KEY:])) == 51

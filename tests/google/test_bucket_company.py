@@ -3,21 +3,23 @@
 from anyio import wait_all_tasks_blocked
 
 from gateway.google.bucket import MAX_WAITING_PER_KEY
-from gateway.google.call_context import Company, Errand
+from gateway.google.call_context import Beneficiaries, CallContext
 from tests.google.bucket_subject import A, B, C, Subject, cancelled, ends, refused, sent
 
 
 async def test_the_earliest_turn_of_those_who_wait_counts() -> None:
     """A call stands in the line of each key that joins it, and goes at the first turn of them."""
     subject = await Subject().emptied()
-    company = Company(["a"])
-    tasks = subject.calls(A, A, A, Errand("a", company=company), C)
+    beneficiaries = Beneficiaries(["a"])
+    tasks = subject.calls(A, A, A, CallContext("a", beneficiaries=beneficiaries), C)
     await wait_all_tasks_blocked()
-    company.join("b")
+    beneficiaries.join("b")
     tasks += subject.calls(B)
     await subject.timers.advance(10.0)
     await sent(*tasks)
-    shared_at = [errand.company for errand, _ in subject.sent].index(company)
+    shared_at = [call_context.beneficiaries for call_context, _ in subject.sent].index(
+        beneficiaries
+    )
 
     assert shared_at == 2  # as b's turn, behind those of a and c
     assert subject.order() == ["a", "c", "a", "a", "b", "a"]
@@ -29,7 +31,7 @@ async def test_a_wait_is_foreseen_by_the_earliest_turn() -> None:
     tasks = subject.calls(*[A] * 9)
     await wait_all_tasks_blocked()
     refusals = subject.calls(A)
-    tasks += subject.calls(Errand("a", company=Company(["a", "b"])))
+    tasks += subject.calls(CallContext("a", beneficiaries=Beneficiaries(["a", "b"])))
     await wait_all_tasks_blocked()
     await refused(*refusals)
     await subject.timers.advance(12.0)
@@ -41,18 +43,18 @@ async def test_a_wait_is_foreseen_by_the_earliest_turn() -> None:
 async def test_who_joins_brings_its_own_patience() -> None:
     """A call that other keys came before may wait as long as a call of who joined it last."""
     subject = await Subject().emptied()
-    company = Company(["a"])
+    beneficiaries = Beneficiaries(["a"])
     greedy = subject.calls(*[A] * 7)
-    shared = subject.calls(Errand("a", company=company))
+    shared = subject.calls(CallContext("a", beneficiaries=beneficiaries))
     await subject.timers.advance(5.0)
-    others = subject.calls(*(Errand(str(number)) for number in range(6)))
+    others = subject.calls(*(CallContext(str(number)) for number in range(6)))
     await subject.timers.advance(3.0)
-    company.join("b")
+    beneficiaries.join("b")
     await subject.timers.advance(10.0)
     await refused(*greedy[5:])
     await sent(*greedy[:5], *others, *shared)
 
-    assert subject.sent[-1][0].company is company
+    assert subject.sent[-1][0].beneficiaries is beneficiaries
     assert 10.0 < subject.sent[-1][1] < 8.0 + 10.0
 
 
@@ -61,8 +63,10 @@ async def test_the_shortest_line_bounds_what_several_wait_for() -> None:
     subject = await Subject(max_waiting_seconds=1e9).emptied()
     tasks = subject.calls(*[A] * MAX_WAITING_PER_KEY)
     await wait_all_tasks_blocked()
-    own = subject.calls(Errand("a", company=Company(["a"])))
-    shared = subject.calls(*(Errand("a", company=Company(keys)) for keys in ("ab", "ba")))
+    own = subject.calls(CallContext("a", beneficiaries=Beneficiaries(["a"])))
+    shared = subject.calls(
+        *(CallContext("a", beneficiaries=Beneficiaries(keys)) for keys in ("ab", "ba"))
+    )
     await wait_all_tasks_blocked()
     waits = [not task.done() for task in shared]
     await refused(*own)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.errors import QuotaSpent
-from gateway.google.call_context import Errand
+from gateway.google.call_context import CallContext
 from tests.google.bucket_subject import CHECK, A, B, C, Subject, ends
 
 ACTS = st.one_of(
@@ -28,7 +28,7 @@ async def test_any_pattern_of_calls_is_kept_in_bounds(
     tasks: list[asyncio.Task[None]] = []
     for name, argument, count in acts:
         match name, argument:
-            case "call", Errand():
+            case "call", CallContext():
                 tasks += subject.calls(*[argument] * count)
             case "wait", float():
                 await subject.timers.advance(argument)

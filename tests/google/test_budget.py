@@ -8,7 +8,7 @@ from anyio import wait_all_tasks_blocked
 
 from gateway.errors import QuotaSpent
 from gateway.google.budget import Budgeted, open_budget
-from gateway.google.call_context import Errand, on_errand
+from gateway.google.call_context import CallContext, in_call_context
 from gateway.settings.model import GoogleSettings
 from tests.google.timers import ManualTimers, failing
 
@@ -50,7 +50,7 @@ async def test_the_errand_of_the_caller_has_the_turn() -> None:
         async def note() -> None:
             sent.append(key_id)
 
-        with on_errand(Errand(key_id)):
+        with in_call_context(CallContext(key_id)):
             await guarded.guard(note, is_write=True)
 
     tasks = [asyncio.create_task(call(key_id)) for key_id in "aab"]

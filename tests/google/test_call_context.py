@@ -4,46 +4,51 @@ import asyncio
 
 import pytest
 
-from gateway.google.call_context import Company, Errand, current_errand, on_errand
+from gateway.google.call_context import (
+    Beneficiaries,
+    CallContext,
+    current_call_context,
+    in_call_context,
+)
 
 
 async def test_a_task_inherits_the_errand_it_was_begun_in() -> None:
     """What a block sets in motion is of its errand, also after the block has ended."""
 
-    async def errand() -> Errand:
-        return current_errand()
+    async def call_context() -> CallContext:
+        return current_call_context()
 
-    with on_errand(Errand("k1")):
-        task = asyncio.create_task(errand())
-        within = current_errand()
+    with in_call_context(CallContext("k1")):
+        task = asyncio.create_task(call_context())
+        within = current_call_context()
 
-    assert within == await task == Errand("k1")
-    assert current_errand() == Errand()
+    assert within == await task == CallContext("k1")
+    assert current_call_context() == CallContext()
 
 
 def test_errands_nest() -> None:
     """A verification within an errand ends with its block, even by an error."""
-    with on_errand(Errand("k1")):
-        with pytest.raises(KeyError), on_errand(Errand("k1", is_verification=True)):
-            raise KeyError(current_errand().is_verification)
-        after = current_errand()
+    with in_call_context(CallContext("k1")):
+        with pytest.raises(KeyError), in_call_context(CallContext("k1", is_verification=True)):
+            raise KeyError(current_call_context().is_verification)
+        after = current_call_context()
 
-    assert after == Errand("k1")
+    assert after == CallContext("k1")
 
 
 def test_a_company_tells_who_joins() -> None:
     """Each key once: those that are in it at once, others when they come, none after leaving."""
-    company = Company(["a", "b"])
+    beneficiaries = Beneficiaries(["a", "b"])
     told: list[str] = []
-    company.follow(told.append)
+    beneficiaries.follow(told.append)
     for key_id in "bca":
-        company.join(key_id)
-    company.leave(told.append)
-    company.join("d")
+        beneficiaries.join(key_id)
+    beneficiaries.leave(told.append)
+    beneficiaries.join("d")
 
     assert told == ["a", "b", "c"]
 
 
 def test_an_errand_is_the_same_in_whatever_company() -> None:
     """Who waits beside its key changes while it waits."""
-    assert Errand("k1", company=Company(["a"])) == Errand("k1")
+    assert CallContext("k1", beneficiaries=Beneficiaries(["a"])) == CallContext("k1")

@@ -5,7 +5,7 @@ import pytest
 from gateway.app import guarded
 from gateway.errors import CircuitOpen, QuotaSpent, UpstreamUnreachable, WriteOutcomeUnknown
 from gateway.google.budget import open_budget
-from gateway.google.call_context import Errand, on_errand
+from gateway.google.call_context import CallContext, in_call_context
 from gateway.settings.model import GoogleSettings
 from gateway.telemetry.events import RequestEvent, request_event
 from tests.fakes import BOOK, FakeSheets
@@ -49,7 +49,7 @@ async def test_an_open_breaker_costs_nothing() -> None:
                 await guards.list_worksheets(BOOK)
         with pytest.raises(CircuitOpen) as caught:
             await guards.grow_grid(BOOK, 0, 1)
-        with on_errand(Errand("k", is_verification=True)):
+        with in_call_context(CallContext("k", is_verification=True)):
             await guards.list_worksheets(BOOK)
 
     assert caught.value.outcome == "not_applied"

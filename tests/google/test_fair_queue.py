@@ -5,48 +5,48 @@ import asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.google.call_context import Errand
-from gateway.google.fair_queue import Turns, Waiter
+from gateway.google.call_context import CallContext
+from gateway.google.fair_queue import FairQueue, Waiter
 
-CHECK = Errand("a", is_verification=True)
-ERRANDS = st.one_of(st.sampled_from("abcd").map(Errand), st.just(CHECK))
+CHECK = CallContext("a", is_verification=True)
+ERRANDS = st.one_of(st.sampled_from("abcd").map(CallContext), st.just(CHECK))
 
 
-def waiter(errand: Errand) -> Waiter:
+def waiter(call_context: CallContext) -> Waiter:
     turn = asyncio.get_running_loop().create_future()
-    return Waiter(errand=errand, until_seconds=0.0, turn=turn)
+    return Waiter(call_context=call_context, until_seconds=0.0, turn=turn)
 
 
-def joined(*errands: Errand) -> Turns:
-    turns = Turns()
-    for errand in errands:
-        turns.join(waiter(errand))
+def joined(*call_contexts: CallContext) -> FairQueue:
+    turns = FairQueue()
+    for call_context in call_contexts:
+        turns.join(waiter(call_context))
     return turns
 
 
-def order(turns: Turns) -> list[Errand]:
+def order(turns: FairQueue) -> list[CallContext]:
     """Everybody in the order of their turns."""
-    return [turns.take_next().errand for _ in range(len(turns))]
+    return [turns.take_next().call_context for _ in range(len(turns))]
 
 
 async def test_keys_take_turns() -> None:
     """One key's many calls hold up another's by one in each round."""
-    a, b, c = Errand("a"), Errand("b"), Errand("c")
+    a, b, c = CallContext("a"), CallContext("b"), CallContext("c")
 
     assert order(joined(a, a, a, a, b, c, b)) == [a, b, c, a, b, a, a]
 
 
 async def test_verifications_go_first() -> None:
     """What verifies writes has its turn before all others, oldest first."""
-    a, b = Errand("a"), Errand("b")
-    other = Errand("b", is_verification=True)
+    a, b = CallContext("a"), CallContext("b")
+    other = CallContext("b", is_verification=True)
 
     assert order(joined(a, b, CHECK, a, other)) == [CHECK, other, a, b, a]
 
 
 async def test_a_key_that_had_its_turn_is_last() -> None:
     """Who joins anew after a turn stands behind those that have not had theirs."""
-    a, b, c = Errand("a"), Errand("b"), Errand("c")
+    a, b, c = CallContext("a"), CallContext("b"), CallContext("c")
     turns = joined(a, b, c)
     turns.take_next()
     turns.join(waiter(a))
@@ -54,13 +54,13 @@ async def test_a_key_that_had_its_turn_is_last() -> None:
     assert order(turns) == [b, c, a]
 
 
-@given(errands=st.lists(ERRANDS, max_size=30), taken=st.integers(0, 30), last=ERRANDS)
+@given(call_contexts=st.lists(ERRANDS, max_size=30), taken=st.integers(0, 30), last=ERRANDS)
 async def test_the_place_in_line_is_foreseen(
-    errands: list[Errand], taken: int, last: Errand
+    call_contexts: list[CallContext], taken: int, last: CallContext
 ) -> None:
     """As many as were foreseen have their turn before one that joins last."""
-    turns = joined(*errands)
-    for _ in range(min(taken, len(errands))):
+    turns = joined(*call_contexts)
+    for _ in range(min(taken, len(call_contexts))):
         turns.take_next()
     newcomer, beside = waiter(last), turns.beside(last)
     turns.join(newcomer)
@@ -71,12 +71,14 @@ async def test_the_place_in_line_is_foreseen(
     assert beside <= before
 
 
-@given(errands=st.lists(ERRANDS, min_size=1, max_size=20), data=st.data())
-async def test_who_leaves_is_not_next(errands: list[Errand], data: st.DataObject) -> None:
+@given(call_contexts=st.lists(ERRANDS, min_size=1, max_size=20), data=st.data())
+async def test_who_leaves_is_not_next(
+    call_contexts: list[CallContext], data: st.DataObject
+) -> None:
     """The others keep their order when some leave; leaving twice does nothing."""
-    waiters = [waiter(errand) for errand in errands]
+    waiters = [waiter(call_context) for call_context in call_contexts]
     leaving = data.draw(st.lists(st.sampled_from(waiters), max_size=5))
-    turns = Turns()
+    turns = FairQueue()
     for each in waiters:
         turns.join(each)
     for each in leaving:
@@ -85,15 +87,15 @@ async def test_who_leaves_is_not_next(errands: list[Errand], data: st.DataObject
 
     assert set(left) == set(waiters) - set(leaving)
     assert len(turns) == 0
-    for errand in set(errands):
-        assert [each for each in left if each.errand == errand] == [
-            each for each in waiters if each.errand == errand and each not in leaving
+    for call_context in set(call_contexts):
+        assert [each for each in left if each.call_context == call_context] == [
+            each for each in waiters if each.call_context == call_context and each not in leaving
         ]
 
 
 async def test_a_call_of_several_keys_goes_at_the_first_turn_of_them() -> None:
     """It goes once, for the key whose turn it was; the others have theirs left."""
-    a, b = Errand("a"), Errand("b")
+    a, b = CallContext("a"), CallContext("b")
     turns = joined(a, a)
     shared = waiter(a)
     turns.join(shared)
@@ -112,7 +114,7 @@ async def test_a_call_of_several_keys_goes_at_the_first_turn_of_them() -> None:
 
 async def test_who_waits_no_more_stands_in_no_line() -> None:
     """A key that joins a call late, or one that verifies, adds nothing."""
-    turns = joined(Errand("a"), CHECK)
+    turns = joined(CallContext("a"), CHECK)
     has_joined = [turns.join_as("b", each) for each in turns]
     first = turns.take_next()
     has_joined.append(turns.join_as("c", first))
@@ -121,20 +123,20 @@ async def test_who_waits_no_more_stands_in_no_line() -> None:
     has_joined.append(turns.join_as("c", second))
 
     assert has_joined == [False, True, False, False]
-    assert first.errand == CHECK
-    assert (len(turns), [turns.beside(Errand(key)) for key in "abc"]) == (0, [0, 0, 0])
+    assert first.call_context == CHECK
+    assert (len(turns), [turns.beside(CallContext(key)) for key in "abc"]) == (0, [0, 0, 0])
 
 
 @given(
-    errands=st.lists(ERRANDS, min_size=1, max_size=12),
+    call_contexts=st.lists(ERRANDS, min_size=1, max_size=12),
     joins=st.lists(st.tuples(st.sampled_from("abcde"), st.integers(0, 11)), max_size=20),
 )
 async def test_the_order_is_known_before(
-    errands: list[Errand], joins: list[tuple[str, int]]
+    call_contexts: list[CallContext], joins: list[tuple[str, int]]
 ) -> None:
     """Everybody is told in the order of their turns, once, whatever they have in common."""
-    waiters = [waiter(errand) for errand in errands]
-    turns = Turns()
+    waiters = [waiter(call_context) for call_context in call_contexts]
+    turns = FairQueue()
     for each in waiters:
         turns.join(each)
     for key_id, at in joins:

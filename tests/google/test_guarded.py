@@ -80,8 +80,8 @@ async def test_guards_are_passed_from_the_outside_in(kind: str) -> None:
 async def test_a_digest_that_is_known_passes_too() -> None:
     """A read of columns that changed nothing is None behind guards as well."""
     guarded = GuardedSheets(_sheets(), Noting("a", []))
-    half = await guarded.read_columns(BOOK, "'T'!A1:B2", render=Render.TYPED)
+    rendering = await guarded.read_columns(BOOK, "'T'!A1:B2", render=Render.TYPED)
 
-    assert half is not None
-    again = guarded.read_columns(BOOK, "'T'!A1:B2", render=Render.TYPED, known=half.digest)
+    assert rendering is not None
+    again = guarded.read_columns(BOOK, "'T'!A1:B2", render=Render.TYPED, known=rendering.digest)
     assert await again is None

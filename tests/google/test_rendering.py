@@ -10,8 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.errors import SheetTooLarge
-from gateway.google.rendering import MAX_COLUMNS, WHOLE_BYTES, decode_in_parts, read_half, size_of
-from gateway.google.sheets import Half, Value
+from gateway.google.rendering import (
+    MAX_COLUMNS,
+    WHOLE_BYTES,
+    decode_in_parts,
+    read_rendering,
+    size_of,
+)
+from gateway.google.sheets import Rendering, Value
 from gateway.google.translation import UNREADABLE
 from gateway.google.wire import Answer
 
@@ -27,12 +33,12 @@ def answer_of(body: Any, *, digest: bytes = b"new") -> Answer:
     return Answer(status=200, headers={}, body=raw, digest=digest)
 
 
-def half_of(*columns: Any, max_bytes: int = PLENTY) -> Half:
+def rendering_of(*columns: Any, max_bytes: int = PLENTY) -> Rendering:
     answer = answer_of({"range": "T!A1:Z9", "values": columns})
-    half = read_half(answer, known=None, max_bytes=max_bytes)
-    if half is None:
+    rendering = read_rendering(answer, known=None, max_bytes=max_bytes)
+    if rendering is None:
         raise LookupError("nothing was known")
-    return half
+    return rendering
 
 
 @given(
@@ -85,29 +91,29 @@ def test_what_is_no_column_is_an_error_however_it_is_cut(array: bytes) -> None:
 def test_long_columns_come_whole() -> None:
     """A column that is decoded in parts is the same as in the answer."""
     cells = [f"row {row}, with a comma" if row % 3 else row for row in range(60_000)]
-    half = half_of(cells, ["b"])
+    rendering = rendering_of(cells, ["b"])
 
     assert len(json.dumps(cells)) > WHOLE_BYTES
-    assert half.columns == (tuple(cells), ("b",))
+    assert rendering.columns == (tuple(cells), ("b",))
 
 
 def test_blank_ends_are_left_out() -> None:
     """Blank cells at the end of a column and blank columns at the end are absent, others not."""
-    half = half_of([], ["a", "", None, ""], ["", 0, False], ["", ""], [])
+    rendering = rendering_of([], ["a", "", None, ""], ["", 0, False], ["", ""], [])
 
-    assert half.columns == ((), ("a",), ("", 0, False))
+    assert rendering.columns == ((), ("a",), ("", 0, False))
 
 
 def test_a_blank_worksheet_has_no_columns() -> None:
     """Google leaves `values` out where everything is blank."""
-    half = read_half(answer_of({"range": "T!A1:Z9"}), known=b"old", max_bytes=PLENTY)
+    rendering = read_rendering(answer_of({"range": "T!A1:Z9"}), known=b"old", max_bytes=PLENTY)
 
-    assert half == Half(range="T!A1:Z9", columns=(), digest=b"new", byte_count=0)
+    assert rendering == Rendering(range="T!A1:Z9", columns=(), digest=b"new", byte_count=0)
 
 
 def test_a_known_answer_is_not_decoded() -> None:
     """An answer with the digest that is known is nothing new, whatever is in it."""
-    assert read_half(answer_of(b"no JSON"), known=b"new", max_bytes=0) is None
+    assert read_rendering(answer_of(b"no JSON"), known=b"new", max_bytes=0) is None
 
 
 @pytest.mark.parametrize(
@@ -121,17 +127,17 @@ def test_a_known_answer_is_not_decoded() -> None:
 def test_too_large_ends_the_decoding(columns: Any, max_bytes: int) -> None:
     """What comes after the bound is not decoded, so it does not matter that it makes no sense."""
     with pytest.raises(SheetTooLarge, match=r"cache\.max_worksheet_bytes"):
-        half_of(*columns, max_bytes=max_bytes)
+        rendering_of(*columns, max_bytes=max_bytes)
 
 
 def test_the_bound_is_for_all_columns_together() -> None:
     """Columns that are small one by one are too large if they are many."""
     columns = [[f"text {row}" for row in range(10)]] * 10
-    byte_count = half_of(*columns).byte_count
+    byte_count = rendering_of(*columns).byte_count
 
-    assert half_of(*columns, max_bytes=byte_count).columns == tuple(map(tuple, columns))
+    assert rendering_of(*columns, max_bytes=byte_count).columns == tuple(map(tuple, columns))
     with pytest.raises(SheetTooLarge):
-        half_of(*columns, max_bytes=byte_count - 1)
+        rendering_of(*columns, max_bytes=byte_count - 1)
 
 
 @pytest.mark.parametrize("column", [b"[]", b'[""]', b'["",""]'], ids=["none", "one", "two"])
@@ -142,7 +148,7 @@ def test_more_columns_than_a_sheet_can_have_take_no_memory(column: bytes) -> Non
     tracemalloc.start()
     try:
         with pytest.raises(UNREADABLE, match="at most length 18278"):
-            read_half(answer, known=None, max_bytes=PLENTY)
+            read_rendering(answer, known=None, max_bytes=PLENTY)
         _, peak_bytes = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -154,23 +160,23 @@ def test_the_widest_sheet_is_read() -> None:
     """As many columns as a sheet can have are read, one more is refused."""
     columns = [[f"[{column}]"] for column in range(MAX_COLUMNS)]
 
-    assert half_of(*columns).columns == tuple(map(tuple, columns))
+    assert rendering_of(*columns).columns == tuple(map(tuple, columns))
     with pytest.raises(UNREADABLE):
-        half_of(*columns, ["one too many"])
+        rendering_of(*columns, ["one too many"])
 
 
 def test_brackets_in_texts_are_no_columns() -> None:
     """Many of them change neither the columns nor where they end."""
     columns = [['[[",[]'] * 9000, [], ["[", "]"], [""], []]
 
-    assert half_of(*columns).columns == (tuple(columns[0]), (), ("[", "]"))
+    assert rendering_of(*columns).columns == (tuple(columns[0]), (), ("[", "]"))
 
 
 @pytest.mark.parametrize("column", [["x"] * 50, ["x", ["y"]]], ids=["too-large", "unreadable"])
 def test_an_error_does_not_keep_the_answer(column: list[Any]) -> None:
     """The frames of an error's traceback, which may live for long, hold nothing that was read."""
     with pytest.raises((SheetTooLarge, *UNREADABLE)) as caught:
-        read_half(answer_of({"range": "T!A1", "values": [column]}), known=None, max_bytes=100)
+        read_rendering(answer_of({"range": "T!A1", "values": [column]}), known=None, max_bytes=100)
 
     frames = [entry.frame for entry in caught.traceback]
     assert frames[-1].code.name == "read_half"

@@ -3,7 +3,7 @@
 import asyncio
 
 from gateway.google.counted import Counted
-from gateway.google.sent_at import departed, noting_departure
+from gateway.google.sent_at import record_sent_at, recording_sent_at
 from tests.clock import ManualClock
 
 
@@ -15,27 +15,27 @@ async def test_a_call_departs_when_it_is_sent() -> None:
     async def call() -> float:
         return clock()
 
-    with noting_departure() as departure:
-        before = departure.at_seconds
+    with recording_sent_at() as sent_at:
+        before = sent_at.at_seconds
         clock.advance(3.0)
         first = await guard(call, is_write=False)
         clock.advance(2.0)
         second = await guard(call, is_write=False)
 
     assert before is None
-    assert departure.at_seconds == second == first + 2.0
+    assert sent_at.at_seconds == second == first + 2.0
 
 
 async def test_calls_side_by_side_have_their_own_departures() -> None:
     """Who waits for both learns of the later one."""
 
     async def call(at_seconds: float) -> float | None:
-        with noting_departure() as departure:
-            departed(at_seconds)
+        with recording_sent_at() as sent_at:
+            record_sent_at(at_seconds)
             await asyncio.sleep(0)
-        return departure.at_seconds
+        return sent_at.at_seconds
 
-    with noting_departure() as outer:
+    with recording_sent_at() as outer:
         both = await asyncio.gather(call(1.0), call(2.0))
 
     assert list(both) == [1.0, 2.0]
@@ -44,7 +44,7 @@ async def test_calls_side_by_side_have_their_own_departures() -> None:
 
 def test_nobody_need_listen() -> None:
     """A call that nobody waits for departs all the same."""
-    departed(1.0)
+    record_sent_at(1.0)
 
-    with noting_departure() as departure:
-        assert departure.at_seconds is None
+    with recording_sent_at() as sent_at:
+        assert sent_at.at_seconds is None

@@ -47,7 +47,7 @@ def stalling(start: bytes) -> Trick:
     async def answer(receive: Receive, send: Send) -> None:
         await _begin(send, {"content-length": "1000000"})
         await send({"type": "http.response.body", "body": start, "more_body": True})
-        await _departure(receive)
+        await _sent_at(receive)
 
     return answer
 
@@ -57,7 +57,7 @@ def dripping(start: bytes) -> Trick:
 
     async def answer(receive: Receive, send: Send) -> None:
         await _begin(send, {})
-        gone = asyncio.ensure_future(_departure(receive))
+        gone = asyncio.ensure_future(_sent_at(receive))
         await send({"type": "http.response.body", "body": start, "more_body": True})
         while not (await asyncio.wait([gone], timeout=DRIP_SECONDS))[0]:
             await send({"type": "http.response.body", "body": b" ", "more_body": True})
@@ -112,6 +112,6 @@ async def _begin(send: Send, headers: Mapping[str, str]) -> None:
     await send({"type": "http.response.start", "status": 200, "headers": given})
 
 
-async def _departure(receive: Receive) -> None:
+async def _sent_at(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass

@@ -140,11 +140,11 @@ def test_a_row_that_has_changed_is_left_alone(api: Api) -> None:
         pytest.param("bare", id="without its quotes"),
     ],
 )
-def test_what_names_no_strong_tag_matches_no_row(shared_api: Api, spelling: str) -> None:
+def test_what_names_no_strong_tag_matches_no_row(shared_api: Api, alias: str) -> None:
     """A condition that cannot be understood is not passed over: nothing is written."""
     tag = tag_of(shared_api, "Cities/2")
     before = shared_api.emulator.everything()
-    if_match = tag.strip('"') if spelling == "bare" else spelling.format(tag)
+    if_match = tag.strip('"') if alias == "bare" else alias.format(tag)
 
     answer = update(shared_api, "Cities/2", {"name": "x"}, if_match)
 

@@ -111,7 +111,7 @@ def make_cases(seed: int) -> Iterator[tuple[Table, Case]]:
     random = Random(seed)  # noqa: S311
     while True:
         cells = make_rows(random)
-        table = make_halves(cells, random)
+        table = make_renderings(cells, random)
         rows = without_end(cells)
         for _ in range(QUERIES_OF_TABLE):
             yield table, make_case(rows, random)
@@ -149,7 +149,7 @@ def without_end(rows: Rows) -> Rows:
     return rows[:count]
 
 
-def make_halves(rows: Rows, random: Random) -> Table:
+def make_renderings(rows: Rows, random: Random) -> Table:
     """A table of the rows, blanks given as Google might: left out at ends, "" or null between."""
     displayed, typed = [], []
     is_trimmed = random.random() < 0.8

@@ -196,7 +196,7 @@ async def test_old_records_are_cleared_away_bit_by_bit(
 ) -> None:
     """New records make room for themselves, and a great heap of old ones holds nothing up."""
     old = [replace(TICKET, scope=f"old{number}") for number in range(2 * PURGED_AT_LEAST + 5)]
-    await ledger.sending([Sending(ticket, 5, [["a"]]) for ticket in old])
+    await ledger.sending([Sending(identity, 5, [["a"]]) for identity in old])
     clock.advance(KEPT_SECONDS)
     left = []
     for number in range(3):
@@ -256,7 +256,7 @@ async def test_a_note_is_finished_though_its_request_ends(
 
 async def test_notes_made_at_once_are_all_kept(ledger: SqlLedger, database: Path) -> None:
     """Many requests that end together do not lock each other out."""
-    tickets = [replace(TICKET, scope=f"s{number}") for number in range(100)]
-    await asyncio.gather(*(ledger.complete(ticket, results(5)) for ticket in tickets))
+    identities = [replace(TICKET, scope=f"s{number}") for number in range(100)]
+    await asyncio.gather(*(ledger.complete(identity, results(5)) for identity in identities))
 
     assert len(scopes(database)) == 100

@@ -46,8 +46,8 @@ async def test_what_a_dead_process_left_open_may_have_left_late(
 ) -> None:
     """Its age counts from the latest instant it can have left at, however often it is started."""
     noted_at = clock()
-    ticket = replace(TICKET, is_create=is_create)
-    await ledger.sending([Sending(ticket, 5, ROWS)])
+    identity = replace(TICKET, is_create=is_create)
+    await ledger.sending([Sending(identity, 5, ROWS)])
     clock.advance(down_seconds)
     sent_at = []
     for _ in range(2):
@@ -58,7 +58,7 @@ async def test_what_a_dead_process_left_open_may_have_left_late(
             entry = await later.find(TICKET.scope)
             assert entry is not None
             sent_at.append(entry.sent_at)
-            await later.sending([Sending(replace(ticket, scope="s3"), 5, ROWS)])
+            await later.sending([Sending(replace(identity, scope="s3"), 5, ROWS)])
             new = await later.find("s3")
 
     assert sent_at == [noted_at + late_seconds] * 2

@@ -16,8 +16,8 @@ from gateway.storage.key_store import KeyStore
 from gateway.storage.storage_quota import SHARE
 from gateway.storage.write_ledger import SqlLedger
 from gateway.storage.write_records import BYTES_BESIDE, KEPT_SECONDS
-from gateway.worksheets.idempotent_request import Ticket
 from gateway.worksheets.ledger import Entry, Rows, Sending, Span
+from gateway.worksheets.write_identity import WriteIdentity
 from gateway.worksheets.writes import Results
 from tests.clock import ManualClock
 from tests.storage.conftest import REF, TICKET, results
@@ -38,7 +38,7 @@ INSERT INTO idempotency_records VALUES
 """
 
 
-def ticket(scope: str, key: str = "k", *texts: str) -> Ticket:
+def identity(scope: str, key: str = "k", *texts: str) -> WriteIdentity:
     ref = replace(REF, key_id=key)
     return replace(TICKET, scope=scope, ref=ref, texts=frozenset(texts))
 
@@ -79,7 +79,7 @@ async def fill(ledger: SqlLedger, clock: ManualClock, key: str, count: int) -> N
     """Complete writes of a key one after the other."""
     for number in range(count):
         clock.advance(1)
-        await ledger.complete(ticket(f"{key}{number}", key), answer())
+        await ledger.complete(identity(f"{key}{number}", key), answer())
 
 
 async def test_the_oldest_answers_go_where_a_key_has_too_many(
@@ -90,7 +90,7 @@ async def test_the_oldest_answers_go_where_a_key_has_too_many(
     sizes = []
     for number in range(200):
         clock.advance(1)
-        await small.complete(ticket(f"k{number}"), answer())
+        await small.complete(identity(f"k{number}"), answer())
         kept = {scope: size for scope, size in stored(database).items() if scope[0] == "k"}
         sizes.append(sum(kept.values()) + BYTES_BESIDE * len(kept))
 
@@ -103,15 +103,15 @@ async def test_the_oldest_answers_go_where_a_key_has_too_many(
 async def test_open_records_stay(small: SqlLedger, database: Path, clock: ManualClock) -> None:
     """An open write may be there: of it nothing is forgotten, however little room is left. Of the
     others the newest stays."""
-    opened = ticket("open")
+    opened = identity("open")
     await small.sending([Sending(opened, 5, [["y" * PER_KEY]])])
     await fill(small, clock, "k", 3)
     kept = set(stored(database))
     with pytest.raises(QueueFull) as refusal:
-        small.check_room(ticket("next"))
-    small.check_room(ticket("next", "other"))
+        small.check_room(identity("next"))
+    small.check_room(identity("next", "other"))
     await small.drop(opened)
-    small.check_room(ticket("next"))
+    small.check_room(identity("next"))
 
     assert kept == {"open", "k2"}
     assert refusal.value.outcome == "not_applied"
@@ -122,19 +122,19 @@ async def test_an_answer_is_not_forgotten_at_once(small: SqlLedger, clock: Manua
     for number in range(40):
         await fill(small, clock, f"key {number} ", 4)
     clock.advance(1)
-    await small.complete(ticket("large", "late"), answer("x" * 20_000))
+    await small.complete(identity("large", "late"), answer("x" * 20_000))
 
     assert await small.find("large") is not None
 
 
 async def test_open_records_end_with_their_day(small: SqlLedger, clock: ManualClock) -> None:
     """Then there is room again, though nobody asked for them."""
-    await small.sending([Sending(ticket("open"), 5, [["y" * PER_KEY]])])
+    await small.sending([Sending(identity("open"), 5, [["y" * PER_KEY]])])
     clock.advance(KEPT_SECONDS - 1)
     with pytest.raises(QueueFull):
-        small.check_room(ticket("next"))
+        small.check_room(identity("next"))
     clock.advance(1)
-    small.check_room(ticket("next"))
+    small.check_room(identity("next"))
 
     assert await small.find("open") is None
 
@@ -143,11 +143,11 @@ async def test_what_the_process_before_left_counts(
     small: SqlLedger, store: KeyStore, database: Path, clock: ManualClock
 ) -> None:
     """Open and completed records take the same room after a restart."""
-    await small.sending([Sending(ticket("open", "a"), 5, [["y" * PER_KEY]])])
+    await small.sending([Sending(identity("open", "a"), 5, [["y" * PER_KEY]])])
     await fill(small, clock, "b", 40)
     async with store.open_ledger(clock, max_bytes=SHARE * PER_KEY) as later:
         with pytest.raises(QueueFull):
-            later.check_room(ticket("next", "a"))
+            later.check_room(identity("next", "a"))
         before = len(stored(database))
         await fill(later, clock, "b", 60)
 
@@ -160,11 +160,11 @@ async def test_every_answer_clears_old_records_away(
     """Also that of a write which had nothing to send, and those of a group that landed."""
     await fill(ledger, clock, "old", 3)
     clock.advance(KEPT_SECONDS)
-    await ledger.complete(ticket("unchanged"), results(5))
+    await ledger.complete(identity("unchanged"), results(5))
     after_one = set(stored(database))
     await fill(ledger, clock, "old", 3)
     clock.advance(KEPT_SECONDS)
-    await ledger.landed(REF, [(ticket("landed"), results(7))])
+    await ledger.landed(REF, [(identity("landed"), results(7))])
 
     assert after_one == {"unchanged"}
     assert set(stored(database)) == {"landed"}
@@ -175,7 +175,7 @@ async def test_long_texts_are_kept_as_digests(
 ) -> None:
     """A retry brings them again, so that a record stays short and is read as it was."""
     long = [letter * 50_000 for letter in "ab🏙"]
-    own = ticket("s", "k", *long)
+    own = identity("s", "k", *long)
     rows: Rows = [[long[0], "short", None, 1.5, long[1]], [TEXT, long[2]]]
     await ledger.sending([Sending(own, 5, rows)])
     open_size = stored(database)["s"]
@@ -192,7 +192,7 @@ async def test_long_texts_are_kept_as_digests(
 
 async def test_another_body_reads_no_text_of_a_record(ledger: SqlLedger) -> None:
     """It is told apart by its fingerprint, and has none of the texts."""
-    own = ticket("s", "k", "a" * 5000)
+    own = identity("s", "k", "a" * 5000)
     await ledger.sending([Sending(own, 5, [["a" * 5000]])])
     entry = await ledger.find("s", ["b" * 5000])
 
@@ -263,7 +263,7 @@ async def test_a_create_whose_answer_found_no_disk_takes_no_row_of_others(
 ) -> None:
     """It stays open, on disk and in memory: the rows of later creates are kept from it, and those
     that landed with it."""
-    first, second = ticket("s1"), ticket("s2")
+    first, second = identity("s1"), identity("s2")
     await ledger.sending([Sending(first, 5, [["a"]]), Sending(second, 6, [["a"]])])
     change_table(database, full("UPDATE"))
     with capture_logs() as logged:
@@ -284,12 +284,12 @@ async def test_an_answer_that_found_disk_at_its_second_try_is_kept(
     ledger: SqlLedger, database: Path
 ) -> None:
     """What could not be noted as landed is noted by the request that is answered."""
-    await ledger.sending([Sending(ticket("s1"), 5, [["a"]])])
+    await ledger.sending([Sending(identity("s1"), 5, [["a"]])])
     change_table(database, full("UPDATE"))
     with capture_logs():
-        await ledger.landed(REF, [(ticket("s1"), results(5))])
+        await ledger.landed(REF, [(identity("s1"), results(5))])
     change_table(database, "DROP TRIGGER full_UPDATE")
-    await ledger.complete(ticket("s1"), results(5))
+    await ledger.complete(identity("s1"), results(5))
     await ledger.landed(REF, [(None, results(9))])
     entry = await ledger.find("s1")
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from gateway.table.cell_match import Likeness, as_entered, as_stored, holds_no_more, likeness
+from gateway.table.cell_match import CellMatch, as_entered, as_stored, cell_match, holds_no_more
 from gateway.table.record import Stored
 
-OTHER, OPEN, SAME = Likeness
+OTHER, OPEN, SAME = CellMatch
 
 # The cell as it is read, what was written, and how they compare when it was typed in.
 TYPED = [
@@ -66,13 +66,13 @@ STORED = [
 
 
 @pytest.mark.parametrize(("cell", "written", "expected"), TYPED)
-def test_of_a_typed_value(cell: Stored, written: Stored, expected: Likeness) -> None:
+def test_of_a_typed_value(cell: Stored, written: Stored, expected: CellMatch) -> None:
     """What is plain in every language is compared; where only the language tells, it is open."""
     assert as_entered(cell, written) is expected
 
 
 @pytest.mark.parametrize(("cell", "written", "expected"), STORED)
-def test_of_a_stored_value(cell: Stored, written: Stored, expected: Likeness) -> None:
+def test_of_a_stored_value(cell: Stored, written: Stored, expected: CellMatch) -> None:
     """A value that was stored as it is is there or is not."""
     assert as_stored(cell, written) is expected
 
@@ -89,10 +89,10 @@ def test_of_a_stored_value(cell: Stored, written: Stored, expected: Likeness) ->
     ],
 )
 def test_the_least_of_a_row_counts(
-    cells: list[Stored], written: list[Stored], expected: Likeness
+    cells: list[Stored], written: list[Stored], expected: CellMatch
 ) -> None:
     """A row is what was written if each written cell is."""
-    assert likeness(cells, written, as_entered) is expected
+    assert cell_match(cells, written, as_entered) is expected
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from gateway.access.caller import Caller, Grants
 from gateway.settings.plans import PlanSettings
-from gateway.web.auth_cache import LONGEST_TITLE, MAX_KEPT, TTL_SECONDS, Passes
+from gateway.web.auth_cache import LONGEST_TITLE, MAX_KEPT, TTL_SECONDS, AuthCache
 from gateway.web.head import read_head
 from gateway.worksheets.worksheet_ref import WorksheetRef
 from tests.clock import ManualClock
@@ -23,8 +23,8 @@ HEAD = [(b"host", b"x"), (b"authorization", b"Bearer a"), (b"x-spreadsheet-id", 
 
 
 @pytest.fixture
-def passes(clock: ManualClock) -> Passes:
-    return Passes(clock)
+def auth_cache(clock: ManualClock) -> AuthCache:
+    return AuthCache(clock)
 
 
 @pytest.fixture
@@ -33,24 +33,26 @@ def clock() -> ManualClock:
 
 
 def number(
-    passes: Passes,
+    auth_cache: AuthCache,
     lines: list[tuple[bytes, bytes]],
     credentials: bytes = b"",
     segment: str = "Cities",
 ) -> bytes:
-    return passes.number(read_head(lines), credentials, segment)
+    return auth_cache.number(read_head(lines), credentials, segment)
 
 
-def test_who_was_let_in_is_let_in_again_for_a_moment(passes: Passes, clock: ManualClock) -> None:
+def test_who_was_let_in_is_let_in_again_for_a_moment(
+    auth_cache: AuthCache, clock: ManualClock
+) -> None:
     """A pass counts for its time, and no longer."""
-    passes.issue(number(passes, HEAD), CALLER, REF)
+    auth_cache.issue(number(auth_cache, HEAD), CALLER, REF)
     clock.advance(TTL_SECONDS * 0.9)
-    found = passes.find(number(passes, HEAD))
+    found = auth_cache.find(number(auth_cache, HEAD))
     clock.advance(TTL_SECONDS * 0.1)
 
     assert found is not None
     assert (found.caller, found.worksheet) == (CALLER, REF)
-    assert passes.find(number(passes, HEAD)) is None
+    assert auth_cache.find(number(auth_cache, HEAD)) is None
 
 
 @pytest.mark.parametrize(
@@ -68,51 +70,55 @@ def test_who_was_let_in_is_let_in_again_for_a_moment(passes: Passes, clock: Manu
         pytest.param([], id="nothing"),
     ],
 )
-def test_another_head_has_no_pass(passes: Passes, lines: list[tuple[bytes, bytes]]) -> None:
+def test_another_head_has_no_pass(auth_cache: AuthCache, lines: list[tuple[bytes, bytes]]) -> None:
     """Whatever decides who may read what decides about the pass."""
-    passes.issue(number(passes, HEAD), CALLER, REF)
+    auth_cache.issue(number(auth_cache, HEAD), CALLER, REF)
 
-    assert passes.find(number(passes, lines)) is None
+    assert auth_cache.find(number(auth_cache, lines)) is None
 
 
 @pytest.mark.parametrize(
     ("credentials", "segment"),
     [(b"apiKey=b", "Cities"), (b"spreadsheetId=x", "Cities"), (b"", "Towns"), (b"", "Cities%20")],
 )
-def test_so_do_the_url_and_the_worksheet(passes: Passes, credentials: bytes, segment: str) -> None:
+def test_so_do_the_url_and_the_worksheet(
+    auth_cache: AuthCache, credentials: bytes, segment: str
+) -> None:
     """Credentials in the URL and the name in the path are part of what a pass is for."""
-    passes.issue(number(passes, HEAD), CALLER, REF)
+    auth_cache.issue(number(auth_cache, HEAD), CALLER, REF)
 
-    assert passes.find(number(passes, HEAD, credentials, segment)) is None
+    assert auth_cache.find(number(auth_cache, HEAD, credentials, segment)) is None
 
 
-def test_other_headers_do_not_matter(passes: Passes) -> None:
+def test_other_headers_do_not_matter(auth_cache: AuthCache) -> None:
     """What says nothing about who calls does not spoil a pass."""
-    passes.issue(number(passes, HEAD), CALLER, REF)
+    auth_cache.issue(number(auth_cache, HEAD), CALLER, REF)
 
-    assert passes.find(number(passes, [*HEAD, (b"accept", b"*/*"), (b"x-request-id", b"1")]))
+    assert auth_cache.find(
+        number(auth_cache, [*HEAD, (b"accept", b"*/*"), (b"x-request-id", b"1")])
+    )
 
 
-def test_no_pass_holds_a_key_nor_is_known_elsewhere(passes: Passes) -> None:
+def test_no_pass_holds_a_key_nor_is_known_elsewhere(auth_cache: AuthCache) -> None:
     """It is a digest with a secret of its own."""
-    ours = number(passes, HEAD)
+    ours = number(auth_cache, HEAD)
 
     assert b"Bearer" not in ours
-    assert ours != number(Passes(), HEAD)
+    assert ours != number(AuthCache(), HEAD)
 
 
-def test_keys_that_expire_and_endless_names_get_none(passes: Passes) -> None:
+def test_keys_that_expire_and_endless_names_get_none(auth_cache: AuthCache) -> None:
     """An expiry counts at its instant, and names that nobody has fill no memory."""
-    passes.issue(b"1", replace(CALLER, expires=True), REF)
-    passes.issue(b"2", CALLER, replace(REF, title="x" * (LONGEST_TITLE + 1)))
+    auth_cache.issue(b"1", replace(CALLER, expires=True), REF)
+    auth_cache.issue(b"2", CALLER, replace(REF, title="x" * (LONGEST_TITLE + 1)))
 
-    assert (passes.find(b"1"), passes.find(b"2")) == (None, None)
+    assert (auth_cache.find(b"1"), auth_cache.find(b"2")) == (None, None)
 
 
-def test_there_is_a_bound_to_them(passes: Passes) -> None:
+def test_there_is_a_bound_to_them(auth_cache: AuthCache) -> None:
     """Past it all make room."""
     for each in range(MAX_KEPT + 1):
-        passes.issue(b"%d" % each, CALLER, REF)
+        auth_cache.issue(b"%d" % each, CALLER, REF)
 
-    assert passes.find(b"0") is None
-    assert passes.find(b"%d" % MAX_KEPT) is not None
+    assert auth_cache.find(b"0") is None
+    assert auth_cache.find(b"%d" % MAX_KEPT) is not None

@@ -4,7 +4,7 @@ import pytest
 from starlette.types import Message
 
 from gateway.telemetry.events import RequestEvent, request_event
-from gateway.web.cached_response import KeptAnswer, read_answer
+from gateway.web.cached_response import CachedResponse, read_answer
 from gateway.web.head import Head, read_head
 from gateway.worksheets.answers import Encoded, Served
 from gateway.worksheets.freshness import Freshness
@@ -28,7 +28,7 @@ def asking(*tags: bytes) -> Head:
     return read_head([(b"if-none-match", tag) for tag in tags])
 
 
-async def sent(answer: KeptAnswer) -> list[Message]:
+async def sent(answer: CachedResponse) -> list[Message]:
     """The messages that an answer sends."""
     messages: list[Message] = []
 

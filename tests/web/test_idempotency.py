@@ -9,21 +9,21 @@ import pytest
 from gateway.errors import InvalidIdempotencyKey
 from gateway.web.idempotency import (
     IDEMPOTENCY_KEY,
-    Claim,
+    IdempotentRequest,
     fingerprint,
     parse_key,
-    read_claim,
+    read_idempotent_request,
     replayed_headers,
 )
-from gateway.worksheets.idempotent_request import Ticket
 from gateway.worksheets.worksheet_ref import WorksheetRef
+from gateway.worksheets.write_identity import WriteIdentity
 from tests.web.requests import make_request, make_scope
 
 REF = WorksheetRef(spreadsheet="book", title="Cities", key_id="key_1")
 BODY: Mapping[str, Any] = {"name": "Bern", "population": 1}
 
 
-def ticket(
+def identity(
     *,
     key: str = "k",
     method: str = "POST",
@@ -32,43 +32,45 @@ def ticket(
     key_id: str = "key_1",
     spreadsheet: str = "book",
     body: Mapping[str, Any] = BODY,
-) -> Ticket:
+) -> WriteIdentity:
     """The ticket of a write like all the others but for what is given."""
-    claim = Claim(key=key, method=method, row=row, fingerprint=fingerprint(body))
-    return claim.ticket(WorksheetRef(spreadsheet=spreadsheet, title=title, key_id=key_id))
+    idempotent = IdempotentRequest(key=key, method=method, row=row, fingerprint=fingerprint(body))
+    return idempotent.identity(WorksheetRef(spreadsheet=spreadsheet, title=title, key_id=key_id))
 
 
 async def test_without_the_header_there_is_no_claim() -> None:
     """Most writes come without one."""
     request = make_request(make_scope("POST"))
 
-    assert await read_claim(request, BODY, "key_1", row=None) is None
+    assert await read_idempotent_request(request, BODY, "key_1", row=None) is None
 
 
 @pytest.mark.parametrize("row", [None, 7])
 async def test_a_claim_is_for_a_key_a_method_a_row_and_a_body(row: int | None) -> None:
     """The row is the one that the path means, however it spells it; creates have none."""
     scope = make_scope("PUT", "/v2/sheets/x/%37", headers={IDEMPOTENCY_KEY: '"k"'})
-    claim = await read_claim(make_request(scope), BODY, "key_1", row=row)
+    idempotent = await read_idempotent_request(make_request(scope), BODY, "key_1", row=row)
 
-    assert claim == Claim(key="k", method="PUT", row=row, fingerprint=fingerprint(BODY))
-    assert claim.ticket(REF).is_create is (row is None)
-    assert claim.ticket(REF).ref == REF
+    assert idempotent == IdempotentRequest(
+        key="k", method="PUT", row=row, fingerprint=fingerprint(BODY)
+    )
+    assert idempotent.identity(REF).is_create is (row is None)
+    assert idempotent.identity(REF).ref == REF
 
 
 async def test_a_large_body_has_its_fingerprint_made_beside_the_event_loop() -> None:
     """It is the same as ever."""
     rows = [{str(number): number for number in range(1000)}] * 3
     scope = make_scope("POST", headers={IDEMPOTENCY_KEY: "k"})
-    claim = await read_claim(make_request(scope), rows, "key_1", row=None)
+    idempotent = await read_idempotent_request(make_request(scope), rows, "key_1", row=None)
 
-    assert claim is not None
-    assert claim.fingerprint == fingerprint(rows)
+    assert idempotent is not None
+    assert idempotent.fingerprint == fingerprint(rows)
 
 
 def test_records_of_earlier_versions_are_found() -> None:
     """What a record is found by does not change: they are kept over a restart."""
-    assert ticket(row=7).scope == (
+    assert identity(row=7).scope == (
         hashlib.sha256(b'["key_1","k","POST","book","Cities","7"]').hexdigest()
     )
 
@@ -133,21 +135,21 @@ def test_what_is_no_key_is_refused(values: Sequence[str]) -> None:
 )
 def test_a_key_counts_for_one_target_and_caller(changed: Mapping[str, Any]) -> None:
     """The same Idempotency-Key elsewhere, or of somebody else, is another one."""
-    assert ticket(**changed).scope != ticket().scope
-    assert ticket(**changed).fingerprint == ticket().fingerprint
+    assert identity(**changed).scope != identity().scope
+    assert identity(**changed).fingerprint == identity().fingerprint
 
 
 def test_the_parts_of_a_scope_do_not_run_into_each_other() -> None:
     """No choice of key makes one caller's scope another's."""
-    assert ticket(key_id="key_1", key="2k").scope != ticket(key_id="key_12", key="k").scope
+    assert identity(key_id="key_1", key="2k").scope != identity(key_id="key_12", key="k").scope
 
 
 def test_the_body_is_no_part_of_the_scope() -> None:
     """Another body under the same key is seen to be another."""
-    other = ticket(body={"name": "Basel"})
+    other = identity(body={"name": "Basel"})
 
-    assert other.scope == ticket().scope
-    assert other.fingerprint != ticket().fingerprint
+    assert other.scope == identity().scope
+    assert other.fingerprint != identity().fingerprint
 
 
 @pytest.mark.parametrize(

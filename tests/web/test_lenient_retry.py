@@ -6,8 +6,8 @@ import pytest
 
 from gateway.errors import InvalidQuery, RowNotFound, UnknownField, WorksheetNotFound
 from gateway.telemetry.events import RequestEvent, request_event
-from gateway.web.lenient_retry import REMEMBERED_SECONDS, Spellings, on_worksheet, with_fields
-from gateway.web.parameters import Again
+from gateway.web.lenient_retry import REMEMBERED_SECONDS, TitleAliases, on_worksheet, with_fields
+from gateway.web.parameters import Leniency
 from gateway.web.query_cache import RowAsked, row_asked
 from gateway.worksheets.worksheet_ref import WorksheetRef
 from tests.clock import ManualClock
@@ -17,8 +17,8 @@ def ref(title: str, visible: frozenset[str] | None = None) -> WorksheetRef:
     return WorksheetRef(spreadsheet="s", title=title, visible=visible)
 
 
-def make_spellings(clock: ManualClock | None = None) -> Spellings:
-    return Spellings(write_seconds=10.0, timer=clock or ManualClock())
+def make_title_aliases(clock: ManualClock | None = None) -> TitleAliases:
+    return TitleAliases(write_seconds=10.0, timer=clock or ManualClock())
 
 
 class Workbook:
@@ -37,12 +37,12 @@ class Workbook:
         return worksheet.title
 
 
-async def read(spellings: Spellings, worksheet: WorksheetRef, workbook: Workbook) -> str:
-    return await on_worksheet(spellings, worksheet, workbook.act, is_write=False)
+async def read(title_aliases: TitleAliases, worksheet: WorksheetRef, workbook: Workbook) -> str:
+    return await on_worksheet(title_aliases, worksheet, workbook.act, is_write=False)
 
 
-async def write(spellings: Spellings, worksheet: WorksheetRef, workbook: Workbook) -> str:
-    return await on_worksheet(spellings, worksheet, workbook.act, is_write=True)
+async def write(title_aliases: TitleAliases, worksheet: WorksheetRef, workbook: Workbook) -> str:
+    return await on_worksheet(title_aliases, worksheet, workbook.act, is_write=True)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ async def test_the_plain_name_comes_first(
     """Another is only tried if there is no worksheet of it, and there is one of the other."""
     workbook = Workbook(*titles)
 
-    assert await read(make_spellings(), ref(asked), workbook) == tried[-1]
+    assert await read(make_title_aliases(), ref(asked), workbook) == tried[-1]
     assert workbook.tried == tried
 
 
@@ -71,41 +71,41 @@ async def test_the_error_is_that_of_the_plain_name() -> None:
     workbook = Workbook("another")
 
     with pytest.raises(WorksheetNotFound, match=r"^a%20b$"):
-        await read(make_spellings(), ref("a%20b"), workbook)
+        await read(make_title_aliases(), ref("a%20b"), workbook)
     assert workbook.tried == ["a%20b"]
 
 
 async def test_a_name_that_the_key_may_not_hear_of_is_not_tried() -> None:
     """A grant is no wider for an odd spelling, whoever used it before."""
-    workbook, spellings = Workbook("a b"), make_spellings()
-    await read(spellings, ref("a%20b"), workbook)
+    workbook, title_aliases = Workbook("a b"), make_title_aliases()
+    await read(title_aliases, ref("a%20b"), workbook)
 
     for use in (read, write):
         with pytest.raises(WorksheetNotFound):
-            await use(spellings, ref("a%20b", frozenset({"a%20b"})), workbook)
+            await use(title_aliases, ref("a%20b", frozenset({"a%20b"})), workbook)
     assert workbook.tried == ["a%20b", "a b", "a%20b", "a%20b"]
 
 
 async def test_a_key_that_may_not_hear_of_a_name_does_not_hide_it_from_others() -> None:
     """What one key learns is nothing to keys that see other worksheets."""
-    workbook, spellings = Workbook("a b"), make_spellings()
+    workbook, title_aliases = Workbook("a b"), make_title_aliases()
     with pytest.raises(WorksheetNotFound):
-        await read(spellings, ref("a+b", frozenset({"a+b"})), workbook)
+        await read(title_aliases, ref("a+b", frozenset({"a+b"})), workbook)
 
-    assert await read(spellings, ref("a+b"), workbook) == "a b"
+    assert await read(title_aliases, ref("a+b"), workbook) == "a b"
 
 
 async def test_a_reading_is_remembered_for_a_while() -> None:
     """Until then the plain name is not tried; the log has the reading all the same."""
     clock, workbook = ManualClock(), Workbook("a b")
-    spellings = make_spellings(clock)
-    await read(spellings, ref("a%20b"), workbook)
+    title_aliases = make_title_aliases(clock)
+    await read(title_aliases, ref("a%20b"), workbook)
     event = RequestEvent(request_id="r", method="GET", path="/")
 
     with request_event(event):
-        await read(spellings, ref("a%20b"), workbook)
+        await read(title_aliases, ref("a%20b"), workbook)
     clock.advance(REMEMBERED_SECONDS)
-    await read(spellings, ref("a%20b"), workbook)
+    await read(title_aliases, ref("a%20b"), workbook)
 
     assert workbook.tried == ["a%20b", "a b", "a b", "a%20b", "a b"]
     assert (event.reading, event.worksheet) == ("worksheet-twice", "a b")
@@ -114,30 +114,30 @@ async def test_a_reading_is_remembered_for_a_while() -> None:
 async def test_writes_trust_a_reading_for_a_shorter_time() -> None:
     """A worksheet of the plain name may have been made since; then it is the one to write to."""
     clock, workbook = ManualClock(), Workbook("a b")
-    spellings = make_spellings(clock)
-    await write(spellings, ref("a%20b"), workbook)
-    await write(spellings, ref("a%20b"), workbook)
+    title_aliases = make_title_aliases(clock)
+    await write(title_aliases, ref("a%20b"), workbook)
+    await write(title_aliases, ref("a%20b"), workbook)
     clock.advance(10.0)
     workbook.titles.append("a%20b")
 
-    assert await write(spellings, ref("a%20b"), workbook) == "a%20b"
+    assert await write(title_aliases, ref("a%20b"), workbook) == "a%20b"
     assert workbook.tried == ["a%20b", "a b", "a b", "a%20b"]
 
 
 async def test_what_is_remembered_of_a_worksheet_that_is_gone_does_no_harm() -> None:
     """The plain name is tried again when the other one fails, and the other is forgotten."""
-    workbook, spellings = Workbook("a b"), make_spellings()
-    await read(spellings, ref("a%20b"), workbook)
+    workbook, title_aliases = Workbook("a b"), make_title_aliases()
+    await read(title_aliases, ref("a%20b"), workbook)
     workbook.titles = ["a%20b"]
 
-    assert await read(spellings, ref("a%20b"), workbook) == "a%20b"
-    assert await read(spellings, ref("a%20b"), workbook) == "a%20b"
+    assert await read(title_aliases, ref("a%20b"), workbook) == "a%20b"
+    assert await read(title_aliases, ref("a%20b"), workbook) == "a%20b"
     assert workbook.tried == ["a%20b", "a b", "a b", "a%20b", "a%20b"]
 
 
 async def test_a_worksheet_that_lacks_what_is_asked_for_is_the_one_that_was_meant() -> None:
     """It is there: its name is remembered, and the error is its own."""
-    spellings, tried = make_spellings(), list[str]()
+    title_aliases, tried = make_title_aliases(), list[str]()
 
     async def act(worksheet: WorksheetRef) -> None:
         tried.append(worksheet.title)
@@ -151,7 +151,7 @@ async def test_a_worksheet_that_lacks_what_is_asked_for_is_the_one_that_was_mean
     with request_event(event):
         for _ in range(2):
             with pytest.raises(RowNotFound):
-                await on_worksheet(spellings, ref("a+b"), act, is_write=False)
+                await on_worksheet(title_aliases, ref("a+b"), act, is_write=False)
 
     assert tried == ["a+b", "a b", "a b"]
     assert event.reading == "worksheet-plus,worksheet-plus"
@@ -218,7 +218,7 @@ async def test_the_first_error_of_a_parameter_is_told() -> None:
 async def test_a_second_reading_that_cannot_be_read_is_none() -> None:
     """The client hears of the field, not of what decoding made of it."""
 
-    def parse(_: Again) -> RowAsked:
+    def parse(_: Leniency) -> RowAsked:
         raise InvalidQuery("broken")
 
     async def refuse(_: RowAsked) -> None:

@@ -218,11 +218,11 @@ async def test_a_client_that_left_is_noted(logs: Logs) -> None:
 async def test_a_fault_after_the_answer_began_adds_nothing(logs: Logs) -> None:
     """A second answer cannot follow the first; the fault is in the log."""
 
-    async def half(scope: Scope, receive: Receive, send: Send) -> None:
+    async def rendering(scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": []})
         raise RuntimeError(SECRET)
 
-    messages = await call(framed(half), make_scope())
+    messages = await call(framed(rendering), make_scope())
 
     assert [message["type"] for message in messages] == ["http.response.start"]
     assert [(line["event"], line.get("status")) for line in logs] == [

@@ -8,7 +8,7 @@ import pytest
 from gateway.errors import InvalidQuery
 from gateway.query.query import Comparison, Query, SortTerm, make_operand
 from gateway.table.view import Selection
-from gateway.web.parameters import MAX_WHERE_BYTES, Again, asking_of, parse_keys, parse_query
+from gateway.web.parameters import MAX_WHERE_BYTES, Leniency, asking_of, parse_keys, parse_query
 from gateway.web.query_string import decoded
 
 STATE = '{"state":"California"}'
@@ -260,7 +260,7 @@ def test_where_in_two_ways_is_refused() -> None:
 def test_names_decoded_once_more_are_split_then() -> None:
     """Whole values are, commas and signs with them, but names of keys one by one."""
     parameters = decoded(b"keys=x%2520y,a%252Cb%2520c&order=-a%252Cb")
-    asking = asking_of(parameters, Again(frozenset({"order"}), frozenset({"a%2Cb%20c"})))
+    asking = asking_of(parameters, Leniency(frozenset({"order"}), frozenset({"a%2Cb%20c"})))
 
     query = parse_query(asking, max_limit=100)
 

@@ -20,9 +20,9 @@ from gateway.settings.plans import PlanSettings
 from gateway.table.view import Selection
 from gateway.telemetry.counters import Kind
 from gateway.telemetry.events import tallies
-from gateway.web.auth_cache import Passes
+from gateway.web.auth_cache import AuthCache
 from gateway.web.error_responses import on_gateway_error, on_http_exception
-from gateway.web.lenient_retry import Spellings
+from gateway.web.lenient_retry import TitleAliases
 from gateway.web.parsing import Parsing
 from gateway.web.routes import ROUTES, middleware
 from gateway.web.state import State
@@ -119,10 +119,10 @@ def client(rows: FakeRows) -> Iterator[TestClient]:
         yield State(
             gatekeeper=cast(Gatekeeper, OpenGate()),
             rates=KeyRates({"paid": CALLER.plan}),
-            passes=Passes(),
+            auth_cache=AuthCache(),
             parsing=Parsing(),
             ready=always_ready,
-            spellings=Spellings(write_seconds=10.0),
+            title_aliases=TitleAliases(write_seconds=10.0),
             proxies=(),
             rows=cast(RowService, rows),
             catalogue=cast(Catalogue, None),

@@ -4,9 +4,9 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from gateway.errors import GatewayError
-from gateway.worksheets.idempotent_request import Ticket
 from gateway.worksheets.ledger import Answer, Entry, Sending
 from gateway.worksheets.worksheet_ref import WorksheetRef
+from gateway.worksheets.write_identity import WriteIdentity
 from gateway.worksheets.writes import Results
 
 
@@ -25,48 +25,48 @@ class FakeLedger:
         self.calls.append("find")
         return self.entries.get(scope)
 
-    def check_room(self, ticket: Ticket) -> None:
+    def check_room(self, identity: WriteIdentity) -> None:
         if self.lack_of_room is not None:
             raise self.lack_of_room
 
     async def sending(self, sendings: Sequence[Sending]) -> None:
-        if self.trouble is not None and any(sending.ticket for sending in sendings):
+        if self.trouble is not None and any(sending.identity for sending in sendings):
             raise self.trouble
-        for ticket, first_row, rows in sendings:
-            if ticket is not None:
+        for identity, first_row, rows in sendings:
+            if identity is not None:
                 self.calls.append("sending")
-                self.entries[ticket.scope] = Entry(
-                    fingerprint=ticket.fingerprint,
+                self.entries[identity.scope] = Entry(
+                    fingerprint=identity.fingerprint,
                     sent_at=self._clock(),
                     first_row=first_row,
                     rows=rows,
                 )
 
     async def landed(
-        self, ref: WorksheetRef, landings: Sequence[tuple[Ticket | None, Results]]
+        self, ref: WorksheetRef, landings: Sequence[tuple[WriteIdentity | None, Results]]
     ) -> None:
-        for ticket, results in landings:
-            if ticket is not None:
+        for identity, results in landings:
+            if identity is not None:
                 self.calls.append("landed")
-                self._answer(ticket, results)
+                self._answer(identity, results)
 
-    async def complete(self, ticket: Ticket, answer: Answer) -> None:
+    async def complete(self, identity: WriteIdentity, answer: Answer) -> None:
         self.calls.append("complete")
-        self._answer(ticket, answer)
+        self._answer(identity, answer)
 
-    async def renew(self, ticket: Ticket) -> None:
+    async def renew(self, identity: WriteIdentity) -> None:
         self.calls.append("renew")
-        entry = self.entries.get(ticket.scope)
+        entry = self.entries.get(identity.scope)
         if entry is not None:
-            self.entries[ticket.scope] = replace(entry, sent_at=self._clock())
+            self.entries[identity.scope] = replace(entry, sent_at=self._clock())
 
-    async def drop(self, ticket: Ticket) -> None:
+    async def drop(self, identity: WriteIdentity) -> None:
         self.calls.append("drop")
-        self.entries.pop(ticket.scope, None)
+        self.entries.pop(identity.scope, None)
 
-    def _answer(self, ticket: Ticket, answer: Answer) -> None:
-        self.entries[ticket.scope] = Entry(
-            fingerprint=ticket.fingerprint,
+    def _answer(self, identity: WriteIdentity, answer: Answer) -> None:
+        self.entries[identity.scope] = Entry(
+            fingerprint=identity.fingerprint,
             sent_at=self._clock(),
             first_row=0,
             rows=(),

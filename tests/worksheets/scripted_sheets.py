@@ -9,8 +9,8 @@ from typing import Literal, NamedTuple, TypeVar, cast
 
 from gateway.errors import UpstreamRefusal
 from gateway.google.sheets import (
-    Half,
     Render,
+    Rendering,
     Sheets,
     Value,
     Values,
@@ -100,7 +100,7 @@ class ScriptedSheets:
 
     async def read_columns(
         self, spreadsheet: str, range_: str, *, render: Render, known: bytes | None = None
-    ) -> Half | None:
+    ) -> Rendering | None:
         call = self._inner.read_columns
         return await self._play(
             "read_columns",

@@ -8,7 +8,7 @@ import pytest
 from gateway.errors import UpstreamError
 from gateway.google.sheets import Values
 from gateway.table.record import Stored
-from gateway.worksheets.append_check import Landing, check_landing
+from gateway.worksheets.append_check import AppendResult, check_append
 from tests.worksheets.conftest import REF
 
 ONE: Sequence[Sequence[Stored]] = [["Reno", None, 1]]
@@ -19,8 +19,8 @@ INDENTED: Sequence[Sequence[Stored]] = [[None, "NV"], [None, None, 1]]
 
 def landed(
     range_: str, rows: Sequence[Sequence[Stored]], *, anchor_row: int = 5, cells: Any = ()
-) -> Landing:
-    return check_landing(REF, Values(range=range_, cells=cells), rows, anchor_row=anchor_row)
+) -> AppendResult:
+    return check_append(REF, Values(range=range_, cells=cells), rows, anchor_row=anchor_row)
 
 
 @pytest.mark.parametrize(
@@ -92,9 +92,9 @@ def test_texts_are_counted_from_column_a(range_: str) -> None:
     left = () if range_ == "Cities!B5:D6" else ("",)
     cells = ((*left, "NV", "", 1), (*left, "CO", None, "2"))
 
-    landing = landed(range_, rows, cells=cells)
+    append_result = landed(range_, rows, cells=cells)
 
-    assert [list(landing.texts(index)) for index in range(2)] == [
+    assert [list(append_result.texts(index)) for index in range(2)] == [
         ["", "NV", "", "1"],
         ["", "CO", "", "2"],
     ]
@@ -102,6 +102,6 @@ def test_texts_are_counted_from_column_a(range_: str) -> None:
 
 def test_blank_rows_at_the_end_display_nothing() -> None:
     """Google leaves blank lists at the end out; their rows are there all the same."""
-    landing = landed("Cities!A5:A6", [["=x"], ["y"]], cells=(("",),))
+    append_result = landed("Cities!A5:A6", [["=x"], ["y"]], cells=(("",),))
 
-    assert [list(landing.texts(index)) for index in range(2)] == [[""], []]
+    assert [list(append_result.texts(index)) for index in range(2)] == [[""], []]

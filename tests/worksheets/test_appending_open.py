@@ -9,7 +9,7 @@ from anyio import wait_all_tasks_blocked
 
 from gateway.errors import GatewayError, QuotaSpent, UpstreamError, WriteOutcomeUnknown
 from gateway.settings.model import WriteSettings
-from gateway.worksheets.idempotent_request import Ticket
+from gateway.worksheets.write_identity import WriteIdentity
 from gateway.worksheets.writes import Create
 from tests.fakes import Formatted
 from tests.worksheets.conftest import REF, Bench, MakeBench
@@ -226,15 +226,16 @@ async def test_an_array_formula_beside_it(bench: Bench) -> None:
 async def test_the_record_says_where_to_look(make_bench: MakeBench, rows: int) -> None:
     """With an Idempotency-Key it is noted before the write, each create below the one before."""
     bench = make_bench(rows=rows)
-    tickets = [
-        Ticket(scope=scope, fingerprint="f", ref=REF, is_create=True) for scope in ("one", "two")
+    identities = [
+        WriteIdentity(scope=scope, fingerprint="f", ref=REF, is_create=True)
+        for scope in ("one", "two")
     ]
     bench.sheets.before("append_rows", UNANSWERED)
 
     await bench.together(
-        Create(rows=({"name": "a"}, {"state": "b"}), ticket=tickets[0]),
+        Create(rows=({"name": "a"}, {"state": "b"}), identity=identities[0]),
         Create(rows=({"name": "c"},)),
-        Create(rows=({"population": 1},), ticket=tickets[1]),
+        Create(rows=({"population": 1},), identity=identities[1]),
     )
 
     noted = {scope: (entry.first_row, entry.rows) for scope, entry in bench.ledger.entries.items()}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from gateway.errors import SpreadsheetNotFound, UpstreamRefusal, UpstreamUnreachable
-from gateway.google.call_context import current_errand
+from gateway.google.call_context import current_call_context
 from gateway.worksheets.answers import Encoded, Served
 from gateway.worksheets.catalogue import KEPT_SECONDS, MAX_CHARACTERS, Catalogue, Listed
 from tests.clock import ManualClock
@@ -113,16 +113,16 @@ async def test_the_reads_are_the_errand_of_the_key(
     catalogue: Catalogue, sheets: ScriptedSheets
 ) -> None:
     """Both take the turn of the key that asks, among the others that wait for the budget."""
-    errands: list[str] = []
+    call_contexts: list[str] = []
 
     def note() -> None:
-        errands.append(current_errand().key_id)
+        call_contexts.append(current_call_context().key_id)
 
     sheets.before("list_worksheets", note)
     sheets.before("read_ranges", note)
     await ask(catalogue)
 
-    assert errands == ["k1", "k1"]
+    assert call_contexts == ["k1", "k1"]
 
 
 async def test_what_is_made_is_kept_by_its_way(catalogue: Catalogue) -> None:

@@ -9,7 +9,7 @@ from gateway.errors import (
     WriteOutcomeUnknown,
 )
 from gateway.table.tag import Condition
-from gateway.worksheets.idempotent_request import Ticket
+from gateway.worksheets.write_identity import WriteIdentity
 from gateway.worksheets.writes import Create, Update
 from tests.worksheets.conftest import REF, Bench, MakeBench
 
@@ -21,8 +21,8 @@ def one(**fields: str | int | None) -> Create:
 
 
 def keyed(name: str) -> Create:
-    ticket = Ticket(scope=name, fingerprint=name, ref=REF, is_create=True)
-    return Create(rows=({"name": name},), ticket=ticket)
+    identity = WriteIdentity(scope=name, fingerprint=name, ref=REF, is_create=True)
+    return Create(rows=({"name": name},), identity=identity)
 
 
 async def test_an_invalid_create_is_told_so_though_the_others_failed(bench: Bench) -> None:
@@ -76,10 +76,10 @@ async def test_a_grid_that_grew_for_a_failed_append_does_not_grow_again(
 
 async def test_an_update_that_is_sent_again_is_noted_again(bench: Bench) -> None:
     """Its age counts from the last time that it was sent."""
-    ticket = Ticket(scope="u", fingerprint="u", ref=REF, is_create=False)
+    identity = WriteIdentity(scope="u", fingerprint="u", ref=REF, is_create=False)
     unanswered = WriteOutcomeUnknown("no answer", retry_after_seconds=185)
     bench.sheets.before("write_cells", unanswered)
-    await bench.service.update_row(REF, Update(row=2, fields={"name": "Salem"}, ticket=ticket))
+    await bench.service.update_row(REF, Update(row=2, fields={"name": "Salem"}, identity=identity))
 
     assert bench.sheets.count("write_cells") == 2
     assert bench.ledger.calls.count("sending") == 2

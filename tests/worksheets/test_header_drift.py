@@ -9,7 +9,7 @@ import pytest
 from gateway.errors import NoHeaderRow
 from gateway.settings.model import CacheSettings
 from gateway.table.header import parse_header
-from gateway.worksheets.header_cache import MAX_NOTES, Sighting, Sightings
+from gateway.worksheets.header_cache import MAX_NOTES, HeaderCache, SheetExtent
 from tests.clock import ManualClock
 from tests.worksheets.conftest import REF, Bench
 
@@ -18,12 +18,12 @@ Events = list[MutableMapping[str, Any]]
 
 
 @pytest.fixture
-def sightings(clock: ManualClock) -> Sightings:
-    return Sightings(CacheSettings(header_ttl_seconds=10.0, max_worksheets=2), clock)
+def header_cache(clock: ManualClock) -> HeaderCache:
+    return HeaderCache(CacheSettings(header_ttl_seconds=10.0, max_worksheets=2), clock)
 
 
-def sighting(header: Any, as_of: int) -> Sighting:
-    return Sighting(
+def extent(header: Any, as_of: int) -> SheetExtent:
+    return SheetExtent(
         header=header, last_row=5, starts_blank=False, grid_rows=9, header_as_of=1000.0, as_of=as_of
     )
 
@@ -34,150 +34,154 @@ def told(events: Events) -> list[object]:
     return [event["rows"] for event in events]
 
 
-def test_rows_since_the_last_look(sightings: Sightings, events: Events) -> None:
+def test_rows_since_the_last_look(header_cache: HeaderCache, events: Events) -> None:
     """A look that shows another header tells of the rows written since the one before, once."""
-    sightings.compare(REF, OLD, as_of=sightings.moment())
-    sightings.note_rows(REF, OLD, 5, 2)
-    sightings.note_rows(REF, OLD, 3, 1)
+    header_cache.compare(REF, OLD, as_of=header_cache.moment())
+    header_cache.note_rows(REF, OLD, 5, 2)
+    header_cache.note_rows(REF, OLD, 3, 1)
 
     for header in (NEW, OLD, NEW):
-        sightings.compare(REF, header, as_of=sightings.moment())
+        header_cache.compare(REF, header, as_of=header_cache.moment())
 
     assert told(events) == [[5, 6, 3]]
     assert (events[0]["spreadsheet"], events[0]["worksheet"]) == (REF.spreadsheet, REF.title)
 
 
-def test_confirmed_rows_are_not_told(sightings: Sightings, events: Events) -> None:
+def test_confirmed_rows_are_not_told(header_cache: HeaderCache, events: Events) -> None:
     """Rows under a header that a look from after their writing saw unchanged are right."""
-    sightings.compare(REF, OLD, as_of=sightings.moment())
-    sightings.note_rows(REF, OLD, 5, 2)
-    sightings.compare(REF, OLD, as_of=sightings.moment())
-    sightings.note_rows(REF, OLD, 7, 1)
+    header_cache.compare(REF, OLD, as_of=header_cache.moment())
+    header_cache.note_rows(REF, OLD, 5, 2)
+    header_cache.compare(REF, OLD, as_of=header_cache.moment())
+    header_cache.note_rows(REF, OLD, 7, 1)
 
-    sightings.compare(REF, NEW, as_of=sightings.moment())
+    header_cache.compare(REF, NEW, as_of=header_cache.moment())
 
     assert told(events) == [[7]]
 
 
-def test_a_change_without_rows_is_not_told(sightings: Sightings, events: Events) -> None:
+def test_a_change_without_rows_is_not_told(header_cache: HeaderCache, events: Events) -> None:
     """A header may change; that matters only for rows that were written by the old one."""
-    sightings.compare(REF, OLD, as_of=sightings.moment())
-    sightings.compare(REF, NEW, as_of=sightings.moment())
-    sightings.note_rows(REF, NEW, 5, 1)
+    header_cache.compare(REF, OLD, as_of=header_cache.moment())
+    header_cache.compare(REF, NEW, as_of=header_cache.moment())
+    header_cache.note_rows(REF, NEW, 5, 1)
 
     assert told(events) == []
 
 
 def test_a_look_from_before_the_write_confirms_nothing(
-    sightings: Sightings, events: Events
+    header_cache: HeaderCache, events: Events
 ) -> None:
     """A look that began before a write ended may have been before a change that hit the write."""
-    sightings.compare(REF, OLD, as_of=sightings.moment())
-    before = sightings.moment()
-    sightings.note_rows(REF, OLD, 5, 1)
-    sightings.compare(REF, OLD, as_of=before)
+    header_cache.compare(REF, OLD, as_of=header_cache.moment())
+    before = header_cache.moment()
+    header_cache.note_rows(REF, OLD, 5, 1)
+    header_cache.compare(REF, OLD, as_of=before)
 
-    sightings.compare(REF, NEW, as_of=sightings.moment())
+    header_cache.compare(REF, NEW, as_of=header_cache.moment())
 
     assert told(events) == [[5]]
 
 
-def test_change_seen_while_the_write_was_under_way(sightings: Sightings, events: Events) -> None:
+def test_change_seen_while_the_write_was_under_way(
+    header_cache: HeaderCache, events: Events
+) -> None:
     """A write by a header that another look saw changed meanwhile is told when it ends."""
-    sightings.compare(REF, OLD, as_of=sightings.moment())
-    sightings.compare(REF, NEW, as_of=sightings.moment())
+    header_cache.compare(REF, OLD, as_of=header_cache.moment())
+    header_cache.compare(REF, NEW, as_of=header_cache.moment())
 
-    sightings.note_rows(REF, OLD, 5, 3)
-    sightings.compare(REF, NEW, as_of=sightings.moment())
+    header_cache.note_rows(REF, OLD, 5, 3)
+    header_cache.compare(REF, NEW, as_of=header_cache.moment())
 
     assert told(events) == [[5, 6, 7]]
 
 
-def test_an_older_look_changes_nothing(sightings: Sightings, events: Events) -> None:
+def test_an_older_look_changes_nothing(header_cache: HeaderCache, events: Events) -> None:
     """Of two looks the one that began later counts, in whatever order they come."""
-    older, newer = sightings.moment(), sightings.moment()
-    sightings.compare(REF, NEW, as_of=newer)
-    sightings.note_rows(REF, NEW, 5, 1)
+    older, newer = header_cache.moment(), header_cache.moment()
+    header_cache.compare(REF, NEW, as_of=newer)
+    header_cache.note_rows(REF, NEW, 5, 1)
 
-    sightings.compare(REF, OLD, as_of=older)
+    header_cache.compare(REF, OLD, as_of=older)
 
     assert told(events) == []
 
 
-def test_forgetting_keeps_the_rows(sightings: Sightings, events: Events) -> None:
+def test_forgetting_keeps_the_rows(header_cache: HeaderCache, events: Events) -> None:
     """That a sighting is trusted no more does not lose the rows that were written by it."""
-    sightings.compare(REF, OLD, as_of=sightings.moment())
-    sightings.note_rows(REF, OLD, 5, 1)
-    sightings.forget(REF)
+    header_cache.compare(REF, OLD, as_of=header_cache.moment())
+    header_cache.note_rows(REF, OLD, 5, 1)
+    header_cache.forget(REF)
 
-    sightings.compare(REF, NEW, as_of=sightings.moment())
+    header_cache.compare(REF, NEW, as_of=header_cache.moment())
 
     assert told(events) == [[5]]
 
 
-def test_rows_of_a_worksheet_that_was_not_looked_at(sightings: Sightings, events: Events) -> None:
+def test_rows_of_a_worksheet_that_was_not_looked_at(
+    header_cache: HeaderCache, events: Events
+) -> None:
     """Rows are noted also where the last look is not remembered any more."""
-    sightings.note_rows(REF, OLD, 5, 1)
+    header_cache.note_rows(REF, OLD, 5, 1)
 
-    sightings.compare(REF, NEW, as_of=sightings.moment())
+    header_cache.compare(REF, NEW, as_of=header_cache.moment())
 
     assert told(events) == [[5]]
 
 
-def test_worksheets_are_told_apart(sightings: Sightings, events: Events) -> None:
+def test_worksheets_are_told_apart(header_cache: HeaderCache, events: Events) -> None:
     """A change of one worksheet tells of no rows of another."""
     other = replace(REF, title="other")
     for ref in (REF, other):
-        sightings.note_rows(ref, OLD, 5, 1)
+        header_cache.note_rows(ref, OLD, 5, 1)
 
-    sightings.compare(other, NEW, as_of=sightings.moment())
+    header_cache.compare(other, NEW, as_of=header_cache.moment())
 
     assert [event["worksheet"] for event in events] == ["other"]
 
 
-def test_notes_are_bounded(sightings: Sightings, events: Events) -> None:
+def test_notes_are_bounded(header_cache: HeaderCache, events: Events) -> None:
     """Of very many writes without a look the last ones are told."""
     for row in range(2, 2 + MAX_NOTES + 10):
-        sightings.note_rows(REF, OLD, row, 1)
+        header_cache.note_rows(REF, OLD, row, 1)
 
-    sightings.compare(REF, NEW, as_of=sightings.moment())
+    header_cache.compare(REF, NEW, as_of=header_cache.moment())
 
     assert events[0]["count"] == MAX_NOTES
     assert events[0]["rows"][0] == 12
 
 
-def test_another_header_ends_trust(sightings: Sightings) -> None:
+def test_another_header_ends_trust(header_cache: HeaderCache) -> None:
     """A sighting is forgotten when a later look shows another header, and kept with the same."""
-    sightings.keep(REF, sighting(OLD, sightings.moment()))
-    sightings.compare(REF, OLD, as_of=sightings.moment())
-    same = sightings.last(REF)
-    sightings.compare(REF, NEW, as_of=sightings.moment())
+    header_cache.keep(REF, extent(OLD, header_cache.moment()))
+    header_cache.compare(REF, OLD, as_of=header_cache.moment())
+    same = header_cache.last(REF)
+    header_cache.compare(REF, NEW, as_of=header_cache.moment())
 
     assert same is not None
-    assert sightings.last(REF) is None
+    assert header_cache.last(REF) is None
 
 
-def test_the_look_that_saw_the_change_is_kept(sightings: Sightings) -> None:
+def test_the_look_that_saw_the_change_is_kept(header_cache: HeaderCache) -> None:
     """A look that shows another header is itself remembered."""
-    sightings.keep(REF, sighting(OLD, sightings.moment()))
-    moment = sightings.moment()
-    sightings.compare(REF, OLD, as_of=0)
-    sightings.compare(REF, NEW, as_of=moment)
+    header_cache.keep(REF, extent(OLD, header_cache.moment()))
+    moment = header_cache.moment()
+    header_cache.compare(REF, OLD, as_of=0)
+    header_cache.compare(REF, NEW, as_of=moment)
 
-    sightings.keep(REF, sighting(NEW, moment))
+    header_cache.keep(REF, extent(NEW, moment))
 
-    kept = sightings.last(REF)
+    kept = header_cache.last(REF)
     assert kept is not None
     assert kept.header is NEW
 
 
-def test_a_header_known_to_have_changed_is_not_kept(sightings: Sightings) -> None:
+def test_a_header_known_to_have_changed_is_not_kept(header_cache: HeaderCache) -> None:
     """An append that ends after another look saw its header changed does not bring it back."""
-    sightings.compare(REF, NEW, as_of=sightings.moment())
+    header_cache.compare(REF, NEW, as_of=header_cache.moment())
 
-    sightings.keep(REF, sighting(OLD, sightings.moment()))
+    header_cache.keep(REF, extent(OLD, header_cache.moment()))
 
-    assert sightings.last(REF) is None
+    assert header_cache.last(REF) is None
 
 
 async def test_list_sees_the_change(bench: Bench, events: Events) -> None:

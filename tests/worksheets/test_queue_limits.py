@@ -7,7 +7,7 @@ import pytest
 
 from gateway.errors import QueueFull
 from gateway.settings.model import WriteSettings
-from gateway.worksheets.group import MAX_ROWS, Alone, Waiting
+from gateway.worksheets.group import MAX_ROWS, ExclusiveTask, Waiting
 from gateway.worksheets.queue_limits import SHARE, Line, memory_room
 from gateway.worksheets.writes import Create, Results, Update
 from tests.worksheets.conftest import REF
@@ -141,8 +141,8 @@ def test_what_goes_along_costs_no_turn(is_create: bool) -> None:
 
 def test_the_room_of_a_group_is_shared() -> None:
     """Where not all fit into one group, each key has its part of it, in the order they came."""
-    half = MAX_ROWS // 2
-    line = made(*(create("a", rows=half) for _ in range(2)), create("b", rows=half))
+    rendering = MAX_ROWS // 2
+    line = made(*(create("a", rows=rendering) for _ in range(2)), create("b", rows=rendering))
 
     assert groups(line) == ["ab", "a"]
 
@@ -150,7 +150,7 @@ def test_the_room_of_a_group_is_shared() -> None:
 def test_a_turn_may_be_one_to_be_alone() -> None:
     """What is done alone takes turns with the writes as its key does."""
     line = made(create("a"), create("b"))
-    line.join(Waiting(ref=replace(REF, key_id="c"), write=Alone(work=nothing)))
+    line.join(Waiting(ref=replace(REF, key_id="c"), write=ExclusiveTask(work=nothing)))
     line.take_group()
     line.join(create("a"))
 

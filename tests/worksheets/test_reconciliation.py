@@ -17,7 +17,7 @@ from gateway.errors import (
 )
 from gateway.table.record import Stored
 from gateway.worksheets.ledger import Span
-from gateway.worksheets.reconciliation import Settler, displayed_rows, find_rows
+from gateway.worksheets.reconciliation import Reconciler, displayed_rows, find_rows
 from tests.fakes import FakeSheets, FakeWorksheet, Formatted, Held
 from tests.worksheets.conftest import CITIES, REF
 from tests.worksheets.scripted_sheets import Cost, ScriptedSheets
@@ -38,8 +38,8 @@ class Place:
     paused: list[float] = field(default_factory=list)
 
     async def settle(self, *rows: Sequence[Stored], error: WriteOutcomeUnknown = ANSWERED) -> int:
-        settler = Settler(self.sheets, sleep=self._sleep)
-        return await settler.settle_append(REF, rows, from_row=5, error=error)
+        reconciler = Reconciler(self.sheets, sleep=self._sleep)
+        return await reconciler.settle_append(REF, rows, from_row=5, error=error)
 
     async def _sleep(self, seconds: float) -> None:
         self.paused.append(seconds)
@@ -300,11 +300,11 @@ async def test_looks_end_in_time(make_place: MakePlace) -> None:
     """A look that takes too long is given up, and the outcome stays open."""
     place = make_place(RENO)
     place.sheets.before("read_values", asyncio.Event())
-    settler = Settler(place.sheets, limit_seconds=0.01)
+    reconciler = Reconciler(place.sheets, limit_seconds=0.01)
 
     async with asyncio.timeout(5):
         with pytest.raises(WriteOutcomeUnknown):
-            await settler.settle_append(REF, [RENO], from_row=5, error=ANSWERED)
+            await reconciler.settle_append(REF, [RENO], from_row=5, error=ANSWERED)
 
 
 async def test_full_grid_and_absent(make_place: MakePlace) -> None:

@@ -7,7 +7,7 @@ import pytest
 from gateway.errors import UpstreamError, WriteOutcomeUnknown
 from gateway.table.cell_match import as_entered
 from gateway.table.record import Stored
-from gateway.worksheets.reconciliation import Settler, find_rows
+from gateway.worksheets.reconciliation import Reconciler, find_rows
 from tests.fakes import FakeSheets, Held
 from tests.worksheets.conftest import CITIES, REF
 
@@ -60,9 +60,9 @@ async def test_a_row_that_surely_is_another() -> None:
 
 async def test_an_append_of_which_it_cannot_be_told_stays_open() -> None:
     """Nobody is told that a row was not written which may be there."""
-    settler = Settler(sheets_with(["Reno", "NV", 0.5]), sleep=at_once, compare=as_entered)
+    reconciler = Reconciler(sheets_with(["Reno", "NV", 0.5]), sleep=at_once, compare=as_entered)
 
     with pytest.raises(WriteOutcomeUnknown) as caught:
-        await settler.settle_append(REF, [["Reno", "NV", "50%"]], from_row=5, error=ANSWERED)
+        await reconciler.settle_append(REF, [["Reno", "NV", "50%"]], from_row=5, error=ANSWERED)
 
     assert caught.value is ANSWERED

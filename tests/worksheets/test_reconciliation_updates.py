@@ -10,7 +10,7 @@ import pytest
 from gateway.errors import QuotaSpent, WriteOutcomeUnknown
 from gateway.google.sheets import Writing
 from gateway.table.header import parse_header
-from gateway.worksheets.reconciliation import Settler
+from gateway.worksheets.reconciliation import Reconciler
 from tests.fakes import FakeSheets, FakeWorksheet, Formatted, Held
 from tests.worksheets.conftest import REF
 from tests.worksheets.scripted_sheets import Cost, ScriptedSheets
@@ -38,8 +38,10 @@ class Place:
 
     async def settle(self, writings: Sequence[Writing], *rows: int) -> object:
         seen = {row: SEEN[row] for row in rows}
-        settler = Settler(self.sheets)
-        return await settler.settle_update(REF, parse_header(HEADER), seen, writings, error=ERROR)
+        reconciler = Reconciler(self.sheets)
+        return await reconciler.settle_update(
+            REF, parse_header(HEADER), seen, writings, error=ERROR
+        )
 
 
 @pytest.fixture
@@ -160,8 +162,8 @@ async def test_a_failed_look_settles_nothing(
 async def test_looks_end_in_time(place: Place) -> None:
     """A look that takes too long is given up."""
     place.sheets.before("read_values", asyncio.Event())
-    settler = Settler(place.sheets, limit_seconds=0.01)
+    reconciler = Reconciler(place.sheets, limit_seconds=0.01)
 
     async with asyncio.timeout(5):
         with pytest.raises(WriteOutcomeUnknown):
-            await settler.settle_update(REF, parse_header(HEADER), {}, ONE, error=ERROR)
+            await reconciler.settle_update(REF, parse_header(HEADER), {}, ONE, error=ERROR)

@@ -8,10 +8,10 @@ import pytest
 from anyio import wait_all_tasks_blocked
 
 from gateway.settings.model import CacheSettings
-from gateway.worksheets.header_cache import Sightings
-from gateway.worksheets.loader import Surveyor
+from gateway.worksheets.header_cache import HeaderCache
+from gateway.worksheets.loader import Loader
 from gateway.worksheets.refreshing import Refresher
-from gateway.worksheets.scheduler import Computing
+from gateway.worksheets.scheduler import Scheduler
 from gateway.worksheets.snapshots import Snapshot, Snapshots
 from gateway.worksheets.worksheet_ref import WorksheetRef
 from tests.clock import ManualClock
@@ -47,15 +47,15 @@ def rig(clock: ManualClock) -> Rig:
     fake.add("Cities", CITIES, rows=100)
     sheets, line = ScriptedSheets(fake), asyncio.Lock()
     settings = CacheSettings()
-    sightings = Sightings(settings, clock)
+    header_cache = HeaderCache(settings, clock)
 
     async def quietly(_: WorksheetRef, work: Callable[[], Awaitable[Snapshot]]) -> Snapshot:
         async with line:
             return await work()
 
     refresher = Refresher(
-        Surveyor(sheets, sightings, clock, Computing()),
-        sightings=sightings,
+        Loader(sheets, header_cache, clock, Scheduler()),
+        header_cache=header_cache,
         snapshots=Snapshots(settings.max_bytes),
         clock=clock,
         quietly=quietly,

@@ -7,7 +7,7 @@ import pytest
 
 from gateway.errors import TooManyInFlight
 from gateway.table.steps import Metered, OutOfSteps, Work
-from gateway.worksheets.scheduler import MAX_WAITING, SLICE_STEPS, Computing
+from gateway.worksheets.scheduler import MAX_WAITING, SLICE_STEPS, Scheduler
 
 LONG = 10
 """Slices of long work."""
@@ -21,41 +21,41 @@ def slices(count: int, note: Callable[[], None] = lambda: None) -> Work[str]:
     return "done"
 
 
-async def query(computing: Computing, work: Metered[str], key_id: str) -> str:
+async def query(scheduler: Scheduler, work: Metered[str], key_id: str) -> str:
     """As the service has a query answered."""
-    if computing.try_at_once(work, key_id):
+    if scheduler.try_at_once(work, key_id):
         return work.result
-    return await computing.finish(work, key_id)
+    return await scheduler.finish(work, key_id)
 
 
-def halves() -> Work[str]:
+def renderings() -> Work[str]:
     yield SLICE_STEPS // 2
     return "done"
 
 
 @pytest.fixture
-def computing() -> Computing:
-    return Computing()
+def scheduler() -> Scheduler:
+    return Scheduler()
 
 
-async def test_short_work_is_done_at_once(computing: Computing) -> None:
+async def test_short_work_is_done_at_once(scheduler: Scheduler) -> None:
     """What takes less than a slice waits for no turn, even beside long work."""
-    long = asyncio.create_task(query(computing, Metered(slices(LONG)), "long"))
+    long = asyncio.create_task(query(scheduler, Metered(slices(LONG)), "long"))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
 
-    short = query(computing, Metered(slices(0)), "short")
+    short = query(scheduler, Metered(slices(0)), "short")
 
     with pytest.raises(StopIteration, match="done"):
         short.send(None)
     assert await long == "done"
 
 
-async def test_others_run_between_slices(computing: Computing) -> None:
+async def test_others_run_between_slices(scheduler: Scheduler) -> None:
     """The loop comes round after each slice."""
     seen: list[str] = []
     work = asyncio.create_task(
-        query(computing, Metered(slices(LONG, lambda: seen.append("slice"))), "key")
+        query(scheduler, Metered(slices(LONG, lambda: seen.append("slice"))), "key")
     )
     while not work.done():
         seen.append("other")
@@ -65,13 +65,13 @@ async def test_others_run_between_slices(computing: Computing) -> None:
     assert "slice slice slice" not in " ".join(seen)
 
 
-async def test_keys_take_turns_slice_by_slice(computing: Computing) -> None:
+async def test_keys_take_turns_slice_by_slice(scheduler: Scheduler) -> None:
     """A key with much to do does not keep another waiting."""
     seen: list[str] = []
 
     def begun(key: str, count: int) -> asyncio.Task[str]:
         work = Metered(slices(count, lambda: seen.append(key)))
-        return asyncio.create_task(query(computing, work, key))
+        return asyncio.create_task(query(scheduler, work, key))
 
     tasks = [*(begun("busy", LONG) for _ in range(5)), begun("other", 3)]
     await asyncio.gather(*tasks)
@@ -80,11 +80,11 @@ async def test_keys_take_turns_slice_by_slice(computing: Computing) -> None:
     assert "other" not in seen[9:]
 
 
-async def test_queries_of_a_key_go_one_after_the_other(computing: Computing) -> None:
+async def test_queries_of_a_key_go_one_after_the_other(scheduler: Scheduler) -> None:
     """What one of them holds in memory is gone when the next begins."""
     seen: list[int] = []
     tasks = [
-        query(computing, Metered(slices(3, lambda number=number: seen.append(number))), "key")  # type: ignore[misc]
+        query(scheduler, Metered(slices(3, lambda number=number: seen.append(number))), "key")  # type: ignore[misc]
         for number in range(4)
     ]
 
@@ -93,27 +93,27 @@ async def test_queries_of_a_key_go_one_after_the_other(computing: Computing) -> 
     assert seen == sorted(seen)
 
 
-async def test_building_rows_has_every_second_turn(computing: Computing) -> None:
+async def test_building_rows_has_every_second_turn(scheduler: Scheduler) -> None:
     """However many keys compute, rows are there soon, for they serve everybody."""
     seen: list[str] = []
     tasks = [
         asyncio.create_task(
-            query(computing, Metered(slices(LONG, lambda: seen.append("query"))), f"key {number}")
+            query(scheduler, Metered(slices(LONG, lambda: seen.append("query"))), f"key {number}")
         )
         for number in range(5)
     ]
     await asyncio.sleep(0)
 
-    await computing.build(slices(LONG, lambda: seen.append("rows")))
+    await scheduler.build(slices(LONG, lambda: seen.append("rows")))
 
     assert seen.count("query") <= LONG + 7
     await asyncio.gather(*tasks)
 
 
-async def test_few_long_queries_of_a_key_wait(computing: Computing) -> None:
+async def test_few_long_queries_of_a_key_wait(scheduler: Scheduler) -> None:
     """Those beyond are refused, and one of another key is not."""
-    busy = [query(computing, Metered(slices(1_000)), "busy") for _ in range(MAX_WAITING + 9)]
-    other = query(computing, Metered(slices(LONG)), "other")
+    busy = [query(scheduler, Metered(slices(1_000)), "busy") for _ in range(MAX_WAITING + 9)]
+    other = query(scheduler, Metered(slices(LONG)), "other")
 
     ended = await asyncio.gather(*busy, other, return_exceptions=True)
 
@@ -123,11 +123,11 @@ async def test_few_long_queries_of_a_key_wait(computing: Computing) -> None:
     assert ended.count("done") == MAX_WAITING + 1
 
 
-async def test_many_queries_at_once_take_one_slice_before_others_run(computing: Computing) -> None:
+async def test_many_queries_at_once_take_one_slice_before_others_run(scheduler: Scheduler) -> None:
     """All queries of a key that arrive in one round of the loop together get one slice at once."""
     seen: list[int] = []
     tasks = [
-        asyncio.create_task(query(computing, Metered(slices(1, lambda: seen.append(1))), "key"))
+        asyncio.create_task(query(scheduler, Metered(slices(1, lambda: seen.append(1))), "key"))
         for _ in range(40)
     ]
 
@@ -137,22 +137,22 @@ async def test_many_queries_at_once_take_one_slice_before_others_run(computing: 
     await asyncio.gather(*tasks)
 
 
-async def test_many_short_queries_of_a_key_are_all_answered(computing: Computing) -> None:
+async def test_many_short_queries_of_a_key_are_all_answered(scheduler: Scheduler) -> None:
     """They wait for room, not in the queue of long ones."""
     tasks = [
-        asyncio.create_task(query(computing, Metered(halves()), "key"))
+        asyncio.create_task(query(scheduler, Metered(renderings()), "key"))
         for _ in range(20 * MAX_WAITING)
     ]
 
     assert await asyncio.gather(*tasks) == ["done"] * len(tasks)
 
 
-async def test_short_queries_of_a_key_are_answered_in_turn(computing: Computing) -> None:
+async def test_short_queries_of_a_key_are_answered_in_turn(scheduler: Scheduler) -> None:
     """Who came first goes first: a newcomer does not take the room of those who wait."""
     seen: list[int] = []
 
     async def ask(number: int) -> None:
-        await query(computing, Metered(halves()), "key")
+        await query(scheduler, Metered(renderings()), "key")
         seen.append(number)
 
     early = [asyncio.create_task(ask(number)) for number in range(8)]
@@ -163,9 +163,9 @@ async def test_short_queries_of_a_key_are_answered_in_turn(computing: Computing)
     assert seen == [*range(12)]
 
 
-async def test_a_dropped_query_takes_no_room(computing: Computing) -> None:
+async def test_a_dropped_query_takes_no_room(scheduler: Scheduler) -> None:
     """Whoever leaves while waiting for the first slice makes way for the next."""
-    tasks = [asyncio.create_task(query(computing, Metered(slices(1)), "key")) for _ in range(4)]
+    tasks = [asyncio.create_task(query(scheduler, Metered(slices(1)), "key")) for _ in range(4)]
     await asyncio.sleep(0)
     for task in tasks[1:3]:
         task.cancel()
@@ -174,7 +174,7 @@ async def test_a_dropped_query_takes_no_room(computing: Computing) -> None:
     assert [task.cancelled() for task in tasks] == [False, True, True, False]
 
 
-async def test_short_queries_are_never_refused(computing: Computing) -> None:
+async def test_short_queries_are_never_refused(scheduler: Scheduler) -> None:
     """Neither the rest of a key's room nor its long queries put them into the queue."""
 
     def short() -> Work[str]:
@@ -182,16 +182,16 @@ async def test_short_queries_are_never_refused(computing: Computing) -> None:
             yield SLICE_STEPS // 10
         return "done"
 
-    long = [asyncio.create_task(query(computing, Metered(slices(50)), "key")) for _ in range(32)]
+    long = [asyncio.create_task(query(scheduler, Metered(slices(50)), "key")) for _ in range(32)]
     await asyncio.sleep(0)
-    queries = [query(computing, Metered(short()), f"key {at % 2}") for at in range(500)]
-    queries += [query(computing, Metered(short()), "key") for _ in range(100)]
+    queries = [query(scheduler, Metered(short()), f"key {at % 2}") for at in range(500)]
+    queries += [query(scheduler, Metered(short()), "key") for _ in range(100)]
 
     assert await asyncio.gather(*queries) == ["done"] * 600
     assert await asyncio.gather(*long) == ["done"] * 32
 
 
-async def test_long_blocks_cost_turns(computing: Computing) -> None:
+async def test_long_blocks_cost_turns(scheduler: Scheduler) -> None:
     """A key whose blocks are many slices long takes no more steps than others."""
     seen = dict.fromkeys(("long", "short"), 0)
 
@@ -202,17 +202,17 @@ async def test_long_blocks_cost_turns(computing: Computing) -> None:
         return "done"
 
     await asyncio.gather(
-        query(computing, Metered(work("long", 10 * SLICE_STEPS)), "long"),
-        query(computing, Metered(work("short", SLICE_STEPS // 2)), "short"),
+        query(scheduler, Metered(work("long", 10 * SLICE_STEPS)), "long"),
+        query(scheduler, Metered(work("short", SLICE_STEPS // 2)), "short"),
     )
 
     assert seen["long"] <= 90 * SLICE_STEPS
 
 
-async def test_a_query_past_its_budget_ends(computing: Computing) -> None:
+async def test_a_query_past_its_budget_ends(scheduler: Scheduler) -> None:
     """The others of the key go on."""
-    costly = query(computing, Metered(slices(LONG), 3 * SLICE_STEPS), "key")
-    fine = query(computing, Metered(slices(LONG)), "key")
+    costly = query(scheduler, Metered(slices(LONG), 3 * SLICE_STEPS), "key")
+    fine = query(scheduler, Metered(slices(LONG)), "key")
 
     ended = await asyncio.gather(costly, fine, return_exceptions=True)
 
@@ -220,11 +220,11 @@ async def test_a_query_past_its_budget_ends(computing: Computing) -> None:
     assert ended[1] == "done"
 
 
-async def test_work_that_nobody_waits_for_is_dropped(computing: Computing) -> None:
+async def test_work_that_nobody_waits_for_is_dropped(scheduler: Scheduler) -> None:
     """A request that was cancelled takes no more slices."""
     seen: list[int] = []
     gone = [
-        asyncio.create_task(query(computing, Metered(slices(1_000, lambda: seen.append(1))), "key"))
+        asyncio.create_task(query(scheduler, Metered(slices(1_000, lambda: seen.append(1))), "key"))
         for _ in range(MAX_WAITING)
     ]
     for _ in range(4 * MAX_WAITING):
@@ -233,5 +233,5 @@ async def test_work_that_nobody_waits_for_is_dropped(computing: Computing) -> No
     for task in gone:
         task.cancel()
 
-    assert await query(computing, Metered(slices(LONG)), "key") == "done"
+    assert await query(scheduler, Metered(slices(LONG)), "key") == "done"
     assert len(seen) <= before + 1

@@ -6,11 +6,11 @@ import pytest
 from anyio import wait_all_tasks_blocked
 
 from gateway.google.bucket import Bucket
-from gateway.google.call_context import Errand, current_errand, on_errand
-from gateway.worksheets.single_flight import Flight
+from gateway.google.call_context import CallContext, current_call_context, in_call_context
+from gateway.worksheets.single_flight import SingleFlight
 from tests.google.timers import ManualTimers
 
-BUSY, QUIET = Errand("busy"), Errand("quiet")
+BUSY, QUIET = CallContext("busy"), CallContext("quiet")
 PER_MINUTE = 9
 SECONDS = 60 / PER_MINUTE
 
@@ -30,20 +30,20 @@ async def bucket(timers: ManualTimers) -> Bucket:
         clock=timers.clock,
         set_timer=timers,
     )
-    await made.take(Errand())
+    await made.take(CallContext())
     return made
 
 
 async def call(bucket: Bucket) -> str:
-    await bucket.take(current_errand())
+    await bucket.take(current_call_context())
     return "read"
 
 
-async def asked(errand: Errand, flight: Flight[str], *, stays: bool = True) -> str:
+async def asked(call_context: CallContext, flight: SingleFlight[str], *, stays: bool = True) -> str:
     """What a request gets that joins a read, or only waits for it for a while."""
-    with on_errand(errand):
+    with in_call_context(call_context):
         if not stays:
-            await flight.lands_within(0.0)
+            await flight.done_within(0.0)
             return "left"
         return await flight.outcome()
 
@@ -53,10 +53,10 @@ async def test_who_joins_a_read_puts_a_turn_into_it(
     bucket: Bucket, timers: ManualTimers, stays: bool
 ) -> None:
     """It is sent at the turn of the quietest of them, and the others of its key wait on."""
-    with on_errand(BUSY):
+    with in_call_context(BUSY):
         others = [asyncio.create_task(call(bucket)) for _ in range(3)]
         await wait_all_tasks_blocked()
-        flight = Flight(call(bucket), 0.0)
+        flight = SingleFlight(call(bucket), 0.0)
     joined = asyncio.create_task(asked(QUIET, flight, stays=stays))
     await wait_all_tasks_blocked()
     await timers.advance(2 * SECONDS)
@@ -76,11 +76,11 @@ async def test_turns_are_handed_on_to_what_a_read_waits_for(
     async def outer() -> str:
         return await inner.outcome()
 
-    with on_errand(BUSY):
+    with in_call_context(BUSY):
         others = [asyncio.create_task(call(bucket)) for _ in range(3)]
         await wait_all_tasks_blocked()
-        inner = Flight(call(bucket), 0.0)
-        flight = Flight(outer(), 0.0)
+        inner = SingleFlight(call(bucket), 0.0)
+        flight = SingleFlight(outer(), 0.0)
     await wait_all_tasks_blocked()
     joined = asyncio.create_task(asked(QUIET, flight))
     await wait_all_tasks_blocked()

@@ -8,7 +8,7 @@ import pytest
 from anyio import wait_all_tasks_blocked
 
 from gateway.errors import GatewayError, InvalidBody, QueueFull, ShuttingDown, WriteOutcomeUnknown
-from gateway.google.call_context import current_errand
+from gateway.google.call_context import current_call_context
 from gateway.settings.model import WriteSettings
 from gateway.worksheets.group import MAX_ROWS
 from gateway.worksheets.worksheet_ref import WorksheetRef
@@ -302,9 +302,9 @@ async def test_a_group_waits_at_google_for_the_earliest_turn_of_its_keys(desk: D
     told: list[str] = []
 
     async def perform(ref: WorksheetRef, group: Sequence[Write]) -> Sequence[Outcome]:
-        company = current_errand().company
-        if company is not None and len(group) > 1:
-            company.follow(told.append)
+        beneficiaries = current_call_context().beneficiaries
+        if beneficiaries is not None and len(group) > 1:
+            beneficiaries.follow(told.append)
         return await desk.perform(ref, group)
 
     writer = Writer(perform, WriteSettings())

@@ -7,7 +7,7 @@ from starlette.requests import Request
 from gateway.access.caller import Operation, granted_spreadsheet
 from gateway.telemetry.events import current_event
 from gateway.web.admission import recognise
-from gateway.web.cached_response import KeptAnswer, encoded_answer, read_answer
+from gateway.web.cached_response import CachedResponse, encoded_answer, read_answer
 from gateway.web.credentials import find_credentials
 from gateway.web.head import head_of
 from gateway.web.openapi.assembly import document_of, general_document
@@ -16,7 +16,7 @@ from gateway.web.query_string import sift
 from gateway.web.state import State
 
 
-async def describe(request: Request[State]) -> KeptAnswer:
+async def describe(request: Request[State]) -> CachedResponse:
     """Without a key no call to Google; with one those of `Catalogue` once a minute at most."""
     scope, state = request.scope, request.state
     head, parameters = head_of(scope), sift(scope["query_string"])

@@ -8,9 +8,9 @@ import pytest
 
 from gateway.errors import GatewayError
 from gateway.worksheets.idempotency import Found, Idempotency, Settled
-from gateway.worksheets.idempotent_request import Ticket
 from gateway.worksheets.ledger import Entry, Sending
 from gateway.worksheets.worksheet_ref import WorksheetRef
+from gateway.worksheets.write_identity import WriteIdentity
 from gateway.worksheets.writes import Results, Written
 from tests.clock import ManualClock
 from tests.worksheets.conftest import REF
@@ -19,7 +19,7 @@ from tests.worksheets.fake_ledger import FakeLedger
 T = TypeVar("T")
 
 PATIENCE_SECONDS = 5.0
-TICKET = Ticket(scope="s1", fingerprint="f1", ref=REF, is_create=True)
+TICKET = WriteIdentity(scope="s1", fingerprint="f1", ref=REF, is_create=True)
 RESULTS: Results = (Written(row=5, record={"rowIndex": 5}, tag='"t"', ignored=()),)
 
 
@@ -81,8 +81,8 @@ def run(ledger: FakeLedger, google: Google, clock: ManualClock) -> Run:
     """Starts a request with a ticket."""
     idempotency = Idempotency(ledger, google, clock)
 
-    def start(ticket: Ticket | None = TICKET) -> "asyncio.Future[Settled]":
-        return asyncio.ensure_future(idempotency.run(ticket, google.perform, google.look))
+    def start(identity: WriteIdentity | None = TICKET) -> "asyncio.Future[Settled]":
+        return asyncio.ensure_future(idempotency.run(identity, google.perform, google.look))
 
     return start
 

@@ -17,7 +17,7 @@ from gateway.errors import (
     UpstreamError,
 )
 from gateway.worksheets.idempotency import Idempotency, Settled
-from gateway.worksheets.idempotent_request import Ticket
+from gateway.worksheets.write_identity import WriteIdentity
 from tests.clock import ManualClock
 from tests.worksheets.fake_ledger import FakeLedger
 from tests.worksheets.idempotency.conftest import RESULTS, TICKET, Google, Run, outcome
@@ -144,7 +144,7 @@ class SlowLedger(FakeLedger):
 
     gate: asyncio.Event
 
-    async def complete(self, ticket: Ticket, answer: object) -> None:
+    async def complete(self, identity: WriteIdentity, answer: object) -> None:
         await self.gate.wait()
 
 

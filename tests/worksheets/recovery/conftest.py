@@ -14,10 +14,10 @@ from gateway.storage.key_store import KeyStore
 from gateway.storage.write_ledger import SqlLedger
 from gateway.table.record import Stored
 from gateway.worksheets.idempotency import Settled
-from gateway.worksheets.idempotent_request import Ticket
 from gateway.worksheets.ledger import Entry, Ledger
 from gateway.worksheets.rows import RowService
 from gateway.worksheets.worksheet_ref import WorksheetRef
+from gateway.worksheets.write_identity import WriteIdentity
 from gateway.worksheets.writes import Create, Results
 from tests.clock import ManualClock
 from tests.fakes import FakeSheets, FakeWorksheet
@@ -25,7 +25,7 @@ from tests.worksheets.conftest import CITIES, REF
 from tests.worksheets.scripted_sheets import ScriptedSheets
 
 BERN: Mapping[str, Stored] = {"name": "Bern", "population": 1.0}
-TICKET = Ticket(scope="s1", fingerprint="f1", ref=REF, is_create=True)
+TICKET = WriteIdentity(scope="s1", fingerprint="f1", ref=REF, is_create=True)
 CHANGE = replace(TICKET, is_create=False)
 
 
@@ -87,7 +87,7 @@ class DyingLedger:
         self.drop = ledger.drop
 
     async def landed(
-        self, ref: WorksheetRef, landings: Sequence[tuple[Ticket | None, Results]]
+        self, ref: WorksheetRef, landings: Sequence[tuple[WriteIdentity | None, Results]]
     ) -> None:
         raise RuntimeError("killed")
 
@@ -110,8 +110,8 @@ def restarted(sheets: ScriptedSheets, ledger: Ledger, clock: ManualClock) -> Row
     )
 
 
-def create(*rows: Mapping[str, Stored], ticket: Ticket | None = TICKET) -> Create:
-    return Create(rows=rows or (BERN,), is_array=len(rows) > 1, ticket=ticket)
+def create(*rows: Mapping[str, Stored], identity: WriteIdentity | None = TICKET) -> Create:
+    return Create(rows=rows or (BERN,), is_array=len(rows) > 1, identity=identity)
 
 
 def names(cities: FakeWorksheet) -> Sequence[Value]:
@@ -133,11 +133,11 @@ async def killed(
 LOST = WriteOutcomeUnknown("no answer")
 
 
-async def left_open(service: RowService, sheets: ScriptedSheets, ticket: Ticket) -> None:
+async def left_open(service: RowService, sheets: ScriptedSheets, identity: WriteIdentity) -> None:
     """A create that never reached Google, as far as anybody knows."""
     sheets.before("append_rows", LOST)
     with pytest.raises(WriteOutcomeUnknown):
-        await service.create_rows(REF, create(ticket=ticket))
+        await service.create_rows(REF, create(identity=identity))
 
 
 async def ends(*requests: Awaitable[Settled]) -> list[int | str]:

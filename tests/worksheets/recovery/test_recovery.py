@@ -30,7 +30,7 @@ async def test_rows_are_found_where_they_were_sent(
     service: RowService, sheets: ScriptedSheets, cities: FakeWorksheet
 ) -> None:
     """The retry costs two reads and no write, and answers as the first request would have."""
-    expected = await service.create_rows(REF, create(BERN, {"name": "Basel"}, ticket=None))
+    expected = await service.create_rows(REF, create(BERN, {"name": "Basel"}, identity=None))
     sent = create(BERN, {"name": "Basel"})
     await killed(service, sheets, sent, was_applied=True)
     settled = await service.create_rows(REF, sent)
@@ -124,7 +124,7 @@ async def test_a_grid_that_ends_above_is_no_trouble(
 
 async def update(service: RowService) -> tuple[int, Mapping[str, object], bool]:
     """Row, record and replay mark of a keyed update of row 3."""
-    change = Update(row=3, fields={"state": "=1", "population": 7}, ticket=CHANGE)
+    change = Update(row=3, fields={"state": "=1", "population": 7}, identity=CHANGE)
     settled = await service.update_row(REF, change)
     return settled.results[0].row, settled.results[0].record, settled.is_replayed
 
@@ -176,7 +176,7 @@ async def test_an_update_without_a_change_is_answered_again(
     service: RowService, sheets: ScriptedSheets, cities: FakeWorksheet
 ) -> None:
     """What was not written because it was there already is not written later either."""
-    change = Update(row=3, fields={"state": "CO"}, ticket=CHANGE)
+    change = Update(row=3, fields={"state": "CO"}, identity=CHANGE)
     await service.update_row(REF, change)
     cities.type(3, None, "XX")
     sheets.cost()

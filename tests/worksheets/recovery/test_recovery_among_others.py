@@ -8,8 +8,8 @@ from anyio import wait_all_tasks_blocked
 
 from gateway.errors import GatewayError, UpstreamError, WriteOutcomeUnknown
 from gateway.storage.write_ledger import SqlLedger
-from gateway.worksheets.idempotent_request import Ticket
 from gateway.worksheets.rows import RowService
+from gateway.worksheets.write_identity import WriteIdentity
 from tests.clock import ManualClock
 from tests.fakes import FakeWorksheet
 from tests.worksheets.conftest import REF
@@ -33,11 +33,11 @@ async def test_a_row_of_somebody_else_is_not_taken(
     ledger: SqlLedger,
     cities: FakeWorksheet,
     clock: ManualClock,
-    other: Ticket | None,
+    other: WriteIdentity | None,
 ) -> None:
     """A row that looks the same and was acknowledged to another request stays that one's."""
     await killed(service, sheets, create(), was_applied=False)
-    acknowledged = await restarted(sheets, ledger, clock).create_rows(REF, create(ticket=other))
+    acknowledged = await restarted(sheets, ledger, clock).create_rows(REF, create(identity=other))
     later = restarted(sheets, ledger, clock)
     with pytest.raises(WriteOutcomeUnknown):
         await later.create_rows(REF, create())
@@ -56,7 +56,7 @@ async def test_a_row_of_long_after_is_not_taken(
     await killed(service, sheets, create(), was_applied=False)
     clock.advance(3600)
     for _ in range(3):
-        await service.create_rows(REF, create(ticket=None))
+        await service.create_rows(REF, create(identity=None))
         clock.advance(60)
     settled = await service.create_rows(REF, create())
 
@@ -68,14 +68,14 @@ async def test_a_row_among_those_of_others_is_found(
     sheets: ScriptedSheets, ledger: SqlLedger, clock: ManualClock
 ) -> None:
     """Of rows that look the same each belongs to one request."""
-    tickets = [replace(TICKET, scope=scope) for scope in ("a", "b", "c")]
-    for ticket in tickets:
+    identities = [replace(TICKET, scope=scope) for scope in ("a", "b", "c")]
+    for identity in identities:
         begun = restarted(sheets, ledger, clock)
-        await killed(begun, sheets, create(ticket=ticket), was_applied=True)
+        await killed(begun, sheets, create(identity=identity), was_applied=True)
     later = restarted(sheets, ledger, clock)
-    await later.create_rows(REF, create(ticket=None))
-    order = [tickets[1], tickets[0], tickets[2]]
-    found = [await later.create_rows(REF, create(ticket=ticket)) for ticket in order]
+    await later.create_rows(REF, create(identity=None))
+    order = [identities[1], identities[0], identities[2]]
+    found = [await later.create_rows(REF, create(identity=identity)) for identity in order]
 
     assert [settled.results[0].row for settled in found] == [6, 5, 7]
 
@@ -88,7 +88,7 @@ async def test_of_two_retries_one_finds_the_row(
     await left_open(service, sheets, second)
     await left_open(service, sheets, first)
     cities.type(5, "Bern", None, 1.0)
-    retries = [service.create_rows(REF, create(ticket=ticket)) for ticket in (first, second)]
+    retries = [service.create_rows(REF, create(identity=identity)) for identity in (first, second)]
 
     assert await ends(*retries) == [5, "WriteOutcomeUnknown"]
 
@@ -103,7 +103,7 @@ async def test_a_retry_does_not_find_the_row_of_a_write_under_way(
     watched.is_found.clear()
     gate = asyncio.Event()
     sheets.after("append_rows", gate)
-    other = asyncio.create_task(service.create_rows(REF, create(ticket=None)))
+    other = asyncio.create_task(service.create_rows(REF, create(identity=None)))
     await wait_all_tasks_blocked()
     mine = asyncio.create_task(service.create_rows(REF, create()))
     await watched.is_found.wait()
@@ -118,14 +118,14 @@ async def test_a_write_after_it_does_not_find_the_row_of_a_retry(
 ) -> None:
     """The end of the worksheet is looked at anew: an open append below is looked for below."""
     await left_open(service, sheets, TICKET)
-    await service.create_rows(REF, create({"name": "Basel"}, ticket=None))
+    await service.create_rows(REF, create({"name": "Basel"}, identity=None))
     cities.type(6, "Bern", None, 1.0)
     found = await service.create_rows(REF, create())
     sheets.before("append_rows", WriteOutcomeUnknown("503", was_answered=True))
 
     assert found.results[0].row == 6
     with pytest.raises(UpstreamError) as failure:
-        await service.create_rows(REF, create(ticket=None))
+        await service.create_rows(REF, create(identity=None))
     assert failure.value.outcome == "not_applied"
 
 
@@ -139,7 +139,7 @@ async def test_a_row_that_a_person_added_to_is_found(
     """A row of somebody else that looks more like it does not hide it."""
     await killed(service, sheets, create(), was_applied=True)
     later = restarted(sheets, ledger, clock)
-    await later.create_rows(REF, create(ticket=None))
+    await later.create_rows(REF, create(identity=None))
     cities.type(5, "Bern", "BE", 1.0)
     clock.advance(200)
     settled = await later.create_rows(REF, create())
@@ -158,9 +158,9 @@ async def test_found_rows_that_cannot_be_shown_are_applied(
     cities.type(5, "Bern", None, 1.0)
     cities.type(1, *header)
     outcomes = []
-    for ticket in (TICKET, TICKET, twin):
+    for identity in (TICKET, TICKET, twin):
         with pytest.raises(GatewayError) as failure:
-            await service.create_rows(REF, create(ticket=ticket))
+            await service.create_rows(REF, create(identity=identity))
         error = failure.value
         outcomes.append((type(error), error.outcome, error.is_replayed))
 

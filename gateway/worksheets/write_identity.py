@@ -6,7 +6,7 @@ from gateway.worksheets.worksheet_ref import WorksheetRef
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ticket:
+class WriteIdentity:
     """Requests of one `scope` are one write; of another `fingerprint`, they are a mistake.
 
     `scope` is a digest of API key, Idempotency-Key, method, path and spreadsheet, `fingerprint`

@@ -1,4 +1,4 @@
-"""The active keys in memory, by digest: a refresh reads what changed in the store since the last.
+"""Active keys in memory, by digest; a refresh reads what changed in the store.
 
 Rules:
 - What the store said is believed for `BELIEVED_SECONDS` from when it was asked, so that a

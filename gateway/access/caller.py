@@ -1,4 +1,4 @@
-"""Who calls, and what they may do; decided before any cache and any call to Google.
+"""The caller of a request and its grants, decided before any cache or call to Google.
 
 Rules:
 - A key may do what it was granted, nothing else; "any" is `None`, never an empty set.

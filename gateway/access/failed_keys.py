@@ -1,4 +1,4 @@
-"""How often keys that do not count may come from one address.
+"""Allowance of invalid keys for each client address.
 
 Rules:
 - Only failures count: an address that has failed too often may still use every key that counts.

@@ -1,4 +1,4 @@
-"""The gatekeeper: from the key of a request to its caller.
+"""Authentication: from the key of a request to its caller.
 
 Rules:
 - A key that counts is never refused for what others do: whether a key is known is asked first, of

@@ -1,4 +1,4 @@
-"""Issuing keys: what an operator asks for is checked, then a key is minted and its record kept."""
+"""Issue keys: check the operator's request, mint a key, store its record."""
 
 import secrets
 from collections.abc import Collection, Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Keys as text: minting, the checksum, and the digest that the store holds.
+"""API keys as text: minting, checksum, digest.
 
 A key is `sgw_`, 30 base62 digits drawn uniformly (178 bits), and the CRC32 of all that as 6 more
 digits, so that a typo is refused without a look-up. 178 bits need no slow hash: the digest is

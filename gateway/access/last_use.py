@@ -1,4 +1,4 @@
-"""When keys were last used, coarsely: noted in the background, on no request's way."""
+"""Time of each key's last use, written in the background."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

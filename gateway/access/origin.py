@@ -1,4 +1,4 @@
-"""Origins of browsers, in one form so that they can be compared (RFC 6454)."""
+"""Browser origins in one comparable form (RFC 6454)."""
 
 import re
 

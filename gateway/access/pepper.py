@@ -1,4 +1,4 @@
-"""The pepper: a secret that is mixed into stored keys and lies outside their store."""
+"""The pepper: a secret mixed into key digests, kept outside the key store."""
 
 import hashlib
 import hmac

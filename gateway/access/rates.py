@@ -1,4 +1,4 @@
-"""How much a key may ask: so many requests a minute, and so many at once.
+"""Rate limits of keys: requests a minute, and requests in flight.
 
 Rules:
 - A rate is kept as one instant (GCRA): no timer runs, and what rests takes no time. A burst is a

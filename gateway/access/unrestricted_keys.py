@@ -1,4 +1,4 @@
-"""Keys that may use any spreadsheet, told at every start: whoever takes one has all of them."""
+"""Warn at startup about keys without spreadsheet restrictions."""
 
 from collections.abc import Sequence
 from datetime import datetime

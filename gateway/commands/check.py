@@ -1,4 +1,4 @@
-"""What is wrong with a set-up, in words that say how to mend it."""
+"""`sheets-gateway check`: find what is wrong with a set-up, and say how to mend it."""
 
 import time
 from collections.abc import AsyncIterator, Iterator

@@ -1,4 +1,4 @@
-"""The gateway with its embedded emulator and a sample workbook: everything to try, no account."""
+"""`sheets-gateway demo`: the gateway on its emulator, with a sample workbook."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""How the command line shows the keys that there are: never the key itself."""
+"""Keys as the command line shows them: never the key itself."""
 
 import json
 from collections.abc import Iterator, Sequence

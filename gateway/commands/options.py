@@ -1,4 +1,4 @@
-"""What the commands share: the configuration that they go by, and how they fail."""
+"""Options and failures that all commands share."""
 
 # ruff: noqa: PLC0415 - heavy imports stay inside the commands, so that --help is quick
 

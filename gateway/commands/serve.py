@@ -1,4 +1,4 @@
-"""The command `serve`: everything that has to be so before the gateway takes requests."""
+"""`sheets-gateway serve`: checks, sockets and lock before the first request."""
 
 import asyncio
 import errno

@@ -1,4 +1,4 @@
-"""Google Sheets over the wire: the end of every chain of `Sheets`.
+"""Adapter to Google Sheets: the end of every chain of `Sheets`.
 
 Rules:
 - Of gspread only the `HTTPClient` verbs are used, for they know Google's paths.
@@ -68,9 +68,9 @@ async def open_google(
 ) -> AsyncIterator["GoogleSheets"]:
     """Google Sheets as the account of the key file, or of `find_credentials` if there is none.
 
-    `max_rendering_bytes` bounds what one half of a worksheet takes in memory; `now` gives seconds
-    since the epoch. Raises `ConfigError` for a key file that cannot be used. Needs no network
-    before the first call, and closes all connections at the end.
+    `max_rendering_bytes` bounds what one rendering of a worksheet takes in memory; `now` gives
+    seconds since the epoch. Raises `ConfigError` for a key file that cannot be used. Needs no
+    network before the first call, and closes all connections at the end.
     """
     credentials = None
     if settings.credentials is not None:

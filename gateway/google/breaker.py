@@ -1,4 +1,4 @@
-"""The circuit breaker: while Google is away, one call in a while is sent to see whether it is back.
+"""Circuit breaker: while Google fails, one probe at a time.
 
 Rules
 - Five calls in a row that met an outage open it. An answer of any other kind, a refusal or a 429

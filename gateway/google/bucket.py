@@ -1,8 +1,8 @@
-"""The gateway's share of Google's quota of reads, or of writes: calls wait for it, or fail.
+"""Rate limiter for reads or writes: calls wait for their turn, or fail at once.
 
 Rules
 - Nothing is sent that Google would refuse: what cannot wait for its turn fails here, at once.
-- Turns are taken as in `gateway.google.fair_queue`. Whoever joins an errand that waits has it stand
+- Turns are taken as in `gateway.google.fair_queue`. Whoever joins a call that waits has it stand
   in the line of its own key as well, so that nobody waits behind what another key asks besides. It
   may wait as long from then on as for a call of its own.
 - A wait is foreseen when it begins: one that would be too long does not begin. If a wait turns out
@@ -93,7 +93,7 @@ class Bucket:
 
     @contextmanager
     def _joined(self, call_context: CallContext, now: float) -> Iterator[Waiter]:
-        """Stand in line, also in those of all who have the errand in common or join it."""
+        """Stand in line, also in those of all keys that it is for, now or later."""
         waiter = Waiter(
             call_context=call_context,
             until_seconds=now + self._max_waiting_seconds,

@@ -1,4 +1,4 @@
-"""What may be asked of Google as one account: a bucket for reads, one for writes, and their guard.
+"""Quota of one account: a bucket for reads and one for writes.
 
 Rules: every attempt takes of its bucket at the moment it is sent, and none is sent without. Who
 waits, in which order and for how long is the bucket's matter; what may be sent is the rate's.
@@ -52,7 +52,7 @@ def open_budget(
 
 
 class Budgeted:
-    """Sends a call when it is its errand's turn; learns from what Google refuses all the same.
+    """Sends a call when it is its turn; learns from what Google refuses all the same.
 
     `waited` is told how long each call waited, in seconds, sent or not.
     """

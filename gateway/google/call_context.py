@@ -1,4 +1,4 @@
-"""On whose behalf Google is called: known to whoever starts a call, asked for by its guards."""
+"""Which keys a Google call is for, and its priority."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ Tell = Callable[[str], None]
 
 
 class Beneficiaries:
-    """The keys that have an errand in common; more may join it while its call waits."""
+    """The keys that a call is for; more may join while it waits."""
 
     def __init__(self, key_ids: Iterable[str] = ()) -> None:
         self._key_ids = dict.fromkeys(key_ids)
@@ -44,17 +44,17 @@ class CallContext:
     beneficiaries: Beneficiaries | None = field(default=None, compare=False)
 
 
-_current: ContextVar[CallContext] = ContextVar("errand", default=CallContext())  # noqa: B039 - it is frozen
+_current: ContextVar[CallContext] = ContextVar("call_context", default=CallContext())  # noqa: B039 - it is frozen
 
 
 def current_call_context() -> CallContext:
-    """The errand of this context; where none was begun, that of the gateway itself."""
+    """The context of calls that are begun here; where none was set, that of the gateway itself."""
     return _current.get()
 
 
 @contextmanager
 def in_call_context(call_context: CallContext) -> Iterator[None]:
-    """Make calls of the block, and of tasks begun in it, part of an errand."""
+    """Make calls of the block, and of tasks begun in it, with this context."""
     token = _current.set(call_context)
     try:
         yield

@@ -1,4 +1,4 @@
-"""gspread's verbs on our wire: one call with its deadline, its token and the members it asks for.
+"""gspread's verbs on our own HTTP exchange: deadline, token, selected fields.
 
 Rules:
 - gspread ends here. Its `HTTPClient` writes Google's paths and percent-encodes ranges; what it

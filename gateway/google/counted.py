@@ -1,4 +1,4 @@
-"""The guard next to Google: every call that is sent is counted and timed."""
+"""Count and time every call that is sent to Google."""
 
 import time
 from collections.abc import Awaitable, Callable

@@ -1,4 +1,4 @@
-"""Files of credentials: looked at at the start, and refused if they are not safe or of no use.
+"""Credential files: checked at startup, refused if unsafe or unusable.
 
 Rules:
 - The key file is read here. That of the Application Default Credentials is only looked at:

@@ -1,4 +1,4 @@
-"""The moment by which a call must have ended, and which of them the current thread is under."""
+"""Deadline of a call, as the current thread knows it."""
 
 import threading
 from collections.abc import Callable, Iterator

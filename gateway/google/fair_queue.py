@@ -1,4 +1,4 @@
-"""Who waits for a call to Google, and who is next. Neither a clock nor a rate is known here.
+"""Fair queue of calls to Google: who waits, and who is next.
 
 Rules: what verifies a write goes first. Then the keys take turns, each with its oldest call, so
 that a key with fifty calls in line holds up another's first by one call, not by fifty. A call that
@@ -51,7 +51,7 @@ class FairQueue:
             lines = left
 
     def beside(self, call_context: CallContext) -> int:
-        """How many wait in the line that an errand would join."""
+        """How many wait in the line that a call would join."""
         line = (
             self._verifying
             if call_context.is_verification

@@ -1,4 +1,4 @@
-"""Behaviour added to a `Sheets` by wrapping it: every method of it goes through guards.
+"""Wrap a `Sheets` so that every call goes through guards.
 
 A guard sees one call to Google at a time, and whether it writes; not which call it is.
 """

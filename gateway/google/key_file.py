@@ -1,4 +1,4 @@
-"""What a file is that should hold credentials and does not, and what to do about it."""
+"""What a wrong credentials file is, and what to do about it."""
 
 import re
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The calls that are made of Google: what is asked back of each, and the shape it must have.
+"""Google calls: the fields requested and the shape expected of each.
 
 Source: the discovery document of the Sheets API v4. Google leaves out what is empty, so members
 with a default may be missing; any other that is missing or of a wrong type makes the answer

@@ -1,4 +1,4 @@
-"""Which errors say that Google is away, or in trouble itself: no use to ask it more.
+"""Errors that count as an outage of Google.
 
 Google's refusals are no outage, nor is an answer that cannot be read: another worksheet's can.
 """

@@ -1,4 +1,4 @@
-"""How often Google may be asked: a rate with a burst, and what Google's 429s teach about it.
+"""GCRA rate with a burst, which learns from Google's 429.
 
 Rules
 - Pure: whoever asks brings the time, in seconds of one monotonic clock.

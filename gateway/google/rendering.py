@@ -1,5 +1,4 @@
-"""A worksheet's answer of up to millions of cells -> a `Rendering`, while other threads go on
-running.
+"""Decode an answer of millions of cells to a `Rendering` while other threads run.
 
 Rules:
 - Decoding holds the interpreter, and with it the event loop, from the first byte of what is
@@ -90,7 +89,7 @@ _rest_of_text = re.compile(rb'[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 
 
 def read_rendering(answer: Answer, *, known: bytes | None, max_bytes: int) -> Rendering | None:
-    """The half that Google answered; None if the answer has the digest `known`.
+    """The rendering that Google answered; None if the answer has the digest `known`.
 
     Raises `SheetTooLarge` if it would take more than `max_bytes` of memory, and what msgspec
     raises if it makes no sense.

@@ -1,4 +1,4 @@
-"""Calls that failed for the moment are made again, a few times and within an allowance.
+"""Retry calls that failed for the moment, within an allowance.
 
 Rules
 - A read is made again after a brief outage, never after a 429, a refusal or a timeout; a write

@@ -1,4 +1,4 @@
-"""When a call was really sent: after its wait for a turn, and again with each attempt."""
+"""When a call was really sent: after its wait, and again with each attempt."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ class SentAt:
     outer: "SentAt | None" = None
 
 
-_current: ContextVar[SentAt | None] = ContextVar("departure", default=None)
+_current: ContextVar[SentAt | None] = ContextVar("sent_at", default=None)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""What the gateway asks of Google Sheets, as one Protocol.
+"""The `Sheets` Protocol: what the gateway asks of Google Sheets.
 
 `gateway.google.adapter` ends it on the real API (or the emulator), a guard wraps another
 `Sheets`, and the tests bring a fake. Ranges are A1 text made by `gateway.table.a1` only.
@@ -45,8 +45,8 @@ class Values:
 class Rendering:
     """A whole worksheet in one rendering: its columns from A1, blank cells at their ends left out.
 
-    `range` as Google echoes it; `digest` of Google's answer: equal digests, equal halves;
-    `byte_count`: about what the half takes in memory.
+    `range` as Google echoes it; `digest` of Google's answer: equal digests, equal renderings;
+    `byte_count`: about what the rendering takes in memory.
     """
 
     range: str

@@ -1,4 +1,4 @@
-"""Sockets of httpx2 that keep the deadline of the call they are used for.
+"""Sockets of httpx2 that keep the deadline of their call.
 
 Rules: httpx2 times each read of a socket, so an answer that trickles, its head above all, could
 hold a connection for ever. Only the network backend sees every read, and httpx2 has no public way

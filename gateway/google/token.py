@@ -1,4 +1,4 @@
-"""The access token of the account that the gateway acts as.
+"""Access token of the gateway's Google account.
 
 Rules:
 - google-auth makes the token, we decide when: its own `before_request` has no lock (16 threads

@@ -1,4 +1,4 @@
-"""Why there is no token: for words to the operator, never for what the gateway does about it.
+"""Why there is no token, in words for the operator.
 
 Rules
 - The code of RFC 6749 decides where it can. Google has `invalid_grant` for a dozen causes, so its

@@ -1,4 +1,4 @@
-"""What Google answered, or how the way to it broke -> the gateway's errors.
+"""Translate Google's answers and transport failures to gateway errors.
 
 Rules:
 - HTTP code first, then `status` and `details[].reason`; texts are localised and not looked at. The

@@ -1,4 +1,4 @@
-"""One HTTP exchange over the pool that Sheets and token calls share: within a deadline and a size.
+"""One HTTP exchange with Google, within a deadline and a size.
 
 Rules:
 - Nothing here knows Sheets, gspread or tokens. Until an answer begins, errors leave as httpx2

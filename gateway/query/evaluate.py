@@ -1,4 +1,4 @@
-"""The page of rows that answers a query.
+"""Evaluate a query: the page of rows that answers it.
 
 Rules: a total order over every mix of types, no exception for any cell. Comparing as the
 contract's *Comparison* and *Order* say: an empty cell meets no range and is last both ways.
@@ -37,7 +37,7 @@ def check_fields(query: Query, view: View) -> None:
 def evaluate(table: Table, query: Query, view: View) -> Work[Page]:
     """The page of a query with `where` or `order`, as far as its fields are seen.
 
-    The table has its typed half. UnknownField if the query names a field that is none.
+    The table has its typed rendering. UnknownField if the query names a field that is none.
     """
     check_fields(query, view)
     want = Want(query.skip, query.skip + query.limit, query.wants_total)

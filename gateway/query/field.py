@@ -1,4 +1,4 @@
-"""Row sets of conditions on one field: columns by their index, `rowIndex` by its number.
+"""Row sets of conditions on one field: column indexes, and `rowIndex`.
 
 Rules (the contract's *Comparison*): an operand is looked up where its kind of cell is indexed;
 what does not compare is met nowhere, and nothing raises for odd content. All operands of a

@@ -1,4 +1,4 @@
-"""From the conditions of a query to the set of rows that meet them."""
+"""From a condition tree to the set of matching rows."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""The order of a query: places that are indexed in it, and how to sort others."""
+"""The order of a query: indexed places, and how to sort others."""
 
 from array import array
 from bisect import bisect_left, bisect_right

@@ -1,4 +1,4 @@
-"""How the rows of a query are found: by walking them in order, or by gathering and sorting them.
+"""Query plan: cut the page from an index, walk rows in order, or gather and sort them.
 
 Rules: bounds of sizes choose between the two ways, which find the same rows. Where the condition
 is a range of the column that orders, or there is none, the page is cut out of the index.

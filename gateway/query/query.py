@@ -1,4 +1,4 @@
-"""What a list request asks for, parsed: a tree of conditions, sort terms, a page, field names."""
+"""A parsed list request: condition tree, sort terms, page, field names."""
 
 from collections.abc import Iterable
 from typing import Literal
@@ -79,7 +79,7 @@ class Query(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
 
     @property
     def needs_types(self) -> bool:
-        """Whether the typed half is needed to answer."""
+        """Whether the typed rendering is needed to answer."""
         return self.where is not None or bool(self.order)
 
     def fields(self) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Sets of rows that meet a condition: posting lists, ranges, scans, and what is made of them.
+"""Row sets: posting lists, ranges, scans; complement, intersection, union.
 
 Rules
 - A place is a row less 1. A set is made without walking its column, knows bounds of its size, and

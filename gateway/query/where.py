@@ -1,4 +1,4 @@
-"""`where`: from decoded JSON to a tree of conditions, with limits on its depth and size.
+"""Parse `where`: from decoded JSON to a condition tree of bounded depth and size.
 
 Rules: a member of the object is a field name, or one of the combinators; a field's value is
 compared for equality, or is an object of operators. Whatever is not understood is an error that

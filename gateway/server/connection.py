@@ -1,4 +1,4 @@
-"""A connection to a client who may be slow, greedy or hostile.
+"""One client connection: uvicorn's protocol with deadlines, caps and one request at a time.
 
 Rules: this and its neighbours `cycles` and `server` are all that touches uvicorn's inside; a test
 names each part of it and fails when one changes. Nothing here takes a timer or a task for a

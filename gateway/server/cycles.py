@@ -1,4 +1,4 @@
-"""uvicorn's cycles of a request and its answer, where an answer is to be the last."""
+"""uvicorn request cycles whose answer is the last of a connection."""
 
 import asyncio
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What becomes of a connection whose deadline is over: it depends on what its client is at."""
+"""What happens to a connection whose deadline has passed."""
 
 import asyncio
 from typing import Protocol

@@ -1,4 +1,4 @@
-"""Heads of requests that two readers could understand in two ways."""
+"""Reject request heads that two readers could parse differently."""
 
 import math
 from collections.abc import Sequence

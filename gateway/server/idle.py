@@ -1,4 +1,4 @@
-"""Connections that wait for a request, in the order in which they began to."""
+"""Idle connections, in the order in which they became idle."""
 
 from collections import OrderedDict
 from typing import Protocol

@@ -1,4 +1,4 @@
-"""What has come of the request that is being read, and how much more of it may come.
+"""How much of the current request has come, and how much more may come.
 
 Rules: bytes are counted here; only the last three are kept, as the end of a request may be cut
 between two reads. A section is what has no length of its own: a head, or what stands before a

@@ -1,4 +1,4 @@
-"""Answers that go out in one write, head and body together.
+"""Send head and body of an answer in one write.
 
 uvicorn writes the head before it knows the body, checks each header line by two regular
 expressions, and the system is called twice. An answer that is whole, as all of ours are, needs

@@ -1,4 +1,4 @@
-"""What all connections of a server share: how much they bear, one clock, and whether it stops."""
+"""Limits and state that all connections of a server share."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""One gateway at a time for each key store: a lock of the system's on a file beside the store.
+"""One gateway for each key store: a file lock beside it.
 
 Rules: two gateways on one store would each queue the writes of the same worksheets, and could take
 each other's rows for theirs. The kernel frees the lock with its process, however that ends; the

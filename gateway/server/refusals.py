@@ -1,4 +1,4 @@
-"""What is answered to requests that never reach the application."""
+"""Answers to requests that never reach the application."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""Running an ASGI application on uvicorn, in this thread or beside it."""
+"""Run ASGI applications on uvicorn, in this thread or another."""
 
 import asyncio
 import errno

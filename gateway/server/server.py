@@ -1,4 +1,4 @@
-"""uvicorn's server with connections of the edge, and a stop that cuts no answer."""
+"""uvicorn's server with the gateway's connections and a graceful stop."""
 
 import asyncio
 import os

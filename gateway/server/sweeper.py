@@ -1,4 +1,4 @@
-"""One round through all connections now and then, instead of a timer for each request."""
+"""Sweep all connections for passed deadlines, instead of a timer for each request."""
 
 import asyncio
 import math

@@ -1,4 +1,4 @@
-"""Answers that lie in our buffers because their clients do not take them.
+"""Bound the answers that clients do not read.
 
 Rules:
 - Nobody can see what a client reads: seen is what its system takes, in steps of half its buffer and

@@ -1,4 +1,4 @@
-"""Which versions of uvicorn the gateway runs on.
+"""Versions of uvicorn that the gateway is tested with.
 
 Rules: nothing here imports uvicorn, for with another version the import may fail already.
 """

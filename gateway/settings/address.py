@@ -1,4 +1,4 @@
-"""Addresses and networks, as they are written in the configuration."""
+"""Addresses and networks, parsed from the configuration."""
 
 import re
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network

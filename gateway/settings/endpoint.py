@@ -1,4 +1,4 @@
-"""Which hosts may see Google's credentials and the rows of sheets."""
+"""Hosts that may receive Google credentials and rows."""
 
 import ipaddress
 import re

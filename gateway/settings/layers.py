@@ -1,4 +1,4 @@
-"""Layers of configuration: file, environment and overrides as nested tables, joined in order.
+"""Configuration layers: file, environment and flags, merged in order.
 
 Nothing here knows which settings there are: `known` names their key paths, with `*` for a name
 that the operator chooses. A problem is one line for the operator and never holds a value.

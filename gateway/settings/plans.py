@@ -1,4 +1,4 @@
-"""Plans: what the keys on each may do, and how much of it."""
+"""Plans: rights and limits of the keys on each."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated

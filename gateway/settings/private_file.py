@@ -1,4 +1,4 @@
-"""Files that hold a secret: nobody but their owner may read or change them."""
+"""Permissions of files that hold a secret."""
 
 import os
 import stat

@@ -1,4 +1,4 @@
-"""Mistakes in the configuration, said in the operator's words and without any value."""
+"""Configuration mistakes in the operator's words, without values."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""What settings are made of: a table of the file, and the kinds of numbers in it."""
+"""Base class and number types of settings."""
 
 from typing import Annotated
 

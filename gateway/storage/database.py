@@ -1,4 +1,4 @@
-"""The file of the key store and the ledger: private, in WAL mode, opened or refused in words."""
+"""The SQLite file of keys and write ledger: private, in WAL mode."""
 
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable

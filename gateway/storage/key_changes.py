@@ -1,4 +1,4 @@
-"""The log of the key table: which key was added, changed or deleted, in the order of commits.
+"""Change log of the key table, in commit order.
 
 Rules:
 - Triggers write it, so that it has every change, whoever makes it: the command line of another

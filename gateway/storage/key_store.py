@@ -1,4 +1,4 @@
-"""The key store: a SQLite table of what keys may do, by the digest of the key.
+"""The key store: a SQLite table of grants by key digest.
 
 The ledger of `gateway.storage.write_ledger` has its table in the same database.
 

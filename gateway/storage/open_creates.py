@@ -1,4 +1,4 @@
-"""The open creates of all worksheets, in memory, and the rows that are not theirs.
+"""Open creates of all worksheets in memory, and the rows that are not theirs.
 
 Rules: an open create may be looked for by what it wrote, so each must know which rows that look
 like its own were acknowledged to others. What can come too late for it is not noted one by one.

@@ -1,4 +1,4 @@
-"""How much disk the records of writes take: of each key, and in all.
+"""Disk quota of write records: per key, and in all.
 
 Rules
 - One key may fill a quarter. Of those that have most, the oldest completed records go first. An

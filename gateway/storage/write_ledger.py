@@ -1,4 +1,4 @@
-"""The ledger of writes with an Idempotency-Key, a table in the database of the keys.
+"""The write ledger: records of writes with an Idempotency-Key, beside the keys.
 
 Rules
 - What must not be lost is committed before the method returns; changes come one after the other.

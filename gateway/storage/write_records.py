@@ -1,4 +1,4 @@
-"""The table of the records of writes with an Idempotency-Key, and what is done to it.
+"""The table of write records, and its statements.
 
 Rules: the JSON in it is made here, so that its size is known. A table of an earlier version gets
 the columns that it lacks. A record counts its texts, and a bit for all that it has beside them.

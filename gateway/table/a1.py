@@ -1,4 +1,4 @@
-"""Spreadsheet ids and A1 ranges: what goes into the paths of calls to Google, and the echoes.
+"""Spreadsheet ids and A1 ranges: paths of Google calls, and ranges in their answers.
 
 Rules: no other module writes a range or decides what an id may look like. A worksheet title enters
 a range through `_quoted` alone, rows are numbers, columns are computed letters, and a header's

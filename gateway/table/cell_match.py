@@ -1,4 +1,4 @@
-"""Whether cells hold what was written to them, as far as that can be told.
+"""Cell match: whether cells hold what was written to them.
 
 Rules
 - A cell that was not written may hold anything.

@@ -1,4 +1,4 @@
-"""What the text of a cell or an operand is: a number, a date, or just text.
+"""Parse the text of a cell or operand: number, date, or just text.
 
 Rules (the contract's *Comparison*): nothing here raises for odd content. Text is a number only in
 plain ASCII notation and only if finite, so `007`, `+44…`, `1,250`, `nan` and `１２３` are text.

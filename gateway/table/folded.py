@@ -1,4 +1,4 @@
-"""Texts of a column without regard to case, folded once where that takes little memory."""
+"""Case-folded texts of a column, cached if small."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Texts that a spreadsheet would take for formulas, and how they are stored as the texts they are.
+"""Escape texts that a spreadsheet would take for formulas.
 
 Rules
 - Whoever typed `=1+1` into a cell typed a formula; so did who typed `+A1`, and in other

@@ -1,4 +1,4 @@
-"""The index of one column: what queries look up, each structure made on first use.
+"""Column index: lookup structures of one column, each built on first use.
 
 Rules: functions of the two renderings of one column alone; complete before they are used, never
 changed. The contract's *Order* is `order`. Its *Comparison* is spread over the runs: numbers with

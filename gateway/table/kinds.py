@@ -1,4 +1,4 @@
-"""The kind of each cell of a column, one byte a cell."""
+"""The kind of each cell of a column, in one byte."""
 
 from array import array
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Places in the order of their keys: the building blocks of a column's index.
+"""Places sorted by key: building blocks of a column index.
 
 Rules: a place is where a cell stands in its column, from 0: its row less 1. No call of C works on
 a whole long column at once, but for copies of memory: it would hold the event loop.

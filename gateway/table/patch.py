@@ -1,4 +1,4 @@
-"""What a write of ours changes in the columns of a half, without reading the worksheet again."""
+"""Patch the columns of a rendering with a write of ours."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

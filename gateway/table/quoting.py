@@ -1,4 +1,4 @@
-"""What somebody sent, in the words of a message."""
+"""Quote a client's text in a message."""
 
 LONGEST = 100
 """Characters of it that a message has: an answer does not grow with the request."""

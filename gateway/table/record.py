@@ -1,4 +1,4 @@
-"""From the fields of a request to the cells of a row, and back to what the answer shows."""
+"""Records: from request fields to the cells of a row, and back."""
 
 import urllib.parse
 from collections.abc import Iterable, Mapping, Sequence

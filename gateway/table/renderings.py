@@ -1,7 +1,7 @@
-"""The typed half of a worksheet beside its displayed half: what they share, what sets them apart.
+"""Typed beside displayed rendering: shared cells, and signs of different states.
 
-Rules: text and empty cells are the same in both halves, but for what explains an error; where one
-differs, the sheet changed between the two reads. What is the same is kept once.
+Rules: text and empty cells are the same in both renderings, but for what explains an error; where
+one differs, the sheet changed between the two reads. What is the same is kept once.
 """
 
 from collections.abc import Sequence
@@ -29,11 +29,11 @@ class Pairing:
 
     typed: tuple[Column, ...]
     is_torn: bool
-    """Whether the typed half was read from another state of the worksheet."""
+    """Whether the typed rendering was read from another state of the worksheet."""
 
 
 def pair(displayed: Sequence[Column], typed: Sequence[Column]) -> Work[Pairing]:
-    """Lay the typed half beside the displayed one."""
+    """Lay the typed rendering beside the displayed one."""
     nothing: Column = ()
     columns: list[Column] = []
     is_torn = False

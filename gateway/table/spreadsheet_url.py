@@ -1,4 +1,4 @@
-"""What people give in the place of a spreadsheet's id: mostly its URL."""
+"""Find the spreadsheet id in a URL that somebody sent instead."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""A worksheet as it was read: its header and its two halves, both kept by column."""
+"""A worksheet in memory: its header and two renderings, by column."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,9 +24,9 @@ Pick = Callable[[Any], Sequence[object]]
 class Table:
     """An immutable worksheet: what it displays and, once asked for, what its cells hold.
 
-    The displayed half answers rows, plain lists and the last row; the typed half (numbers,
-    booleans, serial dates) is needed to compare and sort. What queries make of a column is kept
-    with the table and shared by all queries on it.
+    The displayed rendering answers rows, plain lists and the last row; the typed rendering
+    (numbers, booleans, serial dates) is needed to compare and sort. What queries make of a column
+    is kept with the table and shared by all queries on it.
     """
 
     header: Header
@@ -35,7 +35,7 @@ class Table:
     """The last row with anything in it; 0 for a blank worksheet."""
     typed: Sequence[Column] | None = None
     is_mixed: bool = False
-    """Whether the halves were read from different states of the worksheet."""
+    """Whether the renderings were read from different states of the worksheet."""
     indexes: dict[int, ColumnIndex] = field(default_factory=dict, repr=False, compare=False)
     """By column; made on first use."""
 
@@ -94,7 +94,7 @@ class Table:
         return sum(index.byte_count for index in self.indexes.values())
 
     def with_typed(self, typed: Sequence[Column]) -> Work["Table"]:
-        """With its typed half, which comes to share what it has in common with the displayed."""
+        """With its typed rendering, which shares the cells that equal the displayed ones."""
         pairing = yield from pair(self.displayed, typed)
         return replace(self, typed=pairing.typed, is_mixed=pairing.is_torn, indexes={})
 
@@ -127,7 +127,7 @@ class Table:
 
 
 def make_table(displayed: Sequence[Column]) -> Table:
-    """A table of the displayed half, as columns from row 1 down."""
+    """A table of the displayed rendering, as columns from row 1 down."""
     return Table(
         header=parse_header(cell_at(displayed, 1, column) for column in range(len(displayed))),
         displayed=displayed,
@@ -136,11 +136,11 @@ def make_table(displayed: Sequence[Column]) -> Table:
 
 
 def column_at(columns: Sequence[Column], column: int) -> Column:
-    """One column of a half; an empty one past the last."""
+    """One column of a rendering; an empty one past the last."""
     return columns[column] if column < len(columns) else ()
 
 
 def cell_at(columns: Sequence[Column], row: int, column: int) -> object:
-    """One cell of a half, None past the end of its column."""
+    """One cell of a rendering, None past the end of its column."""
     cells = column_at(columns, column)
     return cells[row - 1] if row <= len(cells) else None

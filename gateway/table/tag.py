@@ -1,4 +1,4 @@
-"""The tag of a row, which changes with anything that the row or its header displays."""
+"""Row tag (ETag): changes with anything that the row or its header displays."""
 
 import base64
 import hashlib

@@ -1,4 +1,4 @@
-"""What somebody sees of a header: the one way from the name of a field to its column.
+"""View of a header: the one way from a field name to a column that the caller may see.
 
 Rules: a header finds no names, only a view of it does, and a view has the columns alone that its
 holder may see. To a view a hidden column and one that is not there are the same: nothing that is

@@ -1,4 +1,4 @@
-"""What the metrics are made of: plain numbers that the event loop's thread counts up.
+"""Plain counters behind the metrics, counted on the event loop's thread.
 
 Rules:
 - Every label is one of the names here; never a key, a spreadsheet, a worksheet or a path.

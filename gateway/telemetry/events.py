@@ -1,4 +1,4 @@
-"""What happens, as events; this module decides which of it becomes a log line or a metric.
+"""Events; this module decides which become a log line or a metric.
 
 Rules: one line per request, JSON, control characters escaped by the encoding. Never a key, a token
 or a cell's value; what looks like a secret is masked in every line all the same. Other modules

@@ -1,4 +1,4 @@
-"""What is counted, told to Prometheus at `/metrics`; it has a listener of its own.
+"""`/metrics` for Prometheus, on a listener of its own.
 
 Rules: every name and label is in docs/operating.md, and none comes from a request. Here numbers are
 only read, when they are asked for; they are counted by `gateway.telemetry.events`. Requests for a

@@ -1,4 +1,4 @@
-"""Secrets taken out of what is about to be logged, wherever they got into it from.
+"""Mask secrets in what is about to be logged.
 
 Rules
 - This is a net below everything else: nobody hands a secret to the log on purpose. Clients put

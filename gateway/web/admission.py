@@ -1,4 +1,4 @@
-"""Who sends a request, and whether they may: decided before anything of it is parsed.
+"""Authenticate and authorise a request before anything of it is parsed.
 
 Rules: nothing is asked of Google here. A key that counts is charged for its request whatever comes
 of it, and before all that could be refused.

@@ -1,4 +1,4 @@
-"""Files that are served as they are: read once, and found by their names in a fixed table."""
+"""Static files, read once."""
 
 import gzip
 from collections.abc import Mapping, Sequence

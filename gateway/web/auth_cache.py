@@ -1,4 +1,4 @@
-"""Passes: who was let in to read just now need not show everything again.
+"""Cache authorised reads for 0.5 s.
 
 Rules
 - A pass is for one head: the same credentials, worksheet and origin to the byte. It says who called
@@ -20,7 +20,7 @@ from gateway.worksheets.worksheet_ref import WorksheetRef
 TTL_SECONDS = 0.5
 MAX_KEPT = 4096
 LONGEST_TITLE = 256
-"""Of worksheets that passes are issued for; Google's titles are shorter still."""
+"""Of worksheets that are cached; Google's titles are shorter still."""
 
 _TELLING = (
     b"authorization",
@@ -48,7 +48,7 @@ class CachedCaller(NamedTuple):
 
 
 class AuthCache:
-    """The passes of one gateway."""
+    """The authorised reads of one gateway."""
 
     def __init__(self, timer: Callable[[], float] = time.monotonic) -> None:
         self._timer = timer

@@ -1,4 +1,4 @@
-"""Bodies of creates and updates: bytes in, fields of checked values out.
+"""Bodies of creates and updates: from bytes to checked values.
 
 Rules: what is not exactly right is refused whole, with a pointer to every place, before anything
 is asked of Google. Credentials and `rowIndex` that clients leave in a body are dropped. What begins

@@ -1,4 +1,4 @@
-"""How fresh an answer is, as headers: `Age`, and `Cache-Status` of RFC 9211.
+"""Freshness headers: `Age`, and `Cache-Status` of RFC 9211.
 
 Rules: `hit` is said of what was kept, also where Google was waited for in vain; `fwd` of what was
 read for the request. Times are whole seconds, rounded down: an answer is never called younger than

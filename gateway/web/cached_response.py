@@ -1,4 +1,4 @@
-"""The answer to a read, out of bytes that may be kept with a snapshot."""
+"""Response to a read, from bytes that may be cached with a snapshot."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""The address that a request comes from, also behind proxies.
+"""Client address of a request, also behind proxies.
 
 Rules:
 - It is the socket's, unless that is a trusted proxy's: only then its header is looked at, and of

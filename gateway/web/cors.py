@@ -1,4 +1,4 @@
-"""CORS: open to every page, without credentials; keys narrow it by their origins.
+"""CORS: open to every page, without credentials; keys may restrict origins.
 
 Rules: a preflight brings no key, so all are answered alike, whatever they ask for and wherever;
 which pages may use a key is decided when it comes. All other answers get lines that are the same

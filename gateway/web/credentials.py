@@ -1,4 +1,4 @@
-"""Where a request may carry its key and its spreadsheet id; a body never carries them.
+"""Find the key and the spreadsheet id in a request.
 
 Rules: blanks around a value are cut, an empty value is absent. Every place is looked at, so that
 two places that differ are an error and no proxy or log can be fooled about who called.

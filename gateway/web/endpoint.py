@@ -1,4 +1,4 @@
-"""A handler as an ASGI application."""
+"""Wrap a handler as an ASGI application."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""The only place where an error becomes a response."""
+"""Error responses: the only place where an error becomes a response."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Fields of a body, checked one by one, each fault with its place."""
+"""Check the fields of a body one by one, each problem with its place."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The header lines of a request, gathered in one pass: much is looked up in them.
+"""Request headers, gathered in one pass.
 
 What is made anew for each request is a struct: it takes a quarter of a dataclass's time.
 """

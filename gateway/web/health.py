@@ -1,4 +1,4 @@
-"""Whether the process lives and whether it is ready to serve; neither asks Google anything."""
+"""`/livez` and `/readyz`; neither asks Google anything."""
 
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.requests import Request

@@ -1,4 +1,4 @@
-"""Idempotency-Key: what a request is told apart by, and the mark of an answer given again."""
+"""Idempotency-Key: scope and fingerprint of a request; mark of a replayed answer."""
 
 import hashlib
 import re
@@ -43,7 +43,7 @@ class IdempotentRequest:
     texts: frozenset[str] = frozenset()
 
     def identity(self, ref: WorksheetRef) -> WriteIdentity:
-        """The ticket of the write to this worksheet, which its caller may write to."""
+        """The identity of the write to this worksheet, which its caller may write to."""
         row = None if self.row is None else str(self.row)
         scope = [ref.key_id, self.key, self.method, ref.spreadsheet, ref.title, row]
         return WriteIdentity(
@@ -58,7 +58,7 @@ class IdempotentRequest:
 async def read_idempotent_request(
     request: Request[State], body: Fields | Sequence[Fields], key_id: str, *, row: int | None
 ) -> IdempotentRequest | None:
-    """The claim of a write, None if it has no Idempotency-Key; raises InvalidIdempotencyKey."""
+    """The idempotent request, None if it has no Idempotency-Key; raises InvalidIdempotencyKey."""
     key = parse_key(request.headers.getlist(IDEMPOTENCY_KEY))
     if key is None:
         return None

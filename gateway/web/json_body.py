@@ -1,4 +1,4 @@
-"""JSON text of a request, decoded with nothing lost: repeated members, large numbers.
+"""Decode JSON without losing repeated members or large numbers.
 
 Rules
 - What is refused in any case is decoded no further than it takes to see that: to the first member

@@ -1,11 +1,11 @@
-"""Second readings: what the requests of clients that encode oddly mean.
+"""Lenient decoding: what requests of clients that encode oddly mean.
 
 Rules
 - Tried only where the plain reading fails, so that no name or value that is really spelled so can
   be missed. What a second reading cannot read either gets the error of the plain one.
 - Each has a name, which the line of the request in the log has.
 - Text in, text out: nothing here knows requests, worksheets or Google. Who tries them:
-  `query_string` a query folded into a name, `parameters` the spellings of values, `rereading`
+  `query_string` a query folded into a name, `parameters` the encodings of values, `lenient_retry`
   names that the worksheet lacks and worksheets that the spreadsheet lacks, `body` JSON under
   another type.
 """

@@ -1,4 +1,4 @@
-"""Trying second readings: of fields that the worksheet lacks, of worksheets that there are none of.
+"""Retry a request with lenient decoding if its field or worksheet does not exist.
 
 Rules
 - The plain reading comes first; only its failure to name something lets another be tried. If that

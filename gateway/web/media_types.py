@@ -1,4 +1,4 @@
-"""The content types that bodies and answers have."""
+"""Media types of bodies and answers."""
 
 JSON = "application/json"
 PROBLEM_JSON = "application/problem+json"

@@ -1,4 +1,4 @@
-"""The frame around every request: its id and log line outside, its limits and error net inside.
+"""Middleware around every request: id, log line, limits, error net.
 
 Rules: pure ASGI. Whatever happens, the client gets an answer in the contract's form with the
 common headers, the log gets one line, and the key gets back its place among the requests under

@@ -1,4 +1,4 @@
-"""The pages for people: what this is and whether it is healthy, and the documentation.
+"""HTML pages: `/` and `/docs`.
 
 Rules: nothing here asks Google anything, and only the first page looks into the key store. No part
 of a path reaches the file system: what can be had is in a table that is read before anything is

@@ -1,4 +1,4 @@
-"""Work on what a request brought: beside the event loop if it is much, and in fair turns.
+"""Parse large requests in a thread, in fair turns.
 
 Rules: a thread of its own, so that bodies wait for no query of rows and queries for no body; and
 of each key one body in line for it, so that nobody waits for all that another key has sent.

@@ -1,4 +1,4 @@
-"""What a request asks of the state of things: `If-Match`, `If-None-Match`, `Cache-Control`.
+"""Conditional requests: `If-Match`, `If-None-Match`, `Cache-Control`.
 
 Rules: several headers of one name count as one list, and a comma inside quotes is part of a tag.
 A weak tag never fulfils `If-Match` (RFC 9110, 13.1.1). A header that cannot be read names no tag:

@@ -1,4 +1,4 @@
-"""What reads ask for, by the text of their parameters: asked again, it is the same object.
+"""LRU cache of parsed queries by raw query string.
 
 Rules: what is kept is bounded, in number and in bytes of text. Errors are not kept.
 """

@@ -1,4 +1,4 @@
-"""The part of a URL behind the question mark, sifted before anything of it is decoded.
+"""Split a raw query string before anything of it is decoded.
 
 Rules: parameters that nobody knows end here, so that a text made of them cannot miss a cache or
 fill one. Credentials never are part of what queries are kept by. A query folded into the name of a

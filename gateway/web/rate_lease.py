@@ -1,4 +1,4 @@
-"""The visit of a key that a request is, from its admission until its answer is out.
+"""Rate-limit lease of a request, from its admission to the end of its answer.
 
 It lies in the scope, so that the frame around all requests can tell of it on every answer and end
 it whatever happens.
@@ -12,13 +12,13 @@ from gateway.access.rates import RateLease
 
 RawHeaders = list[tuple[bytes, bytes]]
 
-_KEPT = "gateway.visit"
+_KEPT = "gateway.rate_lease"
 _WINDOW_SECONDS = 60
 _KEPT_POLICIES = 64
 
 
 def begin_lease(scope: Scope, lease: RateLease) -> None:
-    """Have the answer tell what the key may still ask; the visit ends with the request."""
+    """Have the answer tell what the key may still ask; the lease ends with the request."""
     scope[_KEPT] = lease
 
 

@@ -1,4 +1,4 @@
-"""The API at a glance: every path and its methods."""
+"""Routes: every path and its methods."""
 
 from starlette.middleware import Middleware
 from starlette.requests import Request

@@ -1,4 +1,4 @@
-"""The endpoints of rows: each parses, makes one call to the service, and answers."""
+"""Row endpoints: parse, make one service call, respond."""
 
 from functools import partial
 

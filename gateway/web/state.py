@@ -1,4 +1,4 @@
-"""What every handler finds in its request's state, put there by the lifespan."""
+"""Lifespan state that every handler finds in its request."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypedDict

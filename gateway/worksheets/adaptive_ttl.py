@@ -1,4 +1,4 @@
-"""How long rows are served again: longer for all alike when the read budget is short.
+"""Adaptive TTL: rows are served longer, for all alike, when the read budget is short.
 
 Each worksheet that is being asked for costs one or two reads whenever its time is over. Where the
 budget cannot pay for all of them, the time of each grows by the same factor: all are refreshed, a

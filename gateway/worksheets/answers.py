@@ -1,4 +1,4 @@
-"""Answers as bytes, kept with the snapshot that they were made of: whole ones, and their rows."""
+"""Cached answers of a snapshot as bytes: whole answers, and their rows."""
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import NamedTuple, Protocol

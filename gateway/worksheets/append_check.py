@@ -1,4 +1,4 @@
-"""Where appended rows are, by Google's answer, and whether that is where they should be."""
+"""Check where appended rows landed, by Google's answer."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

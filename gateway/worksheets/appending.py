@@ -1,4 +1,4 @@
-"""Creates: rows are appended where we looked, and checked to be where they should.
+"""Creates: append rows where the loader looked, and check where they landed.
 
 Rules: the anchor is a cell, never the whole sheet, since a blank header or cell would send the
 rows to other columns. It is the blank cell below the last row, which Google writes exactly there
@@ -202,7 +202,7 @@ class Appender:
     async def _noted(
         self, seen: SheetExtent, parts: Sequence[_Part]
     ) -> tuple[Sequence[_Part], Mapping[_Part, Outcome]]:
-        """Note the parts that have tickets; those that cannot be noted are not to be sent."""
+        """Note the parts with an Idempotency-Key; those that cannot be noted must not be sent."""
         notes = [(part.create.identity, part.rows) for part in parts]
         try:
             await self._ledger.sending(stacked(seen.last_row + 1, notes))
@@ -256,7 +256,7 @@ class Appender:
             )
 
     async def _with_room(self, ref: WorksheetRef, seen: SheetExtent) -> SheetExtent:
-        """The sighting, once the grid has grown if it has no cell to anchor at."""
+        """The extent, once the grid has grown if it has no cell to anchor at."""
         if seen.last_row < seen.grid_rows or not seen.starts_blank:
             return seen
         worksheets = await self._sheets.list_worksheets(ref.spreadsheet)

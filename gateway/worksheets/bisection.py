@@ -1,4 +1,4 @@
-"""Finding the write that made Google refuse a whole group.
+"""Bisect a rejected batch: find the write that made Google refuse it.
 
 Rules
 - Google refuses a group wholly, so nothing of it was written; every try is a write that counts.

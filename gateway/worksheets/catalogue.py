@@ -1,4 +1,4 @@
-"""Which worksheets a spreadsheet has, with their headers: what a document of it is made of.
+"""Worksheets of a spreadsheet with their headers, for its OpenAPI document.
 
     nothing kept                       2 reads: the titles, then all headers at once
     kept, `KEPT_SECONDS` at most       none

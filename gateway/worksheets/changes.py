@@ -1,4 +1,4 @@
-"""One update on its way: the cells that it writes, and the row that it leaves."""
+"""One update in progress: the cells it writes, and the row it leaves."""
 
 import re
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""How fresh an answer is, and why it is not fresher."""
+"""Freshness of an answer, and why it is not fresher."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""Which writes of a worksheet's line go to Google together.
+"""Group the waiting writes of a worksheet that go to Google together.
 
 Rules
 - Keys take turns: a group begins with the key whose turn it is, and each takes of its room one

@@ -1,4 +1,4 @@
-"""The header cache: what our last look at each worksheet showed, for a short time.
+"""Header cache: header and extent of each worksheet, by the last look at it.
 
 Rules
 - It saves a create its look, and a list the wait for one; an update never trusts it.
@@ -76,19 +76,19 @@ class HeaderCache:
         return next(self._moments)
 
     def fresh(self, ref: WorksheetRef) -> SheetExtent | None:
-        """The sighting if its header may still be trusted."""
+        """What was seen, if its header may still be trusted."""
         extent = self.last(ref)
         if extent is None or self._clock() - extent.header_as_of >= self._ttl_seconds:
             return None
         return extent
 
     def last(self, ref: WorksheetRef) -> SheetExtent | None:
-        """The sighting however old: a hint where to look."""
+        """What was seen, however old: a hint where to look."""
         kept = self._kept.get(ref)
         return kept if isinstance(kept, SheetExtent) else None
 
     def keep(self, ref: WorksheetRef, extent: SheetExtent) -> None:
-        """Remember a sighting unless something newer is known, or known to have changed."""
+        """Remember what was seen unless something newer is known, or known to have changed."""
         trust = self._trusted.get(ref)
         if trust is not None and trust.cells != extent.header.cells:
             return
@@ -131,7 +131,7 @@ class HeaderCache:
             self._tell(ref, trust)
 
     def _distrust(self, ref: WorksheetRef, header: Header, as_of: int) -> None:
-        """Forget a sighting of another header, but nothing that a later look sees."""
+        """Forget what was seen under another header, but nothing that a later look sees."""
         last = self.last(ref)
         if last is not None and last.header.cells != header.cells:
             self._kept[ref] = _Forgotten(as_of=max(as_of, last.as_of))

@@ -1,4 +1,4 @@
-"""Writes with an Idempotency-Key: sent once, and answered alike however often they come.
+"""Idempotent writes: sent once, answered alike however often they come.
 
 Rules
 - A record is there before Google is asked, and stays open until Google's answer is known. What
@@ -82,7 +82,7 @@ class Idempotency:
         self._in_flight: dict[str, str] = {}
 
     async def run(self, identity: WriteIdentity | None, perform: Perform, look: Look) -> Settled:
-        """Perform a write, or give the answer that it had; without a ticket just perform it.
+        """Perform a write, or give the answer that it had; without an identity just perform it.
 
         Costs no call to Google beside those of `perform`; for an open record those of `look`.
         """

@@ -1,4 +1,4 @@
-"""How values get into cells: stored as they are, or as if a person typed them."""
+"""Value input: stored as sent, or parsed as if a person typed it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

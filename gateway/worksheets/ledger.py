@@ -1,4 +1,4 @@
-"""The ledger of writes with an Idempotency-Key, as their flow and the writers see it."""
+"""The write ledger, as idempotency and the writers use it."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class Span(NamedTuple):
 
 
 class Sending(NamedTuple):
-    """A write about to be sent, and the row where its first row belongs; no ticket, no record."""
+    """A write about to be sent, and the row where its first row belongs; no identity, no record."""
 
     identity: WriteIdentity | None
     first_row: int
@@ -62,7 +62,7 @@ class Ledger(Protocol):
     """
 
     async def find(self, scope: str, texts: Collection[str] = ()) -> Entry | None:
-        """What is known of a write of the last 24 h; `texts` as in the ticket of its retry."""
+        """What is known of a write of the last 24 h; `texts` as in the identity of its retry."""
         ...
 
     def check_room(self, identity: WriteIdentity) -> None:
@@ -72,7 +72,7 @@ class Ledger(Protocol):
     async def sending(self, sendings: Sequence[Sending]) -> None:
         """Note writes as open, as of now, in one transaction; an open or old record is replaced.
 
-        To be awaited before each call to Google that can apply them. Free without a ticket.
+        To be awaited before each call to Google that can apply them. Free without an identity.
         """
         ...
 
@@ -81,7 +81,7 @@ class Ledger(Protocol):
     ) -> None:
         """Complete creates, and keep the open ones of the worksheet from taking these rows.
 
-        To be awaited for all creates, before they are answered. Free if none has a ticket and
+        To be awaited for all creates, before they are answered. Free if none has an identity and
         none of the worksheet is open.
         """
         ...

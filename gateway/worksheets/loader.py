@@ -1,6 +1,6 @@
-"""Looks at worksheets: whole halves for reads, and the little that an append must know.
+"""Worksheet loader: whole renderings for reads, header and end for appends.
 
-Rules: each look tells the sightings what it saw of header and end. Nothing is remembered here.
+Rules: each look tells the header cache what it saw of header and end. Nothing is remembered here.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ from gateway.worksheets.worksheet_ref import WorksheetRef, own_area
 
 @dataclass(frozen=True, kw_only=True)
 class TypedRead:
-    """The typed half as it was read; no half if it is the known one."""
+    """The typed rendering as it was read; no rendering if it is the known one."""
 
     rendering: Rendering | None
     began_seconds: float
@@ -49,7 +49,7 @@ class Loader:
     ) -> tuple[Snapshot, SheetExtent]:
         """The worksheet as it displays itself, and what an append needs of it. 1 read.
 
-        What is known is not made again if it has not changed; it may have its typed half.
+        What is known is not made again if it has not changed; it may have its typed rendering.
         """
         started, moment = self._clock(), self._header_cache.moment()
         digest = None if known is None else known.displayed.digest
@@ -88,7 +88,7 @@ class Loader:
     async def paired(
         self, snapshot: Snapshot, typed: TypedRead, known: Snapshot | None = None
     ) -> Snapshot | None:
-        """Both halves as one snapshot; None if they are of different states of the worksheet."""
+        """Both renderings as one snapshot; None if they show different states."""
         if typed.rendering is None and known is not None and snapshot.table is known.table:
             origin = _typed_origin(typed, known)
             return replace(known, displayed=snapshot.displayed, typed=origin, is_expired=False)
@@ -98,7 +98,7 @@ class Loader:
     async def joined(
         self, snapshot: Snapshot, typed: TypedRead, known: Snapshot | None = None
     ) -> Snapshot:
-        """Both halves as one snapshot, whatever state of the worksheet they are of."""
+        """Both renderings as one snapshot, whatever state of the worksheet they are of."""
         table, columns = snapshot.table, _typed_columns(typed, known)
         both = await self._scheduler.build(table.with_typed(columns))
         origin = _typed_origin(typed, known)
@@ -187,7 +187,7 @@ def _typed_columns(typed: TypedRead, known: Snapshot | None) -> Sequence[Column]
         return typed.rendering.columns
     columns = None if known is None else known.table.typed
     if columns is None:
-        raise ValueError("a half is left out only if it is known")
+        raise ValueError("a rendering is left out only if it is known")
     return columns
 
 
@@ -195,11 +195,11 @@ def _typed_origin(typed: TypedRead, known: Snapshot | None) -> Origin:
     if typed.rendering is not None:
         return _origin(typed.rendering, typed.began_seconds)
     if known is None or known.typed is None:
-        raise ValueError("a half is left out only if it is known")
+        raise ValueError("a rendering is left out only if it is known")
     return replace(known.typed, began_seconds=typed.began_seconds)
 
 
 def _present(rendering: Rendering | None) -> Rendering:
     if rendering is None:
-        raise ValueError("a half is left out only if it is known")
+        raise ValueError("a rendering is left out only if it is known")
     return rendering

@@ -1,4 +1,4 @@
-"""Long texts in the record of a write: digests stand for them, since a retry brings them again.
+"""Digests in place of long texts in write records; a retry brings the texts again.
 
 Rules: only a text of the write itself may be a digest, and a record is read for none but a write
 with the same body. What Google made of a text is kept as it is, unless it is the text.

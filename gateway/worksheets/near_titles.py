@@ -1,4 +1,4 @@
-"""Titles of worksheets that are like one that there is none of."""
+"""Worksheet titles similar to one that does not exist."""
 
 from collections.abc import Sequence
 from difflib import SequenceMatcher

@@ -1,4 +1,4 @@
-"""Rows as they are answered: a page of them, or one with its tag, encoded."""
+"""Encode rows as answered: a page of them, or one with its tag."""
 
 from collections.abc import Sequence
 

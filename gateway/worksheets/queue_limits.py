@@ -1,4 +1,4 @@
-"""The line of writes in front of a worksheet: who may join it, and whose turn it is.
+"""Write queue of a worksheet: its limits per key, and whose turn it is.
 
 Rules
 - What waits is bounded for each key, so that one cannot keep the others from writing, and in all.

@@ -1,4 +1,4 @@
-"""Reads: which snapshot answers, when it is read anew, and what is served when it cannot be.
+"""Reads: choose the snapshot, refresh it, or serve stale rows.
 
 Rules
 - A snapshot is served for its ttl. After that it is read anew, and served in the meantime, marked
@@ -102,9 +102,9 @@ class Reader:
         return await self._read(ref, self._demand(ref, needs_types=False, no_cache=no_cache))
 
     async def typed(self, ref: WorksheetRef, query: Query, *, no_cache: bool = False) -> Read:
-        """Both halves. 2 reads, none if they are fresh; 1 if the query names a field that is none.
+        """Both renderings. 2 reads, none if they are fresh; 1 if the query names an unknown field.
 
-        The halves are read side by side if a recent look knew all fields of the query. Two
+        The renderings are read side by side if a recent look knew all fields of the query. Two
         more reads if the sheet changed between the two.
         """
         demand = self._demand(ref, needs_types=True, no_cache=no_cache)

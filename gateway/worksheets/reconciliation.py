@@ -1,4 +1,4 @@
-"""What became of a write whose outcome Google left open: look at the worksheet, and tell.
+"""Outcome reconciliation: look at the worksheet to tell what became of an open write.
 
 Rules
 - Cells are compared typed, as they were sent; what was not sent may be anything.

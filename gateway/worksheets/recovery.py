@@ -1,4 +1,4 @@
-"""Finding what an open record speaks of: rows that an earlier request may have written.
+"""Recovery: find the rows that an earlier process may have written.
 
 Rules: rows that were acknowledged to others are not ours, however alike they look. A look proves
 that something is there, or was not there as it began; what people did meanwhile it cannot tell.

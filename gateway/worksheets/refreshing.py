@@ -1,4 +1,4 @@
-"""Reading worksheets anew: one read under way, shared, and kept unless a write overtook it.
+"""Refresh worksheets: one read in flight, shared, cached unless a write overtook it.
 
 Rules
 - One read of each kind is under way at a time: whoever asks meanwhile joins it.
@@ -31,7 +31,7 @@ LOST = (NotFound, Forbidden, NoHeaderRow, TooLarge, UnsupportedDocument)
 
 
 _Kind = tuple[WorksheetRef, bool]
-"""A worksheet, and whether both halves are read."""
+"""A worksheet, and whether both renderings are read."""
 
 
 class Refresher:
@@ -65,8 +65,8 @@ class Refresher:
     ) -> SingleFlight[Snapshot]:
         """The read that is under way, or one that begins now.
 
-        Displayed 1 read, both halves 2, or 1 with a displayed half at hand (`base`); 2 more if
-        the worksheet changed between the two.
+        Displayed 1 read, both renderings 2, or 1 with a displayed rendering at hand (`base`); 2
+        more if the worksheet changed between the two.
         """
         now, kind = self._clock(), (ref, needs_types)
         under_way = self._flights.get(kind)
@@ -150,7 +150,7 @@ class Refresher:
     async def _both(
         self, ref: WorksheetRef, base: Snapshot | None, *, is_in_line: bool
     ) -> Snapshot:
-        """Both halves, read side by side unless one is at hand."""
+        """Both renderings, read side by side unless one is at hand."""
         known = self._snapshots.get(ref, needs_types=True)
         if base is not None and base is self._snapshots.get(ref, needs_types=False):
             displayed, typed = base, await self._loader.typed(ref, known)

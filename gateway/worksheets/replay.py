@@ -1,4 +1,4 @@
-"""Answers of writes as JSON text, to be given again."""
+"""Answers of writes as JSON text, to be replayed."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace

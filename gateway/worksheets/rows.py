@@ -1,4 +1,4 @@
-"""What the API does with rows: list, read, create, update.
+"""The row service: list, read, create, update.
 
     operation      nothing cached          header seen within `cache.header_ttl_seconds`
     list           1 read                  1 read
@@ -9,7 +9,7 @@
 
 Reads cost nothing while a snapshot is fresh (`cache.rows_ttl_seconds`, longer when the budget is
 short), and all that ask at once share these calls. Two more reads if the sheet changed between
-its halves. Worksheets known to be large are listed and read in windows: 1 read, 1 more where
+its renderings. Worksheets known to be large are listed and read in windows: 1 read, 1 more where
 nothing follows a window, or a blank row.
 
 Writes that wait for the same worksheet share their calls: all creates, then all updates. A full

@@ -1,4 +1,4 @@
-"""Counted work on the event loop, in slices and fair turns.
+"""Scheduler of counted work on the event loop: slices and fair turns.
 
 Rules
 - One slice runs, then everything else that is ready: long work holds nobody up for more than a

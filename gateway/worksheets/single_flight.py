@@ -1,8 +1,8 @@
-"""Reads under way that everybody who asks meanwhile joins.
+"""Single-flight: one read in progress that all who ask meanwhile join.
 
 Rules: a read goes on whoever leaves, since Google has counted it; its failure is nobody's
 loose end. Each waiter gets the outcome, and may leave before. Until it is sent, it waits for its
-turn at Google as an errand of all of them.
+turn at Google on behalf of all of them.
 """
 
 import asyncio
@@ -54,7 +54,7 @@ class SingleFlight(Generic[T]):
         return self._task.done()
 
     def _join(self) -> None:
-        """Make this an errand of who waits, and of all that it waits for in turn."""
+        """Let calls of this count for who waits, and for all that it waits for in turn."""
         call_context = current_call_context()
         self._beneficiaries.join(call_context.key_id)
         if call_context.beneficiaries is not None:

@@ -1,9 +1,9 @@
-"""Snapshots: what was read of worksheets and is served again, within a size.
+"""Snapshot cache: rows that were read, within a size.
 
 Rules
 - A snapshot is immutable; a newer read, or a write of ours, puts another in its place.
 - No snapshot misses a write that was acknowledged: it is patched or dropped before the answer.
-- Two are kept of a worksheet: the latest, and the latest with both halves. They are mostly one.
+- Two are kept of a worksheet: the latest, and the latest with both renderings. They are mostly one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ from gateway.worksheets.worksheet_ref import WorksheetRef
 
 @dataclass(frozen=True, kw_only=True)
 class Origin:
-    """The read that a half was taken from; no digest if a write of ours has changed it since."""
+    """The read behind a rendering; no digest if a write of ours has changed it since."""
 
     began_seconds: float
     byte_count: int
@@ -31,7 +31,7 @@ class Origin:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Snapshot:
-    """All rows of a worksheet, where each half is from, and the answers made of them."""
+    """All rows of a worksheet, where each rendering is from, and the answers made of them."""
 
     table: Table
     grid_rows: int
@@ -42,7 +42,7 @@ class Snapshot:
     """Whether a write that nobody confirmed may have changed the rows since."""
 
     def began_seconds(self, *, needs_types: bool) -> float:
-        """When the read began that an answer rests on; with both halves, the earlier read."""
+        """When the read began that an answer rests on; with both renderings, the earlier read."""
         if not needs_types or self.typed is None:
             return self.displayed.began_seconds
         return min(self.displayed.began_seconds, self.typed.began_seconds)
@@ -103,7 +103,7 @@ class Snapshots:
         return kept.with_types if needs_types else kept.latest
 
     def keep(self, ref: WorksheetRef, snapshot: Snapshot) -> None:
-        """Put a newer snapshot in place of the latest, and of that with both halves if it has.
+        """Put a newer snapshot in place of the latest, and of that with both renderings if it has.
 
         If it has not, the worksheet displays something else than the other snapshot: a search
         must not show what a list does not show any more.

@@ -1,4 +1,4 @@
-"""Which failures an older answer may stand in for, and what is said about it."""
+"""Stale-if-error: failures that an older answer may stand in for."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""Updates: the rows are looked at, then only the named cells are written."""
+"""Updates: look at the rows, then write only the named cells."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -232,7 +232,7 @@ class Updater:
     async def _noted(
         self, parts: Sequence[Change]
     ) -> tuple[Sequence[Change], Mapping[Change, Outcome]]:
-        """Note the parts that have tickets; those that cannot be noted are not to be sent."""
+        """Note the parts with an Idempotency-Key; those that cannot be noted must not be sent."""
         try:
             await self._ledger.sending([sending_of(part) for part in parts])
         except InternalError as error:

@@ -1,4 +1,4 @@
-"""Which worksheet a request is about, and reading Google's echo of its name."""
+"""The worksheet that a request is about, and Google's echo of its name."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What a request with an Idempotency-Key is told apart by, while its write goes its way."""
+"""Identity of an idempotent write: scope and body fingerprint."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""One writer per worksheet: writes wait in line, one group at a time is with Google.
+"""One writer per worksheet: writes queue, one group at a time is at Google.
 
 Rules: two appends to one worksheet never overlap, since Google loses rows then. A line is bounded
 (`gateway.worksheets.queue_limits`), and so is the time in it. A write that has begun is finished

@@ -1,4 +1,4 @@
-"""A write to a worksheet, and what its answer shows."""
+"""Writes to a worksheet, and their results."""
 
 import sys
 from collections.abc import Mapping, Sequence

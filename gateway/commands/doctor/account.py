@@ -1,4 +1,4 @@
-"""Whether Google takes the account, and whether Sheets answers it."""
+"""Check the Google account, and whether the Sheets API answers it."""
 
 import os
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping

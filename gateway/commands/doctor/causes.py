@@ -1,4 +1,4 @@
-"""What lies behind an error of the gateway, down to the system's own."""
+"""Root cause of a gateway error, down to the operating system's."""
 
 from collections.abc import Iterator
 from itertools import islice

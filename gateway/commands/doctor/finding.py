@@ -1,4 +1,4 @@
-"""What a check finds: a line each, for a terminal."""
+"""A finding of `check`: one line for a terminal."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

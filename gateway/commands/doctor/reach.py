@@ -1,4 +1,4 @@
-"""Why there is no way to a server of Google's, and what to do about it."""
+"""Why Google's servers cannot be reached, and what to do."""
 
 import socket
 import ssl

@@ -1,4 +1,4 @@
-"""Why Sheets does not do what it was asked, and what to do about it."""
+"""Why the Sheets API refuses a call, and what to do."""
 
 from collections.abc import Callable, Mapping
 

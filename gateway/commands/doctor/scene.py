@@ -1,4 +1,4 @@
-"""Who asks Google and where, as far as the words about a failure name it."""
+"""Account, endpoint and files that messages about a failure name."""
 
 from dataclasses import dataclass
 from pathlib import Path

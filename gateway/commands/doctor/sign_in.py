@@ -1,4 +1,4 @@
-"""Why Google gives the account no token, and what to do about it."""
+"""Why Google issues no access token, and what to do."""
 
 import os
 from collections.abc import Callable, Mapping

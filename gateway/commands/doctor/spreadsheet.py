@@ -1,4 +1,4 @@
-"""What is wrong with a spreadsheet and the headers in it."""
+"""Check a spreadsheet: access, worksheets, header rows."""
 
 from collections.abc import AsyncIterator, Iterator, Sequence
 

@@ -1,4 +1,4 @@
-"""The whole document, put together: what is told, of which places, with which components."""
+"""Assemble the OpenAPI document."""
 
 from collections.abc import Sequence
 from functools import lru_cache

@@ -1,4 +1,4 @@
-"""The document of the API, as an endpoint: in general, or of a key's worksheets."""
+"""Serve the OpenAPI document, in general or for a key's worksheets."""
 
 from functools import partial
 

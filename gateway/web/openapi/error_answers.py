@@ -1,4 +1,4 @@
-"""Error answers: one schema for all of them, and for each operation and status what it may be."""
+"""Error responses of the document: one schema, and the codes of each operation."""
 
 import json
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""What can go wrong with which operation: the errors themselves, as examples.
+"""Example errors of each operation.
 
 Rules: the examples of answers are what `gateway.web.error_responses` makes of these errors. Every
 error with a code is here, those aside that no operation of the document can meet.

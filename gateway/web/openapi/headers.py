@@ -1,4 +1,4 @@
-"""The headers of answers, and which answer has which."""
+"""Response headers of the document."""
 
 from collections.abc import Iterable, Mapping
 

@@ -1,4 +1,4 @@
-"""The paths that need no key: whether the gateway lives, and whether it is ready."""
+"""Paths of the document that need no key."""
 
 from collections.abc import Iterator
 

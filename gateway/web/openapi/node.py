@@ -1,4 +1,4 @@
-"""What a document is made of: parts of JSON, and references to its components."""
+"""Parts of the document: JSON nodes, and references to components."""
 
 from collections.abc import Mapping, Sequence
 

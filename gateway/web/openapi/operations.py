@@ -1,4 +1,4 @@
-"""The operations on the rows of a place, as far as somebody may use them."""
+"""Row operations of the document, as far as the key may use them."""
 
 from collections.abc import Iterator, Mapping
 

@@ -1,4 +1,4 @@
-"""What a request may bring beside its body: parts of the path, parameters of the query, headers."""
+"""Request parameters of the document: path, query, headers."""
 
 from collections.abc import Sequence
 

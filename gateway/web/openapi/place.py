@@ -1,4 +1,4 @@
-"""The places that a document tells of: any worksheet, or each one that a key sees."""
+"""Worksheets that the document describes: any, or each one that a key sees."""
 
 import re
 from collections.abc import Iterator, Sequence

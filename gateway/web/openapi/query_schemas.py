@@ -1,4 +1,4 @@
-"""What lists are asked with: the names of fields, and the grammar of `where`."""
+"""Schemas of queries: field names, and the grammar of `where`."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""How far a document reaches: what of the API it tells, and to whom."""
+"""Scope of a document: which operations it describes, and to whom."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What rows look like: in answers, and in the bodies of writes."""
+"""Schemas of rows: in responses, and in the bodies of writes."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""Where a key may be: the security schemes, and which operation takes which."""
+"""Security schemes, and which operation takes which."""
 
 from collections.abc import Sequence
 

@@ -23,7 +23,8 @@ from gateway.settings.plans import PlanSettings
 from gateway.table.a1 import is_spreadsheet_id
 from gateway.table.spreadsheet_url import id_in
 from gateway.table.view import ALL_COLUMNS, ColumnGrant
-from gateway.worksheets.worksheet_ref import WorksheetRef
+from gateway.worksheets.access import Access, Target
+from gateway.worksheets.worksheet_id import WorksheetId
 
 READ_METHODS = ("GET", "HEAD", "OPTIONS")
 
@@ -66,7 +67,7 @@ class Caller:
 
 def authorise(
     caller: Caller, *, spreadsheet: str | None, worksheet: str, operation: Operation
-) -> WorksheetRef:
+) -> Target:
     """The worksheet that the caller may use for this operation, or the error that says why not.
 
     What a key was not granted is told before what its plan leaves out.
@@ -85,14 +86,13 @@ def authorise(
         )
     if operation is Operation.WRITE:
         _check_plan_writes(caller)
-    return WorksheetRef(
-        spreadsheet=found,
-        title=worksheet,
-        visible=caller.grants.worksheets,
-        columns=caller.grants.columns,
-        may_write_formulas=caller.grants.formulas,
+    access = Access(
         key_id=caller.key_id,
+        titles=caller.grants.worksheets,
+        columns=caller.grants.columns,
+        formulas=caller.grants.formulas,
     )
+    return Target(WorksheetId(found, worksheet), access)
 
 
 def check_origin(caller: Caller, origin: str | None) -> None:

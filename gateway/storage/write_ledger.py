@@ -42,7 +42,7 @@ from gateway.telemetry.events import current_event, request_failed
 from gateway.worksheets.ledger import Answer, Entry, Sending, Span
 from gateway.worksheets.long_texts import Restorer
 from gateway.worksheets.replay import decode_answer
-from gateway.worksheets.worksheet_ref import WorksheetRef
+from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.write_identity import WriteIdentity
 from gateway.worksheets.writes import Results
 
@@ -108,7 +108,7 @@ class SqlLedger:
 
     def check_room(self, identity: WriteIdentity) -> None:
         self._room.close_older(self._clock() - KEPT_SECONDS)
-        self._room.check(identity.ref.key_id)
+        self._room.check(identity.key_id)
 
     async def sending(self, sendings: Sequence[Sending]) -> None:
         now = self._clock()
@@ -118,9 +118,9 @@ class SqlLedger:
                 record = open_record(identity, now, first_row, rows)
                 noted.append(record)
                 self._landed.discard(identity.scope)
-                self._room.opened(identity.scope, identity.ref.key_id, size_of(record), now)
+                self._room.opened(identity.scope, identity.key_id, size_of(record), now)
                 if identity.is_create:
-                    self._open.add(identity.scope, place_of(identity.ref), now)
+                    self._open.add(identity.scope, place_of(identity.worksheet), now)
         if not noted:
             return
         self._open.drop_older(now - KEPT_SECONDS)
@@ -133,14 +133,14 @@ class SqlLedger:
             ) from error
 
     async def landed(
-        self, ref: WorksheetRef, landings: Sequence[tuple[WriteIdentity | None, Results]]
+        self, worksheet: WorksheetId, landings: Sequence[tuple[WriteIdentity | None, Results]]
     ) -> None:
         own = [(identity, results) for identity, results in landings if identity is not None]
         removed = self._open.remove(identity.scope for identity, _ in own)
         spans = [Span(results[0].row, results[-1].row) for _, results in landings]
         taken = [
             {"open_scope": scope, "now_taken": [list(span) for span in spans_of_others]}
-            for scope, spans_of_others in self._open.take(place_of(ref), spans, self._clock())
+            for scope, spans_of_others in self._open.take(place_of(worksheet), spans, self._clock())
         ]
         if await self._are_answered(own, [(TAKE, taken)]):
             self._landed |= {identity.scope for identity, _ in own}
@@ -195,7 +195,7 @@ class SqlLedger:
             return False
         for (identity, _), record in zip(answers, answered, strict=True):
             self._room.closed(identity.scope)
-            self._room.completed(identity.ref.key_id, size_of(record))
+            self._room.completed(identity.key_id, size_of(record))
         await self._make_room()
         return True
 

@@ -33,7 +33,7 @@ from sqlalchemy.sql import Executable
 from gateway.worksheets.ledger import Answer, Rows
 from gateway.worksheets.long_texts import shortened
 from gateway.worksheets.replay import encode_answer
-from gateway.worksheets.worksheet_ref import WorksheetRef
+from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.write_identity import WriteIdentity
 
 KEPT_SECONDS = 86_400.0
@@ -99,8 +99,8 @@ SIZES = (
 """The bytes of the completed records of each key."""
 
 
-def place_of(ref: WorksheetRef) -> str:
-    return f"{ref.spreadsheet}/{ref.title}"
+def place_of(worksheet: WorksheetId) -> str:
+    return f"{worksheet.spreadsheet}/{worksheet.title}"
 
 
 def open_record(
@@ -181,13 +181,13 @@ def _record(
         "scope": identity.scope,
         "fingerprint": identity.fingerprint,
         "is_create": identity.is_create,
-        "worksheet": place_of(identity.ref),
+        "worksheet": place_of(identity.worksheet),
         "sent_at": now,
         "first_row": first_row,
         "rows": rows,
         "taken": [],
         "answer": answer,
-        "key_id": identity.ref.key_id,
+        "key_id": identity.key_id,
         "size": BYTES_BESIDE + len(rows.encode()) + len((answer or "").encode()),
     }
 

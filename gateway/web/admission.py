@@ -31,7 +31,7 @@ from gateway.web.preconditions import asks_for_fresh
 from gateway.web.query_string import Sifted, sift
 from gateway.web.rate_lease import begin_lease
 from gateway.web.state import State
-from gateway.worksheets.worksheet_ref import WorksheetRef
+from gateway.worksheets.access import Target
 
 _OPERATIONS: Mapping[Kind, Operation] = {
     "list": Operation.READ,
@@ -45,7 +45,7 @@ class Admitted(msgspec.Struct, frozen=True):
     """Who calls, and the worksheet that they may use."""
 
     caller: Caller
-    worksheet: WorksheetRef
+    target: Target
     asked: bytes
     """The parameters that reads know, encoded as they came."""
     lease: RateLease
@@ -79,14 +79,14 @@ async def admit(request: Request[State], kind: Kind) -> Admitted:
         if known is not None:
             lease = _lease(scope, known.caller, parameters.asked)
             if event is not None:
-                worksheet = known.worksheet
+                worksheet = known.target.worksheet
                 event.worksheet, event.spreadsheet = worksheet.title, worksheet.spreadsheet
             return _noted(
-                Admitted(known.caller, known.worksheet, parameters.asked, lease, known.reading)
+                Admitted(known.caller, known.target, parameters.asked, lease, known.reading)
             )
     admitted = await _examined(scope, head, parameters, segment, kind)
     if number:
-        auth_cache.issue(number, admitted.caller, admitted.worksheet, admitted.reading)
+        auth_cache.issue(number, admitted.caller, admitted.target, admitted.reading)
     return _noted(admitted)
 
 
@@ -116,15 +116,15 @@ async def _examined(
     title = decode_title(segment)
     if event is not None:
         event.worksheet = title
-    worksheet, reading = _authorised(caller, spreadsheet, title, operation)
+    target, reading = _authorised(caller, spreadsheet, title, operation)
     if event is not None:
-        event.spreadsheet = worksheet.spreadsheet
-    return Admitted(caller, worksheet, parameters.asked, lease, reading)
+        event.spreadsheet = target.worksheet.spreadsheet
+    return Admitted(caller, target, parameters.asked, lease, reading)
 
 
 def _authorised(
     caller: Caller, spreadsheet: str | None, title: str, operation: Operation
-) -> tuple[WorksheetRef, str]:
+) -> tuple[Target, str]:
     """The worksheet that the caller may use of this name, or of a second reading of it."""
     grant = partial(authorise, caller, spreadsheet=spreadsheet, operation=operation)
     try:
@@ -138,7 +138,7 @@ def _authorised(
 
 def _noted(admitted: Admitted) -> Admitted:
     if admitted.reading:
-        note_reading(admitted.reading, worksheet=admitted.worksheet.title)
+        note_reading(admitted.reading, worksheet=admitted.target.worksheet.title)
     return admitted
 
 

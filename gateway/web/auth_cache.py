@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from gateway.access.caller import Caller
 from gateway.web.head import Head
-from gateway.worksheets.worksheet_ref import WorksheetRef
+from gateway.worksheets.access import Target
 
 TTL_SECONDS = 0.5
 MAX_KEPT = 4096
@@ -41,7 +41,7 @@ class CachedCaller(NamedTuple):
     """Who was let in, to which worksheet, and until when that is believed."""
 
     caller: Caller
-    worksheet: WorksheetRef
+    target: Target
     until_seconds: float
     reading: str
     """The second reading of the worksheet's name that it took, "" for none."""
@@ -59,15 +59,13 @@ class AuthCache:
         found = self._kept.get(number)
         return found if found is not None and self._timer() < found.until_seconds else None
 
-    def issue(
-        self, number: bytes, caller: Caller, worksheet: WorksheetRef, reading: str = ""
-    ) -> None:
+    def issue(self, number: bytes, caller: Caller, target: Target, reading: str = "") -> None:
         """Let this head in again for a moment; a key that may expire in it shows itself anew."""
-        if caller.expires or len(worksheet.title) > LONGEST_TITLE:
+        if caller.expires or len(target.worksheet.title) > LONGEST_TITLE:
             return
         if len(self._kept) >= MAX_KEPT:
             self._kept.clear()
-        self._kept[number] = CachedCaller(caller, worksheet, self._timer() + TTL_SECONDS, reading)
+        self._kept[number] = CachedCaller(caller, target, self._timer() + TTL_SECONDS, reading)
 
     def number(self, head: Head, credentials: bytes, segment: str) -> bytes:
         """What a pass goes by; `credentials` are those of the URL, `segment` names the worksheet.

@@ -12,8 +12,8 @@ from starlette.requests import Request
 from gateway.errors import InvalidIdempotencyKey
 from gateway.table.record import Stored
 from gateway.web.state import State
+from gateway.worksheets.access import Target
 from gateway.worksheets.long_texts import long_texts
-from gateway.worksheets.worksheet_ref import WorksheetRef
 from gateway.worksheets.write_identity import WriteIdentity
 from gateway.worksheets.writes import Fields
 
@@ -42,14 +42,16 @@ class IdempotentRequest:
     fingerprint: str
     texts: frozenset[str] = frozenset()
 
-    def identity(self, ref: WorksheetRef) -> WriteIdentity:
+    def identity(self, target: Target) -> WriteIdentity:
         """The identity of the write to this worksheet, which its caller may write to."""
         row = None if self.row is None else str(self.row)
-        scope = [ref.key_id, self.key, self.method, ref.spreadsheet, ref.title, row]
+        worksheet, key_id = target.worksheet, target.access.key_id
+        scope = [key_id, self.key, self.method, worksheet.spreadsheet, worksheet.title, row]
         return WriteIdentity(
             scope=_digest(scope),
             fingerprint=self.fingerprint,
-            ref=ref,
+            worksheet=worksheet,
+            key_id=key_id,
             is_create=self.row is None,
             texts=self.texts,
         )

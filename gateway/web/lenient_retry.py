@@ -20,10 +20,12 @@ from cachetools import TTLCache
 from gateway.errors import InvalidQuery, UnknownField, WorksheetNotFound
 from gateway.telemetry.events import note_reading
 from gateway.web.lenient import is_escaped, other_titles
+from gateway.web.near_titles import not_found_by
 from gateway.web.parameters import Leniency
 from gateway.web.query_cache import PLAIN, ListAsked, RowAsked
 from gateway.web.query_string import decoded
-from gateway.worksheets.worksheet_ref import WorksheetRef
+from gateway.worksheets.access import Target
+from gateway.worksheets.worksheet_id import WorksheetId
 
 REMEMBERED_SECONDS = 60.0
 MAX_REMEMBERED = 1000
@@ -31,7 +33,7 @@ MAX_REMEMBERED = 1000
 A = TypeVar("A", ListAsked, RowAsked)
 T = TypeVar("T")
 
-_Place = tuple[str, str, frozenset[str] | None]
+_Place = tuple[WorksheetId, frozenset[str] | None]
 
 
 class TitleAlias(NamedTuple):
@@ -57,49 +59,49 @@ class TitleAliases:
             MAX_REMEMBERED, REMEMBERED_SECONDS, timer
         )
 
-    def find(self, ref: WorksheetRef, *, is_write: bool) -> TitleAlias | None:
+    def find(self, target: Target, *, is_write: bool) -> TitleAlias | None:
         """What this name was found to mean a moment ago."""
-        if "%" not in ref.title and "+" not in ref.title:
+        if "%" not in target.worksheet.title and "+" not in target.worksheet.title:
             return None
-        known = self._known.get(_place(ref))
+        known = self._known.get(_place(target))
         if known is None or self._timer() - known.seen_seconds >= self._seconds[is_write]:
             return None
         return known
 
-    def learn(self, ref: WorksheetRef, error: WorksheetNotFound) -> TitleAlias | None:
+    def learn(self, target: Target, error: WorksheetNotFound) -> TitleAlias | None:
         """What the name means if there is no worksheet of it, by the look that says so."""
-        for reading, title in other_titles(ref.title):
-            if title in error.titles and ref.may_hear_of(title):
+        for reading, title in other_titles(target.worksheet.title):
+            if title in error.titles and target.access.may_hear_of(title):
                 alias = TitleAlias(reading, title, self._timer())
-                self._known[_place(ref)] = alias
+                self._known[_place(target)] = alias
                 return alias
         return None
 
-    def forget(self, ref: WorksheetRef) -> None:
-        self._known.pop(_place(ref), None)
+    def forget(self, target: Target) -> None:
+        self._known.pop(_place(target), None)
 
 
 async def on_worksheet(
     title_aliases: TitleAliases,
-    ref: WorksheetRef,
-    act: Callable[[WorksheetRef], Awaitable[T]],
+    target: Target,
+    act: Callable[[Target], Awaitable[T]],
     *,
     is_write: bool,
 ) -> T:
     """Do something with the worksheet that a name means."""
-    known = title_aliases.find(ref, is_write=is_write)
+    known = title_aliases.find(target, is_write=is_write)
     if known is not None:
         try:
-            return await _on(known, ref, act)
+            return await _on(known, target, act)
         except WorksheetNotFound:
-            title_aliases.forget(ref)
+            title_aliases.forget(target)
     try:
-        return await act(ref)
+        return await act(target)
     except WorksheetNotFound as error:
-        meant = title_aliases.learn(ref, error)
+        meant = title_aliases.learn(target, error)
         if meant is None:
-            raise
-    return await _on(meant, ref, act)
+            raise not_found_by(target, error) from error
+    return await _on(meant, target, act)
 
 
 async def with_fields(
@@ -136,15 +138,13 @@ def note_readings(readings: Iterable[str]) -> None:
         note_reading(reading)
 
 
-async def _on(
-    alias: TitleAlias, ref: WorksheetRef, act: Callable[[WorksheetRef], Awaitable[T]]
-) -> T:
+async def _on(alias: TitleAlias, target: Target, act: Callable[[Target], Awaitable[T]]) -> T:
     note_reading(alias.reading, worksheet=alias.title)
-    return await act(replace(ref, title=alias.title))
+    return await act(replace(target, worksheet=replace(target.worksheet, title=alias.title)))
 
 
-def _place(ref: WorksheetRef) -> _Place:
-    return ref.spreadsheet, ref.title, ref.visible
+def _place(target: Target) -> _Place:
+    return target.worksheet, target.access.titles
 
 
 def _is_escaped(text: bytes, parameter: str) -> bool:

@@ -23,9 +23,9 @@ from gateway.web.path import encode_title, parse_row
 from gateway.web.preconditions import asks_for_fresh, read_condition
 from gateway.web.query_cache import list_asked, row_asked
 from gateway.web.state import State
+from gateway.worksheets.access import Target
 from gateway.worksheets.answers import Served
 from gateway.worksheets.idempotency import Settled
-from gateway.worksheets.worksheet_ref import WorksheetRef
 from gateway.worksheets.writes import Create, Update
 
 
@@ -42,17 +42,20 @@ async def list_rows(request: Request[State]) -> CachedResponse:
     no_cache = _charge_if_fresh(admitted.lease, no_cache=asked.no_cache or asks_for_fresh(head))
     encoder = ENCODERS[state["api"].empty_cell]
     rows = state["rows"]
-    served = None if no_cache else await rows.list_now(admitted.worksheet, query, encoder)
+    served = None if no_cache else await rows.list_now(admitted.target, query, encoder)
     if served is not None:
         note_readings(asked.readings)
         return read_answer(head, served, no_cache=False)
 
-    async def serve(ref: WorksheetRef) -> Served:
+    async def serve(target: Target) -> Served:
         return await with_fields(
-            text, asked, parse, lambda it: rows.list_rows(ref, it.query, encoder, no_cache=no_cache)
+            text,
+            asked,
+            parse,
+            lambda it: rows.list_rows(target, it.query, encoder, no_cache=no_cache),
         )
 
-    served = await on_worksheet(state["title_aliases"], admitted.worksheet, serve, is_write=False)
+    served = await on_worksheet(state["title_aliases"], admitted.target, serve, is_write=False)
     return read_answer(head, served, no_cache=no_cache)
 
 
@@ -67,20 +70,20 @@ async def read_row(request: Request[State]) -> CachedResponse:
     no_cache = _charge_if_fresh(admitted.lease, no_cache=asked.no_cache or asks_for_fresh(head))
     encoder = ENCODERS[state["api"].empty_cell]
     rows = state["rows"]
-    served = None if no_cache else rows.row_now(admitted.worksheet, row, asked.keys, encoder)
+    served = None if no_cache else rows.row_now(admitted.target, row, asked.keys, encoder)
     if served is not None:
         note_readings(asked.readings)
         return read_answer(head, served, no_cache=False)
 
-    async def serve(ref: WorksheetRef) -> Served:
+    async def serve(target: Target) -> Served:
         return await with_fields(
             text,
             asked,
             parse,
-            lambda it: rows.read_row(ref, row, it.keys, encoder, no_cache=no_cache),
+            lambda it: rows.read_row(target, row, it.keys, encoder, no_cache=no_cache),
         )
 
-    served = await on_worksheet(state["title_aliases"], admitted.worksheet, serve, is_write=False)
+    served = await on_worksheet(state["title_aliases"], admitted.target, serve, is_write=False)
     return read_answer(head, served, no_cache=no_cache)
 
 
@@ -92,15 +95,15 @@ async def create_rows(request: Request[State]) -> Response:
     idempotent = await read_idempotent_request(request, sent, key_id, row=None)
     title = ""
 
-    async def write(ref: WorksheetRef) -> Settled:
+    async def write(target: Target) -> Settled:
         nonlocal title
-        title = ref.title
-        identity = None if idempotent is None else idempotent.identity(ref)
+        title = target.worksheet.title
+        identity = None if idempotent is None else idempotent.identity(target)
         create = Create(rows=body.rows, is_array=body.is_array, identity=identity)
-        return await request.state["rows"].create_rows(ref, create)
+        return await request.state["rows"].create_rows(target, create)
 
     settled = await on_worksheet(
-        request.state["title_aliases"], admitted.worksheet, write, is_write=True
+        request.state["title_aliases"], admitted.target, write, is_write=True
     )
     headers = _written_headers(settled)
     empty_cell = request.state["api"].empty_cell
@@ -122,13 +125,13 @@ async def update_row(request: Request[State]) -> Response:
     fields = await read_fields(request, key_id)
     idempotent = await read_idempotent_request(request, fields, key_id, row=row)
 
-    async def write(ref: WorksheetRef) -> Settled:
-        identity = None if idempotent is None else idempotent.identity(ref)
+    async def write(target: Target) -> Settled:
+        identity = None if idempotent is None else idempotent.identity(target)
         update = Update(row=row, fields=fields, condition=condition, identity=identity)
-        return await request.state["rows"].update_row(ref, update)
+        return await request.state["rows"].update_row(target, update)
 
     settled = await on_worksheet(
-        request.state["title_aliases"], admitted.worksheet, write, is_write=True
+        request.state["title_aliases"], admitted.target, write, is_write=True
     )
     (written,) = settled.results
     headers = {**_written_headers(settled), "ETag": written.tag}

@@ -8,7 +8,7 @@ from gateway.google.sheets import Values
 from gateway.table.record import Stored
 from gateway.table.table import FIRST_DATA_ROW
 from gateway.telemetry.events import misplaced_write
-from gateway.worksheets.worksheet_ref import WorksheetRef, written_area
+from gateway.worksheets.worksheet_id import WorksheetId, written_area
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,10 +24,10 @@ class AppendResult:
 
 
 def check_append(
-    ref: WorksheetRef, values: Values, rows: Sequence[Sequence[Stored]], *, anchor_row: int
+    worksheet: WorksheetId, values: Values, rows: Sequence[Sequence[Stored]], *, anchor_row: int
 ) -> AppendResult:
     """The place of the rows; UpstreamError, `applied`, if it is not where they were sent."""
-    area = written_area(ref, values.range)
+    area = written_area(worksheet, values.range)
     named = [[column for column, value in enumerate(row) if value is not None] for row in rows]
     # Whether Google's echo counts cells that were skipped at the start is not known.
     filled = (min(columns[0] for columns in named), max(columns[-1] for columns in named))

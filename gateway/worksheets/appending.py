@@ -32,7 +32,7 @@ from gateway.worksheets.reconciliation import Reconciler, displayed_rows
 from gateway.worksheets.refreshing import Refresher
 from gateway.worksheets.refusal import SHEET_WIDE, explain
 from gateway.worksheets.snapshots import Effect
-from gateway.worksheets.worksheet_ref import WorksheetRef
+from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.writes import Create, Outcome, Results, written_row
 
 GROWTH_ROWS = 100
@@ -45,6 +45,7 @@ class _Part:
 
     index: int
     create: Create
+    view: View
     placements: Sequence[Placement]
     rows: Sequence[list[Stored]]
 
@@ -69,20 +70,20 @@ class Appender:
         self._ledger = ledger
         self._ignore_unknown = ignore_unknown
 
-    async def append(self, ref: WorksheetRef, creates: Sequence[Create]) -> Sequence[Outcome]:
+    async def append(self, worksheet: WorksheetId, creates: Sequence[Create]) -> Sequence[Outcome]:
         """Append all rows at once. 1 write if the header was seen just now, else 1 read + 1 write.
 
         A full grid whose last row begins with a blank costs 1 read + 1 write more. A refused
         group costs at most 4 more writes, and 1 read each time to learn why.
         """
         tries = MAX_EXTRA_WRITES
-        seen = self._known(ref, creates)
+        seen = self._known(worksheet, creates)
         is_old = seen is not None
         while True:
-            seen = seen or await self._refresher.look(ref)
-            parts, refused = self._parts(ref, creates, seen)
+            seen = seen or await self._refresher.look(worksheet)
+            parts, refused = self._parts(worksheet, creates, seen)
             try:
-                sent = await self._sent(ref, seen, parts, tries, is_old=is_old)
+                sent = await self._sent(worksheet, seen, parts, tries, is_old=is_old)
             except GatewayError as error:
                 sent = dict.fromkeys(parts, error)
             if sent is not None:
@@ -92,7 +93,7 @@ class Appender:
 
     async def _sent(
         self,
-        ref: WorksheetRef,
+        worksheet: WorksheetId,
         seen: SheetExtent,
         parts: Sequence[_Part],
         tries: int,
@@ -101,56 +102,54 @@ class Appender:
     ) -> Mapping[_Part, Outcome] | None:
         """Send what was placed by a look; None if the look may be too old for it."""
         try:
-            return await self._send(ref, seen, parts) if parts else {}
+            return await self._send(worksheet, seen, parts) if parts else {}
         except UpstreamRefusal as refusal:
-            error = await explain(self._sheets, ref, refusal)
+            error = await explain(self._sheets, worksheet, refusal)
             if isinstance(error, SHEET_WIDE):
                 raise error from refusal
             if is_old and isinstance(error, UpstreamRefusal):
                 return None
-            return await self._separated(ref, parts, error, tries)
+            return await self._separated(worksheet, parts, error, tries)
 
-    def _known(self, ref: WorksheetRef, creates: Sequence[Create]) -> SheetExtent | None:
+    def _known(self, worksheet: WorksheetId, creates: Sequence[Create]) -> SheetExtent | None:
         """What was seen just now, if its header has all fields: none of them asks for a look."""
-        seen = self._header_cache.fresh(ref)
+        seen = self._header_cache.fresh(worksheet)
         if seen is None or self._ignore_unknown:
             return seen
-        names = {name for create in creates for fields in create.rows for name in fields}
-        view = seen.header.seen_with(ref.columns)
-        return seen if all(view.find(name) is not None for name in names) else None
+        return seen if all(_knows_fields(seen.header, create) for create in creates) else None
 
     def _parts(
-        self, ref: WorksheetRef, creates: Sequence[Create], seen: SheetExtent
+        self, worksheet: WorksheetId, creates: Sequence[Create], seen: SheetExtent
     ) -> tuple[list[_Part], dict[int, Outcome]]:
         """The creates that can be sent, and why the others, by their index, cannot."""
-        view = seen.header.seen_with(ref.columns)
         parts: list[_Part] = []
         refused: dict[int, Outcome] = {}
         for index, create in enumerate(creates):
             try:
-                parts.append(self._part(ref, index, create, view))
+                parts.append(self._part(index, create, seen.header))
             except GatewayError as error:
                 refused[index] = error
         return parts, refused
 
-    def _part(self, ref: WorksheetRef, index: int, create: Create, view: View) -> _Part:
+    def _part(self, index: int, create: Create, header: Header) -> _Part:
+        view = header.seen_with(create.access.columns)
         placements = []
         for number, fields in enumerate(create.rows):
             path = create.path(number)
             placement = place(fields, view, ignore_unknown=self._ignore_unknown, at=path)
             check_has_value(placement.cells.values(), at=path)
             placements.append(placement)
-        rows = [self._input.prepare(ref, new_row(each.cells)) for each in placements]
-        return _Part(index=index, create=create, placements=placements, rows=rows)
+        rows = [self._input.prepare(create.access, new_row(each.cells)) for each in placements]
+        return _Part(index=index, create=create, view=view, placements=placements, rows=rows)
 
     async def _separated(
-        self, ref: WorksheetRef, parts: Sequence[_Part], refusal: GatewayError, tries: int
+        self, worksheet: WorksheetId, parts: Sequence[_Part], refusal: GatewayError, tries: int
     ) -> Mapping[_Part, Outcome]:
         async def send(some: Sequence[_Part]) -> Mapping[_Part, Outcome]:
-            seen = self._header_cache.fresh(ref) or await self._refresher.look(ref)
+            seen = self._header_cache.fresh(worksheet) or await self._refresher.look(worksheet)
             # The header may be another one by now.
-            again, refused = self._parts(ref, [part.create for part in some], seen)
-            sent = await self._send(ref, seen, again) if again else {}
+            again, refused = self._parts(worksheet, [part.create for part in some], seen)
+            sent = await self._send(worksheet, seen, again) if again else {}
             outcomes = refused | {part.index: outcome for part, outcome in sent.items()}
             return {part: outcomes[index] for index, part in enumerate(some)}
 
@@ -158,45 +157,47 @@ class Appender:
         return await separate(values, send, refusal, tries=tries)
 
     async def _send(
-        self, ref: WorksheetRef, seen: SheetExtent, parts: Sequence[_Part]
+        self, worksheet: WorksheetId, seen: SheetExtent, parts: Sequence[_Part]
     ) -> Mapping[_Part, Outcome]:
         """Append the rows of all parts in one write, and find where they are."""
-        seen = await self._with_room(ref, seen)
+        seen = await self._with_room(worksheet, seen)
         parts, unnoted = await self._noted(seen, parts)
         if not parts:
             return unnoted
         rows = [row for part in parts for row in part.rows]
         anchor_row = min(seen.last_row + 1, seen.grid_rows)
-        anchor = a1.cell_range(ref.title, anchor_row)
+        anchor = a1.cell_range(worksheet.title, anchor_row)
         try:
-            values = await self._sheets.append_rows(ref.spreadsheet, anchor, rows)
+            values = await self._sheets.append_rows(worksheet.spreadsheet, anchor, rows)
         except WriteOutcomeUnknown as error:
-            self._header_cache.forget(ref)
-            self._refresher.may_be_written(ref)
-            append_result = await self._settled(ref, seen, parts, error)
+            self._header_cache.forget(worksheet)
+            self._refresher.may_be_written(worksheet)
+            append_result = await self._settled(worksheet, seen, parts, error)
         except GatewayError as error:
             if isinstance(error, UpstreamRefusal) or error.outcome != "not_applied":
-                self._header_cache.forget(ref)
-                self._refresher.may_be_written(ref)
+                self._header_cache.forget(worksheet)
+                self._refresher.may_be_written(worksheet)
             raise
         else:
-            self._header_cache.forget(ref)
-            append_result = self._checked(ref, values, rows, anchor_row)
-            self._remember(ref, seen, rows, append_result)
-        self._header_cache.note_rows(ref, seen.header, append_result.first_row, len(rows))
+            self._header_cache.forget(worksheet)
+            append_result = self._checked(worksheet, values, rows, anchor_row)
+            self._remember(worksheet, seen, rows, append_result)
+        self._header_cache.note_rows(worksheet, seen.header, append_result.first_row, len(rows))
         effect = _effect(seen.header, rows, append_result)
-        self._refresher.written(ref, replace(effect, keeps_values=self._input.keeps_values))
-        results = _results(parts, seen.header.seen_with(ref.columns), append_result)
-        await self._ledger.landed(ref, [(part.create.identity, results[part]) for part in parts])
+        self._refresher.written(worksheet, replace(effect, keeps_values=self._input.keeps_values))
+        results = _results(parts, append_result)
+        await self._ledger.landed(
+            worksheet, [(part.create.identity, results[part]) for part in parts]
+        )
         return {**unnoted, **results}
 
     def _checked(
-        self, ref: WorksheetRef, values: Values, rows: Sequence[list[Stored]], anchor_row: int
+        self, worksheet: WorksheetId, values: Values, rows: Sequence[list[Stored]], anchor_row: int
     ) -> AppendResult:
         try:
-            return check_append(ref, values, rows, anchor_row=anchor_row)
+            return check_append(worksheet, values, rows, anchor_row=anchor_row)
         except GatewayError:
-            self._refresher.forget(ref)  # they are somewhere
+            self._refresher.forget(worksheet)  # they are somewhere
             raise
 
     async def _noted(
@@ -213,7 +214,7 @@ class Appender:
 
     async def _settled(
         self,
-        ref: WorksheetRef,
+        worksheet: WorksheetId,
         seen: SheetExtent,
         parts: Sequence[_Part],
         error: WriteOutcomeUnknown,
@@ -221,22 +222,21 @@ class Appender:
         """Where the rows of a write are whose outcome Google left open; its error, if nowhere."""
         rows = [row for part in parts for row in part.rows]
         first_row = await self._reconciler.settle_append(
-            ref, rows, from_row=seen.last_row + 1, error=error
+            worksheet, rows, from_row=seen.last_row + 1, error=error
         )
         try:
-            displayed = await displayed_rows(self._sheets, ref, first_row, len(rows))
+            displayed = await displayed_rows(self._sheets, worksheet, first_row, len(rows))
         except UpstreamError:
             # They are taken all the same: no open create must think that they are its own.
-            self._refresher.forget(ref)
-            view = seen.header.seen_with(ref.columns)
-            unseen = _results(parts, view, AppendResult(first_row=first_row, displayed=()))
-            await self._ledger.landed(ref, [(None, results) for results in unseen.values()])
+            self._refresher.forget(worksheet)
+            unseen = _results(parts, AppendResult(first_row=first_row, displayed=()))
+            await self._ledger.landed(worksheet, [(None, results) for results in unseen.values()])
             raise
         return AppendResult(first_row=first_row, displayed=displayed)
 
     def _remember(
         self,
-        ref: WorksheetRef,
+        worksheet: WorksheetId,
         seen: SheetExtent,
         rows: Sequence[Sequence[Stored]],
         append_result: AppendResult,
@@ -245,7 +245,7 @@ class Appender:
         last_row = append_result.first_row + len(rows) - 1
         if append_result.first_row > seen.last_row:
             self._header_cache.keep(
-                ref,
+                worksheet,
                 replace(
                     seen,
                     last_row=last_row,
@@ -255,17 +255,17 @@ class Appender:
                 ),
             )
 
-    async def _with_room(self, ref: WorksheetRef, seen: SheetExtent) -> SheetExtent:
+    async def _with_room(self, worksheet: WorksheetId, seen: SheetExtent) -> SheetExtent:
         """The extent, once the grid has grown if it has no cell to anchor at."""
         if seen.last_row < seen.grid_rows or not seen.starts_blank:
             return seen
-        worksheets = await self._sheets.list_worksheets(ref.spreadsheet)
+        worksheets = await self._sheets.list_worksheets(worksheet.spreadsheet)
         try:
-            for worksheet in worksheets:
-                if worksheet.title == ref.title:
-                    await self._sheets.grow_grid(ref.spreadsheet, worksheet.sheet_id, GROWTH_ROWS)
+            for sheet in worksheets:
+                if sheet.title == worksheet.title:
+                    await self._sheets.grow_grid(worksheet.spreadsheet, sheet.sheet_id, GROWTH_ROWS)
         except WriteOutcomeUnknown as error:
-            self._header_cache.forget(ref)
+            self._header_cache.forget(worksheet)
             raise UpstreamError(
                 "Google did not say whether the worksheet grew. The row was not written; send it "
                 "again.",
@@ -274,8 +274,13 @@ class Appender:
         grown = replace(
             seen, grid_rows=seen.grid_rows + GROWTH_ROWS, as_of=self._header_cache.moment()
         )
-        self._header_cache.keep(ref, grown)
+        self._header_cache.keep(worksheet, grown)
         return grown
+
+
+def _knows_fields(header: Header, create: Create) -> bool:
+    view = header.seen_with(create.access.columns)
+    return all(view.find(name) is not None for fields in create.rows for name in fields)
 
 
 def _effect(
@@ -293,15 +298,13 @@ def _effect(
     return Effect(header=header, rows=patches)
 
 
-def _results(
-    parts: Sequence[_Part], view: View, append_result: AppendResult
-) -> Mapping[_Part, Results]:
+def _results(parts: Sequence[_Part], append_result: AppendResult) -> Mapping[_Part, Results]:
     """The answers of creates whose rows are one under the other."""
     results: dict[_Part, Results] = {}
     done = 0
     for part in parts:
         results[part] = tuple(
-            written_row(append_result.first_row + at, placement, view, append_result.texts(at))
+            written_row(append_result.first_row + at, placement, part.view, append_result.texts(at))
             for at, placement in enumerate(part.placements, start=done)
         )
         done += len(part.placements)

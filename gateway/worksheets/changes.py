@@ -13,7 +13,7 @@ from gateway.table.record import Placement, Stored, text_at
 from gateway.table.view import View
 from gateway.worksheets.ledger import Sending
 from gateway.worksheets.snapshots import Effect
-from gateway.worksheets.worksheet_ref import WorksheetRef, written_area
+from gateway.worksheets.worksheet_id import WorksheetId, written_area
 from gateway.worksheets.write_identity import WriteIdentity
 from gateway.worksheets.writes import Outcome, written_row
 
@@ -28,6 +28,7 @@ class Change:
     index: int
     row: int
     identity: WriteIdentity | None
+    view: View
     placement: Placement
     displayed: Sequence[str]
     runs: Sequence[tuple[int, list[Stored]]]
@@ -41,10 +42,10 @@ def sending_of(part: Change) -> Sending:
     return Sending(part.identity, part.row, [row])
 
 
-def writings_of(ref: WorksheetRef, part: Change) -> list[Writing]:
+def writings_of(worksheet: WorksheetId, part: Change) -> list[Writing]:
     return [
         Writing(
-            range=a1.run_range(ref.title, part.row, column, column + len(values) - 1),
+            range=a1.run_range(worksheet.title, part.row, column, column + len(values) - 1),
             rows=[values],
         )
         for column, values in part.runs
@@ -60,21 +61,21 @@ def culprit_among(parts: Sequence[Change], refusal: UpstreamRefusal) -> Change |
     return owners[int(named[1])]
 
 
-def texts_of(ref: WorksheetRef, part: Change, answers: Sequence[Values]) -> Mapping[int, str]:
+def texts_of(worksheet: WorksheetId, part: Change, answers: Sequence[Values]) -> Mapping[int, str]:
     """What the written cells display now, by column."""
     texts: dict[int, str] = {}
     for (_, values), answer in zip(part.runs, answers, strict=True):
-        first = written_area(ref, answer.range).first_column
+        first = written_area(worksheet, answer.range).first_column
         shown = answer.cells[0] if answer.cells else ()
         texts |= {first + offset: text_at(shown, offset) for offset in range(len(values))}
     return texts
 
 
-def result_of(part: Change, view: View, texts: Mapping[int, str]) -> Outcome:
+def result_of(part: Change, texts: Mapping[int, str]) -> Outcome:
     """The answer for a row, some of whose cells display other texts now."""
     width = max([len(part.displayed), *(column + 1 for column in texts)])
     displayed = [texts.get(column, text_at(part.displayed, column)) for column in range(width)]
-    return (written_row(part.row, part.placement, view, displayed),)
+    return (written_row(part.row, part.placement, part.view, displayed),)
 
 
 def effect_of(header: Header, texts: Mapping[Change, Mapping[int, str]]) -> Effect:

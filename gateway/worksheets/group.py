@@ -7,8 +7,6 @@ Rules
   done alone is a group by itself.
 - The creates of one key keep their order, and so do its updates: behind one that stays, no other
   of the kind is taken. A create and an update know nothing of each other before they are answered.
-- All keys of a group may hear of the same worksheets, see and write the same columns, and write
-  formulas or not: one error may be the answer to all of it.
 - Of the updates of one row one goes at a time, so that each sees what the one before it left.
 - A group is bounded in bytes; appends in rows too, batches in the length of the read before
   them, whose ranges stand in the URL.
@@ -22,7 +20,7 @@ from typing import TypeVar
 from urllib.parse import quote
 
 from gateway.table import a1
-from gateway.worksheets.worksheet_ref import WorksheetRef
+from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.writes import Create, Results, Update, Write
 
 MAX_ROWS = 500
@@ -44,7 +42,8 @@ class ExclusiveTask:
 class Waiting:
     """A write in the line of its worksheet."""
 
-    ref: WorksheetRef
+    worksheet: WorksheetId
+    key_id: str
     write: Write | ExclusiveTask
 
 
@@ -73,7 +72,7 @@ def _in_turn(line: Iterable[W], turns: Iterable[str]) -> Iterator[W]:
     """The first of each key, then the second of each, and so on."""
     of_key: dict[str, deque[W]] = {key_id: deque() for key_id in turns}
     for waiting in line:
-        of_key.setdefault(waiting.ref.key_id, deque()).append(waiting)
+        of_key.setdefault(waiting.key_id, deque()).append(waiting)
     queues = [queue for queue in of_key.values() if queue]
     while queues:
         for queue in queues:
@@ -86,39 +85,31 @@ def _chosen(line: Iterator[W]) -> Iterator[W]:
     if isinstance(first.write, ExclusiveTask):
         yield first
         return
-    room = _Room(ref=first.ref)
+    room = _Room(worksheet=first.worksheet)
     held_keys: set[str] = set()
     for waiting in chain([first], line):
         write = waiting.write
         if isinstance(write, ExclusiveTask) or not isinstance(write, type(first.write)):
             continue
-        is_turn = waiting.ref.key_id not in held_keys
-        if is_turn and _may_go_with(first.ref, waiting.ref) and room.takes(write):
+        is_turn = waiting.key_id not in held_keys
+        if is_turn and room.takes(write):
             yield waiting
         else:
-            held_keys.add(waiting.ref.key_id)
-
-
-def _may_go_with(first: WorksheetRef, other: WorksheetRef) -> bool:
-    return (first.visible, first.columns, first.may_write_formulas) == (
-        other.visible,
-        other.columns,
-        other.may_write_formulas,
-    )
+            held_keys.add(waiting.key_id)
 
 
 @dataclass(kw_only=True)
 class _Room:
     """What a group may still take in; its first write always fits."""
 
-    ref: WorksheetRef
+    worksheet: WorksheetId
     rows: int = MAX_ROWS
     bytes_: int = MAX_BYTES
     is_empty: bool = True
 
     def __post_init__(self) -> None:
         self.updated: set[int] = set()
-        longest = quote(a1.row_range(self.ref.title, LAST_ROW), safe="")
+        longest = quote(a1.row_range(self.worksheet.title, LAST_ROW), safe="")
         self.ranges = MAX_URL_BYTES // len(f"&ranges={longest}") - 1  # one is the header's
 
     def takes(self, write: Write) -> bool:

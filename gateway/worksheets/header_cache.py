@@ -16,7 +16,7 @@ from cachetools import LRUCache
 from gateway.settings.model import CacheSettings
 from gateway.table.header import Header
 from gateway.telemetry.events import header_drift
-from gateway.worksheets.worksheet_ref import WorksheetRef
+from gateway.worksheets.worksheet_id import WorksheetId
 
 MAX_NOTES = 500
 """Writes that are noted for a worksheet; of more than that the oldest are left out."""
@@ -66,49 +66,49 @@ class HeaderCache:
         self._ttl_seconds = settings.header_ttl_seconds
         self._clock = clock
         self._moments = itertools.count()
-        self._kept: LRUCache[WorksheetRef, SheetExtent | _Forgotten] = LRUCache(
+        self._kept: LRUCache[WorksheetId, SheetExtent | _Forgotten] = LRUCache(
             maxsize=settings.max_worksheets
         )
-        self._trusted: LRUCache[WorksheetRef, _Trust] = LRUCache(maxsize=settings.max_worksheets)
+        self._trusted: LRUCache[WorksheetId, _Trust] = LRUCache(maxsize=settings.max_worksheets)
 
     def moment(self) -> int:
         """A number for now, larger than that of any moment before."""
         return next(self._moments)
 
-    def fresh(self, ref: WorksheetRef) -> SheetExtent | None:
+    def fresh(self, worksheet: WorksheetId) -> SheetExtent | None:
         """What was seen, if its header may still be trusted."""
-        extent = self.last(ref)
+        extent = self.last(worksheet)
         if extent is None or self._clock() - extent.header_as_of >= self._ttl_seconds:
             return None
         return extent
 
-    def last(self, ref: WorksheetRef) -> SheetExtent | None:
+    def last(self, worksheet: WorksheetId) -> SheetExtent | None:
         """What was seen, however old: a hint where to look."""
-        kept = self._kept.get(ref)
+        kept = self._kept.get(worksheet)
         return kept if isinstance(kept, SheetExtent) else None
 
-    def keep(self, ref: WorksheetRef, extent: SheetExtent) -> None:
+    def keep(self, worksheet: WorksheetId, extent: SheetExtent) -> None:
         """Remember what was seen unless something newer is known, or known to have changed."""
-        trust = self._trusted.get(ref)
+        trust = self._trusted.get(worksheet)
         if trust is not None and trust.cells != extent.header.cells:
             return
-        known = self._kept.get(ref)
+        known = self._kept.get(worksheet)
         if known is None or known.as_of <= extent.as_of:
-            self._kept[ref] = extent
+            self._kept[worksheet] = extent
 
-    def forget(self, ref: WorksheetRef) -> None:
+    def forget(self, worksheet: WorksheetId) -> None:
         """Trust nothing that was seen up to now, nor a look that has begun by now."""
-        self._kept[ref] = _Forgotten(as_of=self.moment())
+        self._kept[worksheet] = _Forgotten(as_of=self.moment())
 
-    def compare(self, ref: WorksheetRef, header: Header, *, as_of: int) -> None:
+    def compare(self, worksheet: WorksheetId, header: Header, *, as_of: int) -> None:
         """Take in the header that a look begun at a moment showed.
 
         If it is another than the last look showed, what was seen under that is forgotten, and the
         rows written since are told, once. If it is the same, they are where they should be.
         """
-        trust = self._trusted.get(ref)
+        trust = self._trusted.get(worksheet)
         if trust is None:
-            self._trusted[ref] = _Trust(cells=header.cells, as_of=as_of)
+            self._trusted[worksheet] = _Trust(cells=header.cells, as_of=as_of)
             return
         if as_of < trust.as_of:
             return
@@ -118,26 +118,26 @@ class HeaderCache:
                 trust.notes.popleft()
             return
         trust.cells = header.cells
-        self._distrust(ref, header, as_of)
-        self._tell(ref, trust)
+        self._distrust(worksheet, header, as_of)
+        self._tell(worksheet, trust)
 
-    def note_rows(self, ref: WorksheetRef, header: Header, first_row: int, count: int) -> None:
+    def note_rows(self, worksheet: WorksheetId, header: Header, first_row: int, count: int) -> None:
         """Remember rows that were written as this header says, until a look confirms it."""
-        trust = self._trusted.get(ref)
+        trust = self._trusted.get(worksheet)
         if trust is None:
-            trust = self._trusted[ref] = _Trust(cells=header.cells, as_of=self.moment())
+            trust = self._trusted[worksheet] = _Trust(cells=header.cells, as_of=self.moment())
         trust.notes.append((self.moment(), range(first_row, first_row + count)))
         if trust.cells != header.cells:  # seen by another look while the write was under way
-            self._tell(ref, trust)
+            self._tell(worksheet, trust)
 
-    def _distrust(self, ref: WorksheetRef, header: Header, as_of: int) -> None:
+    def _distrust(self, worksheet: WorksheetId, header: Header, as_of: int) -> None:
         """Forget what was seen under another header, but nothing that a later look sees."""
-        last = self.last(ref)
+        last = self.last(worksheet)
         if last is not None and last.header.cells != header.cells:
-            self._kept[ref] = _Forgotten(as_of=max(as_of, last.as_of))
+            self._kept[worksheet] = _Forgotten(as_of=max(as_of, last.as_of))
 
-    def _tell(self, ref: WorksheetRef, trust: _Trust) -> None:
+    def _tell(self, worksheet: WorksheetId, trust: _Trust) -> None:
         rows = trust.rows()
         trust.notes.clear()
         if rows:
-            header_drift(ref.spreadsheet, ref.title, rows)
+            header_drift(worksheet.spreadsheet, worksheet.title, rows)

@@ -28,7 +28,7 @@ from gateway.errors import (
     write_outcome,
 )
 from gateway.worksheets.ledger import Answer, Entry, Ledger
-from gateway.worksheets.worksheet_ref import WorksheetRef
+from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.write_identity import WriteIdentity
 from gateway.worksheets.writes import Results
 
@@ -53,7 +53,9 @@ T = TypeVar("T")
 class Line(Protocol):
     """The line of a worksheet's writes."""
 
-    async def alone(self, ref: WorksheetRef, work: Callable[[], Awaitable[T]]) -> T:
+    async def alone(
+        self, worksheet: WorksheetId, work: Callable[[], Awaitable[T]], *, key_id: str = ""
+    ) -> T:
         """Do something while no write to the worksheet is under way; QueueFull, ShuttingDown."""
         ...
 
@@ -125,7 +127,9 @@ class Idempotency:
     ) -> Settled:
         try:
             # Rows of a write under way belong to nobody yet, so none may be.
-            found = await self._line.alone(identity.ref, lambda: self._claimed(identity, look))
+            found = await self._line.alone(
+                identity.worksheet, lambda: self._claimed(identity, look), key_id=identity.key_id
+            )
         except asyncio.CancelledError:
             raise _unknown("The gateway stops.", self._remaining(entry)) from None
         except (QueueFull, ShuttingDown) as error:
@@ -184,11 +188,11 @@ class Idempotency:
 
     async def _found(self, identity: WriteIdentity, found: Found) -> None:
         if identity.is_create and found.error is None:
-            await self._ledger.landed(identity.ref, [(identity, found.results)])
+            await self._ledger.landed(identity.worksheet, [(identity, found.results)])
         await self._ledger.complete(identity, found.error or found.results)
         if identity.is_create and found.error is not None:
             # After it has its answer: its own rows must not be kept from it.
-            await self._ledger.landed(identity.ref, [(None, found.results)])
+            await self._ledger.landed(identity.worksheet, [(None, found.results)])
 
     async def _failed(self, identity: WriteIdentity, error: GatewayError) -> None:
         match write_outcome(error):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from gateway.table.cell_match import Compare, as_entered, as_stored
 from gateway.table.formula_text import typed_value
 from gateway.table.record import Stored
-from gateway.worksheets.worksheet_ref import WorksheetRef
+from gateway.worksheets.access import Access
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -14,13 +14,13 @@ class Input:
     """`prepare` makes what is sent of the cells of a row, `compare` knows it again when it is
     read; `keeps_values` if a cell holds what was sent to it."""
 
-    prepare: Callable[[WorksheetRef, Sequence[Stored]], list[Stored]]
+    prepare: Callable[[Access, Sequence[Stored]], list[Stored]]
     compare: Compare
     keeps_values: bool
 
 
-def _typed(ref: WorksheetRef, row: Sequence[Stored]) -> list[Stored]:
-    return [typed_value(value, may_write_formulas=ref.may_write_formulas) for value in row]
+def _typed(access: Access, row: Sequence[Stored]) -> list[Stored]:
+    return [typed_value(value, may_write_formulas=access.formulas) for value in row]
 
 
 RAW = Input(prepare=lambda _, row: list(row), compare=as_stored, keeps_values=True)

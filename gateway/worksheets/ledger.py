@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 
 from gateway.errors import GatewayError
 from gateway.table.record import Stored
-from gateway.worksheets.worksheet_ref import WorksheetRef
+from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.write_identity import WriteIdentity
 from gateway.worksheets.writes import Results
 
@@ -77,7 +77,7 @@ class Ledger(Protocol):
         ...
 
     async def landed(
-        self, ref: WorksheetRef, landings: Sequence[tuple[WriteIdentity | None, Results]]
+        self, worksheet: WorksheetId, landings: Sequence[tuple[WriteIdentity | None, Results]]
     ) -> None:
         """Complete creates, and keep the open ones of the worksheet from taking these rows.
 

@@ -20,7 +20,7 @@ from gateway.worksheets.header_cache import HeaderCache, SheetExtent
 from gateway.worksheets.refusal import explaining
 from gateway.worksheets.scheduler import Scheduler
 from gateway.worksheets.snapshots import Origin, Snapshot
-from gateway.worksheets.worksheet_ref import WorksheetRef, own_area
+from gateway.worksheets.worksheet_id import WorksheetId, own_area
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +45,7 @@ class Loader:
         self._scheduler = scheduler
 
     async def displayed(
-        self, ref: WorksheetRef, known: Snapshot | None = None
+        self, worksheet: WorksheetId, known: Snapshot | None = None
     ) -> tuple[Snapshot, SheetExtent]:
         """The worksheet as it displays itself, and what an append needs of it. 1 read.
 
@@ -54,16 +54,16 @@ class Loader:
         started, moment = self._clock(), self._header_cache.moment()
         digest = None if known is None else known.displayed.digest
         with recording_sent_at() as sent_at:
-            rendering = await self._rendering(ref, Render.DISPLAYED, digest)
+            rendering = await self._rendering(worksheet, Render.DISPLAYED, digest)
         began = sent_at.at_seconds or started
         if rendering is None and known is not None:
             origin = replace(known.displayed, began_seconds=began)
             snapshot = replace(known, displayed=origin, is_expired=False)
         else:
-            snapshot = self._snapshot(ref, _present(rendering), began)
+            snapshot = self._snapshot(worksheet, _present(rendering), began)
         table = snapshot.table
-        self._header_cache.compare(ref, table.header, as_of=moment)
-        self._check_header(ref, table.header)
+        self._header_cache.compare(worksheet, table.header, as_of=moment)
+        self._check_header(worksheet, table.header)
         extent = SheetExtent(
             header=table.header,
             last_row=table.last_row,
@@ -72,16 +72,16 @@ class Loader:
             header_as_of=began,
             as_of=moment,
         )
-        self._header_cache.keep(ref, extent)
+        self._header_cache.keep(worksheet, extent)
         return snapshot, extent
 
-    async def typed(self, ref: WorksheetRef, known: Snapshot | None = None) -> TypedRead:
+    async def typed(self, worksheet: WorksheetId, known: Snapshot | None = None) -> TypedRead:
         """What the worksheet's cells hold. 1 read."""
         started = self._clock()
         origin = None if known is None else known.typed
         with recording_sent_at() as sent_at:
             rendering = await self._rendering(
-                ref, Render.TYPED, None if origin is None else origin.digest
+                worksheet, Render.TYPED, None if origin is None else origin.digest
             )
         return TypedRead(rendering=rendering, began_seconds=sent_at.at_seconds or started)
 
@@ -110,24 +110,24 @@ class Loader:
             encodings=Encodings(snapshot.displayed.byte_count),
         )
 
-    async def look_again(self, ref: WorksheetRef) -> SheetExtent | None:
+    async def look_again(self, worksheet: WorksheetId) -> SheetExtent | None:
         """Header and end by way of the last row of an earlier look. 1 read, none without one.
 
         None if that does not settle it: rows were deleted.
         """
-        known = self._header_cache.last(ref)
+        known = self._header_cache.last(worksheet)
         if known is None:
             return None
         started, moment = self._clock(), self._header_cache.moment()
-        ranges = [a1.header_range(ref.title), a1.rows_from(ref.title, known.last_row)]
+        ranges = [a1.header_range(worksheet.title), a1.rows_from(worksheet.title, known.last_row)]
         try:
-            top, end = await self._sheets.read_ranges(ref.spreadsheet, ranges)
+            top, end = await self._sheets.read_ranges(worksheet.spreadsheet, ranges)
         except UpstreamRefusal:  # the grid ends above the known row
             return None
         header = parse_header(top.cells[0] if top.cells else ())
-        area = own_area(ref, end.range)
-        self._header_cache.compare(ref, header, as_of=moment)
-        self._check_header(ref, header)
+        area = own_area(worksheet, end.range)
+        self._header_cache.compare(worksheet, header, as_of=moment)
+        self._check_header(worksheet, header)
         filled = [index for index, row in enumerate(end.cells) if any(row)]
         if not filled:
             return None
@@ -140,11 +140,11 @@ class Loader:
             header_as_of=started,
             as_of=moment,
         )
-        self._header_cache.keep(ref, extent)
+        self._header_cache.keep(worksheet, extent)
         return extent
 
-    def _snapshot(self, ref: WorksheetRef, rendering: Rendering, started: float) -> Snapshot:
-        area = own_area(ref, rendering.range)
+    def _snapshot(self, worksheet: WorksheetId, rendering: Rendering, started: float) -> Snapshot:
+        area = own_area(worksheet, rendering.range)
         return Snapshot(
             table=make_table(rendering.columns),
             grid_rows=area.last_row,
@@ -153,19 +153,19 @@ class Loader:
         )
 
     async def _rendering(
-        self, ref: WorksheetRef, render: Render, known: bytes | None
+        self, worksheet: WorksheetId, render: Render, known: bytes | None
     ) -> Rendering | None:
-        async with explaining(self._sheets, ref):
+        async with explaining(self._sheets, worksheet):
             return await self._sheets.read_columns(
-                ref.spreadsheet, a1.rows_from(ref.title, 1), render=render, known=known
+                worksheet.spreadsheet, a1.rows_from(worksheet.title, 1), render=render, known=known
             )
 
-    def _check_header(self, ref: WorksheetRef, header: Header) -> None:
+    def _check_header(self, worksheet: WorksheetId, header: Header) -> None:
         """NoHeaderRow if row 1 names no field; tells of duplicates once per header."""
         check_names(header)
-        known = self._header_cache.last(ref)
+        known = self._header_cache.last(worksheet)
         if header.duplicates() and (known is None or known.header.cells != header.cells):
-            header_trouble(ref.spreadsheet, ref.title, header.duplicates())
+            header_trouble(worksheet.spreadsheet, worksheet.title, header.duplicates())
 
 
 def check_names(header: Header) -> None:

@@ -82,7 +82,7 @@ class Line(Generic[W]):
 
     def join(self, waiting: W) -> None:
         """Wait at the end; QueueFull if there is no room."""
-        key_id = waiting.ref.key_id
+        key_id = waiting.key_id
         if not all(room.has(key_id, amount) for room, amount in self._rooms(waiting)):
             raise too_busy()
         for room, amount in self._rooms(waiting):
@@ -110,7 +110,7 @@ class Line(Generic[W]):
         return group
 
     def _left(self, waiting: W) -> None:
-        key_id = waiting.ref.key_id
+        key_id = waiting.key_id
         for room, amount in self._rooms(waiting):
             room.give_back(key_id, amount)
         if key_id not in self._rows:

@@ -29,7 +29,7 @@ from gateway.table.record import Stored, text_at
 from gateway.telemetry.events import look_failed
 from gateway.worksheets.ledger import Span
 from gateway.worksheets.refusal import explain
-from gateway.worksheets.worksheet_ref import WorksheetRef, own_area
+from gateway.worksheets.worksheet_id import WorksheetId, own_area
 
 PAUSE_SECONDS = 2.0
 """Between the two looks for an append."""
@@ -45,7 +45,7 @@ _NOTHING: Sequence[Value] = ()
 
 async def find_rows(
     sheets: Sheets,
-    ref: WorksheetRef,
+    worksheet: WorksheetId,
     rows: Sequence[Sequence[Stored]],
     *,
     from_row: int,
@@ -61,9 +61,9 @@ async def find_rows(
     1 read; 1 more if it is refused, as it is where the grid ends above `from_row`.
     """
     try:
-        values = await _typed(sheets, ref, a1.rows_from(ref.title, from_row))
+        values = await _typed(sheets, worksheet, a1.rows_from(worksheet.title, from_row))
     except UpstreamRefusal as refusal:
-        error = await explain(sheets, ref, refusal, row=from_row)
+        error = await explain(sheets, worksheet, refusal, row=from_row)
         if isinstance(error, RowNotFound):
             return None
         raise error from refusal
@@ -83,7 +83,7 @@ async def find_rows(
 
 
 async def displayed_rows(
-    sheets: Sheets, ref: WorksheetRef, first_row: int, count: int
+    sheets: Sheets, worksheet: WorksheetId, first_row: int, count: int
 ) -> Sequence[Texts]:
     """What rows display that are known to have been written. 1 read.
 
@@ -92,11 +92,11 @@ async def displayed_rows(
     try:
         with _verifying():
             values = await sheets.read_values(
-                ref.spreadsheet,
-                a1.rows_from(ref.title, first_row),
+                worksheet.spreadsheet,
+                a1.rows_from(worksheet.title, first_row),
                 render=Render.DISPLAYED,
             )
-        own_area(ref, values.range)
+        own_area(worksheet, values.range)
     except GatewayError as error:
         raise UpstreamError(
             f"The rows were written, at {first_row}:{first_row + count - 1} of the worksheet, but "
@@ -127,7 +127,7 @@ class Reconciler:
 
     async def settle_append(
         self,
-        ref: WorksheetRef,
+        worksheet: WorksheetId,
         rows: Sequence[Sequence[Stored]],
         *,
         from_row: int,
@@ -142,7 +142,7 @@ class Reconciler:
         try:
             async with asyncio.timeout(self._limit_seconds):
                 with _verifying():
-                    first_row = await self._found(ref, rows, from_row)
+                    first_row = await self._found(worksheet, rows, from_row)
         except (GatewayError, TimeoutError) as trouble:
             look_failed(trouble)
             raise error from error.__cause__
@@ -156,7 +156,7 @@ class Reconciler:
 
     async def settle_update(
         self,
-        ref: WorksheetRef,
+        worksheet: WorksheetId,
         header: Header,
         displayed: Mapping[int, Texts],
         writings: Sequence[Writing],
@@ -176,8 +176,8 @@ class Reconciler:
             async with asyncio.timeout(self._limit_seconds):
                 with _verifying():
                     # In this order: what is displayed is not older than what was found written.
-                    is_written = await self._has_written(ref, writings)
-                    header_now, displayed_now = await self._shown(ref, sorted(displayed))
+                    is_written = await self._has_written(worksheet, writings)
+                    header_now, displayed_now = await self._shown(worksheet, sorted(displayed))
         except (GatewayError, TimeoutError) as trouble:
             look_failed(trouble)
             raise error from error.__cause__
@@ -190,31 +190,33 @@ class Reconciler:
         return None
 
     async def _found(
-        self, ref: WorksheetRef, rows: Sequence[Sequence[Stored]], from_row: int
+        self, worksheet: WorksheetId, rows: Sequence[Sequence[Stored]], from_row: int
     ) -> int | None:
         """Two looks; that the rows are not there is said by the second alone."""
         try:
-            first_row = await self._find(ref, rows, from_row)
+            first_row = await self._find(worksheet, rows, from_row)
         except GatewayError as trouble:
             look_failed(trouble)
         else:
             if first_row is not None:
                 return first_row
         await self._sleep(self._pause_seconds)
-        return await self._find(ref, rows, from_row)
+        return await self._find(worksheet, rows, from_row)
 
     async def _find(
-        self, ref: WorksheetRef, rows: Sequence[Sequence[Stored]], from_row: int
+        self, worksheet: WorksheetId, rows: Sequence[Sequence[Stored]], from_row: int
     ) -> int | None:
-        return await find_rows(self._sheets, ref, rows, from_row=from_row, compare=self._compare)
+        return await find_rows(
+            self._sheets, worksheet, rows, from_row=from_row, compare=self._compare
+        )
 
-    async def _has_written(self, ref: WorksheetRef, writings: Sequence[Writing]) -> bool:
+    async def _has_written(self, worksheet: WorksheetId, writings: Sequence[Writing]) -> bool:
         """Whether all cells hold what was to be written. 1 read."""
         areas = [a1.parse_area(writing.range) for writing in writings]
         first, last = min(area.first_row for area in areas), max(area.first_row for area in areas)
-        one_row = a1.row_range(ref.title, first)
-        range_ = one_row if first == last else a1.rows_from(ref.title, first)
-        lines = (await _typed(self._sheets, ref, range_)).cells
+        one_row = a1.row_range(worksheet.title, first)
+        range_ = one_row if first == last else a1.rows_from(worksheet.title, first)
+        lines = (await _typed(self._sheets, worksheet, range_)).cells
         likenesses = (
             cell_match(
                 _line(lines, area.first_row - first + offset)[area.first_column :],
@@ -227,13 +229,16 @@ class Reconciler:
         return all(like is CellMatch.SAME for like in likenesses)
 
     async def _shown(
-        self, ref: WorksheetRef, rows: Sequence[int]
+        self, worksheet: WorksheetId, rows: Sequence[int]
     ) -> tuple[Header, Mapping[int, Texts]]:
         """The header and what the rows display, of one moment. 1 read."""
-        ranges = [a1.header_range(ref.title), *(a1.row_range(ref.title, row) for row in rows)]
-        found = await self._sheets.read_ranges(ref.spreadsheet, ranges)
+        ranges = [
+            a1.header_range(worksheet.title),
+            *(a1.row_range(worksheet.title, row) for row in rows),
+        ]
+        found = await self._sheets.read_ranges(worksheet.spreadsheet, ranges)
         for values in found:
-            own_area(ref, values.range)
+            own_area(worksheet, values.range)
         top, *lines = [_line(values.cells, 0) for values in found]
         return parse_header(top), dict(zip(rows, map(_texts, lines), strict=True))
 
@@ -257,9 +262,9 @@ def _starts(
             yield start, least
 
 
-async def _typed(sheets: Sheets, ref: WorksheetRef, range_: str) -> Values:
-    values = await sheets.read_values(ref.spreadsheet, range_, render=Render.TYPED)
-    own_area(ref, values.range)
+async def _typed(sheets: Sheets, worksheet: WorksheetId, range_: str) -> Values:
+    values = await sheets.read_values(worksheet.spreadsheet, range_, render=Render.TYPED)
+    own_area(worksheet, values.range)
     return values
 
 

@@ -20,6 +20,7 @@ from gateway.table import a1
 from gateway.table.cell_match import CellMatch, Compare, as_stored, cell_match
 from gateway.table.header import parse_header
 from gateway.table.record import Stored, place, text_at
+from gateway.worksheets.access import Access
 from gateway.worksheets.header_cache import HeaderCache
 from gateway.worksheets.idempotency import Found
 from gateway.worksheets.ledger import Entry
@@ -27,7 +28,7 @@ from gateway.worksheets.loader import check_names
 from gateway.worksheets.reconciliation import find_rows
 from gateway.worksheets.refreshing import Refresher
 from gateway.worksheets.refusal import explain
-from gateway.worksheets.worksheet_ref import WorksheetRef, own_area
+from gateway.worksheets.worksheet_id import WorksheetId, own_area
 from gateway.worksheets.writes import Create, Update, Written, written_row
 
 
@@ -47,14 +48,16 @@ class Recovery:
         self._header_cache = header_cache
         self._ignore_unknown = ignore_unknown
 
-    async def find_created(self, ref: WorksheetRef, create: Create, entry: Entry) -> Found | None:
+    async def find_created(
+        self, worksheet: WorksheetId, create: Create, entry: Entry
+    ) -> Found | None:
         """The rows of an open create, if they are there. 1 read if not, else 2.
 
         To be awaited while no write to the worksheet is under way.
         """
         first_row = await find_rows(
             self._sheets,
-            ref,
+            worksheet,
             entry.rows,
             from_row=entry.first_row,
             taken=entry.taken,
@@ -63,39 +66,46 @@ class Recovery:
         if first_row is None:
             return None
         # The worksheet ends lower than was seen, or an append would take these rows for its own.
-        self._header_cache.forget(ref)
-        return await self._found(ref, first_row, create.rows)
+        self._header_cache.forget(worksheet)
+        return await self._found(worksheet, create.access, first_row, create.rows)
 
-    async def find_updated(self, ref: WorksheetRef, update: Update, entry: Entry) -> Found | None:
+    async def find_updated(
+        self, worksheet: WorksheetId, update: Update, entry: Entry
+    ) -> Found | None:
         """The row of an open update, if it holds what was written. 1 read if not, else 2."""
         try:
             values = await self._sheets.read_values(
-                ref.spreadsheet,
-                a1.row_range(ref.title, update.row),
+                worksheet.spreadsheet,
+                a1.row_range(worksheet.title, update.row),
                 render=Render.TYPED,
             )
         except UpstreamRefusal as refusal:
-            error = await explain(self._sheets, ref, refusal, row=update.row)
+            error = await explain(self._sheets, worksheet, refusal, row=update.row)
             if isinstance(error, RowNotFound):
                 return None
             raise error from refusal
-        own_area(ref, values.range)
+        own_area(worksheet, values.range)
         cells = values.cells[0] if values.cells else ()
         if cell_match(cells, entry.rows[0], self._compare) is not CellMatch.SAME:
             return None
-        return await self._found(ref, update.row, [update.fields])
+        return await self._found(worksheet, update.access, update.row, [update.fields])
 
     async def _found(
-        self, ref: WorksheetRef, first_row: int, rows: Sequence[Mapping[str, Stored]]
+        self,
+        worksheet: WorksheetId,
+        access: Access,
+        first_row: int,
+        rows: Sequence[Mapping[str, Stored]],
     ) -> Found:
         """The answer for rows that are there, by their fields. 1 read."""
-        self._refresher.forget(ref)  # it may have been read before they were written
+        self._refresher.forget(worksheet)  # it may have been read before they were written
         top, shown = await self._sheets.read_ranges(
-            ref.spreadsheet, [a1.header_range(ref.title), a1.rows_from(ref.title, first_row)]
+            worksheet.spreadsheet,
+            [a1.header_range(worksheet.title), a1.rows_from(worksheet.title, first_row)],
         )
-        own_area(ref, shown.range)
+        own_area(worksheet, shown.range)
         header = parse_header(_line(top, 0))
-        view = header.seen_with(ref.columns)
+        view = header.seen_with(access.columns)
         try:
             check_names(header)
             placements = [

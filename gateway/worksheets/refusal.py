@@ -15,7 +15,7 @@ from gateway.errors import (
 from gateway.google.sheets import Sheets
 from gateway.table.record import MAX_CELL_CHARACTERS
 from gateway.telemetry.events import google_refused
-from gateway.worksheets.worksheet_ref import WorksheetRef, worksheet_not_found
+from gateway.worksheets.worksheet_id import WorksheetId, worksheet_not_found
 
 SHEET_WIDE = (WorksheetNotFound, StorageFull)
 """What a refused group is refused for as a whole; anything else may be wrong with one write."""
@@ -37,7 +37,7 @@ _WORDS: Mapping[str, Callable[[], GatewayError]] = {
 
 
 async def explain(
-    sheets: Sheets, ref: WorksheetRef, refusal: UpstreamRefusal, *, row: int = 1
+    sheets: Sheets, worksheet: WorksheetId, refusal: UpstreamRefusal, *, row: int = 1
 ) -> GatewayError:
     """The error that a refusal amounts to. 1 read: the worksheets' titles and sizes.
 
@@ -45,10 +45,10 @@ async def explain(
     one of its words: raised from itself, an exception would be its own cause.
     """
     google_refused(refusal.google_message)
-    worksheets = {each.title: each for each in await sheets.list_worksheets(ref.spreadsheet)}
-    if ref.title not in worksheets:
-        return worksheet_not_found(ref, list(worksheets))
-    if row > worksheets[ref.title].rows:
+    worksheets = {each.title: each for each in await sheets.list_worksheets(worksheet.spreadsheet)}
+    if worksheet.title not in worksheets:
+        return worksheet_not_found(worksheet, list(worksheets))
+    if row > worksheets[worksheet.title].rows:
         return row_not_found(row)
     for words, make in _WORDS.items():
         if words in refusal.google_message:
@@ -57,12 +57,14 @@ async def explain(
 
 
 @asynccontextmanager
-async def explaining(sheets: Sheets, ref: WorksheetRef, *, row: int = 1) -> AsyncIterator[None]:
+async def explaining(
+    sheets: Sheets, worksheet: WorksheetId, *, row: int = 1
+) -> AsyncIterator[None]:
     """Turn a refusal of what is done inside into the error that it amounts to."""
     try:
         yield
     except UpstreamRefusal as refusal:
-        raise await explain(sheets, ref, refusal, row=row) from refusal
+        raise await explain(sheets, worksheet, refusal, row=row) from refusal
 
 
 def row_not_found(row: int) -> RowNotFound:

@@ -22,6 +22,7 @@ be tried twice more (`gateway.google.retrying`).
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 
 from gateway.errors import QueryTooCostly, SheetTooLarge, UnknownField
 from gateway.google.call_context import CallContext, in_call_context
@@ -33,6 +34,7 @@ from gateway.table.record import check_granted, check_has_value
 from gateway.table.steps import Metered, OutOfSteps
 from gateway.table.table import FIRST_DATA_ROW
 from gateway.table.view import Selection
+from gateway.worksheets.access import Access, Target
 from gateway.worksheets.adaptive_ttl import AdaptiveTtl
 from gateway.worksheets.answers import Encoded, Encoder, Served
 from gateway.worksheets.appending import Appender
@@ -51,7 +53,7 @@ from gateway.worksheets.scheduler import Scheduler
 from gateway.worksheets.snapshots import Snapshot, Snapshots
 from gateway.worksheets.updating import Updater
 from gateway.worksheets.windows import WindowRead, Windows
-from gateway.worksheets.worksheet_ref import WorksheetRef
+from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.writer import Writer
 from gateway.worksheets.writes import Create, Outcome, Update, Write
 
@@ -118,44 +120,48 @@ class RowService:
             compare=value_input.compare,
         )
 
-    async def list_now(self, ref: WorksheetRef, query: Query, encoder: Encoder) -> Served | None:
+    async def list_now(self, target: Target, query: Query, encoder: Encoder) -> Served | None:
         """The page if it takes no call; None too if it names unknown fields."""
-        read = self._reader.fresh(ref, needs_types=query.needs_types)
+        read = self._reader.fresh(target.worksheet, needs_types=query.needs_types)
         if read is None:
             return None
         try:
-            return await self._listed(read, ref, query, encoder)
+            return await self._listed(read, target, query, encoder)
         except UnknownField:
             return None
 
     async def list_rows(
-        self, ref: WorksheetRef, query: Query, encoder: Encoder, *, no_cache: bool = False
+        self, target: Target, query: Query, encoder: Encoder, *, no_cache: bool = False
     ) -> Served:
         """The page of rows that a query asks for; UnknownField if it names one.
 
         What the encoder makes of it is kept with the snapshot, for all who see the same columns.
         """
-        with in_call_context(CallContext(ref.key_id)):
-            read = await self._read(ref, query, no_cache=no_cache)
+        with in_call_context(CallContext(target.access.key_id)):
+            read = await self._read(target, query, no_cache=no_cache)
         if isinstance(read, WindowRead):
-            return Served(page_in(read.window, query, encoder, ref.columns), read.freshness)
-        return await self._listed(read, ref, query, encoder)
+            return Served(
+                page_in(read.window, query, encoder, target.access.columns), read.freshness
+            )
+        return await self._listed(read, target, query, encoder)
 
     def row_now(
-        self, ref: WorksheetRef, row: int, keys: Selection | None, encoder: Encoder
+        self, target: Target, row: int, keys: Selection | None, encoder: Encoder
     ) -> Served | None:
         """The row if it takes no call; None too if it names unknown fields, or is not there."""
-        read = self._reader.fresh(ref, needs_types=False)
+        read = self._reader.fresh(target.worksheet, needs_types=False)
         if read is None or not FIRST_DATA_ROW <= row <= read.snapshot.table.last_row:
             return None
         try:
-            return Served(self._row(read.snapshot, ref, row, keys, encoder), read.freshness)
+            return Served(
+                self._row(read.snapshot, target.access, row, keys, encoder), read.freshness
+            )
         except UnknownField:
             return None
 
     async def read_row(
         self,
-        ref: WorksheetRef,
+        target: Target,
         row: int,
         keys: Selection | None,
         encoder: Encoder,
@@ -165,37 +171,39 @@ class RowService:
         """One row; RowNotFound above the first data row and below the last that is not blank."""
         if row < FIRST_DATA_ROW:
             raise row_not_found(row)
-        with in_call_context(CallContext(ref.key_id)):
-            read = await self._read_plain(ref, row, 1, no_cache=no_cache)
+        with in_call_context(CallContext(target.access.key_id)):
+            read = await self._read_plain(target.worksheet, row, 1, no_cache=no_cache)
         if isinstance(read, WindowRead):
-            made = row_in(read.window, row, keys, encoder, ref.columns)
+            made = row_in(read.window, row, keys, encoder, target.access.columns)
             return Served(made, read.freshness)
         if row > read.snapshot.table.last_row:
             raise row_not_found(row)
-        return Served(self._row(read.snapshot, ref, row, keys, encoder), read.freshness)
+        return Served(self._row(read.snapshot, target.access, row, keys, encoder), read.freshness)
 
-    async def create_rows(self, ref: WorksheetRef, create: Create) -> Settled:
+    async def create_rows(self, target: Target, create: Create) -> Settled:
         """Append rows after the last one that is not blank; InvalidBody if one would be blank."""
+        create = replace(create, access=target.access)
         for number, fields in enumerate(create.rows):
-            check_granted(fields, ref.columns, at=create.path(number))
+            check_granted(fields, target.access.columns, at=create.path(number))
             check_has_value(fields.values(), at=create.path(number))
-        with in_call_context(CallContext(ref.key_id)):
+        with in_call_context(CallContext(target.access.key_id)):
             return await self._idempotency.run(
                 create.identity,
-                lambda: self._writer.write(ref, create),
-                lambda entry: self._recovery.find_created(ref, create, entry),
+                lambda: self._writer.write(target.worksheet, create),
+                lambda entry: self._recovery.find_created(target.worksheet, create, entry),
             )
 
-    async def update_row(self, ref: WorksheetRef, update: Update) -> Settled:
+    async def update_row(self, target: Target, update: Update) -> Settled:
         """Write the named cells of an existing row; all others stay as they are."""
         if update.row < FIRST_DATA_ROW:
             raise row_not_found(update.row)
-        check_granted(update.fields, ref.columns)
-        with in_call_context(CallContext(ref.key_id)):
+        update = replace(update, access=target.access)
+        check_granted(update.fields, target.access.columns)
+        with in_call_context(CallContext(target.access.key_id)):
             return await self._idempotency.run(
                 update.identity,
-                lambda: self._writer.write(ref, update),
-                lambda entry: self._recovery.find_updated(ref, update, entry),
+                lambda: self._writer.write(target.worksheet, update),
+                lambda entry: self._recovery.find_updated(target.worksheet, update, entry),
             )
 
     async def aclose(self) -> None:
@@ -205,78 +213,79 @@ class RowService:
     def _row(
         self,
         snapshot: Snapshot,
-        ref: WorksheetRef,
+        access: Access,
         row: int,
         keys: Selection | None,
         encoder: Encoder,
     ) -> Encoded:
         """A row that the table has."""
-        key = (encoder, row, keys, ref.columns.readable)
+        key = (encoder, row, keys, access.columns.readable)
         kept = snapshot.encodings.answers.get(key)
         if kept is not None:
             return kept
-        made = row_of(snapshot, row, keys, encoder, ref.columns)
+        made = row_of(snapshot, row, keys, encoder, access.columns)
         return snapshot.encodings.answers.keep(key, made)
 
-    async def _read(self, ref: WorksheetRef, query: Query, *, no_cache: bool) -> Read | WindowRead:
+    async def _read(self, target: Target, query: Query, *, no_cache: bool) -> Read | WindowRead:
+        worksheet = target.worksheet
         if query.needs_types:
-            return await self._reader.typed(ref, query, no_cache=no_cache)
+            return await self._reader.typed(
+                worksheet, query, target.access.columns, no_cache=no_cache
+            )
         if query.wants_total:
-            return await self._reader.displayed(ref, no_cache=no_cache)
+            return await self._reader.displayed(worksheet, no_cache=no_cache)
         first_row = FIRST_DATA_ROW + query.skip
-        return await self._read_plain(ref, first_row, query.limit, no_cache=no_cache)
+        return await self._read_plain(worksheet, first_row, query.limit, no_cache=no_cache)
 
     async def _read_plain(
-        self, ref: WorksheetRef, first_row: int, count: int, *, no_cache: bool
+        self, worksheet: WorksheetId, first_row: int, count: int, *, no_cache: bool
     ) -> Read | WindowRead:
         """The whole worksheet as it displays itself, or these rows if it is too large for that."""
-        if not self._windows.is_large(ref):
+        if not self._windows.is_large(worksheet):
             try:
-                read = await self._reader.displayed(ref, no_cache=no_cache)
+                read = await self._reader.displayed(worksheet, no_cache=no_cache)
             except SheetTooLarge:
-                self._windows.note_large(ref)
+                self._windows.note_large(worksheet)
             else:
-                self._windows.note_size(ref, read.snapshot.table)
+                self._windows.note_size(worksheet, read.snapshot.table)
                 return read
-        return await self._windows.read(ref, first_row, count, no_cache=no_cache)
+        return await self._windows.read(worksheet, first_row, count, no_cache=no_cache)
 
-    async def _listed(
-        self, read: Read, ref: WorksheetRef, query: Query, encoder: Encoder
-    ) -> Served:
+    async def _listed(self, read: Read, target: Target, query: Query, encoder: Encoder) -> Served:
         """The page of a snapshot, encoded once for all who see the same columns."""
         snapshot = read.snapshot
-        key = (encoder, query, ref.columns.readable)
+        key = (encoder, query, target.access.columns.readable)
         encoded = snapshot.encodings.answers.get(key)
         if encoded is None:
             if query.needs_types:
-                page = await self._search(snapshot, ref, query)
+                page = await self._search(snapshot, target, query)
             else:
                 page = plain_page(snapshot.table, query)
-            made = page_of(snapshot, page, query, encoder, ref.columns)
+            made = page_of(snapshot, page, query, encoder, target.access.columns)
             encoded = snapshot.encodings.answers.keep(key, made)
         return Served(encoded, read.freshness)
 
-    async def _search(self, snapshot: Snapshot, ref: WorksheetRef, query: Query) -> Page:
+    async def _search(self, snapshot: Snapshot, target: Target, query: Query) -> Page:
         """The page of a query with `where` or `order`; QueryTooCostly past the budget."""
         table, scheduler = snapshot.table, self._scheduler
-        view = table.header.seen_with(ref.columns)
+        view = table.header.seen_with(target.access.columns)
         work = Metered(evaluate(table, query, view), self._max_query_steps)
         try:
-            if not scheduler.try_at_once(work, ref.key_id):
-                await scheduler.finish(work, ref.key_id)
+            if not scheduler.try_at_once(work, target.access.key_id):
+                await scheduler.finish(work, target.access.key_id)
         except OutOfSteps:
             raise _too_costly(query, table.last_row - 1, self._max_query_steps) from None
         finally:
             if work.steps > table.last_row // 4:  # an index takes as many at least
-                self._snapshots.weigh(ref, snapshot)
+                self._snapshots.weigh(target.worksheet, snapshot)
         return work.result
 
-    async def _perform(self, ref: WorksheetRef, group: Sequence[Write]) -> Sequence[Outcome]:
+    async def _perform(self, worksheet: WorksheetId, group: Sequence[Write]) -> Sequence[Outcome]:
         creates = [write for write in group if isinstance(write, Create)]
         if creates:
-            return await self._appender.append(ref, creates)
+            return await self._appender.append(worksheet, creates)
         return await self._updater.update(
-            ref, [write for write in group if isinstance(write, Update)]
+            worksheet, [write for write in group if isinstance(write, Update)]
         )
 
 

@@ -17,7 +17,7 @@ from gateway.table.record import text_at
 from gateway.table.table import Table
 from gateway.telemetry.events import snapshots_kept
 from gateway.worksheets.answers import Encodings
-from gateway.worksheets.worksheet_ref import WorksheetRef
+from gateway.worksheets.worksheet_id import WorksheetId
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,36 +89,36 @@ class Snapshots:
     """
 
     def __init__(self, max_bytes: int) -> None:
-        self._kept: FIFOCache[WorksheetRef, Kept] = FIFOCache(
+        self._kept: FIFOCache[WorksheetId, Kept] = FIFOCache(
             max_bytes, getsizeof=lambda kept: kept.byte_count
         )
 
-    def __contains__(self, ref: object) -> bool:
-        return ref in self._kept
+    def __contains__(self, worksheet: object) -> bool:
+        return worksheet in self._kept
 
-    def get(self, ref: WorksheetRef, *, needs_types: bool) -> Snapshot | None:
-        kept = self._kept.get(ref)
+    def get(self, worksheet: WorksheetId, *, needs_types: bool) -> Snapshot | None:
+        kept = self._kept.get(worksheet)
         if kept is None:
             return None
         return kept.with_types if needs_types else kept.latest
 
-    def keep(self, ref: WorksheetRef, snapshot: Snapshot) -> None:
+    def keep(self, worksheet: WorksheetId, snapshot: Snapshot) -> None:
         """Put a newer snapshot in place of the latest, and of that with both renderings if it has.
 
         If it has not, the worksheet displays something else than the other snapshot: a search
         must not show what a list does not show any more.
         """
-        known = self._kept.get(ref)
+        known = self._kept.get(worksheet)
         with_types = None if known is None else known.with_types
         if snapshot.typed is not None:
             with_types = snapshot
         elif with_types is not None:
             with_types = replace(with_types, is_expired=True)
-        self._put(ref, Kept(latest=snapshot, with_types=with_types))
+        self._put(worksheet, Kept(latest=snapshot, with_types=with_types))
 
-    def change(self, ref: WorksheetRef, effect: Effect) -> None:
+    def change(self, worksheet: WorksheetId, effect: Effect) -> None:
         """Bring the snapshots up to a write of ours; what does not fit together is dropped."""
-        kept = self._kept.get(ref)
+        kept = self._kept.get(worksheet)
         if kept is None:
             return
         if not effect.keeps_values:
@@ -129,41 +129,41 @@ class Snapshots:
             is_same = with_types is kept.latest
             with_types = latest if is_same else _changed(with_types, effect)
         if latest is None:
-            self.drop(ref)
+            self.drop(worksheet)
         else:
-            self._put(ref, Kept(latest=latest, with_types=with_types))
+            self._put(worksheet, Kept(latest=latest, with_types=with_types))
 
-    def expire(self, ref: WorksheetRef) -> None:
+    def expire(self, worksheet: WorksheetId) -> None:
         """Have a worksheet read anew before it is served as fresh."""
-        kept = self._kept.get(ref)
+        kept = self._kept.get(worksheet)
         if kept is not None:
             latest = replace(kept.latest, is_expired=True)
             with_types = kept.with_types and replace(kept.with_types, is_expired=True)
             is_same = kept.with_types is kept.latest
-            self._put(ref, Kept(latest=latest, with_types=latest if is_same else with_types))
+            self._put(worksheet, Kept(latest=latest, with_types=latest if is_same else with_types))
 
-    def drop(self, ref: WorksheetRef) -> None:
+    def drop(self, worksheet: WorksheetId) -> None:
         """Forget what was read of a worksheet."""
-        self._kept.pop(ref, None)
+        self._kept.pop(worksheet, None)
         self._tell()
 
-    def weigh(self, ref: WorksheetRef, snapshot: Snapshot) -> None:
+    def weigh(self, worksheet: WorksheetId, snapshot: Snapshot) -> None:
         """Count what queries have added to a snapshot's indexes; the oldest make room."""
-        kept = self._kept.get(ref)
+        kept = self._kept.get(worksheet)
         if kept is None or snapshot not in (kept.latest, kept.with_types):
             return
         indexes = snapshot.table.indexes
         while indexes and kept.byte_count > self._kept.maxsize:
             del indexes[next(iter(indexes))]
-        self._put(ref, kept)
+        self._put(worksheet, kept)
 
-    def _put(self, ref: WorksheetRef, kept: Kept) -> None:
+    def _put(self, worksheet: WorksheetId, kept: Kept) -> None:
         if kept.byte_count > self._kept.maxsize:
             kept = Kept(latest=kept.latest)
         if kept.byte_count > self._kept.maxsize:
-            self.drop(ref)
+            self.drop(worksheet)
             return
-        self._kept[ref] = kept
+        self._kept[worksheet] = kept
         self._tell()
 
     def _tell(self) -> None:

@@ -16,7 +16,6 @@ from gateway.google.sheets import Sheets, Values
 from gateway.table import a1
 from gateway.table.header import Header, parse_header
 from gateway.table.record import changed_runs, place, row_record, text_at
-from gateway.table.view import View
 from gateway.worksheets.bisection import MAX_EXTRA_WRITES, separate, undecided
 from gateway.worksheets.changes import (
     Change,
@@ -34,7 +33,7 @@ from gateway.worksheets.loader import check_names
 from gateway.worksheets.reconciliation import Reconciler
 from gateway.worksheets.refreshing import Refresher
 from gateway.worksheets.refusal import SHEET_WIDE, explain, explaining, row_not_found
-from gateway.worksheets.worksheet_ref import WorksheetRef, own_area
+from gateway.worksheets.worksheet_id import WorksheetId, own_area
 from gateway.worksheets.writes import Outcome, Update, written_row
 
 
@@ -58,43 +57,38 @@ class Updater:
         self._ledger = ledger
         self._ignore_unknown = ignore_unknown
 
-    async def update(self, ref: WorksheetRef, updates: Sequence[Update]) -> Sequence[Outcome]:
+    async def update(self, worksheet: WorksheetId, updates: Sequence[Update]) -> Sequence[Outcome]:
         """Write the named cells of rows. 1 read + 1 write; 1 more read if one of them is blank.
 
         No write if every field is what its cell displays already: a string, or null for nothing.
         A row past the grid costs 1 read more, 3 where it is not alone.
         """
         outcomes: dict[int, Outcome] = {}
-        header, rows = await self._look(ref, sorted({update.row for update in updates}))
-        view = header.seen_with(ref.columns)
+        header, rows = await self._look(worksheet, sorted({update.row for update in updates}))
         parts: list[Change] = []
         for index, update in enumerate(updates):
             try:
-                parts.append(self._part(ref, index, update, view, rows))
+                parts.append(self._part(index, update, header, rows))
             except GatewayError as error:
                 outcomes[index] = error
         unchanged = [part for part in parts if not part.runs]
         changing = [part for part in parts if part.runs]
         for part in unchanged:
-            outcomes[part.index] = result_of(part, view, {})
+            outcomes[part.index] = result_of(part, {})
         if unchanged:  # their answers rest on our look: no later one may show an older row
-            self._refresher.written(ref, effect_of(header, {part: {} for part in unchanged}))
+            self._refresher.written(worksheet, effect_of(header, {part: {} for part in unchanged}))
         sent: dict[Change, Outcome] = {}
         try:
-            await self._send_all(ref, header, changing, sent)
+            await self._send_all(worksheet, header, changing, sent)
         except GatewayError as error:
             sent = dict.fromkeys(changing, error) | sent
         outcomes |= {part.index: outcome for part, outcome in sent.items()}
         return [outcomes[index] for index in range(len(updates))]
 
     def _part(
-        self,
-        ref: WorksheetRef,
-        index: int,
-        update: Update,
-        view: View,
-        rows: Mapping[int, Sequence[str]],
+        self, index: int, update: Update, header: Header, rows: Mapping[int, Sequence[str]]
     ) -> Change:
+        view = header.seen_with(update.access.columns)
         if update.row not in rows:
             raise row_not_found(update.row)
         displayed = rows[update.row]
@@ -104,57 +98,61 @@ class Updater:
             raise PreconditionFailed(existing, tag=tag)
         placement = place(update.fields, view, ignore_unknown=self._ignore_unknown)
         runs = [
-            (column, self._input.prepare(ref, values))
+            (column, self._input.prepare(update.access, values))
             for column, values in changed_runs(placement.cells, displayed)
         ]
         return Change(
             index=index,
             row=update.row,
             identity=update.identity,
+            view=view,
             placement=placement,
             displayed=displayed,
             runs=runs,
         )
 
     async def _look(
-        self, ref: WorksheetRef, rows: Sequence[int]
+        self, worksheet: WorksheetId, rows: Sequence[int]
     ) -> tuple[Header, Mapping[int, Sequence[str]]]:
         """The header and the displayed cells of the rows that are there, of one moment."""
         moment = self._header_cache.moment()
         try:
-            top, *found = await self._read(ref, rows)
+            top, *found = await self._read(worksheet, rows)
         except UpstreamRefusal as refusal:
-            error = await explain(self._sheets, ref, refusal, row=rows[-1])
+            error = await explain(self._sheets, worksheet, refusal, row=rows[-1])
             if not isinstance(error, RowNotFound):
                 raise error from refusal
-            rows = await self._rows_in_grid(ref, rows) if len(rows) > 1 else ()
+            rows = await self._rows_in_grid(worksheet, rows) if len(rows) > 1 else ()
             if not rows:
                 return parse_header(()), {}
-            async with explaining(self._sheets, ref, row=rows[-1]):
-                top, *found = await self._read(ref, rows)
+            async with explaining(self._sheets, worksheet, row=rows[-1]):
+                top, *found = await self._read(worksheet, rows)
         header = parse_header(top.cells[0] if top.cells else ())
-        self._header_cache.compare(ref, header, as_of=moment)
+        self._header_cache.compare(worksheet, header, as_of=moment)
         check_names(header)
         displayed = {
             row: [text_at(cells, column) for column in range(len(cells))]
             for row, values in zip(rows, found, strict=True)
             for cells in [values.cells[0] if values.cells else ()]
         }
-        return header, await self._those_that_are_rows(ref, displayed)
+        return header, await self._those_that_are_rows(worksheet, displayed)
 
-    async def _read(self, ref: WorksheetRef, rows: Sequence[int]) -> list[Values]:
-        ranges = [a1.header_range(ref.title), *(a1.row_range(ref.title, row) for row in rows)]
-        found = await self._sheets.read_ranges(ref.spreadsheet, ranges)
-        own_area(ref, found[-1].range)
+    async def _read(self, worksheet: WorksheetId, rows: Sequence[int]) -> list[Values]:
+        ranges = [
+            a1.header_range(worksheet.title),
+            *(a1.row_range(worksheet.title, row) for row in rows),
+        ]
+        found = await self._sheets.read_ranges(worksheet.spreadsheet, ranges)
+        own_area(worksheet, found[-1].range)
         return found
 
-    async def _rows_in_grid(self, ref: WorksheetRef, rows: Sequence[int]) -> Sequence[int]:
-        worksheets = await self._sheets.list_worksheets(ref.spreadsheet)
-        heights = {worksheet.title: worksheet.rows for worksheet in worksheets}
-        return [row for row in rows if row <= heights.get(ref.title, 0)]
+    async def _rows_in_grid(self, worksheet: WorksheetId, rows: Sequence[int]) -> Sequence[int]:
+        worksheets = await self._sheets.list_worksheets(worksheet.spreadsheet)
+        heights = {sheet.title: sheet.rows for sheet in worksheets}
+        return [row for row in rows if row <= heights.get(worksheet.title, 0)]
 
     async def _those_that_are_rows(
-        self, ref: WorksheetRef, displayed: Mapping[int, Sequence[str]]
+        self, worksheet: WorksheetId, displayed: Mapping[int, Sequence[str]]
     ) -> Mapping[int, Sequence[str]]:
         """A blank row is a row only if a row that is not blank comes after it."""
         blank = {row for row, texts in displayed.items() if not any(texts)}
@@ -162,9 +160,9 @@ class Updater:
         doubtful = [row for row in blank if row > last]
         if doubtful:
             first = min(doubtful)
-            async with explaining(self._sheets, ref, row=first):
+            async with explaining(self._sheets, worksheet, row=first):
                 (below,) = await self._sheets.read_ranges(
-                    ref.spreadsheet, [a1.rows_from(ref.title, first)]
+                    worksheet.spreadsheet, [a1.rows_from(worksheet.title, first)]
                 )
             filled = [offset for offset, cells in enumerate(below.cells) if any(cells)]
             last = first + filled[-1] if filled else last
@@ -172,7 +170,7 @@ class Updater:
 
     async def _send_all(
         self,
-        ref: WorksheetRef,
+        worksheet: WorksheetId,
         header: Header,
         parts: Sequence[Change],
         outcomes: dict[Change, Outcome],
@@ -182,16 +180,16 @@ class Updater:
         tries = MAX_EXTRA_WRITES
         while left:
             try:
-                outcomes.update(await self._send(ref, header, left))
+                outcomes.update(await self._send(worksheet, header, left))
                 return
             except UpstreamRefusal as refusal:
                 culprit = culprit_among(left, refusal)
                 row = 1 if culprit is None else culprit.row
-                error = await explain(self._sheets, ref, refusal, row=row)
+                error = await explain(self._sheets, worksheet, refusal, row=row)
                 if isinstance(error, SHEET_WIDE):
                     raise error from refusal
                 if culprit is None:
-                    outcomes.update(await self._separated(ref, header, left, error, tries))
+                    outcomes.update(await self._separated(worksheet, header, left, error, tries))
                     return
                 outcomes[culprit] = error
                 left.remove(culprit)
@@ -202,31 +200,31 @@ class Updater:
 
     async def _separated(
         self,
-        ref: WorksheetRef,
+        worksheet: WorksheetId,
         header: Header,
         parts: Sequence[Change],
         refusal: GatewayError,
         tries: int,
     ) -> Mapping[Change, Outcome]:
         async def send(some: Sequence[Change]) -> Mapping[Change, Outcome]:
-            return await self._send(ref, header, some)
+            return await self._send(worksheet, header, some)
 
         values = {part: [*part.placement.cells.values()] for part in parts}
         return await separate(values, send, refusal, tries=tries)
 
     async def _send(
-        self, ref: WorksheetRef, header: Header, parts: Sequence[Change]
+        self, worksheet: WorksheetId, header: Header, parts: Sequence[Change]
     ) -> Mapping[Change, Outcome]:
         """Write the cells of all parts in one call, and find what their rows display now."""
         parts, unnoted = await self._noted(parts)
         if not parts:
             return unnoted
         try:
-            results = await self._written(ref, header, parts)
+            results = await self._written(worksheet, header, parts)
         except WriteOutcomeUnknown as error:
-            results = await self._settled(ref, header, parts, error)
+            results = await self._settled(worksheet, header, parts, error)
         for part in parts:
-            self._header_cache.note_rows(ref, header, part.row, 1)
+            self._header_cache.note_rows(worksheet, header, part.row, 1)
         return {**unnoted, **results}
 
     async def _noted(
@@ -242,24 +240,24 @@ class Updater:
 
     async def _settled(
         self,
-        ref: WorksheetRef,
+        worksheet: WorksheetId,
         header: Header,
         parts: Sequence[Change],
         error: WriteOutcomeUnknown,
     ) -> Mapping[Change, Outcome]:
         """Look what became of a write, and send it again if all is as it was before."""
-        found = await self._found(ref, header, parts, error)
+        found = await self._found(worksheet, header, parts, error)
         if found is not None:
             return found
         try:
             await self._ledger.sending([sending_of(part) for part in parts])
-            return await self._written(ref, header, parts)
+            return await self._written(worksheet, header, parts)
         except GatewayError as again:
             if not error.was_answered:
                 raise error from again  # the first one may still land
             if not isinstance(again, WriteOutcomeUnknown) or not again.was_answered:
                 raise
-            found = await self._found(ref, header, parts, again)
+            found = await self._found(worksheet, header, parts, again)
             if found is not None:
                 return found
             raise UpstreamError(
@@ -269,46 +267,47 @@ class Updater:
 
     async def _found(
         self,
-        ref: WorksheetRef,
+        worksheet: WorksheetId,
         header: Header,
         parts: Sequence[Change],
         error: WriteOutcomeUnknown,
     ) -> Mapping[Change, Outcome] | None:
         """The rows of an open write, if it is there; None if all is as it was before."""
-        writings = [writing for part in parts for writing in writings_of(ref, part)]
+        writings = [writing for part in parts for writing in writings_of(worksheet, part)]
         looked_at = {part.row: part.displayed for part in parts}
         displayed = await self._reconciler.settle_update(
-            ref, header, looked_at, writings, error=error
+            worksheet, header, looked_at, writings, error=error
         )
         if displayed is None:
             return None
-        self._refresher.forget(ref)
-        view = header.seen_with(ref.columns)
+        self._refresher.forget(worksheet)
         rows = [(part, displayed[part.row]) for part in parts]
-        return {part: (written_row(part.row, part.placement, view, texts),) for part, texts in rows}
+        return {
+            part: (written_row(part.row, part.placement, part.view, texts),) for part, texts in rows
+        }
 
     async def _written(
-        self, ref: WorksheetRef, header: Header, parts: Sequence[Change]
+        self, worksheet: WorksheetId, header: Header, parts: Sequence[Change]
     ) -> Mapping[Change, Outcome]:
-        writings = [writing for part in parts for writing in writings_of(ref, part)]
+        writings = [writing for part in parts for writing in writings_of(worksheet, part)]
         try:
-            answers = iter(await self._sheets.write_cells(ref.spreadsheet, writings))
+            answers = iter(await self._sheets.write_cells(worksheet.spreadsheet, writings))
         except GatewayError as error:
             if error.outcome != "not_applied":
-                self._refresher.may_be_written(ref)
+                self._refresher.may_be_written(worksheet)
             raise
         finally:
             if any(value == "" for writing in writings for value in writing.rows[0]):
                 # The worksheet may have a new last row now; no look from before knows it.
-                self._header_cache.forget(ref)
+                self._header_cache.forget(worksheet)
         try:
             texts = {
-                part: texts_of(ref, part, [next(answers) for _ in part.runs]) for part in parts
+                part: texts_of(worksheet, part, [next(answers) for _ in part.runs])
+                for part in parts
             }
         except GatewayError:
-            self._refresher.forget(ref)  # something was written somewhere
+            self._refresher.forget(worksheet)  # something was written somewhere
             raise
         effect = replace(effect_of(header, texts), keeps_values=self._input.keeps_values)
-        self._refresher.written(ref, effect)
-        view = header.seen_with(ref.columns)
-        return {part: result_of(part, view, texts[part]) for part in parts}
+        self._refresher.written(worksheet, effect)
+        return {part: result_of(part, texts[part]) for part in parts}

@@ -20,7 +20,6 @@ from gateway.errors import (
     RowNotFound,
     SheetTooLarge,
     UpstreamRefusal,
-    WorksheetNotFound,
 )
 from gateway.google.sent_at import recording_sent_at
 from gateway.google.sheets import Sheets
@@ -37,7 +36,7 @@ from gateway.worksheets.refreshing import LOST
 from gateway.worksheets.refusal import explain
 from gateway.worksheets.single_flight import SingleFlight
 from gateway.worksheets.stale_if_error import DEGRADING, not_fresh, reason_for
-from gateway.worksheets.worksheet_ref import WorksheetRef, own_area, worksheet_not_found
+from gateway.worksheets.worksheet_id import WorksheetId, own_area
 
 CELL_BYTES = 65
 """About what a cell takes beside its characters."""
@@ -70,7 +69,7 @@ class _Kept(NamedTuple):
     moment: int
 
 
-_Key = tuple[WorksheetRef, int, int]
+_Key = tuple[WorksheetId, int, int]
 
 
 class Windows:
@@ -83,39 +82,39 @@ class Windows:
         *,
         settings: CacheSettings,
         clock: Callable[[], float],
-        last_written: Callable[[WorksheetRef], int],
+        last_written: Callable[[WorksheetId], int],
     ) -> None:
         self._sheets = sheets
         self._header_cache = header_cache
         self._settings = settings
         self._clock = clock
         self._last_written = last_written
-        self._large: LRUCache[WorksheetRef, bool] = LRUCache(settings.max_worksheets)
-        self._forced: LRUCache[WorksheetRef, float] = LRUCache(settings.max_worksheets)
+        self._large: LRUCache[WorksheetId, bool] = LRUCache(settings.max_worksheets)
+        self._forced: LRUCache[WorksheetId, float] = LRUCache(settings.max_worksheets)
         self._flights: dict[_Key, tuple[int, SingleFlight[Window]]] = {}
         self._kept: LRUCache[_Key, _Kept] = LRUCache(
             settings.max_bytes // 8, getsizeof=lambda kept: kept.window.byte_count
         )
 
-    def is_large(self, ref: WorksheetRef) -> bool:
-        return self._large.get(ref, False)
+    def is_large(self, worksheet: WorksheetId) -> bool:
+        return self._large.get(worksheet, False)
 
-    def note_large(self, ref: WorksheetRef) -> None:
-        self._large[ref] = True
+    def note_large(self, worksheet: WorksheetId) -> None:
+        self._large[worksheet] = True
 
-    def note_size(self, ref: WorksheetRef, table: Table) -> None:
+    def note_size(self, worksheet: WorksheetId, table: Table) -> None:
         """Remember whether a worksheet that was read whole is large."""
-        self._large[ref] = sum(map(len, table.displayed)) > self._settings.window_above_cells
+        self._large[worksheet] = sum(map(len, table.displayed)) > self._settings.window_above_cells
 
     async def read(
-        self, ref: WorksheetRef, first_row: int, count: int, *, no_cache: bool
+        self, worksheet: WorksheetId, first_row: int, count: int, *, no_cache: bool
     ) -> WindowRead:
         """So many rows from one on, and whether there are more. 0 to 2 reads."""
-        key = (ref, first_row, count)
+        key = (worksheet, first_row, count)
         kept, now = self._known(key), self._clock()
-        is_forced = no_cache and now - self._forced.get(ref, -math.inf) >= NO_CACHE_SECONDS
+        is_forced = no_cache and now - self._forced.get(worksheet, -math.inf) >= NO_CACHE_SECONDS
         if is_forced:
-            self._forced[ref] = now
+            self._forced[worksheet] = now
         if kept is not None and not is_forced:
             freshness = self._freshness(kept.began_seconds, is_hit=True)
             if freshness.ttl_seconds > 0:
@@ -123,9 +122,6 @@ class Windows:
         flight = self._flight(key)
         try:
             window = await flight.outcome()
-        except WorksheetNotFound as error:
-            # The read may have been another key's, which may hear of other worksheets.
-            raise worksheet_not_found(ref, error.titles) from error
         except DEGRADING as error:
             if no_cache:
                 raise not_fresh(error) from error
@@ -180,38 +176,43 @@ class Windows:
             self._kept[key] = _Kept(window, began, moment)
         return window
 
-    async def _look(self, ref: WorksheetRef, first_row: int, count: int, moment: int) -> Window:
+    async def _look(
+        self, worksheet: WorksheetId, first_row: int, count: int, moment: int
+    ) -> Window:
         last_row = first_row + count  # one more than asked for: does anything follow?
-        ranges = [a1.header_range(ref.title), a1.rows_between(ref.title, first_row, last_row)]
+        ranges = [
+            a1.header_range(worksheet.title),
+            a1.rows_between(worksheet.title, first_row, last_row),
+        ]
         try:
-            top, found = await self._sheets.read_ranges(ref.spreadsheet, ranges)
+            top, found = await self._sheets.read_ranges(worksheet.spreadsheet, ranges)
         except UpstreamRefusal as refusal:
-            error = await explain(self._sheets, ref, refusal, row=first_row)
+            error = await explain(self._sheets, worksheet, refusal, row=first_row)
             if isinstance(error, RowNotFound):
                 return _nothing(first_row)
             raise error from refusal
         header = parse_header(top.cells[0] if top.cells else ())
-        area = own_area(ref, found.range)
-        self._header_cache.compare(ref, header, as_of=moment)
+        area = own_area(worksheet, found.range)
+        self._header_cache.compare(worksheet, header, as_of=moment)
         check_names(header)
         rows = [[text_at(line, column) for column in range(len(line))] for line in found.cells]
         filled = 1 + max((at for at, texts in enumerate(rows) if any(texts)), default=-1)
         has_next = filled > count
         if not has_next and area.last_row == last_row:
-            has_next = await self._goes_on(ref, last_row + 1)
+            has_next = await self._goes_on(worksheet, last_row + 1)
         rows = [*rows, *[[] for _ in range(count - len(rows))]] if has_next else rows[:filled]
         return Window(header=header, first_row=first_row, rows=rows[:count], has_next=has_next)
 
-    async def _goes_on(self, ref: WorksheetRef, row: int) -> bool:
+    async def _goes_on(self, worksheet: WorksheetId, row: int) -> bool:
         """Whether a row from this one on is not blank. 1 read, 2 past the end of the grid."""
         try:
             (below,) = await self._sheets.read_ranges(
-                ref.spreadsheet, [a1.rows_from(ref.title, row)]
+                worksheet.spreadsheet, [a1.rows_from(worksheet.title, row)]
             )
         except SheetTooLarge:
             return True
         except UpstreamRefusal as refusal:
-            error: GatewayError = await explain(self._sheets, ref, refusal, row=row)
+            error: GatewayError = await explain(self._sheets, worksheet, refusal, row=row)
             if isinstance(error, RowNotFound):
                 return False
             raise error from refusal

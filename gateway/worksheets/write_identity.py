@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from gateway.worksheets.worksheet_ref import WorksheetRef
+from gateway.worksheets.worksheet_id import WorksheetId
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,6 +16,7 @@ class WriteIdentity:
 
     scope: str
     fingerprint: str
-    ref: WorksheetRef
+    worksheet: WorksheetId
+    key_id: str
     is_create: bool
     texts: frozenset[str] = frozenset()

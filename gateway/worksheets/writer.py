@@ -16,10 +16,10 @@ from gateway.google.call_context import Beneficiaries, current_call_context, in_
 from gateway.settings.model import WriteSettings
 from gateway.worksheets.group import ExclusiveTask, Waiting
 from gateway.worksheets.queue_limits import Line, memory_room, too_busy
-from gateway.worksheets.worksheet_ref import WorksheetRef
+from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.writes import Outcome, Results, Write
 
-Perform = Callable[[WorksheetRef, Sequence[Write]], Awaitable[Sequence[Outcome]]]
+Perform = Callable[[WorksheetId, Sequence[Write]], Awaitable[Sequence[Outcome]]]
 """Carries out a group of writes of one kind, Google calls and all; how each of them ended."""
 
 T = TypeVar("T")
@@ -50,16 +50,18 @@ class Writer:
         self._perform = perform
         self._settings = settings
         self._closing_seconds = closing_seconds
-        self._lines: dict[WorksheetRef, Line[_InLine]] = {}
+        self._lines: dict[WorksheetId, Line[_InLine]] = {}
         self._all_lines = memory_room(settings.max_waiting_bytes)
         self._tasks: set[asyncio.Task[None]] = set()
         self._is_closing = False
 
-    async def write(self, ref: WorksheetRef, write: Write) -> Results:
+    async def write(self, worksheet: WorksheetId, write: Write) -> Results:
         """Wait in line, then have the write carried out; its own errors come out here."""
-        return await self._carried_out(ref, write)
+        return await self._carried_out(worksheet, write, write.access.key_id)
 
-    async def alone(self, ref: WorksheetRef, work: Callable[[], Awaitable[T]]) -> T:
+    async def alone(
+        self, worksheet: WorksheetId, work: Callable[[], Awaitable[T]], *, key_id: str = ""
+    ) -> T:
         """Wait in line, then do something while no write to the worksheet is under way.
 
         As a write it is finished once it has begun; its own errors come out here.
@@ -70,13 +72,15 @@ class Writer:
             made.append(await work())
             return ()
 
-        await self._carried_out(ref, ExclusiveTask(work=perform))
+        await self._carried_out(worksheet, ExclusiveTask(work=perform), key_id)
         return made[0]
 
-    async def _carried_out(self, ref: WorksheetRef, write: Write | ExclusiveTask) -> Results:
+    async def _carried_out(
+        self, worksheet: WorksheetId, write: Write | ExclusiveTask, key_id: str
+    ) -> Results:
         if self._is_closing:
             raise _shutting_down()
-        waiting = self._join(ref, write)
+        waiting = self._join(worksheet, write, key_id)
         try:
             return await asyncio.shield(waiting.answer)
         except asyncio.CancelledError:
@@ -98,7 +102,7 @@ class Writer:
 
     def _withdrawn(self, waiting: _InLine) -> GatewayError:
         """Take a write out of its line, if it still is there; the error that says which."""
-        line = self._lines.get(waiting.ref)
+        line = self._lines.get(waiting.worksheet)
         if line is None or not line.leave(waiting):
             return WriteOutcomeUnknown(
                 "The gateway stops, and Google has not answered this write yet. Look before you "
@@ -109,29 +113,34 @@ class Writer:
         _refuse(waiting, _shutting_down())
         return _shutting_down()
 
-    def _join(self, ref: WorksheetRef, write: Write | ExclusiveTask) -> _InLine:
+    def _join(self, worksheet: WorksheetId, write: Write | ExclusiveTask, key_id: str) -> _InLine:
         loop = asyncio.get_running_loop()
-        waiting = _InLine(ref=ref, write=write, answer=loop.create_future())
-        line = self._lines.get(ref)
+        waiting = _InLine(
+            worksheet=worksheet,
+            key_id=key_id,
+            write=write,
+            answer=loop.create_future(),
+        )
+        line = self._lines.get(worksheet)
         is_new = line is None
         if line is None:
             line = Line(self._settings, self._all_lines)
         line.join(waiting)
         if is_new:
-            self._lines[ref] = line
-            task = loop.create_task(self._drain(ref), context=Context())
+            self._lines[worksheet] = line
+            task = loop.create_task(self._drain(worksheet), context=Context())
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
         timer = loop.call_later(self._settings.max_waiting_seconds, _give_up, line, waiting)
         waiting.answer.add_done_callback(lambda _: timer.cancel())
         return waiting
 
-    async def _drain(self, ref: WorksheetRef) -> None:
-        line = self._lines[ref]
+    async def _drain(self, worksheet: WorksheetId) -> None:
+        line = self._lines[worksheet]
         while line:
             group = line.take_group()
             await asyncio.create_task(self._settle(group), context=group[0].context)
-        del self._lines[ref]
+        del self._lines[worksheet]
 
     async def _settle(self, group: Sequence[_InLine]) -> None:
         try:
@@ -151,9 +160,9 @@ class Writer:
         writes = [
             waiting.write for waiting in group if not isinstance(waiting.write, ExclusiveTask)
         ]
-        beneficiaries = Beneficiaries(waiting.ref.key_id for waiting in group)
+        beneficiaries = Beneficiaries(waiting.key_id for waiting in group)
         with in_call_context(replace(current_call_context(), beneficiaries=beneficiaries)):
-            return await self._perform(group[0].ref, writes)
+            return await self._perform(group[0].worksheet, writes)
 
 
 def _give_up(line: Line[_InLine], waiting: _InLine) -> None:

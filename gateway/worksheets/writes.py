@@ -8,6 +8,7 @@ from functools import cached_property
 from gateway.table.record import Placement, Stored, pointer
 from gateway.table.tag import Condition
 from gateway.table.view import ROW_INDEX, View
+from gateway.worksheets.access import FULL_ACCESS, Access
 from gateway.worksheets.write_identity import WriteIdentity
 
 Fields = Mapping[str, Stored]
@@ -21,6 +22,7 @@ class Create:
     rows: tuple[Fields, ...]
     is_array: bool = False
     identity: WriteIdentity | None = None
+    access: Access = FULL_ACCESS
 
     def path(self, number: int) -> str:
         """Where one of the rows is in the body, as a JSON pointer."""
@@ -45,6 +47,7 @@ class Update:
     fields: Fields
     condition: Condition | None = None
     identity: WriteIdentity | None = None
+    access: Access = FULL_ACCESS
 
     @cached_property
     def byte_count(self) -> int:

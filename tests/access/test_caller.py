@@ -24,7 +24,7 @@ from gateway.errors import (
 from gateway.settings.plans import PlanSettings
 from gateway.table.a1 import is_spreadsheet_id
 from gateway.table.view import ALL_COLUMNS, ColumnGrant
-from gateway.worksheets.worksheet_ref import WorksheetRef
+from gateway.worksheets.worksheet_id import WorksheetId
 
 ONE = Grants(spreadsheets=frozenset({"one"}))
 TWO = Grants(spreadsheets=frozenset({"one", "two"}))
@@ -57,11 +57,11 @@ def test_what_is_granted_is_authorised(
     grants: Grants, spreadsheet: str | None, worksheet: str, operation: Operation, expected: str
 ) -> None:
     """A granted request gets the worksheet it named."""
-    ref = authorise(
+    target = authorise(
         caller(grants), spreadsheet=spreadsheet, worksheet=worksheet, operation=operation
     )
 
-    assert ref == WorksheetRef(spreadsheet=expected, title=worksheet)
+    assert target.worksheet == WorksheetId(expected, worksheet)
 
 
 @pytest.mark.parametrize("operation", [READ, WRITE])
@@ -72,12 +72,12 @@ def test_what_is_granted_of_a_worksheet_goes_with_it(operation: Operation) -> No
     some = Grants(spreadsheets=None, worksheets=titles, columns=columns)
     formulas = Grants(spreadsheets=None, formulas=True)
     narrow, free = (
-        authorise(caller(grants), spreadsheet="one", worksheet="Cities", operation=operation)
+        authorise(caller(grants), spreadsheet="one", worksheet="Cities", operation=operation).access
         for grants in (some, formulas)
     )
 
-    assert (narrow.visible, narrow.columns, narrow.may_write_formulas) == (titles, columns, False)
-    assert (free.visible, free.columns, free.may_write_formulas) == (None, ALL_COLUMNS, True)
+    assert (narrow.titles, narrow.columns, narrow.formulas) == (titles, columns, False)
+    assert (free.titles, free.columns, free.formulas) == (None, ALL_COLUMNS, True)
     assert narrow.key_id == "key_1"
 
 

@@ -10,14 +10,14 @@ import pytest
 from gateway.storage.key_store import KeyStore
 from gateway.storage.write_ledger import SqlLedger
 from gateway.worksheets.ledger import Entry, Rows
-from gateway.worksheets.worksheet_ref import WorksheetRef
+from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.write_identity import WriteIdentity
 from gateway.worksheets.writes import Results, Written
 from tests.clock import ManualClock
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
-REF = WorksheetRef(spreadsheet="book", title="Cities")
-TICKET = WriteIdentity(scope="s1", fingerprint="f1", ref=REF, is_create=True)
+WORKSHEET = WorksheetId(spreadsheet="book", title="Cities")
+TICKET = WriteIdentity(scope="s1", fingerprint="f1", worksheet=WORKSHEET, key_id="", is_create=True)
 TWIN = replace(TICKET, scope="s2")
 ROWS: Rows = [["Bern", 1, 1.5, True, None, "", "=1+1 'ü' 🏙"], ["Basel"]]
 

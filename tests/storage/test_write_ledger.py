@@ -17,7 +17,7 @@ from gateway.storage.write_ledger import SqlLedger
 from gateway.storage.write_records import KEPT_SECONDS, PURGED_AT_LEAST
 from gateway.worksheets.ledger import Answer, Entry, Sending
 from tests.clock import ManualClock
-from tests.storage.conftest import REF, ROWS, TICKET, TWIN, found_after_restart, results
+from tests.storage.conftest import ROWS, TICKET, TWIN, WORKSHEET, found_after_restart, results
 
 
 def scopes(database: Path) -> set[str]:
@@ -128,7 +128,7 @@ async def test_a_write_that_is_sent_again_has_one_record(
 ) -> None:
     """The later sending replaces the earlier with all that belonged to it."""
     await ledger.sending([Sending(TICKET, 5, ROWS)])
-    await ledger.landed(REF, [(None, results(5))])
+    await ledger.landed(WORKSHEET, [(None, results(5))])
     clock.advance(200)
     await ledger.sending([Sending(TICKET, 6, ROWS)])
 
@@ -142,7 +142,9 @@ async def test_creates_that_landed_are_complete(
 ) -> None:
     """One note completes a group; what its requests note after it changes nothing."""
     await ledger.sending([Sending(TICKET, 5, ROWS), Sending(TWIN, 7, [["a"]])])
-    await ledger.landed(REF, [(TICKET, results(5, 6)), (None, results(7)), (TWIN, results(8))])
+    await ledger.landed(
+        WORKSHEET, [(TICKET, results(5, 6)), (None, results(7)), (TWIN, results(8))]
+    )
     first, second = [await found_after_restart(database, clock, each) for each in ("s1", "s2")]
     spoil(database)
     with capture_logs() as logged:
@@ -158,7 +160,7 @@ async def test_an_update_takes_no_rows_and_loses_none(ledger: SqlLedger) -> None
     """Its row is where it is, whoever's it was."""
     changing = replace(TICKET, is_create=False)
     await ledger.sending([Sending(changing, 5, [["a"]])])
-    await ledger.landed(REF, [(None, results(5))])
+    await ledger.landed(WORKSHEET, [(None, results(5))])
     entry = await ledger.find("s1")
 
     assert entry is not None
@@ -170,7 +172,7 @@ async def test_writes_without_a_key_touch_no_database(ledger: SqlLedger, databas
     spoil(database)
     with capture_logs() as logged:
         await ledger.sending([Sending(None, 5, [["a"]])])
-        await ledger.landed(REF, [(None, results(5))])
+        await ledger.landed(WORKSHEET, [(None, results(5))])
 
     assert logged == []
 
@@ -231,7 +233,7 @@ async def test_a_ledger_that_fails_leaves_what_was_sent_alone(
 ) -> None:
     """A write that is done is answered; the log has the failure, and no cell."""
     spoil(database)
-    await ledger.landed(REF, [(TICKET, results(5))])
+    await ledger.landed(WORKSHEET, [(TICKET, results(5))])
     await ledger.complete(TICKET, results(5))
     await ledger.renew(TICKET)
     await ledger.drop(TICKET)

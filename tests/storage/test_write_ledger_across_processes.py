@@ -12,7 +12,7 @@ from gateway.storage.key_store import KeyStore
 from gateway.storage.write_ledger import SqlLedger
 from gateway.worksheets.ledger import Sending, Span
 from tests.clock import ManualClock
-from tests.storage.conftest import REF, ROWS, TICKET, TWIN, found_after_restart, results
+from tests.storage.conftest import ROWS, TICKET, TWIN, WORKSHEET, found_after_restart, results
 
 
 async def test_rows_of_others_are_kept_from_an_open_create(
@@ -20,11 +20,11 @@ async def test_rows_of_others_are_kept_from_an_open_create(
 ) -> None:
     """Whatever was acknowledged since it was sent is taken, also by a process that came later."""
     await ledger.sending([Sending(TICKET, 5, [["a"]])])
-    await ledger.landed(REF, [(None, results(5)), (None, results(6, 7))])
-    await ledger.landed(replace(REF, title="Other"), [(None, results(9))])
+    await ledger.landed(WORKSHEET, [(None, results(5)), (None, results(6, 7))])
+    await ledger.landed(replace(WORKSHEET, title="Other"), [(None, results(9))])
     async with KeyStore.open(database) as store, store.open_ledger(clock) as later:
         await later.sending([Sending(TWIN, 8, [["a"]])])
-        await later.landed(REF, [(TWIN, results(11))])
+        await later.landed(WORKSHEET, [(TWIN, results(11))])
     entry = await found_after_restart(database, clock)
 
     assert entry is not None
@@ -71,14 +71,14 @@ async def test_rows_of_others_are_known_though_they_could_not_be_put_on_disk(
 ) -> None:
     """A failed note of what landed is made up for from memory, beside what is on disk."""
     await ledger.sending([Sending(TICKET, 5, ROWS)])
-    await ledger.landed(REF, [(None, results(5))])
+    await ledger.landed(WORKSHEET, [(None, results(5))])
     with closing(sqlite3.connect(database)) as connection:
         connection.execute(
             "CREATE TRIGGER full BEFORE UPDATE ON idempotency_records "
             "BEGIN SELECT RAISE(FAIL, 'disk full'); END"
         )
     with capture_logs():
-        await ledger.landed(REF, [(None, results(9))])
+        await ledger.landed(WORKSHEET, [(None, results(9))])
     entry = await ledger.find(TICKET.scope)
 
     assert entry is not None

@@ -20,7 +20,7 @@ from gateway.worksheets.ledger import Entry, Rows, Sending, Span
 from gateway.worksheets.write_identity import WriteIdentity
 from gateway.worksheets.writes import Results
 from tests.clock import ManualClock
-from tests.storage.conftest import REF, TICKET, results
+from tests.storage.conftest import TICKET, WORKSHEET, results
 
 PER_KEY = 100_000
 TEXT = "x" * 2000
@@ -39,8 +39,7 @@ INSERT INTO idempotency_records VALUES
 
 
 def identity(scope: str, key: str = "k", *texts: str) -> WriteIdentity:
-    ref = replace(REF, key_id=key)
-    return replace(TICKET, scope=scope, ref=ref, texts=frozenset(texts))
+    return replace(TICKET, scope=scope, key_id=key, texts=frozenset(texts))
 
 
 def stored(database: Path) -> dict[str, int]:
@@ -164,7 +163,7 @@ async def test_every_answer_clears_old_records_away(
     after_one = set(stored(database))
     await fill(ledger, clock, "old", 3)
     clock.advance(KEPT_SECONDS)
-    await ledger.landed(REF, [(identity("landed"), results(7))])
+    await ledger.landed(WORKSHEET, [(identity("landed"), results(7))])
 
     assert after_one == {"unchanged"}
     assert set(stored(database)) == {"landed"}
@@ -267,10 +266,12 @@ async def test_a_create_whose_answer_found_no_disk_takes_no_row_of_others(
     await ledger.sending([Sending(first, 5, [["a"]]), Sending(second, 6, [["a"]])])
     change_table(database, full("UPDATE"))
     with capture_logs() as logged:
-        await ledger.landed(REF, [(first, results(5)), (None, results(6)), (second, results(7))])
+        await ledger.landed(
+            WORKSHEET, [(first, results(5)), (None, results(6)), (second, results(7))]
+        )
         await ledger.complete(first, results(5))
     change_table(database, "DROP TRIGGER full_UPDATE")
-    await ledger.landed(REF, [(None, results(9))])
+    await ledger.landed(WORKSHEET, [(None, results(9))])
     entries = [await ledger.find(scope) for scope in ("s1", "s2")]
 
     assert [line["event"] for line in logged] == ["fault"] * 2
@@ -287,10 +288,10 @@ async def test_an_answer_that_found_disk_at_its_second_try_is_kept(
     await ledger.sending([Sending(identity("s1"), 5, [["a"]])])
     change_table(database, full("UPDATE"))
     with capture_logs():
-        await ledger.landed(REF, [(identity("s1"), results(5))])
+        await ledger.landed(WORKSHEET, [(identity("s1"), results(5))])
     change_table(database, "DROP TRIGGER full_UPDATE")
     await ledger.complete(identity("s1"), results(5))
-    await ledger.landed(REF, [(None, results(9))])
+    await ledger.landed(WORKSHEET, [(None, results(9))])
     entry = await ledger.find("s1")
 
     assert entry is not None

@@ -8,7 +8,8 @@ from gateway.access.caller import Caller, Grants
 from gateway.settings.plans import PlanSettings
 from gateway.web.auth_cache import LONGEST_TITLE, MAX_KEPT, TTL_SECONDS, AuthCache
 from gateway.web.head import read_head
-from gateway.worksheets.worksheet_ref import WorksheetRef
+from gateway.worksheets.access import Target
+from gateway.worksheets.worksheet_id import WorksheetId
 from tests.clock import ManualClock
 
 CALLER = Caller(
@@ -18,7 +19,7 @@ CALLER = Caller(
     plan=PlanSettings(),
     grants=Grants(spreadsheets=frozenset({"demo"})),
 )
-REF = WorksheetRef(spreadsheet="demo", title="Cities")
+TARGET = Target(WorksheetId("demo", "Cities"))
 HEAD = [(b"host", b"x"), (b"authorization", b"Bearer a"), (b"x-spreadsheet-id", b"demo")]
 
 
@@ -45,13 +46,13 @@ def test_who_was_let_in_is_let_in_again_for_a_moment(
     auth_cache: AuthCache, clock: ManualClock
 ) -> None:
     """A pass counts for its time, and no longer."""
-    auth_cache.issue(number(auth_cache, HEAD), CALLER, REF)
+    auth_cache.issue(number(auth_cache, HEAD), CALLER, TARGET)
     clock.advance(TTL_SECONDS * 0.9)
     found = auth_cache.find(number(auth_cache, HEAD))
     clock.advance(TTL_SECONDS * 0.1)
 
     assert found is not None
-    assert (found.caller, found.worksheet) == (CALLER, REF)
+    assert (found.caller, found.target) == (CALLER, TARGET)
     assert auth_cache.find(number(auth_cache, HEAD)) is None
 
 
@@ -72,7 +73,7 @@ def test_who_was_let_in_is_let_in_again_for_a_moment(
 )
 def test_another_head_has_no_pass(auth_cache: AuthCache, lines: list[tuple[bytes, bytes]]) -> None:
     """Whatever decides who may read what decides about the pass."""
-    auth_cache.issue(number(auth_cache, HEAD), CALLER, REF)
+    auth_cache.issue(number(auth_cache, HEAD), CALLER, TARGET)
 
     assert auth_cache.find(number(auth_cache, lines)) is None
 
@@ -85,14 +86,14 @@ def test_so_do_the_url_and_the_worksheet(
     auth_cache: AuthCache, credentials: bytes, segment: str
 ) -> None:
     """Credentials in the URL and the name in the path are part of what a pass is for."""
-    auth_cache.issue(number(auth_cache, HEAD), CALLER, REF)
+    auth_cache.issue(number(auth_cache, HEAD), CALLER, TARGET)
 
     assert auth_cache.find(number(auth_cache, HEAD, credentials, segment)) is None
 
 
 def test_other_headers_do_not_matter(auth_cache: AuthCache) -> None:
     """What says nothing about who calls does not spoil a pass."""
-    auth_cache.issue(number(auth_cache, HEAD), CALLER, REF)
+    auth_cache.issue(number(auth_cache, HEAD), CALLER, TARGET)
 
     assert auth_cache.find(
         number(auth_cache, [*HEAD, (b"accept", b"*/*"), (b"x-request-id", b"1")])
@@ -109,8 +110,8 @@ def test_no_pass_holds_a_key_nor_is_known_elsewhere(auth_cache: AuthCache) -> No
 
 def test_keys_that_expire_and_endless_names_get_none(auth_cache: AuthCache) -> None:
     """An expiry counts at its instant, and names that nobody has fill no memory."""
-    auth_cache.issue(b"1", replace(CALLER, expires=True), REF)
-    auth_cache.issue(b"2", CALLER, replace(REF, title="x" * (LONGEST_TITLE + 1)))
+    auth_cache.issue(b"1", replace(CALLER, expires=True), TARGET)
+    auth_cache.issue(b"2", CALLER, Target(WorksheetId("demo", "x" * (LONGEST_TITLE + 1))))
 
     assert (auth_cache.find(b"1"), auth_cache.find(b"2")) == (None, None)
 
@@ -118,7 +119,7 @@ def test_keys_that_expire_and_endless_names_get_none(auth_cache: AuthCache) -> N
 def test_there_is_a_bound_to_them(auth_cache: AuthCache) -> None:
     """Past it all make room."""
     for each in range(MAX_KEPT + 1):
-        auth_cache.issue(b"%d" % each, CALLER, REF)
+        auth_cache.issue(b"%d" % each, CALLER, TARGET)
 
     assert auth_cache.find(b"0") is None
     assert auth_cache.find(b"%d" % MAX_KEPT) is not None

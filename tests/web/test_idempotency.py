@@ -15,11 +15,12 @@ from gateway.web.idempotency import (
     read_idempotent_request,
     replayed_headers,
 )
-from gateway.worksheets.worksheet_ref import WorksheetRef
+from gateway.worksheets.access import Access, Target
+from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.write_identity import WriteIdentity
 from tests.web.requests import make_request, make_scope
 
-REF = WorksheetRef(spreadsheet="book", title="Cities", key_id="key_1")
+TARGET = Target(WorksheetId("book", "Cities"), Access(key_id="key_1"))
 BODY: Mapping[str, Any] = {"name": "Bern", "population": 1}
 
 
@@ -35,7 +36,7 @@ def identity(
 ) -> WriteIdentity:
     """The ticket of a write like all the others but for what is given."""
     idempotent = IdempotentRequest(key=key, method=method, row=row, fingerprint=fingerprint(body))
-    return idempotent.identity(WorksheetRef(spreadsheet=spreadsheet, title=title, key_id=key_id))
+    return idempotent.identity(Target(WorksheetId(spreadsheet, title), Access(key_id=key_id)))
 
 
 async def test_without_the_header_there_is_no_claim() -> None:
@@ -54,8 +55,8 @@ async def test_a_claim_is_for_a_key_a_method_a_row_and_a_body(row: int | None) -
     assert idempotent == IdempotentRequest(
         key="k", method="PUT", row=row, fingerprint=fingerprint(BODY)
     )
-    assert idempotent.identity(REF).is_create is (row is None)
-    assert idempotent.identity(REF).ref == REF
+    assert idempotent.identity(TARGET).is_create is (row is None)
+    assert idempotent.identity(TARGET).worksheet == TARGET.worksheet
 
 
 async def test_a_large_body_has_its_fingerprint_made_beside_the_event_loop() -> None:

@@ -9,12 +9,13 @@ from gateway.telemetry.events import RequestEvent, request_event
 from gateway.web.lenient_retry import REMEMBERED_SECONDS, TitleAliases, on_worksheet, with_fields
 from gateway.web.parameters import Leniency
 from gateway.web.query_cache import RowAsked, row_asked
-from gateway.worksheets.worksheet_ref import WorksheetRef
+from gateway.worksheets.access import Access, Target
+from gateway.worksheets.worksheet_id import WorksheetId
 from tests.clock import ManualClock
 
 
-def ref(title: str, visible: frozenset[str] | None = None) -> WorksheetRef:
-    return WorksheetRef(spreadsheet="s", title=title, visible=visible)
+def target(title: str, visible: frozenset[str] | None = None) -> Target:
+    return Target(WorksheetId("s", title), Access(titles=visible))
 
 
 def make_title_aliases(clock: ManualClock | None = None) -> TitleAliases:
@@ -28,7 +29,8 @@ class Workbook:
         self.titles = list(titles)
         self.tried: list[str] = []
 
-    async def act(self, worksheet: WorksheetRef) -> str:
+    async def act(self, target: Target) -> str:
+        worksheet = target.worksheet
         self.tried.append(worksheet.title)
         if worksheet.title not in self.titles:
             error = WorksheetNotFound(worksheet.title)
@@ -37,12 +39,12 @@ class Workbook:
         return worksheet.title
 
 
-async def read(title_aliases: TitleAliases, worksheet: WorksheetRef, workbook: Workbook) -> str:
-    return await on_worksheet(title_aliases, worksheet, workbook.act, is_write=False)
+async def read(title_aliases: TitleAliases, target: Target, workbook: Workbook) -> str:
+    return await on_worksheet(title_aliases, target, workbook.act, is_write=False)
 
 
-async def write(title_aliases: TitleAliases, worksheet: WorksheetRef, workbook: Workbook) -> str:
-    return await on_worksheet(title_aliases, worksheet, workbook.act, is_write=True)
+async def write(title_aliases: TitleAliases, target: Target, workbook: Workbook) -> str:
+    return await on_worksheet(title_aliases, target, workbook.act, is_write=True)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +64,7 @@ async def test_the_plain_name_comes_first(
     """Another is only tried if there is no worksheet of it, and there is one of the other."""
     workbook = Workbook(*titles)
 
-    assert await read(make_title_aliases(), ref(asked), workbook) == tried[-1]
+    assert await read(make_title_aliases(), target(asked), workbook) == tried[-1]
     assert workbook.tried == tried
 
 
@@ -70,19 +72,19 @@ async def test_the_error_is_that_of_the_plain_name() -> None:
     """If there is none of any name, the client hears of the one that it sent, after one look."""
     workbook = Workbook("another")
 
-    with pytest.raises(WorksheetNotFound, match=r"^a%20b$"):
-        await read(make_title_aliases(), ref("a%20b"), workbook)
+    with pytest.raises(WorksheetNotFound, match="a%20b"):
+        await read(make_title_aliases(), target("a%20b"), workbook)
     assert workbook.tried == ["a%20b"]
 
 
 async def test_a_name_that_the_key_may_not_hear_of_is_not_tried() -> None:
     """A grant is no wider for an odd spelling, whoever used it before."""
     workbook, title_aliases = Workbook("a b"), make_title_aliases()
-    await read(title_aliases, ref("a%20b"), workbook)
+    await read(title_aliases, target("a%20b"), workbook)
 
     for use in (read, write):
         with pytest.raises(WorksheetNotFound):
-            await use(title_aliases, ref("a%20b", frozenset({"a%20b"})), workbook)
+            await use(title_aliases, target("a%20b", frozenset({"a%20b"})), workbook)
     assert workbook.tried == ["a%20b", "a b", "a%20b", "a%20b"]
 
 
@@ -90,22 +92,22 @@ async def test_a_key_that_may_not_hear_of_a_name_does_not_hide_it_from_others() 
     """What one key learns is nothing to keys that see other worksheets."""
     workbook, title_aliases = Workbook("a b"), make_title_aliases()
     with pytest.raises(WorksheetNotFound):
-        await read(title_aliases, ref("a+b", frozenset({"a+b"})), workbook)
+        await read(title_aliases, target("a+b", frozenset({"a+b"})), workbook)
 
-    assert await read(title_aliases, ref("a+b"), workbook) == "a b"
+    assert await read(title_aliases, target("a+b"), workbook) == "a b"
 
 
 async def test_a_reading_is_remembered_for_a_while() -> None:
     """Until then the plain name is not tried; the log has the reading all the same."""
     clock, workbook = ManualClock(), Workbook("a b")
     title_aliases = make_title_aliases(clock)
-    await read(title_aliases, ref("a%20b"), workbook)
+    await read(title_aliases, target("a%20b"), workbook)
     event = RequestEvent(request_id="r", method="GET", path="/")
 
     with request_event(event):
-        await read(title_aliases, ref("a%20b"), workbook)
+        await read(title_aliases, target("a%20b"), workbook)
     clock.advance(REMEMBERED_SECONDS)
-    await read(title_aliases, ref("a%20b"), workbook)
+    await read(title_aliases, target("a%20b"), workbook)
 
     assert workbook.tried == ["a%20b", "a b", "a b", "a%20b", "a b"]
     assert (event.reading, event.worksheet) == ("worksheet-twice", "a b")
@@ -115,23 +117,23 @@ async def test_writes_trust_a_reading_for_a_shorter_time() -> None:
     """A worksheet of the plain name may have been made since; then it is the one to write to."""
     clock, workbook = ManualClock(), Workbook("a b")
     title_aliases = make_title_aliases(clock)
-    await write(title_aliases, ref("a%20b"), workbook)
-    await write(title_aliases, ref("a%20b"), workbook)
+    await write(title_aliases, target("a%20b"), workbook)
+    await write(title_aliases, target("a%20b"), workbook)
     clock.advance(10.0)
     workbook.titles.append("a%20b")
 
-    assert await write(title_aliases, ref("a%20b"), workbook) == "a%20b"
+    assert await write(title_aliases, target("a%20b"), workbook) == "a%20b"
     assert workbook.tried == ["a%20b", "a b", "a b", "a%20b"]
 
 
 async def test_what_is_remembered_of_a_worksheet_that_is_gone_does_no_harm() -> None:
     """The plain name is tried again when the other one fails, and the other is forgotten."""
     workbook, title_aliases = Workbook("a b"), make_title_aliases()
-    await read(title_aliases, ref("a%20b"), workbook)
+    await read(title_aliases, target("a%20b"), workbook)
     workbook.titles = ["a%20b"]
 
-    assert await read(title_aliases, ref("a%20b"), workbook) == "a%20b"
-    assert await read(title_aliases, ref("a%20b"), workbook) == "a%20b"
+    assert await read(title_aliases, target("a%20b"), workbook) == "a%20b"
+    assert await read(title_aliases, target("a%20b"), workbook) == "a%20b"
     assert workbook.tried == ["a%20b", "a b", "a b", "a%20b", "a%20b"]
 
 
@@ -139,9 +141,10 @@ async def test_a_worksheet_that_lacks_what_is_asked_for_is_the_one_that_was_mean
     """It is there: its name is remembered, and the error is its own."""
     title_aliases, tried = make_title_aliases(), list[str]()
 
-    async def act(worksheet: WorksheetRef) -> None:
-        tried.append(worksheet.title)
-        if worksheet.title == "a b":
+    async def act(target: Target) -> None:
+        title = target.worksheet.title
+        tried.append(title)
+        if title == "a b":
             raise RowNotFound("no row")
         error = WorksheetNotFound("")
         error.titles = ("a b",)
@@ -151,7 +154,7 @@ async def test_a_worksheet_that_lacks_what_is_asked_for_is_the_one_that_was_mean
     with request_event(event):
         for _ in range(2):
             with pytest.raises(RowNotFound):
-                await on_worksheet(title_aliases, ref("a+b"), act, is_write=False)
+                await on_worksheet(title_aliases, target("a+b"), act, is_write=False)
 
     assert tried == ["a+b", "a b", "a b"]
     assert event.reading == "worksheet-plus,worksheet-plus"
@@ -226,3 +229,15 @@ async def test_a_second_reading_that_cannot_be_read_is_none() -> None:
 
     with pytest.raises(UnknownField, match="no such field"):
         await with_fields(b"where=%2541", row_asked(b""), parse, refuse)
+
+
+async def test_a_missing_worksheet_is_told_in_words_for_the_caller() -> None:
+    """One look answers all who joined it; each hears of the worksheets that it may hear of."""
+    workbook = Workbook("Cities", "Salaries")
+    told = []
+    for visible in (None, frozenset({"Towns", "Cities"})):
+        with pytest.raises(WorksheetNotFound) as caught:
+            await read(make_title_aliases(), target("Towns", visible), workbook)
+        told.append(caught.value.message.partition(" It has ")[2])
+
+    assert told == ['"Cities", "Salaries".', '"Cities".']

@@ -26,11 +26,11 @@ from gateway.web.lenient_retry import TitleAliases
 from gateway.web.parsing import Parsing
 from gateway.web.routes import ROUTES, middleware
 from gateway.web.state import State
+from gateway.worksheets.access import Target
 from gateway.worksheets.answers import Encoded, Encoder, Served
 from gateway.worksheets.catalogue import Catalogue
 from gateway.worksheets.freshness import Freshness
 from gateway.worksheets.rows import RowService
-from gateway.worksheets.worksheet_ref import WorksheetRef
 
 RECORD = {"rowIndex": 7, "name": "Boston", "state": None}
 FRESHNESS = Freshness(age_seconds=1.5, ttl_seconds=3.5, is_hit=True)
@@ -62,23 +62,23 @@ class FakeRows:
     kept: Served | None = None
     """What it answers at once."""
 
-    async def list_now(self, ref: WorksheetRef, query: Query, encoder: Encoder) -> Served | None:
+    async def list_now(self, target: Target, query: Query, encoder: Encoder) -> Served | None:
         return self.kept
 
     def row_now(
-        self, ref: WorksheetRef, row: int, keys: Selection | None, encoder: Encoder
+        self, target: Target, row: int, keys: Selection | None, encoder: Encoder
     ) -> Served | None:
         return self.kept
 
     async def list_rows(
         self,
-        ref: WorksheetRef,
+        target: Target,
         query: Query,
         encoder: Encoder,
         *,
         no_cache: bool = False,
     ) -> Served:
-        self.asked.append((ref.title, query))
+        self.asked.append((target.worksheet.title, query))
         self.encoders.add(encoder)
         self.fresh.append(no_cache)
         total = 1 if query.wants_total else None
@@ -87,14 +87,14 @@ class FakeRows:
 
     async def read_row(
         self,
-        ref: WorksheetRef,
+        target: Target,
         row: int,
         keys: Sequence[str] | None,
         encoder: Encoder,
         *,
         no_cache: bool = False,
     ) -> Served:
-        self.asked.append((ref.title, row, keys))
+        self.asked.append((target.worksheet.title, row, keys))
         self.encoders.add(encoder)
         self.fresh.append(no_cache)
         return Served(Encoded(encoder.row(RECORD), '"row"'), FRESHNESS)

@@ -15,10 +15,11 @@ from gateway.query.query import Query
 from gateway.settings.model import ApiSettings, CacheSettings, WriteSettings
 from gateway.table.record import Record
 from gateway.table.view import Selection
+from gateway.worksheets.access import Target
 from gateway.worksheets.answers import Encoded
 from gateway.worksheets.freshness import Freshness
 from gateway.worksheets.rows import RowService
-from gateway.worksheets.worksheet_ref import WorksheetRef
+from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.writes import Create, Fields, Results, Update, Write, Written
 from tests.clock import ManualClock
 from tests.fakes import BOOK, FakeSheets, FakeWorksheet, Held
@@ -36,7 +37,8 @@ EVERYTHING = Query()
 NOTHING_KEPT = {"rows_ttl_seconds": 0.0, "max_stale_seconds": 0.0}
 TTL_OF_ROWS_SECONDS = 5.0
 KEPT = {"rows_ttl_seconds": TTL_OF_ROWS_SECONDS, "max_stale_seconds": 3600.0}
-REF = WorksheetRef(spreadsheet=BOOK, title="Cities")
+WORKSHEET = WorksheetId(spreadsheet=BOOK, title="Cities")
+TARGET = Target(WORKSHEET)
 
 
 class RowPage(NamedTuple):
@@ -85,24 +87,24 @@ class Bench:
         """Create a row, and give its number."""
         return (await self.created(fields)).row
 
-    async def created(self, fields: Fields, ref: WorksheetRef = REF) -> Written:
+    async def created(self, fields: Fields, target: Target = TARGET) -> Written:
         """Create a row, and give what its answer shows."""
-        settled = await self.service.create_rows(ref, Create(rows=(fields,)))
+        settled = await self.service.create_rows(target, Create(rows=(fields,)))
         (written,) = settled.results
         return written
 
-    async def updated(self, row: int, fields: Fields, ref: WorksheetRef = REF) -> Written:
+    async def updated(self, row: int, fields: Fields, target: Target = TARGET) -> Written:
         """Update a row, and give what its answer shows."""
-        settled = await self.service.update_row(ref, Update(row=row, fields=fields))
+        settled = await self.service.update_row(target, Update(row=row, fields=fields))
         (written,) = settled.results
         return written
 
     async def together(self, *writes: Write) -> list[Results | BaseException]:
         """Carry out writes that come at the same time; the rows of each, or its error."""
         requests = [
-            self.service.create_rows(REF, write)
+            self.service.create_rows(TARGET, write)
             if isinstance(write, Create)
-            else self.service.update_row(REF, write)
+            else self.service.update_row(TARGET, write)
             for write in writes
         ]
         ends = await asyncio.gather(*requests, return_exceptions=True)
@@ -113,21 +115,21 @@ class Bench:
         return (await self.read(row, keys)).record
 
     async def page(
-        self, query: Query = EVERYTHING, *, ref: WorksheetRef = REF, no_cache: bool = False
+        self, query: Query = EVERYTHING, *, target: Target = TARGET, no_cache: bool = False
     ) -> RowPage:
         """List rows."""
-        return (await self.served_page(query, ref=ref, no_cache=no_cache))[0]
+        return (await self.served_page(query, target=target, no_cache=no_cache))[0]
 
     async def names(self, query: Query = EVERYTHING) -> list[object]:
         """The names in a list of rows."""
         return [record["name"] for record in (await self.page(query)).records]
 
     async def served_page(
-        self, query: Query = EVERYTHING, *, ref: WorksheetRef = REF, no_cache: bool = False
+        self, query: Query = EVERYTHING, *, target: Target = TARGET, no_cache: bool = False
     ) -> tuple[RowPage, Freshness]:
         """List rows, and say how fresh they are."""
         encoder = PlainEncoder()
-        served = await self.service.list_rows(ref, query, encoder, no_cache=no_cache)
+        served = await self.service.list_rows(target, query, encoder, no_cache=no_cache)
         return encoder.pages[0], served.freshness
 
     async def read(
@@ -135,13 +137,13 @@ class Bench:
         row: int,
         keys: Sequence[str] | None = None,
         *,
-        ref: WorksheetRef = REF,
+        target: Target = TARGET,
         no_cache: bool = False,
     ) -> RowRead:
         """Read a row."""
         encoder = PlainEncoder()
         names = None if keys is None else Selection(tuple(keys))
-        served = await self.service.read_row(ref, row, names, encoder, no_cache=no_cache)
+        served = await self.service.read_row(target, row, names, encoder, no_cache=no_cache)
         return RowRead(json.loads(served.encoded.body), served.encoded.tag)
 
 

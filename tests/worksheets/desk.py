@@ -6,10 +6,11 @@ from contextvars import ContextVar
 
 from anyio import wait_all_tasks_blocked
 
-from gateway.worksheets.worksheet_ref import WorksheetRef
+from gateway.worksheets.access import Access
+from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.writer import Writer
 from gateway.worksheets.writes import Create, Outcome, Results, Write, Written
-from tests.worksheets.conftest import REF
+from tests.worksheets.conftest import WORKSHEET
 
 caller: ContextVar[str] = ContextVar("caller", default="nobody")
 
@@ -21,7 +22,6 @@ class Desk:
         self.groups: list[list[int]] = []
         self.done: list[int] = []
         self.callers: list[str] = []
-        self.refs: list[WorksheetRef] = []
         self.failures: dict[int, Exception] = {}
         self.breakdown: Exception | None = None
         self.gates: dict[str, asyncio.Event] = {}
@@ -30,14 +30,13 @@ class Desk:
         """Hold every group of these worksheets until `open`."""
         self.gates.update({title: asyncio.Event() for title in titles})
 
-    def open(self, title: str = REF.title) -> None:
+    def open(self, title: str = WORKSHEET.title) -> None:
         self.gates.pop(title).set()
 
-    async def perform(self, ref: WorksheetRef, group: Sequence[Write]) -> Sequence[Outcome]:
+    async def perform(self, ref: WorksheetId, group: Sequence[Write]) -> Sequence[Outcome]:
         numbers = [number_of(write) for write in group]
         self.groups.append(numbers)
         self.callers.append(caller.get())
-        self.refs.append(ref)
         if ref.title in self.gates:
             await self.gates[ref.title].wait()
         if self.breakdown is not None:
@@ -57,14 +56,20 @@ def number_of(write: Write) -> int:
 
 
 def start(
-    writer: Writer, n: int, ref: WorksheetRef = REF, *, rows: int = 1
+    writer: Writer,
+    n: int,
+    worksheet: WorksheetId = WORKSHEET,
+    *,
+    key_id: str = "",
+    rows: int = 1,
 ) -> asyncio.Task[Results]:
-    return asyncio.create_task(writer.write(ref, Create(rows=({"n": n},) * rows)))
+    create = Create(rows=({"n": n},) * rows, access=Access(key_id=key_id))
+    return asyncio.create_task(writer.write(worksheet, create))
 
 
 async def held(writer: Writer, desk: Desk) -> asyncio.Task[Results]:
     """A write with the number 0 that is under way until the desk opens."""
-    desk.close(REF.title)
+    desk.close(WORKSHEET.title)
     task = start(writer, 0)
     await wait_all_tasks_blocked()
     return task

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from gateway.errors import GatewayError
 from gateway.worksheets.ledger import Answer, Entry, Sending
-from gateway.worksheets.worksheet_ref import WorksheetRef
+from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.write_identity import WriteIdentity
 from gateway.worksheets.writes import Results
 
@@ -43,7 +43,7 @@ class FakeLedger:
                 )
 
     async def landed(
-        self, ref: WorksheetRef, landings: Sequence[tuple[WriteIdentity | None, Results]]
+        self, ref: WorksheetId, landings: Sequence[tuple[WriteIdentity | None, Results]]
     ) -> None:
         for identity, results in landings:
             if identity is not None:

@@ -1,12 +1,11 @@
 """Requests of the same worksheet that overlap, and what one leaves behind for the next."""
 
 import asyncio
-from dataclasses import replace
 
 import pytest
 
-from gateway.errors import QuotaSpent, WorksheetNotFound
-from tests.worksheets.conftest import REF, Bench, MakeBench
+from gateway.errors import QuotaSpent
+from tests.worksheets.conftest import Bench, MakeBench
 from tests.worksheets.scripted_sheets import Cost
 
 
@@ -60,20 +59,3 @@ async def test_a_refused_quota_leaves_the_header_known(bench: Bench) -> None:
 
     assert row == 6
     assert bench.sheets.cost() == Cost(0, 1)
-
-
-async def test_who_waits_hears_of_its_own_worksheets_only(bench: Bench) -> None:
-    """A write behind that of a freer key names no worksheet that its own key may not see."""
-    free = replace(REF, title="Citie")
-    narrow = replace(free, visible=frozenset({"Citie"}))
-
-    first, second = await asyncio.gather(
-        bench.created({"name": "x"}, free),
-        bench.created({"name": "x"}, narrow),
-        return_exceptions=True,
-    )
-
-    assert isinstance(first, WorksheetNotFound)
-    assert isinstance(second, WorksheetNotFound)
-    assert '"Cities"' in first.message
-    assert "Cities" not in second.message

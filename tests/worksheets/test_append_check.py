@@ -9,7 +9,7 @@ from gateway.errors import UpstreamError
 from gateway.google.sheets import Values
 from gateway.table.record import Stored
 from gateway.worksheets.append_check import AppendResult, check_append
-from tests.worksheets.conftest import REF
+from tests.worksheets.conftest import WORKSHEET
 
 ONE: Sequence[Sequence[Stored]] = [["Reno", None, 1]]
 STARTS_BLANK: Sequence[Sequence[Stored]] = [[None, "NV", None, 1]]
@@ -20,7 +20,7 @@ INDENTED: Sequence[Sequence[Stored]] = [[None, "NV"], [None, None, 1]]
 def landed(
     range_: str, rows: Sequence[Sequence[Stored]], *, anchor_row: int = 5, cells: Any = ()
 ) -> AppendResult:
-    return check_append(REF, Values(range=range_, cells=cells), rows, anchor_row=anchor_row)
+    return check_append(WORKSHEET, Values(range=range_, cells=cells), rows, anchor_row=anchor_row)
 
 
 @pytest.mark.parametrize(

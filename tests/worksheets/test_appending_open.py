@@ -12,7 +12,7 @@ from gateway.settings.model import WriteSettings
 from gateway.worksheets.write_identity import WriteIdentity
 from gateway.worksheets.writes import Create
 from tests.fakes import Formatted
-from tests.worksheets.conftest import REF, Bench, MakeBench
+from tests.worksheets.conftest import WORKSHEET, Bench, MakeBench
 from tests.worksheets.scripted_sheets import Cost
 
 ANSWERED = WriteOutcomeUnknown("?", was_answered=True, retry_after_seconds=185)
@@ -227,7 +227,7 @@ async def test_the_record_says_where_to_look(make_bench: MakeBench, rows: int) -
     """With an Idempotency-Key it is noted before the write, each create below the one before."""
     bench = make_bench(rows=rows)
     identities = [
-        WriteIdentity(scope=scope, fingerprint="f", ref=REF, is_create=True)
+        WriteIdentity(scope=scope, fingerprint="f", worksheet=WORKSHEET, key_id="", is_create=True)
         for scope in ("one", "two")
     ]
     bench.sheets.before("append_rows", UNANSWERED)

@@ -2,54 +2,55 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import pytest
-from anyio import wait_all_tasks_blocked
 
-from gateway.errors import InvalidBody, InvalidQuery, NotGranted, WorksheetNotFound
+from gateway.errors import InvalidBody, InvalidQuery, NotGranted
 from gateway.query.query import Query, SortTerm
 from gateway.query.where import parse_where
 from gateway.table.record import Stored
 from gateway.table.tag import Condition, row_tag
 from gateway.table.view import ColumnGrant
+from gateway.worksheets.access import Access, Target
 from gateway.worksheets.idempotency import Settled
-from gateway.worksheets.worksheet_ref import WorksheetRef
 from gateway.worksheets.writes import Create, Update, Written
-from tests.worksheets.conftest import KEPT, REF, Bench, MakeBench, PlainEncoder
+from tests.worksheets.conftest import KEPT, TARGET, WORKSHEET, Bench, MakeBench, PlainEncoder
 
-SOME = replace(
-    REF, key_id="some", columns=ColumnGrant(frozenset({"name", "state"}), frozenset({"name"}))
+SOME = Target(
+    WORKSHEET,
+    Access(key_id="some", columns=ColumnGrant(frozenset({"name", "state"}), frozenset({"name"}))),
 )
-SEEN = replace(REF, key_id="seen", columns=ColumnGrant(frozenset({"name", "state"})))
+SEEN = Target(WORKSHEET, Access(key_id="seen", columns=ColumnGrant(frozenset({"name", "state"}))))
 
 
 ENCODER = PlainEncoder()
 """One for all, as the web layer has it: answers are kept by it."""
 
 
-async def page(bench: Bench, ref: WorksheetRef, query: Query) -> str:
-    served = await bench.service.list_rows(ref, query, ENCODER)
+async def page(bench: Bench, target: Target, query: Query) -> str:
+    served = await bench.service.list_rows(target, query, ENCODER)
     return served.encoded.body.decode()
 
 
-async def update(
-    bench: Bench, ref: WorksheetRef, row: int, fields: Mapping[str, Stored]
-) -> Settled:
-    return await bench.service.update_row(ref, Update(row=row, fields=fields))
+async def update(bench: Bench, target: Target, row: int, fields: Mapping[str, Stored]) -> Settled:
+    return await bench.service.update_row(target, Update(row=row, fields=fields))
 
 
-@pytest.mark.parametrize("refs", [(REF, SEEN, SOME), (SEEN, SOME, REF)], ids=["all first", "last"])
+@pytest.mark.parametrize(
+    "targets", [(TARGET, SEEN, SOME), (SEEN, SOME, TARGET)], ids=["all first", "last"]
+)
 @pytest.mark.parametrize("query", [Query(), Query(order=(SortTerm("name"),))], ids=["", "sorted"])
 async def test_kept_answers_are_for_who_sees_the_same(
-    make_bench: MakeBench, refs: Sequence[WorksheetRef], query: Query
+    make_bench: MakeBench, targets: Sequence[Target], query: Query
 ) -> None:
     """One snapshot answers all, each with what it sees, whoever asked first."""
     bench = make_bench(cache=KEPT)
-    pages = {ref.key_id: await page(bench, ref, query) for ref in (*refs, *refs)}
+    pages = {
+        target.access.key_id: await page(bench, target, query) for target in (*targets, *targets)
+    }
     rows = {
-        ref.key_id: (await bench.service.read_row(ref, 2, None, ENCODER)).encoded
-        for ref in (*refs, *refs)
+        target.access.key_id: (await bench.service.read_row(target, 2, None, ENCODER)).encoded
+        for target in (*targets, *targets)
     }
 
     assert "654776" in pages[""]
@@ -71,7 +72,7 @@ async def test_a_hidden_field_costs_what_an_unknown_one_costs(
     """One read if nothing is known: to tell which fields there are; then none."""
     bench = make_bench(cache=KEPT)
     if is_known:
-        await page(bench, REF, Query(order=(SortTerm("population"),)))
+        await page(bench, TARGET, Query(order=(SortTerm("population"),)))
     bench.sheets.cost()
     query = (
         Query(where=parse_where({name: 1}))
@@ -84,22 +85,22 @@ async def test_a_hidden_field_costs_what_an_unknown_one_costs(
     assert bench.sheets.cost().reads == (0 if is_known else 1)
 
 
-@pytest.mark.parametrize("first", [REF, SEEN], ids=["all first", "some first"])
+@pytest.mark.parametrize("first", [TARGET, SEEN], ids=["all first", "some first"])
 async def test_updates_side_by_side_are_judged_each_by_its_own_grant(
-    bench: Bench, first: WorksheetRef
+    bench: Bench, first: Target
 ) -> None:
     """Whatever waits in the same line, a hidden field is none and a tag is of what is seen."""
-    second = SEEN if first is REF else REF
-    refs = [first, second, first, second]
+    second = SEEN if first is TARGET else TARGET
+    targets = [first, second, first, second]
     ends = await asyncio.gather(
         *(
-            update(bench, ref, 2 + at % 3, {"population": at, "name": f"N{at}"})
-            for at, ref in enumerate(refs)
+            update(bench, target, 2 + at % 3, {"population": at, "name": f"N{at}"})
+            for at, target in enumerate(targets)
         ),
         return_exceptions=True,
     )
-    seen = [end for end, ref in zip(ends, refs, strict=True) if ref is SEEN]
-    whole = [end for end, ref in zip(ends, refs, strict=True) if ref is REF]
+    seen = [end for end, target in zip(ends, targets, strict=True) if target is SEEN]
+    whole = [end for end, target in zip(ends, targets, strict=True) if target is TARGET]
 
     assert [type(end) for end in seen] == [InvalidBody] * 2
     assert all("population" in str(end).partition(":")[0] for end in seen)
@@ -109,14 +110,14 @@ async def test_updates_side_by_side_are_judged_each_by_its_own_grant(
 
 async def test_creates_side_by_side_are_judged_each_by_its_own_grant(bench: Bench) -> None:
     """A row of a key that sees some columns has none in the others, nor its tag."""
-    fields: Sequence[tuple[WorksheetRef, Mapping[str, Stored]]] = [
-        (REF, {"name": "a", "population": 1}),
+    fields: Sequence[tuple[Target, Mapping[str, Stored]]] = [
+        (TARGET, {"name": "a", "population": 1}),
         (SEEN, {"name": "b", "population": 2}),
         (SEEN, {"name": "c"}),
-        (REF, {"name": "d"}),
+        (TARGET, {"name": "d"}),
     ]
     ends = await asyncio.gather(
-        *(bench.service.create_rows(ref, Create(rows=(row,))) for ref, row in fields),
+        *(bench.service.create_rows(target, Create(rows=(row,))) for target, row in fields),
         return_exceptions=True,
     )
     rows = {
@@ -158,7 +159,7 @@ async def test_what_may_only_be_seen_costs_no_call(bench: Bench, write: Create |
 
 async def test_a_condition_is_on_what_is_seen(bench: Bench) -> None:
     """A change of hidden cells does not stand in the way, one of seen cells does."""
-    seen = await bench.read(2, ref=SEEN)
+    seen = await bench.read(2, target=SEEN)
     await bench.updated(2, {"population": 5})
     condition = Condition(tags=frozenset({seen.tag}))
     settled = await bench.service.update_row(
@@ -172,23 +173,3 @@ async def test_a_condition_is_on_what_is_seen(bench: Bench) -> None:
         tag=row_tag(["name", "state"], ["New", "MA"]),
         ignored=(),
     )
-
-
-async def test_a_window_that_was_joined_names_no_worksheet_of_others(
-    make_bench: MakeBench,
-) -> None:
-    """Two who read the same missing worksheet hear each of near names that they may hear of."""
-    bench = make_bench(cache={**KEPT, "window_above_cells": 1})
-    await bench.page()
-    bench.cities.title = "Citiez"
-    gate = asyncio.Event()
-    bench.sheets.before("list_worksheets", gate)
-    narrow = replace(REF, key_id="narrow", visible=frozenset({"Cities"}))
-    asks = [asyncio.create_task(bench.page(ref=ref, no_cache=True)) for ref in (REF, narrow)]
-    await wait_all_tasks_blocked()
-    gate.set()
-    errors = await asyncio.gather(*asks, return_exceptions=True)
-
-    assert [type(error) for error in errors] == [WorksheetNotFound] * 2
-    assert "Citiez" in str(errors[0])
-    assert "Citiez" not in str(errors[1])

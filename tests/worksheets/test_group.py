@@ -9,16 +9,18 @@ import pytest
 
 from gateway.table import a1
 from gateway.table.view import ColumnGrant
+from gateway.worksheets.access import Access
 from gateway.worksheets.group import (
     MAX_BYTES,
     MAX_ROWS,
     MAX_URL_BYTES,
+    ExclusiveTask,
     Waiting,
     row_count,
     take_group,
 )
 from gateway.worksheets.writes import Create, Update, Write
-from tests.worksheets.conftest import REF
+from tests.worksheets.conftest import WORKSHEET
 
 
 @dataclass(kw_only=True, eq=False)
@@ -30,24 +32,19 @@ class Named(Waiting):
 
 def create(name: str, key: str = "k", *, rows: int = 1, size: int = 1) -> Named:
     write = Create(rows=({"n": "x" * size},) * rows)
-    return Named(ref=replace(REF, key_id=key), write=write, name=name)
+    return Named(worksheet=WORKSHEET, key_id=key, write=write, name=name)
 
 
 def update(name: str, key: str = "k", *, row: int = 2, size: int = 1) -> Named:
     write = Update(row=row, fields={"n": "x" * size})
-    return Named(ref=replace(REF, key_id=key), write=write, name=name)
+    return Named(worksheet=WORKSHEET, key_id=key, write=write, name=name)
 
 
-def seen_by(waiting: Named, *titles: str) -> Named:
-    """The same of a key that may hear of these worksheets only."""
-    waiting.ref = replace(waiting.ref, visible=frozenset(titles))
-    return waiting
-
-
-def granted(waiting: Named, *fields: str, writable: str | None = None) -> Named:
-    """The same of a key that sees, and writes, these fields only."""
-    columns = ColumnGrant(frozenset(fields), None if writable is None else frozenset({writable}))
-    waiting.ref = replace(waiting.ref, columns=columns)
+def granted(waiting: Named, *fields: str, titles: frozenset[str] | None = None) -> Named:
+    """The same of a key that sees and writes these fields only, and hears of these worksheets."""
+    access = Access(key_id=waiting.key_id, titles=titles, columns=ColumnGrant(frozenset(fields)))
+    assert not isinstance(waiting.write, ExclusiveTask)
+    waiting.write = replace(waiting.write, access=access)
     return waiting
 
 
@@ -92,29 +89,14 @@ def groups(*line: Named) -> list[str]:
             id="behind an update of the same row a key waits",
         ),
         pytest.param(
-            [create("a"), seen_by(create("b", "l"), "Cities"), create("c", "m")],
-            ["ac", "b"],
-            id="those who may hear of the same",
-        ),
-        pytest.param(
-            [seen_by(create("a"), "Cities"), seen_by(create("b", "l"), "Cities")],
+            [create("a"), granted(create("b", "l"), "n", titles=frozenset({"Cities"}))],
             ["ab"],
-            id="two of the same grant",
+            id="creates of keys with other grants",
         ),
         pytest.param(
-            [create("a"), granted(create("b", "l"), "n"), create("c", "m")],
-            ["ac", "b"],
-            id="those who see the same columns",
-        ),
-        pytest.param(
-            [granted(update("a"), "n"), granted(update("b", "l", row=3), "n", writable="n")],
-            ["a", "b"],
-            id="those who write the same columns",
-        ),
-        pytest.param(
-            [granted(create("a"), "n", "m"), granted(create("b", "l"), "m", "n")],
-            ["ab"],
-            id="two of the same columns",
+            [granted(update("a"), "n"), granted(update("b", "l", row=3), "m"), update("c", row=4)],
+            ["abc"],
+            id="updates of keys with other grants",
         ),
     ],
 )
@@ -163,7 +145,12 @@ def test_bytes_are_bounded(size: int, expected: list[str] | None) -> None:
 def test_bytes_are_those_of_utf_8() -> None:
     """What counts is what goes over the line, not the number of characters."""
     line = [
-        Named(ref=REF, write=Create(rows=({"n": "€" * (MAX_BYTES // 4)},)), name=name)
+        Named(
+            worksheet=WORKSHEET,
+            key_id="k",
+            write=Create(rows=({"n": "€" * (MAX_BYTES // 4)},)),
+            name=name,
+        )
         for name in "ab"
     ]
 
@@ -175,9 +162,14 @@ def test_bytes_are_those_of_utf_8() -> None:
 )
 def test_the_url_of_the_look_is_bounded(title: str) -> None:
     """The ranges of the rows that are looked at first fit into a URL that Google takes."""
-    ref = replace(REF, title=title)
+    worksheet = replace(WORKSHEET, title=title)
     line = deque(
-        Named(ref=ref, write=Update(row=10_000_000 + number, fields={"n": 1}), name="")
+        Named(
+            worksheet=worksheet,
+            key_id="k",
+            write=Update(row=10_000_000 + number, fields={"n": 1}),
+            name="",
+        )
         for number in range(2000)
     )
     sizes = []

@@ -11,7 +11,7 @@ from gateway.errors import (
 from gateway.table.tag import Condition
 from gateway.worksheets.write_identity import WriteIdentity
 from gateway.worksheets.writes import Create, Update
-from tests.worksheets.conftest import REF, Bench, MakeBench
+from tests.worksheets.conftest import TARGET, WORKSHEET, Bench, MakeBench
 
 SPENT = QuotaSpent("spent", outcome="not_applied", retry_after_seconds=60)
 
@@ -21,7 +21,9 @@ def one(**fields: str | int | None) -> Create:
 
 
 def keyed(name: str) -> Create:
-    identity = WriteIdentity(scope=name, fingerprint=name, ref=REF, is_create=True)
+    identity = WriteIdentity(
+        scope=name, fingerprint=name, worksheet=WORKSHEET, key_id="", is_create=True
+    )
     return Create(rows=({"name": name},), identity=identity)
 
 
@@ -76,10 +78,14 @@ async def test_a_grid_that_grew_for_a_failed_append_does_not_grow_again(
 
 async def test_an_update_that_is_sent_again_is_noted_again(bench: Bench) -> None:
     """Its age counts from the last time that it was sent."""
-    identity = WriteIdentity(scope="u", fingerprint="u", ref=REF, is_create=False)
+    identity = WriteIdentity(
+        scope="u", fingerprint="u", worksheet=WORKSHEET, key_id="", is_create=False
+    )
     unanswered = WriteOutcomeUnknown("no answer", retry_after_seconds=185)
     bench.sheets.before("write_cells", unanswered)
-    await bench.service.update_row(REF, Update(row=2, fields={"name": "Salem"}, identity=identity))
+    await bench.service.update_row(
+        TARGET, Update(row=2, fields={"name": "Salem"}, identity=identity)
+    )
 
     assert bench.sheets.count("write_cells") == 2
     assert bench.ledger.calls.count("sending") == 2

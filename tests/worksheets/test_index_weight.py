@@ -9,12 +9,12 @@ from gateway.table.steps import finish
 from gateway.table.table import Table, make_table
 from gateway.worksheets.answers import Encodings
 from gateway.worksheets.snapshots import Origin, Snapshot, Snapshots
-from gateway.worksheets.worksheet_ref import WorksheetRef
+from gateway.worksheets.worksheet_id import WorksheetId
 
 ROWS = 5_000
 ROWS_BYTES = 100_000
-REF = WorksheetRef(spreadsheet="book", title="Cities")
-OTHER = WorksheetRef(spreadsheet="book", title="Other")
+WORKSHEET = WorksheetId(spreadsheet="book", title="Cities")
+OTHER = WorksheetId(spreadsheet="book", title="Other")
 QUERY = Query(
     where=parse_where({"name": {"$text": "x"}, "n": {"$gte": 5}}),
     order=(SortTerm("name"), SortTerm("n", descending=True)),
@@ -57,12 +57,12 @@ def test_indexes_push_out_the_rows_renewed_longest_ago() -> None:
     snapshot, other = make_snapshot(), make_snapshot()
     snapshots = Snapshots(2 * snapshot.byte_count + ROWS)
     snapshots.keep(OTHER, other)
-    snapshots.keep(REF, snapshot)
+    snapshots.keep(WORKSHEET, snapshot)
     searched(snapshot.table)
 
-    snapshots.weigh(REF, snapshot)
+    snapshots.weigh(WORKSHEET, snapshot)
 
-    assert REF in snapshots
+    assert WORKSHEET in snapshots
     assert OTHER not in snapshots
 
 
@@ -70,12 +70,12 @@ def test_indexes_that_leave_no_room_are_dropped() -> None:
     """The rows stay, and the next query makes its index anew."""
     snapshot = make_snapshot()
     snapshots = Snapshots(snapshot.byte_count + ROWS)
-    snapshots.keep(REF, snapshot)
+    snapshots.keep(WORKSHEET, snapshot)
     searched(snapshot.table)
 
-    snapshots.weigh(REF, snapshot)
+    snapshots.weigh(WORKSHEET, snapshot)
 
-    assert snapshots.get(REF, needs_types=True) is snapshot
+    assert snapshots.get(WORKSHEET, needs_types=True) is snapshot
     assert snapshot.table.index_bytes == 0
 
 
@@ -84,14 +84,14 @@ def test_a_snapshot_that_is_kept_no_more_is_not_weighed(is_dropped: bool) -> Non
     """A query may end after its rows were read anew."""
     snapshot, newer = make_snapshot(), make_snapshot()
     snapshots = Snapshots(10 * snapshot.byte_count)
-    snapshots.keep(REF, snapshot)
+    snapshots.keep(WORKSHEET, snapshot)
     searched(snapshot.table)
     if is_dropped:
-        snapshots.drop(REF)
+        snapshots.drop(WORKSHEET)
     else:
-        snapshots.keep(REF, newer)
+        snapshots.keep(WORKSHEET, newer)
 
-    snapshots.weigh(REF, snapshot)
+    snapshots.weigh(WORKSHEET, snapshot)
 
-    kept = snapshots.get(REF, needs_types=True)
+    kept = snapshots.get(WORKSHEET, needs_types=True)
     assert kept is (None if is_dropped else newer)

@@ -8,9 +8,10 @@ from anyio import wait_all_tasks_blocked
 from gateway.errors import SpreadsheetNotShared, UpstreamError
 from gateway.query.query import Query, SortTerm
 from gateway.query.where import parse_where
-from gateway.worksheets.worksheet_ref import WorksheetRef
+from gateway.worksheets.access import Target
+from gateway.worksheets.worksheet_id import WorksheetId
 from tests.fakes import BOOK
-from tests.worksheets.conftest import REF, TTL_OF_ROWS_SECONDS, Bench
+from tests.worksheets.conftest import TTL_OF_ROWS_SECONDS, Bench
 from tests.worksheets.scripted_sheets import Cost
 
 IN_TEXAS = Query(where=parse_where({"state": "TX"}))
@@ -125,24 +126,7 @@ async def test_worksheets_do_not_mix(kept: Bench) -> None:
     kept.fake.add("Towns", [["name"], ["Reno"]])
     await kept.page()
 
-    page = await kept.page(ref=WorksheetRef(spreadsheet=BOOK, title="Towns"))
+    page = await kept.page(target=Target(WorksheetId(BOOK, "Towns")))
 
     assert _names(list(page.records)) == ["Reno"]
     assert await kept.names() == ["Boston", "Denver", "Austin"]
-
-
-async def test_joined_failures_name_what_each_key_may_hear_of(kept: Bench) -> None:
-    """Keys that join one failing read are each told of the worksheets that they may hear of."""
-    gate = asyncio.Event()
-    kept.sheets.before("read_columns", gate)
-    refs = [
-        WorksheetRef(spreadsheet=BOOK, title="Citie", visible=visible)
-        for visible in (None, frozenset({"Citie"}))
-    ]
-    asked = [asyncio.create_task(kept.page(ref=ref)) for ref in refs]
-    await kept.sheets.begun("read_columns")
-    gate.set()
-    ends = await asyncio.gather(*asked, return_exceptions=True)
-
-    assert ["Cities" in str(end) for end in ends] == [True, False]
-    assert REF.title == "Cities"

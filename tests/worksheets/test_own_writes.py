@@ -10,7 +10,8 @@ from gateway.errors import UpstreamError, WorksheetNotFound, WriteOutcomeUnknown
 from gateway.google.sheets import Values
 from gateway.query.query import Query, SortTerm
 from gateway.query.where import parse_where
-from gateway.worksheets.worksheet_ref import WorksheetRef
+from gateway.worksheets.access import Target
+from gateway.worksheets.worksheet_id import WorksheetId
 from tests.fakes import BOOK
 from tests.worksheets.conftest import KEPT, TTL_OF_ROWS_SECONDS, Bench, MakeBench
 from tests.worksheets.scripted_sheets import Answer, Cost
@@ -213,7 +214,7 @@ async def test_made_up_names_do_not_hide_a_write(make_bench: MakeBench) -> None:
     await bench.updated(2, {"name": "Reno"})
     for number in range(5):
         with pytest.raises(WorksheetNotFound):
-            await bench.page(ref=WorksheetRef(spreadsheet=BOOK, title=f"none {number}"))
+            await bench.page(target=Target(WorksheetId(BOOK, f"none {number}")))
     gate.set()
     await early
 

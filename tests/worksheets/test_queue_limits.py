@@ -1,7 +1,6 @@
 """Who may join the line of a worksheet, and whose turn it is."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import pytest
 
@@ -10,7 +9,7 @@ from gateway.settings.model import WriteSettings
 from gateway.worksheets.group import MAX_ROWS, ExclusiveTask, Waiting
 from gateway.worksheets.queue_limits import SHARE, Line, memory_room
 from gateway.worksheets.writes import Create, Results, Update
-from tests.worksheets.conftest import REF
+from tests.worksheets.conftest import WORKSHEET
 
 CLIENTS = 96
 LARGE = "x" * 100_000
@@ -25,11 +24,11 @@ async def nothing() -> Results:
 
 
 def create(key: str, *, rows: int = 1, text: str = "x") -> Waiting:
-    return Waiting(ref=replace(REF, key_id=key), write=Create(rows=({"n": text},) * rows))
+    return Waiting(worksheet=WORKSHEET, key_id=key, write=Create(rows=({"n": text},) * rows))
 
 
 def update(key: str, *, row: int) -> Waiting:
-    return Waiting(ref=replace(REF, key_id=key), write=Update(row=row, fields={"n": "x"}))
+    return Waiting(worksheet=WORKSHEET, key_id=key, write=Update(row=row, fields={"n": "x"}))
 
 
 def made(*waiting: Waiting, **settings: int) -> Line[Waiting]:
@@ -58,7 +57,7 @@ def groups(line: Line[Waiting]) -> list[str]:
     """The keys of each group, until the line is empty."""
     taken = []
     while line:
-        taken.append("".join(each.ref.key_id for each in line.take_group()))
+        taken.append("".join(each.key_id for each in line.take_group()))
     return taken
 
 
@@ -117,7 +116,7 @@ def test_keys_take_turns() -> None:
     line.join(create("b"))
     rest = groups(line)
 
-    assert [each.ref.key_id for each in first] == ["b"]
+    assert [each.key_id for each in first] == ["b"]
     assert rest == ["a", "b", "a", "a", "a"]
 
 
@@ -150,7 +149,7 @@ def test_the_room_of_a_group_is_shared() -> None:
 def test_a_turn_may_be_one_to_be_alone() -> None:
     """What is done alone takes turns with the writes as its key does."""
     line = made(create("a"), create("b"))
-    line.join(Waiting(ref=replace(REF, key_id="c"), write=ExclusiveTask(work=nothing)))
+    line.join(Waiting(worksheet=WORKSHEET, key_id="c", write=ExclusiveTask(work=nothing)))
     line.take_group()
     line.join(create("a"))
 

@@ -19,7 +19,7 @@ from gateway.table.record import Stored
 from gateway.worksheets.ledger import Span
 from gateway.worksheets.reconciliation import Reconciler, displayed_rows, find_rows
 from tests.fakes import FakeSheets, FakeWorksheet, Formatted, Held
-from tests.worksheets.conftest import CITIES, REF
+from tests.worksheets.conftest import CITIES, WORKSHEET
 from tests.worksheets.scripted_sheets import Cost, ScriptedSheets
 
 RENO: Sequence[Stored] = ["Reno", "NV", 264165]
@@ -39,7 +39,7 @@ class Place:
 
     async def settle(self, *rows: Sequence[Stored], error: WriteOutcomeUnknown = ANSWERED) -> int:
         reconciler = Reconciler(self.sheets, sleep=self._sleep)
-        return await reconciler.settle_append(REF, rows, from_row=5, error=error)
+        return await reconciler.settle_append(WORKSHEET, rows, from_row=5, error=error)
 
     async def _sleep(self, seconds: float) -> None:
         self.paused.append(seconds)
@@ -93,7 +93,7 @@ async def test_cells_are_compared_typed(
     """A cell holds what was written if type and value are the same; unwritten it may be any."""
     place = make_place(["Reno", held])
 
-    assert await find_rows(place.sheets, REF, [["Reno", written]], from_row=5) == (
+    assert await find_rows(place.sheets, WORKSHEET, [["Reno", written]], from_row=5) == (
         5 if is_it else None
     )
 
@@ -129,7 +129,7 @@ async def test_rows_are_found_by_content_position_and_count(
     """A block is found where all of its rows stand one below the other, below what was known."""
     place = make_place(*below)
 
-    assert await find_rows(place.sheets, REF, rows, from_row=5) == found
+    assert await find_rows(place.sheets, WORKSHEET, rows, from_row=5) == found
     assert place.sheets.cost() == Cost(1, 0)
 
 
@@ -155,7 +155,7 @@ async def test_rows_of_others_are_not_ours(
     place = make_place(*below)
     spans = [Span(*each) for each in taken]
 
-    assert await find_rows(place.sheets, REF, rows, from_row=5, taken=spans) == found
+    assert await find_rows(place.sheets, WORKSHEET, rows, from_row=5, taken=spans) == found
     assert place.sheets.cost() == Cost(1, 0)
 
 
@@ -163,7 +163,7 @@ async def test_no_rows_past_the_grid(make_place: MakePlace) -> None:
     """A grid that ends above has no such rows, which costs one more read to know."""
     place = make_place(rows=4)
 
-    assert await find_rows(place.sheets, REF, [RENO], from_row=5) is None
+    assert await find_rows(place.sheets, WORKSHEET, [RENO], from_row=5) is None
     assert place.sheets.cost() == Cost(2, 0)
 
 
@@ -174,15 +174,15 @@ async def test_a_worksheet_that_is_gone_is_no_look(make_place: MakePlace, title:
     place.cities.title = title
 
     with pytest.raises(WorksheetNotFound):
-        await find_rows(place.sheets, REF, [RENO], from_row=5)
+        await find_rows(place.sheets, WORKSHEET, [RENO], from_row=5)
 
 
 async def test_what_rows_display(make_place: MakePlace) -> None:
     """Rows are read back as displayed; one that is blank by now is there all the same."""
     place = make_place(["Reno", "", 1.0], [None, True], ["next"])
 
-    assert await displayed_rows(place.sheets, REF, 5, 2) == [("Reno", "", "1"), ("", "TRUE")]
-    assert await displayed_rows(place.sheets, REF, 7, 3) == [("next",), (), ()]
+    assert await displayed_rows(place.sheets, WORKSHEET, 5, 2) == [("Reno", "", "1"), ("", "TRUE")]
+    assert await displayed_rows(place.sheets, WORKSHEET, 7, 3) == [("next",), (), ()]
     assert place.sheets.cost() == Cost(2, 0)
 
 
@@ -198,7 +198,7 @@ async def test_rows_that_cannot_be_read_back_are_applied(
         place.sheets.before("read_values", QuotaSpent("later"))
 
     with pytest.raises(UpstreamError) as caught:
-        await displayed_rows(place.sheets, REF, 5, 1)
+        await displayed_rows(place.sheets, WORKSHEET, 5, 1)
 
     assert (caught.value.code, caught.value.outcome) == (5020, "applied")
 
@@ -304,7 +304,7 @@ async def test_looks_end_in_time(make_place: MakePlace) -> None:
 
     async with asyncio.timeout(5):
         with pytest.raises(WriteOutcomeUnknown):
-            await reconciler.settle_append(REF, [RENO], from_row=5, error=ANSWERED)
+            await reconciler.settle_append(WORKSHEET, [RENO], from_row=5, error=ANSWERED)
 
 
 async def test_full_grid_and_absent(make_place: MakePlace) -> None:

@@ -9,7 +9,7 @@ from gateway.table.cell_match import as_entered
 from gateway.table.record import Stored
 from gateway.worksheets.reconciliation import Reconciler, find_rows
 from tests.fakes import FakeSheets, Held
-from tests.worksheets.conftest import CITIES, REF
+from tests.worksheets.conftest import CITIES, WORKSHEET
 
 ANSWERED = WriteOutcomeUnknown("?", was_answered=True)
 
@@ -22,7 +22,7 @@ def sheets_with(*below: Sequence[Held | None]) -> FakeSheets:
 
 
 async def found(sheets: FakeSheets, *rows: Sequence[Stored]) -> int | None:
-    return await find_rows(sheets, REF, rows, from_row=5, compare=as_entered)
+    return await find_rows(sheets, WORKSHEET, rows, from_row=5, compare=as_entered)
 
 
 async def at_once(_: float) -> None:
@@ -63,6 +63,8 @@ async def test_an_append_of_which_it_cannot_be_told_stays_open() -> None:
     reconciler = Reconciler(sheets_with(["Reno", "NV", 0.5]), sleep=at_once, compare=as_entered)
 
     with pytest.raises(WriteOutcomeUnknown) as caught:
-        await reconciler.settle_append(REF, [["Reno", "NV", "50%"]], from_row=5, error=ANSWERED)
+        await reconciler.settle_append(
+            WORKSHEET, [["Reno", "NV", "50%"]], from_row=5, error=ANSWERED
+        )
 
     assert caught.value is ANSWERED

@@ -12,7 +12,7 @@ from gateway.google.sheets import Writing
 from gateway.table.header import parse_header
 from gateway.worksheets.reconciliation import Reconciler
 from tests.fakes import FakeSheets, FakeWorksheet, Formatted, Held
-from tests.worksheets.conftest import REF
+from tests.worksheets.conftest import WORKSHEET
 from tests.worksheets.scripted_sheets import Cost, ScriptedSheets
 
 SUM = Formatted(3.0, "3")
@@ -40,7 +40,7 @@ class Place:
         seen = {row: SEEN[row] for row in rows}
         reconciler = Reconciler(self.sheets)
         return await reconciler.settle_update(
-            REF, parse_header(HEADER), seen, writings, error=ERROR
+            WORKSHEET, parse_header(HEADER), seen, writings, error=ERROR
         )
 
 
@@ -166,4 +166,4 @@ async def test_looks_end_in_time(place: Place) -> None:
 
     async with asyncio.timeout(5):
         with pytest.raises(WriteOutcomeUnknown):
-            await reconciler.settle_update(REF, parse_header(HEADER), {}, ONE, error=ERROR)
+            await reconciler.settle_update(WORKSHEET, parse_header(HEADER), {}, ONE, error=ERROR)

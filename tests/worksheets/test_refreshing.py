@@ -13,10 +13,10 @@ from gateway.worksheets.loader import Loader
 from gateway.worksheets.refreshing import Refresher
 from gateway.worksheets.scheduler import Scheduler
 from gateway.worksheets.snapshots import Snapshot, Snapshots
-from gateway.worksheets.worksheet_ref import WorksheetRef
+from gateway.worksheets.worksheet_id import WorksheetId
 from tests.clock import ManualClock
 from tests.fakes import FakeSheets
-from tests.worksheets.conftest import CITIES, REF
+from tests.worksheets.conftest import CITIES, WORKSHEET
 from tests.worksheets.scripted_sheets import ScriptedSheets
 
 PATIENCE_SECONDS = 5.0
@@ -34,9 +34,9 @@ class Rig:
         """A read of what is displayed begins, and a write ends before it lands."""
         gate = asyncio.Event()
         self.sheets.before("read_columns", gate)
-        flight = self.refresher.flight(REF, needs_types=False)
+        flight = self.refresher.flight(WORKSHEET, needs_types=False)
         await wait_all_tasks_blocked()
-        self.refresher.may_be_written(REF)
+        self.refresher.may_be_written(WORKSHEET)
         gate.set()
         await flight.outcome()
 
@@ -49,7 +49,7 @@ def rig(clock: ManualClock) -> Rig:
     settings = CacheSettings()
     header_cache = HeaderCache(settings, clock)
 
-    async def quietly(_: WorksheetRef, work: Callable[[], Awaitable[Snapshot]]) -> Snapshot:
+    async def quietly(_: WorksheetId, work: Callable[[], Awaitable[Snapshot]]) -> Snapshot:
         async with line:
             return await work()
 
@@ -71,7 +71,7 @@ async def test_after_one_that_was_overtaken_a_read_waits_in_line(
     """It begins when no write is under way, and is kept then."""
     await rig.be_overtaken()
     async with rig.line:
-        flight = rig.refresher.flight(REF, needs_types=needs_types)
+        flight = rig.refresher.flight(WORKSHEET, needs_types=needs_types)
         await wait_all_tasks_blocked()
         was_over = flight.is_over
     async with asyncio.timeout(PATIENCE_SECONDS):
@@ -87,10 +87,10 @@ async def test_a_read_alone_in_line_waits_for_nobody_behind_it(rig: Rig, joins: 
     """Both halves are read there and then: a read of one that waits in line would wait for it."""
     await rig.be_overtaken()
     async with rig.line:
-        flight = rig.refresher.flight(REF, needs_types=True)
+        flight = rig.refresher.flight(WORKSHEET, needs_types=True)
         await wait_all_tasks_blocked()
         await rig.be_overtaken()
-        others = [rig.refresher.flight(REF, needs_types=False)] if joins else []
+        others = [rig.refresher.flight(WORKSHEET, needs_types=False)] if joins else []
         await wait_all_tasks_blocked()
     async with asyncio.timeout(PATIENCE_SECONDS):
         snapshots = [await each.outcome() for each in (flight, *others)]

@@ -17,9 +17,10 @@ from gateway.errors import (
 )
 from gateway.query.query import Query
 from gateway.query.where import parse_where
+from gateway.worksheets.access import Target
 from gateway.worksheets.adaptive_ttl import BUDGET_SHARE
 from gateway.worksheets.reading import HOLD_SECONDS, NO_CACHE_SECONDS
-from gateway.worksheets.worksheet_ref import WorksheetRef
+from gateway.worksheets.worksheet_id import WorksheetId
 from tests.fakes import BOOK
 from tests.worksheets.conftest import KEPT, TTL_OF_ROWS_SECONDS, Bench, MakeBench
 from tests.worksheets.scripted_sheets import Cost
@@ -192,16 +193,16 @@ async def test_no_cache_is_never_answered_with_old_rows(kept: Bench) -> None:
 async def test_pressure_stretches_the_ttl_of_all(make_bench: MakeBench) -> None:
     """Where the budget cannot refresh all worksheets in time, all live longer, alike."""
     bench = make_bench(cache=KEPT, reads_per_second=1.0)
-    refs = [WorksheetRef(spreadsheet=BOOK, title=f"T{number}") for number in range(20)]
+    refs = [WorksheetId(spreadsheet=BOOK, title=f"T{number}") for number in range(20)]
     for ref in refs:
         bench.fake.add(ref.title, [["name"], ["x"]])
-        await bench.page(ref=ref)
+        await bench.page(target=Target(ref))
     bench.clock.advance(1.0)
     needed = 20 / (BUDGET_SHARE * 1.0)
 
-    _, before = await bench.served_page(ref=refs[0])
+    _, before = await bench.served_page(target=Target(refs[0]))
     bench.clock.advance(needed - 1.5)
-    lives = [(await bench.served_page(ref=ref))[1].ttl_seconds for ref in refs]
+    lives = [(await bench.served_page(target=Target(ref)))[1].ttl_seconds for ref in refs]
 
     assert before.ttl_seconds == pytest.approx(needed - 1.0)
     assert lives == [pytest.approx(0.5)] * 20
@@ -213,7 +214,7 @@ async def test_made_up_names_stretch_nothing(make_bench: MakeBench) -> None:
     await bench.page()
     for number in range(50):
         with pytest.raises(WorksheetNotFound):
-            await bench.page(ref=WorksheetRef(spreadsheet=BOOK, title=f"none {number}"))
+            await bench.page(target=Target(WorksheetId(BOOK, f"none {number}")))
     bench.clock.advance(1.0)
 
     _, freshness = await bench.served_page()

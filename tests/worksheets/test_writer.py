@@ -10,14 +10,15 @@ from anyio import wait_all_tasks_blocked
 from gateway.errors import GatewayError, InvalidBody, QueueFull, ShuttingDown, WriteOutcomeUnknown
 from gateway.google.call_context import current_call_context
 from gateway.settings.model import WriteSettings
+from gateway.worksheets.access import Access
 from gateway.worksheets.group import MAX_ROWS
-from gateway.worksheets.worksheet_ref import WorksheetRef
+from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.writer import Writer
 from gateway.worksheets.writes import Outcome, Update, Write
-from tests.worksheets.conftest import REF
+from tests.worksheets.conftest import WORKSHEET
 from tests.worksheets.desk import Desk, caller, held, start
 
-OTHER = replace(REF, title="Other")
+OTHER = replace(WORKSHEET, title="Other")
 
 
 @pytest.fixture
@@ -52,29 +53,17 @@ async def test_those_that_wait_go_together(desk: Desk, writer: Writer) -> None:
 async def test_creates_and_updates_go_apart(desk: Desk, writer: Writer) -> None:
     """Creates are a group and updates are one; the kind of the first in line goes first."""
     first = await held(writer, desk)
-    update = Update(row=2, fields={"n": 2})
+    update = Update(row=2, fields={"n": 2}, access=Access(key_id="b"))
     tasks = [
-        start(writer, 1, replace(REF, key_id="a")),
-        asyncio.create_task(writer.write(replace(REF, key_id="b"), update)),
-        start(writer, 3, replace(REF, key_id="c")),
+        start(writer, 1, key_id="a"),
+        asyncio.create_task(writer.write(WORKSHEET, update)),
+        start(writer, 3, key_id="c"),
     ]
     await wait_all_tasks_blocked()
     desk.open()
     await asyncio.gather(first, *tasks)
 
     assert desk.groups == [[0], [1, 3], [2]]
-
-
-async def test_a_group_goes_as_its_own_key_may(desk: Desk, writer: Writer) -> None:
-    """A group is carried out in the name of its first write, not of who opened the line."""
-    first = await held(writer, desk)
-    narrow = replace(REF, visible=frozenset({REF.title}))
-    second = start(writer, 1, narrow)
-    await wait_all_tasks_blocked()
-    desk.open()
-    await asyncio.gather(first, second)
-
-    assert [ref.visible for ref in desk.refs] == [None, narrow.visible]
 
 
 async def test_worksheets_do_not_wait_for_each_other(desk: Desk, writer: Writer) -> None:
@@ -135,7 +124,7 @@ async def test_waiting_is_bounded(desk: Desk) -> None:
 
 async def test_client_leaves_after_sending(desk: Desk, writer: Writer) -> None:
     """A group that is with Google is completed though a client of it has gone."""
-    desk.close(REF.title)
+    desk.close(WORKSHEET.title)
     leaving, staying = start(writer, 0), start(writer, 1)
     await wait_all_tasks_blocked()
 
@@ -235,9 +224,9 @@ async def test_what_is_done_alone_is_done_between_groups(desk: Desk, writer: Wri
         await gate.wait()
         return f"{begun} {desk.done}"
 
-    before = start(writer, 1, replace(REF, key_id="a"))
-    alone = asyncio.create_task(writer.alone(replace(REF, key_id="b"), work))
-    after = start(writer, 2, replace(REF, key_id="b"))
+    before = start(writer, 1, key_id="a")
+    alone = asyncio.create_task(writer.alone(WORKSHEET, work, key_id="b"))
+    after = start(writer, 2, key_id="b")
     await wait_all_tasks_blocked()
     desk.open()
     await asyncio.gather(first, before)
@@ -256,7 +245,7 @@ async def test_what_is_done_alone_fails_by_itself(desk: Desk, writer: Writer) ->
     async def work() -> None:
         raise InvalidBody("no")
 
-    alone = asyncio.create_task(writer.alone(REF, work))
+    alone = asyncio.create_task(writer.alone(WORKSHEET, work))
     after = start(writer, 1)
 
     with pytest.raises(InvalidBody):
@@ -274,7 +263,7 @@ async def test_what_is_done_alone_waits_no_longer_than_writes(desk: Desk, writer
         raise AssertionError
 
     with pytest.raises(QueueFull):
-        await writer.alone(REF, work)
+        await writer.alone(WORKSHEET, work)
     desk.open()
     await asyncio.gather(first, waiting)
 
@@ -285,10 +274,9 @@ async def test_a_key_that_fills_its_line_keeps_no_other_out(desk: Desk) -> None:
     What that key sends beyond its part is refused, and it alone.
     """
     writer = Writer(desk.perform, WriteSettings())
-    greedy, polite = replace(REF, key_id="greedy"), replace(REF, key_id="polite")
     first = await held(writer, desk)
-    tasks = [start(writer, n, greedy, rows=MAX_ROWS) for n in range(1, 4)]
-    tasks += [start(writer, n, polite) for n in range(4, 7)]
+    tasks = [start(writer, n, key_id="greedy", rows=MAX_ROWS) for n in range(1, 4)]
+    tasks += [start(writer, n, key_id="polite") for n in range(4, 7)]
     await wait_all_tasks_blocked()
     desk.open()
     ended = await asyncio.gather(first, *tasks, return_exceptions=True)
@@ -301,7 +289,7 @@ async def test_a_group_waits_at_google_for_the_earliest_turn_of_its_keys(desk: D
     """No write stands behind what else the key asks that the group was begun by."""
     told: list[str] = []
 
-    async def perform(ref: WorksheetRef, group: Sequence[Write]) -> Sequence[Outcome]:
+    async def perform(ref: WorksheetId, group: Sequence[Write]) -> Sequence[Outcome]:
         beneficiaries = current_call_context().beneficiaries
         if beneficiaries is not None and len(group) > 1:
             beneficiaries.follow(told.append)
@@ -309,7 +297,7 @@ async def test_a_group_waits_at_google_for_the_earliest_turn_of_its_keys(desk: D
 
     writer = Writer(perform, WriteSettings())
     first = await held(writer, desk)
-    tasks = [start(writer, n, replace(REF, key_id=key)) for n, key in enumerate("aba", start=1)]
+    tasks = [start(writer, n, key_id=key) for n, key in enumerate("aba", start=1)]
     await wait_all_tasks_blocked()
     desk.open()
     await asyncio.gather(first, *tasks)

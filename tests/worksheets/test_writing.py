@@ -10,14 +10,15 @@ from gateway.google.counted import Counted
 from gateway.google.guarded import GuardedSheets
 from gateway.settings.model import ApiSettings, CacheSettings, WriteSettings
 from gateway.telemetry.events import RequestEvent, request_event
+from gateway.worksheets.access import Target
 from gateway.worksheets.rows import RowService
-from gateway.worksheets.worksheet_ref import WorksheetRef
+from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.writes import Create, Update
 from tests.fakes import BOOK
-from tests.worksheets.conftest import CITIES, REF, Bench, MakeBench
+from tests.worksheets.conftest import CITIES, TARGET, Bench, MakeBench
 from tests.worksheets.scripted_sheets import Cost
 
-OTHER = WorksheetRef(spreadsheet=BOOK, title="Other")
+OTHER = WorksheetId(spreadsheet=BOOK, title="Other")
 
 
 async def test_one_write_in_flight_per_worksheet(bench: Bench) -> None:
@@ -41,7 +42,7 @@ async def test_two_worksheets_in_parallel(bench: Bench) -> None:
     held = asyncio.create_task(bench.create(name="x"))
     await bench.sheets.begun("append_rows")
 
-    written = await bench.created({"name": "y"}, OTHER)
+    written = await bench.created({"name": "y"}, Target(OTHER))
     is_early = held.done()
     gate.set()
 
@@ -136,9 +137,9 @@ async def test_calls_count_for_the_right_request(bench: Bench) -> None:
     async def as_request(event: RequestEvent, row: int | None) -> None:
         with request_event(event):
             if row is None:
-                await service.create_rows(REF, Create(rows=({"name": event.request_id},)))
+                await service.create_rows(TARGET, Create(rows=({"name": event.request_id},)))
             else:
-                await service.update_row(REF, Update(row=row, fields={"name": event.request_id}))
+                await service.update_row(TARGET, Update(row=row, fields={"name": event.request_id}))
 
     await asyncio.gather(*map(as_request, events, (None, None, 2)))
 

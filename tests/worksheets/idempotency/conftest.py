@@ -9,17 +9,17 @@ import pytest
 from gateway.errors import GatewayError
 from gateway.worksheets.idempotency import Found, Idempotency, Settled
 from gateway.worksheets.ledger import Entry, Sending
-from gateway.worksheets.worksheet_ref import WorksheetRef
+from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.write_identity import WriteIdentity
 from gateway.worksheets.writes import Results, Written
 from tests.clock import ManualClock
-from tests.worksheets.conftest import REF
+from tests.worksheets.conftest import WORKSHEET
 from tests.worksheets.fake_ledger import FakeLedger
 
 T = TypeVar("T")
 
 PATIENCE_SECONDS = 5.0
-TICKET = WriteIdentity(scope="s1", fingerprint="f1", ref=REF, is_create=True)
+TICKET = WriteIdentity(scope="s1", fingerprint="f1", worksheet=WORKSHEET, key_id="", is_create=True)
 RESULTS: Results = (Written(row=5, record={"rowIndex": 5}, tag='"t"', ignored=()),)
 
 
@@ -47,7 +47,9 @@ class Google:
             raise self.write_error
         return RESULTS
 
-    async def alone(self, ref: WorksheetRef, work: Callable[[], Awaitable[T]]) -> T:
+    async def alone(
+        self, worksheet: WorksheetId, work: Callable[[], Awaitable[T]], *, key_id: str = ""
+    ) -> T:
         """The line of the worksheet, which nobody else is in."""
         if self.line_error is not None:
             raise self.line_error

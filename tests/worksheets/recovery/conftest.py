@@ -16,16 +16,16 @@ from gateway.table.record import Stored
 from gateway.worksheets.idempotency import Settled
 from gateway.worksheets.ledger import Entry, Ledger
 from gateway.worksheets.rows import RowService
-from gateway.worksheets.worksheet_ref import WorksheetRef
+from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.write_identity import WriteIdentity
 from gateway.worksheets.writes import Create, Results
 from tests.clock import ManualClock
 from tests.fakes import FakeSheets, FakeWorksheet
-from tests.worksheets.conftest import CITIES, REF
+from tests.worksheets.conftest import CITIES, TARGET, WORKSHEET
 from tests.worksheets.scripted_sheets import ScriptedSheets
 
 BERN: Mapping[str, Stored] = {"name": "Bern", "population": 1.0}
-TICKET = WriteIdentity(scope="s1", fingerprint="f1", ref=REF, is_create=True)
+TICKET = WriteIdentity(scope="s1", fingerprint="f1", worksheet=WORKSHEET, key_id="", is_create=True)
 CHANGE = replace(TICKET, is_create=False)
 
 
@@ -87,7 +87,7 @@ class DyingLedger:
         self.drop = ledger.drop
 
     async def landed(
-        self, ref: WorksheetRef, landings: Sequence[tuple[WriteIdentity | None, Results]]
+        self, ref: WorksheetId, landings: Sequence[tuple[WriteIdentity | None, Results]]
     ) -> None:
         raise RuntimeError("killed")
 
@@ -126,7 +126,7 @@ async def killed(
     play = sheets.after if was_applied else sheets.before
     play("append_rows", RuntimeError("killed"))
     with pytest.raises(RuntimeError):
-        await service.create_rows(REF, sent)
+        await service.create_rows(TARGET, sent)
     sheets.cost()
 
 
@@ -137,7 +137,7 @@ async def left_open(service: RowService, sheets: ScriptedSheets, identity: Write
     """A create that never reached Google, as far as anybody knows."""
     sheets.before("append_rows", LOST)
     with pytest.raises(WriteOutcomeUnknown):
-        await service.create_rows(REF, create(identity=identity))
+        await service.create_rows(TARGET, create(identity=identity))
 
 
 async def ends(*requests: Awaitable[Settled]) -> list[int | str]:

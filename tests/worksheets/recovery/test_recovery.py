@@ -1,7 +1,6 @@
 """Finding the rows of an open record in the worksheet."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import pytest
 
@@ -9,11 +8,12 @@ from gateway.errors import RowNotFound, WriteOutcomeUnknown
 from gateway.storage.write_ledger import SqlLedger
 from gateway.table.tag import row_tag
 from gateway.table.view import ColumnGrant
+from gateway.worksheets.access import Access, Target
 from gateway.worksheets.rows import RowService
 from gateway.worksheets.writes import Update
 from tests.clock import ManualClock
 from tests.fakes import FakeWorksheet
-from tests.worksheets.conftest import REF
+from tests.worksheets.conftest import TARGET, WORKSHEET
 from tests.worksheets.recovery.conftest import (
     BERN,
     CHANGE,
@@ -30,10 +30,10 @@ async def test_rows_are_found_where_they_were_sent(
     service: RowService, sheets: ScriptedSheets, cities: FakeWorksheet
 ) -> None:
     """The retry costs two reads and no write, and answers as the first request would have."""
-    expected = await service.create_rows(REF, create(BERN, {"name": "Basel"}, identity=None))
+    expected = await service.create_rows(TARGET, create(BERN, {"name": "Basel"}, identity=None))
     sent = create(BERN, {"name": "Basel"})
     await killed(service, sheets, sent, was_applied=True)
-    settled = await service.create_rows(REF, sent)
+    settled = await service.create_rows(TARGET, sent)
     cost = sheets.cost()
 
     assert settled.is_replayed
@@ -53,12 +53,12 @@ async def test_a_retry_is_answered_with_what_its_key_sees(
     service: RowService, sheets: ScriptedSheets, clock: ManualClock
 ) -> None:
     """The row that is found has no more in its answer and its tag than a row just written."""
-    ref = replace(REF, columns=ColumnGrant(frozenset({"name"})))
+    target = Target(WORKSHEET, Access(columns=ColumnGrant(frozenset({"name"}))))
     sent = create({"name": "Bern"})
     sheets.after("append_rows", RuntimeError("killed"))
     with pytest.raises(RuntimeError):
-        await service.create_rows(ref, sent)
-    settled = await service.create_rows(ref, sent)
+        await service.create_rows(target, sent)
+    settled = await service.create_rows(target, sent)
     (written,) = settled.results
 
     assert settled.is_replayed
@@ -72,8 +72,8 @@ async def test_rows_are_found_when_only_the_note_of_their_answer_is_lacking(
     """A process that ended between Google's answer and the note of it leaves one row too."""
     dying = restarted(sheets, DyingLedger(ledger), clock)
     with pytest.raises(RuntimeError):
-        await dying.create_rows(REF, create())
-    settled = await restarted(sheets, ledger, clock).create_rows(REF, create())
+        await dying.create_rows(TARGET, create())
+    settled = await restarted(sheets, ledger, clock).create_rows(TARGET, create())
 
     assert settled.is_replayed
     assert settled.results[0].row == 5
@@ -86,7 +86,7 @@ async def test_rows_are_found_below_those_of_others(
     """A person who was quicker, or inserted rows, moved them down."""
     await killed(service, sheets, create(), was_applied=True)
     cities.insert_rows(3, 2)
-    settled = await service.create_rows(REF, create())
+    settled = await service.create_rows(TARGET, create())
 
     assert settled.results[0].row == 7
 
@@ -98,10 +98,10 @@ async def test_rows_that_are_not_there_are_not_found(
     cities.type(4, "Bern", "", 1)
     await killed(service, sheets, create(), was_applied=False)
     with pytest.raises(WriteOutcomeUnknown):
-        await service.create_rows(REF, create())
+        await service.create_rows(TARGET, create())
     young = sheets.cost()
     clock.advance(185)
-    settled = await service.create_rows(REF, create())
+    settled = await service.create_rows(TARGET, create())
 
     assert young == Cost(1, 0)
     assert not settled.is_replayed
@@ -116,7 +116,7 @@ async def test_a_grid_that_ends_above_is_no_trouble(
     cities.rows = 4
     await killed(service, sheets, create(), was_applied=False)
     clock.advance(185)
-    settled = await service.create_rows(REF, create())
+    settled = await service.create_rows(TARGET, create())
 
     assert settled.results[0].row == 5
     assert names(cities) == ["Bern"]
@@ -125,7 +125,7 @@ async def test_a_grid_that_ends_above_is_no_trouble(
 async def update(service: RowService) -> tuple[int, Mapping[str, object], bool]:
     """Row, record and replay mark of a keyed update of row 3."""
     change = Update(row=3, fields={"state": "=1", "population": 7}, identity=CHANGE)
-    settled = await service.update_row(REF, change)
+    settled = await service.update_row(TARGET, change)
     return settled.results[0].row, settled.results[0].record, settled.is_replayed
 
 
@@ -177,10 +177,10 @@ async def test_an_update_without_a_change_is_answered_again(
 ) -> None:
     """What was not written because it was there already is not written later either."""
     change = Update(row=3, fields={"state": "CO"}, identity=CHANGE)
-    await service.update_row(REF, change)
+    await service.update_row(TARGET, change)
     cities.type(3, None, "XX")
     sheets.cost()
-    again = await service.update_row(REF, change)
+    again = await service.update_row(TARGET, change)
 
     assert again.is_replayed
     assert again.results[0].record == {"rowIndex": 3, "state": "CO"}

@@ -12,7 +12,7 @@ from gateway.worksheets.rows import RowService
 from gateway.worksheets.write_identity import WriteIdentity
 from tests.clock import ManualClock
 from tests.fakes import FakeWorksheet
-from tests.worksheets.conftest import REF
+from tests.worksheets.conftest import TARGET
 from tests.worksheets.recovery.conftest import (
     TICKET,
     WatchedLedger,
@@ -37,12 +37,14 @@ async def test_a_row_of_somebody_else_is_not_taken(
 ) -> None:
     """A row that looks the same and was acknowledged to another request stays that one's."""
     await killed(service, sheets, create(), was_applied=False)
-    acknowledged = await restarted(sheets, ledger, clock).create_rows(REF, create(identity=other))
+    acknowledged = await restarted(sheets, ledger, clock).create_rows(
+        TARGET, create(identity=other)
+    )
     later = restarted(sheets, ledger, clock)
     with pytest.raises(WriteOutcomeUnknown):
-        await later.create_rows(REF, create())
+        await later.create_rows(TARGET, create())
     clock.advance(185)
-    settled = await later.create_rows(REF, create())
+    settled = await later.create_rows(TARGET, create())
 
     assert acknowledged.results[0].row == 5
     assert settled.results[0].row == 6
@@ -56,9 +58,9 @@ async def test_a_row_of_long_after_is_not_taken(
     await killed(service, sheets, create(), was_applied=False)
     clock.advance(3600)
     for _ in range(3):
-        await service.create_rows(REF, create(identity=None))
+        await service.create_rows(TARGET, create(identity=None))
         clock.advance(60)
-    settled = await service.create_rows(REF, create())
+    settled = await service.create_rows(TARGET, create())
 
     assert not settled.is_replayed
     assert names(cities) == ["Bern"] * 4
@@ -73,9 +75,9 @@ async def test_a_row_among_those_of_others_is_found(
         begun = restarted(sheets, ledger, clock)
         await killed(begun, sheets, create(identity=identity), was_applied=True)
     later = restarted(sheets, ledger, clock)
-    await later.create_rows(REF, create(identity=None))
+    await later.create_rows(TARGET, create(identity=None))
     order = [identities[1], identities[0], identities[2]]
-    found = [await later.create_rows(REF, create(identity=identity)) for identity in order]
+    found = [await later.create_rows(TARGET, create(identity=identity)) for identity in order]
 
     assert [settled.results[0].row for settled in found] == [6, 5, 7]
 
@@ -88,7 +90,9 @@ async def test_of_two_retries_one_finds_the_row(
     await left_open(service, sheets, second)
     await left_open(service, sheets, first)
     cities.type(5, "Bern", None, 1.0)
-    retries = [service.create_rows(REF, create(identity=identity)) for identity in (first, second)]
+    retries = [
+        service.create_rows(TARGET, create(identity=identity)) for identity in (first, second)
+    ]
 
     assert await ends(*retries) == [5, "WriteOutcomeUnknown"]
 
@@ -103,9 +107,9 @@ async def test_a_retry_does_not_find_the_row_of_a_write_under_way(
     watched.is_found.clear()
     gate = asyncio.Event()
     sheets.after("append_rows", gate)
-    other = asyncio.create_task(service.create_rows(REF, create(identity=None)))
+    other = asyncio.create_task(service.create_rows(TARGET, create(identity=None)))
     await wait_all_tasks_blocked()
-    mine = asyncio.create_task(service.create_rows(REF, create()))
+    mine = asyncio.create_task(service.create_rows(TARGET, create()))
     await watched.is_found.wait()
     await wait_all_tasks_blocked()
     gate.set()
@@ -118,14 +122,14 @@ async def test_a_write_after_it_does_not_find_the_row_of_a_retry(
 ) -> None:
     """The end of the worksheet is looked at anew: an open append below is looked for below."""
     await left_open(service, sheets, TICKET)
-    await service.create_rows(REF, create({"name": "Basel"}, identity=None))
+    await service.create_rows(TARGET, create({"name": "Basel"}, identity=None))
     cities.type(6, "Bern", None, 1.0)
-    found = await service.create_rows(REF, create())
+    found = await service.create_rows(TARGET, create())
     sheets.before("append_rows", WriteOutcomeUnknown("503", was_answered=True))
 
     assert found.results[0].row == 6
     with pytest.raises(UpstreamError) as failure:
-        await service.create_rows(REF, create(identity=None))
+        await service.create_rows(TARGET, create(identity=None))
     assert failure.value.outcome == "not_applied"
 
 
@@ -139,10 +143,10 @@ async def test_a_row_that_a_person_added_to_is_found(
     """A row of somebody else that looks more like it does not hide it."""
     await killed(service, sheets, create(), was_applied=True)
     later = restarted(sheets, ledger, clock)
-    await later.create_rows(REF, create(identity=None))
+    await later.create_rows(TARGET, create(identity=None))
     cities.type(5, "Bern", "BE", 1.0)
     clock.advance(200)
-    settled = await later.create_rows(REF, create())
+    settled = await later.create_rows(TARGET, create())
 
     assert (settled.results[0].row, settled.is_replayed) == (5, True)
 
@@ -160,7 +164,7 @@ async def test_found_rows_that_cannot_be_shown_are_applied(
     outcomes = []
     for identity in (TICKET, TICKET, twin):
         with pytest.raises(GatewayError) as failure:
-            await service.create_rows(REF, create(identity=identity))
+            await service.create_rows(TARGET, create(identity=identity))
         error = failure.value
         outcomes.append((type(error), error.outcome, error.is_replayed))
 

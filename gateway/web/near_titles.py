@@ -1,10 +1,18 @@
-"""Worksheet titles similar to one that does not exist."""
+"""Name the worksheets that a caller may hear of, where one does not exist."""
 
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
 from heapq import nlargest
+from itertools import islice
 
+from gateway.errors import WorksheetNotFound
+from gateway.table.quoting import quoted
+from gateway.worksheets.access import Target
+from gateway.worksheets.worksheet_id import worksheet_not_found
+
+MAX_LISTED = 10
+"""Worksheets of which a message names all."""
 MAX_NAMED = 3
 MAX_COMPARED = 200
 """Titles that are looked at; the work on each is bounded too."""
@@ -16,6 +24,26 @@ _MAX_WEIGHED = 8
 _LIKE = 0.6
 """How much two titles have in common that are near, 1.0 being all; as in difflib."""
 _KEPT = 64
+
+
+def not_found_by(target: Target, error: WorksheetNotFound) -> WorksheetNotFound:
+    """The error in words for this caller."""
+    return worksheet_not_found(target.worksheet, error.titles, _hint(target, error.titles))
+
+
+def _hint(target: Target, titles: Sequence[str]) -> str:
+    """The titles that the caller may hear of, or if they are many those near to the one asked for.
+
+    They need not be all that the spreadsheet has, so no more is said than that it has these.
+    """
+    access = target.access
+    heard_of = list(islice(filter(access.may_hear_of, titles), MAX_LISTED + 1))
+    if len(heard_of) <= MAX_LISTED:
+        words, names = "It has", heard_of
+    else:
+        near = near_titles(target.worksheet.title, tuple(titles), access.titles)
+        words, names = "Near names:", list(near)
+    return f" {words} {', '.join(map(quoted, names))}." if names else ""
 
 
 @lru_cache(_KEPT)  # many may have asked for one title at once

@@ -1,0 +1,55 @@
+"""Identity of a worksheet, and Google's echo of its name."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gateway.errors import GatewayError, UpstreamError, WorksheetNotFound
+from gateway.table.a1 import Area, parse_area
+from gateway.table.quoting import quoted
+
+
+@dataclass(frozen=True)
+class WorksheetId:
+    """The only key of caches, queues and batches. `spreadsheet` matches the id pattern."""
+
+    spreadsheet: str
+    title: str
+
+
+def worksheet_not_found(
+    worksheet: WorksheetId, titles: Sequence[str], hint: str = ""
+) -> WorksheetNotFound:
+    """The error for a title that does not exist beside `titles`, which the message leaves out."""
+    error = WorksheetNotFound(
+        f"The spreadsheet has no worksheet named {quoted(worksheet.title)}. The name is on the "
+        f"tab; case and blanks count.{hint}"
+    )
+    error.titles = titles
+    return error
+
+
+def own_area(worksheet: WorksheetId, echo: str) -> Area:
+    """The area of an echoed range, which must be of this very worksheet.
+
+    Google finds titles whatever their case, the contract does not: another spelling in the
+    echo means that the worksheet asked for is not there.
+    """
+    try:
+        area = parse_area(echo)
+    except ValueError as error:
+        raise UpstreamError("Google answered with a range that cannot be read.") from error
+    if area.title != worksheet.title:
+        raise worksheet_not_found(worksheet, [area.title])
+    return area
+
+
+def written_area(worksheet: WorksheetId, echo: str) -> Area:
+    """The area of a range that was written; whatever is odd about its echo, it was written."""
+    try:
+        return own_area(worksheet, echo)
+    except GatewayError as error:
+        raise UpstreamError(
+            "Google wrote the row, but answered with another place than asked. Look at the "
+            "worksheet, and do not send it again.",
+            outcome="applied",
+        ) from error

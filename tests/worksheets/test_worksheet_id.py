@@ -1,0 +1,47 @@
+"""Telling one's own worksheet from Google's echo."""
+
+from dataclasses import replace
+
+import pytest
+
+from gateway.errors import GatewayError, UpstreamError, WorksheetNotFound
+from gateway.worksheets.worksheet_id import own_area, worksheet_not_found, written_area
+from tests.worksheets.conftest import WORKSHEET
+
+
+@pytest.mark.parametrize("title", ["Cities", "it's", "D3", " lead", "a!b:c", "日本"])
+def test_own_worksheet(title: str) -> None:
+    """An echo of the title asked for is read, quotes and all."""
+    quoted = title.replace("'", "''")
+
+    area = own_area(replace(WORKSHEET, title=title), f"'{quoted}'!B2:C9")
+
+    assert (area.title, area.first_row, area.last_row) == (title, 2, 9)
+    assert (area.first_column, area.last_column) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("echo", "error"),
+    [
+        pytest.param("CITIES!A1", WorksheetNotFound, id="other-case"),
+        pytest.param("Cities", UpstreamError, id="no-cells"),
+        pytest.param("", UpstreamError, id="nothing"),
+        pytest.param("Cities!A:B", UpstreamError, id="no-rows"),
+    ],
+)
+def test_foreign_echo(echo: str, error: type[GatewayError]) -> None:
+    """Another spelling is another worksheet; what cannot be read is Google's failure."""
+    with pytest.raises(error):
+        own_area(WORKSHEET, echo)
+    with pytest.raises(UpstreamError) as written:
+        written_area(WORKSHEET, echo)
+
+    assert written.value.outcome == "applied"
+
+
+def test_long_title_is_cut() -> None:
+    """The message quotes no more than 100 characters of the title asked for."""
+    error = worksheet_not_found(replace(WORKSHEET, title="x" * 5000), [])
+
+    assert "x" * 100 in error.message
+    assert "x" * 101 not in error.message

@@ -14,7 +14,7 @@ from tests.journeys.google_faults import REFUSED, google
 from tests.journeys.waiting import until
 from tests.journeys.workbook import WORKBOOK
 
-MOST_AT_ONCE = 64
+MOST_AT_ONCE = 80
 SLOW = {"call": "*", "times": 999, "delay_ms": 300}
 BAD = "=BOOM()"
 POISON = {"times": 999, "match": BAD, **REFUSED}
@@ -27,8 +27,8 @@ def at_once(requests: Sequence[Request]) -> list[httpx2.Response]:
         return [future.result() for future in [pool.submit(request) for request in requests]]
 
 
-def creating(api: Api, body: object, worksheet: str = "New") -> Request:
-    return lambda: api.post(worksheet, json=body)
+def creating(api: Api, body: object, worksheet: str = "New", key: str = "paid") -> Request:
+    return lambda: api.post(worksheet, json=body, key=key)
 
 
 def updating(api: Api, path: str, body: Mapping[str, object]) -> Request:
@@ -60,6 +60,19 @@ def test_parallel_creates_share_writes(api: Api) -> None:
         assert texts[answer.json()["rowIndex"] - 1] == [f"n{number}", "", "", str(number)]
     assert api.emulator.stats()["calls"]["values.append"] <= 3
     assert api.emulator.calls()[0] == 1
+
+
+@pytest.mark.parametrize(
+    "keys", [("paid", "paid"), ("paid", "misnamed")], ids=["one key", "keys with other grants"]
+)
+def test_creates_of_any_keys_share_a_write(api: Api, keys: Sequence[str]) -> None:
+    """Forty creates each of two keys that may hear of other worksheets go in one append."""
+    with held_up(api, "values.append", "New"):
+        answers = at_once([creating(api, {"name": f"n{n}"}, key=keys[n % 2]) for n in range(80)])
+
+    assert {answer.status_code for answer in answers} == {201}
+    assert sorted(answer.json()["rowIndex"] for answer in answers) == list(range(3, 83))
+    assert api.emulator.stats()["calls"]["values.append"] == 2
 
 
 def test_parallel_updates_share_writes(api: Api) -> None:

@@ -169,7 +169,7 @@ def _page(answers: Answers, query: Query) -> float:
 def _rendering(body: bytes) -> Rendering:
     """What an answer's bytes hold; its digest is taken while they arrive."""
     answer = Answer(status=200, headers={}, body=body, digest=b"")
-    half = read_rendering(answer, known=None, max_bytes=UNBOUNDED)
+    half = finish(read_rendering(answer, known=None, max_bytes=UNBOUNDED))
     if half is None:
         raise SystemExit("An answer was taken for one that is known.")
     return half

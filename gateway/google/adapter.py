@@ -1,29 +1,26 @@
 """Adapter to Google Sheets: the end of every chain of `Sheets`.
 
 Rules:
-- Of gspread only the `HTTPClient` verbs are used, for they know Google's paths.
-- This is the one place where the gateway crosses into threads.
+- Of gspread only the `HTTPClient` verbs are used, for they know Google's paths; they build a call,
+  and nothing is sent in a thread.
+- No retries, with one exception: a call refused with 401 is sent once more with a new token.
 - The spreadsheet id stands in the path as it is, and `..` would lead to other APIs: it is checked
   here whatever the caller did.
 """
 
+import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
-from functools import partial
-from threading import Event
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
 from typing import Any, Literal, TypeVar
 
-import anyio
-import anyio.to_thread
 import google.auth
-import httpx2
 from gspread.http_client import HTTPClient
 
 from gateway.errors import InvalidSpreadsheetId
-from gateway.google.client import Call, Gspread
+from gateway.google.client import Gspread
 from gateway.google.credentials import load_service_account
-from gateway.google.deadline import Clock, Deadline
 from gateway.google.operations import (
     APPEND_ROWS,
     GROW_GRID,
@@ -41,16 +38,17 @@ from gateway.google.operations import (
 from gateway.google.rendering import read_rendering
 from gateway.google.sheets import Render, Rendering, Value, Values, WorksheetProperties, Writing
 from gateway.google.token import FindCredentials, TokenSource
-from gateway.google.translation import FAILURES, Attempt, translated
-from gateway.google.wire import Wire, open_wire
+from gateway.google.translation import FAILURES, Attempt, GoogleRefusal, translated
+from gateway.google.wire import Answer, Message, Wire, open_wire
 from gateway.settings.model import GoogleSettings
 from gateway.table.a1 import is_spreadsheet_id
+from gateway.table.steps import Metered, Work
 
 T = TypeVar("T")
 R = TypeVar("R")
 
-GRACE_SECONDS = 1.0
-"""How much longer than its deadline a call is waited for, so that its own error comes first."""
+Verb = Callable[[HTTPClient], Any]
+"""Builds a `Message`; by gspread's types it returns what Google answered."""
 
 MAX_RENDERING_BYTES = 256 * 1024 * 1024
 
@@ -63,7 +61,6 @@ async def open_google(
     *,
     max_rendering_bytes: int = MAX_RENDERING_BYTES,
     find_credentials: FindCredentials = google.auth.default,
-    clock: Clock = time.monotonic,
     now: Callable[[], float] = time.time,
 ) -> AsyncIterator["GoogleSheets"]:
     """Google Sheets as the account of the key file, or of `find_credentials` if there is none.
@@ -77,7 +74,7 @@ async def open_google(
         credentials = load_service_account(
             settings.credentials, allow_insecure_endpoint=settings.allow_insecure_endpoint
         )
-    with open_wire(
+    async with open_wire(
         max_connections=settings.max_connections,
         connect_timeout_seconds=settings.connect_timeout_seconds,
     ) as wire:
@@ -89,7 +86,7 @@ async def open_google(
             now=now,
         )
         yield GoogleSheets(
-            settings, wire=wire, tokens=tokens, clock=clock, max_rendering_bytes=max_rendering_bytes
+            settings, wire=wire, tokens=tokens, max_rendering_bytes=max_rendering_bytes
         )
 
 
@@ -102,15 +99,12 @@ class GoogleSheets:
         *,
         wire: Wire,
         tokens: TokenSource,
-        clock: Clock,
         max_rendering_bytes: int = MAX_RENDERING_BYTES,
     ) -> None:
         self._settings = settings
         self._wire = wire
         self.tokens = tokens
-        self._clock = clock
         self._max_rendering_bytes = max_rendering_bytes
-        self._limiter = anyio.CapacityLimiter(settings.max_connections)
 
     @property
     def account(self) -> str | None:
@@ -119,12 +113,8 @@ class GoogleSheets:
 
     async def sign_in(self) -> None:
         """Have a token made, to see whether Google takes the account. No read, no write."""
-        seconds = self._settings.read_timeout_seconds
-        deadline = Deadline(at_seconds=self._clock() + seconds, clock=self._clock)
-        try:
-            await anyio.to_thread.run_sync(self.tokens.authorization, deadline)
-        except FAILURES as error:
-            raise translated(error, Attempt(is_write=False, account=self.account)) from error
+        with self._translating(is_write=False):
+            await self.tokens.authorization(_deadline(self._settings.read_timeout_seconds))
 
     async def read_values(self, spreadsheet: str, range_: str, *, render: Render) -> Values:
         params = _reading(render, "ROWS")
@@ -139,12 +129,14 @@ class GoogleSheets:
         self, spreadsheet: str, range_: str, *, render: Render, known: bytes | None = None
     ) -> Rendering | None:
         params = _reading(render, "COLUMNS")
-        return await self._call(
-            READ_COLUMNS,
-            spreadsheet,
-            lambda gspread: gspread.values_get(spreadsheet, range_, params),
-            partial(read_rendering, known=known, max_bytes=self._max_rendering_bytes),
-        )
+        with self._translating(is_write=False):
+            answer = await self._answer(
+                READ_COLUMNS,
+                spreadsheet,
+                lambda gspread: gspread.values_get(spreadsheet, range_, params),
+            )
+            max_bytes = self._max_rendering_bytes
+            return await _in_turns(read_rendering(answer, known=known, max_bytes=max_bytes))
 
     async def read_ranges(self, spreadsheet: str, ranges: Sequence[str]) -> list[Values]:
         params = _reading(Render.DISPLAYED, "ROWS")
@@ -204,57 +196,65 @@ class GoogleSheets:
         self,
         operation: Operation[T],
         spreadsheet: str,
-        verb: Callable[[HTTPClient], Any],
+        verb: Verb,
         result: Callable[[T], R],
     ) -> R:
-        """One call in a thread: the verb of gspread, its answer decoded, and what is made of it."""
-        attempt = Attempt(is_write=operation.is_write)
+        """One call: built by the verb of gspread, sent, decoded, and what is made of it."""
+        with self._translating(is_write=operation.is_write):
+            answer = await self._answer(operation, spreadsheet, verb)
+            return result(operation.decode(answer, self._settings.max_answer_bytes))
+
+    async def _answer(self, operation: Operation[T], spreadsheet: str, verb: Verb) -> Answer:
+        """Google's answer, which has status 200. Raises one of `FAILURES`."""
         if not is_spreadsheet_id(spreadsheet):
             raise InvalidSpreadsheetId(
-                "This is no spreadsheet id. Take it from the spreadsheet's URL, between /d/ and "
+                "Invalid spreadsheet ID. Take it from the URL of the spreadsheet, between /d/ and "
                 "/edit.",
-                outcome=attempt.refused,
+                outcome="not_applied" if operation.is_write else None,
             )
-        seconds = self._seconds(operation)
-        deadline = Deadline(at_seconds=self._clock() + seconds, clock=self._clock)
-        begun = Event()
-        work = partial(self._work, operation, verb, result, deadline, begun)
-        try:
-            # A thread keeps the deadline by itself, unless an answer comes byte by byte.
-            with anyio.fail_after(seconds + GRACE_SECONDS):
-                return await anyio.to_thread.run_sync(
-                    work, abandon_on_cancel=True, limiter=self._limiter
-                )
-        except TimeoutError as error:
-            late = httpx2.ReadTimeout if begun.is_set() else httpx2.PoolTimeout
-            raise translated(late("the deadline passed"), attempt) from error
+        message: Message = verb(Gspread(endpoint=self._settings.endpoint, fields=operation.fields))
+        deadline = _deadline(self._seconds(operation))
+        authorization = await self.tokens.authorization(deadline)
+        answer = await self._exchange(message, authorization, deadline)
+        if answer.status == 401:  # refused before it was carried out, so it may be sent again
+            authorization = await self.tokens.authorization(deadline, refused=authorization)
+            answer = await self._exchange(message, authorization, deadline)
+        if answer.status != 200:
+            raise GoogleRefusal(answer)
+        return answer
 
-    def _work(
-        self,
-        operation: Operation[T],
-        verb: Callable[[HTTPClient], Any],
-        result: Callable[[T], R],
-        deadline: Deadline,
-        begun: Event,
-    ) -> R:
-        begun.set()
-        call = Call(
-            wire=self._wire,
-            tokens=self.tokens,
-            deadline=deadline,
-            max_bytes=self._settings.max_answer_bytes,
-        )
-        gspread = Gspread(call, endpoint=self._settings.endpoint, fields=operation.fields)
+    async def _exchange(
+        self, message: Message, authorization: Mapping[str, str], deadline: float
+    ) -> Answer:
+        signed = replace(message, headers={**message.headers, **authorization})
+        max_bytes = self._settings.max_answer_bytes
+        return await self._wire.exchange(signed, deadline, max_bytes=max_bytes)
+
+    @contextmanager
+    def _translating(self, *, is_write: bool) -> Iterator[None]:
         try:
-            return result(operation.decode(verb(gspread), call.max_bytes))
+            yield
         except FAILURES as error:
-            attempt = Attempt(is_write=operation.is_write, account=self.account)
+            attempt = Attempt(is_write=is_write, account=self.account)
             raise translated(error, attempt) from error
 
     def _seconds(self, operation: Operation[T]) -> float:
         settings = self._settings
         is_write = operation.is_write
         return settings.write_timeout_seconds if is_write else settings.read_timeout_seconds
+
+
+def _deadline(seconds: float) -> float:
+    """So many seconds from now, on the clock of the event loop."""
+    return asyncio.get_running_loop().time() + seconds
+
+
+async def _in_turns(work: Work[T]) -> T:
+    """The result of work, with a turn of the event loop after each block."""
+    metered = Metered(work)
+    while not metered.advance(1):  # noqa: ASYNC110 - it waits for nothing
+        await asyncio.sleep(0)
+    return metered.result
 
 
 def _reading(render: Render, dimension: Literal["ROWS", "COLUMNS"]) -> dict[str, Any]:

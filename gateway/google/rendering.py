@@ -1,9 +1,8 @@
-"""Decode an answer of millions of cells to a `Rendering` while other threads run.
+"""Decode an answer of millions of cells to a `Rendering`, between turns of the event loop.
 
 Rules:
-- Decoding holds the interpreter, and with it the event loop, from the first byte of what is
-  decoded to its last: about 5 ns a byte. So it is done column by column, and a long column in
-  parts; between two of them other threads have their turn.
+- Decoding holds the event loop from the first byte of what is decoded to its last: about 5 ns a
+  byte. So it is done column by column, and a long column in parts; between them the loop turns.
 - A column is cut at commas between cells only. A comma is one if all before it can be decoded: a
   text that it cut would have no end.
 - Memory is counted as it is taken, so that a small answer of many cells is refused before they
@@ -22,6 +21,7 @@ from gateway.errors import SheetTooLarge
 from gateway.google.sheets import Column, Rendering, Value
 from gateway.google.translation import UNREADABLE
 from gateway.google.wire import Answer
+from gateway.table.steps import Work
 
 MAX_COLUMNS = 18_278
 """No sheet has more: the last one is ZZZ (support.google.com/drive/answer/37603)."""
@@ -88,30 +88,36 @@ _cells = msgspec.json.Decoder(list[Value])
 _rest_of_text = re.compile(rb'[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 
 
-def read_rendering(answer: Answer, *, known: bytes | None, max_bytes: int) -> Rendering | None:
+def read_rendering(
+    answer: Answer, *, known: bytes | None, max_bytes: int
+) -> Work[Rendering | None]:
     """The rendering that Google answered; None if the answer has the digest `known`.
 
-    Raises `SheetTooLarge` if it would take more than `max_bytes` of memory, and what msgspec
-    raises if it makes no sense.
+    Its steps are bytes. Raises `SheetTooLarge` if it would take more than `max_bytes` of memory,
+    and what msgspec raises if it makes no sense.
     """
     if answer.digest == known:
         return None
     try:
-        return _read(answer, max_bytes)
+        return (yield from _read(answer, max_bytes))
     except (SheetTooLarge, *UNREADABLE) as error:
         # A traceback keeps its frames, and they would keep what was decoded for as long.
         del answer
         raise error.with_traceback(None) from None
 
 
-def _read(answer: Answer, max_bytes: int) -> Rendering:
+def _read(answer: Answer, max_bytes: int) -> Work[Rendering]:
     found = _raw_columns(answer.body)
     columns: list[Column] = []
-    byte_count = 0
+    byte_count = decoded_bytes = 0
     for raw in found.values:
-        column, column_bytes = _read_column(raw, max_bytes - byte_count)
+        column, column_bytes = yield from _read_column(raw, max_bytes - byte_count)
         columns.append(column)
         byte_count += column_bytes
+        decoded_bytes += len(memoryview(raw))
+        if decoded_bytes >= PART_BYTES:
+            yield decoded_bytes
+            decoded_bytes = 0
     return Rendering(
         range=found.range,
         columns=tuple(columns[: _filled(columns)]),
@@ -129,22 +135,23 @@ def _raw_columns(body: bytes) -> RawColumns:
     return RawColumns(range=found.range, values=given)
 
 
-def _read_column(raw: msgspec.Raw, max_bytes: int) -> tuple[Column, int]:
+def _read_column(raw: msgspec.Raw, max_bytes: int) -> Work[tuple[Column, int]]:
     """A column without blank cells at its end, and about how many bytes it takes."""
     if len(memoryview(raw)) <= WHOLE_BYTES:
         column: Column = _column.decode(raw)
         byte_count = _bounded(size_of(column), max_bytes)
     else:
-        column, byte_count = decode_in_parts(bytes(raw), PART_BYTES, max_bytes)
+        column, byte_count = yield from decode_in_parts(bytes(raw), PART_BYTES, max_bytes)
     filled = _filled(column)
     return (column if filled == len(column) else column[:filled]), byte_count
 
 
-def decode_in_parts(array: bytes, part_bytes: int, max_bytes: int) -> tuple[Column, int]:
+def decode_in_parts(array: bytes, part_bytes: int, max_bytes: int) -> Work[tuple[Column, int]]:
     """The cells of a JSON array, and about how many bytes they take; errors as `read_rendering`."""
     part = _decode_part(array, 1, part_bytes)
     cells, byte_count = part.cells, _bounded(size_of(part.cells), max_bytes)
     while part.end >= 0:
+        yield part_bytes
         part = _decode_part(array, part.end + 1, part_bytes)
         byte_count = _bounded(byte_count + size_of(part.cells), max_bytes)
         cells += part.cells

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from gateway.errors import GatewayError, UpstreamUnreachable
-from gateway.google.adapter import GRACE_SECONDS
 from gateway.google.outage import is_brief_outage
 from gateway.settings.model import GoogleSettings
 
@@ -86,6 +85,6 @@ def longest_write_seconds(settings: GoogleSettings, policy: RetryPolicy = RetryP
 
     Each attempt waits for its turn, then for a token and a connection, until its deadline.
     """
-    attempt_seconds = settings.max_waiting_seconds + settings.write_timeout_seconds + GRACE_SECONDS
+    attempt_seconds = settings.max_waiting_seconds + settings.write_timeout_seconds
     pauses = (policy.write_attempts - 1) * policy.longest_pause_seconds
     return policy.write_attempts * attempt_seconds + pauses

@@ -1,27 +1,28 @@
 """Access token of the gateway's Google account.
 
 Rules:
-- google-auth makes the token, we decide when: its own `before_request` has no lock (16 threads
-  made 16 token calls) and starts a background call to another service.
-- One thread refreshes at a time; who waits for it waits no longer than its own call may last.
+- google-auth makes the token in a thread, we decide when: its own `before_request` has no lock (16
+  threads made 16 token calls) and starts a background call to another service.
+- One refresh runs at a time; who waits for it waits no longer than its own call may last.
 - No token, key or assertion is part of an exception's text.
 - No URL is asked but Google's, this machine's and the metadata server's, whatever file named it.
 - Each answer of the endpoint tells what time it is; how far our clock is off is kept.
 """
 
+import asyncio
 import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from threading import Lock
 from typing import Any
 
+import anyio.from_thread
+import anyio.to_thread
 import httpx2
 from google.auth.credentials import Credentials, TokenState
 from google.auth.exceptions import GoogleAuthError, TransportError
 from google.auth.transport import DEFAULT_RETRYABLE_STATUS_CODES
 
-from gateway.google.deadline import Deadline
 from gateway.google.token_trouble import (
     EndpointFailed,
     ForeignEndpoint,
@@ -85,13 +86,14 @@ class TokenAnswer:
 class TokenRequest:
     """`google.auth.transport.Request` over our wire, within the deadline of the call it is for.
 
-    `hear` is told of every answer, with the seconds since the epoch when it was asked for. Raises
+    google-auth calls it in a worker thread of anyio; the event loop makes the exchange. `hear` is
+    told of every answer, with the seconds since the epoch when it was asked for. Raises
     `ForeignEndpoint` for a URL that may not see credentials.
     """
 
     wire: Wire
     allow_insecure_endpoint: bool
-    deadline: Deadline
+    deadline: float
     now: Callable[[], float]
     hear: Callable[[Answer, float], None]
 
@@ -104,14 +106,13 @@ class TokenRequest:
         timeout: float | None = None,
         **_ignored: object,
     ) -> TokenAnswer:
-        deadline = self.deadline if timeout is None else self.deadline.cut(timeout)
         content = body.encode() if isinstance(body, str) else body
         if not self._may_ask(url, content):
             raise ForeignEndpoint(_host_of(url))  # type: ignore[no-untyped-call]
         message = Message(method=method, url=url, headers=headers or {}, content=content)
         sent = self.now()
         try:
-            answer = self.wire.exchange(message, deadline, max_bytes=MAX_TOKEN_ANSWER_BYTES)
+            answer = anyio.from_thread.run(self._exchange, message, timeout)
         except (httpx2.HTTPError, httpx2.InvalidURL, AnswerTooLarge) as error:
             raise TransportError(str(error)) from error  # type: ignore[no-untyped-call]
         self.hear(answer, sent)
@@ -119,6 +120,12 @@ class TokenRequest:
             # Given such an answer google-auth would sleep and ask again, for longer than we may.
             raise EndpointFailed(f"HTTP {answer.status}")  # type: ignore[no-untyped-call]
         return TokenAnswer(status=answer.status, headers=answer.headers, data=answer.body)
+
+    async def _exchange(self, message: Message, seconds: float | None) -> Answer:
+        deadline = self.deadline
+        if seconds is not None:
+            deadline = min(deadline, asyncio.get_running_loop().time() + seconds)
+        return await self.wire.exchange(message, deadline, max_bytes=MAX_TOKEN_ANSWER_BYTES)
 
     def _may_ask(self, url: str, content: bytes | None) -> bool:
         # The metadata server is asked, never told.
@@ -133,7 +140,7 @@ def _host_of(url: str) -> str:
 
 
 class TokenSource:
-    """Authorization headers of one account, for any number of threads.
+    """Authorization headers of one account, for any number of calls.
 
     Without `credentials` they are looked for at the first call, as that may take requests.
     `now` gives seconds since the epoch.
@@ -149,7 +156,7 @@ class TokenSource:
         now: Callable[[], float] = time.time,
     ) -> None:
         self._wire = wire
-        self._lock = Lock()
+        self._lock = asyncio.Lock()
         self._credentials = credentials
         self._find_credentials = find_credentials
         self._allow_insecure_endpoint = allow_insecure_endpoint
@@ -174,41 +181,43 @@ class TokenSource:
         """How far this machine's clock is ahead of the token endpoint's; behind: below 0."""
         return self._clock_offset_seconds
 
-    def authorization(
-        self, deadline: Deadline, *, refused: Mapping[str, str] | None = None
+    async def authorization(
+        self, deadline: float, *, refused: Mapping[str, str] | None = None
     ) -> Mapping[str, str]:
-        """Headers that Google did not refuse yet. Raises `TokenUnavailable`.
+        """Headers that Google did not refuse yet, by a deadline on the clock of the event loop.
 
-        A token is renewed some minutes before it expires; while that fails, or another thread is
-        at it, the old one serves as long as it lasts.
+        A token is renewed some minutes before it expires; while that fails, or is under way, the
+        old one serves as long as it lasts. Raises `TokenUnavailable`.
         """
         state, headers = self._held(refused)
-        if state is TokenState.FRESH:
+        if state is TokenState.FRESH or (state is TokenState.STALE and self._lock.locked()):
             return headers
-        wait_seconds = 0.0 if state is TokenState.STALE else deadline.remaining_seconds
-        if not self._lock.acquire(timeout=wait_seconds):
-            if state is TokenState.STALE:
-                return headers
-            raise TokenUnavailable(
-                "another thread still waits for a token", retryable=True, trouble=TokenTrouble.BUSY
-            )
         try:
-            return self._renewed(deadline, refused)
+            async with asyncio.timeout_at(deadline):
+                await self._lock.acquire()
+        except TimeoutError:
+            raise TokenUnavailable(
+                "another call still waits for a token", retryable=True, trouble=TokenTrouble.BUSY
+            ) from None
+        try:
+            return await self._renewed(deadline, refused)
         finally:
             self._lock.release()
 
-    def _renewed(self, deadline: Deadline, refused: Mapping[str, str] | None) -> Mapping[str, str]:
+    async def _renewed(
+        self, deadline: float, refused: Mapping[str, str] | None
+    ) -> Mapping[str, str]:
         state, headers = self._held(refused)
         if state is TokenState.FRESH:
-            return headers  # by the thread that had the lock before
+            return headers  # by the call that had the lock before
         try:
-            return self._refresh(self._request(deadline))
+            return await anyio.to_thread.run_sync(self._refresh, self._request(deadline))
         except TokenUnavailable as error:
             if state is TokenState.STALE and error.retryable:
                 return headers
             raise
 
-    def _request(self, deadline: Deadline) -> TokenRequest:
+    def _request(self, deadline: float) -> TokenRequest:
         return TokenRequest(
             wire=self._wire,
             allow_insecure_endpoint=self._allow_insecure_endpoint,

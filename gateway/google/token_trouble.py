@@ -49,7 +49,7 @@ class TokenTrouble(Enum):
     UNREACHABLE = auto()
     """Nothing answered."""
     BUSY = auto()
-    """Another thread still waits for a token."""
+    """Another call still waits for a token."""
 
 
 class ForeignEndpoint(GoogleAuthError):

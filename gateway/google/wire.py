@@ -8,8 +8,9 @@ Rules:
 - An answer that is not read to its end takes its connection with it.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from http.cookiejar import CookieJar, DefaultCookiePolicy
@@ -17,8 +18,6 @@ from http.cookiejar import CookieJar, DefaultCookiePolicy
 import httpx2
 
 from gateway import __version__
-from gateway.google.deadline import Deadline, under
-from gateway.google.sockets import keep_deadlines
 
 Parameter = str | int | float | bool | Sequence[str] | None
 
@@ -68,37 +67,65 @@ class Answer:
 
 @dataclass(frozen=True, kw_only=True)
 class Wire:
-    """The pool, and the longest wait for one of its connections."""
+    """The pool, and the longest wait for a connection to be made."""
 
-    client: httpx2.Client
+    client: httpx2.AsyncClient
     connect_timeout_seconds: float
 
-    def exchange(self, message: Message, deadline: Deadline, *, max_bytes: int) -> Answer:
-        """Send and read the answer. Raises `httpx2.HTTPError` or `AnswerTooLarge`."""
-        seconds = deadline.remaining_seconds
-        if not seconds:
-            raise httpx2.PoolTimeout("the deadline passed before anything was sent")
-        connect_seconds = min(self.connect_timeout_seconds, seconds)
-        timeout = httpx2.Timeout(seconds, connect=connect_seconds, pool=connect_seconds)
-        with (
-            under(deadline),
-            self.client.stream(
-                message.method,
-                message.url,
-                # None, as an empty mapping would take the query off the URL.
-                params={k: v for k, v in message.parameters.items() if v is not None} or None,
-                content=message.content,
-                headers=message.headers,
-                timeout=timeout,
-            ) as response,
-        ):
-            read = _read if response.status_code == 200 else _read_refusal
-            return read(response, deadline, max_bytes)
+    async def exchange(self, message: Message, deadline: float, *, max_bytes: int) -> Answer:
+        """Send and read the answer. Raises `httpx2.HTTPError` or `AnswerTooLarge`.
+
+        `deadline` is on the clock of the event loop; the exchange ends by it, whatever happens.
+        """
+        progress = _Progress()
+        try:
+            async with asyncio.timeout_at(deadline), self._stream(message, progress) as response:
+                progress.response = response
+                return await _read(response, max_bytes)
+        except TimeoutError:
+            return progress.late()
+
+    def _stream(
+        self, message: Message, progress: "_Progress"
+    ) -> AbstractAsyncContextManager[httpx2.Response]:
+        return self.client.stream(
+            message.method,
+            message.url,
+            # None, as an empty mapping would take the query off the URL.
+            params={k: v for k, v in message.parameters.items() if v is not None} or None,
+            content=message.content,
+            headers=message.headers,
+            timeout=httpx2.Timeout(None, connect=self.connect_timeout_seconds),
+            extensions={"trace": progress.trace},
+        )
 
 
-@contextmanager
-def open_wire(*, max_connections: int, connect_timeout_seconds: float) -> Iterator[Wire]:
-    """A pool that is closed at the end; every exchange brings its own timeouts."""
+class _Progress:
+    """How far an exchange came, which decides what a passed deadline means."""
+
+    def __init__(self) -> None:
+        self.is_sent = False
+        self.response: httpx2.Response | None = None
+
+    async def trace(self, event: str, _: object) -> None:
+        """Called by httpcore2 at each step (its extension "trace")."""
+        self.is_sent = self.is_sent or event.endswith("send_request_headers.started")
+
+    def late(self) -> Answer:
+        """The answer of which only the status is needed, or the error of the passed deadline."""
+        if self.response is not None and self.response.status_code != 200:
+            return _answer(self.response, b"", b"")
+        if self.response is not None:
+            reason = httpx2.ReadTimeout("the deadline passed while the answer was read")
+            raise AnswerBroken(reason) from reason
+        if self.is_sent:
+            raise httpx2.ReadTimeout("the deadline passed")
+        raise httpx2.PoolTimeout("the deadline passed before anything was sent")
+
+
+@asynccontextmanager
+async def open_wire(*, max_connections: int, connect_timeout_seconds: float) -> AsyncIterator[Wire]:
+    """A pool that is closed at the end."""
     limits = httpx2.Limits(
         max_connections=max_connections,
         max_keepalive_connections=max_connections,
@@ -108,40 +135,35 @@ def open_wire(*, max_connections: int, connect_timeout_seconds: float) -> Iterat
     # developers.google.com/workspace/sheets/api/guides/performance
     headers = {"accept-encoding": "gzip", "user-agent": f"sheets-gateway/{__version__} (gzip)"}
     no_cookies = CookieJar(DefaultCookiePolicy(allowed_domains=[]))
-    with httpx2.Client(
+    async with httpx2.AsyncClient(
         limits=limits, headers=headers, cookies=no_cookies, follow_redirects=False
     ) as client:
-        keep_deadlines(client)
         yield Wire(client=client, connect_timeout_seconds=connect_timeout_seconds)
 
 
-def _read(response: httpx2.Response, deadline: Deadline, max_bytes: int) -> Answer:
+async def _read(response: httpx2.Response, max_bytes: int) -> Answer:
+    if response.status_code == 200:
+        return await _collected(response, max_bytes)
     try:
-        return _collected(response, deadline, max_bytes)
-    except httpx2.HTTPError as error:
-        raise AnswerBroken(error) from error
-
-
-def _collected(response: httpx2.Response, deadline: Deadline, max_bytes: int) -> Answer:
-    body = bytearray()
-    # Of each piece while the next is on its way, so that it takes no time of its own at the end.
-    digest = blake2b(digest_size=DIGEST_BYTES)
-    for piece in response.iter_bytes():
-        body += piece
-        digest.update(piece)
-        if len(body) > max_bytes:
-            raise AnswerTooLarge(f"the answer is larger than {max_bytes} bytes")
-        if not deadline.remaining_seconds:
-            raise httpx2.ReadTimeout("the deadline passed while the answer was read")
-    return _answer(response, bytes(body), digest.digest())
-
-
-def _read_refusal(response: httpx2.Response, deadline: Deadline, max_bytes: int) -> Answer:
-    try:
-        return _read(response, deadline, min(max_bytes, MAX_REFUSAL_BYTES))
+        return await _collected(response, min(max_bytes, MAX_REFUSAL_BYTES))
     except (AnswerBroken, AnswerTooLarge):
         # The status has come, and says more than how its explanation broke.
         return _answer(response, b"", b"")
+
+
+async def _collected(response: httpx2.Response, max_bytes: int) -> Answer:
+    body = bytearray()
+    # Of each piece while the next is on its way, so that it takes no time of its own at the end.
+    digest = blake2b(digest_size=DIGEST_BYTES)
+    try:
+        async for piece in response.aiter_bytes():
+            body += piece
+            digest.update(piece)
+            if len(body) > max_bytes:
+                raise AnswerTooLarge(f"the answer is larger than {max_bytes} bytes")
+    except httpx2.HTTPError as error:
+        raise AnswerBroken(error) from error
+    return _answer(response, bytes(body), digest.digest())
 
 
 def _answer(response: httpx2.Response, body: bytes, digest: bytes) -> Answer:

@@ -7,9 +7,10 @@ import os
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
+from google.auth.credentials import Credentials
 
 from tests.contract.place import Place, google_place, serving_emulator
-from tests.contract.spreadsheet import Spreadsheet, open_spreadsheet
+from tests.contract.spreadsheet import Spreadsheet, load_credentials, open_spreadsheet
 from tests.contract.subject import FakeSubject, RemoteSubject, Subject
 
 FAKE, EMULATOR = "fake", "emulator"
@@ -46,12 +47,20 @@ def place(request: pytest.FixtureRequest) -> Place | None:
 
 
 @pytest.fixture(scope="session")
-def spreadsheet(place: Place | None) -> Iterator[Spreadsheet | None]:
-    """The place's spreadsheet, its connections and token kept from test to test."""
+def credentials(place: Place | None) -> Credentials | None:
+    """Those of the place; their token is kept from test to test."""
+    return None if place is None else load_credentials(place)
+
+
+@pytest.fixture
+async def spreadsheet(
+    place: Place | None, credentials: Credentials | None
+) -> AsyncIterator[Spreadsheet | None]:
+    """The place's spreadsheet."""
     if place is None:
         yield None
         return
-    with open_spreadsheet(place) as opened:
+    async with open_spreadsheet(place, credentials=credentials) as opened:
         yield opened
 
 

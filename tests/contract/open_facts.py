@@ -254,7 +254,7 @@ async def ask_all(
 ) -> list[Finding]:
     """Ask one after the other; each line is told as soon as it is known."""
     findings = []
-    with open_spreadsheet(place) as spreadsheet:
+    async with open_spreadsheet(place) as spreadsheet:
         for fact in facts:
             findings.append(await ask(fact, spreadsheet))
             tell(findings[-1].line())

@@ -4,25 +4,25 @@ The raw calls set worksheets up and take them away, and give the whole answers o
 go over the adapter's own client, and wait where Google's quota is spent.
 """
 
+import asyncio
 import json
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-import anyio.to_thread
+import anyio
 import google.auth
+from google.auth.credentials import Credentials
 from gspread.http_client import HTTPClient
 
 from gateway.google.adapter import GoogleSheets
-from gateway.google.client import Call, Gspread
+from gateway.google.client import Gspread
 from gateway.google.credentials import load_service_account
-from gateway.google.deadline import Deadline
 from gateway.google.sheets import Sheets, Value
 from gateway.google.token import TokenSource
-from gateway.google.translation import FAILURES, Attempt, translated
+from gateway.google.translation import FAILURES, Attempt, GoogleRefusal, translated
 from gateway.google.wire import Wire, open_wire
 from gateway.settings.model import GoogleSettings
 from tests.contract.patience import PatientSheets, Sleep, patiently
@@ -43,10 +43,8 @@ class Spreadsheet:
     sleep: Sleep
 
     def sheets(self) -> Sheets:
-        """The adapter, for one event loop."""
-        sheets = GoogleSheets(
-            self.settings, wire=self.wire, tokens=self.tokens, clock=time.monotonic
-        )
+        """The adapter."""
+        sheets = GoogleSheets(self.settings, wire=self.wire, tokens=self.tokens)
         return PatientSheets(inner=sheets, sleep=self.sleep)
 
     async def add_worksheet(self, title: str, *, rows: int, columns: int) -> int:
@@ -94,35 +92,48 @@ class Spreadsheet:
         )
 
     async def _call(self, verb: Verb) -> Answer:
-        send = partial(anyio.to_thread.run_sync, self._send, verb)
-        return await patiently(send, self.sleep)
+        return await patiently(partial(self._send, verb), self.sleep)
 
-    def _send(self, verb: Verb) -> Answer:
-        seconds = self.settings.write_timeout_seconds
-        call = Call(
-            wire=self.wire,
-            tokens=self.tokens,
-            deadline=Deadline(at_seconds=time.monotonic() + seconds, clock=time.monotonic),
-            max_bytes=self.settings.max_answer_bytes,
-        )
+    async def _send(self, verb: Verb) -> Answer:
+        deadline = asyncio.get_running_loop().time() + self.settings.write_timeout_seconds
+        message = verb(Gspread(endpoint=self.settings.endpoint, fields="*"))
         try:
-            found = verb(Gspread(call, endpoint=self.settings.endpoint, fields="*"))
+            signed = replace(
+                message, headers={**message.headers, **await self.tokens.authorization(deadline)}
+            )
+            max_bytes = self.settings.max_answer_bytes
+            found = await self.wire.exchange(signed, deadline, max_bytes=max_bytes)
+            if found.status != 200:
+                raise GoogleRefusal(found)
         except FAILURES as error:
             raise translated(error, Attempt(is_write=True)) from error
         answer: Answer = json.loads(found.body)
         return answer
 
 
-@contextmanager
-def open_spreadsheet(place: Place, *, sleep: Sleep = anyio.sleep) -> Iterator[Spreadsheet]:
-    """The spreadsheet of a place; raises `ConfigError` for a key file that cannot be used."""
+@asynccontextmanager
+async def open_spreadsheet(
+    place: Place, *, credentials: Credentials | None = None, sleep: Sleep = anyio.sleep
+) -> AsyncIterator[Spreadsheet]:
+    """The spreadsheet of a place, for one event loop; `credentials` keep their token.
+
+    Raises `ConfigError` for a key file that cannot be used.
+    """
     settings = place.settings()
-    credentials = load_service_account(place.credentials, allow_insecure_endpoint=False)
-    with open_wire(
+    async with open_wire(
         max_connections=settings.max_connections,
         connect_timeout_seconds=settings.connect_timeout_seconds,
     ) as wire:
-        tokens = TokenSource(wire, credentials=credentials, find_credentials=google.auth.default)
+        tokens = TokenSource(
+            wire,
+            credentials=credentials or load_credentials(place),
+            find_credentials=google.auth.default,
+        )
         yield Spreadsheet(
             id=place.spreadsheet, settings=settings, wire=wire, tokens=tokens, sleep=sleep
         )
+
+
+def load_credentials(place: Place) -> Credentials:
+    """Those of the place's key file."""
+    return load_service_account(place.credentials, allow_insecure_endpoint=False)

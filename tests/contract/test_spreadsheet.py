@@ -15,7 +15,7 @@ async def test_raw_calls_wait_for_quota(emulator: Place) -> None:
 
     faults = [{"call": "spreadsheets.batchUpdate", "status": 429}]
     httpx2.post(f"{emulator.endpoint}/_emulator/faults", json=faults).raise_for_status()
-    with open_spreadsheet(emulator, sleep=sleep) as spreadsheet:
+    async with open_spreadsheet(emulator, sleep=sleep) as spreadsheet:
         sheet_id = await spreadsheet.add_worksheet("Quota", rows=2, columns=2)
         await spreadsheet.delete_worksheets([sheet_id])
 
@@ -24,7 +24,7 @@ async def test_raw_calls_wait_for_quota(emulator: Place) -> None:
 
 async def test_a_worksheet_is_made_filled_and_deleted(emulator: Place) -> None:
     """What is typed in becomes what a person's typing would, and nothing is left in the end."""
-    with open_spreadsheet(emulator) as spreadsheet:
+    async with open_spreadsheet(emulator) as spreadsheet:
         sheet_id = await spreadsheet.add_worksheet("Made", rows=3, columns=2)
         await spreadsheet.update("'Made'!A1", [["007", None]])
         await spreadsheet.update("'Made'!A1", [[None, "007"]], option="USER_ENTERED")

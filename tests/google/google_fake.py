@@ -1,6 +1,6 @@
 """A made-up Google at the other end of the wire, and what the tests ask of it."""
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -82,7 +82,7 @@ A_READ, A_WRITE = READS["read_values"], WRITES["append_rows"]
 READ_ANSWER = {"range": "T!A1:B2", "values": [["x"]]}
 
 
-class Pieces(httpx.SyncByteStream):
+class Pieces(httpx.AsyncByteStream):
     """A body that comes piece by piece; remembers how far it was read, and that it was closed."""
 
     def __init__(self, pieces: Iterable[bytes]) -> None:
@@ -90,12 +90,12 @@ class Pieces(httpx.SyncByteStream):
         self.read_count = 0
         self.is_closed = False
 
-    def __iter__(self) -> Iterator[bytes]:
+    async def __aiter__(self) -> AsyncIterator[bytes]:
         for piece in self._pieces:
             self.read_count += 1
             yield piece
 
-    def close(self) -> None:
+    async def aclose(self) -> None:
         self.is_closed = True
 
 

@@ -1,5 +1,6 @@
 """Answers that keep coming, but too slowly, from a real socket."""
 
+import asyncio
 import socket
 import threading
 import time
@@ -8,7 +9,12 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from gateway.errors import GatewayError, UpstreamTimeout, WriteOutcomeUnknown
+from gateway.errors import (
+    GatewayError,
+    UpstreamTimeout,
+    UpstreamUnreachable,
+    WriteOutcomeUnknown,
+)
 from gateway.google.adapter import GoogleSheets, open_google
 from gateway.settings.model import GoogleSettings
 from tests.google.google_fake import KeyFile
@@ -93,4 +99,43 @@ async def test_a_dripping_head_ends_at_the_deadline(
             next_one = await sheets.list_worksheets("book")
 
     assert seconds < 1
+    assert next_one == []
+
+
+async def test_a_write_that_finds_no_connection_is_not_sent(key_file: KeyFile) -> None:
+    """Its deadline passes before anything leaves, so it was surely not applied."""
+    with dripping() as url:
+        settings = GoogleSettings(
+            endpoint=url,
+            credentials=key_file(token_uri=f"{url}/token"),
+            max_connections=1,
+            read_timeout_seconds=0.5,
+            write_timeout_seconds=0.1,
+        )
+        async with open_google(settings) as sheets:
+            await sheets.sign_in()
+            slow = asyncio.create_task(sheets.list_worksheets("book"))
+            await asyncio.sleep(0.1)
+            with pytest.raises(UpstreamUnreachable) as caught:
+                await CALLS["write"](sheets)
+            with pytest.raises(UpstreamTimeout):
+                await slow
+
+    assert caught.value.outcome == "not_applied"
+
+
+async def test_a_call_that_nobody_waits_for_frees_its_connection(key_file: KeyFile) -> None:
+    """A cancelled call ends at once; the next one does not wait for it."""
+    with dripping() as url:
+        settings = GoogleSettings(
+            endpoint=url, credentials=key_file(token_uri=f"{url}/token"), max_connections=1
+        )
+        async with open_google(settings) as sheets:
+            await sheets.sign_in()
+            slow = asyncio.create_task(sheets.list_worksheets("book"))
+            await asyncio.sleep(0.1)
+            slow.cancel()
+            async with asyncio.timeout(5):
+                next_one = await sheets.list_worksheets("book")
+
     assert next_one == []

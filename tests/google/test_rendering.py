@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from gateway.errors import SheetTooLarge
 from gateway.google.rendering import (
     MAX_COLUMNS,
+    PART_BYTES,
     WHOLE_BYTES,
     decode_in_parts,
     read_rendering,
@@ -20,6 +21,7 @@ from gateway.google.rendering import (
 from gateway.google.sheets import Rendering, Value
 from gateway.google.translation import UNREADABLE
 from gateway.google.wire import Answer
+from gateway.table.steps import finish
 
 PLENTY = 10**12
 
@@ -35,7 +37,7 @@ def answer_of(body: Any, *, digest: bytes = b"new") -> Answer:
 
 def rendering_of(*columns: Any, max_bytes: int = PLENTY) -> Rendering:
     answer = answer_of({"range": "T!A1:Z9", "values": columns})
-    rendering = read_rendering(answer, known=None, max_bytes=max_bytes)
+    rendering = finish(read_rendering(answer, known=None, max_bytes=max_bytes))
     if rendering is None:
         raise LookupError("nothing was known")
     return rendering
@@ -53,7 +55,7 @@ def test_cutting_changes_no_cell(
     """Wherever a column is cut, its cells are those of the whole, of the same types."""
     array = json.dumps(cells, ensure_ascii=is_ascii, separators=separators).encode()
 
-    found, _ = decode_in_parts(array, part_bytes, PLENTY)
+    found, _ = finish(decode_in_parts(array, part_bytes, PLENTY))
 
     assert [(type(cell), cell) for cell in found] == [(type(cell), cell) for cell in cells]
 
@@ -71,7 +73,7 @@ def test_texts_that_look_like_cuts(cells: list[Value]) -> None:
     """No comma of a text is taken for one between cells, at any length of the parts."""
     array = json.dumps(cells, separators=(",", ":")).encode()
 
-    found = {decode_in_parts(array, size, PLENTY)[0] for size in range(len(array))}
+    found = {finish(decode_in_parts(array, size, PLENTY))[0] for size in range(len(array))}
 
     assert found == {tuple(cells)}
 
@@ -85,7 +87,7 @@ def test_what_is_no_column_is_an_error_however_it_is_cut(array: bytes) -> None:
     """Parts do not make sense of what the whole makes none of."""
     for part_bytes in range(len(array)):
         with pytest.raises(UNREADABLE):
-            decode_in_parts(array, part_bytes, PLENTY)
+            finish(decode_in_parts(array, part_bytes, PLENTY))
 
 
 def test_long_columns_come_whole() -> None:
@@ -97,6 +99,14 @@ def test_long_columns_come_whole() -> None:
     assert rendering.columns == (tuple(cells), ("b",))
 
 
+def test_long_columns_are_decoded_in_turns() -> None:
+    """Between two parts of a long column the event loop has its turn."""
+    answer = answer_of({"range": "T!A1:A9", "values": [["text"] * 600_000]})
+    turns = sum(1 for _ in read_rendering(answer, known=None, max_bytes=PLENTY))
+
+    assert turns >= len(answer.body) // PART_BYTES - 1
+
+
 def test_blank_ends_are_left_out() -> None:
     """Blank cells at the end of a column and blank columns at the end are absent, others not."""
     rendering = rendering_of([], ["a", "", None, ""], ["", 0, False], ["", ""], [])
@@ -106,14 +116,16 @@ def test_blank_ends_are_left_out() -> None:
 
 def test_a_blank_worksheet_has_no_columns() -> None:
     """Google leaves `values` out where everything is blank."""
-    rendering = read_rendering(answer_of({"range": "T!A1:Z9"}), known=b"old", max_bytes=PLENTY)
+    rendering = finish(
+        read_rendering(answer_of({"range": "T!A1:Z9"}), known=b"old", max_bytes=PLENTY)
+    )
 
     assert rendering == Rendering(range="T!A1:Z9", columns=(), digest=b"new", byte_count=0)
 
 
 def test_a_known_answer_is_not_decoded() -> None:
     """An answer with the digest that is known is nothing new, whatever is in it."""
-    assert read_rendering(answer_of(b"no JSON"), known=b"new", max_bytes=0) is None
+    assert finish(read_rendering(answer_of(b"no JSON"), known=b"new", max_bytes=0)) is None
 
 
 @pytest.mark.parametrize(
@@ -148,7 +160,7 @@ def test_more_columns_than_a_sheet_can_have_take_no_memory(column: bytes) -> Non
     tracemalloc.start()
     try:
         with pytest.raises(UNREADABLE, match="at most length 18278"):
-            read_rendering(answer, known=None, max_bytes=PLENTY)
+            finish(read_rendering(answer, known=None, max_bytes=PLENTY))
         _, peak_bytes = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -176,10 +188,14 @@ def test_brackets_in_texts_are_no_columns() -> None:
 def test_an_error_does_not_keep_the_answer(column: list[Any]) -> None:
     """The frames of an error's traceback, which may live for long, hold nothing that was read."""
     with pytest.raises((SheetTooLarge, *UNREADABLE)) as caught:
-        read_rendering(answer_of({"range": "T!A1", "values": [column]}), known=None, max_bytes=100)
+        finish(
+            read_rendering(
+                answer_of({"range": "T!A1", "values": [column]}), known=None, max_bytes=100
+            )
+        )
 
     frames = [entry.frame for entry in caught.traceback]
-    assert frames[-1].code.name == "read_half"
+    assert frames[-1].code.name == "read_rendering"
     assert "answer" not in frames[-1].f_locals
 
 

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from datetime import UTC, datetime, timedelta
-from threading import Event, get_ident, main_thread
+from threading import Event
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -21,11 +21,9 @@ from google.oauth2.credentials import Credentials
 
 from gateway.errors import UpstreamAuth, UpstreamUnreachable
 from gateway.google.adapter import open_google
-from gateway.google.deadline import Deadline
 from gateway.google.token import TokenSource, TokenUnavailable
 from gateway.google.wire import open_wire
 from gateway.settings.model import GoogleSettings
-from tests.clock import ManualClock
 from tests.google.google_fake import (
     A_READ,
     A_WRITE,
@@ -90,25 +88,16 @@ async def test_sixteen_first_calls_ask_for_one_token(
     settings: GoogleSettings, google: FakeGoogle
 ) -> None:
     """Calls that all found no token wait for the one that was asked for, and go out with it."""
-    threads, all_wait = set[int](), Event()
 
-    def clock() -> float:
-        # Looked at in each thread when it found no token, for how long it may wait for one.
-        threads.add(get_ident())
-        if len(threads - {main_thread().ident}) == 16:
-            all_wait.set()
-        return 1000.0
-
-    def token(_request: httpx.Request) -> httpx.Response:
-        all_wait.wait(timeout=10)
+    async def token(_request: httpx.Request) -> httpx.Response:
+        await asyncio.sleep(0.1)
         return token_answer("only")
 
     google.token.side_effect = token
     google.sheets.respond(json=READ_ANSWER)
-    async with open_google(settings, clock=clock) as sheets:
+    async with open_google(settings) as sheets:
         await asyncio.gather(*(A_READ(sheets) for _ in range(16)))
 
-    assert all_wait.is_set()
     assert google.token.call_count == 1
     assert bearers(google) == ["only"] * 16
 
@@ -224,9 +213,7 @@ async def test_without_a_token_nothing_is_sent(
 
 
 async def test_waiting_for_a_token_ends_at_the_deadline() -> None:
-    """Who waits while another thread asks for a token waits no longer than its call may last."""
-    clock = ManualClock()
-    gone = Deadline(at_seconds=clock(), clock=clock)
+    """Who waits while another call asks for a token waits no longer than its call may last."""
     started, ended = Event(), Event()
 
     def find_credentials(**_given: object) -> tuple[Credentials, None]:
@@ -234,18 +221,18 @@ async def test_waiting_for_a_token_ends_at_the_deadline() -> None:
         ended.wait(timeout=10)
         raise DefaultCredentialsError("none")  # type: ignore[no-untyped-call]
 
-    def ask(deadline: Deadline) -> None:
+    async def ask() -> None:
         with pytest.raises(TokenUnavailable):
-            tokens.authorization(deadline)
+            await tokens.authorization(now() + 60)
 
-    with open_wire(max_connections=1, connect_timeout_seconds=1) as wire:
+    now = asyncio.get_running_loop().time
+    async with open_wire(max_connections=1, connect_timeout_seconds=1) as wire:
         tokens = TokenSource(wire, credentials=None, find_credentials=find_credentials)
         async with anyio.create_task_group() as tasks:
-            later = Deadline(at_seconds=clock() + 60, clock=clock)
-            tasks.start_soon(anyio.to_thread.run_sync, ask, later)
+            tasks.start_soon(ask)
             await anyio.to_thread.run_sync(started.wait, 10)
-            with pytest.raises(TokenUnavailable, match="another thread") as caught:
-                tokens.authorization(gone)
+            with pytest.raises(TokenUnavailable, match="another call") as caught:
+                await tokens.authorization(now() + 0.01)
             ended.set()
 
     assert caught.value.retryable

@@ -1,8 +1,11 @@
 """Whom the gateway asks for tokens, whatever a file of credentials says."""
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
+import anyio.to_thread
 import httpx
 import pytest
 from google.auth.exceptions import GoogleAuthError
@@ -10,7 +13,6 @@ from google.oauth2.credentials import Credentials
 
 from gateway.errors import UpstreamAuth
 from gateway.google.adapter import open_google
-from gateway.google.deadline import Deadline
 from gateway.google.token import TokenRequest, TokenSource, TokenUnavailable
 from gateway.google.token_trouble import ForeignEndpoint, TokenTrouble
 from gateway.google.wire import Answer, open_wire
@@ -18,7 +20,7 @@ from gateway.settings.model import GoogleSettings
 from tests.clock import ManualClock
 from tests.google.google_fake import A_READ, A_WRITE, READ_ANSWER, FakeGoogle, failure
 
-Ask = Callable[..., Any]
+Ask = Callable[..., Awaitable[Any]]
 METADATA = "http://metadata.google.internal/computeMetadata/v1/instance/service-accounts/"
 
 
@@ -40,21 +42,20 @@ def person(token_uri: str) -> Callable[..., tuple[Credentials, None]]:
 
 def asking(*, allow_insecure_endpoint: bool = False) -> Ask:
     """A request as google-auth makes it, on a wire of its own."""
-    clock = ManualClock()
 
     def hear(_answer: Answer, _sent: float) -> None:
         pass
 
-    def ask(url: str, **options: Any) -> Any:
-        with open_wire(max_connections=1, connect_timeout_seconds=1) as wire:
+    async def ask(url: str, **options: Any) -> Any:
+        async with open_wire(max_connections=1, connect_timeout_seconds=1) as wire:
             request = TokenRequest(
                 wire=wire,
                 allow_insecure_endpoint=allow_insecure_endpoint,
-                deadline=Deadline(at_seconds=clock() + 60, clock=clock),
-                now=clock,
+                deadline=asyncio.get_running_loop().time() + 60,
+                now=ManualClock(),
                 hear=hear,
             )
-            return request(url, **options)
+            return await anyio.to_thread.run_sync(partial(request, url, **options))
 
     return ask
 
@@ -71,11 +72,11 @@ def asking(*, allow_insecure_endpoint: bool = False) -> Ask:
         f"{METADATA}default/token?scopes=https%3A%2F%2Fwww.googleapis.com%2Fauth%2Fspreadsheets",
     ],
 )
-def test_who_may_give_tokens_is_asked(url: str, google: FakeGoogle) -> None:
+async def test_who_may_give_tokens_is_asked(url: str, google: FakeGoogle) -> None:
     """Google, this machine, and the metadata server, whose way is plain HTTP."""
     route = google.router.route(url=url).respond(200)
 
-    assert asking()(url).status == 200
+    assert (await asking()(url)).status == 200
     assert route.call_count == 1
 
 
@@ -93,32 +94,34 @@ def test_who_may_give_tokens_is_asked(url: str, google: FakeGoogle) -> None:
         "no URL",
     ],
 )
-def test_a_stranger_is_not(url: str, google: FakeGoogle) -> None:
+async def test_a_stranger_is_not(url: str, google: FakeGoogle) -> None:
     """Nothing is sent, and the error names the host alone."""
     everything = google.router.route().respond(200)
 
     with pytest.raises(ForeignEndpoint) as caught:
-        asking()(url, method="POST", body=b"assertion=secret")
+        await asking()(url, method="POST", body=b"assertion=secret")
 
     assert everything.call_count == 0
     assert not {"token", "secret", "computeMetadata"} & set(str(caught.value).split("/"))
 
 
-def test_the_metadata_server_is_told_nothing(google: FakeGoogle) -> None:
+async def test_the_metadata_server_is_told_nothing(google: FakeGoogle) -> None:
     """It gives tokens unasked for; what is signed is for Google."""
     route = google.router.route(host="169.254.169.254").respond(200)
 
     with pytest.raises(GoogleAuthError):
-        asking()("http://169.254.169.254/token", method="POST", body=b"assertion=secret")
+        await asking()("http://169.254.169.254/token", method="POST", body=b"assertion=secret")
 
     assert route.call_count == 0
 
 
-def test_the_operator_may_allow_a_stranger(google: FakeGoogle) -> None:
+async def test_the_operator_may_allow_a_stranger(google: FakeGoogle) -> None:
     """The setting that allows a foreign endpoint allows this one."""
     google.router.route(host="stranger.example").respond(200)
 
-    assert asking(allow_insecure_endpoint=True)("http://stranger.example/token").status == 200
+    ask = asking(allow_insecure_endpoint=True)
+
+    assert (await ask("http://stranger.example/token")).status == 200
 
 
 @pytest.mark.parametrize("verb", [A_READ, A_WRITE], ids=["read", "write"])
@@ -151,13 +154,12 @@ async def test_the_setting_holds_for_default_credentials(google: FakeGoogle) -> 
 
 async def test_the_trouble_with_a_stranger_is_known(google: FakeGoogle) -> None:
     """Waiting does not help, and the operator is told the host."""
-    clock = ManualClock()
-    with open_wire(max_connections=1, connect_timeout_seconds=1) as wire:
+    async with open_wire(max_connections=1, connect_timeout_seconds=1) as wire:
         tokens = TokenSource(
             wire, credentials=None, find_credentials=person("https://stranger.example:7/token")
         )
         with pytest.raises(TokenUnavailable) as caught:
-            tokens.authorization(Deadline(at_seconds=clock() + 60, clock=clock))
+            await tokens.authorization(asyncio.get_running_loop().time() + 60)
 
     assert not caught.value.retryable
     assert caught.value.trouble is TokenTrouble.FOREIGN

@@ -1,5 +1,6 @@
 """What a source of tokens knows besides them: the time at Google, and the account's project."""
 
+import asyncio
 import json
 
 import httpx
@@ -8,11 +9,9 @@ from google.auth.exceptions import DefaultCredentialsError
 from google.oauth2.credentials import Credentials
 
 from gateway.google.credentials import load_service_account
-from gateway.google.deadline import Deadline
 from gateway.google.token import TokenSource, TokenUnavailable
 from gateway.google.token_trouble import TokenTrouble
 from gateway.google.wire import open_wire
-from tests.clock import ManualClock
 from tests.google.google_fake import FakeGoogle, KeyFile, token_answer
 
 
@@ -25,10 +24,9 @@ async def test_the_time_that_an_answer_tells_is_kept(key_file: KeyFile, google: 
         httpx.Response(200, headers=noon, json=json.loads(token_answer("new").content)),
     ]
     credentials = load_service_account(key_file(), allow_insecure_endpoint=False)
-    clock = ManualClock()
-    deadline = Deadline(at_seconds=clock() + 60, clock=clock)
+    deadline = asyncio.get_running_loop().time() + 60
 
-    with open_wire(max_connections=1, connect_timeout_seconds=1) as wire:
+    async with open_wire(max_connections=1, connect_timeout_seconds=1) as wire:
         tokens = TokenSource(
             wire,
             credentials=credentials,
@@ -37,9 +35,9 @@ async def test_the_time_that_an_answer_tells_is_kept(key_file: KeyFile, google: 
         )
         unasked = tokens.clock_offset_seconds
         with pytest.raises(TokenUnavailable) as caught:
-            tokens.authorization(deadline)
+            await tokens.authorization(deadline)
         refused = tokens.clock_offset_seconds
-        tokens.authorization(deadline)
+        await tokens.authorization(deadline)
 
     assert (unasked, refused, tokens.clock_offset_seconds) == (None, 100.0, 100.0)
     assert caught.value.clock_offset_seconds == 100.0
@@ -52,7 +50,7 @@ async def test_the_project_of_a_key_file(key_file: KeyFile, project: str | None)
     """It is told where the file names it."""
     credentials = load_service_account(key_file(project_id=project), allow_insecure_endpoint=False)
 
-    with open_wire(max_connections=1, connect_timeout_seconds=1) as wire:
+    async with open_wire(max_connections=1, connect_timeout_seconds=1) as wire:
         tokens = TokenSource(wire, credentials=credentials, find_credentials=no_credentials)
 
     assert tokens.project == project

@@ -88,12 +88,12 @@ def demo(
     from gateway.commands.demo import log_in_file, running_demo, stop_at_signal
     from gateway.settings.model import ConfigError
 
-    stop = stop_at_signal()
+    signals = stop_at_signal()
     listening = _bind(host, port)
     try:
         with log_in_file() as log, running_demo(listening, os.environ) as running:
             _greet(running, log)
-            stop.wait()
+            signals.get()
     except ConfigError as error:
         fail(error.problems)
 

@@ -7,12 +7,12 @@ import signal
 import socket
 import sys
 import tempfile
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from queue import SimpleQueue
 
 from gateway.access.issue import KeyRequest, create_key
 from gateway.access.pepper import pepper_of
@@ -103,13 +103,14 @@ def log_in_file() -> Iterator[Path]:
                 configure_logging()
 
 
-def stop_at_signal() -> threading.Event:
-    """An event that SIGINT, SIGTERM and SIGHUP set from now on; SIGHUP unless it is ignored."""
-    stop = threading.Event()
+def stop_at_signal() -> SimpleQueue[int]:
+    """A queue of SIGINT, SIGTERM and SIGHUP from now on; of SIGHUP unless it is ignored."""
+    # Not an Event: a handler that sets it while this thread begins to wait for it waits for ever.
+    signals = SimpleQueue[int]()
     for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(each) is not signal.SIG_IGN:
-            signal.signal(each, lambda *_: stop.set())
-    return stop
+            signal.signal(each, lambda number, _: signals.put(number))
+    return signals
 
 
 def curl_lines(demo: Demo) -> Iterator[tuple[str, str]]:

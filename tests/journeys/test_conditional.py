@@ -126,7 +126,7 @@ def test_a_row_that_has_changed_is_left_alone(api: Api) -> None:
 
 
 @pytest.mark.parametrize(
-    "spelling",
+    "alias",
     [
         pytest.param("W/{}", id="weak"),
         pytest.param('"x", W/{}', id="weak in a list"),

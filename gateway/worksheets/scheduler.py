@@ -49,6 +49,7 @@ class Scheduler:
         """What a lane may still take at once, until the loop comes round."""
         self._beginners: dict[Lane, deque[_Job]] = {}
         """Work that waits for room for its first slice."""
+        self._is_round_due = False
         self._task: asyncio.Task[None] | None = None
 
     def try_at_once(self, work: Metered[Any], lane: Lane) -> bool:
@@ -67,6 +68,7 @@ class Scheduler:
         job = _Job(work, asyncio.get_running_loop().create_future())
         if work.steps < SLICE_STEPS:
             self._beginners.setdefault(lane, deque()).append(job)
+            self._see_to_round()
         else:
             self._queue(job, lane)
         try:
@@ -84,8 +86,7 @@ class Scheduler:
         return await self.finish(metered, None)
 
     def _begin(self, work: Metered[Any], lane: Lane) -> bool:
-        if not self._room_steps:
-            asyncio.get_running_loop().call_soon(self._begin_round)
+        self._see_to_round()
         room, before = self._room_steps.get(lane, SLICE_STEPS), work.steps
         if room <= 0:
             return False
@@ -94,14 +95,23 @@ class Scheduler:
         finally:
             self._room_steps[lane] = room - (work.steps - before)
 
+    def _see_to_round(self) -> None:
+        """Have a round begin when the loop comes round."""
+        if not self._is_round_due:
+            self._is_round_due = True
+            asyncio.get_running_loop().call_soon(self._begin_round)
+
     def _begin_round(self) -> None:
         """Give each lane new room, to those first that wait for it."""
+        self._is_round_due = False
         self._room_steps.clear()
         for lane, jobs in [*self._beginners.items()]:
             while jobs and self._has_begun(jobs[0], lane):
                 jobs.popleft()
             if not jobs:
                 del self._beginners[lane]
+        if self._beginners:
+            self._see_to_round()
 
     def _has_begun(self, job: _Job, lane: Lane) -> bool:
         """Whether a job is done with its first slice, after what room there is for it."""

@@ -337,7 +337,7 @@ class QueryTooCostly(BadRequest):
 
 
 class UnknownField(InvalidQuery):
-    """`parameter` has `names` that are no fields of the worksheet, or hidden from the caller."""
+    """`parameter` has `names` that are not fields of the worksheet, or hidden from the caller."""
 
     def __init__(self, message: str, *, parameter: str, names: Sequence[str] = ()) -> None:
         super().__init__(message)

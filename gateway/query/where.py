@@ -80,7 +80,7 @@ class _Parser:
 
     def _field(self, name: str, value: object, place: str, depth: int) -> Condition:
         if name.startswith("$") and isinstance(value, list):
-            raise InvalidQuery(f"{place} is no operator; allowed: {_ALLOWED_ANYWHERE}.")
+            raise InvalidQuery(f"{place} is not an operator; allowed: {_ALLOWED_ANYWHERE}.")
         if not isinstance(value, dict):
             return self._comparison(name, "$eq", value, place)
         if not value:
@@ -103,7 +103,7 @@ class _Parser:
             return Negation(self._field(name, value, place, depth + 1))
         operator = ALIASES.get(operator, operator)
         if operator not in OPERATORS:
-            raise InvalidQuery(f"{place} is no operator; allowed: {_ALLOWED}.")
+            raise InvalidQuery(f"{place} is not an operator; allowed: {_ALLOWED}.")
         return self._comparison(name, operator, value, place)
 
     def _comparison(self, name: str, operator: str, value: object, place: str) -> Comparison:

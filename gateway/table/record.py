@@ -159,11 +159,11 @@ def _not_granted(names: Sequence[str], at: str) -> NotGranted:
 
 def _misplaced(unknown: Sequence[str], twice: Sequence[str], view: View, at: str) -> InvalidBody:
     problems = [
-        *(Problem(pointer(name, at=at), "This is no field of the worksheet.") for name in unknown),
+        *(Problem(pointer(name, at=at), "The worksheet has no such field.") for name in unknown),
         *(Problem(pointer(name, at=at), "Another field names the same column.") for name in twice),
     ][:MAX_PROBLEMS]
     faults = [
-        *_fault(unknown, "is no field of this worksheet", "are no fields of this worksheet"),
+        *_fault(unknown, "is not a field of this worksheet", "are not fields of this worksheet"),
         *_fault(twice, "names a column that another field names too", "name columns twice"),
     ]
     return InvalidBody(

@@ -76,7 +76,7 @@ class View:
         if unknown:
             fields = ", ".join(filter(None, [ROW_INDEX, self.listing()]))
             raise UnknownField(
-                f"{parameter} names {quoted(unknown[0])}, which is no field of this worksheet; "
+                f"{parameter} names {quoted(unknown[0])}, which is not a field of this worksheet; "
                 f"its fields are {fields}.",
                 parameter=parameter,
                 names=unknown,

@@ -29,8 +29,8 @@ def parse_row(segment: str) -> int:
     text = urllib.parse.unquote(segment)
     if _ROW.fullmatch(text) is None:
         raise InvalidPath(
-            f"{quoted(text)} is no row: a row in the path is its rowIndex, a whole number from 1 "
-            "with at most 8 digits. To search, use ?where= on the worksheet; a / in a worksheet's "
-            "name is written %2F."
+            f"{quoted(text)} is not a row number. The path takes a row's rowIndex: a whole number "
+            "from 1 with at most 8 digits. To search, use ?where= on the worksheet; a / in a "
+            "worksheet's name is written %2F."
         )
     return int(text)

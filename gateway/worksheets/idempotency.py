@@ -229,7 +229,7 @@ def _replayed(answer: Answer) -> Settled:
 
 def _unknown(what: str, retry_seconds: int) -> WriteOutcomeUnknown:
     return WriteOutcomeUnknown(
-        f"Whether the earlier request wrote is not known yet. {what} {_LOOK}",
+        f"The outcome of the earlier request is not known yet. {what} {_LOOK}",
         outcome="unknown",
         retry_after_seconds=max(1, retry_seconds),
     )

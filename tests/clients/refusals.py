@@ -176,7 +176,7 @@ REFUSALS: Sequence[Case] = [
         "an operator that there is not",
         400,
         4002,
-        "$like is no operator",
+        "$like is not an operator",
         target="/v2/sheets/Cities?where[state][$like]=T",
     ),
     refused(

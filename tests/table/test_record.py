@@ -229,28 +229,28 @@ def test_hidden_and_unknown_fields_are_refused_alike(name: str) -> None:
         place({name: "x", "name": "y"}, SOME, ignore_unknown=False)
 
     assert refused.value.message == (
-        f'"{name}" is no field of this worksheet; its fields are "name", "state", " note".'
+        f'"{name}" is not a field of this worksheet; its fields are "name", "state", " note".'
     )
-    assert refused.value.problems == (Problem(f"#/{name}", "This is no field of the worksheet."),)
+    assert refused.value.problems == (Problem(f"#/{name}", "The worksheet has no such field."),)
 
 
 @pytest.mark.parametrize(
     ("names", "words"),
     [
-        pytest.param(["Name", "x"], '"Name", "x" are no fields of this worksheet;', id="some"),
+        pytest.param(["Name", "x"], '"Name", "x" are not fields of this worksheet;', id="some"),
         pytest.param(
             ["name", "name "], '"name " names a column that another field names too;', id="twice"
         ),
         pytest.param(
             ["name", "name ", "x"],
-            '"x" is no field of this worksheet, and "name " names a column that another',
+            '"x" is not a field of this worksheet, and "name " names a column that another',
             id="both",
         ),
         pytest.param(
             ["name", "name ", " name"], '"name ", " name" name columns twice;', id="twice twice"
         ),
-        pytest.param(["a\u202eb\n"], '"a\\u202eb\\n" is no field', id="unseen"),
-        pytest.param(["y" * 101], f'"{"y" * 100}…" is no field', id="long"),
+        pytest.param(["a\u202eb\n"], '"a\\u202eb\\n" is not a field', id="unseen"),
+        pytest.param(["y" * 101], f'"{"y" * 100}…" is not a field', id="long"),
     ],
 )
 def test_misplaced_fields_are_named(names: list[str], words: str) -> None:
@@ -267,7 +267,7 @@ def test_no_more_than_ten_misplaced_fields_are_named() -> None:
     with pytest.raises(InvalidBody) as refused:
         place({f"x{number}": "" for number in range(50)}, SOME, ignore_unknown=False)
 
-    assert '"x9" are no fields' in refused.value.message
+    assert '"x9" are not fields' in refused.value.message
 
 
 def test_hidden_fields_are_left_aside_as_unknown_ones() -> None:

@@ -179,7 +179,7 @@ def test_where_is_json(encoded: str) -> None:
         pytest.param('{"a":-' + "9" * 7000 + "}", "where.a is not|longer", id="7,000"),
         pytest.param('{"a":' + "[" * 4000 + "}", "not JSON|too deep", id="deep list"),
         pytest.param('{"$not":' * 500, "not JSON|too deep", id="deep object"),
-        pytest.param('{"a":{"$like":"x"}}', r"where\.a\.\$like is no operator", id="operator"),
+        pytest.param('{"a":{"$like":"x"}}', r"where\.a\.\$like is not an operator", id="operator"),
         pytest.param('{"a":1,"b":2,"a":3}', "names a member twice", id="field twice"),
         pytest.param('{"a":{"$gt":1,"$gt":2}}', "names a member twice", id="operator twice"),
         pytest.param('{"\ufeffa":', "not JSON", id="cut off beyond ASCII"),

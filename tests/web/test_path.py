@@ -86,9 +86,9 @@ def test_other_rows_are_refused(segment: str) -> None:
 @pytest.mark.parametrize(
     ("segment", "shown"),
     [
-        pytest.param("search", '"search" is no row', id="word"),
-        pytest.param("a%20b%0A", '"a b\\n" is no row', id="escaped"),
-        pytest.param("9" * 500, f'"{"9" * 100}…" is no row', id="cut"),
+        pytest.param("search", '"search" is not a row number', id="word"),
+        pytest.param("a%20b%0A", '"a b\\n" is not a row number', id="escaped"),
+        pytest.param("9" * 500, f'"{"9" * 100}…" is not a row number', id="cut"),
     ],
 )
 def test_what_came_in_the_place_of_a_row_is_told(segment: str, shown: str) -> None:

@@ -88,7 +88,7 @@ _OF_KEYS: Sequence[GatewayError] = (
     PlanLimit("The plan of this key does not include 'where'; ask for another plan."),
     SpreadsheetNotFound(),
     SpreadsheetNotShared("Share the spreadsheet with the address that stands here."),
-    UnsupportedDocument("This is no Google Sheet but an Office file: convert it."),
+    UnsupportedDocument("This is not a Google Sheet but an Office file: convert it."),
     WorksheetNotFound("The spreadsheet has no worksheet of this name; case and blanks count."),
     NoHeaderRow("Row 1 of the worksheet names no field. Put the field names into its first row."),
     SheetTooLarge("The worksheet is too large for the gateway."),
@@ -120,7 +120,7 @@ _OF_WRITES: Sequence[GatewayError] = (
     ReadOnlyKey("This key may only read.", allowed_methods=("GET", "HEAD", "OPTIONS")),
     InvalidBody(
         "The body holds what cannot be stored; nothing was written.",
-        problems=[Problem("#/nickname", "This is no field of the worksheet.")],
+        problems=[Problem("#/nickname", "The worksheet has no such field.")],
     ),
     BodyTooLarge("The body is too large."),
     UnsupportedMediaType("Send a JSON object with Content-Type: application/json, or a form."),

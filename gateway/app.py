@@ -20,7 +20,7 @@ from gateway.access.unrestricted_keys import warn_of_unbounded_keys
 from gateway.errors import GatewayError
 from gateway.google.adapter import open_google
 from gateway.google.breaker import Breaker, LastCheck
-from gateway.google.budget import Budget, Budgeted, open_budget
+from gateway.google.budget import Budgeted, open_budget
 from gateway.google.counted import Counted
 from gateway.google.credentials import check_credentials
 from gateway.google.guarded import GuardedSheets
@@ -70,7 +70,8 @@ def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Sta
             keys = ActiveKeys(store, settings.plans, clock=_now)
             await keys.load()
             budget = open_budget(settings.google)
-            asked = guarded(sheets, budget)
+            budgeted = Budgeted(budget, waited=budget_waited)
+            asked = guarded(sheets, budgeted)
             rows = RowService(
                 asked,
                 cache=settings.cache,
@@ -79,6 +80,7 @@ def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Sta
                 ledger=ledger,
                 clock=time.monotonic,
                 wall_clock=time.time,
+                write_turn=budgeted.write_turn,
                 reads_per_second=lambda: budget.reads.rate_per_second,
                 value_input=INPUTS[settings.google.value_input],
             )
@@ -130,14 +132,14 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-def guarded(sheets: Sheets, budget: Budget) -> Sheets:
+def guarded(sheets: Sheets, budgeted: Budgeted) -> Sheets:
     """Google as the service asks it: each attempt passes the breaker, then waits for its turn."""
     breaker = Breaker(changed=breaker_changed)
     return GuardedSheets(
         sheets,
         Retrying(may_retry=lambda: not breaker.is_open),
         breaker,
-        Budgeted(budget, waited=budget_waited),
+        budgeted,
         LastCheck(breaker),
         Counted(),
     )

@@ -86,6 +86,11 @@ class Bucket:
                 self._withdraw(waiter)
                 raise
 
+    def give_back(self) -> None:
+        """What was taken last is not sent."""
+        self._rate.give_back()
+        self._go_on()
+
     def refused(self, *, sent_at: float, limit: int | None) -> None:
         """Google refused with a 429 what was sent then, and told a limit of calls a minute."""
         self._rate.refused(self._clock(), sent_at=sent_at, limit=limit)

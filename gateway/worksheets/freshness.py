@@ -14,3 +14,9 @@ class Freshness(NamedTuple):
     """Whether no call to Google was waited for."""
     reason: str = ""
     """Why it is stale, one word; "" for a fresh answer."""
+
+    def later(self, seconds: float) -> "Freshness":
+        """The same after so much time."""
+        return self._replace(
+            age_seconds=self.age_seconds + seconds, ttl_seconds=self.ttl_seconds - seconds
+        )

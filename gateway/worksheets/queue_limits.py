@@ -80,6 +80,17 @@ class Line(Generic[W]):
     def __len__(self) -> int:
         return len(self._waiting)
 
+    @property
+    def key_ids(self) -> list[str]:
+        """The keys that have something here, in the order of their turns."""
+        return [*self._turns]
+
+    @property
+    def first(self) -> W:
+        """Whose turn it is."""
+        leader = next(iter(self._turns))
+        return next(waiting for waiting in self._waiting if waiting.key_id == leader)
+
     def join(self, waiting: W) -> None:
         """Wait at the end; QueueFull if there is no room."""
         key_id = waiting.key_id

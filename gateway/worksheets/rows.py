@@ -54,7 +54,7 @@ from gateway.worksheets.snapshots import Snapshot, Snapshots
 from gateway.worksheets.updating import Updater
 from gateway.worksheets.windows import WindowRead, Windows
 from gateway.worksheets.worksheet_id import WorksheetId
-from gateway.worksheets.writer import Writer
+from gateway.worksheets.writer import Writer, WriteTurns, no_turn
 from gateway.worksheets.writes import Create, Outcome, Update, Write
 
 
@@ -70,15 +70,17 @@ class RowService:
         ledger: Ledger,
         wall_clock: Callable[[], float],
         reads_per_second: Callable[[], float] = lambda: float("inf"),
+        write_turn: WriteTurns = no_turn,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         value_input: Input = RAW,
     ) -> None:
         ignore_unknown = api.unknown_fields == "ignore"
         header_cache, snapshots = HeaderCache(cache, clock), Snapshots(cache.max_bytes)
         self._snapshots = snapshots
+        self._clock = clock
         self._scheduler = Scheduler()
         self._max_query_steps = api.max_query_steps
-        self._writer = Writer(self._perform, writes)
+        self._writer = Writer(self._perform, writes, write_turn=write_turn)
         refresher = Refresher(
             Loader(sheets, header_cache, clock, self._scheduler),
             header_cache=header_cache,
@@ -255,15 +257,17 @@ class RowService:
         """The page of a snapshot, encoded once for all who see the same columns."""
         snapshot = read.snapshot
         key = (encoder, query, target.access.columns.readable)
-        encoded = snapshot.encodings.answers.get(key)
+        encoded, freshness = snapshot.encodings.answers.get(key), read.freshness
         if encoded is None:
             if query.needs_types:
+                began = self._clock()
                 page = await self._search(snapshot, target, query)
+                freshness = freshness.later(self._clock() - began)
             else:
                 page = plain_page(snapshot.table, query)
             made = page_of(snapshot, page, query, encoder, target.access.columns)
             encoded = snapshot.encodings.answers.keep(key, made)
-        return Served(encoded, read.freshness)
+        return Served(encoded, freshness)
 
     async def _search(self, snapshot: Snapshot, target: Target, query: Query) -> Page:
         """The page of a query with `where` or `order`; QueryTooCostly past the budget."""

@@ -2,17 +2,30 @@
 
 Rules: two appends to one worksheet never overlap, since Google loses rows then. A line is bounded
 (`gateway.worksheets.queue_limits`), and so is the time in it. A write that has begun is finished
-whatever becomes of its client.
+whatever becomes of its client. Google's quota comes first: a group is formed when a write may be
+sent, so that nothing waits between its look and its write.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from contextvars import Context, copy_context
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from gateway.errors import UNKNOWN_RETRY_SECONDS, GatewayError, ShuttingDown, WriteOutcomeUnknown
-from gateway.google.call_context import Beneficiaries, current_call_context, in_call_context
+from gateway.errors import (
+    UNKNOWN_RETRY_SECONDS,
+    GatewayError,
+    QuotaSpent,
+    ShuttingDown,
+    WriteOutcomeUnknown,
+)
+from gateway.google.call_context import (
+    Beneficiaries,
+    CallContext,
+    current_call_context,
+    in_call_context,
+)
 from gateway.settings.model import WriteSettings
 from gateway.worksheets.group import ExclusiveTask, Waiting
 from gateway.worksheets.queue_limits import Line, memory_room, too_busy
@@ -21,6 +34,9 @@ from gateway.worksheets.writes import Outcome, Results, Write
 
 Perform = Callable[[WorksheetId, Sequence[Write]], Awaitable[Sequence[Outcome]]]
 """Carries out a group of writes of one kind, Google calls and all; how each of them ended."""
+
+WriteTurns = Callable[[], Awaitable[AbstractContextManager[None]]]
+"""Waits until a write may be sent; the first write in the block is it. Raises QuotaSpent."""
 
 T = TypeVar("T")
 
@@ -45,11 +61,15 @@ class Writer:
         perform: Perform,
         settings: WriteSettings,
         *,
+        write_turn: "WriteTurns | None" = None,
         closing_seconds: float = CLOSING_SECONDS,
     ) -> None:
         self._perform = perform
         self._settings = settings
+        self._write_turn = write_turn or no_turn
         self._closing_seconds = closing_seconds
+        self._waiting_for_turn: dict[WorksheetId, Beneficiaries] = {}
+        """The keys whose writes a turn is waited for."""
         self._lines: dict[WorksheetId, Line[_InLine]] = {}
         self._all_lines = memory_room(settings.max_waiting_bytes)
         self._tasks: set[asyncio.Task[None]] = set()
@@ -126,6 +146,8 @@ class Writer:
         if line is None:
             line = Line(self._settings, self._all_lines)
         line.join(waiting)
+        if worksheet in self._waiting_for_turn:
+            self._waiting_for_turn[worksheet].join(key_id)
         if is_new:
             self._lines[worksheet] = line
             task = loop.create_task(self._drain(worksheet), context=Context())
@@ -138,13 +160,35 @@ class Writer:
     async def _drain(self, worksheet: WorksheetId) -> None:
         line = self._lines[worksheet]
         while line:
-            group = line.take_group()
-            await asyncio.create_task(self._settle(group), context=group[0].context)
+            turn = await self._turn(worksheet, line)
+            if line:  # else all gave up meanwhile
+                group = line.take_group()
+                await asyncio.create_task(self._settle(group, turn), context=group[0].context)
+            elif not isinstance(turn, _Failing):
+                with turn:  # gives it back
+                    pass
         del self._lines[worksheet]
 
-    async def _settle(self, group: Sequence[_InLine]) -> None:
+    async def _turn(
+        self, worksheet: WorksheetId, line: Line[_InLine]
+    ) -> AbstractContextManager[None]:
+        """The turn of a write for the line; one that fails if there is none."""
+        if isinstance(line.first.write, ExclusiveTask):
+            return nullcontext()
+        keys = Beneficiaries(line.key_ids)
+        self._waiting_for_turn[worksheet] = keys
         try:
-            outcomes = await self._outcomes(group)
+            with in_call_context(CallContext(line.first.key_id, beneficiaries=keys)):
+                return await self._write_turn()
+        except QuotaSpent as error:
+            return _Failing(error)
+        finally:
+            del self._waiting_for_turn[worksheet]
+
+    async def _settle(self, group: Sequence[_InLine], turn: AbstractContextManager[None]) -> None:
+        try:
+            with turn:
+                outcomes = await self._outcomes(group)
         except Exception as error:  # handed to the requests, which answer or log it
             outcomes = [error] * len(group)
         for waiting, outcome in zip(group, outcomes, strict=True):
@@ -163,6 +207,24 @@ class Writer:
         beneficiaries = Beneficiaries(waiting.key_id for waiting in group)
         with in_call_context(replace(current_call_context(), beneficiaries=beneficiaries)):
             return await self._perform(group[0].worksheet, writes)
+
+
+class _Failing(AbstractContextManager[None]):
+    """A turn that never came."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def __enter__(self) -> None:
+        raise self._error
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+async def no_turn() -> AbstractContextManager[None]:
+    """A turn at once, where nothing limits writes."""
+    return nullcontext()
 
 
 def _give_up(line: Line[_InLine], waiting: _InLine) -> None:

@@ -85,3 +85,49 @@ async def test_a_429_teaches_the_budget() -> None:
     assert caught.value is error
     assert guarded.budget.writes.rate_per_second == pytest.approx(0.09)
     assert guarded.budget.reads.rate_per_second == pytest.approx(0.15)
+
+
+async def test_a_write_after_a_look_has_its_turn_already() -> None:
+    """The first write of a block goes out at once, in its turn; the next waits for its own."""
+    guarded = Guarded()
+    turn = await guarded.guard.write_turn()
+    await guarded.guard(failing(), is_write=True)
+    with turn:
+        first = await guarded.guard(failing(), is_write=True)
+        second = asyncio.create_task(guarded.guard(failing(), is_write=True))
+        await wait_all_tasks_blocked()
+        is_early = second.done()
+    await guarded.timers.advance(60 / 18)
+
+    assert (first, is_early, await second) == ("answer", False, "answer")
+    assert guarded.waits == [0, 0, pytest.approx(60 / 18)]
+
+
+async def test_a_turn_without_a_write_is_given_back() -> None:
+    """Whoever waits for a turn has it then."""
+    guarded = Guarded()
+    await guarded.guard(failing(), is_write=True)
+    turn = await guarded.guard.write_turn()
+    waiting = asyncio.create_task(guarded.guard(failing(), is_write=True))
+    await wait_all_tasks_blocked()
+    was_waiting = not waiting.done()
+    with turn:
+        await guarded.guard(failing(), is_write=False)
+
+    assert was_waiting
+    assert await waiting == "answer"
+
+
+async def test_a_turn_that_would_come_too_late_is_refused() -> None:
+    """As a write is: it was not sent."""
+    guarded = Guarded()
+    for _ in range(2):
+        await guarded.guard(failing(), is_write=True)
+    before = [asyncio.create_task(guarded.guard(failing(), is_write=True)) for _ in range(2)]
+    await wait_all_tasks_blocked()
+    with pytest.raises(QuotaSpent) as caught:
+        await guarded.guard.write_turn()
+    await guarded.timers.advance(7.0)
+    await asyncio.gather(*before)
+
+    assert caught.value.outcome == "not_applied"

@@ -4,7 +4,7 @@ import pytest
 
 from gateway.app import guarded
 from gateway.errors import CircuitOpen, QuotaSpent, UpstreamUnreachable, WriteOutcomeUnknown
-from gateway.google.budget import open_budget
+from gateway.google.budget import Budgeted, open_budget
 from gateway.google.call_context import CallContext, in_call_context
 from gateway.settings.model import GoogleSettings
 from gateway.telemetry.events import RequestEvent, request_event
@@ -23,7 +23,7 @@ def scripted() -> ScriptedSheets:
 async def test_a_spent_budget_is_no_outage() -> None:
     """What the budget refuses reaches neither Google nor the breaker, and is not tried again."""
     sheets = scripted()
-    guards = guarded(sheets, open_budget(LEAST))
+    guards = guarded(sheets, Budgeted(open_budget(LEAST)))
     await guards.list_worksheets(BOOK)
     for _ in range(9):
         with pytest.raises(QuotaSpent) as caught:
@@ -37,7 +37,7 @@ async def test_a_spent_budget_is_no_outage() -> None:
 async def test_an_open_breaker_costs_nothing() -> None:
     """While Google is away calls are neither sent, counted nor budgeted; writes say so."""
     sheets = scripted()
-    guards = guarded(sheets, open_budget(GoogleSettings()))
+    guards = guarded(sheets, Budgeted(open_budget(GoogleSettings())))
     for _ in range(5):
         sheets.before("grow_grid", WriteOutcomeUnknown("?"))
         with pytest.raises(WriteOutcomeUnknown):
@@ -60,7 +60,7 @@ async def test_an_open_breaker_costs_nothing() -> None:
 async def test_each_attempt_is_budgeted_and_counted() -> None:
     """An attempt that finds the budget spent is not made: its refusal says when to come again."""
     sheets = scripted()
-    guards = guarded(sheets, open_budget(LEAST))
+    guards = guarded(sheets, Budgeted(open_budget(LEAST)))
     event = RequestEvent(request_id="r", method="GET", path="/")
     sheets.before("grow_grid", UpstreamUnreachable("away", outcome="not_applied"))
     with request_event(event), pytest.raises(QuotaSpent) as caught:

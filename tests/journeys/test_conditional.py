@@ -1,6 +1,7 @@
 """Requests that depend on the state of a row: `ETag`, `If-Match`, `If-None-Match`."""
 
 import re
+import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -151,6 +152,27 @@ def test_what_names_no_strong_tag_matches_no_row(shared_api: Api, alias: str) ->
     assert refused(answer) == (412, 4120)
     assert answer.json()["existing"] == NEW_YORK
     assert shared_api.emulator.everything() == before
+
+
+def test_what_a_person_typed_while_the_quota_was_waited_for_is_noticed(
+    open_gateway: OpenGateway,
+) -> None:
+    """Nothing waits between the look that `If-Match` compares and its write."""
+    api = open_gateway({"google.writes_per_minute": 18, "google.max_waiting_seconds": 10})
+    tag = tag_of(api, "Cities/2")
+    for _ in range(2):  # the burst of 18 a minute
+        assert api.post("New", json={"name": "x"}).status_code == 201
+    with ThreadPoolExecutor(1) as pool:
+        answering = pool.submit(update, api, "Cities/2", {"state": "ours"}, tag)
+        time.sleep(1.5)
+        type_before(api, "theirs", row=1, column=1, call="values.get")
+        api.get("New")
+        was_waiting = not answering.done()
+        answer = answering.result()
+
+    assert was_waiting
+    assert refused(answer) == (412, 4120)
+    assert api.emulator.texts("Cities")[1][1] == "theirs"
 
 
 @pytest.mark.parametrize(

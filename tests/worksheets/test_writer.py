@@ -1,13 +1,21 @@
 """The line of writes in front of each worksheet."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from dataclasses import replace
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field, replace
 
 import pytest
 from anyio import wait_all_tasks_blocked
 
-from gateway.errors import GatewayError, InvalidBody, QueueFull, ShuttingDown, WriteOutcomeUnknown
+from gateway.errors import (
+    GatewayError,
+    InvalidBody,
+    QueueFull,
+    QuotaSpent,
+    ShuttingDown,
+    WriteOutcomeUnknown,
+)
 from gateway.google.call_context import current_call_context
 from gateway.settings.model import WriteSettings
 from gateway.worksheets.access import Access
@@ -303,3 +311,74 @@ async def test_a_group_waits_at_google_for_the_earliest_turn_of_its_keys(desk: D
     await asyncio.gather(first, *tasks)
 
     assert told == ["a", "b"]
+
+
+@dataclass
+class Turns:
+    """Turns at Google that come when a test says so; what was taken is given back at the end."""
+
+    gate: asyncio.Event = field(default_factory=asyncio.Event)
+    error: Exception | None = None
+    keys: list[str] = field(default_factory=list)
+    ended: int = 0
+
+    async def __call__(self) -> AbstractContextManager[None]:
+        beneficiaries = current_call_context().beneficiaries
+        if beneficiaries is not None:
+            beneficiaries.follow(self.keys.append)
+        await self.gate.wait()
+        if self.error is not None:
+            raise self.error
+        return self._turn()
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        try:
+            yield
+        finally:
+            self.ended += 1
+
+
+async def test_a_group_is_formed_when_its_turn_has_come(desk: Desk) -> None:
+    """Who comes while the quota is waited for goes along, and the turn is waited for by its key."""
+    turns = Turns()
+    writer = Writer(desk.perform, WriteSettings(), write_turn=turns)
+    first = start(writer, 1, key_id="a")
+    await wait_all_tasks_blocked()
+    second = start(writer, 2, key_id="b")
+    await wait_all_tasks_blocked()
+    before = list(desk.groups)
+    turns.gate.set()
+    await asyncio.gather(first, second)
+
+    assert before == []
+    assert desk.groups == [[1, 2]]
+    assert turns.keys == ["a", "b"]
+    assert turns.ended == 1
+
+
+async def test_without_a_turn_the_group_is_refused(desk: Desk) -> None:
+    """Nothing was looked at and nothing sent; the writes that come later have another turn."""
+    turns = Turns(error=QuotaSpent("spent", outcome="not_applied"))
+    turns.gate.set()
+    writer = Writer(desk.perform, WriteSettings(), write_turn=turns)
+    refused = await asyncio.gather(start(writer, 1), start(writer, 2), return_exceptions=True)
+    turns.error = None
+    (written,) = await start(writer, 3)
+
+    assert [type(error) for error in refused] == [QuotaSpent] * 2
+    assert (desk.groups, written.row) == ([[3]], 3)
+
+
+async def test_a_turn_that_nobody_waits_for_any_more_is_given_back(desk: Desk) -> None:
+    """All left while the quota was waited for."""
+    turns = Turns()
+    writer = Writer(desk.perform, WriteSettings(), write_turn=turns)
+    task = start(writer, 1)
+    await wait_all_tasks_blocked()
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    turns.gate.set()
+    await wait_all_tasks_blocked()
+
+    assert (desk.groups, turns.ended) == ([], 1)

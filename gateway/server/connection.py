@@ -116,7 +116,12 @@ class Connection(HttpToolsProtocol):
                 self.refuse(refusals.unreadable(error))
         else:
             if intake.phase != BETWEEN:
-                intake.count(data, before=before, begun=intake.sections - sections)
+                intake.count(
+                    data,
+                    before=before,
+                    begun=intake.sections - sections,
+                    is_cut=bool(self.waiting),
+                )
                 self._wait_for_more()
 
     def _wait_for_more(self) -> None:

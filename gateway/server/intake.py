@@ -24,6 +24,9 @@ HEAD_ROOM = 2
 too, but the application says so, which knows all of its headers by then."""
 CHUNKS_ROOM = 2
 """How many times `max_body_bytes` a body in chunks may be with all that is around them."""
+CUT_BYTES = 1024
+"""What a cut within one read counts of the room of a body in chunks: each costs some microseconds,
+and such a body needs one."""
 _END = b"\r\n\r\n"
 """Of each head, and of each body in chunks."""
 
@@ -94,13 +97,13 @@ class Intake:
         size = len(data) if at < 0 else at + len(_END)
         return max(min(size, self.room), 1)
 
-    def count(self, data: bytes, *, before: int, begun: int) -> None:
+    def count(self, data: bytes, *, before: int, begun: int, is_cut: bool = False) -> None:
         """These bytes came; `before` them it was in this phase, in them so many sections began.
 
-        Nothing is counted at the end of a request.
+        `is_cut`: more of the same read follows. Nothing is counted at the end of a request.
         """
         self._tail = (self._tail + data)[1 - len(_END) :]
         if self.phase in _COUNTED and begun <= (before == BETWEEN):  # all are this section's
             self.room -= len(data)
         if before in BODY:
-            self.body_room -= len(data)
+            self.body_room -= len(data) + (CUT_BYTES if is_cut else 0)

@@ -7,7 +7,7 @@ Rules:
 - It is never shortened: a key has two entries or so in its life, of 50 bytes.
 """
 
-from sqlalchemy import Column, Integer, LargeBinary, MetaData, Table, text
+from sqlalchemy import Column, Integer, LargeBinary, MetaData, Table, TextClause, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.schema import CreateTable
 
@@ -24,10 +24,10 @@ _NEW = (
         "CREATE TRIGGER key_added AFTER INSERT ON api_keys BEGIN "
         "INSERT INTO key_changes (digest) VALUES (NEW.digest); END"
     ),
+    # REPLACE deletes without the trigger of a deletion (sqlite.org/lang_replace.html).
     text(
-        "CREATE TRIGGER key_changed AFTER UPDATE ON api_keys "
-        "WHEN NEW.last_used_at IS OLD.last_used_at BEGIN "
-        "INSERT INTO key_changes (digest) SELECT OLD.digest UNION SELECT NEW.digest; END"
+        "CREATE TRIGGER key_replaced BEFORE INSERT ON api_keys BEGIN "
+        "INSERT INTO key_changes (digest) SELECT digest FROM api_keys WHERE id = NEW.id; END"
     ),
     text(
         "CREATE TRIGGER key_deleted AFTER DELETE ON api_keys BEGIN "
@@ -44,8 +44,18 @@ async def prepare_key_changes(connection: AsyncConnection) -> None:
     # Of several who open it at once the others wait here, and then find nothing to do.
     await connection.exec_driver_sql("BEGIN IMMEDIATE")
     if not await _is_there(connection):
-        for statement in _NEW:
+        for statement in (*_NEW, await _change_trigger(connection)):
             await connection.execute(statement)
+
+
+async def _change_trigger(connection: AsyncConnection) -> TextClause:
+    """A trigger for updates of all columns but that of the last use, which every use writes."""
+    found = await connection.execute(text("PRAGMA table_info(api_keys)"))
+    names = ", ".join(f'"{name}"' for _, name, *_ in found if name != "last_used_at")
+    return text(
+        f"CREATE TRIGGER key_changed AFTER UPDATE OF {names} ON api_keys BEGIN "
+        "INSERT INTO key_changes (digest) SELECT OLD.digest UNION SELECT NEW.digest; END"
+    )
 
 
 async def _is_there(connection: AsyncConnection) -> bool:

@@ -101,7 +101,12 @@ async def on_worksheet(
         meant = title_aliases.learn(target, error)
         if meant is None:
             raise not_found_by(target, error) from error
-    return await _on(meant, target, act)
+        first = error
+    try:
+        return await _on(meant, target, act)
+    except WorksheetNotFound:
+        title_aliases.forget(target)
+        raise not_found_by(target, first) from first
 
 
 async def with_fields(

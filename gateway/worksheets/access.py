@@ -1,6 +1,6 @@
 """Access: what the caller of a request may see and write of a worksheet.
 
-Rules: applied where input is read and output is made. No cache, queue or batch depends on it.
+Rules: applied where input is read and output is made. No cached rows and no batch depend on it.
 """
 
 from dataclasses import dataclass

@@ -13,7 +13,14 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TypeVar
 
-from gateway.errors import GatewayError, UpstreamError, UpstreamRefusal, write_outcome
+from gateway.errors import (
+    GatewayError,
+    InvalidBody,
+    ProtectedCells,
+    UpstreamError,
+    UpstreamRefusal,
+    write_outcome,
+)
 from gateway.worksheets.writes import Outcome
 
 MAX_EXTRA_WRITES = 4
@@ -58,13 +65,18 @@ async def separate(
             suspects, others = left, []
         share = len(suspects) // 2
     if len(suspects) > 1 or others:
-        refusal = undecided(refusal)
+        shapes = {_shape(values) for part, values in parts.items() if part not in outcomes}
+        refusal = undecided(refusal, are_alike=len(shapes) == 1)
     return {part: outcomes.get(part, refusal) for part in parts}
 
 
-def undecided(refusal: GatewayError) -> GatewayError:
-    """The error of writes of which one is to blame, and nobody knows which."""
-    if not isinstance(refusal, UpstreamRefusal):
+def undecided(refusal: GatewayError, *, are_alike: bool = False) -> GatewayError:
+    """The error of writes of which one is to blame, and nobody knows which.
+
+    Cells that are protected are so for all writes that are alike.
+    """
+    is_of_one = isinstance(refusal, InvalidBody | ProtectedCells) and not are_alike
+    if not is_of_one and not isinstance(refusal, UpstreamRefusal):
         return refusal
     return UpstreamError(
         "Google refused several writes that went to it together, and not all of them may be to "
@@ -77,9 +89,9 @@ def _by_suspicion(parts: Mapping[Part, Sequence[object]]) -> tuple[list[Part], i
     """The parts, those unlike most others at the end, and how many of them to try first."""
     shapes = {part: _shape(values) for part, values in parts.items()}
     counts = Counter(shapes.values())
-    ordered = sorted(parts, key=lambda part: -counts[shapes[part]])
+    ordered = sorted(parts, key=lambda part: (-counts[shapes[part]], shapes[part]))
     is_odd = len(set(counts.values())) > 1
-    return ordered, len(ordered) - 1 if is_odd else len(ordered) // 2
+    return ordered, max(counts.values()) if is_odd else len(ordered) // 2
 
 
 def _shape(values: Sequence[object]) -> str:

@@ -102,14 +102,17 @@ class Scheduler:
             asyncio.get_running_loop().call_soon(self._begin_round)
 
     def _begin_round(self) -> None:
-        """Give each lane new room, to those first that wait for it."""
+        """Give each lane new room; those that wait for it share one slice, lane after lane."""
         self._is_round_due = False
         self._room_steps.clear()
-        for lane, jobs in [*self._beginners.items()]:
+        for lane in [*self._beginners]:
+            if sum(SLICE_STEPS - room for room in self._room_steps.values()) >= SLICE_STEPS:
+                break
+            jobs = self._beginners.pop(lane)
             while jobs and self._has_begun(jobs[0], lane):
                 jobs.popleft()
-            if not jobs:
-                del self._beginners[lane]
+            if jobs:
+                self._beginners[lane] = jobs  # behind the others
         if self._beginners:
             self._see_to_round()
 

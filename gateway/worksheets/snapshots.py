@@ -150,7 +150,11 @@ class Snapshots:
     def weigh(self, worksheet: WorksheetId, snapshot: Snapshot) -> None:
         """Count what queries have added to a snapshot's indexes; the oldest make room."""
         kept = self._kept.get(worksheet)
-        if kept is None or snapshot not in (kept.latest, kept.with_types):
+        if kept is None:
+            return
+        # Read again and unchanged, a worksheet has another snapshot of the same table.
+        tables = [each.table for each in (kept.latest, kept.with_types) if each is not None]
+        if not any(table is snapshot.table for table in tables):
             return
         indexes = snapshot.table.indexes
         while indexes and kept.byte_count > self._kept.maxsize:

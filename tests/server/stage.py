@@ -62,7 +62,7 @@ class Stage:
         connection.connection_made(transport)
         return connection, transport
 
-    def auth_cache(self, connection: Connection, seconds: float) -> None:
+    def pass_time(self, connection: Connection, seconds: float) -> None:
         """So much time passes; a tenth of a second more, which deadlines may be late."""
         for _ in range(round(seconds * 10) + 2):
             self.edge.sweeper.sweep([connection], 0.1)

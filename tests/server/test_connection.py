@@ -31,7 +31,7 @@ async def test_a_client_that_says_no_more_is_answered(sent: bytes, began: list[s
     connection.data_received(sent)
     await settled()
     is_kept = connection.eof_received()
-    stage.auth_cache(connection, 100.0)
+    stage.pass_time(connection, 100.0)
     stage.app.may_answer.set()
     await settled()
 
@@ -157,10 +157,10 @@ async def test_time_in_which_nothing_is_read_does_not_count() -> None:
     connection, transport = stage.connect()
     connection.data_received(REQUEST % 1 + (REQUEST % 2)[:-2])
     await settled()
-    stage.auth_cache(connection, 100.0)
+    stage.pass_time(connection, 100.0)
     stage.app.may_answer.set()
     await settled()
-    stage.auth_cache(connection, connection.edge.settings.head_timeout_seconds - 1)
+    stage.pass_time(connection, connection.edge.settings.head_timeout_seconds - 1)
     connection.data_received(b"\r\n")
     await settled()
 
@@ -193,7 +193,7 @@ async def test_what_is_taken_later_is_followed_by_more() -> None:
     await settled()
     was_idle = connection.is_idle
     transport.take(LEAST_READ_BYTES)
-    stage.auth_cache(connection, ANSWER_SECONDS)
+    stage.pass_time(connection, ANSWER_SECONDS)
     is_idle, is_read = connection.is_idle, transport.is_read
     connection.data_received(REQUEST % 2)
     await settled()
@@ -213,12 +213,12 @@ async def test_a_last_answer_has_its_time(is_stop: bool) -> None:
     if is_stop:
         stage.edge.is_draining = True
         connection.shutdown()
-    stage.auth_cache(connection, ANSWER_SECONDS - 5)
+    stage.pass_time(connection, ANSWER_SECONDS - 5)
     is_kept = not transport.is_closed
     transport.take(len(BODY) * 2)
-    stage.auth_cache(connection, min(DRAIN_SECONDS, LINGER_SECONDS) / 2)
+    stage.pass_time(connection, min(DRAIN_SECONDS, LINGER_SECONDS) / 2)
     is_open = not transport.is_closed
-    stage.auth_cache(connection, max(DRAIN_SECONDS, LINGER_SECONDS))
+    stage.pass_time(connection, max(DRAIN_SECONDS, LINGER_SECONDS))
 
     assert (is_kept, is_open) == (True, True)
     assert transport.is_closed
@@ -231,7 +231,7 @@ async def test_a_last_answer_that_is_never_taken_is_cut_off() -> None:
     connection, transport = stage.connect(room=100)
     connection.data_received(LAST)
     await settled()
-    stage.auth_cache(connection, ANSWER_SECONDS)
+    stage.pass_time(connection, ANSWER_SECONDS)
 
     assert transport.is_aborted
 

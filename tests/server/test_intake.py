@@ -64,3 +64,16 @@ def test_a_portion_is_no_larger_than_the_room() -> None:
     """Of a head without end only so much is parsed as is taken in."""
     assert Intake(SETTINGS).portion(b"x" * 5_000) == 2 * SETTINGS.max_head_bytes
     assert within_head(b"x" * 300).portion(b"x" * 5_000) == 2 * SETTINGS.max_head_bytes - 300
+
+
+def test_cuts_within_one_read_count_as_more_than_their_bytes() -> None:
+    """A body in chunks that is nothing but ends of requests is refused after some thousand."""
+    intake = Intake(ServerSettings(max_body_bytes=1_000_000))
+    intake.begin_head()
+    intake.begin_body(math.inf)
+    cuts = 0
+    while intake.body_room > 0:
+        intake.count(b"\r\n\r\n", before=IN_BODY, begun=0, is_cut=True)
+        cuts += 1
+
+    assert cuts < 2_500

@@ -55,8 +55,9 @@ async def test_what_is_added_and_revoked_is_a_change(store: KeyStore) -> None:
         ("UPDATE api_keys SET expires_at = '2030-01-01T12:00:00+00:00'", True),
         ("UPDATE api_keys SET spreadsheets = '[\"other\"]'", True),
         ("DELETE FROM api_keys", False),
+        ("UPDATE api_keys SET revoked_at = '2026-03-01', last_used_at = '2026-03-01'", False),
     ],
-    ids=["revoked", "expired", "expiry", "grant", "deleted"],
+    ids=["revoked", "expired", "expiry", "grant", "deleted", "revoked and used"],
 )
 async def test_a_change_by_hand_is_one_too(
     store: KeyStore, database: Path, sql: str, is_active: bool

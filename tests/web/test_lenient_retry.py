@@ -241,3 +241,20 @@ async def test_a_missing_worksheet_is_told_in_words_for_the_caller() -> None:
         told.append(caught.value.message.partition(" It has ")[2])
 
     assert told == ['"Cities", "Salaries".', '"Cities".']
+
+
+async def test_an_alias_that_is_gone_by_then_is_not_named() -> None:
+    """The error is that of the name that was sent."""
+    workbook = Workbook("a b")
+
+    async def rename(target: Target) -> str:
+        try:
+            return await workbook.act(target)
+        finally:
+            workbook.titles = ["c"]
+
+    with pytest.raises(WorksheetNotFound, match='named "a%20b"') as caught:
+        await on_worksheet(make_title_aliases(), target("a%20b"), rename, is_write=False)
+
+    assert workbook.tried == ["a%20b", "a b"]
+    assert 'It has "a b"' in caught.value.message

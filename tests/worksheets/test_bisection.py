@@ -6,6 +6,7 @@ import pytest
 
 from gateway.errors import (
     GatewayError,
+    ProtectedCells,
     QuotaSpent,
     UpstreamError,
     UpstreamRefusal,
@@ -203,3 +204,19 @@ async def test_innocent_ones_are_told_to_come_again() -> None:
 
     assert {type(outcome) for outcome in outcomes.values()} == {UpstreamError}
     assert all(isinstance(each, UpstreamError) and each.retryable for each in outcomes.values())
+
+
+async def test_a_write_to_other_columns_is_not_told_that_cells_are_protected() -> None:
+    """Where the tries do not suffice, only writes to the same columns share such an error."""
+    protected = ProtectedCells("protected", outcome="not_applied")
+    parts: dict[str, Sequence[object]] = {f"a{n}": ["x"] for n in range(3)}
+    parts |= {f"b{n}": [None, "y"] for n in range(3)}
+
+    async def refuse(_: Sequence[str]) -> Mapping[str, Outcome]:
+        raise UpstreamRefusal("protected")
+
+    mixed = await separate(parts, refuse, protected, tries=2)
+    alike = await separate({f"b{n}": [None, "y"] for n in range(3)}, refuse, protected, tries=2)
+
+    assert {type(error) for error in mixed.values()} == {UpstreamError}
+    assert set(alike.values()) == {protected}

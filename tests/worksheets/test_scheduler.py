@@ -235,3 +235,27 @@ async def test_work_that_nobody_waits_for_is_dropped(scheduler: Scheduler) -> No
 
     assert await query(scheduler, Metered(slices(LONG)), "key") == "done"
     assert len(seen) <= before + 1
+
+
+async def test_first_slices_of_many_keys_take_turns(scheduler: Scheduler) -> None:
+    """However many keys wait for theirs, the loop comes round after a slice or so."""
+    begun: list[int] = []
+
+    def note(key: int) -> Work[str]:
+        yield SLICE_STEPS - 1
+        begun.append(key)
+        return "done"
+
+    tasks = [
+        asyncio.create_task(query(scheduler, Metered(note(key)), f"key {key}"))
+        for key in [*range(10)] * 3
+    ]
+    most = before = 0
+    while not all(task.done() for task in tasks):
+        await asyncio.sleep(0)
+        if before >= 10:  # those that came in one turn have begun
+            most = max(most, len(begun) - before)
+        before = len(begun)
+
+    assert sorted(begun) == sorted([*range(10)] * 3)
+    assert most <= 5  # not one of each key

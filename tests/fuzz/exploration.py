@@ -9,6 +9,8 @@ lenient than a schema can say:
 - a new row needs a value, which no schema says that tools can make up examples of.
 """
 
+import importlib
+import pkgutil
 import uuid
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -16,16 +18,22 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import schemathesis
-
-# Imported late by schemathesis, and parsed by pytest then. With servers in other threads CPython
-# 3.11 may fail there ("AST constructor recursion depth mismatch").
-import schemathesis.specs.openapi.schemas
 from schemathesis.core.failures import AcceptedNegativeData, Failure
 from schemathesis.core.parameters import ParameterLocation
 from schemathesis.engine import events, from_schema
 from schemathesis.openapi.checks import RejectedPositiveData
 
 from tests.web.openapi.conformance import errors_in
+
+# Imported late by schemathesis, and parsed by pytest then. With servers in other threads CPython
+# 3.11 may fail there ("AST constructor recursion depth mismatch").
+for _part in ("core", "engine", "generation", "specs", "transport", "wfc"):
+    _package = importlib.import_module(f"schemathesis.{_part}")
+    for _module in pkgutil.walk_packages(_package.__path__, f"{_package.__name__}."):
+        importlib.import_module(_module.name)
+
+for _name in ("html.writer", "junitxml", "recorders"):  # others need further packages
+    importlib.import_module(f"schemathesis.reporting.{_name}")
 
 AnyCase = schemathesis.Case[Any]
 

@@ -1,6 +1,7 @@
 """uvicorn's server with the gateway's connections and a graceful stop."""
 
 import asyncio
+import atexit
 import os
 import signal
 import socket
@@ -77,6 +78,8 @@ class GatewayServer(uvicorn.Server):
             limit = (self.config.timeout_graceful_shutdown or 0) + LAST_SECONDS
             signal.signal(signal.SIGALRM, lambda *_: os._exit(0))
             signal.setitimer(signal.ITIMER_REAL, max(limit - passed, 0.1))
+            # After its exit functions Python resets signal handlers: the alarm would kill it.
+            atexit.register(signal.setitimer, signal.ITIMER_REAL, 0)
 
 
 def _accepted(listening: socket.socket) -> Iterator[socket.socket]:

@@ -85,7 +85,10 @@ async def test_a_row_among_those_of_others_is_found(
 async def test_of_two_retries_one_finds_the_row(
     service: RowService, sheets: ScriptedSheets, cities: FakeWorksheet
 ) -> None:
-    """Two open creates alike, of which one landed: their retries look one after the other."""
+    """Two open creates alike, of which one landed: their retries look one after the other.
+
+    Which one is first depends on the threads that read their records.
+    """
     first, second = TICKET, replace(TICKET, scope="s2")
     await left_open(service, sheets, second)
     await left_open(service, sheets, first)
@@ -94,7 +97,7 @@ async def test_of_two_retries_one_finds_the_row(
         service.create_rows(TARGET, create(identity=identity)) for identity in (first, second)
     ]
 
-    assert await ends(*retries) == [5, "WriteOutcomeUnknown"]
+    assert set(await ends(*retries)) == {5, "WriteOutcomeUnknown"}
 
 
 async def test_a_retry_does_not_find_the_row_of_a_write_under_way(

@@ -18,7 +18,7 @@ from gateway.web.body import read_fields, read_rows
 from gateway.web.cached_response import CachedResponse, read_answer
 from gateway.web.head import head_of
 from gateway.web.idempotency import read_idempotent_request, replayed_headers
-from gateway.web.lenient_retry import note_readings, on_worksheet, with_fields
+from gateway.web.lenient_retry import on_worksheet, with_fields
 from gateway.web.path import encode_title, parse_row
 from gateway.web.preconditions import asks_for_fresh, read_condition
 from gateway.web.query_cache import list_asked, row_asked
@@ -42,10 +42,6 @@ async def list_rows(request: Request[State]) -> CachedResponse:
     no_cache = _charge_if_fresh(admitted.lease, no_cache=asked.no_cache or asks_for_fresh(head))
     encoder = ENCODERS[state["api"].empty_cell]
     rows = state["rows"]
-    served = None if no_cache else await rows.list_now(admitted.target, query, encoder)
-    if served is not None:
-        note_readings(asked.readings)
-        return read_answer(head, served, no_cache=False)
 
     async def serve(target: Target) -> Served:
         return await with_fields(
@@ -70,10 +66,6 @@ async def read_row(request: Request[State]) -> CachedResponse:
     no_cache = _charge_if_fresh(admitted.lease, no_cache=asked.no_cache or asks_for_fresh(head))
     encoder = ENCODERS[state["api"].empty_cell]
     rows = state["rows"]
-    served = None if no_cache else rows.row_now(admitted.target, row, asked.keys, encoder)
-    if served is not None:
-        note_readings(asked.readings)
-        return read_answer(head, served, no_cache=False)
 
     async def serve(target: Target) -> Served:
         return await with_fields(

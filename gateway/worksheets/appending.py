@@ -25,14 +25,13 @@ from gateway.table.record import Placement, Stored, check_has_value, new_row, pl
 from gateway.table.view import View
 from gateway.worksheets.append_check import AppendResult, check_append
 from gateway.worksheets.bisection import MAX_EXTRA_WRITES, separate
-from gateway.worksheets.header_cache import HeaderCache, SheetExtent
+from gateway.worksheets.header_cache import SheetExtent
 from gateway.worksheets.input import RAW, Input
 from gateway.worksheets.ledger import Ledger, stacked
 from gateway.worksheets.reconciliation import Reconciler, displayed_rows
-from gateway.worksheets.refreshing import Refresher
 from gateway.worksheets.refusal import SHEET_WIDE, explain
-from gateway.worksheets.snapshots import Effect
-from gateway.worksheets.worksheet_id import WorksheetId
+from gateway.worksheets.snapshot import Effect
+from gateway.worksheets.worksheet import Worksheet
 from gateway.worksheets.writes import Create, Outcome, Results, written_row
 
 GROWTH_ROWS = 100
@@ -54,8 +53,6 @@ class Appender:
     def __init__(
         self,
         sheets: Sheets,
-        refresher: Refresher,
-        header_cache: HeaderCache,
         reconciler: Reconciler,
         ledger: Ledger,
         *,
@@ -64,13 +61,11 @@ class Appender:
     ) -> None:
         self._sheets = sheets
         self._input = value_input
-        self._refresher = refresher
-        self._header_cache = header_cache
         self._reconciler = reconciler
         self._ledger = ledger
         self._ignore_unknown = ignore_unknown
 
-    async def append(self, worksheet: WorksheetId, creates: Sequence[Create]) -> Sequence[Outcome]:
+    async def append(self, worksheet: Worksheet, creates: Sequence[Create]) -> Sequence[Outcome]:
         """Append all rows at once. 1 write if the header was seen just now, else 1 read + 1 write.
 
         A full grid whose last row begins with a blank costs 1 read + 1 write more. A refused
@@ -80,7 +75,7 @@ class Appender:
         seen = self._known(worksheet, creates)
         is_old = seen is not None
         while True:
-            seen = seen or await self._refresher.look(worksheet)
+            seen = seen or await worksheet.look()
             parts, refused = self._parts(worksheet, creates, seen)
             try:
                 sent = await self._sent(worksheet, seen, parts, tries, is_old=is_old)
@@ -93,7 +88,7 @@ class Appender:
 
     async def _sent(
         self,
-        worksheet: WorksheetId,
+        worksheet: Worksheet,
         seen: SheetExtent,
         parts: Sequence[_Part],
         tries: int,
@@ -104,22 +99,22 @@ class Appender:
         try:
             return await self._send(worksheet, seen, parts) if parts else {}
         except UpstreamRefusal as refusal:
-            error = await explain(self._sheets, worksheet, refusal)
+            error = await explain(self._sheets, worksheet.id, refusal)
             if isinstance(error, SHEET_WIDE):
                 raise error from refusal
             if is_old and isinstance(error, UpstreamRefusal):
                 return None
             return await self._separated(worksheet, parts, error, tries)
 
-    def _known(self, worksheet: WorksheetId, creates: Sequence[Create]) -> SheetExtent | None:
+    def _known(self, worksheet: Worksheet, creates: Sequence[Create]) -> SheetExtent | None:
         """What was seen just now, if its header has all fields: none of them asks for a look."""
-        seen = self._header_cache.fresh(worksheet)
+        seen = worksheet.header.fresh()
         if seen is None or self._ignore_unknown:
             return seen
         return seen if all(_knows_fields(seen.header, create) for create in creates) else None
 
     def _parts(
-        self, worksheet: WorksheetId, creates: Sequence[Create], seen: SheetExtent
+        self, worksheet: Worksheet, creates: Sequence[Create], seen: SheetExtent
     ) -> tuple[list[_Part], dict[int, Outcome]]:
         """The creates that can be sent, and why the others, by their index, cannot."""
         parts: list[_Part] = []
@@ -143,10 +138,10 @@ class Appender:
         return _Part(index=index, create=create, view=view, placements=placements, rows=rows)
 
     async def _separated(
-        self, worksheet: WorksheetId, parts: Sequence[_Part], refusal: GatewayError, tries: int
+        self, worksheet: Worksheet, parts: Sequence[_Part], refusal: GatewayError, tries: int
     ) -> Mapping[_Part, Outcome]:
         async def send(some: Sequence[_Part]) -> Mapping[_Part, Outcome]:
-            seen = self._header_cache.fresh(worksheet) or await self._refresher.look(worksheet)
+            seen = worksheet.header.fresh() or await worksheet.look()
             # The header may be another one by now.
             again, refused = self._parts(worksheet, [part.create for part in some], seen)
             sent = await self._send(worksheet, seen, again) if again else {}
@@ -157,7 +152,7 @@ class Appender:
         return await separate(values, send, refusal, tries=tries)
 
     async def _send(
-        self, worksheet: WorksheetId, seen: SheetExtent, parts: Sequence[_Part]
+        self, worksheet: Worksheet, seen: SheetExtent, parts: Sequence[_Part]
     ) -> Mapping[_Part, Outcome]:
         """Append the rows of all parts in one write, and find where they are."""
         seen = await self._with_room(worksheet, seen)
@@ -166,38 +161,38 @@ class Appender:
             return unnoted
         rows = [row for part in parts for row in part.rows]
         anchor_row = min(seen.last_row + 1, seen.grid_rows)
-        anchor = a1.cell_range(worksheet.title, anchor_row)
+        anchor = a1.cell_range(worksheet.id.title, anchor_row)
         try:
-            values = await self._sheets.append_rows(worksheet.spreadsheet, anchor, rows)
+            values = await self._sheets.append_rows(worksheet.id.spreadsheet, anchor, rows)
         except WriteOutcomeUnknown as error:
-            self._header_cache.forget(worksheet)
-            self._refresher.may_be_written(worksheet)
+            worksheet.header.forget()
+            worksheet.may_be_written()
             append_result = await self._settled(worksheet, seen, parts, error)
         except GatewayError as error:
             if isinstance(error, UpstreamRefusal) or error.outcome != "not_applied":
-                self._header_cache.forget(worksheet)
-                self._refresher.may_be_written(worksheet)
+                worksheet.header.forget()
+                worksheet.may_be_written()
             raise
         else:
-            self._header_cache.forget(worksheet)
+            worksheet.header.forget()
             append_result = self._checked(worksheet, values, rows, anchor_row)
             self._remember(worksheet, seen, rows, append_result)
-        self._header_cache.note_rows(worksheet, seen.header, append_result.first_row, len(rows))
+        worksheet.header.note_rows(seen.header, append_result.first_row, len(rows))
         effect = _effect(seen.header, rows, append_result)
-        self._refresher.written(worksheet, replace(effect, keeps_values=self._input.keeps_values))
+        worksheet.written(replace(effect, keeps_values=self._input.keeps_values))
         results = _results(parts, append_result)
         await self._ledger.landed(
-            worksheet, [(part.create.identity, results[part]) for part in parts]
+            worksheet.id, [(part.create.identity, results[part]) for part in parts]
         )
         return {**unnoted, **results}
 
     def _checked(
-        self, worksheet: WorksheetId, values: Values, rows: Sequence[list[Stored]], anchor_row: int
+        self, worksheet: Worksheet, values: Values, rows: Sequence[list[Stored]], anchor_row: int
     ) -> AppendResult:
         try:
-            return check_append(worksheet, values, rows, anchor_row=anchor_row)
+            return check_append(worksheet.id, values, rows, anchor_row=anchor_row)
         except GatewayError:
-            self._refresher.forget(worksheet)  # they are somewhere
+            worksheet.forget()  # they are somewhere
             raise
 
     async def _noted(
@@ -214,7 +209,7 @@ class Appender:
 
     async def _settled(
         self,
-        worksheet: WorksheetId,
+        worksheet: Worksheet,
         seen: SheetExtent,
         parts: Sequence[_Part],
         error: WriteOutcomeUnknown,
@@ -222,21 +217,23 @@ class Appender:
         """Where the rows of a write are whose outcome Google left open; its error, if nowhere."""
         rows = [row for part in parts for row in part.rows]
         first_row = await self._reconciler.settle_append(
-            worksheet, rows, from_row=seen.last_row + 1, error=error
+            worksheet.id, rows, from_row=seen.last_row + 1, error=error
         )
         try:
-            displayed = await displayed_rows(self._sheets, worksheet, first_row, len(rows))
+            displayed = await displayed_rows(self._sheets, worksheet.id, first_row, len(rows))
         except UpstreamError:
             # They are taken all the same: no open create must think that they are its own.
-            self._refresher.forget(worksheet)
+            worksheet.forget()
             unseen = _results(parts, AppendResult(first_row=first_row, displayed=()))
-            await self._ledger.landed(worksheet, [(None, results) for results in unseen.values()])
+            await self._ledger.landed(
+                worksheet.id, [(None, results) for results in unseen.values()]
+            )
             raise
         return AppendResult(first_row=first_row, displayed=displayed)
 
     def _remember(
         self,
-        worksheet: WorksheetId,
+        worksheet: Worksheet,
         seen: SheetExtent,
         rows: Sequence[Sequence[Stored]],
         append_result: AppendResult,
@@ -244,37 +241,38 @@ class Appender:
         """The new end of the worksheet, unless the end was not where it was seen."""
         last_row = append_result.first_row + len(rows) - 1
         if append_result.first_row > seen.last_row:
-            self._header_cache.keep(
-                worksheet,
+            worksheet.header.keep(
                 replace(
                     seen,
                     last_row=last_row,
                     starts_blank=rows[-1][0] is None,
                     grid_rows=max(seen.grid_rows, last_row),
-                    as_of=self._header_cache.moment(),
+                    as_of=worksheet.header.moment(),
                 ),
             )
 
-    async def _with_room(self, worksheet: WorksheetId, seen: SheetExtent) -> SheetExtent:
+    async def _with_room(self, worksheet: Worksheet, seen: SheetExtent) -> SheetExtent:
         """The extent, once the grid has grown if it has no cell to anchor at."""
         if seen.last_row < seen.grid_rows or not seen.starts_blank:
             return seen
-        worksheets = await self._sheets.list_worksheets(worksheet.spreadsheet)
+        worksheets = await self._sheets.list_worksheets(worksheet.id.spreadsheet)
         try:
             for sheet in worksheets:
-                if sheet.title == worksheet.title:
-                    await self._sheets.grow_grid(worksheet.spreadsheet, sheet.sheet_id, GROWTH_ROWS)
+                if sheet.title == worksheet.id.title:
+                    await self._sheets.grow_grid(
+                        worksheet.id.spreadsheet, sheet.sheet_id, GROWTH_ROWS
+                    )
         except WriteOutcomeUnknown as error:
-            self._header_cache.forget(worksheet)
+            worksheet.header.forget()
             raise UpstreamError(
                 "Google did not say whether the worksheet grew. The row was not written; send it "
                 "again.",
                 outcome="not_applied",
             ) from error
         grown = replace(
-            seen, grid_rows=seen.grid_rows + GROWTH_ROWS, as_of=self._header_cache.moment()
+            seen, grid_rows=seen.grid_rows + GROWTH_ROWS, as_of=worksheet.header.moment()
         )
-        self._header_cache.keep(worksheet, grown)
+        worksheet.header.keep(grown)
         return grown
 
 

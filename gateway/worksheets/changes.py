@@ -12,7 +12,7 @@ from gateway.table.patch import RowPatch
 from gateway.table.record import Placement, Stored, text_at
 from gateway.table.view import View
 from gateway.worksheets.ledger import Sending
-from gateway.worksheets.snapshots import Effect
+from gateway.worksheets.snapshot import Effect
 from gateway.worksheets.worksheet_id import WorksheetId, written_area
 from gateway.worksheets.write_identity import WriteIdentity
 from gateway.worksheets.writes import Outcome, written_row

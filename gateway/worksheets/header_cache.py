@@ -1,8 +1,8 @@
-"""Header cache: header and extent of each worksheet, by the last look at it.
+"""Header cache: header and extent of a worksheet, by the last look at it.
 
 Rules
 - It saves a create its look, and a list the wait for one; an update never trusts it.
-- It is bounded, and never hides a newer look behind an older one.
+- It never hides a newer look behind an older one.
 - Rows that were written are noted until a look from after that shows their header unchanged.
 """
 
@@ -11,9 +11,6 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from cachetools import LRUCache
-
-from gateway.settings.model import CacheSettings
 from gateway.table.header import Header
 from gateway.telemetry.events import header_drift
 from gateway.worksheets.worksheet_id import WorksheetId
@@ -62,53 +59,54 @@ class _Trust:
 
 
 class HeaderCache:
-    def __init__(self, settings: CacheSettings, clock: Callable[[], float]) -> None:
-        self._ttl_seconds = settings.header_ttl_seconds
+    def __init__(
+        self, worksheet: WorksheetId, *, ttl_seconds: float, clock: Callable[[], float]
+    ) -> None:
+        self._id = worksheet
+        self._ttl_seconds = ttl_seconds
         self._clock = clock
         self._moments = itertools.count()
-        self._kept: LRUCache[WorksheetId, SheetExtent | _Forgotten] = LRUCache(
-            maxsize=settings.max_worksheets
-        )
-        self._trusted: LRUCache[WorksheetId, _Trust] = LRUCache(maxsize=settings.max_worksheets)
+        self._kept: SheetExtent | _Forgotten | None = None
+        self._trusted: _Trust | None = None
 
     def moment(self) -> int:
         """A number for now, larger than that of any moment before."""
         return next(self._moments)
 
-    def fresh(self, worksheet: WorksheetId) -> SheetExtent | None:
+    def fresh(self) -> SheetExtent | None:
         """What was seen, if its header may still be trusted."""
-        extent = self.last(worksheet)
+        extent = self.last()
         if extent is None or self._clock() - extent.header_as_of >= self._ttl_seconds:
             return None
         return extent
 
-    def last(self, worksheet: WorksheetId) -> SheetExtent | None:
+    def last(self) -> SheetExtent | None:
         """What was seen, however old: a hint where to look."""
-        kept = self._kept.get(worksheet)
+        kept = self._kept
         return kept if isinstance(kept, SheetExtent) else None
 
-    def keep(self, worksheet: WorksheetId, extent: SheetExtent) -> None:
+    def keep(self, extent: SheetExtent) -> None:
         """Remember what was seen unless something newer is known, or known to have changed."""
-        trust = self._trusted.get(worksheet)
+        trust = self._trusted
         if trust is not None and trust.cells != extent.header.cells:
             return
-        known = self._kept.get(worksheet)
+        known = self._kept
         if known is None or known.as_of <= extent.as_of:
-            self._kept[worksheet] = extent
+            self._kept = extent
 
-    def forget(self, worksheet: WorksheetId) -> None:
+    def forget(self) -> None:
         """Trust nothing that was seen up to now, nor a look that has begun by now."""
-        self._kept[worksheet] = _Forgotten(as_of=self.moment())
+        self._kept = _Forgotten(as_of=self.moment())
 
-    def compare(self, worksheet: WorksheetId, header: Header, *, as_of: int) -> None:
+    def compare(self, header: Header, *, as_of: int) -> None:
         """Take in the header that a look begun at a moment showed.
 
         If it is another than the last look showed, what was seen under that is forgotten, and the
         rows written since are told, once. If it is the same, they are where they should be.
         """
-        trust = self._trusted.get(worksheet)
+        trust = self._trusted
         if trust is None:
-            self._trusted[worksheet] = _Trust(cells=header.cells, as_of=as_of)
+            self._trusted = _Trust(cells=header.cells, as_of=as_of)
             return
         if as_of < trust.as_of:
             return
@@ -118,26 +116,26 @@ class HeaderCache:
                 trust.notes.popleft()
             return
         trust.cells = header.cells
-        self._distrust(worksheet, header, as_of)
-        self._tell(worksheet, trust)
+        self._distrust(header, as_of)
+        self._tell(trust)
 
-    def note_rows(self, worksheet: WorksheetId, header: Header, first_row: int, count: int) -> None:
+    def note_rows(self, header: Header, first_row: int, count: int) -> None:
         """Remember rows that were written as this header says, until a look confirms it."""
-        trust = self._trusted.get(worksheet)
+        trust = self._trusted
         if trust is None:
-            trust = self._trusted[worksheet] = _Trust(cells=header.cells, as_of=self.moment())
+            trust = self._trusted = _Trust(cells=header.cells, as_of=self.moment())
         trust.notes.append((self.moment(), range(first_row, first_row + count)))
         if trust.cells != header.cells:  # seen by another look while the write was under way
-            self._tell(worksheet, trust)
+            self._tell(trust)
 
-    def _distrust(self, worksheet: WorksheetId, header: Header, as_of: int) -> None:
+    def _distrust(self, header: Header, as_of: int) -> None:
         """Forget what was seen under another header, but nothing that a later look sees."""
-        last = self.last(worksheet)
+        last = self.last()
         if last is not None and last.header.cells != header.cells:
-            self._kept[worksheet] = _Forgotten(as_of=max(as_of, last.as_of))
+            self._kept = _Forgotten(as_of=max(as_of, last.as_of))
 
-    def _tell(self, worksheet: WorksheetId, trust: _Trust) -> None:
+    def _tell(self, trust: _Trust) -> None:
         rows = trust.rows()
         trust.notes.clear()
         if rows:
-            header_drift(worksheet.spreadsheet, worksheet.title, rows)
+            header_drift(self._id.spreadsheet, self._id.title, rows)

@@ -50,12 +50,10 @@ Look = Callable[[Entry], Awaitable[Found | None]]
 T = TypeVar("T")
 
 
-class Line(Protocol):
-    """The line of a worksheet's writes."""
+class Queue(Protocol):
+    """The write queue of a worksheet."""
 
-    async def alone(
-        self, worksheet: WorksheetId, work: Callable[[], Awaitable[T]], *, key_id: str = ""
-    ) -> T:
+    async def alone(self, work: Callable[[], Awaitable[T]], *, key_id: str = "") -> T:
         """Do something while no write to the worksheet is under way; QueueFull, ShuttingDown."""
         ...
 
@@ -77,9 +75,14 @@ class Settled:
 class Idempotency:
     """`clock` gives seconds since the epoch, as the ledger's does: records outlive the process."""
 
-    def __init__(self, ledger: Ledger, line: Line, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        queue_of: Callable[[WorksheetId], Queue],
+        clock: Callable[[], float],
+    ) -> None:
         self._ledger = ledger
-        self._line = line
+        self._queue_of = queue_of
         self._clock = clock
         self._in_flight: dict[str, str] = {}
 
@@ -127,8 +130,8 @@ class Idempotency:
     ) -> Settled:
         try:
             # Rows of a write under way belong to nobody yet, so none may be.
-            found = await self._line.alone(
-                identity.worksheet, lambda: self._claimed(identity, look), key_id=identity.key_id
+            found = await self._queue_of(identity.worksheet).alone(
+                lambda: self._claimed(identity, look), key_id=identity.key_id
             )
         except asyncio.CancelledError:
             raise _unknown("The gateway stops.", self._remaining(entry)) from None

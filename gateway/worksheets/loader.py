@@ -1,12 +1,14 @@
-"""Worksheet loader: whole renderings for reads, header and end for appends.
+"""Worksheet loader: all rows or a window for reads, header and end for appends.
 
-Rules: each look tells the header cache what it saw of header and end. Nothing is remembered here.
+Rules: each look passes the header and the end that it saw to the header cache. A window is read
+with its header in one call. Where its last rows are blank, one more call tells whether anything
+follows them: after the last row that is not blank nothing is listed.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from gateway.errors import NoHeaderRow, UpstreamRefusal
+from gateway.errors import NoHeaderRow, RowNotFound, SheetTooLarge, UpstreamRefusal
 from gateway.google.sent_at import recording_sent_at
 from gateway.google.sheets import Render, Rendering, Sheets
 from gateway.table import a1
@@ -17,9 +19,10 @@ from gateway.table.table import make_table
 from gateway.telemetry.events import header_trouble
 from gateway.worksheets.answers import Encodings
 from gateway.worksheets.header_cache import HeaderCache, SheetExtent
-from gateway.worksheets.refusal import explaining
+from gateway.worksheets.refusal import explain, explaining
 from gateway.worksheets.scheduler import Scheduler
-from gateway.worksheets.snapshots import Origin, Snapshot
+from gateway.worksheets.snapshot import Origin, RowSpan, Snapshot
+from gateway.worksheets.window import Window
 from gateway.worksheets.worksheet_id import WorksheetId, own_area
 
 
@@ -32,21 +35,24 @@ class TypedRead:
 
 
 class Loader:
+    """Reads one worksheet."""
+
     def __init__(
         self,
-        sheets: Sheets,
+        worksheet: WorksheetId,
         header_cache: HeaderCache,
-        clock: Callable[[], float],
+        *,
+        sheets: Sheets,
         scheduler: Scheduler,
+        clock: Callable[[], float],
     ) -> None:
-        self._sheets = sheets
+        self._id = worksheet
         self._header_cache = header_cache
-        self._clock = clock
+        self._sheets = sheets
         self._scheduler = scheduler
+        self._clock = clock
 
-    async def displayed(
-        self, worksheet: WorksheetId, known: Snapshot | None = None
-    ) -> tuple[Snapshot, SheetExtent]:
+    async def displayed(self, known: Snapshot | None = None) -> tuple[Snapshot, SheetExtent]:
         """The worksheet as it displays itself, and what an append needs of it. 1 read.
 
         What is known is not made again if it has not changed; it may have its typed rendering.
@@ -54,16 +60,16 @@ class Loader:
         started, moment = self._clock(), self._header_cache.moment()
         digest = None if known is None else known.displayed.digest
         with recording_sent_at() as sent_at:
-            rendering = await self._rendering(worksheet, Render.DISPLAYED, digest)
+            rendering = await self._rendering(Render.DISPLAYED, digest)
         began = sent_at.at_seconds or started
         if rendering is None and known is not None:
             origin = replace(known.displayed, began_seconds=began)
             snapshot = replace(known, displayed=origin, is_expired=False)
         else:
-            snapshot = self._snapshot(worksheet, _present(rendering), began)
+            snapshot = self._snapshot(_present(rendering), began)
         table = snapshot.table
-        self._header_cache.compare(worksheet, table.header, as_of=moment)
-        self._check_header(worksheet, table.header)
+        self._header_cache.compare(table.header, as_of=moment)
+        self._check_header(table.header)
         extent = SheetExtent(
             header=table.header,
             last_row=table.last_row,
@@ -72,16 +78,16 @@ class Loader:
             header_as_of=began,
             as_of=moment,
         )
-        self._header_cache.keep(worksheet, extent)
+        self._header_cache.keep(extent)
         return snapshot, extent
 
-    async def typed(self, worksheet: WorksheetId, known: Snapshot | None = None) -> TypedRead:
+    async def typed(self, known: Snapshot | None = None) -> TypedRead:
         """What the worksheet's cells hold. 1 read."""
         started = self._clock()
         origin = None if known is None else known.typed
         with recording_sent_at() as sent_at:
             rendering = await self._rendering(
-                worksheet, Render.TYPED, None if origin is None else origin.digest
+                Render.TYPED, None if origin is None else origin.digest
             )
         return TypedRead(rendering=rendering, began_seconds=sent_at.at_seconds or started)
 
@@ -110,24 +116,24 @@ class Loader:
             encodings=Encodings(snapshot.displayed.byte_count),
         )
 
-    async def look_again(self, worksheet: WorksheetId) -> SheetExtent | None:
+    async def look_again(self) -> SheetExtent | None:
         """Header and end by way of the last row of an earlier look. 1 read, none without one.
 
         None if that does not settle it: rows were deleted.
         """
-        known = self._header_cache.last(worksheet)
+        known = self._header_cache.last()
         if known is None:
             return None
         started, moment = self._clock(), self._header_cache.moment()
-        ranges = [a1.header_range(worksheet.title), a1.rows_from(worksheet.title, known.last_row)]
+        ranges = [a1.header_range(self._id.title), a1.rows_from(self._id.title, known.last_row)]
         try:
-            top, end = await self._sheets.read_ranges(worksheet.spreadsheet, ranges)
+            top, end = await self._sheets.read_ranges(self._id.spreadsheet, ranges)
         except UpstreamRefusal:  # the grid ends above the known row
             return None
         header = parse_header(top.cells[0] if top.cells else ())
-        area = own_area(worksheet, end.range)
-        self._header_cache.compare(worksheet, header, as_of=moment)
-        self._check_header(worksheet, header)
+        area = own_area(self._id, end.range)
+        self._header_cache.compare(header, as_of=moment)
+        self._check_header(header)
         filled = [index for index, row in enumerate(end.cells) if any(row)]
         if not filled:
             return None
@@ -140,11 +146,62 @@ class Loader:
             header_as_of=started,
             as_of=moment,
         )
-        self._header_cache.keep(worksheet, extent)
+        self._header_cache.keep(extent)
         return extent
 
-    def _snapshot(self, worksheet: WorksheetId, rendering: Rendering, started: float) -> Snapshot:
-        area = own_area(worksheet, rendering.range)
+    async def window(self, span: RowSpan) -> Window:
+        """So many rows from one on, and whether there are more. 1 read, 2 at the end, 3 past it."""
+        moment, started = self._header_cache.moment(), self._clock()
+        last_row = span.first_row + span.row_count  # one more than asked for: does anything follow?
+        ranges = [
+            a1.header_range(self._id.title),
+            a1.rows_between(self._id.title, span.first_row, last_row),
+        ]
+        header, rows, has_next = parse_header(()), list[list[str]](), False
+        try:
+            with recording_sent_at() as sent_at:
+                top, found = await self._sheets.read_ranges(self._id.spreadsheet, ranges)
+        except UpstreamRefusal as refusal:
+            error = await explain(self._sheets, self._id, refusal, row=span.first_row)
+            if not isinstance(error, RowNotFound):
+                raise error from refusal
+        else:
+            header = parse_header(top.cells[0] if top.cells else ())
+            area = own_area(self._id, found.range)
+            self._header_cache.compare(header, as_of=moment)
+            check_names(header)
+            rows = [[text_at(line, column) for column in range(len(line))] for line in found.cells]
+            filled = 1 + max((at for at, texts in enumerate(rows) if any(texts)), default=-1)
+            has_next = filled > span.row_count
+            if not has_next and area.last_row == last_row:
+                has_next = await self._goes_on(last_row + 1)
+            blank: list[list[str]] = [[] for _ in range(span.row_count - len(rows))]
+            rows = [*rows, *blank] if has_next else rows[:filled]
+        return Window(
+            span=span,
+            header=header,
+            rows=rows[: span.row_count],
+            has_next=has_next,
+            read_seconds=sent_at.at_seconds or started,
+        )
+
+    async def _goes_on(self, row: int) -> bool:
+        """Whether a row from this one on is not blank. 1 read, 2 past the end of the grid."""
+        try:
+            (below,) = await self._sheets.read_ranges(
+                self._id.spreadsheet, [a1.rows_from(self._id.title, row)]
+            )
+        except SheetTooLarge:
+            return True
+        except UpstreamRefusal as refusal:
+            error = await explain(self._sheets, self._id, refusal, row=row)
+            if isinstance(error, RowNotFound):
+                return False
+            raise error from refusal
+        return any(map(any, below.cells))
+
+    def _snapshot(self, rendering: Rendering, started: float) -> Snapshot:
+        area = own_area(self._id, rendering.range)
         return Snapshot(
             table=make_table(rendering.columns),
             grid_rows=area.last_row,
@@ -152,20 +209,18 @@ class Loader:
             encodings=Encodings(rendering.byte_count),
         )
 
-    async def _rendering(
-        self, worksheet: WorksheetId, render: Render, known: bytes | None
-    ) -> Rendering | None:
-        async with explaining(self._sheets, worksheet):
+    async def _rendering(self, render: Render, known: bytes | None) -> Rendering | None:
+        async with explaining(self._sheets, self._id):
             return await self._sheets.read_columns(
-                worksheet.spreadsheet, a1.rows_from(worksheet.title, 1), render=render, known=known
+                self._id.spreadsheet, a1.rows_from(self._id.title, 1), render=render, known=known
             )
 
-    def _check_header(self, worksheet: WorksheetId, header: Header) -> None:
+    def _check_header(self, header: Header) -> None:
         """NoHeaderRow if row 1 names no field; tells of duplicates once per header."""
         check_names(header)
-        known = self._header_cache.last(worksheet)
+        known = self._header_cache.last()
         if header.duplicates() and (known is None or known.header.cells != header.cells):
-            header_trouble(worksheet.spreadsheet, worksheet.title, header.duplicates())
+            header_trouble(self._id.spreadsheet, self._id.title, header.duplicates())
 
 
 def check_names(header: Header) -> None:

@@ -8,8 +8,8 @@ from gateway.table.record import row_record
 from gateway.table.view import ColumnGrant, Selection
 from gateway.worksheets.answers import Encoded, Encoder
 from gateway.worksheets.refusal import row_not_found
-from gateway.worksheets.snapshots import Snapshot
-from gateway.worksheets.windows import Window
+from gateway.worksheets.snapshot import Snapshot
+from gateway.worksheets.window import Window
 
 
 def page_of(
@@ -37,7 +37,7 @@ def page_in(window: Window, query: Query, encoder: Encoder, grant: ColumnGrant) 
     columns = window.header.seen_with(grant).select(query.keys)
     rows = [
         encoder.row(row_record(row, columns, texts))
-        for row, texts in enumerate(window.rows[: query.limit], window.first_row)
+        for row, texts in enumerate(window.rows[: query.limit], window.span.first_row)
     ]
     return encoder.page(rows, has_next=window.has_next, total=None)
 

@@ -21,14 +21,13 @@ from gateway.table.cell_match import CellMatch, Compare, as_stored, cell_match
 from gateway.table.header import parse_header
 from gateway.table.record import Stored, place, text_at
 from gateway.worksheets.access import Access
-from gateway.worksheets.header_cache import HeaderCache
 from gateway.worksheets.idempotency import Found
 from gateway.worksheets.ledger import Entry
 from gateway.worksheets.loader import check_names
 from gateway.worksheets.reconciliation import find_rows
-from gateway.worksheets.refreshing import Refresher
 from gateway.worksheets.refusal import explain
-from gateway.worksheets.worksheet_id import WorksheetId, own_area
+from gateway.worksheets.worksheet import Worksheet
+from gateway.worksheets.worksheet_id import own_area
 from gateway.worksheets.writes import Create, Update, Written, written_row
 
 
@@ -36,20 +35,16 @@ class Recovery:
     def __init__(
         self,
         sheets: Sheets,
-        refresher: Refresher,
-        header_cache: HeaderCache,
         *,
         ignore_unknown: bool,
         compare: Compare = as_stored,
     ) -> None:
         self._sheets = sheets
         self._compare = compare
-        self._refresher = refresher
-        self._header_cache = header_cache
         self._ignore_unknown = ignore_unknown
 
     async def find_created(
-        self, worksheet: WorksheetId, create: Create, entry: Entry
+        self, worksheet: Worksheet, create: Create, entry: Entry
     ) -> Found | None:
         """The rows of an open create, if they are there. 1 read if not, else 2.
 
@@ -57,7 +52,7 @@ class Recovery:
         """
         first_row = await find_rows(
             self._sheets,
-            worksheet,
+            worksheet.id,
             entry.rows,
             from_row=entry.first_row,
             taken=entry.taken,
@@ -66,25 +61,25 @@ class Recovery:
         if first_row is None:
             return None
         # The worksheet ends lower than was seen, or an append would take these rows for its own.
-        self._header_cache.forget(worksheet)
+        worksheet.header.forget()
         return await self._found(worksheet, create.access, first_row, create.rows)
 
     async def find_updated(
-        self, worksheet: WorksheetId, update: Update, entry: Entry
+        self, worksheet: Worksheet, update: Update, entry: Entry
     ) -> Found | None:
         """The row of an open update, if it holds what was written. 1 read if not, else 2."""
         try:
             values = await self._sheets.read_values(
-                worksheet.spreadsheet,
-                a1.row_range(worksheet.title, update.row),
+                worksheet.id.spreadsheet,
+                a1.row_range(worksheet.id.title, update.row),
                 render=Render.TYPED,
             )
         except UpstreamRefusal as refusal:
-            error = await explain(self._sheets, worksheet, refusal, row=update.row)
+            error = await explain(self._sheets, worksheet.id, refusal, row=update.row)
             if isinstance(error, RowNotFound):
                 return None
             raise error from refusal
-        own_area(worksheet, values.range)
+        own_area(worksheet.id, values.range)
         cells = values.cells[0] if values.cells else ()
         if cell_match(cells, entry.rows[0], self._compare) is not CellMatch.SAME:
             return None
@@ -92,18 +87,18 @@ class Recovery:
 
     async def _found(
         self,
-        worksheet: WorksheetId,
+        worksheet: Worksheet,
         access: Access,
         first_row: int,
         rows: Sequence[Mapping[str, Stored]],
     ) -> Found:
         """The answer for rows that are there, by their fields. 1 read."""
-        self._refresher.forget(worksheet)  # it may have been read before they were written
+        worksheet.forget()  # it may have been read before they were written
         top, shown = await self._sheets.read_ranges(
-            worksheet.spreadsheet,
-            [a1.header_range(worksheet.title), a1.rows_from(worksheet.title, first_row)],
+            worksheet.id.spreadsheet,
+            [a1.header_range(worksheet.id.title), a1.rows_from(worksheet.id.title, first_row)],
         )
-        own_area(worksheet, shown.range)
+        own_area(worksheet.id, shown.range)
         header = parse_header(_line(top, 0))
         view = header.seen_with(access.columns)
         try:

@@ -24,7 +24,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
-from gateway.errors import QueryTooCostly, SheetTooLarge, UnknownField
+from gateway.errors import QueryTooCostly
 from gateway.google.call_context import CallContext, in_call_context
 from gateway.google.sheets import Sheets
 from gateway.query.evaluate import Page, evaluate, plain_page
@@ -34,27 +34,24 @@ from gateway.table.record import check_granted, check_has_value
 from gateway.table.steps import Metered, OutOfSteps
 from gateway.table.table import FIRST_DATA_ROW
 from gateway.table.view import Selection
-from gateway.worksheets.access import Access, Target
-from gateway.worksheets.adaptive_ttl import AdaptiveTtl
-from gateway.worksheets.answers import Encoded, Encoder, Served
+from gateway.worksheets.access import Target
+from gateway.worksheets.answers import Encoder, Served
 from gateway.worksheets.appending import Appender
-from gateway.worksheets.header_cache import HeaderCache
 from gateway.worksheets.idempotency import Idempotency, Settled
 from gateway.worksheets.input import RAW, Input
 from gateway.worksheets.ledger import Ledger
-from gateway.worksheets.loader import Loader
 from gateway.worksheets.pages import page_in, page_of, row_in, row_of
+from gateway.worksheets.pool import Pool
 from gateway.worksheets.reading import Read, Reader
 from gateway.worksheets.reconciliation import Reconciler
 from gateway.worksheets.recovery import Recovery
-from gateway.worksheets.refreshing import Refresher
 from gateway.worksheets.refusal import row_not_found
 from gateway.worksheets.scheduler import Scheduler
-from gateway.worksheets.snapshots import Snapshot, Snapshots
+from gateway.worksheets.snapshot import DISPLAYED, TYPED, RowSpan, Snapshot
 from gateway.worksheets.updating import Updater
-from gateway.worksheets.windows import WindowRead, Windows
-from gateway.worksheets.worksheet_id import WorksheetId
-from gateway.worksheets.writer import Writer, WriteTurns, no_turn
+from gateway.worksheets.window import Window
+from gateway.worksheets.worksheet import Resources, Worksheet
+from gateway.worksheets.write_queue import WriteQueues, WriteTurns, no_turn
 from gateway.worksheets.writes import Create, Outcome, Update, Write
 
 
@@ -74,92 +71,74 @@ class RowService:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         value_input: Input = RAW,
     ) -> None:
-        ignore_unknown = api.unknown_fields == "ignore"
-        header_cache, snapshots = HeaderCache(cache, clock), Snapshots(cache.max_bytes)
-        self._snapshots = snapshots
         self._clock = clock
         self._scheduler = Scheduler()
         self._max_query_steps = api.max_query_steps
-        self._writer = Writer(self._perform, writes, write_turn=write_turn)
-        refresher = Refresher(
-            Loader(sheets, header_cache, clock, self._scheduler),
-            header_cache=header_cache,
-            snapshots=snapshots,
-            clock=clock,
-            quietly=self._writer.alone,
-            max_worksheets=cache.max_worksheets,
-        )
-        self._windows = Windows(
-            sheets,
-            header_cache,
+        self._queues = WriteQueues(writes, write_turn=write_turn)
+        resources = Resources(
+            sheets=sheets,
+            scheduler=self._scheduler,
+            queues=self._queues,
             settings=cache,
             clock=clock,
-            last_written=refresher.last_written,
+            perform=self._perform,
+            weigh=lambda worksheet: self._pool.weigh(worksheet),
+        )
+        self._pool = Pool(
+            lambda worksheet_id: Worksheet(worksheet_id, resources),
+            max_worksheets=cache.max_worksheets,
+            max_bytes=cache.max_bytes,
         )
         self._reader = Reader(
-            refresher,
-            snapshots=snapshots,
-            header_cache=header_cache,
-            adaptive_ttl=AdaptiveTtl(cache.rows_ttl_seconds, reads_per_second),
             settings=cache,
+            reads_per_second=reads_per_second,
+            demands=self._pool.demands,
             clock=clock,
         )
+        ignore_unknown = api.unknown_fields == "ignore"
         reconciler = Reconciler(
             sheets,
             sleep=sleep,
             pause_seconds=writes.look_again_seconds,
             compare=value_input.compare,
         )
-        parts = (sheets, refresher, header_cache, reconciler, ledger)
+        parts = (sheets, reconciler, ledger)
         self._appender = Appender(*parts, ignore_unknown=ignore_unknown, value_input=value_input)
         self._updater = Updater(*parts, ignore_unknown=ignore_unknown, value_input=value_input)
-        self._idempotency = Idempotency(ledger, self._writer, wall_clock)
-        self._recovery = Recovery(
-            sheets,
-            refresher,
-            header_cache,
-            ignore_unknown=ignore_unknown,
-            compare=value_input.compare,
+        self._idempotency = Idempotency(
+            ledger, lambda worksheet: self._pool[worksheet].queue, wall_clock
         )
-
-    async def list_now(self, target: Target, query: Query, encoder: Encoder) -> Served | None:
-        """The page if it takes no call; None too if it names unknown fields."""
-        read = self._reader.fresh(target.worksheet, needs_types=query.needs_types)
-        if read is None:
-            return None
-        try:
-            return await self._listed(read, target, query, encoder)
-        except UnknownField:
-            return None
+        self._recovery = Recovery(
+            sheets, ignore_unknown=ignore_unknown, compare=value_input.compare
+        )
 
     async def list_rows(
         self, target: Target, query: Query, encoder: Encoder, *, no_cache: bool = False
     ) -> Served:
         """The page of rows that a query asks for; UnknownField if it names one.
 
-        What the encoder makes of it is kept with the snapshot, for all who see the same columns.
+        What the encoder makes of it is kept with the rows, for all who see the same columns.
         """
-        with in_call_context(CallContext(target.access.key_id)):
-            read = await self._read(target, query, no_cache=no_cache)
-        if isinstance(read, WindowRead):
-            return Served(
-                page_in(read.window, query, encoder, target.access.columns), read.freshness
-            )
-        return await self._listed(read, target, query, encoder)
-
-    def row_now(
-        self, target: Target, row: int, keys: Selection | None, encoder: Encoder
-    ) -> Served | None:
-        """The row if it takes no call; None too if it names unknown fields, or is not there."""
-        read = self._reader.fresh(target.worksheet, needs_types=False)
-        if read is None or not FIRST_DATA_ROW <= row <= read.snapshot.table.last_row:
-            return None
-        try:
-            return Served(
-                self._row(read.snapshot, target.access, row, keys, encoder), read.freshness
-            )
-        except UnknownField:
-            return None
+        worksheet = self._pool[target.worksheet]
+        part = TYPED if query.needs_types else DISPLAYED
+        read = None if no_cache else self._reader.fresh(worksheet, part)
+        if read is None:
+            read = await self._read(worksheet, target, query, no_cache=no_cache)
+        rows, freshness = read
+        if isinstance(rows, Window):
+            return Served(page_in(rows, query, encoder, target.access.columns), freshness)
+        key = (encoder, query, target.access.columns.readable)
+        encoded = rows.encodings.answers.get(key)
+        if encoded is None:
+            if query.needs_types:
+                began = self._clock()
+                page = await self._search(worksheet, rows, target, query)
+                freshness = freshness.later(self._clock() - began)
+            else:
+                page = plain_page(rows.table, query)
+            made = page_of(rows, page, query, encoder, target.access.columns)
+            encoded = rows.encodings.answers.keep(key, made)
+        return Served(encoded, freshness)
 
     async def read_row(
         self,
@@ -173,14 +152,22 @@ class RowService:
         """One row; RowNotFound above the first data row and below the last that is not blank."""
         if row < FIRST_DATA_ROW:
             raise row_not_found(row)
-        with in_call_context(CallContext(target.access.key_id)):
-            read = await self._read_plain(target.worksheet, row, 1, no_cache=no_cache)
-        if isinstance(read, WindowRead):
-            made = row_in(read.window, row, keys, encoder, target.access.columns)
-            return Served(made, read.freshness)
-        if row > read.snapshot.table.last_row:
+        worksheet = self._pool[target.worksheet]
+        read = None if no_cache else self._reader.fresh(worksheet, DISPLAYED)
+        if read is None:
+            with in_call_context(CallContext(target.access.key_id)):
+                read = await self._reader.some(worksheet, RowSpan(row, 1), no_cache=no_cache)
+        rows, freshness = read
+        if isinstance(rows, Window):
+            return Served(row_in(rows, row, keys, encoder, target.access.columns), freshness)
+        if row > rows.table.last_row:
             raise row_not_found(row)
-        return Served(self._row(read.snapshot, target.access, row, keys, encoder), read.freshness)
+        key = (encoder, row, keys, target.access.columns.readable)
+        encoded = rows.encodings.answers.get(key)
+        if encoded is None:
+            made = row_of(rows, row, keys, encoder, target.access.columns)
+            encoded = rows.encodings.answers.keep(key, made)
+        return Served(encoded, freshness)
 
     async def create_rows(self, target: Target, create: Create) -> Settled:
         """Append rows after the last one that is not blank; InvalidBody if one would be blank."""
@@ -191,8 +178,10 @@ class RowService:
         with in_call_context(CallContext(target.access.key_id)):
             return await self._idempotency.run(
                 create.identity,
-                lambda: self._writer.write(target.worksheet, create),
-                lambda entry: self._recovery.find_created(target.worksheet, create, entry),
+                lambda: self._pool[target.worksheet].queue.write(create),
+                lambda entry: self._recovery.find_created(
+                    self._pool[target.worksheet], create, entry
+                ),
             )
 
     async def update_row(self, target: Target, update: Update) -> Settled:
@@ -204,72 +193,31 @@ class RowService:
         with in_call_context(CallContext(target.access.key_id)):
             return await self._idempotency.run(
                 update.identity,
-                lambda: self._writer.write(target.worksheet, update),
-                lambda entry: self._recovery.find_updated(target.worksheet, update, entry),
+                lambda: self._pool[target.worksheet].queue.write(update),
+                lambda entry: self._recovery.find_updated(
+                    self._pool[target.worksheet], update, entry
+                ),
             )
 
     async def aclose(self) -> None:
-        """Finish the writes in line."""
-        await self._writer.aclose()
+        """Finish the writes that wait."""
+        await self._queues.aclose()
 
-    def _row(
-        self,
-        snapshot: Snapshot,
-        access: Access,
-        row: int,
-        keys: Selection | None,
-        encoder: Encoder,
-    ) -> Encoded:
-        """A row that the table has."""
-        key = (encoder, row, keys, access.columns.readable)
-        kept = snapshot.encodings.answers.get(key)
-        if kept is not None:
-            return kept
-        made = row_of(snapshot, row, keys, encoder, access.columns)
-        return snapshot.encodings.answers.keep(key, made)
-
-    async def _read(self, target: Target, query: Query, *, no_cache: bool) -> Read | WindowRead:
-        worksheet = target.worksheet
-        if query.needs_types:
-            return await self._reader.typed(
-                worksheet, query, target.access.columns, no_cache=no_cache
-            )
-        if query.wants_total:
-            return await self._reader.displayed(worksheet, no_cache=no_cache)
-        first_row = FIRST_DATA_ROW + query.skip
-        return await self._read_plain(worksheet, first_row, query.limit, no_cache=no_cache)
-
-    async def _read_plain(
-        self, worksheet: WorksheetId, first_row: int, count: int, *, no_cache: bool
-    ) -> Read | WindowRead:
-        """The whole worksheet as it displays itself, or these rows if it is too large for that."""
-        if not self._windows.is_large(worksheet):
-            try:
-                read = await self._reader.displayed(worksheet, no_cache=no_cache)
-            except SheetTooLarge:
-                self._windows.note_large(worksheet)
-            else:
-                self._windows.note_size(worksheet, read.snapshot.table)
-                return read
-        return await self._windows.read(worksheet, first_row, count, no_cache=no_cache)
-
-    async def _listed(self, read: Read, target: Target, query: Query, encoder: Encoder) -> Served:
-        """The page of a snapshot, encoded once for all who see the same columns."""
-        snapshot = read.snapshot
-        key = (encoder, query, target.access.columns.readable)
-        encoded, freshness = snapshot.encodings.answers.get(key), read.freshness
-        if encoded is None:
+    async def _read(
+        self, worksheet: Worksheet, target: Target, query: Query, *, no_cache: bool
+    ) -> Read:
+        with in_call_context(CallContext(target.access.key_id)):
             if query.needs_types:
-                began = self._clock()
-                page = await self._search(snapshot, target, query)
-                freshness = freshness.later(self._clock() - began)
-            else:
-                page = plain_page(snapshot.table, query)
-            made = page_of(snapshot, page, query, encoder, target.access.columns)
-            encoded = snapshot.encodings.answers.keep(key, made)
-        return Served(encoded, freshness)
+                columns = target.access.columns
+                return await self._reader.typed(worksheet, query, columns, no_cache=no_cache)
+            if query.wants_total:
+                return await self._reader.displayed(worksheet, no_cache=no_cache)
+            span = RowSpan(FIRST_DATA_ROW + query.skip, query.limit)
+            return await self._reader.some(worksheet, span, no_cache=no_cache)
 
-    async def _search(self, snapshot: Snapshot, target: Target, query: Query) -> Page:
+    async def _search(
+        self, worksheet: Worksheet, snapshot: Snapshot, target: Target, query: Query
+    ) -> Page:
         """The page of a query with `where` or `order`; QueryTooCostly past the budget."""
         table, scheduler = snapshot.table, self._scheduler
         view = table.header.seen_with(target.access.columns)
@@ -281,10 +229,10 @@ class RowService:
             raise _too_costly(query, table.last_row - 1, self._max_query_steps) from None
         finally:
             if work.steps > table.last_row // 4:  # an index takes as many at least
-                self._snapshots.weigh(target.worksheet, snapshot)
+                self._pool.weigh(worksheet)
         return work.result
 
-    async def _perform(self, worksheet: WorksheetId, group: Sequence[Write]) -> Sequence[Outcome]:
+    async def _perform(self, worksheet: Worksheet, group: Sequence[Write]) -> Sequence[Outcome]:
         creates = [write for write in group if isinstance(write, Create)]
         if creates:
             return await self._appender.append(worksheet, creates)

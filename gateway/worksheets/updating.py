@@ -26,14 +26,13 @@ from gateway.worksheets.changes import (
     texts_of,
     writings_of,
 )
-from gateway.worksheets.header_cache import HeaderCache
 from gateway.worksheets.input import RAW, Input
 from gateway.worksheets.ledger import Ledger
 from gateway.worksheets.loader import check_names
 from gateway.worksheets.reconciliation import Reconciler
-from gateway.worksheets.refreshing import Refresher
 from gateway.worksheets.refusal import SHEET_WIDE, explain, explaining, row_not_found
-from gateway.worksheets.worksheet_id import WorksheetId, own_area
+from gateway.worksheets.worksheet import Worksheet
+from gateway.worksheets.worksheet_id import own_area
 from gateway.worksheets.writes import Outcome, Update, written_row
 
 
@@ -41,8 +40,6 @@ class Updater:
     def __init__(
         self,
         sheets: Sheets,
-        refresher: Refresher,
-        header_cache: HeaderCache,
         reconciler: Reconciler,
         ledger: Ledger,
         *,
@@ -51,13 +48,11 @@ class Updater:
     ) -> None:
         self._sheets = sheets
         self._input = value_input
-        self._refresher = refresher
-        self._header_cache = header_cache
         self._reconciler = reconciler
         self._ledger = ledger
         self._ignore_unknown = ignore_unknown
 
-    async def update(self, worksheet: WorksheetId, updates: Sequence[Update]) -> Sequence[Outcome]:
+    async def update(self, worksheet: Worksheet, updates: Sequence[Update]) -> Sequence[Outcome]:
         """Write the named cells of rows. 1 read + 1 write; 1 more read if one of them is blank.
 
         No write if every field is what its cell displays already: a string, or null for nothing.
@@ -76,7 +71,7 @@ class Updater:
         for part in unchanged:
             outcomes[part.index] = result_of(part, {})
         if unchanged:  # their answers rest on our look: no later one may show an older row
-            self._refresher.written(worksheet, effect_of(header, {part: {} for part in unchanged}))
+            worksheet.written(effect_of(header, {part: {} for part in unchanged}))
         sent: dict[Change, Outcome] = {}
         try:
             await self._send_all(worksheet, header, changing, sent)
@@ -112,47 +107,48 @@ class Updater:
         )
 
     async def _look(
-        self, worksheet: WorksheetId, rows: Sequence[int]
+        self, worksheet: Worksheet, rows: Sequence[int]
     ) -> tuple[Header, Mapping[int, Sequence[str]]]:
         """The header and the displayed cells of the rows that are there, of one moment."""
-        moment = self._header_cache.moment()
+        moment = worksheet.header.moment()
         try:
             top, *found = await self._read(worksheet, rows)
         except UpstreamRefusal as refusal:
-            error = await explain(self._sheets, worksheet, refusal, row=rows[-1])
+            error = await explain(self._sheets, worksheet.id, refusal, row=rows[-1])
             if not isinstance(error, RowNotFound):
                 raise error from refusal
             rows = await self._rows_in_grid(worksheet, rows) if len(rows) > 1 else ()
             if not rows:
                 return parse_header(()), {}
-            async with explaining(self._sheets, worksheet, row=rows[-1]):
+            async with explaining(self._sheets, worksheet.id, row=rows[-1]):
                 top, *found = await self._read(worksheet, rows)
         header = parse_header(top.cells[0] if top.cells else ())
-        self._header_cache.compare(worksheet, header, as_of=moment)
+        worksheet.header.compare(header, as_of=moment)
         check_names(header)
         displayed = {
             row: [text_at(cells, column) for column in range(len(cells))]
             for row, values in zip(rows, found, strict=True)
             for cells in [values.cells[0] if values.cells else ()]
         }
+        worksheet.saw(header, displayed)
         return header, await self._those_that_are_rows(worksheet, displayed)
 
-    async def _read(self, worksheet: WorksheetId, rows: Sequence[int]) -> list[Values]:
+    async def _read(self, worksheet: Worksheet, rows: Sequence[int]) -> list[Values]:
         ranges = [
-            a1.header_range(worksheet.title),
-            *(a1.row_range(worksheet.title, row) for row in rows),
+            a1.header_range(worksheet.id.title),
+            *(a1.row_range(worksheet.id.title, row) for row in rows),
         ]
-        found = await self._sheets.read_ranges(worksheet.spreadsheet, ranges)
-        own_area(worksheet, found[-1].range)
+        found = await self._sheets.read_ranges(worksheet.id.spreadsheet, ranges)
+        own_area(worksheet.id, found[-1].range)
         return found
 
-    async def _rows_in_grid(self, worksheet: WorksheetId, rows: Sequence[int]) -> Sequence[int]:
-        worksheets = await self._sheets.list_worksheets(worksheet.spreadsheet)
+    async def _rows_in_grid(self, worksheet: Worksheet, rows: Sequence[int]) -> Sequence[int]:
+        worksheets = await self._sheets.list_worksheets(worksheet.id.spreadsheet)
         heights = {sheet.title: sheet.rows for sheet in worksheets}
-        return [row for row in rows if row <= heights.get(worksheet.title, 0)]
+        return [row for row in rows if row <= heights.get(worksheet.id.title, 0)]
 
     async def _those_that_are_rows(
-        self, worksheet: WorksheetId, displayed: Mapping[int, Sequence[str]]
+        self, worksheet: Worksheet, displayed: Mapping[int, Sequence[str]]
     ) -> Mapping[int, Sequence[str]]:
         """A blank row is a row only if a row that is not blank comes after it."""
         blank = {row for row, texts in displayed.items() if not any(texts)}
@@ -160,9 +156,9 @@ class Updater:
         doubtful = [row for row in blank if row > last]
         if doubtful:
             first = min(doubtful)
-            async with explaining(self._sheets, worksheet, row=first):
+            async with explaining(self._sheets, worksheet.id, row=first):
                 (below,) = await self._sheets.read_ranges(
-                    worksheet.spreadsheet, [a1.rows_from(worksheet.title, first)]
+                    worksheet.id.spreadsheet, [a1.rows_from(worksheet.id.title, first)]
                 )
             filled = [offset for offset, cells in enumerate(below.cells) if any(cells)]
             last = first + filled[-1] if filled else last
@@ -170,7 +166,7 @@ class Updater:
 
     async def _send_all(
         self,
-        worksheet: WorksheetId,
+        worksheet: Worksheet,
         header: Header,
         parts: Sequence[Change],
         outcomes: dict[Change, Outcome],
@@ -185,7 +181,7 @@ class Updater:
             except UpstreamRefusal as refusal:
                 culprit = culprit_among(left, refusal)
                 row = 1 if culprit is None else culprit.row
-                error = await explain(self._sheets, worksheet, refusal, row=row)
+                error = await explain(self._sheets, worksheet.id, refusal, row=row)
                 if isinstance(error, SHEET_WIDE):
                     raise error from refusal
                 if culprit is None:
@@ -200,7 +196,7 @@ class Updater:
 
     async def _separated(
         self,
-        worksheet: WorksheetId,
+        worksheet: Worksheet,
         header: Header,
         parts: Sequence[Change],
         refusal: GatewayError,
@@ -213,7 +209,7 @@ class Updater:
         return await separate(values, send, refusal, tries=tries)
 
     async def _send(
-        self, worksheet: WorksheetId, header: Header, parts: Sequence[Change]
+        self, worksheet: Worksheet, header: Header, parts: Sequence[Change]
     ) -> Mapping[Change, Outcome]:
         """Write the cells of all parts in one call, and find what their rows display now."""
         parts, unnoted = await self._noted(parts)
@@ -224,7 +220,7 @@ class Updater:
         except WriteOutcomeUnknown as error:
             results = await self._settled(worksheet, header, parts, error)
         for part in parts:
-            self._header_cache.note_rows(worksheet, header, part.row, 1)
+            worksheet.header.note_rows(header, part.row, 1)
         return {**unnoted, **results}
 
     async def _noted(
@@ -240,7 +236,7 @@ class Updater:
 
     async def _settled(
         self,
-        worksheet: WorksheetId,
+        worksheet: Worksheet,
         header: Header,
         parts: Sequence[Change],
         error: WriteOutcomeUnknown,
@@ -267,47 +263,47 @@ class Updater:
 
     async def _found(
         self,
-        worksheet: WorksheetId,
+        worksheet: Worksheet,
         header: Header,
         parts: Sequence[Change],
         error: WriteOutcomeUnknown,
     ) -> Mapping[Change, Outcome] | None:
         """The rows of an open write, if it is there; None if all is as it was before."""
-        writings = [writing for part in parts for writing in writings_of(worksheet, part)]
+        writings = [writing for part in parts for writing in writings_of(worksheet.id, part)]
         looked_at = {part.row: part.displayed for part in parts}
         displayed = await self._reconciler.settle_update(
-            worksheet, header, looked_at, writings, error=error
+            worksheet.id, header, looked_at, writings, error=error
         )
         if displayed is None:
             return None
-        self._refresher.forget(worksheet)
+        worksheet.forget()
         rows = [(part, displayed[part.row]) for part in parts]
         return {
             part: (written_row(part.row, part.placement, part.view, texts),) for part, texts in rows
         }
 
     async def _written(
-        self, worksheet: WorksheetId, header: Header, parts: Sequence[Change]
+        self, worksheet: Worksheet, header: Header, parts: Sequence[Change]
     ) -> Mapping[Change, Outcome]:
-        writings = [writing for part in parts for writing in writings_of(worksheet, part)]
+        writings = [writing for part in parts for writing in writings_of(worksheet.id, part)]
         try:
-            answers = iter(await self._sheets.write_cells(worksheet.spreadsheet, writings))
+            answers = iter(await self._sheets.write_cells(worksheet.id.spreadsheet, writings))
         except GatewayError as error:
             if error.outcome != "not_applied":
-                self._refresher.may_be_written(worksheet)
+                worksheet.may_be_written()
             raise
         finally:
             if any(value == "" for writing in writings for value in writing.rows[0]):
                 # The worksheet may have a new last row now; no look from before knows it.
-                self._header_cache.forget(worksheet)
+                worksheet.header.forget()
         try:
             texts = {
-                part: texts_of(worksheet, part, [next(answers) for _ in part.runs])
+                part: texts_of(worksheet.id, part, [next(answers) for _ in part.runs])
                 for part in parts
             }
         except GatewayError:
-            self._refresher.forget(worksheet)  # something was written somewhere
+            worksheet.forget()  # something was written somewhere
             raise
         effect = replace(effect_of(header, texts), keeps_values=self._input.keeps_values)
-        self._refresher.written(worksheet, effect)
+        worksheet.written(effect)
         return {part: result_of(part, texts[part]) for part in parts}

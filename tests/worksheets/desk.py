@@ -1,14 +1,16 @@
-"""What a writer hands its groups to, held up and failing as a test says."""
+"""Write queues, and what they hand their groups to: held up and failing as a test says."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
+from functools import partial
 
 from anyio import wait_all_tasks_blocked
 
+from gateway.settings.model import WriteSettings
 from gateway.worksheets.access import Access
 from gateway.worksheets.worksheet_id import WorksheetId
-from gateway.worksheets.writer import Writer
+from gateway.worksheets.write_queue import CLOSING_SECONDS, WriteQueue, WriteQueues, WriteTurns
 from gateway.worksheets.writes import Create, Outcome, Results, Write, Written
 from tests.worksheets.conftest import WORKSHEET
 
@@ -48,6 +50,34 @@ class Desk:
         return (Written(row=number, record={}, tag="", ignored=()),)
 
 
+Perform = Callable[[WorksheetId, Sequence[Write]], Awaitable[Sequence[Outcome]]]
+
+
+class Writer:
+    """The write queues of the worksheets that a test writes to."""
+
+    def __init__(
+        self,
+        perform: Perform,
+        settings: WriteSettings,
+        *,
+        write_turn: WriteTurns | None = None,
+        closing_seconds: float = CLOSING_SECONDS,
+    ) -> None:
+        self._perform = perform
+        self._shared = WriteQueues(settings, write_turn=write_turn, closing_seconds=closing_seconds)
+        self._queues: dict[WorksheetId, WriteQueue] = {}
+
+    def __getitem__(self, worksheet: WorksheetId) -> WriteQueue:
+        if worksheet not in self._queues:
+            perform = partial(self._perform, worksheet)
+            self._queues[worksheet] = WriteQueue(worksheet, perform, self._shared)
+        return self._queues[worksheet]
+
+    async def aclose(self) -> None:
+        await self._shared.aclose()
+
+
 def number_of(write: Write) -> int:
     """The number that a test gave to a write."""
     value = (write.rows[0] if isinstance(write, Create) else write.fields)["n"]
@@ -64,7 +94,7 @@ def start(
     rows: int = 1,
 ) -> asyncio.Task[Results]:
     create = Create(rows=({"n": n},) * rows, access=Access(key_id=key_id))
-    return asyncio.create_task(writer.write(worksheet, create))
+    return asyncio.create_task(writer[worksheet].write(create))
 
 
 async def held(writer: Writer, desk: Desk) -> asyncio.Task[Results]:

@@ -1,13 +1,11 @@
 """Which rows are told when a header turns out to have changed around their writing."""
 
 from collections.abc import MutableMapping
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from gateway.errors import NoHeaderRow
-from gateway.settings.model import CacheSettings
 from gateway.table.header import parse_header
 from gateway.worksheets.header_cache import MAX_NOTES, HeaderCache, SheetExtent
 from tests.clock import ManualClock
@@ -19,7 +17,7 @@ Events = list[MutableMapping[str, Any]]
 
 @pytest.fixture
 def header_cache(clock: ManualClock) -> HeaderCache:
-    return HeaderCache(CacheSettings(header_ttl_seconds=10.0, max_worksheets=2), clock)
+    return HeaderCache(WORKSHEET, ttl_seconds=10.0, clock=clock)
 
 
 def extent(header: Any, as_of: int) -> SheetExtent:
@@ -36,12 +34,12 @@ def told(events: Events) -> list[object]:
 
 def test_rows_since_the_last_look(header_cache: HeaderCache, events: Events) -> None:
     """A look that shows another header tells of the rows written since the one before, once."""
-    header_cache.compare(WORKSHEET, OLD, as_of=header_cache.moment())
-    header_cache.note_rows(WORKSHEET, OLD, 5, 2)
-    header_cache.note_rows(WORKSHEET, OLD, 3, 1)
+    header_cache.compare(OLD, as_of=header_cache.moment())
+    header_cache.note_rows(OLD, 5, 2)
+    header_cache.note_rows(OLD, 3, 1)
 
     for header in (NEW, OLD, NEW):
-        header_cache.compare(WORKSHEET, header, as_of=header_cache.moment())
+        header_cache.compare(header, as_of=header_cache.moment())
 
     assert told(events) == [[5, 6, 3]]
     assert (events[0]["spreadsheet"], events[0]["worksheet"]) == (
@@ -52,21 +50,21 @@ def test_rows_since_the_last_look(header_cache: HeaderCache, events: Events) -> 
 
 def test_confirmed_rows_are_not_told(header_cache: HeaderCache, events: Events) -> None:
     """Rows under a header that a look from after their writing saw unchanged are right."""
-    header_cache.compare(WORKSHEET, OLD, as_of=header_cache.moment())
-    header_cache.note_rows(WORKSHEET, OLD, 5, 2)
-    header_cache.compare(WORKSHEET, OLD, as_of=header_cache.moment())
-    header_cache.note_rows(WORKSHEET, OLD, 7, 1)
+    header_cache.compare(OLD, as_of=header_cache.moment())
+    header_cache.note_rows(OLD, 5, 2)
+    header_cache.compare(OLD, as_of=header_cache.moment())
+    header_cache.note_rows(OLD, 7, 1)
 
-    header_cache.compare(WORKSHEET, NEW, as_of=header_cache.moment())
+    header_cache.compare(NEW, as_of=header_cache.moment())
 
     assert told(events) == [[7]]
 
 
 def test_a_change_without_rows_is_not_told(header_cache: HeaderCache, events: Events) -> None:
     """A header may change; that matters only for rows that were written by the old one."""
-    header_cache.compare(WORKSHEET, OLD, as_of=header_cache.moment())
-    header_cache.compare(WORKSHEET, NEW, as_of=header_cache.moment())
-    header_cache.note_rows(WORKSHEET, NEW, 5, 1)
+    header_cache.compare(OLD, as_of=header_cache.moment())
+    header_cache.compare(NEW, as_of=header_cache.moment())
+    header_cache.note_rows(NEW, 5, 1)
 
     assert told(events) == []
 
@@ -75,12 +73,12 @@ def test_a_look_from_before_the_write_confirms_nothing(
     header_cache: HeaderCache, events: Events
 ) -> None:
     """A look that began before a write ended may have been before a change that hit the write."""
-    header_cache.compare(WORKSHEET, OLD, as_of=header_cache.moment())
+    header_cache.compare(OLD, as_of=header_cache.moment())
     before = header_cache.moment()
-    header_cache.note_rows(WORKSHEET, OLD, 5, 1)
-    header_cache.compare(WORKSHEET, OLD, as_of=before)
+    header_cache.note_rows(OLD, 5, 1)
+    header_cache.compare(OLD, as_of=before)
 
-    header_cache.compare(WORKSHEET, NEW, as_of=header_cache.moment())
+    header_cache.compare(NEW, as_of=header_cache.moment())
 
     assert told(events) == [[5]]
 
@@ -89,11 +87,11 @@ def test_change_seen_while_the_write_was_under_way(
     header_cache: HeaderCache, events: Events
 ) -> None:
     """A write by a header that another look saw changed meanwhile is told when it ends."""
-    header_cache.compare(WORKSHEET, OLD, as_of=header_cache.moment())
-    header_cache.compare(WORKSHEET, NEW, as_of=header_cache.moment())
+    header_cache.compare(OLD, as_of=header_cache.moment())
+    header_cache.compare(NEW, as_of=header_cache.moment())
 
-    header_cache.note_rows(WORKSHEET, OLD, 5, 3)
-    header_cache.compare(WORKSHEET, NEW, as_of=header_cache.moment())
+    header_cache.note_rows(OLD, 5, 3)
+    header_cache.compare(NEW, as_of=header_cache.moment())
 
     assert told(events) == [[5, 6, 7]]
 
@@ -101,21 +99,21 @@ def test_change_seen_while_the_write_was_under_way(
 def test_an_older_look_changes_nothing(header_cache: HeaderCache, events: Events) -> None:
     """Of two looks the one that began later counts, in whatever order they come."""
     older, newer = header_cache.moment(), header_cache.moment()
-    header_cache.compare(WORKSHEET, NEW, as_of=newer)
-    header_cache.note_rows(WORKSHEET, NEW, 5, 1)
+    header_cache.compare(NEW, as_of=newer)
+    header_cache.note_rows(NEW, 5, 1)
 
-    header_cache.compare(WORKSHEET, OLD, as_of=older)
+    header_cache.compare(OLD, as_of=older)
 
     assert told(events) == []
 
 
 def test_forgetting_keeps_the_rows(header_cache: HeaderCache, events: Events) -> None:
     """That a sighting is trusted no more does not lose the rows that were written by it."""
-    header_cache.compare(WORKSHEET, OLD, as_of=header_cache.moment())
-    header_cache.note_rows(WORKSHEET, OLD, 5, 1)
-    header_cache.forget(WORKSHEET)
+    header_cache.compare(OLD, as_of=header_cache.moment())
+    header_cache.note_rows(OLD, 5, 1)
+    header_cache.forget()
 
-    header_cache.compare(WORKSHEET, NEW, as_of=header_cache.moment())
+    header_cache.compare(NEW, as_of=header_cache.moment())
 
     assert told(events) == [[5]]
 
@@ -124,30 +122,19 @@ def test_rows_of_a_worksheet_that_was_not_looked_at(
     header_cache: HeaderCache, events: Events
 ) -> None:
     """Rows are noted also where the last look is not remembered any more."""
-    header_cache.note_rows(WORKSHEET, OLD, 5, 1)
+    header_cache.note_rows(OLD, 5, 1)
 
-    header_cache.compare(WORKSHEET, NEW, as_of=header_cache.moment())
+    header_cache.compare(NEW, as_of=header_cache.moment())
 
     assert told(events) == [[5]]
-
-
-def test_worksheets_are_told_apart(header_cache: HeaderCache, events: Events) -> None:
-    """A change of one worksheet tells of no rows of another."""
-    other = replace(WORKSHEET, title="other")
-    for ref in (WORKSHEET, other):
-        header_cache.note_rows(ref, OLD, 5, 1)
-
-    header_cache.compare(other, NEW, as_of=header_cache.moment())
-
-    assert [event["worksheet"] for event in events] == ["other"]
 
 
 def test_notes_are_bounded(header_cache: HeaderCache, events: Events) -> None:
     """Of very many writes without a look the last ones are told."""
     for row in range(2, 2 + MAX_NOTES + 10):
-        header_cache.note_rows(WORKSHEET, OLD, row, 1)
+        header_cache.note_rows(OLD, row, 1)
 
-    header_cache.compare(WORKSHEET, NEW, as_of=header_cache.moment())
+    header_cache.compare(NEW, as_of=header_cache.moment())
 
     assert events[0]["count"] == MAX_NOTES
     assert events[0]["rows"][0] == 12
@@ -155,36 +142,36 @@ def test_notes_are_bounded(header_cache: HeaderCache, events: Events) -> None:
 
 def test_another_header_ends_trust(header_cache: HeaderCache) -> None:
     """A sighting is forgotten when a later look shows another header, and kept with the same."""
-    header_cache.keep(WORKSHEET, extent(OLD, header_cache.moment()))
-    header_cache.compare(WORKSHEET, OLD, as_of=header_cache.moment())
-    same = header_cache.last(WORKSHEET)
-    header_cache.compare(WORKSHEET, NEW, as_of=header_cache.moment())
+    header_cache.keep(extent(OLD, header_cache.moment()))
+    header_cache.compare(OLD, as_of=header_cache.moment())
+    same = header_cache.last()
+    header_cache.compare(NEW, as_of=header_cache.moment())
 
     assert same is not None
-    assert header_cache.last(WORKSHEET) is None
+    assert header_cache.last() is None
 
 
 def test_the_look_that_saw_the_change_is_kept(header_cache: HeaderCache) -> None:
     """A look that shows another header is itself remembered."""
-    header_cache.keep(WORKSHEET, extent(OLD, header_cache.moment()))
+    header_cache.keep(extent(OLD, header_cache.moment()))
     moment = header_cache.moment()
-    header_cache.compare(WORKSHEET, OLD, as_of=0)
-    header_cache.compare(WORKSHEET, NEW, as_of=moment)
+    header_cache.compare(OLD, as_of=0)
+    header_cache.compare(NEW, as_of=moment)
 
-    header_cache.keep(WORKSHEET, extent(NEW, moment))
+    header_cache.keep(extent(NEW, moment))
 
-    kept = header_cache.last(WORKSHEET)
+    kept = header_cache.last()
     assert kept is not None
     assert kept.header is NEW
 
 
 def test_a_header_known_to_have_changed_is_not_kept(header_cache: HeaderCache) -> None:
     """An append that ends after another look saw its header changed does not bring it back."""
-    header_cache.compare(WORKSHEET, NEW, as_of=header_cache.moment())
+    header_cache.compare(NEW, as_of=header_cache.moment())
 
-    header_cache.keep(WORKSHEET, extent(OLD, header_cache.moment()))
+    header_cache.keep(extent(OLD, header_cache.moment()))
 
-    assert header_cache.last(WORKSHEET) is None
+    assert header_cache.last() is None
 
 
 async def test_list_sees_the_change(bench: Bench, events: Events) -> None:

@@ -9,7 +9,6 @@ import pytest
 from gateway.errors import GatewayError
 from gateway.worksheets.idempotency import Found, Idempotency, Settled
 from gateway.worksheets.ledger import Entry, Sending
-from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.write_identity import WriteIdentity
 from gateway.worksheets.writes import Results, Written
 from tests.clock import ManualClock
@@ -47,10 +46,8 @@ class Google:
             raise self.write_error
         return RESULTS
 
-    async def alone(
-        self, worksheet: WorksheetId, work: Callable[[], Awaitable[T]], *, key_id: str = ""
-    ) -> T:
-        """The line of the worksheet, which nobody else is in."""
+    async def alone(self, work: Callable[[], Awaitable[T]], *, key_id: str = "") -> T:
+        """The write queue of the worksheet, which nobody else is in."""
         if self.line_error is not None:
             raise self.line_error
         if self.before_turn is not None:
@@ -81,7 +78,7 @@ Run = Callable[..., "asyncio.Future[Settled]"]
 @pytest.fixture
 def run(ledger: FakeLedger, google: Google, clock: ManualClock) -> Run:
     """Starts a request with a ticket."""
-    idempotency = Idempotency(ledger, google, clock)
+    idempotency = Idempotency(ledger, lambda _: google, clock)
 
     def start(identity: WriteIdentity | None = TICKET) -> "asyncio.Future[Settled]":
         return asyncio.ensure_future(idempotency.run(identity, google.perform, google.look))

@@ -7,8 +7,7 @@ from anyio import wait_all_tasks_blocked
 
 from gateway.errors import ShuttingDown
 from gateway.settings.model import WriteSettings
-from gateway.worksheets.writer import Writer
-from tests.worksheets.desk import Desk, held, start
+from tests.worksheets.desk import Desk, Writer, held, start
 
 
 @pytest.fixture

@@ -21,10 +21,9 @@ from gateway.settings.model import WriteSettings
 from gateway.worksheets.access import Access
 from gateway.worksheets.group import MAX_ROWS
 from gateway.worksheets.worksheet_id import WorksheetId
-from gateway.worksheets.writer import Writer
 from gateway.worksheets.writes import Outcome, Update, Write
 from tests.worksheets.conftest import WORKSHEET
-from tests.worksheets.desk import Desk, caller, held, start
+from tests.worksheets.desk import Desk, Writer, caller, held, start
 
 OTHER = replace(WORKSHEET, title="Other")
 
@@ -64,7 +63,7 @@ async def test_creates_and_updates_go_apart(desk: Desk, writer: Writer) -> None:
     update = Update(row=2, fields={"n": 2}, access=Access(key_id="b"))
     tasks = [
         start(writer, 1, key_id="a"),
-        asyncio.create_task(writer.write(WORKSHEET, update)),
+        asyncio.create_task(writer[WORKSHEET].write(update)),
         start(writer, 3, key_id="c"),
     ]
     await wait_all_tasks_blocked()
@@ -233,7 +232,7 @@ async def test_what_is_done_alone_is_done_between_groups(desk: Desk, writer: Wri
         return f"{begun} {desk.done}"
 
     before = start(writer, 1, key_id="a")
-    alone = asyncio.create_task(writer.alone(WORKSHEET, work, key_id="b"))
+    alone = asyncio.create_task(writer[WORKSHEET].alone(work, key_id="b"))
     after = start(writer, 2, key_id="b")
     await wait_all_tasks_blocked()
     desk.open()
@@ -253,7 +252,7 @@ async def test_what_is_done_alone_fails_by_itself(desk: Desk, writer: Writer) ->
     async def work() -> None:
         raise InvalidBody("no")
 
-    alone = asyncio.create_task(writer.alone(WORKSHEET, work))
+    alone = asyncio.create_task(writer[WORKSHEET].alone(work))
     after = start(writer, 1)
 
     with pytest.raises(InvalidBody):
@@ -271,7 +270,7 @@ async def test_what_is_done_alone_waits_no_longer_than_writes(desk: Desk, writer
         raise AssertionError
 
     with pytest.raises(QueueFull):
-        await writer.alone(WORKSHEET, work)
+        await writer[WORKSHEET].alone(work)
     desk.open()
     await asyncio.gather(first, waiting)
 

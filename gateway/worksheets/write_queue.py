@@ -1,4 +1,4 @@
-"""One writer per worksheet: writes queue, one group at a time is at Google.
+"""Write queue of a worksheet: one group of writes at a time is at Google.
 
 Rules: two appends to one worksheet never overlap, since Google loses rows then. A line is bounded
 (`gateway.worksheets.queue_limits`), and so is the time in it. A write that has begun is finished
@@ -7,11 +7,11 @@ sent, so that nothing waits between its look and its write.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import Context, copy_context
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from gateway.errors import (
     UNKNOWN_RETRY_SECONDS,
@@ -32,7 +32,7 @@ from gateway.worksheets.queue_limits import Line, memory_room, too_busy
 from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.writes import Outcome, Results, Write
 
-Perform = Callable[[WorksheetId, Sequence[Write]], Awaitable[Sequence[Outcome]]]
+Perform = Callable[[Sequence[Write]], Awaitable[Sequence[Outcome]]]
 """Carries out a group of writes of one kind, Google calls and all; how each of them ended."""
 
 WriteTurns = Callable[[], Awaitable[AbstractContextManager[None]]]
@@ -55,33 +55,58 @@ class _InLine(Waiting):
     context: Context = field(default_factory=copy_context)
 
 
-class Writer:
+class WriteQueues:
+    """What the write queues of all worksheets share: limits, memory, and their end."""
+
     def __init__(
         self,
-        perform: Perform,
         settings: WriteSettings,
         *,
         write_turn: "WriteTurns | None" = None,
         closing_seconds: float = CLOSING_SECONDS,
     ) -> None:
-        self._perform = perform
-        self._settings = settings
-        self._write_turn = write_turn or no_turn
+        self.settings = settings
+        self.write_turn = write_turn or no_turn
+        self.memory = memory_room(settings.max_waiting_bytes)
+        self.is_closing = False
         self._closing_seconds = closing_seconds
-        self._waiting_for_turn: dict[WorksheetId, Beneficiaries] = {}
-        """The keys whose writes a turn is waited for."""
-        self._lines: dict[WorksheetId, Line[_InLine]] = {}
-        self._all_lines = memory_room(settings.max_waiting_bytes)
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._is_closing = False
+        self._at_work: dict[asyncio.Task[None], WriteQueue] = {}
 
-    async def write(self, worksheet: WorksheetId, write: Write) -> Results:
+    def begin(self, queue: "WriteQueue", work: Coroutine[Any, Any, None]) -> None:
+        """Have a queue that was empty drained; not in the context of the request that came."""
+        task = asyncio.get_running_loop().create_task(work, context=Context())
+        self._at_work[task] = queue
+        task.add_done_callback(self._at_work.pop)
+
+    async def aclose(self) -> None:
+        """Take no more writes; those that wait are carried out, as far as there is time."""
+        self.is_closing = True
+        if self._at_work:
+            await asyncio.wait([*self._at_work], timeout=self._closing_seconds)
+        for queue in self._at_work.values():
+            queue.refuse_all()
+
+
+class WriteQueue:
+    def __init__(self, worksheet: WorksheetId, perform: Perform, queues: WriteQueues) -> None:
+        self._id = worksheet
+        self._perform = perform
+        self._queues = queues
+        self._line: Line[_InLine] = Line(queues.settings, queues.memory)
+        self._turn_keys: Beneficiaries | None = None
+        """The keys whose writes wait for a turn, while one is waited for."""
+        self._is_drained = False
+        """Whether a task carries out what comes."""
+
+    @property
+    def is_idle(self) -> bool:
+        return not self._is_drained
+
+    async def write(self, write: Write) -> Results:
         """Wait in line, then have the write carried out; its own errors come out here."""
-        return await self._carried_out(worksheet, write, write.access.key_id)
+        return await self._carried_out(write, write.access.key_id)
 
-    async def alone(
-        self, worksheet: WorksheetId, work: Callable[[], Awaitable[T]], *, key_id: str = ""
-    ) -> T:
+    async def alone(self, work: Callable[[], Awaitable[T]], *, key_id: str = "") -> T:
         """Wait in line, then do something while no write to the worksheet is under way.
 
         As a write it is finished once it has begun; its own errors come out here.
@@ -92,15 +117,19 @@ class Writer:
             made.append(await work())
             return ()
 
-        await self._carried_out(worksheet, ExclusiveTask(work=perform), key_id)
+        await self._carried_out(ExclusiveTask(work=perform), key_id)
         return made[0]
 
-    async def _carried_out(
-        self, worksheet: WorksheetId, write: Write | ExclusiveTask, key_id: str
-    ) -> Results:
-        if self._is_closing:
+    def refuse_all(self) -> None:
+        """Refuse what waits: the gateway shuts down."""
+        while self._line:
+            for waiting in self._line.take_group():
+                _refuse(waiting, _shutting_down())
+
+    async def _carried_out(self, write: Write | ExclusiveTask, key_id: str) -> Results:
+        if self._queues.is_closing:
             raise _shutting_down()
-        waiting = self._join(worksheet, write, key_id)
+        waiting = self._join(write, key_id)
         try:
             return await asyncio.shield(waiting.answer)
         except asyncio.CancelledError:
@@ -110,20 +139,9 @@ class Writer:
                 return waiting.answer.result()
             raise self._withdrawn(waiting) from None
 
-    async def aclose(self) -> None:
-        """Take no more writes; those in line are carried out, as far as there is time."""
-        self._is_closing = True
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=self._closing_seconds)
-        for line in self._lines.values():
-            while line:
-                for waiting in line.take_group():
-                    _refuse(waiting, _shutting_down())
-
     def _withdrawn(self, waiting: _InLine) -> GatewayError:
-        """Take a write out of its line, if it still is there; the error that says which."""
-        line = self._lines.get(waiting.worksheet)
-        if line is None or not line.leave(waiting):
+        """Take a write out of the line, if it still is there; the error that says which."""
+        if not self._line.leave(waiting):
             return WriteOutcomeUnknown(
                 "The gateway stops, and Google has not answered this write yet. Look before you "
                 "send it again.",
@@ -133,57 +151,45 @@ class Writer:
         _refuse(waiting, _shutting_down())
         return _shutting_down()
 
-    def _join(self, worksheet: WorksheetId, write: Write | ExclusiveTask, key_id: str) -> _InLine:
+    def _join(self, write: Write | ExclusiveTask, key_id: str) -> _InLine:
         loop = asyncio.get_running_loop()
-        waiting = _InLine(
-            worksheet=worksheet,
-            key_id=key_id,
-            write=write,
-            answer=loop.create_future(),
-        )
-        line = self._lines.get(worksheet)
-        is_new = line is None
-        if line is None:
-            line = Line(self._settings, self._all_lines)
-        line.join(waiting)
-        if worksheet in self._waiting_for_turn:
-            self._waiting_for_turn[worksheet].join(key_id)
-        if is_new:
-            self._lines[worksheet] = line
-            task = loop.create_task(self._drain(worksheet), context=Context())
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
-        timer = loop.call_later(self._settings.max_waiting_seconds, _give_up, line, waiting)
-        waiting.answer.add_done_callback(lambda _: timer.cancel())
+        answer: asyncio.Future[Results] = loop.create_future()
+        waiting = _InLine(worksheet=self._id, key_id=key_id, write=write, answer=answer)
+        self._line.join(waiting)
+        if self._turn_keys is not None:
+            self._turn_keys.join(key_id)
+        if not self._is_drained:
+            self._is_drained = True
+            self._queues.begin(self, self._drain())
+        seconds = self._queues.settings.max_waiting_seconds
+        timer = loop.call_later(seconds, _give_up, self._line, waiting)
+        answer.add_done_callback(lambda _: timer.cancel())
         return waiting
 
-    async def _drain(self, worksheet: WorksheetId) -> None:
-        line = self._lines[worksheet]
-        while line:
-            turn = await self._turn(worksheet, line)
-            if line:  # else all gave up meanwhile
-                group = line.take_group()
+    async def _drain(self) -> None:
+        while self._line:
+            turn = await self._turn()
+            if self._line:  # else all gave up meanwhile
+                group = self._line.take_group()
                 await asyncio.create_task(self._settle(group, turn), context=group[0].context)
             elif not isinstance(turn, _Failing):
                 with turn:  # gives it back
                     pass
-        del self._lines[worksheet]
+        self._is_drained = False
 
-    async def _turn(
-        self, worksheet: WorksheetId, line: Line[_InLine]
-    ) -> AbstractContextManager[None]:
+    async def _turn(self) -> AbstractContextManager[None]:
         """The turn of a write for the line; one that fails if there is none."""
-        if isinstance(line.first.write, ExclusiveTask):
+        first = self._line.first
+        if isinstance(first.write, ExclusiveTask):
             return nullcontext()
-        keys = Beneficiaries(line.key_ids)
-        self._waiting_for_turn[worksheet] = keys
+        self._turn_keys = keys = Beneficiaries(self._line.key_ids)
         try:
-            with in_call_context(CallContext(line.first.key_id, beneficiaries=keys)):
-                return await self._write_turn()
+            with in_call_context(CallContext(first.key_id, beneficiaries=keys)):
+                return await self._queues.write_turn()
         except QuotaSpent as error:
             return _Failing(error)
         finally:
-            del self._waiting_for_turn[worksheet]
+            self._turn_keys = None
 
     async def _settle(self, group: Sequence[_InLine], turn: AbstractContextManager[None]) -> None:
         try:
@@ -206,7 +212,7 @@ class Writer:
         ]
         beneficiaries = Beneficiaries(waiting.key_id for waiting in group)
         with in_call_context(replace(current_call_context(), beneficiaries=beneficiaries)):
-            return await self._perform(group[0].worksheet, writes)
+            return await self._perform(writes)
 
 
 class _Failing(AbstractContextManager[None]):

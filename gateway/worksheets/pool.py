@@ -1,0 +1,66 @@
+"""Pool of worksheets, bounded in number and in the memory of their rows.
+
+Rules: a worksheet with a read in flight or a write in its queue stays. Worksheets of which nothing
+was seen go first: names that somebody made up cost the others nothing. Rows renewed longest ago go
+first; to note each use would only take time, as rows in use are renewed every few seconds.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+
+from gateway.telemetry.events import snapshots_kept
+from gateway.worksheets.freshness import Demand
+from gateway.worksheets.worksheet import Worksheet
+from gateway.worksheets.worksheet_id import WorksheetId
+
+
+class Pool:
+    def __init__(
+        self, make: Callable[[WorksheetId], Worksheet], *, max_worksheets: int, max_bytes: int
+    ) -> None:
+        self._make = make
+        self._max_worksheets = max_worksheets
+        self._max_bytes = max_bytes
+        self._worksheets: OrderedDict[WorksheetId, Worksheet] = OrderedDict()
+        self._weights: dict[WorksheetId, int] = {}
+        """The memory of the rows of each worksheet, those renewed longest ago first."""
+        self._byte_count = 0
+
+    def __getitem__(self, worksheet_id: WorksheetId) -> Worksheet:
+        worksheet = self._worksheets.get(worksheet_id)
+        if worksheet is not None:
+            self._worksheets.move_to_end(worksheet_id)
+            return worksheet
+        if len(self._worksheets) >= self._max_worksheets:
+            self._make_room()
+        worksheet = self._worksheets[worksheet_id] = self._make(worksheet_id)
+        return worksheet
+
+    def demands(self) -> Iterator[Demand]:
+        """How the worksheets with rows are asked for."""
+        return (self._worksheets[each].demand for each in self._weights)
+
+    def weigh(self, worksheet: Worksheet) -> None:
+        """Count the memory of a worksheet whose rows changed, and make room for it."""
+        if self._worksheets.get(worksheet.id) is not worksheet:
+            return  # forgotten meanwhile
+        byte_count = worksheet.byte_count
+        while byte_count > self._max_bytes and worksheet.make_lighter():
+            byte_count = worksheet.byte_count
+        if byte_count > self._max_bytes:
+            worksheet.drop_rows()
+            return
+        self._byte_count += byte_count - self._weights.pop(worksheet.id, 0)
+        if worksheet.has_rows:
+            self._weights[worksheet.id] = byte_count
+        while self._byte_count > self._max_bytes:
+            self._worksheets[next(iter(self._weights))].drop_rows()
+        snapshots_kept(len(self._weights), self._byte_count)
+
+    def _make_room(self) -> None:
+        """Forget the worksheets of which nothing was seen, or the one used longest ago."""
+        idle = [each for each in self._worksheets.values() if each.is_idle]
+        unseen = [each for each in idle if not each.has_rows and each.header.last() is None]
+        for worksheet in unseen or idle[:1]:
+            worksheet.drop_rows()
+            del self._worksheets[worksheet.id]

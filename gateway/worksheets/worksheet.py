@@ -1,0 +1,393 @@
+"""A worksheet: its header, its rows as last read, its reads in flight and its write queue.
+
+Rules
+- Single-flight: of each part (all rows displayed, all rows with types, a window) one read is in
+  flight. Whoever asks meanwhile joins it, unless a write has ended since it was sent.
+- Read-your-writes: a write that ended is in all rows that are kept. A read that was in flight with
+  it is brought up to it.
+- Monotonic reads: only rows that are kept are answered, and nothing older replaces them. A read
+  that cannot be brought up to a write, or that differs from rows answered while it was in flight,
+  is done again: in the write queue, where no write and no other such read is in flight.
+- What is wrong with the worksheet itself ends its rows; a failing Google does not.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from gateway.errors import (
+    Forbidden,
+    NoHeaderRow,
+    NotFound,
+    TooLarge,
+    UnsupportedDocument,
+    UpstreamError,
+)
+from gateway.google.sheets import Sheets
+from gateway.settings.model import CacheSettings
+from gateway.table.header import Header
+from gateway.table.patch import RowPatch
+from gateway.table.record import text_at
+from gateway.worksheets.freshness import Demand
+from gateway.worksheets.header_cache import HeaderCache, SheetExtent
+from gateway.worksheets.loader import Loader
+from gateway.worksheets.scheduler import Scheduler
+from gateway.worksheets.single_flight import SingleFlight
+from gateway.worksheets.snapshot import DISPLAYED, TYPED, Effect, Part, RowSpan, Snapshot
+from gateway.worksheets.window import Window
+from gateway.worksheets.worksheet_id import WorksheetId
+from gateway.worksheets.write_queue import WriteQueue, WriteQueues
+from gateway.worksheets.writes import Outcome, Write
+
+ABANDONED_SECONDS = 8.0
+"""A read sent so long ago is not joined any more: Google may have come back since."""
+
+MAX_TRIES = 5
+"""Of one read. From the second on they stand in the write queue, where few things can differ."""
+
+MAX_EFFECTS = 16
+"""A read in flight with more writes than this is done again."""
+
+WINDOW_SHARE = 8
+"""The windows of one worksheet take up to this part of the memory for all rows."""
+
+LOST = (NotFound, Forbidden, NoHeaderRow, TooLarge, UnsupportedDocument)
+"""What is wrong with the worksheet itself."""
+
+Rows = Snapshot | Window
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resources:
+    """What all worksheets share."""
+
+    sheets: Sheets
+    scheduler: Scheduler
+    queues: WriteQueues
+    settings: CacheSettings
+    clock: Callable[[], float]
+    perform: Callable[["Worksheet", Sequence[Write]], Awaitable[Sequence[Outcome]]]
+    weigh: Callable[["Worksheet"], None]
+    """Counts the memory of a worksheet whose rows changed."""
+
+
+class Worksheet:
+    def __init__(self, worksheet: WorksheetId, resources: Resources) -> None:
+        self.id = worksheet
+        self.demand = Demand()
+        self.is_large = False
+        """Whether plain reads are done in windows."""
+        settings, clock = resources.settings, resources.clock
+        self.header = HeaderCache(worksheet, ttl_seconds=settings.header_ttl_seconds, clock=clock)
+        self.queue = WriteQueue(
+            worksheet, lambda group: resources.perform(self, group), resources.queues
+        )
+        self._loader = Loader(
+            worksheet,
+            self.header,
+            sheets=resources.sheets,
+            scheduler=resources.scheduler,
+            clock=clock,
+        )
+        self._clock = clock
+        self._resources = resources
+        self._max_window_bytes = settings.max_bytes // WINDOW_SHARE
+        self._latest: Snapshot | None = None
+        self._typed: Snapshot | None = None
+        """The latest snapshot with both renderings; mostly the latest of all."""
+        self._windows: dict[RowSpan, Window] = {}
+        self._landed: dict[Part, int] = {}
+        """The moments at which kept rows landed."""
+        self._flights: dict[Part, SingleFlight[Rows]] = {}
+        self._began: list[int] = []
+        """The moments at which the reads in flight began."""
+        self._effects: list[tuple[int, Effect | None]] = []
+        """The writes that ended since the first of these; None for one with unknown effect."""
+        self._repeated = 0
+        """How many reads are done again now."""
+
+    @property
+    def has_rows(self) -> bool:
+        return self._latest is not None or bool(self._windows)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing of it is in flight or waits."""
+        return not self._flights and not self._began and self.queue.is_idle
+
+    @property
+    def byte_count(self) -> int:
+        snapshots = {id(each): each.byte_count for each in self.snapshots()}
+        return sum(snapshots.values()) + sum(each.byte_count for each in self._windows.values())
+
+    def cached(self, part: Part) -> Rows | None:
+        """The kept rows of a part, however old."""
+        if part is DISPLAYED:
+            return self._latest
+        return self._typed if part is TYPED else self._windows.get(part)  # type: ignore[arg-type]
+
+    def snapshots(self) -> Iterator[Snapshot]:
+        """The kept snapshots."""
+        yield from (each for each in (self._latest, self._typed) if each is not None)
+
+    def read(self, part: Part, base: Snapshot | None = None) -> SingleFlight[Rows]:
+        """The read of a part that is in flight, or one that begins now.
+
+        All rows displayed 1 read; with types 2, or 1 with a displayed rendering at hand (`base`),
+        and 2 more if the worksheet changed between the two; a window 1 to 3.
+        """
+        now, under_way = self._clock(), self._flights.get(part)
+        if under_way is not None and not under_way.is_over:
+            sent_seconds = under_way.sent_seconds
+            if sent_seconds is None or now - sent_seconds < ABANDONED_SECONDS:
+                return under_way
+        flight = SingleFlight(self._fly(part, base), now)
+        self._flights[part] = flight
+        flight.when_over(lambda: self._leave(part, flight))
+        return flight
+
+    async def look(self) -> SheetExtent:
+        """The header and the end of the worksheet as they are now, for a write. 1 read.
+
+        One more read if an earlier look's last row is blank by now: rows were deleted. To be
+        awaited in the write queue.
+        """
+        extent = await self._loader.look_again()
+        if extent is None:
+            with self._in_flight() as began:
+                snapshot, extent = await self._loader.displayed()
+                self._land(DISPLAYED, began, snapshot)
+        return extent
+
+    def saw(self, header: Header, rows: Mapping[int, Sequence[str]]) -> None:
+        """A look for a write showed these rows, and a client may hear of them."""
+        width = max([len(header.cells), *map(len, rows.values())])
+        texts = {
+            row: {column: text_at(cells, column) for column in range(width)}
+            for row, cells in rows.items()
+        }
+        patches = [RowPatch(row=row, texts=cells) for row, cells in texts.items()]
+        self._note(Effect(header=header, rows=patches, before=rows))
+        if any(not each.shows(header, texts) for each in self.snapshots()):
+            self.expire()
+        for span, window in [*self._windows.items()]:
+            if not window.shows(header, texts):
+                del self._windows[span]
+
+    def written(self, effect: Effect) -> None:
+        """Google confirmed a write: no later answer may miss it."""
+        self._overtake(effect)
+        latest, typed = self._latest, self._typed
+        self._latest = latest and latest.changed(effect)
+        if typed is latest:
+            typed = self._latest
+        elif typed is not None:
+            typed = typed.changed(effect)
+        self._typed = typed if typed is not None and typed.typed is not None else None
+        if self._latest is None:
+            self._typed = None
+        changed = {span: window.changed(effect) for span, window in self._windows.items()}
+        self._windows = {span: window for span, window in changed.items() if window is not None}
+        self._resources.weigh(self)
+
+    def may_be_written(self) -> None:
+        """Nobody knows whether a write was carried out: later reads have to look."""
+        self._overtake(None)
+        self.expire()
+
+    def forget(self) -> None:
+        """The worksheet was written to, where is not known: nothing that was read holds."""
+        self._overtake(None)
+        self.drop_rows()
+
+    def expire(self) -> None:
+        """Have all rows read anew before they are served as fresh."""
+        is_same = self._typed is self._latest
+        self._latest = self._latest and replace(self._latest, is_expired=True)
+        self._typed = (
+            self._latest if is_same else self._typed and replace(self._typed, is_expired=True)
+        )
+        self._windows = {
+            span: replace(window, is_expired=True) for span, window in self._windows.items()
+        }
+
+    def drop_rows(self) -> None:
+        """Forget the rows."""
+        self._latest = self._typed = None
+        self._windows.clear()
+        self._resources.weigh(self)
+
+    def make_lighter(self) -> bool:
+        """Forget what is easiest to do without; False if nothing is left but the latest rows."""
+        if self._typed is not self._latest and self._typed is not None:
+            self._typed = None
+            return True
+        if self._latest is None or not self._latest.table.indexes:
+            return False
+        del self._latest.table.indexes[next(iter(self._latest.table.indexes))]
+        return True
+
+    async def _fly(self, part: Part, base: Snapshot | None) -> Rows:
+        """Read a part until what was read can be kept."""
+        is_repeated = False
+        try:
+            for _ in range(MAX_TRIES):
+                landed = await self._attempt(part, base, is_queued=self._repeated > 0)
+                if landed is not None:
+                    return landed
+                if not is_repeated:
+                    is_repeated = True
+                    self._repeated += 1
+        except LOST:
+            self.drop_rows()
+            raise
+        finally:
+            self._repeated -= is_repeated
+        raise UpstreamError("The worksheet changes faster than it can be read.")
+
+    async def _attempt(self, part: Part, base: Snapshot | None, *, is_queued: bool) -> Rows | None:
+        async def read() -> Rows | None:
+            with self._in_flight() as began:
+                if isinstance(part, RowSpan):
+                    return self._land(part, began, await self._loader.window(part))
+                if part is DISPLAYED:
+                    return self._land(part, began, await self._displayed())
+                return self._land(part, began, await self._both(base, is_queued=is_queued))
+
+        # Whoever may join it, in the queue it waits behind the writes of no key.
+        return await (self.queue.alone(read) if is_queued else read())
+
+    async def _displayed(self) -> Snapshot:
+        return (await self._loader.displayed(self._latest))[0]
+
+    async def _both(self, base: Snapshot | None, *, is_queued: bool) -> Snapshot:
+        """Both renderings, read side by side unless one is at hand.
+
+        In the write queue it waits for no other read, which may stand behind it.
+        """
+        known = self._typed
+        if base is not None and base is self._latest:
+            displayed, typed = base, await self._loader.typed(known)
+        else:
+            displaying = self._displayed() if is_queued else self._joined()
+            displayed, typed = await asyncio.gather(displaying, self._loader.typed(known))
+        paired = await self._loader.paired(displayed, typed, known)
+        if paired is not None:
+            return paired
+        (displayed, _), typed = await asyncio.gather(self._loader.displayed(), self._loader.typed())
+        return await self._loader.joined(displayed, typed)
+
+    async def _joined(self) -> Snapshot:
+        rows = await self.read(DISPLAYED).outcome()
+        if not isinstance(rows, Snapshot):
+            raise TypeError("all rows are a snapshot")
+        return rows
+
+    @contextmanager
+    def _in_flight(self) -> Iterator[int]:
+        """Note the writes that end while a read is in flight; gives the moment of its begin."""
+        began = self.header.moment()
+        self._began.append(began)
+        try:
+            yield began
+        finally:
+            self._began.remove(began)
+            first = min(self._began, default=self.header.moment())
+            self._effects = [each for each in self._effects if each[0] > first]
+
+    def _note(self, effect: Effect | None) -> None:
+        if self._began:
+            self._effects.append((self.header.moment(), effect))
+
+    def _overtake(self, effect: Effect | None) -> None:
+        """A write ended. Who comes later joins no read from before: its formulas may be older."""
+        self._note(effect)
+        for part, flight in [*self._flights.items()]:
+            if flight.sent_seconds is not None:
+                del self._flights[part]
+
+    def _leave(self, part: Part, flight: SingleFlight[Rows]) -> None:
+        if self._flights.get(part) is flight:
+            del self._flights[part]
+
+    def _land(self, part: Part, began: int, rows: Rows) -> Rows | None:
+        """Keep what was read, as of now; None if it has to be read again."""
+        effects: list[Effect] = []
+        for moment, effect in self._effects:
+            if moment > began and effect is None:
+                return None
+            if moment > began and effect is not None:
+                effects.append(effect)
+        if len(effects) > MAX_EFFECTS:
+            return None
+        landed = caught_up(rows, effects)
+        if landed is None or (part is TYPED and not has_types(landed)):
+            return None
+        if isinstance(landed, Window):
+            return self._keep_window(landed, began)
+        return self.keep(landed, began)
+
+    def keep(self, snapshot: Snapshot, began: int = 0) -> Snapshot | None:
+        latest = self._latest
+        if latest is not None and self._landed.get(DISPLAYED, -1) > began:
+            if not latest.displays_as(snapshot):
+                return None
+            if latest.displayed.began_seconds > snapshot.displayed.began_seconds:
+                snapshot = replace(snapshot, displayed=latest.displayed)
+        for span, window in self._windows.items():
+            if self._landed.get(span, -1) > began and not window.agrees(snapshot.table):
+                return None
+        self._windows.clear()
+        self._landed = {DISPLAYED: self.header.moment()}
+        self._latest = snapshot
+        if snapshot.typed is not None:
+            self._typed = snapshot
+        elif self._typed is not None:  # a search must not show what a list does not show any more
+            self._typed = replace(self._typed, is_expired=True)
+        self._resources.weigh(self)
+        return snapshot
+
+    def _keep_window(self, window: Window, began: int) -> Window | None:
+        others = [each for each in self._windows.values() if not each.agrees(window)]
+        if any(self._landed.get(each.span, -1) > began for each in others):
+            return None
+        latest = self._latest
+        if latest is not None and not latest.is_expired and not window.agrees(latest.table):
+            if self._landed.get(DISPLAYED, -1) > began:
+                return None
+            self.expire()
+        for each in (*others, window):
+            self._windows.pop(each.span, None)
+            self._landed.pop(each.span, None)
+        self._windows[window.span] = window
+        self._landed[window.span] = self.header.moment()
+        self._limit_windows()
+        self._resources.weigh(self)
+        return window
+
+    def _limit_windows(self) -> None:
+        """Forget the windows read longest ago if they take too much."""
+        left = self._max_window_bytes - sum(each.byte_count for each in self._windows.values())
+        for span in [*self._windows]:
+            if left >= 0:
+                return
+            left += self._windows.pop(span).byte_count
+
+
+def caught_up(rows: Rows, effects: Sequence[Effect]) -> Rows | None:
+    """Rows that were read while these writes ended, after all of them; None if they contradict.
+
+    Of the writes, which follow each other, the read saw the first ones, or none.
+    """
+    for count in range(len(effects) + 1):
+        found = rows.after(effects[:count])
+        for effect in effects[count:]:
+            found = found and found.changed(effect)
+        if found is not None:
+            return found
+    return None
+
+
+def has_types(rows: Rows) -> bool:
+    return isinstance(rows, Snapshot) and rows.typed is not None

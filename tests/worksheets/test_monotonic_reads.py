@@ -1,0 +1,167 @@
+"""No read goes back in time: what was answered once is never older in a later answer."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+from anyio import wait_all_tasks_blocked
+
+from gateway.errors import PreconditionFailed
+from gateway.query.query import Query, SortTerm
+from gateway.table.tag import Condition
+from gateway.worksheets.writes import Update
+from tests.worksheets.conftest import KEPT, TARGET, Bench, MakeBench
+from tests.worksheets.scripted_sheets import Cost
+
+FIRST_TWO = Query(limit=2)
+BY_NAME = Query(order=(SortTerm("name"),))
+
+
+@pytest.fixture
+def large(make_bench: MakeBench) -> Bench:
+    """Three cities in a worksheet that is read in windows, and known to be large."""
+    return make_bench(cache={**KEPT, "window_above_cells": 5})
+
+
+async def known(bench: Bench) -> None:
+    """Have it known that the worksheet is large, and its rows forgotten."""
+    await bench.page()
+    bench.clock.advance(10.0)
+    bench.sheets.cost()
+
+
+async def test_a_newer_window_ends_an_older_one(large: Bench) -> None:
+    """A row that was read by itself is not older in the page that was kept before."""
+    await known(large)
+    await large.names(FIRST_TWO)
+    large.cities.type(3, "Dover")
+
+    row = await large.record(3)
+
+    assert row["name"] == "Dover"
+    assert await large.names(FIRST_TWO) == ["Boston", "Dover"]
+    assert large.sheets.cost() == Cost(3, 0)
+
+
+async def test_a_window_ends_an_older_snapshot(large: Bench) -> None:
+    """A search does not show an older cell than a page did."""
+    await known(large)
+    await large.names(BY_NAME)
+    large.clock.advance(4.0)
+    large.cities.type(3, "Dover")
+    large.clock.advance(2.0)
+    await large.record(3)
+
+    assert await large.names(BY_NAME) == ["Austin", "Boston", "Dover"]
+
+
+async def test_windows_that_agree_are_kept_together(large: Bench) -> None:
+    """Pages that overlap cost a read each, the last row two, and then none."""
+    await known(large)
+    for _ in range(2):
+        for row in (2, 3, 4):
+            await large.record(row)
+        await large.names(FIRST_TWO)
+
+    assert large.sheets.cost() == Cost(5, 0)
+
+
+async def test_a_write_is_in_the_windows_that_are_kept(large: Bench) -> None:
+    """An update is patched into a kept page, and a create below leaves it alone."""
+    await known(large)
+    await large.names(FIRST_TWO)
+    await large.updated(3, {"name": "Dover"})
+    await large.create(name="Reno")
+    large.sheets.cost()
+
+    assert await large.names(FIRST_TWO) == ["Boston", "Dover"]
+    assert large.sheets.cost() == Cost(0, 0)
+
+
+async def test_a_window_overtaken_by_a_write_has_it(large: Bench) -> None:
+    """As all rows, a page is brought up to a write that ended while it was read."""
+    await known(large)
+    gate = asyncio.Event()
+    large.sheets.after("read_ranges", gate)
+    early = asyncio.create_task(large.names(FIRST_TWO))
+    await large.sheets.begun("read_ranges")
+    await large.updated(3, {"name": "Dover"})
+    large.sheets.cost()
+    gate.set()
+
+    assert await early == ["Boston", "Dover"]
+    assert await large.names(FIRST_TWO) == ["Boston", "Dover"]
+    assert large.sheets.cost() == Cost(0, 0)
+
+
+async def test_a_window_at_the_end_is_read_anew_after_a_create(large: Bench) -> None:
+    """The created row may belong to it."""
+    await known(large)
+    everything = await large.names()
+    await large.create(name="Reno")
+
+    assert await large.names() == [*everything, "Reno"]
+
+
+async def test_the_row_of_a_failed_condition_counts(kept: Bench) -> None:
+    """Who was shown a person's edit in a 412 finds it in the list."""
+    await kept.page()
+    kept.cities.type(3, "Dover")
+    update = Update(row=3, fields={"name": "Reno"}, condition=Condition(frozenset({'"x"'})))
+    with pytest.raises(PreconditionFailed) as caught:
+        await kept.service.update_row(TARGET, update)
+
+    assert caught.value.existing["name"] == "Dover"
+    assert await kept.names() == ["Boston", "Dover", "Austin"]
+
+
+async def answers_of_overlapping_reads(
+    bench: Bench, queries: Sequence[Query]
+) -> list[list[object]]:
+    """The first read is answered late, with what Google saw before a person's edit."""
+    gate = asyncio.Event()
+    bench.sheets.after("read_ranges", gate)
+    early = asyncio.create_task(bench.names(queries[0]))
+    await wait_all_tasks_blocked()
+    bench.cities.type(3, "Dover")
+    second = await bench.names(queries[1])
+    gate.set()
+    return [await early, second, await bench.names(queries[0])]
+
+
+async def test_reads_that_overlap_and_differ_are_not_kept_both(large: Bench) -> None:
+    """Nobody can tell which is newer: the one that lands last is done again."""
+    await known(large)
+
+    first, second, third = await answers_of_overlapping_reads(
+        large, [FIRST_TWO, Query(skip=1, limit=1)]
+    )
+
+    assert (first, second, third) == (["Boston", "Dover"], ["Dover"], ["Boston", "Dover"])
+    assert large.sheets.cost() == Cost(3, 0)
+
+
+async def test_a_read_that_is_done_again_waits_in_the_write_queue(large: Bench) -> None:
+    """So does every other read then: none of them can differ from another."""
+    await known(large)
+    gate, write_gate = asyncio.Event(), asyncio.Event()
+    large.sheets.after("read_ranges", gate)
+    early = asyncio.create_task(large.names(FIRST_TWO))
+    await wait_all_tasks_blocked()
+    large.cities.type(3, "Dover")
+    await large.record(3)
+    large.sheets.before("append_rows", write_gate)
+    writing = asyncio.create_task(large.create(name="Reno"))
+    await large.sheets.begun("append_rows")
+    gate.set()
+    await wait_all_tasks_blocked()
+    before = large.sheets.count("read_ranges")
+    later = asyncio.create_task(large.names(Query(skip=2, limit=1)))
+    await wait_all_tasks_blocked()
+    during = large.sheets.count("read_ranges")
+    write_gate.set()
+    await writing
+
+    assert await early == ["Boston", "Dover"]
+    assert await later == ["Austin"]
+    assert during == before

@@ -1,0 +1,175 @@
+"""The pool of worksheets: its bounds, and who goes first."""
+
+import asyncio
+from collections.abc import Sequence
+
+from anyio import wait_all_tasks_blocked
+
+from gateway.query.evaluate import evaluate
+from gateway.query.query import Query, SortTerm
+from gateway.query.where import parse_where
+from gateway.settings.model import CacheSettings, WriteSettings
+from gateway.table.steps import finish
+from gateway.table.table import Table, make_table
+from gateway.worksheets.answers import Encodings
+from gateway.worksheets.pool import Pool
+from gateway.worksheets.scheduler import Scheduler
+from gateway.worksheets.snapshot import TYPED, Origin, Snapshot
+from gateway.worksheets.worksheet import Resources, Worksheet
+from gateway.worksheets.worksheet_id import WorksheetId
+from gateway.worksheets.write_queue import WriteQueues
+from gateway.worksheets.writes import Outcome, Write
+from tests.clock import ManualClock
+from tests.fakes import FakeSheets
+
+ROWS = 5_000
+ROWS_BYTES = 100_000
+WORKSHEET = WorksheetId(spreadsheet="book", title="Cities")
+OTHER = WorksheetId(spreadsheet="book", title="Other")
+QUERY = Query(
+    where=parse_where({"name": {"$text": "x"}, "n": {"$gte": 5}}),
+    order=(SortTerm("name"), SortTerm("n", descending=True)),
+)
+
+
+def make_snapshot() -> Snapshot:
+    names = [f"Name {number * 7_919 % ROWS}" for number in range(ROWS)]
+    numbers = [number * 104_729 % ROWS for number in range(ROWS)]
+    table = make_table([["name", *names], ["n", *map(str, numbers)]])
+    origin = Origin(began_seconds=0.0, byte_count=ROWS_BYTES)
+    return Snapshot(
+        table=finish(table.with_typed([["name", *names], ["n", *numbers]])),
+        grid_rows=ROWS + 1,
+        displayed=origin,
+        typed=origin,
+        encodings=Encodings(ROWS_BYTES),
+    )
+
+
+def searched(table: Table) -> int:
+    """The bytes of the indexes after a query."""
+    finish(evaluate(table, QUERY, table.header.whole))
+    return table.index_bytes
+
+
+def test_a_query_adds_to_what_a_snapshot_takes() -> None:
+    """Each structure counts: 20 to 200 bytes a row for two columns."""
+    snapshot = make_snapshot()
+    before = snapshot.byte_count
+
+    added = searched(snapshot.table)
+
+    assert snapshot.byte_count == before + added
+    assert 20 * ROWS <= added <= 200 * ROWS
+
+
+class Stage:
+    """A pool of three worksheets at most that holds so many bytes of rows."""
+
+    def __init__(self, max_bytes: int = 2**30) -> None:
+        settings = CacheSettings(max_bytes=max_bytes)
+        self.pool = Pool(self.make, max_worksheets=3, max_bytes=max_bytes)
+        self.resources = Resources(
+            sheets=FakeSheets(),
+            scheduler=Scheduler(),
+            queues=WriteQueues(WriteSettings()),
+            settings=settings,
+            clock=ManualClock(),
+            perform=nothing,
+            weigh=lambda worksheet: self.pool.weigh(worksheet),
+        )
+
+    def make(self, worksheet: WorksheetId) -> Worksheet:
+        return Worksheet(worksheet, self.resources)
+
+
+async def nothing(_: Worksheet, __: Sequence[Write]) -> Sequence[Outcome]:
+    return ()
+
+
+def test_indexes_push_out_the_rows_renewed_longest_ago() -> None:
+    """Rows with their indexes take the place of other rows."""
+    snapshot, other = make_snapshot(), make_snapshot()
+    pool = Stage(2 * snapshot.byte_count + ROWS).pool
+    pool[OTHER].keep(other)
+    pool[WORKSHEET].keep(snapshot)
+    searched(snapshot.table)
+
+    pool.weigh(pool[WORKSHEET])
+
+    assert pool[WORKSHEET].cached(TYPED) is snapshot
+    assert pool[OTHER].cached(TYPED) is None
+
+
+def test_indexes_that_leave_no_room_are_dropped() -> None:
+    """The rows stay, and the next query makes its index anew."""
+    snapshot = make_snapshot()
+    pool = Stage(snapshot.byte_count + ROWS).pool
+    pool[WORKSHEET].keep(snapshot)
+    searched(snapshot.table)
+
+    pool.weigh(pool[WORKSHEET])
+
+    assert pool[WORKSHEET].cached(TYPED) is snapshot
+    assert snapshot.table.index_bytes == 0
+
+
+def worksheets(*titles: str) -> list[WorksheetId]:
+    return [WorksheetId(spreadsheet="book", title=title) for title in titles]
+
+
+def test_a_worksheet_is_one_object() -> None:
+    """Title and spreadsheet tell worksheets apart, and nothing else does."""
+    pool = Stage().pool
+
+    assert pool[WORKSHEET] is pool[WorksheetId(spreadsheet="book", title="Cities")]
+    assert pool[WORKSHEET] is not pool[WorksheetId(spreadsheet="book", title="cities")]
+    assert pool[WORKSHEET] is not pool[WorksheetId(spreadsheet="other", title="Cities")]
+
+
+def test_made_up_names_push_out_no_worksheet() -> None:
+    """Worksheets with rows stay while there are others of which nothing was seen."""
+    pool = Stage().pool
+    first, second, *made_up = worksheets("a", "b", "c", "d", "e")
+    known = [pool[first], pool[second]]
+    for each in known:
+        each.keep(make_snapshot())
+
+    for name in made_up:
+        pool[name].cached(TYPED)
+
+    assert [pool[first], pool[second]] == known
+
+
+def test_the_worksheet_used_longest_ago_goes() -> None:
+    """Its rows go with it, and count no more."""
+    pool = Stage().pool
+    first, second, third, fourth = worksheets("a", "b", "c", "d")
+    known = {}
+    for each in (first, second, third):
+        known[each] = pool[each]
+        pool[each].keep(make_snapshot())
+    pool[first].cached(TYPED)
+
+    pool[fourth].cached(TYPED)
+
+    assert pool[first] is known[first]
+    assert known[second].cached(TYPED) is None
+    assert len([*pool.demands()]) == 2
+
+
+async def test_a_busy_worksheet_stays() -> None:
+    """Its write queue must not be there twice."""
+    pool = Stage().pool
+    first, *others = worksheets("a", "b", "c", "d", "e")
+    busy, gate = pool[first], asyncio.Event()
+    task = asyncio.create_task(busy.queue.alone(gate.wait))
+    await wait_all_tasks_blocked()
+    for each in others:
+        pool[each].keep(make_snapshot())
+
+    is_same = pool[first] is busy
+    gate.set()
+    await task
+
+    assert is_same

@@ -1,0 +1,83 @@
+"""A window after writes, and beside other readings of the same rows."""
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from gateway.table.header import parse_header
+from gateway.table.patch import RowPatch
+from gateway.table.table import make_table
+from gateway.worksheets.snapshot import Effect, RowSpan
+from gateway.worksheets.window import Window
+
+HEADER = parse_header(["name", "n"])
+ROWS = [["a", "1"], ["b", "2"], ["c"]]
+
+
+def window(rows: Sequence[Sequence[str]] = ROWS, *, first_row: int = 2, has_next: bool) -> Window:
+    return Window(
+        span=RowSpan(first_row, 3), header=HEADER, rows=rows, has_next=has_next, read_seconds=0.0
+    )
+
+
+def effect(
+    row: int, texts: Mapping[int, str], before: Sequence[str] | None, header: str = "name"
+) -> Effect:
+    return Effect(
+        header=parse_header([header, "n"]),
+        rows=[RowPatch(row=row, texts=texts)],
+        before={} if before is None else {row: before},
+    )
+
+
+CHANGES: Mapping[str, tuple[bool, Effect, Sequence[Sequence[str]] | None]] = {
+    "an update": (True, effect(3, {1: "5"}, ["b", "2"]), [["a", "1"], ["b", "5"], ["c"]]),
+    "read after it": (True, effect(3, {1: "2"}, ["b", "1"]), ROWS),
+    "a longer row": (True, effect(4, {1: "3"}, ["c"]), [["a", "1"], ["b", "2"], ["c", "3"]]),
+    "an update elsewhere": (True, effect(9, {1: "5"}, ["x", "2"]), ROWS),
+    "another row than was seen": (True, effect(3, {1: "5"}, ["x", "2"]), None),
+    "a cell that is not in it": (True, effect(4, {1: "3"}, ["c", "", "more"]), None),
+    "an emptied cell": (True, effect(9, {1: ""}, ["x", "2"]), None),
+    "another header": (True, effect(3, {1: "5"}, ["b", "2"], header="title"), None),
+    "a row below": (True, effect(9, {0: "z"}, None), ROWS),
+    "a row at its end": (False, effect(5, {0: "z"}, None), None),
+    "a created row in it": (True, effect(3, {0: "b", 1: "2"}, None), ROWS),
+    "a created row that differs": (True, effect(3, {0: "z"}, None), None),
+    "a created row above": (True, effect(1, {0: "z"}, None), None),
+}
+
+
+@pytest.mark.parametrize(("has_next", "write", "expected"), CHANGES.values(), ids=CHANGES)
+def test_after_a_write(
+    has_next: bool, write: Effect, expected: Sequence[Sequence[str]] | None
+) -> None:
+    """It has what the write left, or is no use any more."""
+    changed = window(has_next=has_next).changed(write)
+
+    assert (changed and changed.rows) == expected
+
+
+@pytest.mark.parametrize(
+    ("rows", "first_row", "agrees"),
+    [
+        (ROWS, 2, True),
+        ([["b", "2"], ["c", ""]], 3, True),
+        ([["b", "9"]], 3, False),
+        ([["x"]], 5, True),
+        ([["a", "1"], ["b", "2"]], 2, False),
+    ],
+    ids=["the same", "blank at the end", "a cell", "other rows", "a row that is not there"],
+)
+def test_agreement(rows: Sequence[Sequence[str]], first_row: int, agrees: bool) -> None:
+    """Rows that are in both count, also blank ones at the end."""
+    other = window(rows, first_row=first_row, has_next=False)
+
+    assert other.agrees(window(has_next=False)) is agrees
+
+
+@pytest.mark.parametrize(("cell", "agrees"), [("2", True), ("9", False)])
+def test_agreement_with_all_rows(cell: str, agrees: bool) -> None:
+    """All rows of a worksheet are compared as a window is."""
+    table = make_table([("name", "a", "b", "c"), ("n", "1", cell)])
+
+    assert window(has_next=True).agrees(table) is agrees

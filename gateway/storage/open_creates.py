@@ -7,7 +7,7 @@ like its own were acknowledged to others. What can come too late for it is not n
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from gateway.worksheets.ledger import LAST_ROW, Span
+from gateway.worksheets.idempotency import LAST_ROW, Span
 
 CONTESTED_SECONDS = 600.0
 """How long rows are noted one by one. An append that was sent 185 s or more after the open create

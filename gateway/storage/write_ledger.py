@@ -39,12 +39,10 @@ from gateway.storage.write_records import (
     size_of,
 )
 from gateway.telemetry.events import current_event, request_failed
-from gateway.worksheets.ledger import Answer, Entry, Sending, Span
-from gateway.worksheets.long_texts import Restorer
-from gateway.worksheets.replay import decode_answer
+from gateway.worksheets.idempotency import Answer, Entry, Sending, Span
+from gateway.worksheets.replay import Restorer, decode_answer
 from gateway.worksheets.worksheet_id import WorksheetId
-from gateway.worksheets.write_identity import WriteIdentity
-from gateway.worksheets.writes import Results
+from gateway.worksheets.writes import Results, WriteIdentity
 
 DEFAULT_BYTES = WriteSettings().max_record_bytes
 

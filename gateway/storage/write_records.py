@@ -30,11 +30,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.schema import CreateColumn, CreateIndex, CreateTable
 from sqlalchemy.sql import Executable
 
-from gateway.worksheets.ledger import Answer, Rows
-from gateway.worksheets.long_texts import shortened
-from gateway.worksheets.replay import encode_answer
+from gateway.worksheets.idempotency import Answer, Rows
+from gateway.worksheets.replay import encode_answer, shortened
 from gateway.worksheets.worksheet_id import WorksheetId
-from gateway.worksheets.write_identity import WriteIdentity
+from gateway.worksheets.writes import WriteIdentity
 
 KEPT_SECONDS = 86_400.0
 """How long a record counts."""

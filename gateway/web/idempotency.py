@@ -13,9 +13,8 @@ from gateway.errors import InvalidIdempotencyKey
 from gateway.table.record import Stored
 from gateway.web.state import State
 from gateway.worksheets.access import Target
-from gateway.worksheets.long_texts import long_texts
-from gateway.worksheets.write_identity import WriteIdentity
-from gateway.worksheets.writes import Fields
+from gateway.worksheets.replay import long_texts
+from gateway.worksheets.writes import Fields, WriteIdentity
 
 IDEMPOTENCY_KEY = "Idempotency-Key"
 REPLAYED: Mapping[str, str] = {"Idempotent-Replayed": "true"}

@@ -26,8 +26,8 @@ from gateway.table.view import View
 from gateway.worksheets.append_check import AppendResult, check_append
 from gateway.worksheets.bisection import MAX_EXTRA_WRITES, separate
 from gateway.worksheets.header_cache import SheetExtent
+from gateway.worksheets.idempotency import Ledger, stacked
 from gateway.worksheets.input import RAW, Input
-from gateway.worksheets.ledger import Ledger, stacked
 from gateway.worksheets.reconciliation import Reconciler, displayed_rows
 from gateway.worksheets.refusal import SHEET_WIDE, explain
 from gateway.worksheets.snapshot import Effect

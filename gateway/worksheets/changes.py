@@ -11,11 +11,10 @@ from gateway.table.header import Header
 from gateway.table.patch import RowPatch
 from gateway.table.record import Placement, Stored, text_at
 from gateway.table.view import View
-from gateway.worksheets.ledger import Sending
+from gateway.worksheets.idempotency import Sending
 from gateway.worksheets.snapshot import Effect
 from gateway.worksheets.worksheet_id import WorksheetId, written_area
-from gateway.worksheets.write_identity import WriteIdentity
-from gateway.worksheets.writes import Outcome, written_row
+from gateway.worksheets.writes import Outcome, WriteIdentity, written_row
 
 _NAMED = re.compile(r"data\[(\d+)\]")
 """Where Google's refusal of a batch says which of its parts is to blame."""

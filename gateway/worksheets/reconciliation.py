@@ -27,7 +27,7 @@ from gateway.table.cell_match import CellMatch, Compare, as_stored, cell_match, 
 from gateway.table.header import Header, parse_header
 from gateway.table.record import Stored, text_at
 from gateway.telemetry.events import look_failed
-from gateway.worksheets.ledger import Span
+from gateway.worksheets.idempotency import Span
 from gateway.worksheets.refusal import explain
 from gateway.worksheets.worksheet_id import WorksheetId, own_area
 

@@ -21,8 +21,7 @@ from gateway.table.cell_match import CellMatch, Compare, as_stored, cell_match
 from gateway.table.header import parse_header
 from gateway.table.record import Stored, place, text_at
 from gateway.worksheets.access import Access
-from gateway.worksheets.idempotency import Found
-from gateway.worksheets.ledger import Entry
+from gateway.worksheets.idempotency import Entry, Found
 from gateway.worksheets.loader import check_names
 from gateway.worksheets.reconciliation import find_rows
 from gateway.worksheets.refusal import explain

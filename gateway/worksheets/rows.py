@@ -37,9 +37,8 @@ from gateway.table.view import Selection
 from gateway.worksheets.access import Target
 from gateway.worksheets.answers import Encoder, Served
 from gateway.worksheets.appending import Appender
-from gateway.worksheets.idempotency import Idempotency, Settled
+from gateway.worksheets.idempotency import Idempotency, Ledger, Settled
 from gateway.worksheets.input import RAW, Input
-from gateway.worksheets.ledger import Ledger
 from gateway.worksheets.pages import page_in, page_of, row_in, row_of
 from gateway.worksheets.pool import Pool
 from gateway.worksheets.reading import Read, Reader

@@ -26,8 +26,8 @@ from gateway.worksheets.changes import (
     texts_of,
     writings_of,
 )
+from gateway.worksheets.idempotency import Ledger
 from gateway.worksheets.input import RAW, Input
-from gateway.worksheets.ledger import Ledger
 from gateway.worksheets.loader import check_names
 from gateway.worksheets.reconciliation import Reconciler
 from gateway.worksheets.refusal import SHEET_WIDE, explain, explaining, row_not_found

@@ -9,10 +9,29 @@ from gateway.table.record import Placement, Stored, pointer
 from gateway.table.tag import Condition
 from gateway.table.view import ROW_INDEX, View
 from gateway.worksheets.access import FULL_ACCESS, Access
-from gateway.worksheets.write_identity import WriteIdentity
+from gateway.worksheets.worksheet_id import WorksheetId
 
 Fields = Mapping[str, Stored]
 """Fields as the client named them, with their values."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WriteIdentity:
+    """Identity of an idempotent write.
+
+    Requests of one `scope` are one write; of another `fingerprint`, they are a mistake.
+
+    `scope` is a digest of API key, Idempotency-Key, method, path and spreadsheet, `fingerprint`
+    one of the body. `is_create`: the write adds rows to the worksheet. `texts` are the long ones
+    of the body, of which its record keeps digests only.
+    """
+
+    scope: str
+    fingerprint: str
+    worksheet: WorksheetId
+    key_id: str
+    is_create: bool
+    texts: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -211,7 +211,7 @@ ELSEWHERE: Mapping[str, Sequence[str]] = {
     "a reader leaves, a writer leaves": (
         "tests/journeys/test_reads_joining.py::test_a_reader_that_leaves_hurts_nobody",
         "tests/worksheets/test_kept_reads.py::test_one_who_leaves_hurts_nobody",
-        "tests/worksheets/test_writer.py::test_client_leaves_after_sending",
+        "tests/worksheets/test_write_queue.py::test_client_leaves_after_sending",
         "tests/journeys/test_process.py::test_a_write_whose_client_left_survives_the_end",
     ),
     "CL+TE, two CL, and the other ways to hide a request": (

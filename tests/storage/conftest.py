@@ -9,10 +9,9 @@ import pytest
 
 from gateway.storage.key_store import KeyStore
 from gateway.storage.write_ledger import SqlLedger
-from gateway.worksheets.ledger import Entry, Rows
+from gateway.worksheets.idempotency import Entry, Rows
 from gateway.worksheets.worksheet_id import WorksheetId
-from gateway.worksheets.write_identity import WriteIdentity
-from gateway.worksheets.writes import Results, Written
+from gateway.worksheets.writes import Results, WriteIdentity, Written
 from tests.clock import ManualClock
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.storage.open_creates import CONTESTED_SECONDS, OpenCreates
-from gateway.worksheets.ledger import LAST_ROW, Span
+from gateway.worksheets.idempotency import LAST_ROW, Span
 
 
 def spans(creates: OpenCreates, *taken: tuple[int, int], now: float = 0.0) -> dict[str, list[Span]]:

@@ -15,7 +15,7 @@ from gateway.errors import InternalError, UpstreamError
 from gateway.storage.key_store import KeyStore
 from gateway.storage.write_ledger import SqlLedger
 from gateway.storage.write_records import KEPT_SECONDS, PURGED_AT_LEAST
-from gateway.worksheets.ledger import Answer, Entry, Sending
+from gateway.worksheets.idempotency import Answer, Entry, Sending
 from tests.clock import ManualClock
 from tests.storage.conftest import ROWS, TICKET, TWIN, WORKSHEET, found_after_restart, results
 

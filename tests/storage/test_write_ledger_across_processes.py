@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 
 from gateway.storage.key_store import KeyStore
 from gateway.storage.write_ledger import SqlLedger
-from gateway.worksheets.ledger import Sending, Span
+from gateway.worksheets.idempotency import Sending, Span
 from tests.clock import ManualClock
 from tests.storage.conftest import ROWS, TICKET, TWIN, WORKSHEET, found_after_restart, results
 

@@ -16,9 +16,8 @@ from gateway.storage.key_store import KeyStore
 from gateway.storage.storage_quota import SHARE
 from gateway.storage.write_ledger import SqlLedger
 from gateway.storage.write_records import BYTES_BESIDE, KEPT_SECONDS
-from gateway.worksheets.ledger import Entry, Rows, Sending, Span
-from gateway.worksheets.write_identity import WriteIdentity
-from gateway.worksheets.writes import Results
+from gateway.worksheets.idempotency import Entry, Rows, Sending, Span
+from gateway.worksheets.writes import Results, WriteIdentity
 from tests.clock import ManualClock
 from tests.storage.conftest import TICKET, WORKSHEET, results
 

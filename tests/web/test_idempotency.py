@@ -17,7 +17,7 @@ from gateway.web.idempotency import (
 )
 from gateway.worksheets.access import Access, Target
 from gateway.worksheets.worksheet_id import WorksheetId
-from gateway.worksheets.write_identity import WriteIdentity
+from gateway.worksheets.writes import WriteIdentity
 from tests.web.requests import make_request, make_scope
 
 TARGET = Target(WorksheetId("book", "Cities"), Access(key_id="key_1"))

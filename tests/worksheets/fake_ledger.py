@@ -4,10 +4,9 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from gateway.errors import GatewayError
-from gateway.worksheets.ledger import Answer, Entry, Sending
+from gateway.worksheets.idempotency import Answer, Entry, Sending
 from gateway.worksheets.worksheet_id import WorksheetId
-from gateway.worksheets.write_identity import WriteIdentity
-from gateway.worksheets.writes import Results
+from gateway.worksheets.writes import Results, WriteIdentity
 
 
 class FakeLedger:

@@ -9,8 +9,7 @@ from anyio import wait_all_tasks_blocked
 
 from gateway.errors import GatewayError, QuotaSpent, UpstreamError, WriteOutcomeUnknown
 from gateway.settings.model import WriteSettings
-from gateway.worksheets.write_identity import WriteIdentity
-from gateway.worksheets.writes import Create
+from gateway.worksheets.writes import Create, WriteIdentity
 from tests.fakes import Formatted
 from tests.worksheets.conftest import WORKSHEET, Bench, MakeBench
 from tests.worksheets.scripted_sheets import Cost

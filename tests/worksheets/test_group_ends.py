@@ -9,8 +9,7 @@ from gateway.errors import (
     WriteOutcomeUnknown,
 )
 from gateway.table.tag import Condition
-from gateway.worksheets.write_identity import WriteIdentity
-from gateway.worksheets.writes import Create, Update
+from gateway.worksheets.writes import Create, Update, WriteIdentity
 from tests.worksheets.conftest import TARGET, WORKSHEET, Bench, MakeBench
 
 SPENT = QuotaSpent("spent", outcome="not_applied", retry_after_seconds=60)

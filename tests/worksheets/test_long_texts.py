@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.worksheets.long_texts import LONG, Restorer, long_texts, shortened
+from gateway.worksheets.replay import LONG, Restorer, long_texts, shortened
 
 TEXT = "ü" * LONG
 

@@ -16,7 +16,7 @@ from gateway.errors import (
     WriteOutcomeUnknown,
 )
 from gateway.table.record import Stored
-from gateway.worksheets.ledger import Span
+from gateway.worksheets.idempotency import Span
 from gateway.worksheets.reconciliation import Reconciler, displayed_rows, find_rows
 from tests.fakes import FakeSheets, FakeWorksheet, Formatted, Held
 from tests.worksheets.conftest import CITIES, WORKSHEET

@@ -7,10 +7,8 @@ from typing import TypeVar
 import pytest
 
 from gateway.errors import GatewayError
-from gateway.worksheets.idempotency import Found, Idempotency, Settled
-from gateway.worksheets.ledger import Entry, Sending
-from gateway.worksheets.write_identity import WriteIdentity
-from gateway.worksheets.writes import Results, Written
+from gateway.worksheets.idempotency import Entry, Found, Idempotency, Sending, Settled
+from gateway.worksheets.writes import Results, WriteIdentity, Written
 from tests.clock import ManualClock
 from tests.worksheets.conftest import WORKSHEET
 from tests.worksheets.fake_ledger import FakeLedger

@@ -17,7 +17,7 @@ from gateway.errors import (
     UpstreamError,
 )
 from gateway.worksheets.idempotency import Idempotency, Settled
-from gateway.worksheets.write_identity import WriteIdentity
+from gateway.worksheets.writes import WriteIdentity
 from tests.clock import ManualClock
 from tests.worksheets.fake_ledger import FakeLedger
 from tests.worksheets.idempotency.conftest import RESULTS, TICKET, Google, Run, outcome

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from gateway.errors import GatewayError, Problem, ProtectedCells, UpstreamError, UpstreamRefusal
-from gateway.worksheets.ledger import stacked
+from gateway.worksheets.idempotency import stacked
 from gateway.worksheets.replay import decode_answer, encode_answer
 from gateway.worksheets.writes import Written
 from tests.worksheets.idempotency.conftest import TICKET

@@ -13,12 +13,10 @@ from gateway.settings.model import ApiSettings, CacheSettings, WriteSettings
 from gateway.storage.key_store import KeyStore
 from gateway.storage.write_ledger import SqlLedger
 from gateway.table.record import Stored
-from gateway.worksheets.idempotency import Settled
-from gateway.worksheets.ledger import Entry, Ledger
+from gateway.worksheets.idempotency import Entry, Ledger, Settled
 from gateway.worksheets.rows import RowService
 from gateway.worksheets.worksheet_id import WorksheetId
-from gateway.worksheets.write_identity import WriteIdentity
-from gateway.worksheets.writes import Create, Results
+from gateway.worksheets.writes import Create, Results, WriteIdentity
 from tests.clock import ManualClock
 from tests.fakes import FakeSheets, FakeWorksheet
 from tests.worksheets.conftest import CITIES, TARGET, WORKSHEET

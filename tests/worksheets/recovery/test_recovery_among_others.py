@@ -9,7 +9,7 @@ from anyio import wait_all_tasks_blocked
 from gateway.errors import GatewayError, UpstreamError, WriteOutcomeUnknown
 from gateway.storage.write_ledger import SqlLedger
 from gateway.worksheets.rows import RowService
-from gateway.worksheets.write_identity import WriteIdentity
+from gateway.worksheets.writes import WriteIdentity
 from tests.clock import ManualClock
 from tests.fakes import FakeWorksheet
 from tests.worksheets.conftest import TARGET

@@ -30,16 +30,15 @@ from gateway.google.sheets import Sheets
 from gateway.query.evaluate import Page, evaluate, plain_page
 from gateway.query.query import Query, condition_fields
 from gateway.settings.model import ApiSettings, CacheSettings, WriteSettings
-from gateway.table.record import check_granted, check_has_value
+from gateway.table.record import check_granted, check_has_value, row_record
 from gateway.table.steps import Metered, OutOfSteps
 from gateway.table.table import FIRST_DATA_ROW
-from gateway.table.view import Selection
+from gateway.table.view import ColumnGrant, Selection
 from gateway.worksheets.access import Target
-from gateway.worksheets.answers import Encoder, Served
+from gateway.worksheets.answers import Encoded, Encoder, Served
 from gateway.worksheets.appending import Appender
 from gateway.worksheets.idempotency import Idempotency, Ledger, Settled
 from gateway.worksheets.input import RAW, Input
-from gateway.worksheets.pages import page_in, page_of, row_in, row_of
 from gateway.worksheets.pool import Pool
 from gateway.worksheets.reading import Read, Reader
 from gateway.worksheets.reconciliation import Reconciler
@@ -125,7 +124,7 @@ class RowService:
             read = await self._read(worksheet, target, query, no_cache=no_cache)
         rows, freshness = read
         if isinstance(rows, Window):
-            return Served(page_in(rows, query, encoder, target.access.columns), freshness)
+            return Served(_page_in(rows, query, encoder, target.access.columns), freshness)
         key = (encoder, query, target.access.columns.readable)
         encoded = rows.encodings.answers.get(key)
         if encoded is None:
@@ -135,7 +134,7 @@ class RowService:
                 freshness = freshness.later(self._clock() - began)
             else:
                 page = plain_page(rows.table, query)
-            made = page_of(rows, page, query, encoder, target.access.columns)
+            made = _page_of(rows, page, query, encoder, target.access.columns)
             encoded = rows.encodings.answers.keep(key, made)
         return Served(encoded, freshness)
 
@@ -158,13 +157,13 @@ class RowService:
                 read = await self._reader.some(worksheet, RowSpan(row, 1), no_cache=no_cache)
         rows, freshness = read
         if isinstance(rows, Window):
-            return Served(row_in(rows, row, keys, encoder, target.access.columns), freshness)
+            return Served(_row_in(rows, row, keys, encoder, target.access.columns), freshness)
         if row > rows.table.last_row:
             raise row_not_found(row)
         key = (encoder, row, keys, target.access.columns.readable)
         encoded = rows.encodings.answers.get(key)
         if encoded is None:
-            made = row_of(rows, row, keys, encoder, target.access.columns)
+            made = _row_of(rows, row, keys, encoder, target.access.columns)
             encoded = rows.encodings.answers.keep(key, made)
         return Served(encoded, freshness)
 
@@ -248,3 +247,60 @@ def _too_costly(query: Query, rows: int, budget_steps: int) -> QueryTooCostly:
         "or order terms, or a worksheet with fewer rows. What it indexed is kept: repeated, it may "
         "take fewer steps."
     )
+
+
+def _page_of(
+    snapshot: Snapshot, page: Page, query: Query, encoder: Encoder, grant: ColumnGrant
+) -> Encoded:
+    """The rows that a query found; each is encoded once for all pages that show it."""
+    rows = _rows_of(snapshot, page.rows, query.keys, encoder, grant)
+    return encoder.page(rows, has_next=page.has_next, total=page.total)
+
+
+def _row_of(
+    snapshot: Snapshot,
+    row: int,
+    keys: Selection | None,
+    encoder: Encoder,
+    grant: ColumnGrant,
+) -> Encoded:
+    """A row that the table has."""
+    (body,) = _rows_of(snapshot, [row], keys, encoder, grant)
+    return Encoded(body, snapshot.table.tag(row, snapshot.table.header.seen_with(grant)))
+
+
+def _page_in(window: Window, query: Query, encoder: Encoder, grant: ColumnGrant) -> Encoded:
+    """The rows of a window, which is the page that was asked for."""
+    columns = window.header.seen_with(grant).select(query.keys)
+    rows = [
+        encoder.row(row_record(row, columns, texts))
+        for row, texts in enumerate(window.rows[: query.limit], window.span.first_row)
+    ]
+    return encoder.page(rows, has_next=window.has_next, total=None)
+
+
+def _row_in(
+    window: Window, row: int, keys: Selection | None, encoder: Encoder, grant: ColumnGrant
+) -> Encoded:
+    """The first row of a window; RowNotFound if neither it nor one below has anything in it."""
+    if not window.rows:
+        raise row_not_found(row)
+    texts, view = window.rows[0], window.header.seen_with(grant)
+    record = row_record(row, view.select(keys), texts)
+    return Encoded(encoder.row(record), view.tag(texts))
+
+
+def _rows_of(
+    snapshot: Snapshot,
+    rows: Sequence[int],
+    keys: Selection | None,
+    encoder: Encoder,
+    grant: ColumnGrant,
+) -> Sequence[bytes]:
+    """Rows as they are kept for all who see the same columns and ask for the same fields."""
+
+    def encode(missing: Sequence[int]) -> list[bytes]:
+        columns = snapshot.table.header.seen_with(grant).select(keys)
+        return [encoder.row(each) for each in snapshot.table.records(missing, columns)]
+
+    return snapshot.encodings.rows.get((encoder, keys, grant.readable), rows, encode)

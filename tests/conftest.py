@@ -43,7 +43,8 @@ SLOW: Mapping[str, str] = {
         evaluate_reference
     """,
     "simulation": """
-        fire linear reads_freshness reads_joining reads_load reads_outage reads_own_writes
+        fire linear monotonic reads_freshness reads_joining reads_load reads_outage
+        reads_own_writes
     """,
 }
 """The files that take longest, 5 seconds or more, by their folder and the rest of `test_….py`.

@@ -43,7 +43,7 @@ SLOW: Mapping[str, str] = {
         evaluate_reference
     """,
     "simulation": """
-        fire linear monotonic reads_freshness reads_joining reads_load reads_outage
+        fire linear monotonic overwritten reads_freshness reads_joining reads_load reads_outage
         reads_own_writes
     """,
 }

@@ -34,14 +34,17 @@ SLOW: Mapping[str, str] = {
     """,
     "journeys": """
         calls check_key_file check_spreadsheet clients columns commands conditional create_many
-        demo document document_answers edge_floods edge_handover edge_stop edits errors fire
-        formulas full_disk groups hostile_bodies hostile_google idempotency interleavings
-        key_store_down linear matrix metrics nasty nasty_google open_outcomes parallel paths
-        process rates reads_freshness reads_joining reads_load reads_outage reads_own_writes
-        revocation row_values schemathesis stopping tenants twins upstream_errors
+        demo document document_answers edge_floods edge_handover edge_stop edits errors formulas
+        full_disk groups hostile_bodies hostile_google idempotency interleavings key_store_down
+        matrix metrics nasty nasty_google open_outcomes parallel paths process rates revocation
+        row_values schemathesis stopping tenants twins upstream_errors
     """,
     "query": """
         evaluate_reference
+    """,
+    "simulation": """
+        fire linear monotonic overwritten reads_freshness reads_joining reads_load reads_outage
+        reads_own_writes
     """,
 }
 """The files that take longest, 5 seconds or more, by their folder and the rest of `test_….py`.

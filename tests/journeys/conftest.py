@@ -15,7 +15,7 @@ from gateway.access.issue import KeyRequest, create_key
 from gateway.access.pepper import load_pepper
 from gateway.app import create_app
 from gateway.server.running import base_url, bind, in_background, make_gateway_server, make_server
-from gateway.settings.model import Settings, load_settings
+from gateway.settings.model import load_settings
 from gateway.storage.key_store import KeyStore
 from sheets_emulator.app import EmulatorOptions, create_emulator
 from tests.discovery import all_problems
@@ -161,9 +161,11 @@ def _trimmed(cells: Sequence[Any], blank: object) -> list[Any]:
     return kept
 
 
-async def _create_keys(
-    settings: Settings, requests: Mapping[str, KeyRequest], revoked: Sequence[str]
+async def create_keys(
+    database: Path, requests: Mapping[str, KeyRequest], *, revoked: Sequence[str] = ()
 ) -> dict[str, str]:
+    """A key store with these keys; the keys by name."""
+    settings = load_settings(None, {}, {"access.database": str(database)})
     async with KeyStore.open(settings.access.database) as store:
         created = {
             name: await create_key(
@@ -185,8 +187,7 @@ def make_keys(
 ) -> KeysOnDisk:
     """A key store with these keys, and the keys by name."""
     database = folder / "keys.db"
-    settings = load_settings(None, {}, {"access.database": str(database)})
-    return database, asyncio.run(_create_keys(settings, requests, revoked))
+    return database, asyncio.run(create_keys(database, requests, revoked=revoked))
 
 
 @pytest.fixture(scope="session")

@@ -186,7 +186,7 @@ ELSEWHERE: Mapping[str, Sequence[str]] = {
         "tests/google/test_wire.py::test_what_was_not_sent_is_unreachable",
     ),
     "kill -9": (
-        "tests/journeys/test_fire.py::test_creates_under_fire",
+        "tests/simulation/test_fire.py::test_creates_under_fire",
         "tests/journeys/test_twins.py::test_twins_after_a_kill_are_one_row",
         "tests/journeys/test_idempotency.py::test_an_answer_outlives_the_gateway",
     ),
@@ -200,7 +200,7 @@ ELSEWHERE: Mapping[str, Sequence[str]] = {
         "tests/journeys/test_groups.py::test_a_row_that_google_refuses_among_fifty",
     ),
     "a 429 storm without Retry-After": (
-        "tests/journeys/test_reads_outage.py::test_a_429_that_does_not_say_when",
+        "tests/simulation/test_reads_outage.py::test_a_429_that_does_not_say_when",
     ),
     "a stall at byte 100, a gzip bomb of 40 MB": (
         "tests/journeys/test_hostile_google.py::test_a_trick_is_over_in_time",
@@ -209,7 +209,7 @@ ELSEWHERE: Mapping[str, Sequence[str]] = {
         "tests/google/test_wire.py::test_an_oversize_answer_is_not_read_to_its_end",
     ),
     "a reader leaves, a writer leaves": (
-        "tests/journeys/test_reads_joining.py::test_a_reader_that_leaves_hurts_nobody",
+        "tests/simulation/test_reads_joining.py::test_a_reader_that_leaves_hurts_nobody",
         "tests/worksheets/test_kept_reads.py::test_one_who_leaves_hurts_nobody",
         "tests/worksheets/test_write_queue.py::test_client_leaves_after_sending",
         "tests/journeys/test_process.py::test_a_write_whose_client_left_survives_the_end",

@@ -12,7 +12,7 @@ import httpx2
 import pytest
 
 from tests.journeys.conftest import Api, EmulatorControl, KeysOnDisk
-from tests.journeys.fire.mortal import Mortal, prepare
+from tests.journeys.mortal import Mortal, prepare
 from tests.journeys.waiting import PATIENCE_SECONDS, until
 
 TWINS = 20

@@ -1,0 +1,79 @@
+"""Many histories on one gateway, a few at a time, each on a worksheet of its own."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import httpx2
+
+from tests.simulation.linear.driver import ROWS, Outcome, run_history
+
+AT_ONCE = 4
+HEADER = "name,value"
+FAULTS: Sequence[dict[str, object]] = (
+    {"call": "values.batchUpdate", "status": 503},
+    {"call": "values.batchUpdate", "status": 503, "apply": True},
+    {"call": "values.batchUpdate", "drop": True},
+    {"call": "values.batchUpdate", "drop": True, "apply": True},
+    {"call": "values.batchGet", "status": 503},
+    {"call": "values.batchGet", "drop": True},
+)
+"""No late effects: what lands after a newer update overwrites it, and nobody can see it coming."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summary:
+    """What came of many histories."""
+
+    histories: int
+    problems: Sequence[str]
+    kinds: Counter[str]
+
+    def __str__(self) -> str:
+        lines = [f"{self.histories} histories: {dict(self.kinds)}"]
+        lines.append(f"problems: {len(self.problems) or 'none'}")
+        return "\n".join([*lines, *(f"  {each}" for each in self.problems[:20])])
+
+
+def seed_text() -> str:
+    """A worksheet of a history, as a CSV."""
+    rows = (f"name:{row},value:initial-{row}\n" for row in ROWS)
+    return f"{HEADER}\n{''.join(rows)}"
+
+
+def worksheets() -> list[str]:
+    return [f"Linear{index}" for index in range(AT_ONCE)]
+
+
+def faults(every: int, count: int) -> list[dict[str, object]]:
+    """A fault of each kind by turns, one in so many calls."""
+    return [
+        {**FAULTS[number % len(FAULTS)], "skip": (number + 1) * every} for number in range(count)
+    ]
+
+
+async def run_histories(
+    url: str, key: str, spreadsheet: str, *, histories: int, steps: int, seed: int = 1
+) -> Summary:
+    """All histories, and what is wrong with them."""
+    headers = {"Authorization": f"Bearer {key}", "X-Spreadsheet-Id": spreadsheet}
+    waiting = iter(range(histories))
+    outcomes: list[Outcome] = []
+    async with httpx2.AsyncClient(base_url=url, headers=headers, timeout=60.0) as client:
+
+        async def work(worksheet: str) -> None:
+            for number in waiting:
+                label = f"{number}"
+                outcomes.append(
+                    await run_history(
+                        client, worksheet, label=label, seed=seed + number, steps=steps
+                    )
+                )
+
+        await asyncio.gather(*(work(worksheet) for worksheet in worksheets()))
+    kinds: Counter[str] = Counter()
+    for outcome in outcomes:
+        kinds.update(outcome.kinds)
+    problems = [problem for outcome in outcomes for problem in outcome.problems]
+    return Summary(histories=histories, problems=problems, kinds=kinds)

@@ -1,0 +1,85 @@
+"""Clients that poll a few worksheets, each in its own way, while Google holds its limits."""
+
+import asyncio
+import random
+from collections.abc import Iterator, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.simulation.reads.report import Report, described
+from tests.simulation.reads.stage import Scenery, Stage, set_up
+from tests.simulation.reads.verdicts import unserved
+from tests.simulation.reads.visitor import Question, Reply
+from tests.simulation.stage import stop_after
+
+
+@dataclass(frozen=True, kw_only=True)
+class Polling:
+    """How many poll what, how often, and for how long."""
+
+    seconds: float = 600.0
+    clients: int = 20
+    worksheets: int = 5
+    every_seconds: float = 1.0
+    rows_ttl_seconds: float = 5.0
+
+
+async def run(folder: Path, polling: Polling) -> Report:
+    """All clients for the whole time, then what came of it."""
+    scenery = Scenery(
+        worksheets=polling.worksheets,
+        settings={"cache": {"rows_ttl_seconds": polling.rows_ttl_seconds}},
+    )
+    async with set_up(folder, scenery) as stage:
+        replies = await polled(
+            stage,
+            range(polling.clients, 0, -1),
+            seconds=polling.seconds,
+            every_seconds=polling.every_seconds,
+        )
+        stats = await asyncio.to_thread(stage.google.stats)
+    problems = list(unserved(replies))
+    if stats["refused"]:
+        problems.append(f"Google refused {stats['refused']} calls")
+    return Report(lines=[described("polled", replies), f"Google: {stats}"], problems=problems)
+
+
+async def polled(
+    stage: Stage,
+    numbers: Sequence[int],
+    *,
+    seconds: float,
+    every_seconds: float = 1.0,
+) -> list[Reply]:
+    """What clients of these numbers were told; number n uses the n-th key, if there are so many."""
+    async with AsyncExitStack() as stack:
+        tasks, visitors = [], []
+        for number in numbers:
+            key = number if number < len(stage.keys) else 0
+            visitor = await stack.enter_async_context(stage.visitor(key))
+            chance = random.Random(number)  # noqa: S311 - no secret
+            polling = visitor.poll(
+                questions(chance, stage.titles),
+                every_seconds=every_seconds,
+                wait_seconds=chance.random() * every_seconds,
+            )
+            visitors.append(visitor)
+            tasks.append(asyncio.create_task(polling))
+        await stop_after(seconds, tasks)
+        return [reply for visitor in visitors for reply in visitor.replies]
+
+
+def questions(chance: random.Random, titles: Sequence[str]) -> Iterator[Question]:
+    """Lists, pages, searches and rows of the worksheets, for ever."""
+    while True:
+        title = chance.choice(titles)
+        low = chance.randrange(1000)
+        kinds = (
+            Question(path=title),
+            Question(path=title, parameters={"skip": str(low % 90), "limit": "10"}),
+            Question(path=title, parameters={"where": f'{{"amount":{{"$gte":{low}}}}}'}),
+            Question(path=title, parameters={"order": "-amount,name", "keys": "name"}),
+            Question(path=f"{title}/{2 + low % 90}"),
+        )
+        yield chance.choice(kinds)

@@ -1,0 +1,81 @@
+"""No client is shown something older than it was shown before.
+
+The long form is `python -m tests.simulation.monotonic --seconds 60`, or with `--windows`.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.simulation.monotonic.campaign import Monotonic, run
+from tests.simulation.monotonic.history import Answer, Span, overlapping, regressions
+
+FEWEST_READS = 100
+
+
+def answer(
+    counter: int | None = None,
+    *,
+    row: int = 2,
+    client: int = 1,
+    name: str = "a",
+    last_row: int | None = None,
+    is_stale: bool = False,
+) -> Answer:
+    """An answer that shows one counter, or none."""
+    cells = {} if counter is None else {(row, name): counter}
+    return Answer(client=client, kind="list", cells=cells, last_row=last_row, is_stale=is_stale)
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        pytest.param([], id="nothing"),
+        pytest.param([answer(1), answer(1), answer(3)], id="rising"),
+        pytest.param([answer(2), answer(1, client=2)], id="another client"),
+        pytest.param([answer(2), answer(1, row=3)], id="another row"),
+        pytest.param([answer(2), answer(1, name="b")], id="another field"),
+        pytest.param([answer(2), answer(1, is_stale=True)], id="marked stale"),
+        pytest.param([answer(2), answer(last_row=2)], id="the last row"),
+        pytest.param([answer(2, row=9), answer(last_row=4, is_stale=True)], id="stale and short"),
+    ],
+)
+def test_what_may_be_shown(answers: Sequence[Answer]) -> None:
+    """Counters that rise, those of other cells and clients, and what is marked stale, are fine."""
+    assert list(regressions(answers)) == []
+
+
+@pytest.mark.parametrize(
+    ("answers", "wrong"),
+    [
+        pytest.param([answer(2), answer(1)], [1], id="falling"),
+        pytest.param([answer(2), answer(1, client=2), answer(1)], [2], id="beside another client"),
+        pytest.param([answer(2), answer(1), answer(1), answer(2)], [1, 2], id="each such answer"),
+        pytest.param([answer(2, is_stale=True), answer(1)], [1], id="after a stale one"),
+        pytest.param([answer(2), answer(1, is_stale=True), answer(1)], [2], id="not marked again"),
+        pytest.param([answer(0, row=9), answer(last_row=8)], [1], id="a row gone"),
+    ],
+)
+def test_every_step_back_is_found(answers: Sequence[Answer], wrong: Sequence[int]) -> None:
+    """An answer below what its client saw before, or without a row of it, is a regression."""
+    found = list(regressions(answers))
+
+    assert [each.answer for each in found] == [answers[index] for index in wrong]
+
+
+def test_overlaps_are_counted() -> None:
+    """A read counts that has a moment in common with a write, however many those are."""
+    reads: Sequence[Span] = [(0.0, 1.0), (2.5, 2.6), (3.5, 9.0), (4.5, 4.6)]
+
+    assert overlapping(reads, [(2.0, 3.0), (2.4, 3.1), (4.0, 4.1)]) == 2
+    assert overlapping(reads, []) == 0
+
+
+@pytest.mark.parametrize("has_windows", [False, True], ids=["whole", "windows"])
+async def test_no_read_goes_back_in_time(tmp_path: Path, has_windows: bool) -> None:
+    """Beside writers and a person every client sees each counter rise, whatever it asks."""
+    outcome = await run(tmp_path, Monotonic(seconds=7.0, has_windows=has_windows))
+
+    assert outcome.overlapping_reads > FEWEST_READS, str(outcome.report)
+    assert outcome.report.problems == [], str(outcome.report)

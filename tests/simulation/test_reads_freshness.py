@@ -1,0 +1,198 @@
+"""How fresh reads are: what is kept has its time, and fresh data may be asked for."""
+
+import asyncio
+import time
+from collections.abc import Mapping
+
+import httpx2
+import pytest
+
+from tests.journeys.conftest import Api, OpenGateway
+from tests.journeys.failure import refused
+from tests.journeys.waiting import until
+from tests.simulation.edits import make, writing
+from tests.simulation.reads.marks import Mark, read_mark
+from tests.simulation.reads.outage import ALWAYS
+from tests.simulation.reads.stage import KEEPING
+from tests.simulation.reads.visitor import Question, visitor
+
+FORCED_SECONDS = 10.0
+"""Between two reads of a worksheet that somebody forces."""
+WISHES = [
+    pytest.param("no-cache=true", {}, id="parameter"),
+    pytest.param("", {"Cache-Control": "no-cache"}, id="header"),
+    pytest.param("", {"Cache-Control": "max-age=0, No-Cache"}, id="among others"),
+]
+PATHS = [
+    pytest.param("Cities", id="list"),
+    pytest.param("Cities/2", id="row"),
+    pytest.param('Cities?where={"rowIndex":2}', id="where"),
+]
+AWAY = {"call": "*", "times": ALWAYS, "status": 503}
+
+
+def mark_of(answer: httpx2.Response) -> Mark:
+    mark = read_mark(answer.headers)
+    assert mark is not None, dict(answer.headers)
+    return mark
+
+
+def insisting(api: Api, path: str, parameter: str, headers: Mapping[str, str]) -> httpx2.Response:
+    """A read by somebody who asks for fresh data, in one way or the other."""
+    joint = "&" if "?" in path else "?"
+    return api.get(f"{path}{joint}{parameter}", headers=headers)
+
+
+def first_name(api: Api, path: str = "Cities/2") -> str:
+    name: str = api.get(path).json()["name"]
+    return name
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_an_answer_says_how_fresh_it_is(open_gateway: OpenGateway, path: str) -> None:
+    """The first read is marked as fetched, the next as kept, with its age and what is left."""
+    api = open_gateway(KEEPING)
+    fetched, kept = mark_of(api.get(path)), mark_of(api.get(path))
+
+    assert (fetched.is_hit, fetched.forward, fetched.age_seconds) == (False, "miss", 0)
+    assert (kept.is_hit, kept.forward, kept.detail) == (True, "", "")
+    assert kept.ttl_seconds is not None
+    assert 0 <= kept.ttl_seconds <= 5
+    assert kept.age_seconds + kept.ttl_seconds <= 5
+
+
+def test_an_edit_is_seen_after_the_ttl(open_gateway: OpenGateway) -> None:
+    """What a person changes is seen by every read that begins later than the ttl after it."""
+    api = open_gateway({**KEEPING, "cache.rows_ttl_seconds": 0.5})
+    assert first_name(api) == "New York"
+    make(api.emulator, writing(api.emulator, "Cities", 2, 1, "Renamed"))
+    edited = time.monotonic()
+    assert until(lambda: time.monotonic() > edited + 0.5)
+
+    assert first_name(api) == "Renamed"
+
+
+def test_an_edit_may_be_hidden_within_the_ttl(open_gateway: OpenGateway) -> None:
+    """Within the ttl a worksheet is not read again, so what a person changes waits for its end."""
+    api = open_gateway({**KEEPING, "cache.rows_ttl_seconds": 60.0})
+    assert first_name(api) == "New York"
+    make(api.emulator, writing(api.emulator, "Cities", 2, 1, "Renamed"))
+
+    assert first_name(api) == "New York"
+    assert api.emulator.stats()["calls"]["values.get"] == 1
+
+
+def test_nothing_is_kept_without_a_ttl(open_gateway: OpenGateway) -> None:
+    """With a ttl of zero every read sees the worksheet as it is."""
+    api = open_gateway({**KEEPING, "cache.rows_ttl_seconds": 0})
+    assert first_name(api) == "New York"
+    make(api.emulator, writing(api.emulator, "Cities", 2, 1, "Renamed"))
+
+    assert first_name(api) == "Renamed"
+    assert api.emulator.stats()["calls"]["values.get"] == 2
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize(("parameter", "headers"), WISHES)
+def test_fresh_data_on_request(
+    open_gateway: OpenGateway, path: str, parameter: str, headers: Mapping[str, str]
+) -> None:
+    """Who asks for fresh data has a read of Google, whatever is kept."""
+    api = open_gateway({**KEEPING, "cache.rows_ttl_seconds": 60.0})
+    api.get(path)
+    make(api.emulator, writing(api.emulator, "Cities", 2, 1, "Renamed"))
+    reads = api.emulator.stats()["calls"]["values.get"]
+    answer = insisting(api, path, parameter, headers)
+
+    assert "Renamed" in answer.text
+    assert mark_of(answer).forward == "request"
+    assert reads < api.emulator.stats()["calls"]["values.get"] <= reads + 2
+    assert "Renamed" in api.get(path).text
+
+
+def test_fresh_data_is_for_all(open_gateway: OpenGateway) -> None:
+    """What was read because somebody asked for fresh data is served to the others as well."""
+    api = open_gateway({**KEEPING, "cache.rows_ttl_seconds": 60.0})
+    api.get("Cities")
+    make(api.emulator, writing(api.emulator, "Cities", 2, 1, "Renamed"))
+    api.get("Cities", params={"no-cache": "true"})
+    reads = api.emulator.calls()[0]
+
+    assert first_name(api) == "Renamed"
+    assert api.emulator.calls()[0] == reads
+
+
+def test_fresh_data_is_not_to_be_had_again_and_again(open_gateway: OpenGateway) -> None:
+    """A worksheet is read at will once in ten seconds; in between such reads are like others."""
+    api = open_gateway({**KEEPING, "cache.rows_ttl_seconds": 60.0})
+    forced = time.monotonic()
+    answers = [api.get("Cities", params={"no-cache": "true", "limit": str(n)}) for n in range(20)]
+    reads = api.emulator.calls()[0]
+    assert until(lambda: time.monotonic() > forced + FORCED_SECONDS + 0.5)
+    later = api.get("Cities", params={"no-cache": "true"})
+
+    assert {answer.status_code for answer in answers} == {200}
+    assert reads == 1
+    assert [mark_of(answer).is_hit for answer in answers[1:]] == [True] * 19
+    assert later.status_code == 200
+    assert api.emulator.calls()[0] == 2
+
+
+def test_fresh_data_of_another_worksheet(open_gateway: OpenGateway) -> None:
+    """Each worksheet has its own ten seconds."""
+    api = open_gateway(KEEPING)
+    for title in ("Cities", "Long", "Cities", "Long"):
+        api.get(title, params={"no-cache": "true"})
+
+    assert api.emulator.calls()[0] == 2
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize(("parameter", "headers"), WISHES)
+def test_stale_data_is_not_fresh(
+    open_gateway: OpenGateway, path: str, parameter: str, headers: Mapping[str, str]
+) -> None:
+    """Where only stale data is to be had, who asks for fresh data is told when to come again."""
+    api = open_gateway({**KEEPING, "cache.rows_ttl_seconds": 0.2})
+    insisting(api, path, parameter, headers)
+    api.emulator.faults(AWAY)
+    assert until(lambda: mark_of(api.get(path)).is_stale)
+    answer = insisting(api, path, parameter, headers)
+
+    assert refused(answer)[0] == 503
+    assert int(answer.headers["retry-after"]) >= 1
+    assert mark_of(api.get(path)).is_stale
+
+
+def test_a_spent_budget_is_told_to_who_wants_fresh_data(open_gateway: OpenGateway) -> None:
+    """With the reads of the minute spent what is kept is served, and fresh data refused for now."""
+    budget = {"google.reads_per_minute": 54, "google.max_waiting_seconds": 0.1}
+    api = open_gateway({**KEEPING, **budget})
+    api.get("Cities")
+    spending = [api.get(title).status_code for title in ("Long", "New", "Texts", "Totals") * 2]
+    statuses = [api.get(title).status_code for title in ("Commas", "Spaced", "Mixed", "Moments")]
+    reads = api.emulator.calls()[0]
+    kept, insisting = api.get("Cities"), api.get("Cities", params={"no-cache": "true"})
+
+    assert spending == [200] * 8
+    assert 503 in statuses
+    assert kept.status_code == 200
+    assert refused(insisting) == (503, 5030)
+    assert int(insisting.headers["retry-after"]) >= 1
+    assert api.emulator.calls()[0] == reads
+
+
+async def test_worksheets_that_are_not_there_take_no_freshness(open_gateway: OpenGateway) -> None:
+    """Reads of made-up names, however many, do not make others wait longer for a fresh read."""
+    budget = {"google.reads_per_minute": 54, "google.max_waiting_seconds": 0.1}
+    api = open_gateway({**KEEPING, **budget, "plans.paid.max_concurrent": 0})
+    assert mark_of(api.get("Cities")).forward == "miss"
+    async with visitor(api.url, api.keys["paid"], "demo") as client:
+        names = [Question(path=f"Made up {number}") for number in range(300)]
+        replies = await asyncio.gather(*(client.ask(name) for name in names))
+    assert until(lambda: mark_of(api.get("Cities")).age_seconds >= 2)
+    after = mark_of(api.get("Cities"))
+
+    assert {reply.status for reply in replies} <= {404, 503}
+    assert after.ttl_seconds is not None
+    assert after.age_seconds + after.ttl_seconds <= 10

@@ -43,6 +43,10 @@ HOLD_SECONDS = 1.0
 """After a failure no read is tried for so long, where stale rows can be served."""
 
 
+_PAST = math.nextafter(0.0, -math.inf)
+"""The longest life that is over."""
+
+
 class Read(NamedTuple):
     """The rows that answer, and how fresh they are."""
 
@@ -194,7 +198,7 @@ class Reader:
         freshness = self._freshness(rows, need.part, is_hit=True)
         if freshness.age_seconds > self._max_stale_seconds:
             return None
-        left = min(freshness.ttl_seconds, 0.0)
+        left = min(freshness.ttl_seconds, _PAST)
         return Read(rows, freshness._replace(ttl_seconds=left, reason=reason))
 
     def _freshness(self, rows: Rows, part: Part, *, is_hit: bool) -> Freshness:

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import compress, count, islice
+from operator import ne
 from typing import NamedTuple
 
 from gateway.table.header import Header
@@ -26,6 +28,9 @@ class RowSpan(NamedTuple):
 
 Part = Whole | RowSpan
 """What is read of a worksheet at once."""
+
+MOST_COMPARED = 1000
+"""Cells of a column that display something new; after an inserted row all do."""
 
 DISPLAYED, TYPED = Whole(has_types=False), Whole(has_types=True)
 
@@ -94,6 +99,24 @@ class Snapshot:
             digest is not None and digest == other.displayed.digest
         ) or self.table.displayed == other.table.displayed
 
+    def lags(self, before: "Snapshot") -> bool:
+        """Whether its types seem older than what it displays, compared with a snapshot before it.
+
+        Then a number displays something new and is what it was, or is not displayed plainly any
+        more. Its format may have changed: only a later read of the types can tell.
+        """
+        typed, typed_before = self.table.typed or (), before.table.typed or ()
+        columns = zip(
+            self.table.displayed, before.table.displayed, typed, typed_before, strict=False
+        )
+        return any(
+            _lags((texts[place], cells[place]), (texts_before[place], cells_before[place]))
+            for texts, texts_before, cells, cells_before in columns
+            if texts != texts_before
+            for place in islice(compress(count(), map(ne, texts, texts_before)), MOST_COMPARED)
+            if place < len(cells) and place < len(cells_before)
+        )
+
     def shows(self, header: Header, texts: Mapping[int, Mapping[int, str]]) -> bool:
         """Whether the cells of some rows, by row and column, display these texts."""
         return self.table.header.cells == header.cells and all(
@@ -111,7 +134,8 @@ class Snapshot:
         typed = all(effect.keeps_values for effect in effects)
         base = self if typed else self._without_types()
         rows = [patch for effect in effects for patch in effect.rows]
-        return replace(base, table=base.table.patched(rows))
+        encodings = Encodings(base.displayed.byte_count)
+        return replace(base, table=base.table.patched(rows), encodings=encodings)
 
     def changed(self, effect: Effect) -> "Snapshot | None":
         """The snapshot after a write; None if it shows another worksheet than was written to."""
@@ -138,6 +162,19 @@ class Snapshot:
     def _without_types(self) -> "Snapshot":
         table = replace(self.table, typed=None, is_mixed=False, indexes={})
         return replace(self, table=table, typed=None)
+
+
+def _lags(cell: tuple[object, object], before: tuple[object, object]) -> bool:
+    """Whether one cell, as text and value, seems to have an older value than it displays."""
+    (text, value), (text_before, value_before) = cell, before
+    if isinstance(value, str):
+        return False
+    is_plain = text_before == _plain(value_before)
+    return value == value_before or (is_plain and text != _plain(value))
+
+
+def _plain(value: object) -> str:
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def _fits(table: Table, patch: RowPatch, before: Sequence[str] | None) -> bool:

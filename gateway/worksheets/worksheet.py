@@ -7,7 +7,7 @@ Rules
   it is brought up to it.
 - Monotonic reads: only rows that are kept are answered, and nothing older replaces them. A read
   that cannot be brought up to a write, or that differs from rows answered while it was in flight,
-  is done again: in the write queue, where no write and no other such read is in flight.
+  is done again, at last while no other read begins.
 - What is wrong with the worksheet itself ends its rows; a failing Google does not.
 """
 
@@ -43,8 +43,9 @@ from gateway.worksheets.writes import Outcome, Write
 ABANDONED_SECONDS = 8.0
 """A read sent so long ago is not joined any more: Google may have come back since."""
 
-MAX_TRIES = 5
-"""Of one read. From the second on they stand in the write queue, where few things can differ."""
+FREE_TRIES = 2
+LAST_TRIES = 4
+"""Of one read, beside others and then alone."""
 
 MAX_EFFECTS = 16
 """A read in flight with more writes than this is done again."""
@@ -99,13 +100,15 @@ class Worksheet:
         self._windows: dict[RowSpan, Window] = {}
         self._landed: dict[Part, int] = {}
         """The moments at which kept rows landed."""
+        self._lost = -1
+        """The last moment at which rows landed that are not kept any more."""
         self._flights: dict[Part, SingleFlight[Rows]] = {}
         self._began: list[int] = []
         """The moments at which the reads in flight began."""
         self._effects: list[tuple[int, Effect | None]] = []
         """The writes that ended since the first of these; None for one with unknown effect."""
-        self._repeated = 0
-        """How many reads are done again now."""
+        self._alone = asyncio.Lock()
+        """Held by a read that is done again; no other read begins meanwhile."""
 
     @property
     def has_rows(self) -> bool:
@@ -157,7 +160,7 @@ class Worksheet:
         if extent is None:
             with self._in_flight() as began:
                 snapshot, extent = await self._loader.displayed()
-                self._land(DISPLAYED, began, snapshot)
+                self._land(began, snapshot)
         return extent
 
     def saw(self, header: Header, rows: Mapping[int, Sequence[str]]) -> None:
@@ -173,7 +176,7 @@ class Worksheet:
             self.expire()
         for span, window in [*self._windows.items()]:
             if not window.shows(header, texts):
-                del self._windows[span]
+                self._drop(span)
 
     def written(self, effect: Effect) -> None:
         """Google confirmed a write: no later answer may miss it."""
@@ -186,9 +189,13 @@ class Worksheet:
             typed = typed.changed(effect)
         self._typed = typed if typed is not None and typed.typed is not None else None
         if self._latest is None:
-            self._typed = None
-        changed = {span: window.changed(effect) for span, window in self._windows.items()}
-        self._windows = {span: window for span, window in changed.items() if window is not None}
+            self._drop(DISPLAYED)
+        for span, window in [*self._windows.items()]:
+            changed = window.changed(effect)
+            if changed is None:
+                self._drop(span)
+            else:
+                self._windows[span] = changed
         self._resources.weigh(self)
 
     def may_be_written(self) -> None:
@@ -214,8 +221,9 @@ class Worksheet:
 
     def drop_rows(self) -> None:
         """Forget the rows."""
-        self._latest = self._typed = None
-        self._windows.clear()
+        for span in [*self._windows]:
+            self._drop(span)
+        self._drop(DISPLAYED)
         self._resources.weigh(self)
 
     def make_lighter(self) -> bool:
@@ -230,53 +238,62 @@ class Worksheet:
 
     async def _fly(self, part: Part, base: Snapshot | None) -> Rows:
         """Read a part until what was read can be kept."""
-        is_repeated = False
         try:
-            for _ in range(MAX_TRIES):
-                landed = await self._attempt(part, base, is_queued=self._repeated > 0)
+            for _ in range(FREE_TRIES):
+                if self._alone.locked():
+                    async with self._alone:
+                        pass
+                landed = await self._attempt(part, base)
                 if landed is not None:
                     return landed
-                if not is_repeated:
-                    is_repeated = True
-                    self._repeated += 1
+            async with self._alone:
+                for _ in range(LAST_TRIES):
+                    landed = await self._attempt(part, base, is_alone=True)
+                    if landed is not None:
+                        return landed
         except LOST:
             self.drop_rows()
             raise
-        finally:
-            self._repeated -= is_repeated
         raise UpstreamError("The worksheet changes faster than it can be read.")
 
-    async def _attempt(self, part: Part, base: Snapshot | None, *, is_queued: bool) -> Rows | None:
-        async def read() -> Rows | None:
-            with self._in_flight() as began:
-                if isinstance(part, RowSpan):
-                    return self._land(part, began, await self._loader.window(part))
-                if part is DISPLAYED:
-                    return self._land(part, began, await self._displayed())
-                return self._land(part, began, await self._both(base, is_queued=is_queued))
-
-        # Whoever may join it, in the queue it waits behind the writes of no key.
-        return await (self.queue.alone(read) if is_queued else read())
+    async def _attempt(
+        self, part: Part, base: Snapshot | None, *, is_alone: bool = False
+    ) -> Rows | None:
+        """What was read, if it can be kept; alone it joins no read, which would wait for it."""
+        with self._in_flight() as began:
+            if isinstance(part, RowSpan):
+                return self._land(began, await self._loader.window(part))
+            if part is DISPLAYED:
+                return self._land(began, await self._displayed())
+            return self._land(began, await self._both(base, began, is_alone=is_alone))
 
     async def _displayed(self) -> Snapshot:
         return (await self._loader.displayed(self._latest))[0]
 
-    async def _both(self, base: Snapshot | None, *, is_queued: bool) -> Snapshot:
+    async def _both(self, base: Snapshot | None, began: int, *, is_alone: bool) -> Snapshot:
         """Both renderings, read side by side unless one is at hand.
 
-        In the write queue it waits for no other read, which may stand behind it.
+        1 read more if the types seem older than the rows, 2 more if both are of different states.
         """
         known = self._typed
         if base is not None and base is self._latest:
             displayed, typed = base, await self._loader.typed(known)
         else:
-            displaying = self._displayed() if is_queued else self._joined()
+            displaying = self._displayed() if is_alone else self._joined()
             displayed, typed = await asyncio.gather(displaying, self._loader.typed(known))
         paired = await self._loader.paired(displayed, typed, known)
-        if paired is not None:
+        if paired is None:
+            displayed, _ = await self._loader.displayed()
+        elif not self._may_lag(paired, began):
             return paired
-        (displayed, _), typed = await asyncio.gather(self._loader.displayed(), self._loader.typed())
-        return await self._loader.joined(displayed, typed)
+        # Types that are read after the rows are not older.
+        return await self._loader.joined(displayed, await self._loader.typed())
+
+    def _may_lag(self, snapshot: Snapshot, began: int) -> bool:
+        """Whether the types of a snapshot may be older than rows that were answered."""
+        if self._typed is not None:
+            return snapshot.lags(self._typed)
+        return any(self._landed[span] > began for span in self._windows)
 
     async def _joined(self) -> Snapshot:
         rows = await self.read(DISPLAYED).outcome()
@@ -311,21 +328,25 @@ class Worksheet:
         if self._flights.get(part) is flight:
             del self._flights[part]
 
-    def _land(self, part: Part, began: int, rows: Rows) -> Rows | None:
+    def _drop(self, part: Part) -> None:
+        """Forget rows. A read from before they landed must not show older ones than these."""
+        if isinstance(part, RowSpan):
+            del self._windows[part]
+        else:
+            self._latest = self._typed = None
+        self._lost = max(self._lost, self._landed.pop(part, -1))
+
+    def _land(self, began: int, rows: Rows) -> Rows | None:
         """Keep what was read, as of now; None if it has to be read again."""
-        effects: list[Effect] = []
-        for moment, effect in self._effects:
-            if moment > began and effect is None:
-                return None
-            if moment > began and effect is not None:
-                effects.append(effect)
-        if len(effects) > MAX_EFFECTS:
+        effects = [effect for moment, effect in self._effects if moment > began]
+        known = [effect for effect in effects if effect is not None]
+        if began < self._lost or len(known) < len(effects) or len(known) > MAX_EFFECTS:
             return None
-        landed = caught_up(rows, effects)
-        if landed is None or (part is TYPED and not has_types(landed)):
-            return None
+        landed = caught_up(rows, known)
         if isinstance(landed, Window):
             return self._keep_window(landed, began)
+        if landed is None or has_types(landed) != has_types(rows):
+            return None
         return self.keep(landed, began)
 
     def keep(self, snapshot: Snapshot, began: int = 0) -> Snapshot | None:
@@ -353,13 +374,14 @@ class Worksheet:
         if any(self._landed.get(each.span, -1) > began for each in others):
             return None
         latest = self._latest
-        if latest is not None and not latest.is_expired and not window.agrees(latest.table):
+        if latest is not None and not window.agrees(latest.table):
             if self._landed.get(DISPLAYED, -1) > began:
                 return None
-            self.expire()
-        for each in (*others, window):
-            self._windows.pop(each.span, None)
-            self._landed.pop(each.span, None)
+            if not latest.is_expired:
+                self.expire()
+        for each in others:
+            self._drop(each.span)
+        self._windows.pop(window.span, None)
         self._windows[window.span] = window
         self._landed[window.span] = self.header.moment()
         self._limit_windows()
@@ -372,7 +394,8 @@ class Worksheet:
         for span in [*self._windows]:
             if left >= 0:
                 return
-            left += self._windows.pop(span).byte_count
+            left += self._windows[span].byte_count
+            self._drop(span)
 
 
 def caught_up(rows: Rows, effects: Sequence[Effect]) -> Rows | None:

@@ -139,29 +139,3 @@ async def test_reads_that_overlap_and_differ_are_not_kept_both(large: Bench) -> 
 
     assert (first, second, third) == (["Boston", "Dover"], ["Dover"], ["Boston", "Dover"])
     assert large.sheets.cost() == Cost(3, 0)
-
-
-async def test_a_read_that_is_done_again_waits_in_the_write_queue(large: Bench) -> None:
-    """So does every other read then: none of them can differ from another."""
-    await known(large)
-    gate, write_gate = asyncio.Event(), asyncio.Event()
-    large.sheets.after("read_ranges", gate)
-    early = asyncio.create_task(large.names(FIRST_TWO))
-    await wait_all_tasks_blocked()
-    large.cities.type(3, "Dover")
-    await large.record(3)
-    large.sheets.before("append_rows", write_gate)
-    writing = asyncio.create_task(large.create(name="Reno"))
-    await large.sheets.begun("append_rows")
-    gate.set()
-    await wait_all_tasks_blocked()
-    before = large.sheets.count("read_ranges")
-    later = asyncio.create_task(large.names(Query(skip=2, limit=1)))
-    await wait_all_tasks_blocked()
-    during = large.sheets.count("read_ranges")
-    write_gate.set()
-    await writing
-
-    assert await early == ["Boston", "Dover"]
-    assert await later == ["Austin"]
-    assert during == before

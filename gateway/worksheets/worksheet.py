@@ -7,7 +7,7 @@ Rules
   it is brought up to it.
 - Monotonic reads: only rows that are kept are answered, and nothing older replaces them. A read
   that cannot be brought up to a write, or that differs from rows answered while it was in flight,
-  is done again, at last while no other read begins.
+  is done again, at last in the write queue and while no other read begins.
 - What is wrong with the worksheet itself ends its rows; a failing Google does not.
 """
 
@@ -247,13 +247,17 @@ class Worksheet:
                 if landed is not None:
                     return landed
             async with self._alone:
-                for _ in range(LAST_TRIES):
-                    landed = await self._attempt(part, base, is_alone=True)
-                    if landed is not None:
-                        return landed
+                return await self.queue.alone(lambda: self._read_alone(part))
         except LOST:
             self.drop_rows()
             raise
+
+    async def _read_alone(self, part: Part) -> Rows:
+        """Read a part; only reads that are in flight already can contradict it."""
+        for _ in range(LAST_TRIES):
+            landed = await self._attempt(part, None, is_alone=True)
+            if landed is not None:
+                return landed
         raise UpstreamError("The worksheet changes faster than it can be read.")
 
     async def _attempt(
@@ -293,7 +297,7 @@ class Worksheet:
         """Whether the types of a snapshot may be older than rows that were answered."""
         if self._typed is not None:
             return snapshot.lags(self._typed)
-        return any(self._landed[span] > began for span in self._windows)
+        return self._lost >= 0 or any(self._landed[span] > began for span in self._windows)
 
     async def _joined(self) -> Snapshot:
         rows = await self.read(DISPLAYED).outcome()

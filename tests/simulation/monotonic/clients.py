@@ -43,7 +43,7 @@ class Client:
     async def act(self) -> None:
         """One request."""
         if not self.own_field or self.chance.random() > WRITE_SHARE:
-            reads = (self._list, self._page, self._tail, self._order, self._search, self._row)
+            reads = (self._list, self._page, self._tail, self.order, self._search, self._row)
             await self.chance.choice(reads)()
         elif self.chance.random() < CREATE_SHARE:
             await self._create()
@@ -62,7 +62,7 @@ class Client:
         last, _ = max(self.counters, default=(SEEDED_ROWS, ""))
         await self._ask("tail", params={"skip": str(max(0, last - 10)), "limit": str(PAGE)})
 
-    async def _order(self) -> None:
+    async def order(self) -> None:
         await self._ask("order", params={"order": f"-{PERSON}", "limit": "100"})
 
     async def _search(self) -> None:

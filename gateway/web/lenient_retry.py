@@ -11,9 +11,9 @@ Rules
 """
 
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from cachetools import TTLCache
 
@@ -22,7 +22,7 @@ from gateway.telemetry.events import note_reading
 from gateway.web.lenient import is_escaped, other_titles
 from gateway.web.near_titles import not_found_by
 from gateway.web.parameters import Leniency
-from gateway.web.query_cache import PLAIN, ListAsked, RowAsked
+from gateway.web.query_cache import PLAIN
 from gateway.web.query_string import decoded
 from gateway.worksheets.access import Target
 from gateway.worksheets.worksheet_id import WorksheetId
@@ -30,8 +30,7 @@ from gateway.worksheets.worksheet_id import WorksheetId
 REMEMBERED_SECONDS = 60.0
 MAX_REMEMBERED = 1000
 
-A = TypeVar("A", ListAsked, RowAsked)
-T = TypeVar("T")
+A = TypeVar("A")
 
 _Place = tuple[WorksheetId, frozenset[str] | None]
 
@@ -61,8 +60,6 @@ class TitleAliases:
 
     def find(self, target: Target, *, is_write: bool) -> TitleAlias | None:
         """What this name was found to mean a moment ago."""
-        if "%" not in target.worksheet.title and "+" not in target.worksheet.title:
-            return None
         known = self._known.get(_place(target))
         if known is None or self._timer() - known.seen_seconds >= self._seconds[is_write]:
             return None
@@ -81,60 +78,78 @@ class TitleAliases:
         self._known.pop(_place(target), None)
 
 
-async def on_worksheet(
-    title_aliases: TitleAliases,
-    target: Target,
-    act: Callable[[Target], Awaitable[T]],
-    *,
-    is_write: bool,
-) -> T:
-    """Do something with the worksheet that a name means."""
-    known = title_aliases.find(target, is_write=is_write)
-    if known is not None:
-        try:
-            return await _on(known, target, act)
-        except WorksheetNotFound:
-            title_aliases.forget(target)
-    try:
-        return await act(target)
-    except WorksheetNotFound as error:
-        meant = title_aliases.learn(target, error)
-        if meant is None:
-            raise not_found_by(target, error) from error
-        first = error
-    try:
-        return await _on(meant, target, act)
-    except WorksheetNotFound:
-        title_aliases.forget(target)
-        raise not_found_by(target, first) from first
+class Attempt(Generic[A]):
+    """How a request is understood while it is tried: of which worksheet, and asking for what.
 
-
-async def with_fields(
-    text: bytes,
-    asked: A,
-    parse: Callable[[Leniency], A],
-    act: Callable[[A], Awaitable[T]],
-) -> T:
-    """Answer what is asked; values that name no field are decoded once more.
-
-    `parse` reads the sifted parameters `text` anew, some of them decoded once more.
+    `parse` reads its parameters, the encoded text `asked`, with some of them decoded once more.
     """
-    again, failed = PLAIN, dict[str, UnknownField]()
-    while True:
-        try:
-            result = await act(asked)
-        except UnknownField as error:
-            name = error.parameter
-            if name in failed or not _is_escaped(text, name):
-                raise failed.get(name, error) from None
-            failed[name], again = error, again.with_unknown(name, error.names)
-            try:
-                asked = parse(again)
-            except InvalidQuery:
-                raise error from None
+
+    __slots__ = (
+        "_again",
+        "_failed",
+        "_first",
+        "_parse",
+        "_plain",
+        "_plain_asked",
+        "_text",
+        "_title_aliases",
+        "asked",
+        "target",
+    )
+
+    def __init__(
+        self,
+        title_aliases: TitleAliases,
+        target: Target,
+        asked: A,
+        *,
+        is_write: bool = False,
+        text: bytes = b"",
+        parse: Callable[[Leniency], A] | None = None,
+    ) -> None:
+        self._title_aliases = title_aliases
+        self._plain = self.target = target
+        self._plain_asked = self.asked = asked
+        self._text = text
+        self._parse = parse
+        self._again, self._failed = PLAIN, dict[str, UnknownField]()
+        self._first: WorksheetNotFound | None = None
+        title = target.worksheet.title
+        if "%" in title or "+" in title:
+            known = title_aliases.find(target, is_write=is_write)
+            if known is not None:
+                self.target = _meant(known, target)
+
+    def retry(self, error: UnknownField | WorksheetNotFound) -> None:
+        """Take another reading after this failure of the last one; raises if there is none."""
+        if isinstance(error, WorksheetNotFound):
+            self.target = self._other_worksheet(error)
+            self.asked, self._again, self._failed = self._plain_asked, PLAIN, {}
         else:
-            note_readings(asked.readings)
-            return result
+            self.asked = self._decoded_again(error)
+
+    def _other_worksheet(self, error: WorksheetNotFound) -> Target:
+        plain, title_aliases = self._plain, self._title_aliases
+        if self.target is plain:
+            alias = title_aliases.learn(plain, error)
+            if alias is None:
+                raise not_found_by(plain, error) from error
+            self._first = error
+            return _meant(alias, plain)
+        title_aliases.forget(plain)
+        if self._first is not None:  # what it was just found to mean is gone, too
+            raise not_found_by(plain, self._first) from self._first
+        return plain
+
+    def _decoded_again(self, error: UnknownField) -> A:
+        name = error.parameter
+        if self._parse is None or name in self._failed or not _is_escaped(self._text, name):
+            raise self._failed.get(name, error) from None
+        self._failed[name], self._again = error, self._again.with_unknown(name, error.names)
+        try:
+            return self._parse(self._again)
+        except InvalidQuery:
+            raise error from None
 
 
 def note_readings(readings: Iterable[str]) -> None:
@@ -143,9 +158,9 @@ def note_readings(readings: Iterable[str]) -> None:
         note_reading(reading)
 
 
-async def _on(alias: TitleAlias, target: Target, act: Callable[[Target], Awaitable[T]]) -> T:
+def _meant(alias: TitleAlias, target: Target) -> Target:
     note_reading(alias.reading, worksheet=alias.title)
-    return await act(replace(target, worksheet=replace(target.worksheet, title=alias.title)))
+    return replace(target, worksheet=replace(target.worksheet, title=alias.title))
 
 
 def _place(target: Target) -> _Place:

@@ -139,6 +139,9 @@ class RowService:
 
         What the encoder makes of it is kept with the snapshot, for all who see the same columns.
         """
+        at_once = None if no_cache else await self.list_now(target, query, encoder)
+        if at_once is not None:
+            return at_once
         with in_call_context(CallContext(target.access.key_id)):
             read = await self._read(target, query, no_cache=no_cache)
         if isinstance(read, WindowRead):
@@ -171,6 +174,9 @@ class RowService:
         no_cache: bool = False,
     ) -> Served:
         """One row; RowNotFound above the first data row and below the last that is not blank."""
+        at_once = None if no_cache else self.row_now(target, row, keys, encoder)
+        if at_once is not None:
+            return at_once
         if row < FIRST_DATA_ROW:
             raise row_not_found(row)
         with in_call_context(CallContext(target.access.key_id)):

@@ -1,12 +1,13 @@
 """Which readings are tried, in which order, and what is remembered of them."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
 
 import pytest
 
 from gateway.errors import InvalidQuery, RowNotFound, UnknownField, WorksheetNotFound
 from gateway.telemetry.events import RequestEvent, request_event
-from gateway.web.lenient_retry import REMEMBERED_SECONDS, TitleAliases, on_worksheet, with_fields
+from gateway.web.lenient_retry import REMEMBERED_SECONDS, Attempt, TitleAliases
 from gateway.web.parameters import Leniency
 from gateway.web.query_cache import RowAsked, row_asked
 from gateway.worksheets.access import Access, Target
@@ -20,6 +21,40 @@ def target(title: str, visible: frozenset[str] | None = None) -> Target:
 
 def make_title_aliases(clock: ManualClock | None = None) -> TitleAliases:
     return TitleAliases(write_seconds=10.0, timer=clock or ManualClock())
+
+
+T = TypeVar("T")
+
+
+async def on_worksheet(
+    title_aliases: TitleAliases,
+    target: Target,
+    act: Callable[[Target], Awaitable[T]],
+    *,
+    is_write: bool,
+) -> T:
+    """Do something with the worksheet that a name means, as the handlers do."""
+    attempt = Attempt(title_aliases, target, None, is_write=is_write)
+    while True:
+        try:
+            return await act(attempt.target)
+        except WorksheetNotFound as error:
+            attempt.retry(error)
+
+
+async def with_fields(
+    text: bytes,
+    asked: RowAsked,
+    parse: Callable[[Leniency], RowAsked],
+    act: Callable[[RowAsked], Awaitable[T]],
+) -> T:
+    """Answer what is asked of a worksheet that is there."""
+    attempt = Attempt(make_title_aliases(), target("Cities"), asked, text=text, parse=parse)
+    while True:
+        try:
+            return await act(attempt.asked)
+        except UnknownField as error:
+            attempt.retry(error)
 
 
 class Workbook:
@@ -258,3 +293,30 @@ async def test_an_alias_that_is_gone_by_then_is_not_named() -> None:
 
     assert workbook.tried == ["a%20b", "a b"]
     assert 'It has "a b"' in caught.value.message
+
+
+async def test_another_worksheet_is_asked_for_the_plain_fields() -> None:
+    """Its fields are others: what the first one lacked it may have."""
+    tried: list[tuple[str, tuple[str, ...]]] = []
+    text = b"keys=a%252Cb"
+    attempt = Attempt(
+        make_title_aliases(),
+        target("a+b"),
+        row_asked(text),
+        text=text,
+        parse=lambda again: row_asked(text, again),
+    )
+
+    def note() -> None:
+        keys = attempt.asked.keys
+        tried.append((attempt.target.worksheet.title, keys.names if keys else ()))
+
+    note()
+    attempt.retry(UnknownField("no such field", parameter="keys", names=["a%2Cb"]))
+    note()
+    error = WorksheetNotFound("")
+    error.titles = ("a b",)
+    attempt.retry(error)
+    note()
+
+    assert tried == [("a+b", ("a%2Cb",)), ("a+b", ("a", "b")), ("a b", ("a%2Cb",))]

@@ -24,12 +24,11 @@ from gateway.telemetry.counters import Kind
 from gateway.telemetry.events import current_event, note_reading
 from gateway.web.client_address import client_address
 from gateway.web.credentials import find_credentials
-from gateway.web.head import Head, head_of
+from gateway.web.head import Head, asks_for_fresh, head_of
 from gateway.web.lenient import QUERY_IN_NAME, other_titles
+from gateway.web.middleware import RATE_LEASE
 from gateway.web.path import decode_title
-from gateway.web.preconditions import asks_for_fresh
 from gateway.web.query_string import Sifted, sift
-from gateway.web.rate_lease import begin_lease
 from gateway.web.state import State
 from gateway.worksheets.access import Target
 
@@ -148,7 +147,7 @@ def _lease(scope: Scope, caller: Caller, asked: bytes) -> RateLease:
     if event is not None:
         event.key_id = caller.key_id
     lease: RateLease = scope["state"]["rates"].lease(caller)
-    begin_lease(scope, lease)
+    scope[RATE_LEASE] = lease
     try:
         lease.enter()
     except RateLimited:

@@ -7,9 +7,8 @@ from starlette.types import Receive, Scope, Send
 from gateway.telemetry.events import current_event
 from gateway.web.answers import CACHING
 from gateway.web.cache_status import freshness_lines, outcome
-from gateway.web.head import Head
+from gateway.web.head import Head, is_known
 from gateway.web.media_types import JSON
-from gateway.web.preconditions import is_known
 from gateway.worksheets.answers import Encoded, Served
 
 RawHeaders = list[tuple[bytes, bytes]]

@@ -17,11 +17,10 @@ from gateway.web.answers import (
 )
 from gateway.web.body import read_fields, read_rows
 from gateway.web.cached_response import CachedResponse, read_answer
-from gateway.web.head import head_of
+from gateway.web.head import asks_for_fresh, head_of, read_condition
 from gateway.web.idempotency import read_idempotent_request, replayed_headers
 from gateway.web.lenient_retry import Attempt, note_readings
 from gateway.web.path import encode_title, parse_row
-from gateway.web.preconditions import asks_for_fresh, read_condition
 from gateway.web.query_cache import list_asked, row_asked
 from gateway.web.state import State
 from gateway.worksheets.idempotency import Settled

@@ -56,7 +56,8 @@ class Gatekeeper:
         if key is None or not key.strip():
             raise MissingApiKey(NO_KEY)
         holder = await self._holder(key)
-        if holder is None or not self._counts(holder):
+        expires_at = None if holder is None else holder.expires_at
+        if holder is None or (expires_at is not None and self.clock() >= expires_at):
             raise self._refusal(where_from)
         self.used(holder.key_id)
         if holder.caller is None:
@@ -74,9 +75,6 @@ class Gatekeeper:
         if found not in self.keys and not is_well_formed(key):
             return None
         return await self.keys.find(found)
-
-    def _counts(self, holder: Holder) -> bool:
-        return holder.expires_at is None or self.clock() < holder.expires_at
 
     def _refusal(self, where_from: WhereFrom) -> InvalidApiKey | TooManyAuthFailures:
         wait_seconds = self.failures.count(where_from())

@@ -6,7 +6,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from gateway.access.caller import check_conditional, check_query
-from gateway.access.rates import FRESH_PRICE, RateLease
+from gateway.access.rates import FRESH_PRICE
 from gateway.errors import UnknownField, WorksheetNotFound
 from gateway.web.admission import admit
 from gateway.web.answers import (
@@ -17,7 +17,7 @@ from gateway.web.answers import (
 )
 from gateway.web.body import read_fields, read_rows
 from gateway.web.cached_response import CachedResponse, read_answer
-from gateway.web.head import asks_for_fresh, head_of, read_condition
+from gateway.web.head import asks_for_fresh, read_condition
 from gateway.web.idempotency import read_idempotent_request, replayed_headers
 from gateway.web.lenient_retry import Attempt, note_readings
 from gateway.web.path import encode_title, parse_row
@@ -36,8 +36,9 @@ async def list_rows(request: Request[State]) -> CachedResponse:
     asked = parse()
     query = asked.query
     check_query(caller, uses_where=query.where is not None, uses_order=bool(query.order))
-    head = head_of(request.scope)
-    no_cache = _charge_if_fresh(admitted.lease, no_cache=asked.no_cache or asks_for_fresh(head))
+    no_cache = asked.no_cache or asks_for_fresh(admitted.head)
+    if no_cache:  # it costs more than the request was charged at first
+        admitted.lease.raise_to(FRESH_PRICE)
     encoder = ENCODERS[state["api"].empty_cell]
     attempt = Attempt(state["title_aliases"], admitted.target, asked, text=text, parse=parse)
     while True:
@@ -49,7 +50,7 @@ async def list_rows(request: Request[State]) -> CachedResponse:
         except (UnknownField, WorksheetNotFound) as error:
             attempt.retry(error)
     note_readings(attempt.asked.readings)
-    return read_answer(head, served, no_cache=no_cache)
+    return read_answer(admitted.head, served, no_cache=no_cache)
 
 
 async def read_row(request: Request[State]) -> CachedResponse:
@@ -59,8 +60,9 @@ async def read_row(request: Request[State]) -> CachedResponse:
     state: State = request.scope["state"]
     parse = partial(row_asked, text)
     asked = parse()
-    head = head_of(request.scope)
-    no_cache = _charge_if_fresh(admitted.lease, no_cache=asked.no_cache or asks_for_fresh(head))
+    no_cache = asked.no_cache or asks_for_fresh(admitted.head)
+    if no_cache:  # it costs more than the request was charged at first
+        admitted.lease.raise_to(FRESH_PRICE)
     encoder = ENCODERS[state["api"].empty_cell]
     attempt = Attempt(state["title_aliases"], admitted.target, asked, text=text, parse=parse)
     while True:
@@ -72,7 +74,7 @@ async def read_row(request: Request[State]) -> CachedResponse:
         except (UnknownField, WorksheetNotFound) as error:
             attempt.retry(error)
     note_readings(attempt.asked.readings)
-    return read_answer(head, served, no_cache=no_cache)
+    return read_answer(admitted.head, served, no_cache=no_cache)
 
 
 async def create_rows(request: Request[State]) -> Response:
@@ -106,7 +108,7 @@ async def update_row(request: Request[State]) -> Response:
     admitted = await admit(request, "update")
     state: State = request.scope["state"]
     row = parse_row(request.path_params["row"])
-    condition = read_condition(head_of(request.scope))
+    condition = read_condition(admitted.head)
     check_conditional(admitted.caller, is_conditional=condition is not None)
     key_id = admitted.caller.key_id
     fields = await read_fields(request, key_id)
@@ -123,13 +125,6 @@ async def update_row(request: Request[State]) -> Response:
     (written,) = settled.results
     headers = {**_written_headers(settled), "ETag": written.tag}
     return record_answer(written.record, state["api"].empty_cell, headers=headers)
-
-
-def _charge_if_fresh(lease: RateLease, *, no_cache: bool) -> bool:
-    """Fresh data costs more than the request that asks for it was charged at first."""
-    if no_cache:
-        lease.raise_to(FRESH_PRICE)
-    return no_cache
 
 
 def _written_headers(settled: Settled) -> dict[str, str]:

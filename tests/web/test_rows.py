@@ -20,7 +20,7 @@ from gateway.settings.plans import PlanSettings
 from gateway.table.view import Selection
 from gateway.telemetry.counters import Kind
 from gateway.telemetry.events import tallies
-from gateway.web.auth_cache import AuthCache
+from gateway.web.credentials import AuthCache
 from gateway.web.error_responses import on_gateway_error, on_http_exception
 from gateway.web.lenient_retry import TitleAliases
 from gateway.web.parsing import Parsing

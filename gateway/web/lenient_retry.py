@@ -21,8 +21,7 @@ from gateway.errors import InvalidQuery, UnknownField, WorksheetNotFound
 from gateway.telemetry.events import note_reading
 from gateway.web.lenient import is_escaped, other_titles
 from gateway.web.near_titles import not_found_by
-from gateway.web.parameters import Leniency
-from gateway.web.query_cache import PLAIN
+from gateway.web.parameters import PLAIN, Leniency
 from gateway.web.query_string import decoded
 from gateway.worksheets.access import Target
 from gateway.worksheets.worksheet_id import WorksheetId

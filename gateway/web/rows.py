@@ -20,8 +20,8 @@ from gateway.web.cached_response import CachedResponse, read_answer
 from gateway.web.head import asks_for_fresh, read_condition
 from gateway.web.idempotency import read_idempotent_request, replayed_headers
 from gateway.web.lenient_retry import Attempt, note_readings
+from gateway.web.parameters import list_asked, row_asked
 from gateway.web.path import encode_title, parse_row
-from gateway.web.query_cache import list_asked, row_asked
 from gateway.web.state import State
 from gateway.worksheets.idempotency import Settled
 from gateway.worksheets.writes import Create, Update

@@ -8,8 +8,7 @@ import pytest
 from gateway.errors import InvalidQuery, RowNotFound, UnknownField, WorksheetNotFound
 from gateway.telemetry.events import RequestEvent, request_event
 from gateway.web.lenient_retry import REMEMBERED_SECONDS, Attempt, TitleAliases
-from gateway.web.parameters import Leniency
-from gateway.web.query_cache import RowAsked, row_asked
+from gateway.web.parameters import Leniency, RowAsked, row_asked
 from gateway.worksheets.access import Access, Target
 from gateway.worksheets.worksheet_id import WorksheetId
 from tests.clock import ManualClock

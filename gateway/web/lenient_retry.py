@@ -1,5 +1,7 @@
 """Retry a request with lenient decoding if its field or worksheet does not exist.
 
+If the worksheet stays unknown, the error names those that the caller may hear of.
+
 Rules
 - The plain reading comes first; only its failure to name something lets another be tried. If that
   fails as well, the error is the first one's.
@@ -11,23 +13,40 @@ Rules
 """
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from difflib import SequenceMatcher
+from functools import lru_cache
+from heapq import nlargest
+from itertools import islice
 from typing import Generic, NamedTuple, TypeVar
 
 from cachetools import TTLCache
 
 from gateway.errors import InvalidQuery, UnknownField, WorksheetNotFound
+from gateway.table.quoting import quoted
 from gateway.telemetry.events import note_reading
 from gateway.web.lenient import is_escaped, other_titles
-from gateway.web.near_titles import not_found_by
 from gateway.web.parameters import PLAIN, Leniency
 from gateway.web.query_string import decoded
 from gateway.worksheets.access import Target
-from gateway.worksheets.worksheet_id import WorksheetId
+from gateway.worksheets.worksheet_id import WorksheetId, worksheet_not_found
 
 REMEMBERED_SECONDS = 60.0
 MAX_REMEMBERED = 1000
+MAX_LISTED = 10
+"""Worksheets of which a message names all."""
+MAX_NAMED = 3
+MAX_COMPARED = 200
+"""Titles that are looked at; the work on each is bounded too."""
+
+_LONGEST = 40
+"""Characters of a title that are compared."""
+_MAX_WEIGHED = 8
+"""Titles, those with the most characters in common, of which their order counts as well."""
+_LIKE = 0.6
+"""How much two titles have in common that are near, 1.0 being all; as in difflib."""
+_KEPT = 64
 
 A = TypeVar("A")
 
@@ -168,3 +187,46 @@ def _place(target: Target) -> _Place:
 
 def _is_escaped(text: bytes, parameter: str) -> bool:
     return any(map(is_escaped, decoded(text).get(parameter, ())))
+
+
+def not_found_by(target: Target, error: WorksheetNotFound) -> WorksheetNotFound:
+    """The error in words for this caller."""
+    return worksheet_not_found(target.worksheet, error.titles, _hint(target, error.titles))
+
+
+def _hint(target: Target, titles: Sequence[str]) -> str:
+    """The titles that the caller may hear of, or if they are many those near to the one asked for.
+
+    They need not be all that the spreadsheet has, so no more is said than that it has these.
+    """
+    access = target.access
+    heard_of = list(islice(filter(access.may_hear_of, titles), MAX_LISTED + 1))
+    if len(heard_of) <= MAX_LISTED:
+        words, names = "It has", heard_of
+    else:
+        near = near_titles(target.worksheet.title, tuple(titles), access.titles)
+        words, names = "Near names:", list(near)
+    return f" {words} {', '.join(map(quoted, names))}." if names else ""
+
+
+@lru_cache(_KEPT)  # many may have asked for one title at once
+def near_titles(
+    title: str, titles: tuple[str, ...], visible: frozenset[str] | None
+) -> Sequence[str]:
+    """Those of the titles most like this one, the case aside, that may be heard of; None is all.
+
+    What may not be heard of plays no part in it.
+    """
+    heard_of = [each for each in titles if visible is None or each in visible]
+    matchers = {each: _matcher(title, each) for each in heard_of[:MAX_COMPARED]}
+    likely = nlargest(_MAX_WEIGHED, matchers, key=lambda each: matchers[each].quick_ratio())
+    near = {each: matchers[each].ratio() for each in likely}
+    return [each for each in nlargest(MAX_NAMED, near, key=near.__getitem__) if near[each] >= _LIKE]
+
+
+def _matcher(title: str, other: str) -> SequenceMatcher[str]:
+    return SequenceMatcher(None, _compared(other), _compared(title), autojunk=False)
+
+
+def _compared(title: str) -> str:
+    return title[:_LONGEST].casefold()[:_LONGEST]

@@ -1,6 +1,7 @@
 """Row endpoints: parse, make one service call, respond."""
 
 from functools import partial
+from itertools import chain
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -18,7 +19,7 @@ from gateway.web.answers import (
 from gateway.web.body import read_fields, read_rows
 from gateway.web.cached_response import CachedResponse, read_answer
 from gateway.web.head import asks_for_fresh, read_condition
-from gateway.web.idempotency import read_idempotent_request, replayed_headers
+from gateway.web.idempotency import REPLAYED, read_idempotent_request
 from gateway.web.lenient_retry import Attempt, note_readings
 from gateway.web.parameters import list_asked, row_asked
 from gateway.web.path import encode_title, parse_row
@@ -129,6 +130,6 @@ async def update_row(request: Request[State]) -> Response:
 
 def _written_headers(settled: Settled) -> dict[str, str]:
     """What is told of a write beside its rows."""
-    ignored = dict.fromkeys(name for written in settled.results for name in written.ignored)
+    ignored = dict.fromkeys(chain.from_iterable([row.ignored for row in settled.results]))
     dropped = {"X-Ignored-Fields": listed(tuple(ignored))} if ignored else {}
-    return {**dropped, **replayed_headers(is_replayed=settled.is_replayed)}
+    return {**dropped, **REPLAYED} if settled.is_replayed else dropped

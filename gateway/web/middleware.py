@@ -27,7 +27,7 @@ from gateway.telemetry.events import (
 )
 from gateway.web.cors import ANY_PAGE, ANY_PROGRAM, is_preflight, preflight_lines
 from gateway.web.error_responses import error_response
-from gateway.web.head import head_of
+from gateway.web.head import Head, head_of
 
 RATE_LEASE = "gateway.rate_lease"
 """Key of the rate-limit lease in the scope of a request, from its admission on."""
@@ -55,7 +55,7 @@ class RequestFrame:
         scope["path"] = scope["raw_path"].decode("latin-1").removesuffix("/") or "/"
         head, method = head_of(scope), scope["method"]
         event = RequestEvent(
-            request_id=_request_id(head.first(b"x-request-id")),
+            request_id=_request_id(head),
             method=method,
             path=scope["path"],
         )
@@ -130,8 +130,9 @@ def check_head(scope: Scope, settings: ServerSettings) -> None:
         raise HeadersTooLarge(f"The headers are longer than {settings.max_head_bytes} bytes.")
 
 
-def _request_id(given: str | None) -> str:
+def _request_id(head: Head) -> str:
     """The client's own id if it is one, else a new one."""
+    given = head.first(b"x-request-id") if b"x-request-id" in head.lines else None
     return given if given and _REQUEST_ID.fullmatch(given) else os.urandom(8).hex()
 
 

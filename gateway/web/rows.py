@@ -50,7 +50,8 @@ async def list_rows(request: Request[State]) -> CachedResponse:
             break
         except (UnknownField, WorksheetNotFound) as error:
             attempt.retry(error)
-    note_readings(attempt.asked.readings)
+    if attempt.asked.readings:
+        note_readings(attempt.asked.readings)
     return read_answer(admitted.head, served, no_cache=no_cache)
 
 
@@ -74,7 +75,8 @@ async def read_row(request: Request[State]) -> CachedResponse:
             break
         except (UnknownField, WorksheetNotFound) as error:
             attempt.retry(error)
-    note_readings(attempt.asked.readings)
+    if attempt.asked.readings:
+        note_readings(attempt.asked.readings)
     return read_answer(admitted.head, served, no_cache=no_cache)
 
 

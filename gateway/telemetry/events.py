@@ -270,13 +270,18 @@ def line_writer(stream: TextIO) -> Callable[[RequestLine], None]:
 
     So the lines of busy moments share a call of the system, and nothing waits for a timer.
     """
-    write = _writer(stream)
+    buffer: Any = getattr(stream, "buffer", None)
     waiting: list[bytes] = []
 
     def write_all() -> None:
         text = b"".join(waiting)
         waiting.clear()
-        write(text)
+        if buffer is None:
+            stream.write(text.decode("ascii"))
+            stream.flush()
+        else:
+            buffer.write(text)
+            buffer.flush()
 
     def write_line(line: RequestLine) -> None:
         waiting.append(encoded_line(line))
@@ -302,20 +307,6 @@ def encoded_line(line: RequestLine) -> bytes:
 
 def _escaped(line: RequestLine) -> bytes:
     return json.dumps(msgspec.to_builtins(line), ensure_ascii=True).encode("ascii")
-
-
-def _writer(stream: TextIO) -> Callable[[bytes], None]:
-    buffer: Any = getattr(stream, "buffer", None)
-
-    def write_through(text: bytes) -> None:
-        buffer.write(text)
-        buffer.flush()
-
-    def write_text(text: bytes) -> None:
-        stream.write(text.decode("ascii"))
-        stream.flush()
-
-    return write_text if buffer is None else write_through
 
 
 def configure_logging(stream: TextIO = sys.stderr) -> None:

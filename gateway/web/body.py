@@ -14,7 +14,6 @@ from functools import partial
 from starlette.requests import Request
 
 from gateway.errors import BodyTooLarge, Problem, RequestTimeout, UnsupportedMediaType
-from gateway.settings.model import ServerSettings
 from gateway.table.record import MAX_PROBLEMS, NEVER_STORED, pointer
 from gateway.telemetry.events import note_reading
 from gateway.web.fields import MAX_FIELDS, checked_fields, invalid_body, unstorable
@@ -63,13 +62,6 @@ async def read_rows(request: Request[State], key_id: str) -> RowsBody:
     body, content_type = await _read(request)
     work = partial(parse_rows, body, content_type)
     return await request.state["parsing"].run(key_id, len(body), work)
-
-
-def check_encoding(request: Request[State]) -> None:
-    """Compressed bodies are refused: they can unpack to any size."""
-    encoding = request.headers.get("content-encoding", "identity").strip().lower()
-    if encoding not in ("", "identity"):
-        raise UnsupportedMediaType("Send the body as it is, without Content-Encoding.")
 
 
 def parse_fields(body: bytes, content_type: str) -> Fields:
@@ -148,19 +140,21 @@ def _required(fields: Fields) -> Fields:
 
 
 def _stored(fields: Fields) -> Fields:
+    if NEVER_STORED.isdisjoint(fields):
+        return fields
     return {name: value for name, value in fields.items() if name not in NEVER_STORED}
 
 
 async def _read(request: Request[State]) -> tuple[bytes, str]:
-    """The body and its type, without parameters and in small letters."""
-    check_encoding(request)
-    body = await _read_body(request, request.state["server"])
-    return body, request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    """The body and its type, without parameters and in small letters.
 
-
-async def _read_body(request: Request[State], settings: ServerSettings) -> bytes:
+    Compressed bodies are refused: they can unpack to any size.
+    """
+    headers, settings = request.headers, request.state["server"]
+    if headers.get("content-encoding", "").strip().lower() not in ("", "identity"):
+        raise UnsupportedMediaType("Send the body as it is, without Content-Encoding.")
     max_bytes = settings.max_body_bytes
-    announced = request.headers.get("content-length", "0")
+    announced = headers.get("content-length", "0")
     if not announced.isdecimal() or int(announced[:20]) > max_bytes:
         raise _too_large(max_bytes)
     chunks: list[bytes] = []
@@ -174,7 +168,8 @@ async def _read_body(request: Request[State], settings: ServerSettings) -> bytes
                 chunks.append(chunk)
     except TimeoutError as error:
         raise RequestTimeout("The body did not arrive in time.") from error
-    return b"".join(chunks)
+    content_type = headers.get("content-type", "").partition(";")[0].strip().lower()
+    return b"".join(chunks), content_type
 
 
 def _decode_text(body: bytes) -> str:

@@ -29,7 +29,7 @@ from gateway.google.sheets import Sheets
 from gateway.settings.model import Settings
 from gateway.storage.key_store import KeyStore
 from gateway.telemetry.events import breaker_changed, budget_waited
-from gateway.web.auth_cache import AuthCache
+from gateway.web.credentials import AuthCache
 from gateway.web.error_responses import on_gateway_error, on_http_exception
 from gateway.web.lenient_retry import TitleAliases
 from gateway.web.parsing import Parsing
@@ -128,8 +128,7 @@ def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Sta
     return app
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
+_now = partial(datetime.now, UTC)
 
 
 def guarded(sheets: Sheets, budgeted: Budgeted) -> Sheets:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gateway.settings.model import setting_paths
-from gateway.telemetry.request_line import RequestLine, encoded
+from gateway.telemetry.events import RequestLine, encoded_line
 from gateway.web import lenient
 from tests.clients.case import Case
 from tests.clients.plain_readings import PLAIN_READINGS
@@ -130,7 +130,7 @@ def test_the_count_of_readings_works(tmp_path: Path) -> None:
     """The commands of the page find the clients in a log, and pass over all others."""
     block = section("Finding the clients").partition("```sh\n")[2].partition("```")[0]
     readings = [None, "where-twice", "query-in-name", "query-in-name"]
-    log = b"".join(encoded(logged(reading)) for reading in readings)
+    log = b"".join(encoded_line(logged(reading)) for reading in readings)
     (tmp_path / "gateway.log").write_bytes(b'{"event":"breaker","is_open":true}\n' + log)
     done = subprocess.run(  # noqa: S603 - our own words
         ["/bin/sh", "-c", block], cwd=tmp_path, capture_output=True, text=True, check=True

@@ -15,8 +15,8 @@ from gateway.server.intake import MOST_LINES
 from gateway.settings.model import Settings
 from gateway.settings.plans import PlanSettings
 from gateway.telemetry.counters import Tallies
+from gateway.telemetry.events import RequestLine
 from gateway.telemetry.metrics import create_metrics
-from gateway.telemetry.request_line import RequestLine
 from gateway.web.body import MAX_ROWS
 from sheets_emulator.edits.batch import KINDS
 from sheets_emulator.faults import Fault

@@ -79,13 +79,8 @@ def authorise(
             "This key may not use a worksheet of this name. Ask the gateway's operator for a key "
             "that was granted it, and mind capitals and blanks: names match exactly."
         )
-    if operation is Operation.WRITE and caller.grants.read_only:
-        raise ReadOnlyKey(
-            "This key may only read. Ask the gateway's operator for a key that may write.",
-            allowed_methods=READ_METHODS,
-        )
     if operation is Operation.WRITE:
-        _check_plan_writes(caller)
+        _check_writes(caller)
     access = Access(
         key_id=caller.key_id,
         titles=caller.grants.worksheets,
@@ -159,8 +154,13 @@ def _no_id_words(given: str) -> str:
     )
 
 
-def _check_plan_writes(caller: Caller) -> None:
-    """Refuses a write on a plan without them."""
+def _check_writes(caller: Caller) -> None:
+    """Refuses a write with a key that may only read, or on a plan without writes."""
+    if caller.grants.read_only:
+        raise ReadOnlyKey(
+            "This key may only read. Ask the gateway's operator for a key that may write.",
+            allowed_methods=READ_METHODS,
+        )
     if not caller.plan.writes:
         raise PlanLimit(
             f"The plan '{caller.plan_name}' of this key does not include writes. Ask the "

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from gateway.access.active_keys import ActiveKeys, Holder
+from gateway.access.active_keys import ActiveKeys
 from gateway.access.caller import Caller
 from gateway.access.failed_keys import FailedKeys
 from gateway.access.keys import digest, is_well_formed
@@ -55,8 +55,14 @@ class Gatekeeper:
         """
         if key is None or not key.strip():
             raise MissingApiKey(NO_KEY)
-        holder = await self._holder(key)
-        if holder is None or not self._counts(holder):
+        holder = None
+        if key.isascii():
+            found = digest(key, self.pepper)
+            # The checksum spares the store what is mistyped; a known key need not wait for it.
+            if found in self.keys or is_well_formed(key):
+                holder = await self.keys.find(found)
+        expires_at = None if holder is None else holder.expires_at
+        if holder is None or (expires_at is not None and self.clock() >= expires_at):
             raise self._refusal(where_from)
         self.used(holder.key_id)
         if holder.caller is None:
@@ -65,18 +71,6 @@ class Gatekeeper:
                 "gateway's operator to bring it back, or for a key on another plan."
             )
         return holder.caller
-
-    async def _holder(self, key: str) -> Holder | None:
-        if not key.isascii():
-            return None
-        found = digest(key, self.pepper)
-        # The checksum spares the store what is mistyped; whose key is known need not wait for it.
-        if found not in self.keys and not is_well_formed(key):
-            return None
-        return await self.keys.find(found)
-
-    def _counts(self, holder: Holder) -> bool:
-        return holder.expires_at is None or self.clock() < holder.expires_at
 
     def _refusal(self, where_from: WhereFrom) -> InvalidApiKey | TooManyAuthFailures:
         wait_seconds = self.failures.count(where_from())

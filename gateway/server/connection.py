@@ -19,13 +19,11 @@ from uvicorn.server import ServerState
 
 from gateway.errors import GatewayError
 from gateway.server import refusals
-from gateway.server.cycles import Upload, end_with, refusal_cycle
+from gateway.server.cycles import JoinedCycle, Upload, end_with, refusal_cycle
 from gateway.server.deadlines import expire
 from gateway.server.framing import check_framing, whole_requests, without_upgrade
 from gateway.server.intake import BETWEEN, BODY, IN_BODY, IN_HEAD, MOST_LINES, Intake
-from gateway.server.joined import JoinedCycle
-from gateway.server.limits import DRAIN_SECONDS, LINGER_SECONDS, MOST_REFUSED, Edge
-from gateway.server.reads import READ_BYTES, BoundedReads
+from gateway.server.limits import DRAIN_SECONDS, LINGER_SECONDS, MOST_REFUSED, READ_BYTES, Edge
 from gateway.server.slots import Slot
 from gateway.server.sweeper import NEVER
 
@@ -316,3 +314,38 @@ class Connection(HttpToolsProtocol):
 
     def expire(self) -> None:
         expire(self)
+
+
+class BoundedReads(asyncio.BufferedProtocol):
+    """Bounded reads: the transport hands over no more bytes than the connection may keep.
+
+    A plain protocol is given up to 256 KB at once. Bytes behind a request that is still being
+    answered have to be kept, so the read itself has to be bounded; the rest stays in the system's
+    buffer, whose size the client's system takes into account.
+
+    uvloop and asyncio read into the buffer right after `get_buffer` and report it in the same turn,
+    so that all connections of a loop share one.
+    """
+
+    def __init__(self, connection: Connection, buffer: memoryview) -> None:
+        self._connection = connection
+        self._buffer = buffer
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        waiting = self._connection.waiting
+        return self._buffer[: max(READ_BYTES - len(waiting), 1)] if waiting else self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self._connection.data_received(bytes(self._buffer[:nbytes]))
+
+    def eof_received(self) -> bool:
+        return self._connection.eof_received()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._connection.connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        self._connection.pause_writing()
+
+    def resume_writing(self) -> None:
+        self._connection.resume_writing()

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-from gateway.server.reads import READ_BYTES
 from gateway.server.refusals import refusing_app
 from gateway.server.slots import Slots
 from gateway.server.sweeper import Sweeper
@@ -11,6 +10,8 @@ from gateway.server.unread import UnreadAnswers
 from gateway.settings.address import Proxy
 from gateway.settings.model import ServerSettings
 
+READ_BYTES = 16_384
+"""Largest read, and most bytes that one connection keeps unparsed: some 30 usual requests."""
 DRAIN_SECONDS = 2.0
 """How long a connection without a request stays readable once the server stops."""
 LINGER_SECONDS = 2.0

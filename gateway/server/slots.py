@@ -12,11 +12,12 @@ Rules:
 
 import math
 import socket
+from collections import OrderedDict
 from collections.abc import Sequence
+from typing import Protocol
 
 from starlette.types import Scope
 
-from gateway.server.idle import IdleConnections, Idling, make_room
 from gateway.settings.address import Proxy
 from gateway.settings.model import ServerSettings
 from gateway.web.client_address import forwarded_address, is_from_proxy
@@ -30,6 +31,29 @@ _MAPPED = b"\0" * 10 + b"\xff\xff"
 Network = str | bytes
 PeerName = tuple[str, int | None] | None
 """Host and port of one side of a connection, as a scope has them."""
+
+
+class Idling(Protocol):
+    """What is known of a connection where there are too many."""
+
+    @property
+    def is_idle(self) -> bool: ...
+
+    def close_idle(self) -> None: ...
+
+
+IdleConnections = OrderedDict[Idling, None]
+"""The one that is idle for longest comes first, and is found without a look at the others."""
+
+
+def make_room(idle: IdleConnections) -> bool:
+    """Close the connection that has been idle for longest; false if none is."""
+    while idle:
+        connection, _ = idle.popitem(last=False)
+        if connection.is_idle:
+            connection.close_idle()
+            return True
+    return False
 
 
 class Slots:

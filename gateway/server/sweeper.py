@@ -64,6 +64,9 @@ class Sweeper:
         """Expire each connection whose deadline is over, now that so much time has passed."""
         self.now += min(passed_seconds, self._most_passed_seconds)
         now = self.now
-        late = [each for each in connections if each.deadline <= now or each.unread_deadline <= now]
+        late: list[Overdue] = []
+        for each in connections:
+            if each.deadline <= now or each.unread_deadline <= now:
+                late.append(each)
         for each in late:
             each.expire()

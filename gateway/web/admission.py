@@ -5,7 +5,6 @@ of it, and before all that could be refused.
 """
 
 from collections.abc import Mapping
-from functools import partial
 from typing import NamedTuple
 
 import msgspec
@@ -24,12 +23,11 @@ from gateway.telemetry.counters import Kind
 from gateway.telemetry.events import current_event, note_reading
 from gateway.web.client_address import client_address
 from gateway.web.credentials import find_credentials
-from gateway.web.head import Head, head_of
+from gateway.web.head import Head, asks_for_fresh, head_of
 from gateway.web.lenient import QUERY_IN_NAME, other_titles
+from gateway.web.middleware import RATE_LEASE
 from gateway.web.path import decode_title
-from gateway.web.preconditions import asks_for_fresh
 from gateway.web.query_string import Sifted, sift
-from gateway.web.rate_lease import begin_lease
 from gateway.web.state import State
 from gateway.worksheets.access import Target
 
@@ -49,8 +47,7 @@ class Admitted(msgspec.Struct, frozen=True):
     asked: bytes
     """The parameters that reads know, encoded as they came."""
     lease: RateLease
-    reading: str = ""
-    """The second reading of the worksheet's name that the key was granted, if it took one."""
+    head: Head
 
 
 class Recognised(NamedTuple):
@@ -72,22 +69,29 @@ async def admit(request: Request[State], kind: Kind) -> Admitted:
     if parameters.is_unfolded:
         note_reading(QUERY_IN_NAME)
     segment = request.path_params["title"]
-    auth_cache, number = state["auth_cache"], b""
-    if _OPERATIONS[kind] is Operation.READ:
+    operation, auth_cache = _OPERATIONS[kind], state["auth_cache"]
+    known, number = None, b""
+    if operation is Operation.READ:
         number = auth_cache.number(head, parameters.credentials, segment)
         known = auth_cache.find(number)
-        if known is not None:
-            lease = _lease(scope, known.caller, parameters.asked)
-            if event is not None:
-                worksheet = known.target.worksheet
-                event.worksheet, event.spreadsheet = worksheet.title, worksheet.spreadsheet
-            return _noted(
-                Admitted(known.caller, known.target, parameters.asked, lease, known.reading)
-            )
-    admitted = await _examined(scope, head, parameters, segment, kind)
-    if number:
-        auth_cache.issue(number, admitted.caller, admitted.target, admitted.reading)
-    return _noted(admitted)
+    if known is not None:
+        caller, target, reading = known.caller, known.target, known.reading
+        lease = _lease(scope, head, caller, parameters.asked)
+        if event is not None:
+            event.worksheet = target.worksheet.title
+    else:
+        caller, spreadsheet, lease = await recognise(scope, head, parameters, operation)
+        title = decode_title(segment)
+        if event is not None:
+            event.worksheet = title
+        target, reading = _authorised(caller, spreadsheet, title, operation)
+        if number:
+            auth_cache.issue(number, caller, target, reading)
+    if event is not None:
+        event.spreadsheet = target.worksheet.spreadsheet
+    if reading:
+        note_reading(reading, worksheet=target.worksheet.title)
+    return Admitted(caller, target, parameters.asked, lease, head)
 
 
 async def recognise(
@@ -101,65 +105,43 @@ async def recognise(
     caller = await state["gatekeeper"].identify(
         credentials.key, lambda: client_address(scope, state["proxies"])
     )
-    lease = _lease(scope, caller, parameters.asked)
-    for origin in head.values(b"origin"):  # a browser sends one; of several each must be allowed
-        check_origin(caller, origin)
+    lease = _lease(scope, head, caller, parameters.asked)
+    if b"origin" in head.lines:
+        for origin in head.values(b"origin"):  # a browser sends one; each of several must count
+            check_origin(caller, origin)
     return Recognised(caller, credentials.spreadsheet, lease)
-
-
-async def _examined(
-    scope: Scope, head: Head, parameters: Sifted, segment: str, kind: Kind
-) -> Admitted:
-    """Look at everything that the request shows."""
-    event, operation = current_event(), _OPERATIONS[kind]
-    caller, spreadsheet, lease = await recognise(scope, head, parameters, operation)
-    title = decode_title(segment)
-    if event is not None:
-        event.worksheet = title
-    target, reading = _authorised(caller, spreadsheet, title, operation)
-    if event is not None:
-        event.spreadsheet = target.worksheet.spreadsheet
-    return Admitted(caller, target, parameters.asked, lease, reading)
 
 
 def _authorised(
     caller: Caller, spreadsheet: str | None, title: str, operation: Operation
 ) -> tuple[Target, str]:
     """The worksheet that the caller may use of this name, or of a second reading of it."""
-    grant = partial(authorise, caller, spreadsheet=spreadsheet, operation=operation)
     try:
-        return grant(worksheet=title), ""
+        return authorise(caller, spreadsheet=spreadsheet, worksheet=title, operation=operation), ""
     except NotGranted:
         for reading, other in other_titles(title):
             if other in (caller.grants.worksheets or ()):
-                return grant(worksheet=other), reading
+                target = authorise(
+                    caller, spreadsheet=spreadsheet, worksheet=other, operation=operation
+                )
+                return target, reading
         raise
 
 
-def _noted(admitted: Admitted) -> Admitted:
-    if admitted.reading:
-        note_reading(admitted.reading, worksheet=admitted.target.worksheet.title)
-    return admitted
-
-
-def _lease(scope: Scope, caller: Caller, asked: bytes) -> RateLease:
+def _lease(scope: Scope, head: Head, caller: Caller, asked: bytes) -> RateLease:
     """Charge a caller for the request."""
     event = current_event()
     if event is not None:
         event.key_id = caller.key_id
     lease: RateLease = scope["state"]["rates"].lease(caller)
-    begin_lease(scope, lease)
+    scope[RATE_LEASE] = lease
     try:
         lease.enter()
     except RateLimited:
-        if _may_ask_for_fresh(scope, asked):
-            lease.charge(FRESH_PRICE)  # raised anew, with the wait for all that it will cost
+        # A request that is not parsed, but looks as if it would cost more than others: it is
+        # raised anew, with the wait for all that it will cost.
+        may_be_fresh = asks_for_fresh(head) or b"no-cache=" in asked
+        if may_be_fresh and scope["method"] in ("GET", "HEAD"):
+            lease.charge(FRESH_PRICE)
         raise
     return lease
-
-
-def _may_ask_for_fresh(scope: Scope, asked: bytes) -> bool:
-    """Whether a request that is not parsed looks as if it would cost more than others."""
-    return scope["method"] in ("GET", "HEAD") and (
-        asks_for_fresh(head_of(scope)) or b"no-cache=" in asked
-    )

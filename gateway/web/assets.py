@@ -8,8 +8,7 @@ from pathlib import Path
 from starlette.types import Receive, Scope, Send
 
 from gateway.table.tag import opaque_tag
-from gateway.web.head import Head, head_of
-from gateway.web.preconditions import is_known
+from gateway.web.head import Head, head_of, is_known
 
 CHUNK_BYTES = 64 * 1024
 """What is handed to a connection at once."""

@@ -14,14 +14,13 @@ from functools import partial
 from starlette.requests import Request
 
 from gateway.errors import BodyTooLarge, Problem, RequestTimeout, UnsupportedMediaType
-from gateway.settings.model import ServerSettings
 from gateway.table.record import MAX_PROBLEMS, NEVER_STORED, pointer
 from gateway.telemetry.events import note_reading
-from gateway.web.fields import MAX_FIELDS, check_none, checked_fields, invalid_body
-from gateway.web.json_body import MAX_ROWS as MAX_ROWS
-from gateway.web.json_body import Pairs, decode_json
+from gateway.web.fields import MAX_FIELDS, checked_fields, invalid_body, unstorable
 from gateway.web.lenient import JSON_AS_TEXT
 from gateway.web.media_types import FORM, JSON
+from gateway.web.parsing import MAX_ROWS as MAX_ROWS
+from gateway.web.parsing import Pairs, decode_json
 from gateway.web.state import State
 from gateway.worksheets.writes import Fields
 
@@ -37,6 +36,10 @@ _UNREAD = {
 }
 """Types that are refused, and what to send instead."""
 _ESCAPED = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
+
+
+class Form(Pairs):
+    """The fields of a form, as they were written; each value is a text."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,13 +64,6 @@ async def read_rows(request: Request[State], key_id: str) -> RowsBody:
     return await request.state["parsing"].run(key_id, len(body), work)
 
 
-def check_encoding(request: Request[State]) -> None:
-    """Compressed bodies are refused: they can unpack to any size."""
-    encoding = request.headers.get("content-encoding", "identity").strip().lower()
-    if encoding not in ("", "identity"):
-        raise UnsupportedMediaType("Send the body as it is, without Content-Encoding.")
-
-
 def parse_fields(body: bytes, content_type: str) -> Fields:
     """The fields of a JSON object or a form."""
     return _object_fields(_decoded(body, content_type))
@@ -79,19 +75,20 @@ def parse_rows(body: bytes, content_type: str) -> RowsBody:
     if isinstance(decoded, list) and not isinstance(decoded, Pairs):
         return RowsBody(rows=_listed_rows(decoded), is_array=True)
     fields = _required(_object_fields(decoded))
-    if not _is_json(body, content_type) and all(value == "" for value in fields.values()):
+    if isinstance(decoded, Form) and all(value == "" for value in fields.values()):
         raise invalid_body(_BLANK_FORM)
     return RowsBody(rows=(fields,), is_array=False)
 
 
 def _decoded(body: bytes, content_type: str) -> object:
     """Names and values as `Pairs`, or whatever else the JSON is."""
-    if _is_json(body, content_type):
-        if not _is_json_type(content_type):
+    is_json_type = content_type == JSON or content_type.endswith("+json")
+    if is_json_type or body.lstrip().startswith(_JSON_STARTS):
+        if not is_json_type:
             note_reading(JSON_AS_TEXT)
         return decode_json(_decode_text(body))
     if content_type == FORM:
-        return Pairs(_decode_form(_decode_text(body)))
+        return Form(_decode_form(_decode_text(body)))
     if content_type in ("", "text/plain"):
         raise invalid_body("The body must be a JSON object.")
     raise UnsupportedMediaType(
@@ -100,19 +97,12 @@ def _decoded(body: bytes, content_type: str) -> object:
     )
 
 
-def _is_json(body: bytes, content_type: str) -> bool:
-    return _is_json_type(content_type) or body.lstrip().startswith(_JSON_STARTS)
-
-
-def _is_json_type(content_type: str) -> bool:
-    return content_type == JSON or content_type.endswith("+json")
-
-
 def _object_fields(decoded: object) -> Fields:
     if not isinstance(decoded, Pairs):
         raise invalid_body("The body must be a JSON object of fields and values.")
     fields, problems = checked_fields(decoded)
-    check_none(problems)
+    if problems:
+        raise unstorable(problems)
     return fields
 
 
@@ -129,7 +119,8 @@ def _listed_rows(elements: Sequence[object]) -> tuple[Fields, ...]:
         problems += faults
         if len(problems) >= MAX_PROBLEMS:
             break
-    check_none(problems)
+    if problems:
+        raise unstorable(problems)
     return tuple(rows)
 
 
@@ -149,19 +140,21 @@ def _required(fields: Fields) -> Fields:
 
 
 def _stored(fields: Fields) -> Fields:
+    if NEVER_STORED.isdisjoint(fields):
+        return fields
     return {name: value for name, value in fields.items() if name not in NEVER_STORED}
 
 
 async def _read(request: Request[State]) -> tuple[bytes, str]:
-    """The body and its type, without parameters and in small letters."""
-    check_encoding(request)
-    body = await _read_body(request, request.state["server"])
-    return body, request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    """The body and its type, without parameters and in small letters.
 
-
-async def _read_body(request: Request[State], settings: ServerSettings) -> bytes:
+    Compressed bodies are refused: they can unpack to any size.
+    """
+    headers, settings = request.headers, request.state["server"]
+    if headers.get("content-encoding", "").strip().lower() not in ("", "identity"):
+        raise UnsupportedMediaType("Send the body as it is, without Content-Encoding.")
     max_bytes = settings.max_body_bytes
-    announced = request.headers.get("content-length", "0")
+    announced = headers.get("content-length", "0")
     if not announced.isdecimal() or int(announced[:20]) > max_bytes:
         raise _too_large(max_bytes)
     chunks: list[bytes] = []
@@ -175,7 +168,8 @@ async def _read_body(request: Request[State], settings: ServerSettings) -> bytes
                 chunks.append(chunk)
     except TimeoutError as error:
         raise RequestTimeout("The body did not arrive in time.") from error
-    return b"".join(chunks)
+    content_type = headers.get("content-type", "").partition(";")[0].strip().lower()
+    return b"".join(chunks), content_type
 
 
 def _decode_text(body: bytes) -> str:

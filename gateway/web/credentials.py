@@ -1,17 +1,28 @@
-"""Find the key and the spreadsheet id in a request.
+"""Key and spreadsheet id of a request, and a cache of the reads that they were authorised for.
 
-Rules: blanks around a value are cut, an empty value is absent. Every place is looked at, so that
-two places that differ are an error and no proxy or log can be fooled about who called.
+Rules
+- Blanks around a value are cut, an empty value is absent. Every place is looked at, so that two
+  places that differ are an error and no proxy or log can be fooled about who called.
+- An entry of the cache is for one head: the same credentials, worksheet and origin to the byte. It
+  says who called and what they may read, and nothing of rates: each request is charged.
+- It goes by a keyed digest, so that no key is kept; the digest's key is made at start.
+- It counts for `TTL_SECONDS`, which is part of the time after which a revocation counts.
 """
 
+import secrets
+import time
 from collections.abc import Callable, Mapping, Sequence
+from hashlib import blake2b
+from typing import NamedTuple
 
 import msgspec
 
+from gateway.access.caller import Caller
 from gateway.errors import AmbiguousCredentials, KeyNotAllowedInUrl, MissingApiKey
 from gateway.web.head import Head
 from gateway.web.media_types import FORM
 from gateway.web.query_string import KEY_PARAMETER, SPREADSHEET_PARAMETER, decoded
+from gateway.worksheets.access import Target
 
 
 class Credentials(msgspec.Struct, frozen=True):
@@ -27,12 +38,13 @@ def find_credentials(head: Head, parameters: bytes, *, is_write: bool) -> Creden
     `parameters` are those of credentials, sifted out of the URL.
     """
     in_headers = _in_headers(head, KEY_HEADERS)
-    in_url = _in_url(parameters, KEY_PARAMETER)
+    in_url = _in_url(parameters, KEY_PARAMETER) if parameters else []
     key = _only(in_headers + in_url, "API keys")
     if is_write and not in_headers:
         _refuse_misplaced(head, is_in_url=bool(in_url))
     spreadsheets = _in_headers(head, SPREADSHEET_HEADERS)
-    spreadsheets += _in_url(parameters, SPREADSHEET_PARAMETER)
+    if parameters:
+        spreadsheets += _in_url(parameters, SPREADSHEET_PARAMETER)
     return Credentials(key, _only(spreadsheets, "spreadsheet ids"))
 
 
@@ -55,19 +67,15 @@ SPREADSHEET_HEADERS: Mapping[bytes, Callable[[str], str]] = {
 
 def _in_headers(head: Head, places: Mapping[bytes, Callable[[str], str]]) -> list[str]:
     """What is in these headers, each read in its way."""
-    lines = head.lines
-    return [
-        text
-        for name, read in places.items()
-        if name in lines
-        for value in head.values(name)
-        if (text := read(value))
-    ]
+    found: list[str] = []
+    for name, read in places.items():
+        for value in head.lines.get(name, ()):
+            if text := read(value.decode("latin-1")):
+                found.append(text)
+    return found
 
 
 def _in_url(parameters: bytes, name: str) -> list[str]:
-    if not parameters:
-        return []
     return [text for value in decoded(parameters).get(name, ()) if (text := value.strip())]
 
 
@@ -91,3 +99,58 @@ def _only(values: Sequence[str], what: str) -> str | None:
     if len(values) > 1 and len(set(values)) > 1:
         raise AmbiguousCredentials(f"The request holds different {what}; send one of them.")
     return values[0]
+
+
+TTL_SECONDS = 0.5
+MAX_KEPT = 4096
+LONGEST_TITLE = 256
+"""Of worksheets that are cached; Google's titles are shorter still."""
+
+_TELLING = (*KEY_HEADERS, *SPREADSHEET_HEADERS, b"origin")
+"""The headers that decide who may read what."""
+
+_DIGEST_BYTES = 16
+_ABSENT = b"\1"
+
+
+class CachedCaller(NamedTuple):
+    """Who was let in, to which worksheet, and until when that is believed."""
+
+    caller: Caller
+    target: Target
+    until_seconds: float
+    reading: str
+    """The second reading of the worksheet's name that it took, "" for none."""
+
+
+class AuthCache:
+    """The authorised reads of one gateway."""
+
+    def __init__(self, timer: Callable[[], float] = time.monotonic) -> None:
+        self._timer = timer
+        self._secret = secrets.token_bytes(32)
+        self._kept: dict[bytes, CachedCaller] = {}
+
+    def find(self, number: bytes) -> CachedCaller | None:
+        found = self._kept.get(number)
+        return found if found is not None and self._timer() < found.until_seconds else None
+
+    def issue(self, number: bytes, caller: Caller, target: Target, reading: str = "") -> None:
+        """Let this head in again for a moment; a key that may expire in it shows itself anew."""
+        if caller.expires or len(target.worksheet.title) > LONGEST_TITLE:
+            return
+        if len(self._kept) >= MAX_KEPT:
+            self._kept.clear()
+        self._kept[number] = CachedCaller(caller, target, self._timer() + TTL_SECONDS, reading)
+
+    def number(self, head: Head, credentials: bytes, segment: str) -> bytes:
+        """What an entry goes by: `credentials` of the URL, the worksheet that `segment` names.
+
+        No header line and no part of a URL holds the bytes that part them here.
+        """
+        lines = head.lines
+        parts = [credentials, segment.encode("latin-1", "replace")]
+        for name in _TELLING:
+            parts.append(b"\0".join(lines[name]) if name in lines else _ABSENT)
+        told = b"\n".join(parts)
+        return blake2b(told, digest_size=_DIGEST_BYTES, key=self._secret).digest()

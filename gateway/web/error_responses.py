@@ -20,7 +20,7 @@ from gateway.errors import (
 )
 from gateway.telemetry.events import current_event, upstream_failed
 from gateway.web.answers import shaped
-from gateway.web.idempotency import replayed_headers
+from gateway.web.idempotency import REPLAYED
 from gateway.web.media_types import JSON, PROBLEM_JSON
 
 ERROR_TYPE = "SheetsonError"
@@ -106,7 +106,8 @@ def _problem(problem: Problem) -> dict[str, str]:
 
 def _headers(error: GatewayError) -> dict[str, str]:
     headers = {"Cache-Control": "no-store", "Vary": "Accept"}
-    headers |= replayed_headers(is_replayed=error.is_replayed)
+    if error.is_replayed:
+        headers |= REPLAYED
     if isinstance(error, Unauthorized):
         headers["WWW-Authenticate"] = "Bearer"
     if isinstance(error, PreconditionFailed):

@@ -38,15 +38,14 @@ def checked_fields(
     return fields, problems
 
 
-def check_none(problems: Sequence[Problem]) -> None:
-    """InvalidBody with the first of these problems, if there are any."""
-    if problems:
-        first = problems[0]
-        raise InvalidBody(
-            "The body holds what cannot be stored; nothing was written. First: "
-            f"{first.pointer} - {first.detail}",
-            problems=problems[:MAX_PROBLEMS],
-        )
+def unstorable(problems: Sequence[Problem]) -> InvalidBody:
+    """The error for fields with these problems, one at least; it tells the first ones."""
+    first = problems[0]
+    return InvalidBody(
+        "The body holds what cannot be stored; nothing was written. First: "
+        f"{first.pointer} - {first.detail}",
+        problems=problems[:MAX_PROBLEMS],
+    )
 
 
 def invalid_body(detail: str) -> InvalidBody:
@@ -56,10 +55,13 @@ def invalid_body(detail: str) -> InvalidBody:
 
 def _fault(name: str, value: object) -> str | None:
     """What keeps a value from being stored, if anything does."""
-    if not _is_encodable(name):
+    if not (name.isascii() or _is_encodable(name)):
         return "The name holds half of a surrogate pair."
     if isinstance(value, str):
-        return _text_fault(value)
+        if len(value) > MAX_CELL_CHARACTERS:
+            return f"A cell holds at most {MAX_CELL_CHARACTERS} characters."
+        is_sound = value.isascii() or _is_encodable(value)
+        return None if is_sound else "The text holds half of a surrogate pair."
     if isinstance(value, list):
         return "A value is a string, a number, true, false or null; not an object or a list."
     if isinstance(value, int) and abs(value) > MAX_INTEGER:
@@ -67,12 +69,6 @@ def _fault(name: str, value: object) -> str | None:
     if isinstance(value, float) and not math.isfinite(value):
         return "The number is not finite."
     return None
-
-
-def _text_fault(text: str) -> str | None:
-    if len(text) > MAX_CELL_CHARACTERS:
-        return f"A cell holds at most {MAX_CELL_CHARACTERS} characters."
-    return None if _is_encodable(text) else "The text holds half of a surrogate pair."
 
 
 def _is_encodable(text: str) -> bool:

@@ -18,6 +18,7 @@ from gateway.worksheets.writes import Fields, WriteIdentity
 
 IDEMPOTENCY_KEY = "Idempotency-Key"
 REPLAYED: Mapping[str, str] = {"Idempotent-Replayed": "true"}
+"""What marks an answer that an earlier request had."""
 
 _QUOTED = re.compile(r'"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"')
 """A string of structured fields (RFC 9651), as the draft on this header has it."""
@@ -60,7 +61,8 @@ async def read_idempotent_request(
     request: Request[State], body: Fields | Sequence[Fields], key_id: str, *, row: int | None
 ) -> IdempotentRequest | None:
     """The idempotent request, None if it has no Idempotency-Key; raises InvalidIdempotencyKey."""
-    key = parse_key(request.headers.getlist(IDEMPOTENCY_KEY))
+    given = request.headers.getlist(IDEMPOTENCY_KEY)
+    key = parse_key(given) if given else None
     if key is None:
         return None
     if _field_count(body) <= _MANY_FIELDS:
@@ -86,11 +88,6 @@ def fingerprint(body: Fields | Sequence[Fields]) -> str:
     if isinstance(body, Mapping):
         return _digest(_plain(body))
     return _digest([_plain(fields) for fields in body])
-
-
-def replayed_headers(*, is_replayed: bool) -> Mapping[str, str]:
-    """What marks an answer that an earlier request had."""
-    return REPLAYED if is_replayed else {}
 
 
 def _field_count(body: Fields | Sequence[Fields]) -> int:

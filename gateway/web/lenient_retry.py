@@ -1,5 +1,7 @@
 """Retry a request with lenient decoding if its field or worksheet does not exist.
 
+If the worksheet stays unknown, the error names those that the caller may hear of.
+
 Rules
 - The plain reading comes first; only its failure to name something lets another be tried. If that
   fails as well, the error is the first one's.
@@ -11,27 +13,42 @@ Rules
 """
 
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import NamedTuple, TypeVar
+from difflib import SequenceMatcher
+from functools import lru_cache
+from heapq import nlargest
+from itertools import islice
+from typing import Generic, NamedTuple, TypeVar
 
 from cachetools import TTLCache
 
 from gateway.errors import InvalidQuery, UnknownField, WorksheetNotFound
+from gateway.table.quoting import quoted
 from gateway.telemetry.events import note_reading
 from gateway.web.lenient import is_escaped, other_titles
-from gateway.web.near_titles import not_found_by
-from gateway.web.parameters import Leniency
-from gateway.web.query_cache import PLAIN, ListAsked, RowAsked
+from gateway.web.parameters import PLAIN, Leniency
 from gateway.web.query_string import decoded
 from gateway.worksheets.access import Target
-from gateway.worksheets.worksheet_id import WorksheetId
+from gateway.worksheets.worksheet_id import WorksheetId, worksheet_not_found
 
 REMEMBERED_SECONDS = 60.0
 MAX_REMEMBERED = 1000
+MAX_LISTED = 10
+"""Worksheets of which a message names all."""
+MAX_NAMED = 3
+MAX_COMPARED = 200
+"""Titles that are looked at; the work on each is bounded too."""
 
-A = TypeVar("A", ListAsked, RowAsked)
-T = TypeVar("T")
+_LONGEST = 40
+"""Characters of a title that are compared."""
+_MAX_WEIGHED = 8
+"""Titles, those with the most characters in common, of which their order counts as well."""
+_LIKE = 0.6
+"""How much two titles have in common that are near, 1.0 being all; as in difflib."""
+_KEPT = 64
+
+A = TypeVar("A")
 
 _Place = tuple[WorksheetId, frozenset[str] | None]
 
@@ -61,8 +78,6 @@ class TitleAliases:
 
     def find(self, target: Target, *, is_write: bool) -> TitleAlias | None:
         """What this name was found to mean a moment ago."""
-        if "%" not in target.worksheet.title and "+" not in target.worksheet.title:
-            return None
         known = self._known.get(_place(target))
         if known is None or self._timer() - known.seen_seconds >= self._seconds[is_write]:
             return None
@@ -81,60 +96,78 @@ class TitleAliases:
         self._known.pop(_place(target), None)
 
 
-async def on_worksheet(
-    title_aliases: TitleAliases,
-    target: Target,
-    act: Callable[[Target], Awaitable[T]],
-    *,
-    is_write: bool,
-) -> T:
-    """Do something with the worksheet that a name means."""
-    known = title_aliases.find(target, is_write=is_write)
-    if known is not None:
-        try:
-            return await _on(known, target, act)
-        except WorksheetNotFound:
-            title_aliases.forget(target)
-    try:
-        return await act(target)
-    except WorksheetNotFound as error:
-        meant = title_aliases.learn(target, error)
-        if meant is None:
-            raise not_found_by(target, error) from error
-        first = error
-    try:
-        return await _on(meant, target, act)
-    except WorksheetNotFound:
-        title_aliases.forget(target)
-        raise not_found_by(target, first) from first
+class Attempt(Generic[A]):
+    """How a request is understood while it is tried: of which worksheet, and asking for what.
 
-
-async def with_fields(
-    text: bytes,
-    asked: A,
-    parse: Callable[[Leniency], A],
-    act: Callable[[A], Awaitable[T]],
-) -> T:
-    """Answer what is asked; values that name no field are decoded once more.
-
-    `parse` reads the sifted parameters `text` anew, some of them decoded once more.
+    `parse` reads its parameters, the encoded text `asked`, with some of them decoded once more.
     """
-    again, failed = PLAIN, dict[str, UnknownField]()
-    while True:
-        try:
-            result = await act(asked)
-        except UnknownField as error:
-            name = error.parameter
-            if name in failed or not _is_escaped(text, name):
-                raise failed.get(name, error) from None
-            failed[name], again = error, again.with_unknown(name, error.names)
-            try:
-                asked = parse(again)
-            except InvalidQuery:
-                raise error from None
+
+    __slots__ = (
+        "_again",
+        "_failed",
+        "_first",
+        "_parse",
+        "_plain",
+        "_plain_asked",
+        "_text",
+        "_title_aliases",
+        "asked",
+        "target",
+    )
+
+    def __init__(
+        self,
+        title_aliases: TitleAliases,
+        target: Target,
+        asked: A,
+        *,
+        is_write: bool = False,
+        text: bytes = b"",
+        parse: Callable[[Leniency], A] | None = None,
+    ) -> None:
+        self._title_aliases = title_aliases
+        self._plain = self.target = target
+        self._plain_asked = self.asked = asked
+        self._text = text
+        self._parse = parse
+        self._again, self._failed = PLAIN, dict[str, UnknownField]()
+        self._first: WorksheetNotFound | None = None
+        title = target.worksheet.title
+        if "%" in title or "+" in title:
+            known = title_aliases.find(target, is_write=is_write)
+            if known is not None:
+                self.target = _meant(known, target)
+
+    def retry(self, error: UnknownField | WorksheetNotFound) -> None:
+        """Take another reading after this failure of the last one; raises if there is none."""
+        if isinstance(error, WorksheetNotFound):
+            self.target = self._other_worksheet(error)
+            self.asked, self._again, self._failed = self._plain_asked, PLAIN, {}
         else:
-            note_readings(asked.readings)
-            return result
+            self.asked = self._decoded_again(error)
+
+    def _other_worksheet(self, error: WorksheetNotFound) -> Target:
+        plain, title_aliases = self._plain, self._title_aliases
+        if self.target is plain:
+            alias = title_aliases.learn(plain, error)
+            if alias is None:
+                raise not_found_by(plain, error) from error
+            self._first = error
+            return _meant(alias, plain)
+        title_aliases.forget(plain)
+        if self._first is not None:  # what it was just found to mean is gone, too
+            raise not_found_by(plain, self._first) from self._first
+        return plain
+
+    def _decoded_again(self, error: UnknownField) -> A:
+        name = error.parameter
+        if self._parse is None or name in self._failed or not _is_escaped(self._text, name):
+            raise self._failed.get(name, error) from None
+        self._failed[name], self._again = error, self._again.with_unknown(name, error.names)
+        try:
+            return self._parse(self._again)
+        except InvalidQuery:
+            raise error from None
 
 
 def note_readings(readings: Iterable[str]) -> None:
@@ -143,9 +176,9 @@ def note_readings(readings: Iterable[str]) -> None:
         note_reading(reading)
 
 
-async def _on(alias: TitleAlias, target: Target, act: Callable[[Target], Awaitable[T]]) -> T:
+def _meant(alias: TitleAlias, target: Target) -> Target:
     note_reading(alias.reading, worksheet=alias.title)
-    return await act(replace(target, worksheet=replace(target.worksheet, title=alias.title)))
+    return replace(target, worksheet=replace(target.worksheet, title=alias.title))
 
 
 def _place(target: Target) -> _Place:
@@ -154,3 +187,46 @@ def _place(target: Target) -> _Place:
 
 def _is_escaped(text: bytes, parameter: str) -> bool:
     return any(map(is_escaped, decoded(text).get(parameter, ())))
+
+
+def not_found_by(target: Target, error: WorksheetNotFound) -> WorksheetNotFound:
+    """The error in words for this caller."""
+    return worksheet_not_found(target.worksheet, error.titles, _hint(target, error.titles))
+
+
+def _hint(target: Target, titles: Sequence[str]) -> str:
+    """The titles that the caller may hear of, or if they are many those near to the one asked for.
+
+    They need not be all that the spreadsheet has, so no more is said than that it has these.
+    """
+    access = target.access
+    heard_of = list(islice(filter(access.may_hear_of, titles), MAX_LISTED + 1))
+    if len(heard_of) <= MAX_LISTED:
+        words, names = "It has", heard_of
+    else:
+        near = near_titles(target.worksheet.title, tuple(titles), access.titles)
+        words, names = "Near names:", list(near)
+    return f" {words} {', '.join(map(quoted, names))}." if names else ""
+
+
+@lru_cache(_KEPT)  # many may have asked for one title at once
+def near_titles(
+    title: str, titles: tuple[str, ...], visible: frozenset[str] | None
+) -> Sequence[str]:
+    """Those of the titles most like this one, the case aside, that may be heard of; None is all.
+
+    What may not be heard of plays no part in it.
+    """
+    heard_of = [each for each in titles if visible is None or each in visible]
+    matchers = {each: _matcher(title, each) for each in heard_of[:MAX_COMPARED]}
+    likely = nlargest(_MAX_WEIGHED, matchers, key=lambda each: matchers[each].quick_ratio())
+    near = {each: matchers[each].ratio() for each in likely}
+    return [each for each in nlargest(MAX_NAMED, near, key=near.__getitem__) if near[each] >= _LIKE]
+
+
+def _matcher(title: str, other: str) -> SequenceMatcher[str]:
+    return SequenceMatcher(None, _compared(other), _compared(title), autojunk=False)
+
+
+def _compared(title: str) -> str:
+    return title[:_LONGEST].casefold()[:_LONGEST]

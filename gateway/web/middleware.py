@@ -1,18 +1,21 @@
-"""Middleware around every request: id, log line, limits, error net.
+"""Middleware around every request: id, log line, CORS, rate headers, limits, error net.
 
 Rules: pure ASGI. Whatever happens, the client gets an answer in the contract's form with the
 common headers, the log gets one line, and the key gets back its place among the requests under
-way. CORS stands between the two, so that errors that the net makes carry its headers too.
+way. Headers are added outside the net, so that the errors that it makes carry them, too.
 """
 
 import asyncio
 import os
 import re
 import time
+from collections.abc import Sequence
+from functools import lru_cache
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from gateway.access.rates import RateLease
 from gateway.errors import GatewayError, HeadersTooLarge, InternalError, ShuttingDown, UriTooLong
 from gateway.settings.model import ServerSettings
 from gateway.telemetry.events import (
@@ -22,16 +25,20 @@ from gateway.telemetry.events import (
     request_event,
     request_failed,
 )
+from gateway.web.cors import ANY_PAGE, ANY_PROGRAM, is_preflight, preflight_lines
 from gateway.web.error_responses import error_response
-from gateway.web.head import head_of
-from gateway.web.rate_lease import end_lease, rate_lines
+from gateway.web.head import Head, head_of
 
+RATE_LEASE = "gateway.rate_lease"
+"""Key of the rate-limit lease in the scope of a request, from its admission on."""
 CLIENT_GONE = 499
 """Status in the log only, for a client that left before it was answered."""
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _SAFETY = [(b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-referrer")]
-_NO_GOOGLE = b"google;dur=0.0"
+_NO_GOOGLE = (b"server-timing", b"google;dur=0.0")
+_WINDOW_SECONDS = 60
+_KEPT_POLICIES = 64
 
 
 class RequestFrame:
@@ -46,17 +53,40 @@ class RequestFrame:
             return
         # A name may hold an encoded slash: nothing is decoded before the path is split.
         scope["path"] = scope["raw_path"].decode("latin-1").removesuffix("/") or "/"
+        head, method = head_of(scope), scope["method"]
         event = RequestEvent(
-            request_id=_request_id(head_of(scope).first(b"x-request-id")),
-            method=scope["method"],
+            request_id=_request_id(head),
+            method=method,
             path=scope["path"],
         )
+        cors = ANY_PAGE if b"origin" in head.lines else ANY_PROGRAM
+
+        async def send_framed(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                event.status = message["status"]
+                message["headers"] = [
+                    *message["headers"],
+                    *cors,
+                    (b"x-request-id", event.request_id.encode("ascii")),
+                    _timing(event.upstream_seconds) if event.upstream_seconds else _NO_GOOGLE,
+                    *_SAFETY,
+                    *rate_lines(scope.get(RATE_LEASE)),
+                ]
+            await send(message)
+
         started = time.perf_counter()
         with request_event(event):
             try:
-                await self._app(scope, receive, _framed(send, event, scope))
+                if method == "OPTIONS" and is_preflight(head):
+                    cors = preflight_lines(head)
+                    await send_framed({"type": "http.response.start", "status": 204, "headers": []})
+                    await send_framed({"type": "http.response.body", "body": b""})
+                else:
+                    await self._app(scope, receive, send_framed)
             finally:
-                end_lease(scope)
+                lease: RateLease | None = scope.get(RATE_LEASE)
+                if lease is not None:
+                    lease.leave()
                 event.seconds = time.perf_counter() - started
                 request_done(event)
 
@@ -72,21 +102,21 @@ class ErrorNet:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        event = current_event()
         try:
             check_head(scope, self._settings)
             await self._app(scope, receive, send)
         except ClientDisconnect:
+            event = current_event()
             if event is not None:
                 event.status = CLIENT_GONE
         except GatewayError as error:
             await error_response(Request(scope), error)(scope, receive, send)
         except asyncio.CancelledError:  # the server's time to stop is over
-            if event is None or not event.status:
+            if not _is_answered():
                 await error_response(Request(scope), _stopping())(scope, receive, send)
         except Exception as error:  # the edge: the log has all of it, the client an answer
-            request_failed(event, error)
-            if event is None or not event.status:
+            request_failed(current_event(), error)
+            if not _is_answered():
                 await error_response(Request(scope), _fault_of_ours())(scope, receive, send)
 
 
@@ -100,33 +130,36 @@ def check_head(scope: Scope, settings: ServerSettings) -> None:
         raise HeadersTooLarge(f"The headers are longer than {settings.max_head_bytes} bytes.")
 
 
-def _framed(send: Send, event: RequestEvent, scope: Scope) -> Send:
-    """A `send` that notes the status and adds the headers that all answers have."""
-
-    async def send_framed(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            event.status = message["status"]
-            message["headers"] = [
-                *message["headers"],
-                (b"x-request-id", event.request_id.encode("ascii")),
-                (b"server-timing", _timing(event)),
-                *_SAFETY,
-                *rate_lines(scope),
-            ]
-        await send(message)
-
-    return send_framed
-
-
-def _request_id(given: str | None) -> str:
+def _request_id(head: Head) -> str:
     """The client's own id if it is one, else a new one."""
+    given = head.first(b"x-request-id") if b"x-request-id" in head.lines else None
     return given if given and _REQUEST_ID.fullmatch(given) else os.urandom(8).hex()
 
 
-def _timing(event: RequestEvent) -> bytes:
-    if not event.upstream_seconds:
-        return _NO_GOOGLE
-    return b"google;dur=%.1f" % (event.upstream_seconds * 1000)
+def _timing(upstream_seconds: float) -> tuple[bytes, bytes]:
+    return b"server-timing", b"google;dur=%.1f" % (upstream_seconds * 1000)
+
+
+def rate_lines(lease: RateLease | None) -> Sequence[tuple[bytes, bytes]]:
+    """`RateLimit` and `RateLimit-Policy` of draft-ietf-httpapi-ratelimit-headers.
+
+    `r` requests may be sent at once. After `t` seconds it is more: one, where it is 0 now, else
+    as many as ever.
+    """
+    per_minute = 0 if lease is None else lease.per_minute
+    if lease is None or not per_minute:
+        return ()
+    return (b"ratelimit", b'"default";r=%d;t=%d' % lease.standing()), _policy(per_minute)
+
+
+@lru_cache(_KEPT_POLICIES)
+def _policy(per_minute: int) -> tuple[bytes, bytes]:
+    return b"ratelimit-policy", b'"default";q=%d;w=%d' % (per_minute, _WINDOW_SECONDS)
+
+
+def _is_answered() -> bool:
+    event = current_event()
+    return event is not None and event.status > 0
 
 
 def _stopping() -> ShuttingDown:

@@ -1,16 +1,19 @@
-"""Query parameters of a read, parsed once into a `Query`.
+"""Query parameters of a read, parsed once into a `Query`; LRU cache of these by query string.
 
-Rules: an empty parameter is absent, unknown parameters are passed over, and what cannot be
-understood is an error that says where: a filter is never dropped in silence. Each is read as it
-stands; where that fails, as clients that encode oddly mean it (`gateway.web.lenient`).
+Rules
+- An empty parameter is absent, unknown parameters are passed over, and what cannot be understood is
+  an error that says where: a filter is never dropped in silence. Each is read as it stands; where
+  that fails, as clients that encode oddly mean it (`gateway.web.lenient`).
+- What is kept is bounded, in number and in bytes of text. Errors are not kept.
 """
 
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NoReturn, TypeVar
+from functools import lru_cache
+from typing import Final, NoReturn
 
 import msgspec
 
@@ -29,14 +32,16 @@ from gateway.web.lenient import (
     twice,
     where_of,
 )
-from gateway.web.query_string import Parameters
+from gateway.web.query_string import Parameters, decoded
+
+KEPT_TEXTS = 512
+LONGEST_KEPT_TEXT = 2048
+"""In bytes: lists and rows keep 1 MiB of text each at most; a longer one is parsed each time."""
 
 MAX_WHERE_BYTES = 4096
 MAX_ORDER_FIELDS = 16
 _LONGEST_ESCAPE = 3
 """Characters that stand for a byte, if it is percent-encoded."""
-
-T = TypeVar("T")
 
 _COUNT = re.compile(r"[0-9]+")
 _COUNT_DIGITS = 15
@@ -60,6 +65,57 @@ class Leniency(msgspec.Struct, frozen=True):
         return Leniency(self.parameters | {parameter}, self.keys)
 
 
+PLAIN: Final = Leniency()
+
+
+class ListAsked(msgspec.Struct, frozen=True):
+    """What a list request asks for, and whether of Google itself."""
+
+    query: Query
+    no_cache: bool
+    readings: tuple[str, ...] = ()
+    """The second readings that it took to understand it."""
+
+
+class RowAsked(msgspec.Struct, frozen=True):
+    """Which fields of a row are asked for, None for all, and whether of Google itself."""
+
+    keys: Selection | None
+    no_cache: bool
+    readings: tuple[str, ...] = ()
+
+
+def list_asked(text: bytes, max_limit: int, again: Leniency = PLAIN) -> ListAsked:
+    """What the sifted parameters of a list say, on a plan with this maximum for `limit`.
+
+    The values of those in `again` are decoded once more.
+    """
+    parse = _kept_list if len(text) <= LONGEST_KEPT_TEXT else _parse_list
+    return parse(text, max_limit, again)
+
+
+def row_asked(text: bytes, again: Leniency = PLAIN) -> RowAsked:
+    """What the sifted parameters of a read of one row say."""
+    parse = _kept_row if len(text) <= LONGEST_KEPT_TEXT else _parse_row
+    return parse(text, again)
+
+
+def _parse_list(text: bytes, max_limit: int, again: Leniency) -> ListAsked:
+    asking = asking_of(decoded(text), again)
+    query = parse_query(asking, max_limit=max_limit)
+    return ListAsked(query, parse_no_cache(asking.parameters), tuple(asking.readings))
+
+
+def _parse_row(text: bytes, again: Leniency) -> RowAsked:
+    asking = asking_of(decoded(text), again)
+    keys = parse_keys(asking)
+    return RowAsked(keys, parse_no_cache(asking.parameters), tuple(asking.readings))
+
+
+_kept_list = lru_cache(KEPT_TEXTS)(_parse_list)
+_kept_row = lru_cache(KEPT_TEXTS)(_parse_row)
+
+
 @dataclass(frozen=True)
 class Asking:
     """The parameters of a read, and how they are being read."""
@@ -78,20 +134,20 @@ class Asking:
 
 def asking_of(parameters: Parameters, again: Leniency | None = None) -> Asking:
     """Parameters to be read, some of them decoded once more."""
-    bracketed = frozenset(name.partition("[")[0] for name in parameters if "[" in name)
-    return Asking(parameters, bracketed, again or Leniency())
+    bracketed = [name.partition("[")[0] for name in parameters if "[" in name]
+    return Asking(parameters, frozenset(bracketed), again or PLAIN)
 
 
 def parse_query(asking: Asking, *, max_limit: int) -> Query:
     """The query of a list request; a `limit` over the plan's maximum is cut to it."""
-    limit = _read(asking, "limit", _count)
+    limit = _count(asking, "limit")
     return Query(
         where=_where(asking),
         order=_order(asking),
-        skip=_read(asking, "skip", _count) or 0,
+        skip=_count(asking, "skip") or 0,
         limit=min(DEFAULT_LIMIT if limit is None else limit, max_limit),
         keys=parse_keys(asking),
-        wants_total=_read(asking, "count", _flag) or False,
+        wants_total=_flag(asking, "count"),
     )
 
 
@@ -100,8 +156,8 @@ def parse_keys(asking: Asking) -> Selection | None:
 
     Those that have a second reading are checked, so that it is tried if they are no fields.
     """
-    listed = _bracketed_names(asking, "keys")
-    if listed is not None:
+    if "keys" in asking.bracketed:
+        listed = _bracketed_names(asking, "keys")
         return Selection(tuple(listed)) if listed else None
     text = _text(asking, "keys")
     if text is None:
@@ -119,21 +175,14 @@ def parse_keys(asking: Asking) -> Selection | None:
 
 def parse_no_cache(parameters: Parameters) -> bool:
     """Whether fresh data is asked for; like a directive that nobody knows, other values are not."""
-    return any(_FLAGS.get(_folded(value)) for value in parameters.get("no-cache", ()))
-
-
-def _read(asking: Asking, name: str, parse: Callable[[str, str], T]) -> T | None:
-    """The one value of a parameter, parsed; None if it is absent or empty."""
-    text = _text(asking, name)
-    return None if text is None else parse(name, text)
+    given = parameters.get("no-cache")
+    return given is not None and any(_FLAGS.get(_folded(value)) for value in given)
 
 
 def _text(asking: Asking, name: str) -> str | None:
     """The one value of a parameter; None if it is absent or empty."""
-    given = asking.parameters.get(name)
-    if given is None:
-        return None
-    values = {value for value in given if value}
+    values = set(asking.parameters.get(name, ()))
+    values.discard("")
     if len(values) > 1:
         raise InvalidQuery(f"{name} is given more than once, with different values.")
     if not values:
@@ -145,17 +194,19 @@ def _text(asking: Asking, name: str) -> str | None:
     return decoded_again(text)
 
 
-def _bracketed_names(asking: Asking, name: Twice) -> list[str] | None:
-    """The names that a parameter spells in brackets; None if it has none."""
-    if name not in asking.bracketed:
-        return None
+def _bracketed_names(asking: Asking, name: Twice) -> list[str]:
+    """The names that a parameter spells in brackets."""
     if _text(asking, name) is not None:
         raise InvalidQuery(f"{name} is given in two ways; send {name}=NAME,NAME.")
     asking.note(in_brackets(name))
     return [each for each in names_of(name, asking.parameters) if each.strip()]
 
 
-def _count(name: str, text: str) -> int:
+def _count(asking: Asking, name: str) -> int | None:
+    """A whole number; None if it is absent or empty."""
+    text = _text(asking, name) if name in asking.parameters else None
+    if text is None:
+        return None
     stripped = text.strip()
     if _COUNT.fullmatch(stripped) is None:
         raise InvalidQuery(f"{name} must be a whole number from 0.")
@@ -163,7 +214,11 @@ def _count(name: str, text: str) -> int:
     return int(stripped) if len(stripped) <= _COUNT_DIGITS else 10**_COUNT_DIGITS
 
 
-def _flag(name: str, text: str) -> bool:
+def _flag(asking: Asking, name: str) -> bool:
+    """Whether it is true; false if it is absent or empty."""
+    text = _text(asking, name) if name in asking.parameters else None
+    if text is None:
+        return False
     flag = _FLAGS.get(_folded(text))
     if flag is None:
         raise InvalidQuery(f"{name} must be true or false.")
@@ -175,8 +230,9 @@ def _folded(text: str) -> str:
 
 
 def _order(asking: Asking) -> tuple[SortTerm, ...]:
-    listed = _bracketed_names(asking, "order")
-    if listed is None:
+    if "order" in asking.bracketed:
+        listed = _bracketed_names(asking, "order")
+    else:
         text = _text(asking, "order")
         listed = [] if text is None else text.split(",")
     terms: dict[str, SortTerm] = {}
@@ -221,23 +277,28 @@ def _where(asking: Asking) -> Condition | None:
         return parse_where(where_of(asking.parameters, max_bytes=MAX_WHERE_BYTES))
     if text is None:
         return None
-    plain: json.JSONDecodeError | None = None
-    for readings, spelled in _title_aliases(text):
+    try:
+        decoded = _decoded_where(text)
+    except json.JSONDecodeError as error:  # nothing else lets it be read otherwise
+        decoded = _decoded_leniently(asking, text, error)
+    return parse_where(decoded)
+
+
+def _decoded_leniently(asking: Asking, text: str, plain: json.JSONDecodeError) -> object:
+    for readings, spelled in _other_readings(text):
         try:
             decoded = _decoded_where(spelled)
-        except json.JSONDecodeError as error:  # nothing else lets it be read otherwise
-            plain = plain or error
-        else:
-            for reading in readings:
-                asking.note(reading)
-            return parse_where(decoded)
+        except json.JSONDecodeError:
+            continue
+        for reading in readings:
+            asking.note(reading)
+        return decoded
     _check_length(text)
     raise _not_json(plain) from plain
 
 
-def _title_aliases(text: str) -> Iterator[tuple[Sequence[str], str]]:
-    """The text as it stands, then as clients that encode oddly may mean it."""
-    yield (), text
+def _other_readings(text: str) -> Iterator[tuple[Sequence[str], str]]:
+    """The text as clients that encode oddly may mean it."""
     if len(text) > MAX_WHERE_BYTES * _LONGEST_ESCAPE:
         return
     once_more = decoded_again(text) if is_escaped(text) else None
@@ -263,11 +324,10 @@ def _check_length(text: str) -> None:
         raise InvalidQuery(f"where is longer than {MAX_WHERE_BYTES} bytes.")
 
 
-def _not_json(error: json.JSONDecodeError | None) -> InvalidQuery:
-    where = "" if error is None else f" at position {error.pos}: {error.msg}"
+def _not_json(error: json.JSONDecodeError) -> InvalidQuery:
     return InvalidQuery(
-        f"where is not JSON{where}. It is a percent-encoded JSON object, such as "
-        '{"state":"California"}.'
+        f"where is not JSON at position {error.pos}: {error.msg}. It is a percent-encoded JSON "
+        'object, such as {"state":"California"}.'
     )
 
 

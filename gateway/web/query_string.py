@@ -55,7 +55,9 @@ def sift(query_string: bytes) -> Sifted:
     credentials: list[bytes] = []
     is_unfolded = False
     for part in query_string.split(b"&"):
-        name = _name(part)
+        name = part.partition(b"=")[0]
+        if not _ENCODED.isdisjoint(name):  # clients may encode more of it than they must
+            name = unquote_plus(name.decode("latin-1")).encode("utf-8", "surrogatepass")
         if name in _READS or name.startswith(_BRACKETS):
             asked.append(part)
         elif name in _CREDENTIALS:
@@ -73,16 +75,20 @@ def decoded(parameters: bytes) -> Parameters:
     if not parameters:
         return _NONE
     values: dict[str, list[str]] = {}
+    is_plain = _ENCODED.isdisjoint(parameters) and parameters.isascii()
     for part in parameters.split(b"&"):
         name, _, value = part.partition(b"=")
-        values.setdefault(_text(name), []).append(_text(value))
+        if is_plain:
+            values.setdefault(name.decode("ascii"), []).append(value.decode("ascii"))
+        else:
+            values.setdefault(_text(name), []).append(_text(value))
     return values
 
 
 def _text(encoded: bytes) -> str:
-    if b"%" in encoded or b"+" in encoded or not encoded.isascii():
-        return unquote_to_bytes(encoded.replace(b"+", b" ")).decode("utf-8", "replace")
-    return encoded.decode("ascii")
+    if _ENCODED.isdisjoint(encoded):
+        return encoded.decode("utf-8", "replace")
+    return unquote_to_bytes(encoded.replace(b"+", b" ")).decode("utf-8", "replace")
 
 
 def _unfolded(part: bytes) -> bytes:
@@ -105,11 +111,3 @@ def _encoded(part: bytes) -> bytes:
     if _ESCAPE.search(part) is None:
         value = quote(value, safe=b"").encode("ascii")
     return name + b"=" + value
-
-
-def _name(part: bytes) -> bytes:
-    """The name of a parameter; clients may encode more of it than they must."""
-    name = part.partition(b"=")[0]
-    if _ENCODED.isdisjoint(name):
-        return name
-    return unquote_plus(name.decode("latin-1")).encode("utf-8", "surrogatepass")

@@ -7,7 +7,7 @@ from gateway.access.gatekeeper import Gatekeeper
 from gateway.access.rates import KeyRates
 from gateway.settings.address import Proxy
 from gateway.settings.model import ApiSettings, ServerSettings
-from gateway.web.auth_cache import AuthCache
+from gateway.web.credentials import AuthCache
 from gateway.web.lenient_retry import TitleAliases
 from gateway.web.parsing import Parsing
 from gateway.worksheets.catalogue import Catalogue

@@ -13,7 +13,7 @@ from typing import Any
 import httpx2
 
 from gateway.commands.demo import SPREADSHEET, WORKSHEET, Demo
-from gateway.telemetry.request_line import RequestLine
+from gateway.telemetry.events import RequestLine
 from tests.docs.blocks import Block
 
 Example = Mapping[str, Any]

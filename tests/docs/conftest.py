@@ -9,7 +9,7 @@ import pytest
 
 from gateway.commands.demo import SAMPLE, Demo, running_demo
 from gateway.server.running import base_url, bind, in_background, make_server
-from gateway.telemetry.request_line import RequestLine, encoded
+from gateway.telemetry.events import RequestLine, encoded_line
 from sheets_emulator.app import EmulatorOptions, create_emulator
 from tests.docs.shell import Stage, make_stage
 
@@ -51,7 +51,7 @@ def stage(tmp_path: Path, demo: Demo, google: Google) -> Stage:
     key_file = stage.checkout / "service-account.json"
     key_file.write_bytes(google.key_file.read_bytes())
     key_file.chmod(0o644)
-    (stage.checkout / "gateway.log").write_bytes(encoded(_line()))
+    (stage.checkout / "gateway.log").write_bytes(encoded_line(_line()))
     return stage
 
 

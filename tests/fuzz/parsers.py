@@ -21,11 +21,10 @@ from gateway.table.table import make_table
 from gateway.telemetry.redaction import redacted
 from gateway.web.body import parse_fields, parse_rows
 from gateway.web.credentials import find_credentials
-from gateway.web.head import Head, read_head
+from gateway.web.head import Head, asks_for_fresh, is_known, read_condition, read_head
 from gateway.web.idempotency import parse_key
 from gateway.web.parameters import asking_of, parse_query
 from gateway.web.path import decode_title, encode_title, parse_row
-from gateway.web.preconditions import asks_for_fresh, is_known, read_condition
 from gateway.web.query_string import decoded, sift
 from sheets_emulator.grid.entered import entered
 from tests.fuzz.requests import FIELDS

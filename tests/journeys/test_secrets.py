@@ -9,7 +9,6 @@ from starlette.types import Receive, Scope, Send
 
 from gateway.access.keys import mint_key
 from gateway.settings.model import ServerSettings
-from gateway.web.cors import OpenCors
 from gateway.web.middleware import ErrorNet, RequestFrame
 from sheets_emulator.faults import Fault
 from tests.fuzz.canaries import CELL, found
@@ -122,7 +121,7 @@ async def failing(scope: Scope, receive: Receive, send: Send) -> None:
 
 async def test_a_fault_of_ours_tells_no_secret() -> None:
     """The log has the traceback, without variables, and its words without what is secret."""
-    app = RequestFrame(OpenCors(ErrorNet(failing, settings=ServerSettings())))
+    app = RequestFrame(ErrorNet(failing, settings=ServerSettings()))
     with captured_log() as log:
         answer = await send(app, {}, Request(method="GET", target=b"/v2/sheets/Cities"))
 

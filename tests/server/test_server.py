@@ -14,7 +14,7 @@ import pytest
 from starlette.applications import Starlette
 
 from gateway.server.connection import Connection
-from gateway.server.reads import READ_BYTES
+from gateway.server.limits import READ_BYTES
 from gateway.server.running import bind, in_background, make_gateway_server
 from gateway.server.server import GatewayServer
 from gateway.settings.model import ServerSettings

@@ -8,7 +8,8 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from gateway.web.cors import EXPOSED, METHODS, PREFLIGHT_SECONDS, OpenCors
+from gateway.web.cors import EXPOSED, METHODS, PREFLIGHT_SECONDS
+from gateway.web.middleware import RequestFrame
 
 ORIGIN = {"Origin": "https://page.example"}
 
@@ -21,7 +22,7 @@ async def vary(_: Request) -> Response:
 def client() -> TestClient:
     """An application that pages may read."""
     routes = [Route("/", vary, methods=["GET", "POST", "OPTIONS"])]
-    return TestClient(Starlette(routes=routes, middleware=[Middleware(OpenCors)]))
+    return TestClient(Starlette(routes=routes, middleware=[Middleware(RequestFrame)]))
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "OPTIONS", "DELETE"])

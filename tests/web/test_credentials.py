@@ -1,16 +1,30 @@
-"""Where a request may carry its key and its spreadsheet id."""
+"""Credentials of a request, and the cache of the reads that they were authorised for."""
+
+from dataclasses import replace
 
 import pytest
 
+from gateway.access.caller import Caller, Grants
 from gateway.errors import (
     AmbiguousCredentials,
     GatewayError,
     KeyNotAllowedInUrl,
     MissingApiKey,
 )
-from gateway.web.credentials import Credentials, find_credentials
+from gateway.settings.plans import PlanSettings
+from gateway.web.credentials import (
+    LONGEST_TITLE,
+    MAX_KEPT,
+    TTL_SECONDS,
+    AuthCache,
+    Credentials,
+    find_credentials,
+)
 from gateway.web.head import read_head
 from gateway.web.query_string import sift
+from gateway.worksheets.access import Target
+from gateway.worksheets.worksheet_id import WorksheetId
+from tests.clock import ManualClock
 
 FORM = "application/x-www-form-urlencoded"
 Pairs = list[tuple[str, str]]
@@ -170,3 +184,116 @@ def test_a_form_with_a_key_in_a_header_is_a_write() -> None:
 def test_a_read_of_a_form_is_just_without_a_key() -> None:
     """The advice on forms is for writes."""
     assert find([("Content-Type", FORM)]).key is None
+
+
+CALLER = Caller(
+    key_id="key_1",
+    name="k",
+    plan_name="paid",
+    plan=PlanSettings(),
+    grants=Grants(spreadsheets=frozenset({"demo"})),
+)
+TARGET = Target(WorksheetId("demo", "Cities"))
+HEAD = [(b"host", b"x"), (b"authorization", b"Bearer a"), (b"x-spreadsheet-id", b"demo")]
+
+
+@pytest.fixture
+def auth_cache(clock: ManualClock) -> AuthCache:
+    return AuthCache(clock)
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+def number(
+    auth_cache: AuthCache,
+    lines: list[tuple[bytes, bytes]],
+    credentials: bytes = b"",
+    segment: str = "Cities",
+) -> bytes:
+    return auth_cache.number(read_head(lines), credentials, segment)
+
+
+def test_who_was_let_in_is_let_in_again_for_a_moment(
+    auth_cache: AuthCache, clock: ManualClock
+) -> None:
+    """A pass counts for its time, and no longer."""
+    auth_cache.issue(number(auth_cache, HEAD), CALLER, TARGET)
+    clock.advance(TTL_SECONDS * 0.9)
+    found = auth_cache.find(number(auth_cache, HEAD))
+    clock.advance(TTL_SECONDS * 0.1)
+
+    assert found is not None
+    assert (found.caller, found.target) == (CALLER, TARGET)
+    assert auth_cache.find(number(auth_cache, HEAD)) is None
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        pytest.param([*HEAD[:1], (b"authorization", b"Bearer b"), HEAD[2]], id="another key"),
+        pytest.param([*HEAD, (b"authorization", b"Bearer a")], id="the key twice"),
+        pytest.param([*HEAD[:1], (b"api-key", b"Bearer a"), HEAD[2]], id="in another header"),
+        pytest.param([*HEAD, (b"x-api-key", b"b")], id="a second key"),
+        pytest.param([*HEAD, (b"authentication", b"")], id="an empty header"),
+        pytest.param([*HEAD[:2], (b"x-spreadsheet-id", b"other")], id="another spreadsheet"),
+        pytest.param([*HEAD, (b"x-sheetson-spreadsheet-id", b"x")], id="a second spreadsheet"),
+        pytest.param([*HEAD, (b"origin", b"https://a.org")], id="from a page"),
+        pytest.param(HEAD[:2], id="no spreadsheet"),
+        pytest.param([], id="nothing"),
+    ],
+)
+def test_another_head_has_no_pass(auth_cache: AuthCache, lines: list[tuple[bytes, bytes]]) -> None:
+    """Whatever decides who may read what decides about the pass."""
+    auth_cache.issue(number(auth_cache, HEAD), CALLER, TARGET)
+
+    assert auth_cache.find(number(auth_cache, lines)) is None
+
+
+@pytest.mark.parametrize(
+    ("credentials", "segment"),
+    [(b"apiKey=b", "Cities"), (b"spreadsheetId=x", "Cities"), (b"", "Towns"), (b"", "Cities%20")],
+)
+def test_so_do_the_url_and_the_worksheet(
+    auth_cache: AuthCache, credentials: bytes, segment: str
+) -> None:
+    """Credentials in the URL and the name in the path are part of what a pass is for."""
+    auth_cache.issue(number(auth_cache, HEAD), CALLER, TARGET)
+
+    assert auth_cache.find(number(auth_cache, HEAD, credentials, segment)) is None
+
+
+def test_other_headers_do_not_matter(auth_cache: AuthCache) -> None:
+    """What says nothing about who calls does not spoil a pass."""
+    auth_cache.issue(number(auth_cache, HEAD), CALLER, TARGET)
+
+    assert auth_cache.find(
+        number(auth_cache, [*HEAD, (b"accept", b"*/*"), (b"x-request-id", b"1")])
+    )
+
+
+def test_no_pass_holds_a_key_nor_is_known_elsewhere(auth_cache: AuthCache) -> None:
+    """It is a digest with a secret of its own."""
+    ours = number(auth_cache, HEAD)
+
+    assert b"Bearer" not in ours
+    assert ours != number(AuthCache(), HEAD)
+
+
+def test_keys_that_expire_and_endless_names_get_none(auth_cache: AuthCache) -> None:
+    """An expiry counts at its instant, and names that nobody has fill no memory."""
+    auth_cache.issue(b"1", replace(CALLER, expires=True), TARGET)
+    auth_cache.issue(b"2", CALLER, Target(WorksheetId("demo", "x" * (LONGEST_TITLE + 1))))
+
+    assert (auth_cache.find(b"1"), auth_cache.find(b"2")) == (None, None)
+
+
+def test_there_is_a_bound_to_them(auth_cache: AuthCache) -> None:
+    """Past it all make room."""
+    for each in range(MAX_KEPT + 1):
+        auth_cache.issue(b"%d" % each, CALLER, TARGET)
+
+    assert auth_cache.find(b"0") is None
+    assert auth_cache.find(b"%d" % MAX_KEPT) is not None

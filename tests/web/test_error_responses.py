@@ -303,3 +303,12 @@ def test_raised_errors_are_rendered(client: TestClient) -> None:
 def test_other_exceptions_of_the_framework_are_faults(client: TestClient) -> None:
     """A status that the contract does not know is not invented."""
     assert client.get("/teapot").status_code == 500
+
+
+def test_an_error_given_again_is_marked() -> None:
+    """Only that one."""
+    replayed = InvalidBody("what to do")
+    replayed.is_replayed = True
+
+    assert answer(replayed, "POST").headers["idempotent-replayed"] == "true"
+    assert "idempotent-replayed" not in answer(InvalidBody("what to do"), "POST").headers

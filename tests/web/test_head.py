@@ -1,8 +1,18 @@
-"""The header lines of a request, gathered in one pass."""
+"""Request head: its lines, gathered in one pass, and the conditions in them."""
 
+import json
 import time
+from collections.abc import Mapping, Sequence
 
-from gateway.web.head import head_of, read_head
+import pytest
+from starlette.requests import Request
+
+from gateway.errors import PreconditionFailed
+from gateway.settings.model import ApiSettings
+from gateway.table.tag import Condition
+from gateway.web.answers import EmptyCell
+from gateway.web.error_responses import error_response
+from gateway.web.head import Head, asks_for_fresh, head_of, is_known, read_condition, read_head
 from tests.web.requests import make_scope
 
 LINES = [(b"a", b"1"), (b"b", b"\xe4"), (b"a", b" 2 "), (b"c", b"")]
@@ -50,3 +60,145 @@ def test_a_head_is_gathered_once() -> None:
 
     assert head_of(scope) is head_of(scope)
     assert head_of(scope).first(b"origin") == "https://page.example"
+
+
+def head(name: str, values: Sequence[str]) -> Head:
+    """The head of a request with a header given once for each value."""
+    return head_of(make_scope(headers=[(name, value) for value in values]))
+
+
+@pytest.mark.parametrize(
+    ("values", "tags"),
+    [
+        pytest.param(['"a"'], {'"a"'}, id="one"),
+        pytest.param([' "a" '], {'"a"'}, id="blanks around it"),
+        pytest.param(['"a","b"'], {'"a"', '"b"'}, id="list"),
+        pytest.param(['"a" \t, "b"'], {'"a"', '"b"'}, id="list with blanks"),
+        pytest.param(['"a"', '"b", "c"'], {'"a"', '"b"', '"c"'}, id="several headers"),
+        pytest.param([', "a",, "b",'], {'"a"', '"b"'}, id="empty members"),
+        pytest.param(['"a,b"'], {'"a,b"'}, id="comma inside"),
+        pytest.param(['"a", "b,c", "d"'], {'"a"', '"b,c"', '"d"'}, id="comma inside a list"),
+        pytest.param(['""'], {'""'}, id="empty tag"),
+        pytest.param(['"*"'], {'"*"'}, id="star in quotes"),
+        pytest.param(['"W/"'], {'"W/"'}, id="weak mark in quotes"),
+        pytest.param(['"\xe4"'], {'"\xe4"'}, id="beyond ASCII"),
+        pytest.param(['W/"a"'], set(), id="weak"),
+        pytest.param(['W/"a", "b"'], {'"b"'}, id="weak and strong"),
+        pytest.param([""], set(), id="empty"),
+        pytest.param([","], set(), id="comma alone"),
+        pytest.param(["a"], set(), id="no quotes"),
+        pytest.param(['"a'], set(), id="not closed"),
+        pytest.param(['"a", b'], set(), id="one without quotes"),
+        pytest.param(['"a b"'], set(), id="blank inside"),
+        pytest.param(['w/"a"'], set(), id="small weak mark"),
+        pytest.param(['W/ "a"'], set(), id="weak mark apart"),
+        pytest.param(['"a", *'], set(), id="star in a list"),
+        pytest.param(["*", "*"], set(), id="two stars"),
+        pytest.param(["null"], set(), id="null"),
+    ],
+)
+def test_if_match_names_tags(values: Sequence[str], tags: set[str]) -> None:
+    """Strong tags count; what is weak, or no list of tags, is a condition that nothing fulfils."""
+    condition = read_condition(head("If-Match", values))
+
+    assert condition == Condition(tags=frozenset(tags))
+
+
+@pytest.mark.parametrize("value", ["*", " * "])
+def test_if_match_may_name_any_state(value: str) -> None:
+    """A star holds for every tag."""
+    condition = read_condition(head("If-Match", [value]))
+
+    assert condition is not None
+    assert condition.holds('"whatever"')
+
+
+def test_without_if_match_there_is_no_condition() -> None:
+    """Other headers are none."""
+    assert read_condition(head("If-None-Match", ["*"])) is None
+
+
+@pytest.mark.parametrize("part", ["x", " ", '"', ' "', '"x', "W/", 'W/" '])
+def test_a_long_header_is_read_in_one_go(part: str) -> None:
+    """What is no list of tags is refused without trying all ways to read it."""
+    condition = read_condition(head("If-Match", [part * 16_000 + "!"]))
+
+    assert condition == Condition(tags=frozenset())
+
+
+@pytest.mark.parametrize("tag", ['"a"', 'W/"a"'])
+@pytest.mark.parametrize(
+    ("values", "is_known_already"),
+    [
+        pytest.param(['"a"'], True, id="the tag"),
+        pytest.param(['W/"a"'], True, id="weak"),
+        pytest.param(['"b", W/"a"'], True, id="one of a list"),
+        pytest.param(['"b"', '"a"'], True, id="one of several headers"),
+        pytest.param(["*"], True, id="any"),
+        pytest.param(['"b"'], False, id="another"),
+        pytest.param(['"A"'], False, id="another case"),
+        pytest.param(["a"], False, id="no quotes"),
+        pytest.param(['"a", b'], False, id="no list of tags"),
+        pytest.param([""], False, id="empty"),
+        pytest.param([], False, id="no header"),
+    ],
+)
+def test_what_a_client_knows_is_found_out(
+    tag: str, values: Sequence[str], is_known_already: bool
+) -> None:
+    """Tags are compared weakly (RFC 9110, 13.1.2)."""
+    assert is_known(head("If-None-Match", values), tag) is is_known_already
+
+
+@pytest.mark.parametrize(
+    ("values", "is_asked_for"),
+    [
+        pytest.param(["no-cache"], True, id="alone"),
+        pytest.param([" No-Cache "], True, id="capitals and blanks"),
+        pytest.param(["max-age=0, no-cache"], True, id="one of a list"),
+        pytest.param(["max-age=0", "NO-CACHE"], True, id="one of several headers"),
+        pytest.param(['x="a, b",no-cache'], True, id="behind a quoted comma"),
+        pytest.param(['x="\\"", no-cache'], True, id="behind a quoted quote"),
+        pytest.param(["no-store"], False, id="no-store"),
+        pytest.param(["max-age=0"], False, id="max-age"),
+        pytest.param(['x="a, no-cache, b"'], False, id="in quotes"),
+        pytest.param(['x="a, no-cache'], False, id="in quotes that are not closed"),
+        pytest.param(["no-cached"], False, id="longer"),
+        pytest.param(["x-no-cache"], False, id="as an ending"),
+        pytest.param([""], False, id="empty"),
+        pytest.param([], False, id="no header"),
+    ],
+)
+def test_fresh_data_is_asked_for_by_a_directive(values: Sequence[str], is_asked_for: bool) -> None:
+    """The directive no-cache of `Cache-Control` counts, no other and no part of one."""
+    assert asks_for_fresh(head("Cache-Control", values)) is is_asked_for
+
+
+@pytest.mark.parametrize("part", ["no-cache", '"', '\\"', '"\\', ",", ' "x'])
+def test_a_long_cache_control_is_read_in_one_go(part: str) -> None:
+    """Quotes that are never closed do not make reading slow."""
+    assert not asks_for_fresh(head("Cache-Control", ["x" + part * 16_000]))
+
+
+@pytest.mark.parametrize(
+    ("empty_cell", "existing"),
+    [
+        ("null", {"rowIndex": 2, "name": "Boston", "state": None}),
+        ("", {"rowIndex": 2, "name": "Boston", "state": ""}),
+        ("omit", {"rowIndex": 2, "name": "Boston"}),
+    ],
+)
+def test_a_failed_condition_shows_the_row_as_it_is(
+    empty_cell: EmptyCell, existing: Mapping[str, object]
+) -> None:
+    """The record comes as a read would show it, and its tag as a header, to try again with."""
+    scope = make_scope("PUT", api=ApiSettings(empty_cell=empty_cell))
+    row = {"rowIndex": 2, "name": "Boston", "state": None}
+
+    response = error_response(Request(scope), PreconditionFailed(row, tag='"now"'))
+
+    body = json.loads(bytes(response.body))
+    assert response.status_code == 412
+    assert list(body["existing"].items()) == list(existing.items())
+    assert body["outcome"] == "not_applied"
+    assert response.headers["etag"] == '"now"'

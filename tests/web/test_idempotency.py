@@ -13,7 +13,6 @@ from gateway.web.idempotency import (
     fingerprint,
     parse_key,
     read_idempotent_request,
-    replayed_headers,
 )
 from gateway.worksheets.access import Access, Target
 from gateway.worksheets.worksheet_id import WorksheetId
@@ -186,9 +185,3 @@ def test_one_body_has_one_fingerprint(one: Any, other: Any) -> None:
 def test_other_bodies_have_others(one: Any, other: Any) -> None:
     """Whatever differs in type, name, value or place is another write."""
     assert fingerprint(one) != fingerprint(other)
-
-
-def test_an_answer_given_again_is_marked() -> None:
-    """Only that one."""
-    assert replayed_headers(is_replayed=True) == {"Idempotent-Replayed": "true"}
-    assert replayed_headers(is_replayed=False) == {}

@@ -1,16 +1,16 @@
-"""Which readings are tried, in which order, and what is remembered of them."""
+"""Which readings are tried, what is remembered of them, and which worksheets an error names."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
 
 import pytest
 
 from gateway.errors import InvalidQuery, RowNotFound, UnknownField, WorksheetNotFound
 from gateway.telemetry.events import RequestEvent, request_event
-from gateway.web.lenient_retry import REMEMBERED_SECONDS, TitleAliases, on_worksheet, with_fields
-from gateway.web.parameters import Leniency
-from gateway.web.query_cache import RowAsked, row_asked
+from gateway.web.lenient_retry import REMEMBERED_SECONDS, Attempt, TitleAliases, not_found_by
+from gateway.web.parameters import Leniency, RowAsked, row_asked
 from gateway.worksheets.access import Access, Target
-from gateway.worksheets.worksheet_id import WorksheetId
+from gateway.worksheets.worksheet_id import WorksheetId, worksheet_not_found
 from tests.clock import ManualClock
 
 
@@ -20,6 +20,40 @@ def target(title: str, visible: frozenset[str] | None = None) -> Target:
 
 def make_title_aliases(clock: ManualClock | None = None) -> TitleAliases:
     return TitleAliases(write_seconds=10.0, timer=clock or ManualClock())
+
+
+T = TypeVar("T")
+
+
+async def on_worksheet(
+    title_aliases: TitleAliases,
+    target: Target,
+    act: Callable[[Target], Awaitable[T]],
+    *,
+    is_write: bool,
+) -> T:
+    """Do something with the worksheet that a name means, as the handlers do."""
+    attempt = Attempt(title_aliases, target, None, is_write=is_write)
+    while True:
+        try:
+            return await act(attempt.target)
+        except WorksheetNotFound as error:
+            attempt.retry(error)
+
+
+async def with_fields(
+    text: bytes,
+    asked: RowAsked,
+    parse: Callable[[Leniency], RowAsked],
+    act: Callable[[RowAsked], Awaitable[T]],
+) -> T:
+    """Answer what is asked of a worksheet that is there."""
+    attempt = Attempt(make_title_aliases(), target("Cities"), asked, text=text, parse=parse)
+    while True:
+        try:
+            return await act(attempt.asked)
+        except UnknownField as error:
+            attempt.retry(error)
 
 
 class Workbook:
@@ -258,3 +292,95 @@ async def test_an_alias_that_is_gone_by_then_is_not_named() -> None:
 
     assert workbook.tried == ["a%20b", "a b"]
     assert 'It has "a b"' in caught.value.message
+
+
+async def test_another_worksheet_is_asked_for_the_plain_fields() -> None:
+    """Its fields are others: what the first one lacked it may have."""
+    tried: list[tuple[str, tuple[str, ...]]] = []
+    text = b"keys=a%252Cb"
+    attempt = Attempt(
+        make_title_aliases(),
+        target("a+b"),
+        row_asked(text),
+        text=text,
+        parse=lambda again: row_asked(text, again),
+    )
+
+    def note() -> None:
+        keys = attempt.asked.keys
+        tried.append((attempt.target.worksheet.title, keys.names if keys else ()))
+
+    note()
+    attempt.retry(UnknownField("no such field", parameter="keys", names=["a%2Cb"]))
+    note()
+    error = WorksheetNotFound("")
+    error.titles = ("a b",)
+    attempt.retry(error)
+    note()
+
+    assert tried == [("a+b", ("a%2Cb",)), ("a+b", ("a", "b")), ("a b", ("a%2Cb",))]
+
+
+def message(title: str, titles: list[str], *, visible: set[str] | None = None) -> str:
+    """What a caller who asked for a title is told where there are these."""
+    worksheet = WorksheetId("book", title)
+    granted = None if visible is None else frozenset(visible)
+    target = Target(worksheet, Access(titles=granted))
+    return not_found_by(target, worksheet_not_found(worksheet, titles)).message
+
+
+def test_names_are_those_the_key_may_hear_of() -> None:
+    """Names outside the key's grants are left out of the message."""
+    told = message("Cities", ["Cites", "City"], visible={"Cites"})
+
+    assert '"Cites"' in told
+    assert '"City"' not in told
+
+
+def test_the_titles_stay_with_the_error() -> None:
+    """Whoever is asked next needs them, for another caller."""
+    worksheet = WorksheetId("book", "Cities")
+    error = worksheet_not_found(worksheet, ["City"])
+
+    assert error.titles == ["City"]
+    assert "City" not in error.message.replace("Cities", "")
+    assert not_found_by(Target(worksheet), error).titles == ["City"]
+
+
+@pytest.mark.parametrize("hidden", [[], ["Sale1", "Sale2", "Sale3", "sale"]], ids=["", "hidden"])
+def test_what_a_key_may_not_hear_of_leaves_no_trace(hidden: list[str]) -> None:
+    """Hidden worksheets take nobody's place among the near names."""
+    told = message("Sale", [*hidden, "Sales old"], visible={"Sale", "Sales old"})
+
+    assert told.endswith(' It has "Sales old".')
+
+
+@pytest.mark.parametrize("hidden", [[], ["Sale1", "Sale2", "Sale3", "sale"]], ids=["", "hidden"])
+def test_of_many_worksheets_the_near_ones_are_named(hidden: list[str]) -> None:
+    """Up to 10 that the key may hear of are all named, of more those that are like the name."""
+    heard_of = [*map("Month {}".format, range(9)), "Sales old"]
+    wide = {*heard_of, "Staff"}
+
+    few = message("Sale", [*hidden, *heard_of], visible=set(heard_of))
+    many = message("Sale", [*hidden, *heard_of, "Staff"], visible=wide)
+    far = message("zzz", [*hidden, *heard_of, "Staff"], visible=wide)
+
+    names = ", ".join(f'"{title}"' for title in heard_of)
+    assert few.endswith(f"case and blanks count. It has {names}.")
+    assert many.endswith('case and blanks count. Near names: "Sales old".')
+    assert far.endswith("case and blanks count.")
+
+
+def test_nothing_is_said_where_nothing_may_be_heard_of() -> None:
+    """A spreadsheet of hidden worksheets looks like an empty one."""
+    hidden = message("Sale", ["Sales"], visible={"Sale"})
+
+    assert hidden == message("Sale", [], visible={"Sale"})
+
+
+def test_titles_are_escaped_and_cut() -> None:
+    """Neither the name that was sent nor those that there are move a terminal or fill a page."""
+    told = message("a\n", ["b\u202e", "x" * 101])
+
+    assert 'named "a\\n".' in told
+    assert f'It has "b\\u202e", "{"x" * 100}…".' in told

@@ -13,11 +13,15 @@ from starlette.testclient import TestClient
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.testing import capture_logs
 
-from gateway.errors import BodyTooLarge
+from gateway.access.caller import Caller, Grants
+from gateway.access.rates import KeyRates, RateLease
+from gateway.errors import BodyTooLarge, TooManyInFlight
 from gateway.settings.model import ServerSettings
+from gateway.settings.plans import PlanSettings
 from gateway.telemetry.events import upstream_called
-from gateway.web.middleware import CLIENT_GONE, ErrorNet, RequestFrame
+from gateway.web.middleware import CLIENT_GONE, RATE_LEASE, ErrorNet, RequestFrame, rate_lines
 from gateway.web.routes import middleware
+from tests.clock import ManualClock
 from tests.web.requests import Sender, make_scope
 
 SETTINGS = ServerSettings(max_url_bytes=300, max_head_bytes=1000)
@@ -266,3 +270,61 @@ async def test_long_paths_are_cut_in_the_log(logs: Logs) -> None:
 
     assert len(logs[0]["path"]) == 200
     assert "\n" not in logs[0]["path"]
+
+
+def lease_of(plan: PlanSettings) -> RateLease:
+    """The first request of a key on this plan."""
+    caller = Caller(
+        key_id="k1", name="n", plan_name="p", plan=plan, grants=Grants(spreadsheets=None)
+    )
+    return KeyRates({"p": plan}, ManualClock()).lease(caller)
+
+
+async def framed_headers(lease: RateLease | None) -> dict[bytes, bytes]:
+    """The headers of an answer to a request with this lease."""
+
+    async def inner(scope: Scope, receive: Receive, send: Send) -> None:
+        if lease is not None:
+            scope[RATE_LEASE] = lease
+        await Response()(scope, receive, send)
+
+    start, _ = await call(framed(inner), make_scope())
+    return dict(start["headers"])
+
+
+async def test_an_answer_tells_what_is_left_of_a_rate() -> None:
+    """As structured fields, with the policy behind it."""
+    lease = lease_of(PlanSettings(requests_per_minute=600))
+    lease.charge(10)
+
+    headers = await framed_headers(lease)
+
+    assert headers[b"ratelimit"] == b'"default";r=50;t=1'
+    assert headers[b"ratelimit-policy"] == b'"default";q=600;w=60'
+
+
+async def test_without_a_key_or_a_rate_there_is_nothing_to_tell() -> None:
+    """No line is better than an empty one."""
+    unlimited = lease_of(PlanSettings(requests_per_minute=0))
+
+    assert list(rate_lines(None)) == list(rate_lines(unlimited)) == []
+    for lease in (None, unlimited):
+        assert b"ratelimit" not in await framed_headers(lease)
+
+
+async def test_a_lease_ends_with_its_request() -> None:
+    """Its place among those under way is free again, however the request ended."""
+    lease = lease_of(PlanSettings(max_concurrent=1))
+
+    async def failing(scope: Scope, receive: Receive, send: Send) -> None:
+        scope[RATE_LEASE] = lease
+        lease.enter()
+        with pytest.raises(TooManyInFlight):
+            lease.enter()
+        raise RuntimeError(SECRET)
+
+    await call(framed(failing), make_scope())
+    lease.enter()
+
+    with pytest.raises(TooManyInFlight):
+        lease.enter()

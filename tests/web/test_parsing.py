@@ -1,11 +1,20 @@
 """Work on bodies: short ones at once, long ones beside the event loop and in turns."""
 
 import asyncio
+import json
 import threading
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
-from gateway.web.parsing import MOST_BYTES, Parsing
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.errors import InvalidBody
+from gateway.table.record import MAX_PROBLEMS
+from gateway.web.fields import MAX_FIELDS
+from gateway.web.parsing import MAX_ROWS, MOST_BYTES, NEAR, Pairs, Parsing, decode_json
 
 
 async def test_long_bodies_are_worked_on_in_a_thread() -> None:
@@ -55,3 +64,111 @@ async def test_a_failure_ends_a_turn() -> None:
 
 def _fail(text: str) -> None:
     raise ValueError(text)
+
+
+LONG = "x" * (NEAR + 1)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(10**16), 10**16) | st.floats() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)
+
+
+def plain(value: object) -> Any:
+    """With objects as `json` makes them."""
+    if isinstance(value, Pairs):
+        return {name: plain(each) for name, each in value}
+    return [plain(each) for each in value] if isinstance(value, list) else value
+
+
+@given(value=VALUES, indent=st.sampled_from([None, 0, 3]), is_ascii=st.booleans())
+def test_it_is_the_json_that_everybody_reads(
+    value: object, indent: int | None, is_ascii: bool
+) -> None:
+    """Whatever it is, and however it is laid out."""
+    text = json.dumps(value, indent=indent, ensure_ascii=is_ascii)
+
+    assert json.dumps(plain(decode_json(text))) == json.dumps(json.loads(text))
+
+
+@given(text=st.text(st.sampled_from(' \n\t[]{},:"0123456789.-+eE\\utrfalsn\x00é'), max_size=30))
+def test_what_is_no_json_is_none_here(text: str) -> None:
+    """Refused exactly where the standard library does, long or short."""
+    long = f'{{"long":"{LONG}","rest":'
+    for whole in (text, f"{long}{text}}}", f"[{long}{text}}}]"):
+        try:
+            expected = json.loads(whole, parse_int=lambda digits: int(digits[:18]))
+        except json.JSONDecodeError:
+            with pytest.raises(InvalidBody, match="not JSON at line"):
+                decode_json(whole)
+        else:
+            assert json.dumps(plain(decode_json(whole))) == json.dumps(expected)
+
+
+@pytest.mark.parametrize("size", [0, NEAR - 20, NEAR - 2, NEAR - 1, NEAR, NEAR + 1, 50_000])
+def test_long_objects_are_read_as_short_ones(size: int) -> None:
+    """Repeated members, blanks and all; also where a short one would just end."""
+    text = f' [ {{ "a" : 1 , "b" : "{"x" * size}" , "a" : [ ] , "é" : -0.5e3 }} , {{ }} , 5 ] '
+
+    assert decode_json(text) == [
+        Pairs([("a", 1), ("b", "x" * size), ("a", []), ("é", -500.0)]),
+        Pairs(),
+        5,
+    ]
+    assert all(isinstance(each, Pairs) for each in decode_json(text)[:2])  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column", "detail"),
+    [
+        pytest.param(f'{{"a":"{LONG}"', 1, NEAR + 9, "',' delimiter", id="cut off"),
+        pytest.param(f'{{"a":"{LONG}"\n', 2, 1, "',' delimiter", id="in another line"),
+        pytest.param(f'{{"a":"{LONG}",\n}}', 2, 1, "property name", id="trailing comma"),
+        pytest.param(f'{{"a":"{LONG}",\n"b"}}', 2, 4, "':' delimiter", id="no value"),
+        pytest.param(f'{{"a":"{LONG}",\n"b":}}', 2, 5, "Expecting value", id="an empty value"),
+        pytest.param(f'{{"a":"{LONG}",\nb:1}}', 2, 1, "property name", id="no quotes"),
+        pytest.param(f'{{"a":"{LONG}"}}\nx', 2, 1, "Extra data", id="something behind"),
+        pytest.param(f'[{{"a":"{LONG}"}}\n{{}}]', 2, 1, "',' delimiter", id="no comma"),
+        pytest.param(f'{{"a":"{LONG}\n', 1, NEAR + 8, "control character", id="no end"),
+    ],
+)
+def test_long_bodies_are_told_where_they_break(
+    text: str, line: int, column: int, detail: str
+) -> None:
+    """By line and column, as short ones."""
+    with pytest.raises(InvalidBody, match=f"line {line}, column {column}: .*{detail}"):
+        decode_json(text)
+
+
+@pytest.mark.parametrize(
+    ("start", "unit", "taken"),
+    [
+        pytest.param("{", '"":"' + "x" * 10 + '",', MAX_FIELDS + 1, id="members"),
+        pytest.param("[", "{},", MAX_ROWS + 1, id="rows"),
+        pytest.param("[", "0,", MAX_ROWS + 1, id="elements"),
+    ],
+)
+def test_of_too_many_one_is_too_many(start: str, unit: str, taken: int) -> None:
+    """What follows is not looked at, whatever it is."""
+    decoded = decode_json(start + unit * 2000 + "\0 no JSON")
+
+    assert isinstance(decoded, list)
+    assert len(decoded) == taken
+
+
+@pytest.mark.parametrize("fault", ['{"a":[]}', '{"a":1,"b":{}}', "0", "[]"])
+def test_what_is_wrong_all_over_is_not_read_to_its_end(fault: str) -> None:
+    """There are places enough to tell of; short bodies are read whole."""
+    long = f'[{{"a":1}},{f"{fault}," * 30}{{"b":"{LONG}"}}, no JSON'
+
+    assert len(decode_json(long)) == 1 + MAX_PROBLEMS  # type: ignore[arg-type]
+    with pytest.raises(InvalidBody, match="not JSON"):
+        decode_json(f"[{f'{fault},' * 30} no JSON")
+
+
+@pytest.mark.parametrize("nested", ["[0,", '{"b":0,', "[[],", '{"b":{},'])
+def test_a_long_value_that_cannot_be_stored_is_the_last(nested: str) -> None:
+    """It stands there as an empty list, and what follows is not looked at."""
+    text = f'{{"a":1,"b":{nested}{"0," * NEAR}no JSON'
+
+    assert decode_json(text) == Pairs([("a", 1), ("b", [])])
+    assert decode_json(f"[{text}") == [Pairs([("a", 1), ("b", [])])]

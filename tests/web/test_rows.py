@@ -20,7 +20,7 @@ from gateway.settings.plans import PlanSettings
 from gateway.table.view import Selection
 from gateway.telemetry.counters import Kind
 from gateway.telemetry.events import tallies
-from gateway.web.auth_cache import AuthCache
+from gateway.web.credentials import AuthCache
 from gateway.web.error_responses import on_gateway_error, on_http_exception
 from gateway.web.lenient_retry import TitleAliases
 from gateway.web.parsing import Parsing
@@ -58,17 +58,6 @@ class FakeRows:
     asked: list[tuple[object, ...]] = field(default_factory=list)
     encoders: set[object] = field(default_factory=set)
     fresh: list[bool] = field(default_factory=list)
-
-    kept: Served | None = None
-    """What it answers at once."""
-
-    async def list_now(self, target: Target, query: Query, encoder: Encoder) -> Served | None:
-        return self.kept
-
-    def row_now(
-        self, target: Target, row: int, keys: Selection | None, encoder: Encoder
-    ) -> Served | None:
-        return self.kept
 
     async def list_rows(
         self,
@@ -146,16 +135,6 @@ def test_a_list_is_asked_for_by_its_parameters(client: TestClient, rows: FakeRow
 
     assert answer.json() == {"results": [RECORD], "hasNextPage": False}
     assert rows.asked == [("Cities", Query(skip=2, limit=50, keys=Selection(("name",))))]
-
-
-@pytest.mark.parametrize("place", PLACES)
-def test_what_is_there_is_answered_at_once(client: TestClient, rows: FakeRows, place: str) -> None:
-    """Nothing is waited for then, unless fresh data is asked for."""
-    rows.kept = Served(Encoded(b'{"kept":1}', '"kept"'), FRESHNESS)
-
-    assert client.get(place).json() == {"kept": 1}
-    assert rows.asked == []
-    assert "kept" not in client.get(f"{place}?no-cache=true").json()
 
 
 def test_a_row_is_asked_for_by_its_number(client: TestClient, rows: FakeRows) -> None:

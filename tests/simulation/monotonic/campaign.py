@@ -91,7 +91,7 @@ async def run(folder: Path, campaign: Monotonic) -> Outcome:
             )
             for index, own_field in enumerate([*campaign.own_fields, *[""] * campaign.readers])
         ]
-        # On a worksheet that nobody read before, nothing tells that a number is older than its text.
+        # Nothing tells of a number in the first read that it is older than its text.
         await clients[0].order()
         acting = asyncio.gather(
             *(_act_until(ends, client, campaign.pause_seconds) for client in clients)

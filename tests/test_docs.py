@@ -10,7 +10,8 @@ import typer
 from starlette.testclient import TestClient
 
 from gateway.commands.cli import main
-from gateway.query.where import ALIASES, COMBINATORS, NOT, OPERATORS
+from gateway.query.operators import ALIASES, OPERATORS
+from gateway.query.where import COMBINATORS, NOT
 from gateway.server.intake import MOST_LINES
 from gateway.settings.model import Settings
 from gateway.settings.plans import PlanSettings

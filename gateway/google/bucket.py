@@ -66,7 +66,7 @@ class Bucket:
     @property
     def rate_per_second(self) -> float:
         """Calls that can go on for ever, as far as Google has taught it by now."""
-        return self._rate.pace(self._clock()).per_minute / 60
+        return self._rate.limit(self._clock()).per_minute / 60
 
     @property
     def waiting_count(self) -> int:
@@ -120,7 +120,7 @@ class Bucket:
 
     def _check_wait(self, waiter: Waiter, now: float) -> None:
         """Let nobody begin to wait whose turn would come too late, as far as it can be foreseen."""
-        before_seconds = self._turns.before(waiter) * self._rate.pace(now).interval_seconds
+        before_seconds = self._turns.before(waiter) * self._rate.limit(now).interval_seconds
         seconds = max(0.0, self._rate.free_at(now) - now) + before_seconds
         is_over_full = (
             self._turns.shortest(waiter) > MAX_WAITING_PER_KEY or len(self._turns) > MAX_WAITING

@@ -4,17 +4,25 @@ Rules: a total order over every mix of types, no exception for any cell. Compari
 contract's *Comparison* and *Order* say: an empty cell meets no range and is last both ways.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from gateway.query.field import ColumnField, Field, RowIndexField
-from gateway.query.matching import rows_meeting
+from gateway.query.operators import OPERATORS
 from gateway.query.ordering import Ordering, Term
 from gateway.query.plan import Want, find_page
-from gateway.query.query import Query
+from gateway.query.query import AllOf, AnyOf, Comparison, Condition, Negation, Query
+from gateway.query.row_sets import Complement, RowSet, all_of, any_of
+from gateway.table.ordered import Ranked
 from gateway.table.steps import Work
 from gateway.table.table import FIRST_DATA_ROW, Table
 from gateway.table.view import ROW_INDEX, View
+
+_FEW = 4
+_PLANNING_STEPS = 20
+"""Steps of one condition among more than a few."""
+
+Join = Callable[[Iterable[RowSet], Ranked], RowSet]
 
 
 @dataclass(frozen=True)
@@ -49,7 +57,7 @@ def evaluate(table: Table, query: Query, view: View) -> Work[Page]:
                 return RowIndexField(rows)
             return ColumnField(table.index(view.column(name)), rows)
 
-        row_set = yield from rows_meeting(query.where, field, rows)
+        row_set = yield from _matching(query.where, field, rows)
         if row_set.least == rows.groups:
             row_set = None
     terms = (yield from _terms(table, query, view)) if query.order else (Term(rows),)
@@ -63,6 +71,33 @@ def plain_page(table: Table, query: Query) -> Page:
     end = first + query.limit
     total = max(0, rows - FIRST_DATA_ROW) if query.wants_total else None
     return Page(range(min(first, rows), min(end, rows)), end < rows, total)
+
+
+def _matching(condition: Condition, fields: Callable[[str], Field], rows: Ranked) -> Work[RowSet]:
+    """The rows that meet a condition; `fields` finds a field by name, `rows` are all rows."""
+    match condition:
+        case Comparison():
+            operator = OPERATORS[condition.operator]
+            found = operator.lookup(fields(condition.field), condition.operands)
+            return _complement(found, rows) if operator.is_negated else found
+        case Negation():
+            return _complement(_matching(condition.condition, fields, rows), rows)
+        case AllOf() | AnyOf():
+            works = (_matching(each, fields, rows) for each in condition.conditions)
+            return _joined(works, all_of if isinstance(condition, AllOf) else any_of, rows)
+
+
+def _complement(work: Work[RowSet], rows: Ranked) -> Work[RowSet]:
+    return Complement(range(1, rows.size), (yield from work))
+
+
+def _joined(works: Iterable[Work[RowSet]], join: Join, rows: Ranked) -> Work[RowSet]:
+    sets: list[RowSet] = []
+    for work in works:
+        sets.append((yield from work))
+        if len(sets) > _FEW:
+            yield _PLANNING_STEPS
+    return join(sets, rows)
 
 
 def _terms(table: Table, query: Query, view: View) -> Work[tuple[Term, ...]]:

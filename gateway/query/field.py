@@ -7,12 +7,12 @@ condition together become at most one set for each kind of cell.
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 import msgspec
 
-from gateway.query.query import Operand, Operator
+from gateway.query.query import Operand
 from gateway.query.row_sets import (
     Containing,
     NumberContaining,
@@ -32,13 +32,8 @@ _LOOK_UP_STEPS = 40
 """Of one operand in the runs of a column."""
 
 Bounds = Callable[[int, int, int], range]
-_BOUNDS: Mapping[Operator, Bounds] = {
-    "$lt": lambda low, high, end: range(low),
-    "$lte": lambda low, high, end: range(high),
-    "$gt": lambda low, high, end: range(high, end),
-    "$gte": lambda low, high, end: range(low, end),
-}
-"""The groups of a range: `low` of them are below the operand, those up to `high` equal it."""
+"""The groups of a range: `low` of them are below the operand, those up to `high` equal it, and
+there are `end` of them."""
 
 
 class Field(Protocol):
@@ -47,8 +42,8 @@ class Field(Protocol):
     def equal(self, operands: Sequence[Operand]) -> Work[RowSet]:
         """Where the field equals any of the operands."""
 
-    def within(self, operator: Operator, operand: Operand) -> Work[RowSet]:
-        """Where the field is on one side of an operand, for the four operators of ranges."""
+    def within(self, bounds: Bounds, operand: Operand) -> Work[RowSet]:
+        """Where the field is on one side of an operand."""
 
     def containing(self, text: str) -> Work[RowSet]:
         """Where the field displays a text, in whatever case."""
@@ -91,24 +86,24 @@ class ColumnField(msgspec.Struct, frozen=True):
                 found += yield from self._equal_numbers(numeric)
         return found[0] if len(found) == 1 else any_of(found, self.rows)
 
-    def within(self, operator: Operator, operand: Operand) -> Work[RowSet]:
+    def within(self, bounds: Bounds, operand: Operand) -> Work[RowSet]:
         if operand.is_empty:
             return any_of((), self.rows)
         if isinstance(operand.value, bool):
-            return _range((yield from self.index.truths()), operator, operand.value)
+            return _range((yield from self.index.truths()), bounds, operand.value)
         if operand.number is not None:
-            return _range((yield from self.index.numbers()), operator, operand.number)
+            return _range((yield from self.index.numbers()), bounds, operand.number)
         kinds = yield from self.index.kinds()
         sets: list[RowSet] = []
         if kinds.has(TEXT):
-            texts = _range((yield from self.index.shown()), operator, operand.value)
+            texts = _range((yield from self.index.shown()), bounds, operand.value)
             if kinds.has(NUMERAL, INTEGER, DOUBLE, BOOLEAN):
                 texts = all_of((texts, (yield from self._of_kind(TEXT))), self.rows)
             sets.append(texts)
         if operand.serial is not None and kinds.has(*NUMBERS):
             run = yield from self.index.dates()
             low, high = _moments(run, operand.serial)
-            sets.append(groups_of(run.ranked, _BOUNDS[operator](low, high, len(run.keys))))
+            sets.append(groups_of(run.ranked, bounds(low, high, len(run.keys))))
         return any_of(sets, self.rows)
 
     def containing(self, text: str) -> Work[RowSet]:
@@ -156,14 +151,14 @@ class RowIndexField(msgspec.Struct, frozen=True):
         rows = {row for operand in operands if (row := _row(operand)) is not None}
         return groups_of(self.rows, {row - 2 for row in rows if 2 <= row <= self.rows.size})
 
-    def within(self, operator: Operator, operand: Operand) -> Work[RowSet]:
+    def within(self, bounds: Bounds, operand: Operand) -> Work[RowSet]:
         yield 0
         if operand.number is None:
             return any_of((), self.rows)
         ceiling, floor = math.ceil(operand.number), math.floor(operand.number)
         count = self.rows.groups
         low, high = min(max(ceiling - 2, 0), count), min(max(floor - 1, 0), count)
-        return groups_of(self.rows, _BOUNDS[operator](low, high, count))
+        return groups_of(self.rows, bounds(low, high, count))
 
     def containing(self, text: str) -> Work[RowSet]:
         yield 1
@@ -179,10 +174,10 @@ def _values(run: Run, keys: Iterable[Any]) -> RowSet:
     return groups_of(run.ranked, {number for key in keys if (number := run.group(key)) is not None})
 
 
-def _range(run: Run, operator: Operator, key: Any) -> RowSet:
+def _range(run: Run, bounds: Bounds, key: Any) -> RowSet:
     keys = run.keys
     low, high = bisect_left(keys, key), bisect_right(keys, key)
-    return groups_of(run.ranked, _BOUNDS[operator](low, high, len(keys)))
+    return groups_of(run.ranked, bounds(low, high, len(keys)))
 
 
 def _same_moments(run: Run, serials: Sequence[float]) -> Work[RowSet]:

@@ -1,7 +1,6 @@
 """A parsed list request: condition tree, sort terms, page, field names."""
 
 from collections.abc import Iterable
-from typing import Literal
 
 import msgspec
 
@@ -11,7 +10,6 @@ from gateway.table.view import Selection
 DEFAULT_LIMIT = 24
 
 Scalar = str | int | float | bool | None
-Operator = Literal["$eq", "$ne", "$lt", "$lte", "$gt", "$gte", "$in", "$nin", "$text", "$exists"]
 
 
 class Operand(msgspec.Struct, frozen=True):
@@ -34,11 +32,13 @@ class Operand(msgspec.Struct, frozen=True):
 
 
 class Comparison(msgspec.Struct, frozen=True):
-    """One operator on one field; `operands` holds one, or the distinct ones of `$in` and `$nin`."""
+    """One operator on one field."""
 
     field: str
-    operator: Operator
+    operator: str
+    """A name in `gateway.query.operators.OPERATORS`."""
     operands: tuple[Operand, ...]
+    """The one that the operator takes, or the distinct ones of its list."""
 
 
 class AllOf(msgspec.Struct, frozen=True):

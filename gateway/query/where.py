@@ -8,9 +8,10 @@ only refused here if its value can be no criterion of a field.
 
 import math
 from collections.abc import Mapping
-from typing import cast, get_args
+from typing import cast
 
 from gateway.errors import InvalidQuery
+from gateway.query.operators import ALIASES, EQUAL, OPERATORS, OperandShape, Operator
 from gateway.query.query import (
     AllOf,
     AnyOf,
@@ -18,7 +19,6 @@ from gateway.query.query import (
     Condition,
     Negation,
     Operand,
-    Operator,
     Scalar,
     make_operand,
     make_operands,
@@ -27,18 +27,15 @@ from gateway.query.query import (
 MAX_DEPTH = 8
 MAX_CONDITIONS = 50
 
-OPERATORS: tuple[str, ...] = get_args(Operator)
-ALIASES: Mapping[str, str] = {"$neq": "$ne"}
 COMBINATORS: Mapping[str, type[AllOf | AnyOf]] = {"$and": AllOf, "$or": AnyOf}
 NOT = "$not"
-LIST_OPERATORS = frozenset({"$in", "$nin"})
-"""Those that take a list of values."""
+LIST_OPERATORS = frozenset(name for name, each in OPERATORS.items() if each.operand.is_list)
 
-_OPERAND_TYPES: Mapping[str, tuple[type, str]] = {
-    "$text": (str, "a string"),
-    "$exists": (bool, "true or false"),
+_BY_NAME: Mapping[str, Operator] = {
+    **OPERATORS,
+    **{alias: OPERATORS[name] for alias, name in ALIASES.items()},
 }
-_ALLOWED = ", ".join((*OPERATORS, *ALIASES, NOT))
+_ALLOWED = ", ".join((*_BY_NAME, NOT))
 _ALLOWED_ANYWHERE = ", ".join((*COMBINATORS, _ALLOWED))
 
 
@@ -82,49 +79,48 @@ class _Parser:
         if name.startswith("$") and isinstance(value, list):
             raise InvalidQuery(f"{place} is not an operator; allowed: {_ALLOWED_ANYWHERE}.")
         if not isinstance(value, dict):
-            return self._comparison(name, "$eq", value, place)
+            return self._comparison(name, EQUAL, value, place)
         if not value:
             raise InvalidQuery(f"{place} holds no operator; allowed: {_ALLOWED}.")
         return _joined(
             [
-                self._operation(name, operator, operand, f"{place}.{operator}", depth)
-                for operator, operand in value.items()
+                self._operation(name, word, operand, f"{place}.{word}", depth)
+                for word, operand in value.items()
             ]
         )
 
-    def _operation(
-        self, name: str, operator: str, value: object, place: str, depth: int
-    ) -> Condition:
-        if operator == NOT:
+    def _operation(self, name: str, word: str, value: object, place: str, depth: int) -> Condition:
+        if word == NOT:
             if depth >= MAX_DEPTH:
                 raise InvalidQuery(f"where is nested deeper than {MAX_DEPTH} objects.")
             if not isinstance(value, dict):
                 raise InvalidQuery(f"{place} takes an object of operators.")
             return Negation(self._field(name, value, place, depth + 1))
-        operator = ALIASES.get(operator, operator)
-        if operator not in OPERATORS:
+        operator = _BY_NAME.get(word)
+        if operator is None:
             raise InvalidQuery(f"{place} is not an operator; allowed: {_ALLOWED}.")
         return self._comparison(name, operator, value, place)
 
-    def _comparison(self, name: str, operator: str, value: object, place: str) -> Comparison:
+    def _comparison(self, name: str, operator: Operator, value: object, place: str) -> Comparison:
         self._conditions += 1
         if self._conditions > MAX_CONDITIONS:
             raise InvalidQuery(f"where holds more than {MAX_CONDITIONS} conditions.")
-        return Comparison(name, cast(Operator, operator), _operands(operator, value, place))
+        return Comparison(name, operator.name, _operands(operator.operand, value, place))
 
 
-def _operands(operator: str, value: object, place: str) -> tuple[Operand, ...]:
-    if operator in LIST_OPERATORS:
+def _operands(shape: OperandShape, value: object, place: str) -> tuple[Operand, ...]:
+    if shape.is_list:
         if not isinstance(value, list):
             raise InvalidQuery(f"{place} takes a list of values, not {_kind(value)}.")
-        return make_operands(_scalar(part, f"{place}[{index}]") for index, part in enumerate(value))
-    expected = _OPERAND_TYPES.get(operator)
-    if expected is not None and not isinstance(value, expected[0]):
-        raise InvalidQuery(f"{place} takes {expected[1]}, not {_kind(value)}.")
-    return (make_operand(_scalar(value, place)),)
+        return make_operands(
+            _scalar(shape, part, f"{place}[{index}]") for index, part in enumerate(value)
+        )
+    return (make_operand(_scalar(shape, value, place)),)
 
 
-def _scalar(value: object, place: str) -> Scalar:
+def _scalar(shape: OperandShape, value: object, place: str) -> Scalar:
+    if not isinstance(value, shape.python_type):
+        raise InvalidQuery(f"{place} takes {shape.noun}, not {_kind(value)}.")
     if isinstance(value, list | dict):
         raise InvalidQuery(f"{place} takes one value, not {_kind(value)}.")
     if isinstance(value, int | float) and not isinstance(value, bool) and not _is_finite(value):

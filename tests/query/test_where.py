@@ -5,20 +5,20 @@ import json
 import pytest
 
 from gateway.errors import InvalidQuery
+from gateway.query.operators import OPERATORS
 from gateway.query.query import (
     AllOf,
     AnyOf,
     Comparison,
     Condition,
     Negation,
-    Operator,
     Scalar,
     make_operand,
 )
-from gateway.query.where import MAX_CONDITIONS, MAX_DEPTH, OPERATORS, parse_where
+from gateway.query.where import MAX_CONDITIONS, MAX_DEPTH, parse_where
 
 
-def compare(field: str, operator: Operator, *values: Scalar) -> Comparison:
+def compare(field: str, operator: str, *values: Scalar) -> Comparison:
     """A comparison with these operands."""
     return Comparison(field, operator, tuple(make_operand(value) for value in values))
 

@@ -1,16 +1,7 @@
 """Schemas of queries: field names, and the grammar of `where`."""
 
-from collections.abc import Mapping
-
-from gateway.query.where import (
-    ALIASES,
-    COMBINATORS,
-    LIST_OPERATORS,
-    MAX_CONDITIONS,
-    MAX_DEPTH,
-    NOT,
-    OPERATORS,
-)
+from gateway.query.operators import ALIASES, OPERATORS, OperandShape
+from gateway.query.where import COMBINATORS, MAX_CONDITIONS, MAX_DEPTH, NOT
 from gateway.table.view import ROW_INDEX
 from gateway.web.openapi.node import Node, Nodes, named, schema_reference
 from gateway.web.openapi.place import Place
@@ -19,19 +10,6 @@ from gateway.web.parameters import MAX_ORDER_FIELDS, MAX_WHERE_BYTES
 
 OPERAND, CRITERION, OPERATIONS = "Operand", "Criterion", "Operations"
 
-_TOLD: Mapping[str, str] = {
-    "$eq": "equal",
-    "$ne": "not equal; empty cells are equal to null alone",
-    "$lt": "less",
-    "$lte": "less or equal",
-    "$gt": "greater",
-    "$gte": "greater or equal",
-    "$in": "equal to one of these",
-    "$nin": "equal to none of these",
-    "$text": "has this text somewhere in it, in capitals or not",
-    "$exists": "true: the cell is not empty; false: it is",
-    NOT: "none of what is in here",
-}
 _OPERAND: Node = {
     "type": ["string", "number", "boolean", "null"],
     "description": (
@@ -40,15 +18,7 @@ _OPERAND: Node = {
         "cells."
     ),
 }
-_OPERANDS: Mapping[str, Node] = {
-    **{
-        operator: {"type": "array", "items": schema_reference(OPERAND)}
-        for operator in LIST_OPERATORS
-    },
-    "$text": {"type": "string"},
-    "$exists": {"type": "boolean"},
-    NOT: schema_reference(OPERATIONS),
-}
+_NAMES = (*OPERATORS, *ALIASES, NOT)
 
 
 def shared_query_schemas(reach: Reach) -> Nodes:
@@ -61,7 +31,9 @@ def shared_query_schemas(reach: Reach) -> Nodes:
             "type": "object",
             "description": "All of these must hold.",
             "properties": {
-                operator: _operation(operator) for operator in (*OPERATORS, *ALIASES, NOT)
+                **{name: _operator(name, each.description) for name, each in OPERATORS.items()},
+                **{name: _operator(of, f"the same as `{of}`") for name, of in ALIASES.items()},
+                NOT: _described(schema_reference(OPERATIONS), "none of what is in here"),
             },
             "minProperties": 1,
             "additionalProperties": False,
@@ -99,18 +71,20 @@ def _is_sortable(name: str) -> bool:
     return "," not in name and not name.strip().startswith("-")
 
 
-def _operation(operator: str) -> Node:
-    meaning = ALIASES.get(operator, operator)
-    operand = _OPERANDS.get(meaning, schema_reference(OPERAND))
-    told = _TOLD[meaning] if meaning == operator else f"the same as `{meaning}`"
-    return (
-        {"description": told, "allOf": [operand]}
-        if "$ref" in operand
-        else {
-            **operand,
-            "description": told,
-        }
-    )
+def _operator(name: str, description: str) -> Node:
+    return _described(_operand(OPERATORS[name].operand), description)
+
+
+def _operand(shape: OperandShape) -> Node:
+    operand = {"type": shape.json_type} if shape.json_type else schema_reference(OPERAND)
+    return {"type": "array", "items": operand} if shape.is_list else operand
+
+
+def _described(schema: Node, description: str) -> Node:
+    """The schema with a description, which a reference cannot have beside it."""
+    if "$ref" in schema:
+        return {"description": description, "allOf": [schema]}
+    return {**schema, "description": description}
 
 
 def _where(place: Place) -> Node:
@@ -122,7 +96,7 @@ def _where(place: Place) -> Node:
         "type": "object",
         "description": (
             "Field names with a value each, which it must be equal to, or with an object of "
-            f"operators: {named([*OPERATORS, *ALIASES, NOT])}. Several fields, and several "
+            f"operators: {named(_NAMES)}. Several fields, and several "
             f"operators, must all hold; {named(words)} combine such objects. At most "
             f"{MAX_CONDITIONS} conditions, {MAX_DEPTH} objects deep, {MAX_WHERE_BYTES} bytes."
         ),

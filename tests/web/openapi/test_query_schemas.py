@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.errors import InvalidQuery
-from gateway.query.where import ALIASES, LIST_OPERATORS, NOT, OPERATORS, parse_where
+from gateway.query.operators import ALIASES, OPERATORS
+from gateway.query.where import LIST_OPERATORS, NOT, parse_where
 from gateway.settings.plans import PlanSettings
 from gateway.web.parameters import asking_of, parse_query
 from gateway.web.query_string import READ_PARAMETERS
@@ -64,6 +65,9 @@ def test_every_operator_is_told() -> None:
     assert set(told) == {*OPERATORS, *ALIASES, NOT}
     assert {name for name in told if told[name].get("type") == "array"} == LIST_OPERATORS
     assert all(told[name]["description"] for name in told)
+    assert [told[name]["description"] for name in OPERATORS] == [
+        operator.description for operator in OPERATORS.values()
+    ]
 
 
 def test_every_parameter_is_told() -> None:

@@ -34,11 +34,6 @@ def number_in(text: str) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def may_be_number(text: str) -> bool:
-    """Whether a text begins like a number, told without a closer look."""
-    return "-" <= text < ":"
-
-
 def plain_notation(number: float | int) -> str:
     """A number without exponent, separators or a needless fraction: 1250, -0.5."""
     text = f"{Decimal(repr(number + 0)):f}"  # + 0: there is no -0 in plain notation

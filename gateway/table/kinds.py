@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import NoneType
 
-from gateway.table.cells import may_be_number, number_in
+from gateway.table.cells import number_in
 from gateway.table.steps import BLOCK, Work, text_blocks
 
 EMPTY = 0
@@ -106,7 +106,7 @@ def _refine(
         if text == "":
             if values[at] is None or values[at] == "":
                 codes[at] = EMPTY
-        elif may_be_number(text) and codes[at] == TEXT:
+        elif codes[at] == TEXT and "-" <= text < ":":  # it begins as a number does
             number = number_in(text)
             if number is not None:
                 codes[at] = NUMERAL

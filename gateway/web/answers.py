@@ -58,8 +58,10 @@ class JsonEncoder:
 
     empty_cell: EmptyCell
 
-    def row(self, record: Record) -> bytes:
-        return _encode(shaped(record, self.empty_cell))
+    def rows(self, records: Iterable[Record]) -> list[bytes]:
+        if self.empty_cell != "null":
+            records = [shaped(record, self.empty_cell) for record in records]
+        return [*map(_encode, records)]
 
     def page(self, rows: Sequence[bytes], *, has_next: bool, total: int | None) -> Encoded:
         """A list of rows; its tag is weak, since it is of the answer and not of the worksheet."""

@@ -38,8 +38,8 @@ class Served(NamedTuple):
 class Encoder(Protocol):
     """A way of encoding; what it makes is kept by it, so that one way is one object."""
 
-    def row(self, record: Record) -> bytes:
-        """A record as it stands in a page, or alone."""
+    def rows(self, records: Iterable[Record]) -> list[bytes]:
+        """Records, each as it stands in a page or alone."""
 
     def page(self, rows: Sequence[bytes], *, has_next: bool, total: int | None) -> Encoded:
         """A page of such rows."""

@@ -272,10 +272,10 @@ def _row_of(
 def _page_in(window: Window, query: Query, encoder: Encoder, grant: ColumnGrant) -> Encoded:
     """The rows of a window, which is the page that was asked for."""
     columns = window.header.seen_with(grant).select(query.keys)
-    rows = [
-        encoder.row(row_record(row, columns, texts))
+    rows = encoder.rows(
+        row_record(row, columns, texts)
         for row, texts in enumerate(window.rows[: query.limit], window.span.first_row)
-    ]
+    )
     return encoder.page(rows, has_next=window.has_next, total=None)
 
 
@@ -287,7 +287,8 @@ def _row_in(
         raise row_not_found(row)
     texts, view = window.rows[0], window.header.seen_with(grant)
     record = row_record(row, view.select(keys), texts)
-    return Encoded(encoder.row(record), view.tag(texts))
+    (body,) = encoder.rows([record])
+    return Encoded(body, view.tag(texts))
 
 
 def _rows_of(
@@ -301,6 +302,6 @@ def _rows_of(
 
     def encode(missing: Sequence[int]) -> list[bytes]:
         columns = snapshot.table.header.seen_with(grant).select(keys)
-        return [encoder.row(each) for each in snapshot.table.records(missing, columns)]
+        return encoder.rows(snapshot.table.records(missing, columns))
 
     return snapshot.encodings.rows.get((encoder, keys, grant.readable), rows, encode)

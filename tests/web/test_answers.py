@@ -30,8 +30,8 @@ def test_empty_cells_are_as_the_operator_wants_them(
     """`null`, `""`, or left out; in records and in pages."""
     record = json.loads(bytes(record_answer(RECORD, empty_cell).body))
     encoder = ENCODERS[empty_cell]
-    row = json.loads(encoder.row(RECORD))
-    page = json.loads(encoder.page([encoder.row(RECORD)], has_next=True, total=None).body)
+    row = json.loads(encoder.rows([RECORD])[0])
+    page = json.loads(encoder.page(encoder.rows([RECORD]), has_next=True, total=None).body)
     created = json.loads(bytes(created_answer([RECORD], empty_cell).body))
 
     assert list(record.items()) == list(row.items()) == list(expected.items())
@@ -68,14 +68,14 @@ def test_a_page_may_tell_how_many_rows_match(total: int) -> None:
 def test_the_tag_of_a_page_is_weak_and_of_what_it_shows() -> None:
     """Two pages that are alike to the byte have one tag, and others have others."""
     encoder, omitting = ENCODERS["null"], ENCODERS["omit"]
-    rows = [encoder.row(RECORD)]
+    rows = encoder.rows([RECORD])
 
     tags = [
         encoder.page(rows, has_next=False, total=None).tag,
-        encoder.page([encoder.row(dict(RECORD))], has_next=False, total=None).tag,
+        encoder.page(encoder.rows([dict(RECORD)]), has_next=False, total=None).tag,
         encoder.page(rows, has_next=True, total=None).tag,
         encoder.page(rows, has_next=False, total=1).tag,
-        omitting.page([omitting.row(RECORD)], has_next=False, total=None).tag,
+        omitting.page(omitting.rows([RECORD]), has_next=False, total=None).tag,
     ]
 
     assert re.fullmatch(r'W/"[A-Za-z0-9_-]{16}"', tags[0])

@@ -71,7 +71,7 @@ class FakeRows:
         self.encoders.add(encoder)
         self.fresh.append(no_cache)
         total = 1 if query.wants_total else None
-        page = encoder.page([encoder.row(RECORD)], has_next=False, total=total)
+        page = encoder.page(encoder.rows([RECORD]), has_next=False, total=total)
         return Served(page, FRESHNESS)
 
     async def read_row(
@@ -86,7 +86,7 @@ class FakeRows:
         self.asked.append((target.worksheet.title, row, keys))
         self.encoders.add(encoder)
         self.fresh.append(no_cache)
-        return Served(Encoded(encoder.row(RECORD), '"row"'), FRESHNESS)
+        return Served(Encoded(encoder.rows([RECORD])[0], '"row"'), FRESHNESS)
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -62,8 +62,8 @@ class PlainEncoder:
     def __init__(self) -> None:
         self.pages: list[RowPage] = []
 
-    def row(self, record: Record) -> bytes:
-        return json.dumps(record).encode()
+    def rows(self, records: Iterable[Record]) -> list[bytes]:
+        return [json.dumps(record).encode() for record in records]
 
     def page(self, rows: Sequence[bytes], *, has_next: bool, total: int | None) -> Encoded:
         self.pages.append(RowPage([json.loads(row) for row in rows], has_next, total))

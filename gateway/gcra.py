@@ -1,12 +1,12 @@
-"""GCRA (generic cell rate algorithm): a rate with a burst, kept as one instant.
+"""GCRA (generic cell rate algorithm): a rate limit with a burst, stored as one instant.
 
 Rules
-- Pure: whoever asks brings the time, in seconds of one monotonic clock. No timer runs, and an idle
-  limit takes no time.
-- In no minute is more taken than the rate and the burst together. After a burst requests pass as
-  evenly as they may go on for ever.
-- A refused request takes nothing, not even a part. Whoever waits as long as `take` says gets in, if
-  nobody else takes of the limit meanwhile.
+- Pure: the caller passes the time, in seconds of one monotonic clock. No timer runs, and an idle
+  limit costs nothing.
+- In no minute more is taken than the rate and the burst together. After a burst requests pass
+  evenly, at the rate.
+- A refused request takes nothing, not even a part. It passes after the wait that `take` returned,
+  unless another request takes of the limit meanwhile.
 """
 
 import math
@@ -21,13 +21,13 @@ _ROUNDING = 1e-3
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RateLimit:
-    """So many requests a minute for ever, and a burst after a rest."""
+    """A sustained rate of requests, and a burst after a rest."""
 
     per_minute: float
     burst: int
     interval_seconds: float
     burst_seconds: float
-    """How long the burst takes to come back."""
+    """The time in which a spent burst comes back."""
 
 
 class Standing(NamedTuple):
@@ -38,13 +38,13 @@ class Standing(NamedTuple):
 
 
 class Gcra:
-    """The use of a rate limit, which may be another one at each call."""
+    """The use of a rate limit, which may be a different one at each call."""
 
     __slots__ = ("full_at",)
 
     def __init__(self) -> None:
         self.full_at = -math.inf
-        """When the whole burst is there again: GCRA's theoretical arrival time."""
+        """The instant at which the whole burst is available: the theoretical arrival time."""
 
     def take(self, limit: RateLimit, now: float, price: int = 1) -> float:
         """Take so many at once and return 0; or take none and return the seconds to wait."""

@@ -22,12 +22,12 @@ from gateway.settings.plans import PlanSettings
 
 SMALLEST_BURST = 10
 FRESH_PRICE = 5
-"""What a request that asks for fresh data costs: it may cost a call to Google each time."""
+"""The price of a request for fresh data, which may cost a call to Google each time."""
 MAX_KEPT = 10_000
 
 
 class KeyUsage:
-    """What a key used of its rate limit, and how many of its requests are in flight."""
+    """The use of a key's rate limit, and the number of its requests in flight."""
 
     __slots__ = ("gcra", "in_flight")
 
@@ -91,7 +91,7 @@ class RateLease:
         self.charge(price)
 
     def standing(self) -> Standing:
-        """What the key may ask now, if it has a rate limit."""
+        """The requests that the key may send now, if it has a rate limit."""
         return self._usage.gcra.standing(self._limits.rate, self._timer())
 
     def leave(self) -> None:
@@ -123,7 +123,7 @@ class KeyRates:
         self._usages: OrderedDict[str, KeyUsage] = OrderedDict()
 
     def lease(self, caller: Caller) -> RateLease:
-        """A request of this caller, who has yet to enter."""
+        """A request of this caller that has not entered yet."""
         key_id, usages = caller.key_id, self._usages
         usage = usages.get(key_id)
         if usage is None:

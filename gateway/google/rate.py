@@ -1,7 +1,7 @@
 """Rate of calls to Google: GCRA that learns from 429s.
 
 Rules
-- Pure: whoever asks brings the time, in seconds of one monotonic clock.
+- Pure: the caller passes the time, in seconds of one monotonic clock.
 - In no minute are there more calls than the rate's and the burst together. Google counts some
   minute or other; if their sum is its limit, nothing is refused in any.
 - A 429 means that somebody else spends the same quota, or that it is smaller than was configured.

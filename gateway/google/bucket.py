@@ -93,7 +93,7 @@ class Bucket:
         self._go_on()
 
     def refused(self, *, sent_at: float, limit: int | None) -> None:
-        """Learn from a 429 of a call sent at `sent_at`, and from the limit a minute that it names."""
+        """Learn from a 429 of a call sent at `sent_at`, and from the limit a minute in it."""
         self._rate.refused(self._clock(), sent_at=sent_at, limit=limit)
         self._go_on()
 

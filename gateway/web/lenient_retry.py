@@ -99,7 +99,9 @@ class TitleAliases:
 class Attempt(Generic[A]):
     """How a request is understood while it is tried: of which worksheet, and asking for what.
 
-    `parse` reads its parameters, the encoded text `asked`, with some of them decoded once more.
+    It begins with what the worksheet's name was found to mean a moment ago, else with the name as
+    it stands. `parse` reads the sifted parameters `text`, some of them decoded once more; a write
+    has neither.
     """
 
     __slots__ = (

@@ -75,13 +75,11 @@ def decoded(parameters: bytes) -> Parameters:
     if not parameters:
         return _NONE
     values: dict[str, list[str]] = {}
-    is_plain = _ENCODED.isdisjoint(parameters) and parameters.isascii()
     for part in parameters.split(b"&"):
         name, _, value = part.partition(b"=")
-        if is_plain:
-            values.setdefault(name.decode("ascii"), []).append(value.decode("ascii"))
-        else:
-            values.setdefault(_text(name), []).append(_text(value))
+        known = name.decode("ascii") if name.isalnum() else _text(name)
+        text = value.decode("ascii") if value.isalnum() else _text(value)
+        values.setdefault(known, []).append(text)
     return values
 
 

@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from ipaddress import IPv6Address, ip_address
 
-from gateway.access.rates import MINUTE_SECONDS, Meter, Pace
+from gateway.gcra import Gcra, rate_limit
 
 DEFAULT_PER_MINUTE = 20
 MAX_KEPT = 10_000
@@ -31,29 +31,25 @@ class FailedKeys:
         max_kept: int = MAX_KEPT,
     ) -> None:
         self.per_minute = per_minute
-        self._pace = Pace(
-            interval_seconds=MINUTE_SECONDS / per_minute if per_minute else 0.0,
-            burst=per_minute,
-            tolerance_seconds=MINUTE_SECONDS,
-        )
+        self._limit = rate_limit(per_minute, burst=per_minute)
         self._timer = timer
         self._max_kept = max_kept
-        self._meters: OrderedDict[str, Meter] = OrderedDict()
+        self._failures: OrderedDict[str, Gcra] = OrderedDict()
 
     def count(self, address: str) -> float:
         """Count a failure; gives 0, or the seconds to wait if it was one too many."""
-        return self._meter(address).take(self._pace, self._timer())
+        return self._failures_of(address).take(self._limit, self._timer())
 
-    def _meter(self, address: str) -> Meter:
-        network, meters = network_of(address), self._meters
-        meter = meters.get(network)
-        if meter is not None:
-            meters.move_to_end(network)
-            return meter
-        if len(meters) >= self._max_kept:
-            meters.popitem(last=False)
-        meter = meters[network] = Meter()
-        return meter
+    def _failures_of(self, address: str) -> Gcra:
+        network, all_failures = network_of(address), self._failures
+        failures = all_failures.get(network)
+        if failures is not None:
+            all_failures.move_to_end(network)
+            return failures
+        if len(all_failures) >= self._max_kept:
+            all_failures.popitem(last=False)
+        failures = all_failures[network] = Gcra()
+        return failures
 
 
 def network_of(address: str) -> str:

@@ -1,13 +1,14 @@
 """Rate limiter for reads or writes: calls wait for their turn, or fail at once.
 
 Rules
-- Nothing is sent that Google would refuse: what cannot wait for its turn fails here, at once.
-- Turns are taken as in `gateway.google.fair_queue`. Whoever joins a call that waits has it stand
-  in the line of its own key as well, so that nobody waits behind what another key asks besides. It
-  may wait as long from then on as for a call of its own.
-- A wait is foreseen when it begins: one that would be too long does not begin. If a wait turns out
-  to be too long (other keys came, or Google refused a call), it ends as soon as that is known.
-- Who gives up while waiting has taken nothing, nor has one whose call was never made.
+- No call is sent that Google would refuse: a call waits for its turn, or fails at once.
+- `gateway.google.fair_queue` decides the turns. If another key joins a waiting call, the call also
+  stands in the line of that key, so that no key waits behind other calls of another one. The limit
+  of its wait begins again then.
+- The wait is foreseen when it begins: a call that would wait too long fails at once. If a wait
+  becomes too long later (other keys came, or Google refused a call), the call fails as soon as that
+  is known.
+- A cancelled waiter takes nothing of the rate, nor does a call that was never sent.
 - One timer is set at a time, for the instant at which the next call may be sent. That instant
   never comes sooner than it was foreseen.
 """
@@ -44,7 +45,7 @@ def call_later(seconds: float, act: Callable[[], None]) -> Timer:
 
 
 class Bucket:
-    """Calls of one kind: how many may be sent, who waits, and what Google said about it."""
+    """The rate and the queue of one kind of call."""
 
     def __init__(
         self,
@@ -65,8 +66,8 @@ class Bucket:
 
     @property
     def rate_per_second(self) -> float:
-        """Calls that can go on for ever, as far as Google has taught it by now."""
-        return self._rate.pace(self._clock()).per_minute / 60
+        """The sustained rate, configured or learnt."""
+        return self._rate.limit(self._clock()).per_minute / 60
 
     @property
     def waiting_count(self) -> int:
@@ -87,12 +88,12 @@ class Bucket:
                 raise
 
     def give_back(self) -> None:
-        """What was taken last is not sent."""
+        """Undo the last `take`: its call is not sent."""
         self._rate.give_back()
         self._go_on()
 
     def refused(self, *, sent_at: float, limit: int | None) -> None:
-        """Google refused with a 429 what was sent then, and told a limit of calls a minute."""
+        """Learn from the 429 of a call, and from the limit a minute that it names."""
         self._rate.refused(self._clock(), sent_at=sent_at, limit=limit)
         self._go_on()
 
@@ -120,7 +121,7 @@ class Bucket:
 
     def _check_wait(self, waiter: Waiter, now: float) -> None:
         """Let nobody begin to wait whose turn would come too late, as far as it can be foreseen."""
-        before_seconds = self._turns.before(waiter) * self._rate.pace(now).interval_seconds
+        before_seconds = self._turns.before(waiter) * self._rate.limit(now).interval_seconds
         seconds = max(0.0, self._rate.free_at(now) - now) + before_seconds
         is_over_full = (
             self._turns.shortest(waiter) > MAX_WAITING_PER_KEY or len(self._turns) > MAX_WAITING

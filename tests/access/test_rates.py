@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.access.caller import Caller, Grants
-from gateway.access.rates import FRESH_PRICE, KeyRates, RateLease, Standing, pace_of
+from gateway.access.rates import FRESH_PRICE, KeyRates, RateLease, key_rate_limit
 from gateway.errors import RateLimited, TooManyInFlight
+from gateway.gcra import Standing
 from gateway.settings.plans import PlanSettings, missing_limits
 from tests.clock import ManualClock
 
@@ -49,7 +50,7 @@ def rates(clock: ManualClock) -> KeyRates:
 )
 def test_a_burst_is_a_tenth_of_a_minute(per_minute: int, burst: int) -> None:
     """It is never less than ten."""
-    assert pace_of(per_minute).burst == burst
+    assert key_rate_limit(per_minute).burst == burst
 
 
 def test_a_burst_then_the_rate(rates: KeyRates, clock: ManualClock) -> None:
@@ -108,7 +109,7 @@ def test_who_waits_as_told_gets_what_costs_more(
     """One wait is enough for a request that is in, and told what it costs."""
     plan = PlanSettings(requests_per_minute=per_minute)
     rates = KeyRates({"paid": plan}, clock)
-    burst = pace_of(per_minute).burst
+    burst = key_rate_limit(per_minute).burst
     admitted(rates, min(used, burst - 1))
     first = rates.lease(caller())
     first.enter()
@@ -246,6 +247,6 @@ def test_no_minute_has_more_than_rate_and_burst(
                 break
             let_in.append(clock())
 
-    most = per_minute + pace_of(per_minute).burst
+    most = per_minute + key_rate_limit(per_minute).burst
     for start in let_in:
         assert price * sum(start <= each < start + 60 for each in let_in) <= most

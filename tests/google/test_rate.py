@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.google.rate import Rate, configured_pace, learnt_pace
+from gateway.google.rate import Rate, configured_limit, learnt_limit
 
 SECONDS = st.one_of(
     st.just(0.0), st.floats(0.0, 3.0), st.floats(0.0, 80.0), st.sampled_from([10 / 9, 60.0])
@@ -62,13 +62,13 @@ def test_a_greedy_caller_gets_the_whole_rate(per_minute: int, most: int) -> None
     assert len(instants) == pytest.approx(10 * per_minute, abs=1 + per_minute / 9)
 
 
-@given(limit=st.integers(1, 100_000))
-def test_a_learnt_pace_keeps_to_its_limit(limit: int) -> None:
-    """What was learnt of a limit never sends more than the limit in a minute."""
-    pace = learnt_pace(limit)
+@given(quota=st.integers(1, 100_000))
+def test_a_learnt_limit_keeps_to_its_quota(quota: int) -> None:
+    """A learnt limit never sends more than the quota in a minute."""
+    limit = learnt_limit(quota)
 
-    assert int(pace.per_minute + pace.burst + 1e-6) <= limit
-    assert pace.burst >= 1
+    assert int(limit.per_minute + limit.burst + 1e-6) <= quota
+    assert limit.burst >= 1
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_a_lower_limit_is_learnt(limit: int | None, per_minute: float) -> None:
     rate = Rate(54)
     rate.refused(100.0, sent_at=99.0, limit=limit)
 
-    assert rate.pace(100.0).per_minute == pytest.approx(per_minute)
+    assert rate.limit(100.0).per_minute == pytest.approx(per_minute)
     assert most_in_a_minute(sent(rate, 100.0, 300.0)) <= (limit or 60)
 
 
@@ -91,7 +91,7 @@ def test_a_learnt_limit_only_falls() -> None:
     for at, limit in enumerate([30, 50, 20, 60]):
         rate.refused(100.0 + at, sent_at=99.0, limit=limit)
 
-    assert rate.pace(110.0).per_minute == 18
+    assert rate.limit(110.0).per_minute == 18
 
 
 def test_the_configured_rate_returns() -> None:
@@ -99,8 +99,8 @@ def test_the_configured_rate_returns() -> None:
     rate = Rate(54)
     rate.refused(100.0, sent_at=99.0, limit=30)
 
-    assert rate.pace(699.9).per_minute == 27
-    assert rate.pace(700.0) == configured_pace(54)
+    assert rate.limit(699.9).per_minute == 27
+    assert rate.limit(700.0) == configured_limit(54)
     assert most_in_a_minute(sent(rate, 700.0, 200.0)) == 60
 
 

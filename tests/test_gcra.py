@@ -1,0 +1,116 @@
+"""The rate with a burst that keys, wrong keys and Google's quota share."""
+
+from bisect import bisect_left
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.gcra import Gcra, RateLimit, Standing, rate_limit
+
+LIMIT = rate_limit(60, burst=3)
+
+
+def taken(limit: RateLimit = LIMIT, count: int = 3, now: float = 100.0) -> Gcra:
+    """A limit of which so many were taken at once."""
+    gcra = Gcra()
+    for _ in range(count):
+        gcra.take(limit, now)
+    return gcra
+
+
+def test_a_burst_then_one_in_each_interval() -> None:
+    """60 a minute and a burst of 3: three at once, then one a second."""
+    gcra = Gcra()
+
+    assert [gcra.take(LIMIT, 100.0) for _ in range(5)] == [0.0, 0.0, 0.0, 1.0, 1.0]
+    assert [gcra.take(LIMIT, 101.0) for _ in range(2)] == [0.0, 1.0]
+
+
+def test_a_rest_brings_the_burst_back_and_no_more() -> None:
+    """However long nothing is taken, three at once are the most."""
+    gcra = taken()
+
+    assert [gcra.take(LIMIT, 1e6) for _ in range(4)] == [0.0, 0.0, 0.0, 1.0]
+
+
+def test_a_price_is_taken_as_a_whole_or_not_at_all() -> None:
+    """What is refused leaves the rest as it was."""
+    gcra = taken(count=1)
+
+    assert gcra.take(LIMIT, 100.0, price=3) == 1.0
+    assert gcra.take(LIMIT, 100.0, price=2) == 0.0
+
+
+def test_what_was_given_back_may_be_taken() -> None:
+    """As often as it was given back."""
+    gcra = taken()
+    gcra.give_back(LIMIT, price=2)
+
+    assert [gcra.take(LIMIT, 100.0) for _ in range(3)] == [0.0, 0.0, 1.0]
+
+
+def test_an_emptied_limit_has_no_burst() -> None:
+    """Nothing until the instant, then one at a time; an earlier instant changes nothing."""
+    gcra = Gcra()
+    gcra.empty_until(LIMIT, 105.0)
+    gcra.empty_until(LIMIT, 50.0)
+
+    assert gcra.free_at(LIMIT) == 105.0
+    assert [gcra.take(LIMIT, 104.0), *(gcra.take(LIMIT, 105.0) for _ in range(2))] == [1, 0, 1]
+
+
+def test_a_limit_of_0_is_none() -> None:
+    """Everything passes, whatever its price."""
+    none, gcra = rate_limit(0, burst=10), Gcra()
+
+    assert {gcra.take(none, 100.0, price=1000) for _ in range(1000)} == {0.0}
+
+
+@pytest.mark.parametrize(
+    ("count", "seconds", "standing"),
+    [(0, 0.0, (3, 0)), (1, 0.0, (2, 1)), (3, 0.0, (0, 1)), (3, 0.5, (0, 1)), (3, 1.0, (1, 2))],
+)
+def test_the_standing_is_what_may_come_now(
+    count: int, seconds: float, standing: tuple[int, int]
+) -> None:
+    """With the whole seconds to the next request if none may come, else to the whole burst."""
+    assert taken(count=count).standing(LIMIT, 100.0 + seconds) == Standing(*standing)
+
+
+@given(
+    per_minute=st.floats(0.5, 5000),
+    burst=st.integers(1, 100),
+    start=st.floats(0, 1e7),
+    count=st.integers(0, 200),
+)
+def test_one_passes_at_the_instant_that_was_foreseen(
+    per_minute: float, burst: int, start: float, count: int
+) -> None:
+    """Whatever rounding does: at `free_at`, and after the wait that `take` returned."""
+    limit = rate_limit(per_minute, burst=burst)
+    at_instant, after_wait = taken(limit, count, start), taken(limit, count, start)
+    wait_seconds = after_wait.take(limit, start)
+
+    assert at_instant.take(limit, max(start, at_instant.free_at(limit))) == 0.0
+    assert not wait_seconds or after_wait.take(limit, start + wait_seconds) == 0.0
+
+
+@given(
+    per_minute=st.integers(1, 1000),
+    burst=st.integers(1, 50),
+    steps=st.lists(st.tuples(st.floats(0, 30), st.integers(1, 40)), max_size=60),
+)
+def test_no_minute_has_more_than_rate_and_burst(
+    per_minute: int, burst: int, steps: Sequence[tuple[float, int]]
+) -> None:
+    """However requests come."""
+    limit, gcra, now = rate_limit(per_minute, burst=burst), Gcra(), 1000.0
+    passed: list[float] = []
+    for seconds, wanted in steps:
+        now += seconds
+        passed += [now for _ in range(wanted) if not gcra.take(limit, now)]
+
+    for index, instant in enumerate(passed):
+        assert bisect_left(passed, instant + 60.0) - index <= per_minute + burst

@@ -1,7 +1,7 @@
 """Evaluate a query: the page of rows that answers it.
 
-Rules: a total order over every mix of types, no exception for any cell. Comparing as the
-contract's *Comparison* and *Order* say: an empty cell meets no range and is last both ways.
+Rules: the order is total over every mix of types, and no cell raises an exception. An empty cell
+matches no range and is last both ways.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from gateway.query.field import ColumnField, Field, RowIndexField
 from gateway.query.operators import OPERATORS
 from gateway.query.ordering import Ordering, Term
-from gateway.query.plan import Want, find_page
+from gateway.query.plan import PageRequest, find_page
 from gateway.query.query import AllOf, AnyOf, Comparison, Condition, Negation, Query
 from gateway.query.row_sets import Complement, RowSet, all_of, any_of
 from gateway.table.ordered import Ranked
@@ -27,28 +27,28 @@ Join = Callable[[Iterable[RowSet], Ranked], RowSet]
 
 @dataclass(frozen=True)
 class Page:
-    """The rows of one page, by their row numbers, and whether more follow."""
+    """The row numbers of a page, and whether more rows follow."""
 
     rows: Sequence[int]
     has_next: bool
     total: int | None = None
-    """How many rows match in all; None if the query does not ask."""
+    """The number of all matching rows; None if the query does not ask for it."""
 
 
 def check_fields(query: Query, view: View) -> None:
-    """UnknownField if `where` or `order` names a field that is none."""
+    """Raise UnknownField if `where` or `order` names a field that the view lacks."""
     for parameter, name in query.fields():
         if name != ROW_INDEX and view.find(name) is None:
             view.check_fields(parameter, [name])
 
 
 def evaluate(table: Table, query: Query, view: View) -> Work[Page]:
-    """The page of a query with `where` or `order`, as far as its fields are seen.
+    """The page of a query with `where` or `order` on the fields of a view.
 
-    The table has its typed rendering. UnknownField if the query names a field that is none.
+    The table must have its typed rendering. Raises UnknownField for a field that the view lacks.
     """
     check_fields(query, view)
-    want = Want(query.skip, query.skip + query.limit, query.wants_total)
+    request = PageRequest(query.skip, query.skip + query.limit, query.wants_total)
     rows, row_set = table.rows, None
     if query.where is not None:
 
@@ -61,12 +61,12 @@ def evaluate(table: Table, query: Query, view: View) -> Work[Page]:
         if row_set.least == rows.groups:
             row_set = None
     terms = (yield from _terms(table, query, view)) if query.order else (Term(rows),)
-    found = yield from find_page(row_set, Ordering(terms), want)
+    found = yield from find_page(row_set, Ordering(terms), request)
     return Page([place + 1 for place in found.places], found.has_next, found.total)
 
 
 def plain_page(table: Table, query: Query) -> Page:
-    """The page of a query that neither filters nor sorts: rows as they stand."""
+    """The page of a query without `where` and `order`: rows in the order of the worksheet."""
     first, rows = FIRST_DATA_ROW + query.skip, table.last_row + 1
     end = first + query.limit
     total = max(0, rows - FIRST_DATA_ROW) if query.wants_total else None
@@ -101,7 +101,7 @@ def _joined(works: Iterable[Work[RowSet]], join: Join, rows: Ranked) -> Work[Row
 
 
 def _terms(table: Table, query: Query, view: View) -> Work[tuple[Term, ...]]:
-    """What the rows are sorted by; nothing follows `rowIndex`, for no two rows are alike by it."""
+    """The terms to sort by, up to `rowIndex`: by that no two rows are equal."""
     terms: list[Term] = []
     for term in query.order:
         if term.field == ROW_INDEX:

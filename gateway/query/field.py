@@ -1,8 +1,8 @@
 """Row sets of conditions on one field: column indexes, and `rowIndex`.
 
-Rules (the contract's *Comparison*): an operand is looked up where its kind of cell is indexed;
-what does not compare is met nowhere, and nothing raises for odd content. All operands of a
-condition together become at most one set for each kind of cell.
+Rules: an operand is looked up in the index of its kind of cell. No row matches an operand that does
+not compare, and odd content raises nothing. All operands of a condition together become at most
+one set for each kind of cell.
 """
 
 import math
@@ -29,7 +29,7 @@ from gateway.table.ordered import Ranked, Run
 from gateway.table.steps import Work
 
 _LOOK_UP_STEPS = 40
-"""Of one operand in the runs of a column."""
+"""Steps of looking up one operand in the runs of a column."""
 
 Bounds = Callable[[int, int, int], range]
 """The groups of a range: `low` of them are below the operand, those up to `high` equal it, and
@@ -37,19 +37,19 @@ there are `end` of them."""
 
 
 class Field(Protocol):
-    """Something that rows have and conditions name."""
+    """A field of the rows, as conditions search it."""
 
     def equal(self, operands: Sequence[Operand]) -> Work[RowSet]:
-        """Where the field equals any of the operands."""
+        """Rows whose field equals any of the operands."""
 
     def within(self, bounds: Bounds, operand: Operand) -> Work[RowSet]:
-        """Where the field is on one side of an operand."""
+        """Rows whose field is on one side of an operand."""
 
     def containing(self, text: str) -> Work[RowSet]:
-        """Where the field displays a text, in whatever case."""
+        """Rows whose displayed field contains a text, in any case."""
 
     def filled(self, *, is_filled: bool) -> Work[RowSet]:
-        """Where the field is not empty, or where it is."""
+        """Rows whose field is not empty, or is."""
 
 
 class ColumnField(msgspec.Struct, frozen=True):
@@ -60,7 +60,7 @@ class ColumnField(msgspec.Struct, frozen=True):
 
     def equal(self, operands: Sequence[Operand]) -> Work[RowSet]:
         texts, numbers = list[Operand](), list[Operand]()
-        truths, found = list[bool](), list[RowSet]()
+        booleans, found = list[bool](), list[RowSet]()
         if len(operands) > 1:
             yield _LOOK_UP_STEPS * len(operands)
         for operand in operands:
@@ -70,16 +70,16 @@ class ColumnField(msgspec.Struct, frozen=True):
             elif isinstance(value, str):
                 texts.append(operand)
             elif isinstance(value, bool):
-                truths.append(value)
+                booleans.append(value)
             else:
                 numbers.append(operand)
-        if truths:
-            found.append(_values((yield from self.index.truths()), truths))
+        if booleans:
+            found.append(_values((yield from self.index.booleans()), booleans))
         if numbers:
             keys = [operand.number for operand in numbers]
             found.append(_values((yield from self.index.numbers()), keys))
         if texts:
-            shown = yield from self.index.shown()
+            shown = yield from self.index.distinct_texts()
             found.append(_values(shown, [operand.value for operand in texts]))
             numeric = [each for each in texts if each.number is not None or each.serial is not None]
             if numeric:
@@ -90,19 +90,19 @@ class ColumnField(msgspec.Struct, frozen=True):
         if operand.is_empty:
             return any_of((), self.rows)
         if isinstance(operand.value, bool):
-            return _range((yield from self.index.truths()), bounds, operand.value)
+            return _range((yield from self.index.booleans()), bounds, operand.value)
         if operand.number is not None:
             return _range((yield from self.index.numbers()), bounds, operand.number)
         kinds = yield from self.index.kinds()
         sets: list[RowSet] = []
         if kinds.has(TEXT):
-            texts = _range((yield from self.index.shown()), bounds, operand.value)
+            texts = _range((yield from self.index.distinct_texts()), bounds, operand.value)
             if kinds.has(NUMERAL, INTEGER, DOUBLE, BOOLEAN):
                 texts = all_of((texts, (yield from self._of_kind(TEXT))), self.rows)
             sets.append(texts)
         if operand.serial is not None and kinds.has(*NUMBERS):
             run = yield from self.index.dates()
-            low, high = _moments(run, operand.serial)
+            low, high = _date_bounds(run, operand.serial)
             sets.append(groups_of(run.ranked, bounds(low, high, len(run.keys))))
         return any_of(sets, self.rows)
 
@@ -126,7 +126,7 @@ class ColumnField(msgspec.Struct, frozen=True):
         return OfKind(self.whole, kinds.codes, frozenset(wanted), kinds.count(*wanted))
 
     def _equal_numbers(self, operands: Sequence[Operand]) -> Work[list[RowSet]]:
-        """Numbers whose plain notation is a text, and dates of its moment."""
+        """Numbers whose plain notation is the operand, and dates at its time."""
         kinds = yield from self.index.kinds()
         found: list[RowSet] = []
         integers = [operand.integer for operand in operands if operand.integer is not None]
@@ -137,12 +137,12 @@ class ColumnField(msgspec.Struct, frozen=True):
                 found.append(all_of((equal, (yield from self._of_kind(kind))), self.rows))
         serials = [operand.serial for operand in operands if operand.serial is not None]
         if serials and kinds.has(*NUMBERS):
-            found.append((yield from _same_moments((yield from self.index.dates()), serials)))
+            found.append((yield from _equal_dates((yield from self.index.dates()), serials)))
         return found
 
 
 class RowIndexField(msgspec.Struct, frozen=True):
-    """The number of the row itself: a number cell that displays it plainly."""
+    """The row number, which compares like a number cell that displays it plainly."""
 
     rows: Ranked
 
@@ -180,12 +180,12 @@ def _range(run: Run, bounds: Bounds, key: Any) -> RowSet:
     return groups_of(run.ranked, bounds(low, high, len(keys)))
 
 
-def _same_moments(run: Run, serials: Sequence[float]) -> Work[RowSet]:
+def _equal_dates(run: Run, serials: Sequence[float]) -> Work[RowSet]:
     """The dates within a millisecond of a serial date."""
     spans: list[range] = []
     for serial in sorted(serials):
         yield 2 * _LOOK_UP_STEPS
-        low, high = _moments(run, serial)
+        low, high = _date_bounds(run, serial)
         if spans and low <= spans[-1].stop:
             low, high = spans[-1].start, max(high, spans.pop().stop)
         spans.append(range(low, high))
@@ -195,7 +195,7 @@ def _same_moments(run: Run, serials: Sequence[float]) -> Work[RowSet]:
     return groups_of(run.ranked, {number for span in spans for number in span})
 
 
-def _moments(run: Run, serial: float) -> tuple[int, int]:
+def _date_bounds(run: Run, serial: float) -> tuple[int, int]:
     """The keys within a millisecond of a serial date: the first, and one past the last."""
 
     def distance(key: float) -> float:
@@ -206,7 +206,7 @@ def _moments(run: Run, serial: float) -> tuple[int, int]:
 
 
 def _row(operand: Operand) -> int | None:
-    """The row number that equals the operand: a whole number, or its plain notation."""
+    """The row number that equals the operand, if it is a whole number or its plain notation."""
     if operand.number is None or operand.number != int(operand.number):
         return None
     row = int(operand.number)

@@ -1,4 +1,4 @@
-"""The order of a query: indexed places, and how to sort others."""
+"""Sort order of a query: places read from an index in order, and a sort of any others."""
 
 from array import array
 from bisect import bisect_left, bisect_right
@@ -15,7 +15,7 @@ _FIRST_BLOCK = 64
 
 
 class Term(msgspec.Struct, frozen=True):
-    """A rank to sort by; the places in none of its groups are empty, and last both ways."""
+    """A rank to sort by; places in none of its groups are empty cells, last both ways."""
 
     ranked: Ranked
     empties: Sequence[int] = ()
@@ -23,10 +23,10 @@ class Term(msgspec.Struct, frozen=True):
 
 
 class Source(msgspec.Struct, frozen=True):
-    """Slices of indexed places, one after the other; nothing is copied until it is cut out."""
+    """Slices of indexed places, one after the other; only `cut` copies."""
 
     segments: tuple[tuple[Sequence[int], int, int], ...]
-    """A sequence, and where the slice of it begins and ends."""
+    """A sequence, the start and the end of its slice."""
 
     @property
     def length(self) -> int:
@@ -44,7 +44,7 @@ class Source(msgspec.Struct, frozen=True):
         return found[0] if len(found) == 1 else [*chain.from_iterable(found)]
 
     def blocks(self, expected: float) -> Iterator[Sequence[int]]:
-        """All places, in blocks that grow; the first is about as long as is expected to do."""
+        """All places, in growing blocks; the first has about the expected length."""
         at, length, size = 0, self.length, int(min(max(expected, _FIRST_BLOCK), BLOCK))
         while at < length:
             yield self.cut(at, at + size)
@@ -53,19 +53,19 @@ class Source(msgspec.Struct, frozen=True):
 
 
 class Ordering(msgspec.Struct, frozen=True):
-    """Terms in falling importance; at least one."""
+    """One or more terms, the most important first."""
 
     terms: tuple[Term, ...]
 
     @property
     def has_ties(self) -> bool:
-        """Whether rows that are alike by the first term must be ordered by the others."""
+        """Whether other terms must order the rows that the first one leaves equal."""
         return len(self.terms) > 1
 
     def source(self, parts: Sequence[RowSet]) -> Work[tuple[Source, Sequence[RowSet]]]:
         """The places of one of the sets in the order of the first term, and the other sets.
 
-        All places where none of the sets is indexed in that order.
+        If no set is indexed in that order: all places, and all sets.
         """
         first = self.terms[0]
         ranked = first.ranked
@@ -93,10 +93,10 @@ class Ordering(msgspec.Struct, frozen=True):
             places = yield from _sorted_by(term, places)
         return places
 
-    def settle(self, found: Sequence[int], skip: int, end: int) -> Work[Sequence[int]]:
-        """The page of places that are in the order of the first term, put right by the others.
+    def sort_ties(self, found: Sequence[int], skip: int, end: int) -> Work[Sequence[int]]:
+        """The page of places that the first term has ordered, its ties sorted by the others.
 
-        The group that the page ends in must be complete.
+        The last group on the page must be complete.
         """
         page = found[skip:end]
         if not self.has_ties or not page:
@@ -108,7 +108,7 @@ class Ordering(msgspec.Struct, frozen=True):
         return ordered[skip - low : skip - low + len(page)]
 
     def position(self) -> Work[Callable[[int], int]]:
-        """Where the group of a place stands by the first term: ascending along its source."""
+        """The position of a place's group by the first term: it ascends along its source."""
         first = self.terms[0]
         ranks, groups = (yield from first.ranked.ranks()), first.ranked.groups
         if not first.descending:
@@ -138,5 +138,5 @@ def _sorted_by(term: Term, places: Sequence[int]) -> Work[Sequence[int]]:
         empty.extend([place for place in block if ranks[place] == nowhere])
     if not term.descending:
         return (yield from sorted_places(filled, ranks.__getitem__)) + empty
-    filled.reverse()  # twice, so that ties stay as they are
+    filled.reverse()  # twice, so that ties keep their order
     return (yield from sorted_places(filled, ranks.__getitem__))[::-1] + empty

@@ -13,17 +13,17 @@ Scalar = str | int | float | bool | None
 
 
 class Operand(msgspec.Struct, frozen=True):
-    """A value that cells are compared with, its readings worked out once."""
+    """A value that cells are compared with, parsed once into all forms that it can equal."""
 
     value: Scalar
     number: float | int | None = None
-    """The operand itself, or what its text is as a number."""
+    """The number that it is, or that its text spells."""
     double: float | None = None
-    """The double that its text is the plain notation of."""
+    """The number, if its text is the plain notation of that double."""
     integer: int | None = None
-    """The integer that its text is the plain notation of."""
+    """The number, if its text is the plain notation of that integer."""
     serial: float | None = None
-    """What its text is as an ISO 8601 date, as a serial date."""
+    """The serial date of its text, if that is an ISO 8601 date."""
 
     @property
     def is_empty(self) -> bool:
@@ -62,10 +62,10 @@ class SortTerm(msgspec.Struct, frozen=True):
 
 
 class Query(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
-    """A list request: which rows, in which order, which page, which fields.
+    """A list request: condition, order, page and fields.
 
-    A struct, as all that is made for each request here: that takes a quarter of a dataclass's
-    time. Its hash is worked out once, for answers are looked up by their query.
+    Everything made for each request here is a struct: making one takes a quarter of a dataclass's
+    time. The hash is cached, because cached answers are looked up by their query.
     """
 
     where: Condition | None = None
@@ -73,9 +73,9 @@ class Query(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
     skip: int = 0
     limit: int = DEFAULT_LIMIT
     keys: Selection | None = None
-    """Which fields are wanted; None is all of them."""
+    """The fields of the answer; None is all of them."""
     wants_total: bool = False
-    """Whether to count all rows that match, which may take longer than finding a page of them."""
+    """Whether to count all matching rows, which may take longer than finding a page of them."""
 
     @property
     def needs_types(self) -> bool:
@@ -92,7 +92,7 @@ class Query(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
 
 
 def make_operands(values: Iterable[Scalar]) -> tuple[Operand, ...]:
-    """The operands of a list, equal ones once."""
+    """The distinct operands of a list."""
     unique = dict.fromkeys(
         (isinstance(value, bool), None if value == "" else value) for value in values
     )
@@ -113,7 +113,7 @@ def make_operand(value: Scalar) -> Operand:
 
 
 def condition_fields(condition: Condition) -> list[str]:
-    """The names of all fields that a condition looks at, in its own order, with repeats."""
+    """The names of all fields of a condition, in its order, with repeats."""
     names: list[str] = []
     _add_fields(condition, names)
     return names

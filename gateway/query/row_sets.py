@@ -1,9 +1,9 @@
 """Row sets: posting lists, ranges, scans; complement, intersection, union.
 
 Rules
-- A place is a row less 1. A set is made without walking its column, knows bounds of its size, and
-  shares the places of the index.
-- It gives all its places, or sifts a block of places; either counts its steps. What it takes
+- A place is a row number less 1. A set is made without walking its column, knows bounds of its
+  size, and shares the places of the index.
+- A set lists all its places or sifts a block of places; both count their steps. The number of steps
   depends on the rows and on the number of conditions, never on the number of operands.
 """
 
@@ -23,13 +23,13 @@ _COPY_STEPS = 16
 """Places that one step copies."""
 
 _FEW = 8
-"""A union of less than one in so many rows may be gathered into a set."""
+"""A union is gathered into a set if it has fewer than one in so many rows."""
 
 
 class RowSet(Protocol):
     """Some of the rows; `least` and `most` are bounds of their number.
 
-    `weight`: the steps of sifting a place at most.
+    `weight`: the most steps that sifting one place takes.
     """
 
     @property
@@ -42,10 +42,10 @@ class RowSet(Protocol):
     def most(self) -> int: ...
 
     def places(self) -> Work[Sequence[int]]:
-        """All of them, each once, in any order."""
+        """All places of the set, each once, in any order."""
 
     def sift(self, places: Sequence[int]) -> Work[Sequence[int]]:
-        """Those of a block of places that belong to it, in the given order."""
+        """The places of a block that belong to the set, in the order of the block."""
 
 
 class Groups(msgspec.Struct, frozen=True):
@@ -86,7 +86,7 @@ class Groups(msgspec.Struct, frozen=True):
 
 
 class OfKind(msgspec.Struct, frozen=True):
-    """The cells of some kinds."""
+    """The rows whose cell is of one of some kinds."""
 
     weight: ClassVar[int] = 1
 
@@ -113,7 +113,7 @@ class OfKind(msgspec.Struct, frozen=True):
 
 
 class Containing(msgspec.Struct, frozen=True):
-    """The cells whose text contains another, itself folded, whatever the case."""
+    """The rows whose cell contains a case-folded text, in any case."""
 
     whole: range
     texts: FoldedTexts
@@ -164,7 +164,7 @@ class NumberContaining(msgspec.Struct, frozen=True):
 
 
 class Complement(msgspec.Struct, frozen=True):
-    """All rows but those of a set."""
+    """All rows except those of a set."""
 
     whole: range
     inside: RowSet
@@ -194,7 +194,7 @@ class Complement(msgspec.Struct, frozen=True):
 
 
 class Intersection(msgspec.Struct, frozen=True):
-    """What belongs to all of several sets: the smallest first, then those that sift out most."""
+    """The rows of all of several sets: the smallest set first, then those that sift out most."""
 
     parts: tuple[RowSet, ...]
 
@@ -223,12 +223,12 @@ class Intersection(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, eq=False)
 class Union:
-    """What belongs to any of several sets."""
+    """The rows of any of several sets."""
 
     whole: range
     parts: tuple[RowSet, ...]
     total: int
-    """The sizes of all parts at most."""
+    """An upper bound of the sum of the sizes of all parts."""
 
     @property
     def weight(self) -> int:
@@ -268,7 +268,7 @@ class Union:
         return frozenset(gathered)
 
     def _sift_by_parts(self, places: Sequence[int]) -> Work[Sequence[int]]:
-        """Asks each part for what the parts before it have not taken."""
+        """Sift by each part the places that no part before it has."""
         taken: set[int] = set()
         rest = places
         for part in self.parts:
@@ -312,7 +312,7 @@ def groups_of(ranked: Ranked, numbers: range | Set[int]) -> Groups:
 
 
 def all_of(sets: Iterable[RowSet], rows: Ranked) -> RowSet:
-    """What belongs to all of the sets; ranges of one rank become one, all rows are left out."""
+    """The intersection of sets; ranges of one rank become one, sets of all rows are left out."""
     groups: dict[Ranked, Groups] = {}
     parts: list[RowSet] = []
     everything: RowSet | None = None
@@ -325,7 +325,7 @@ def all_of(sets: Iterable[RowSet], rows: Ranked) -> RowSet:
         else:
             parts.append(part)
     parts += groups.values()
-    if not parts:  # `{}` is met by every row
+    if not parts:  # every row meets `{}`
         return everything or groups_of(rows, range(rows.groups))
     parts.sort(key=_most)
     parts[1:] = sorted(parts[1:], key=_expected)
@@ -333,7 +333,7 @@ def all_of(sets: Iterable[RowSet], rows: Ranked) -> RowSet:
 
 
 def any_of(sets: Iterable[RowSet], rows: Ranked) -> RowSet:
-    """What belongs to any of the sets; single values of one rank become one set."""
+    """The union of sets; single values of one rank become one set."""
     values: dict[Ranked, set[int]] = {}
     parts: list[RowSet] = []
     for part in sets:
@@ -348,7 +348,7 @@ def any_of(sets: Iterable[RowSet], rows: Ranked) -> RowSet:
 
 
 def parts_of(row_set: RowSet) -> tuple[RowSet, ...]:
-    """The sets that a row has to be in all of; the smallest is the first."""
+    """The parts of an intersection, the smallest first; any other set is its own only part."""
     return row_set.parts if isinstance(row_set, Intersection) else (row_set,)
 
 
@@ -370,7 +370,7 @@ def _most(row_set: RowSet) -> int:
 
 
 def _expected(row_set: RowSet) -> float:
-    """How many rows it may have: a search in texts, of which nothing is known, half of them."""
+    """An estimate of its size: half of all rows for a search in texts, whose size is unknown."""
     return (row_set.least + row_set.most) / 2
 
 

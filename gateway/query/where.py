@@ -1,9 +1,9 @@
 """Parse `where`: from decoded JSON to a condition tree of bounded depth and size.
 
-Rules: a member of the object is a field name, or one of the combinators; a field's value is
-compared for equality, or is an object of operators. Whatever is not understood is an error that
-says where, never "everything". A top-level name that begins with `$` may be a header: it is
-only refused here if its value can be no criterion of a field.
+Rules: a member of the object is a field name or a combinator; the value of a field is an operand
+of equality or an object of operators. Anything else is an error that names the place, never a
+condition that every row meets. A top-level name that begins with `$` may be a header: the parser
+refuses it only if its value cannot be a criterion of a field.
 """
 
 import math
@@ -40,9 +40,9 @@ _ALLOWED_ANYWHERE = ", ".join((*COMBINATORS, _ALLOWED))
 
 
 def parse_where(decoded: object) -> Condition:
-    """The condition that a decoded `where` stands for; InvalidQuery says what is wrong and where.
+    """The condition of a decoded `where`. Raises InvalidQuery with the place and the mistake.
 
-    `{}` is the condition that every row meets.
+    Every row meets the condition of `{}`.
     """
     return _Parser().condition(decoded, "where", depth=1)
 

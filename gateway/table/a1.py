@@ -1,6 +1,6 @@
 """Spreadsheet ids and A1 ranges: paths of Google calls, and ranges in their answers.
 
-Rules: no other module writes a range or decides what an id may look like. A worksheet title enters
+Rules: no other module writes a range or decides the form of an id. A worksheet title enters
 a range through `_quoted` alone, rows are numbers, columns are computed letters, and a header's
 text never enters a range. Rows count from 1 as in the sheet; columns count from 0 as in a list.
 Every range names its worksheet and a grid area, so it can never be taken for a named range or for
@@ -64,7 +64,7 @@ def run_range(title: str, row: int, first_column: int, last_column: int) -> str:
 
 
 def parse_area(text: str) -> Area:
-    """Read a range as Google echoes it (`'My Sheet'!A1:C3`); ValueError if it is none."""
+    """Parse a range as Google echoes it (`'My Sheet'!A1:C3`). Raises ValueError for other texts."""
     match = _AREA.fullmatch(text)
     if match is None:
         raise ValueError("not a range with a worksheet and cells")

@@ -1,11 +1,11 @@
-"""Cell match: whether cells hold what was written to them.
+"""Cell match: comparison of cells with the values written to them.
 
 Rules
 - A cell that was not written may hold anything.
-- What was stored as it is (RAW) is compared typed, and there is no doubt.
-- What was typed in (USER_ENTERED) became what the spreadsheet's language made of it: `1.5` is a
-  number here and a date there, a cell formatted as a percentage makes 0.05 of 5. Where only that
-  could tell, the question stays open; what is plain in every language is compared.
+- A value stored as it is (RAW) is compared typed; the result is certain.
+- A value typed in (USER_ENTERED) depends on the language of the spreadsheet: `1.5` is a number here
+  and a date there, and a cell formatted as a percentage makes 0.05 of 5. The result is OPEN if it
+  depends on that, and certain for values that mean the same in every language.
 """
 
 import math
@@ -20,7 +20,7 @@ from gateway.table.record import Stored
 
 
 class CellMatch(IntEnum):
-    """How a cell compares to what was written; of several cells the least counts."""
+    """The result of comparing a cell with the written value; the least of several cells counts."""
 
     OTHER = 0
     OPEN = 1
@@ -29,12 +29,12 @@ class CellMatch(IntEnum):
 
 Compare = Callable[[object, Stored], CellMatch]
 
-_TRUTHS = {"true": True, "false": False}
+_BOOLEANS = {"true": True, "false": False}
 _DIGITS = re.compile(r"[0-9]{1,15}")
 
 
 def cell_match(cells: Sequence[object], written: Sequence[Stored], compare: Compare) -> CellMatch:
-    """How the first cells of a row compare to what was written to them."""
+    """The match of the first cells of a row with the values written to them."""
     least = CellMatch.SAME
     for column, value in enumerate(written):
         if value is not None:
@@ -52,7 +52,7 @@ def holds_no_more(cells: Sequence[object], written: Sequence[Stored]) -> bool:
 
 
 def as_stored(cell: object, written: Stored) -> CellMatch:
-    """Of a value that was stored as it is."""
+    """The match of a value stored as it is (RAW)."""
     if written is None:
         return CellMatch.SAME
     if isinstance(written, str):
@@ -65,7 +65,7 @@ def as_stored(cell: object, written: Stored) -> CellMatch:
 
 
 def as_entered(cell: object, written: Stored) -> CellMatch:
-    """Of a value that was typed in."""
+    """The match of a value typed in (USER_ENTERED)."""
     if as_stored(cell, written) is CellMatch.SAME:
         return CellMatch.SAME
     if not isinstance(written, str):
@@ -81,7 +81,7 @@ def as_entered(cell: object, written: Stored) -> CellMatch:
 
 
 def _entered_value(cell: object, written: bool | float | int | None) -> CellMatch:
-    """A number or boolean, where the cell's format may have made something else of it."""
+    """The match of a number or boolean, which the format of the cell may have changed."""
     if isinstance(cell, str):
         is_open = cell.casefold() == str(written).casefold() or number_in(cell) == written
     else:
@@ -90,7 +90,7 @@ def _entered_value(cell: object, written: bool | float | int | None) -> CellMatc
 
 
 def _entered_text(cell: bool | float | int, written: str) -> CellMatch:
-    """A text that became a number or a boolean."""
+    """The match of a text that became a number or a boolean."""
     text = written.strip()
     if any(as_stored(cell, reading) is CellMatch.SAME for reading in _readings(text)):
         return CellMatch.SAME
@@ -100,10 +100,10 @@ def _entered_text(cell: bool | float | int, written: str) -> CellMatch:
 
 
 def _readings(text: str) -> Iterator[Stored]:
-    """What a text is in most languages, if it is more than that."""
+    """The numbers, dates and booleans that a text is in most languages."""
     if _DIGITS.fullmatch(text):
         yield int(text)
-    for found in (number_in(text), serial_in(text), _TRUTHS.get(text.casefold())):
+    for found in (number_in(text), serial_in(text), _BOOLEANS.get(text.casefold())):
         if found is not None:
             yield found
 

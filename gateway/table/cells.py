@@ -1,7 +1,7 @@
 """Parse the text of a cell or operand: number, date, or just text.
 
-Rules (the contract's *Comparison*): nothing here raises for odd content. Text is a number only in
-plain ASCII notation and only if finite, so `007`, `+44…`, `1,250`, `nan` and `１２３` are text.
+Rules: odd content raises nothing. Text is a number only in plain ASCII notation and only if finite:
+`007`, `+44…`, `1,250`, `nan` and `１２３` are text.
 """
 
 import math
@@ -15,10 +15,10 @@ TOLERANCE_DAYS = 0.001 / 86_400
 
 _EPOCH = datetime(1899, 12, 30)  # without a zone: serial dates are wall-clock times
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
-_PLAINLY_NO_DATE = re.compile(r"-?(?:0|[1-9][0-9,]{0,99})(?:\.[0-9]+)?")
+_PLAIN_NUMBER = re.compile(r"-?(?:0|[1-9][0-9,]{0,99})(?:\.[0-9]+)?")
 _ASCII_DECORATION = re.compile(r"[$%,' ]")
-_NO_PART_OF_A_NUMBER = re.compile(r"[^-+.0-9eE$%,' ]")
-_MOMENT = re.compile(
+_NOT_IN_A_NUMBER = re.compile(r"[^-+.0-9eE$%,' ]")
+_ISO_DATE_TIME = re.compile(
     r"(?P<day>[0-9]{4}-[0-9]{2}-[0-9]{2})"
     r"(?:[T ](?P<minute>[0-9]{2}:[0-9]{2})"
     r"(?:(?P<second>:[0-9]{2})(?:[.,](?P<fraction>[0-9]{1,9}))?)?"
@@ -27,7 +27,7 @@ _MOMENT = re.compile(
 
 
 def number_in(text: str) -> float | None:
-    """The number that a text is, or None."""
+    """The number that a text spells, or None."""
     if _NUMBER.fullmatch(text) is None:
         return None
     number = float(text)
@@ -35,7 +35,7 @@ def number_in(text: str) -> float | None:
 
 
 def may_be_number(text: str) -> bool:
-    """Whether a text begins like a number, told without a closer look."""
+    """Whether a text begins like a number: a cheap check before `number_in`."""
     return "-" <= text < ":"
 
 
@@ -46,17 +46,17 @@ def plain_notation(number: float | int) -> str:
 
 
 def is_date_text(text: str) -> bool:
-    """Whether a number cell that displays this is a date: it is no number, whatever is added."""
-    if _PLAINLY_NO_DATE.fullmatch(text) is not None:
+    """Whether a number cell that displays this text is a date: undecorated, it is not a number."""
+    if _PLAIN_NUMBER.fullmatch(text) is not None:
         return False
-    if text.isascii() and _NO_PART_OF_A_NUMBER.search(text) is not None:
+    if text.isascii() and _NOT_IN_A_NUMBER.search(text) is not None:
         return True
     return text != "" and number_in(_undecorated(text)) is None
 
 
 def serial_in(text: str) -> float | None:
     """The serial date of an ISO 8601 date or date with time: wall clock, any offset dropped."""
-    match = _MOMENT.fullmatch(text)
+    match = _ISO_DATE_TIME.fullmatch(text)
     if match is None:
         return None
     clock = (match["minute"] or "00:00") + (match["second"] or ":00")

@@ -5,19 +5,19 @@ from collections.abc import Sequence
 from gateway.table.steps import BLOCK, Work, shared, text_blocks
 
 MOST_BYTES = 33_554_432
-"""Of a column's folded texts; a column that would take more is folded anew by each query."""
+"""The largest cache of a column's folded texts; each query folds a larger column anew."""
 
 _OBJECT_BYTES = 60
 _FOLD_STEPS = 4
 _LONG = 256
-"""Columns with a longer text are searched in blocks of so many characters, not of so many cells."""
+"""Columns with a longer text are searched in blocks of characters, not of cells."""
 
 _READ_IN_STEP = 16
-"""Characters that are folded, or looked through, within a step."""
+"""Characters folded or searched in one step."""
 
 _COMPARED_IN_STEP, _MOST_COMPARED = 400, 625
-"""Characters that are compared within a step, and at most for each of a text: in texts of more than
-2,500 characters CPython searches in linear time (Objects/stringlib/fastsearch.h)."""
+"""Characters compared in one step, and the most comparisons for each character of a text: CPython
+searches texts of more than 2,500 characters in linear time (Objects/stringlib/fastsearch.h)."""
 
 _SEPARATOR = "\n"
 
@@ -25,7 +25,7 @@ _SEPARATOR = "\n"
 class FoldedTexts:
     """The displayed texts of a column.
 
-    `length` and `longest`: the characters of an average text, and of the longest.
+    `length` and `longest`: the number of characters of an average text, and of the longest.
     """
 
     def __init__(self, texts: Sequence[str], length: int, longest: int) -> None:
@@ -34,15 +34,15 @@ class FoldedTexts:
         self._has_long = longest > _LONG
         self._is_small = len(texts) * (length + _OBJECT_BYTES) <= MOST_BYTES
         self.byte_count = 0
-        """About what the folded texts take."""
+        """Approximate memory of the folded texts."""
 
     def steps(self, part: str) -> int:
-        """What searching an average text takes."""
+        """Steps of searching an average text."""
         fold_steps = 0 if self._is_small else _FOLD_STEPS
         return 1 + fold_steps + self._steps_of(self._length, part)
 
     def containing(self, part: str, places: Sequence[int]) -> Work[Sequence[int]]:
-        """Those of a block of places whose text contains a part, itself folded."""
+        """The places of a block whose text contains a case-folded part."""
         if not places:
             return places
         texts = self._texts
@@ -75,9 +75,9 @@ class FoldedTexts:
 
     @shared
     def folded(self) -> Work[tuple[Sequence[str], dict[int, str]]]:
-        """The folded texts, those that folding leaves alone shared; and blocks of them, joined.
+        """The folded texts, and blocks of them joined, by the first place of each block.
 
-        The joined blocks are known by the places that they start at.
+        Texts that folding does not change are shared with the column.
         """
         cells, joined, byte_count = [*self._texts[:1]], dict[int, str](), 0
         for block, characters in text_blocks(self._texts, 1, len(self._texts)):

@@ -1,10 +1,10 @@
 """Escape texts that a spreadsheet would take for formulas.
 
 Rules
-- Whoever typed `=1+1` into a cell typed a formula; so did who typed `+A1`, and in other
-  spreadsheets `-1+1` and `@x`. Programs that such texts are exported to take them for formulas
-  too, so all of them count, also after blanks and in their wide forms (`＝`).
-- A text too many does no harm: a leading apostrophe forces text, and is not part of it.
+- A typed `=1+1` or `+A1` is a formula; `-1+1` and `@x` are formulas in other spreadsheets. Programs
+  that import such texts take them for formulas too, so all of them count, also after blanks and in
+  their wide forms (`＝`).
+- Escaping a text too many does no harm: a leading apostrophe forces text, and is not part of it.
 """
 
 import unicodedata
@@ -12,7 +12,7 @@ import unicodedata
 from gateway.table.record import Stored
 
 FORCES_TEXT = "'"
-"""Typed before anything else it makes a text of it (Google and others)."""
+"""Typed in front of a value, it makes a text of it (Google and others)."""
 
 _STARTS = frozenset("=+-@−")
 """Characters that formulas begin with; the last is U+2212, the minus sign."""
@@ -21,11 +21,11 @@ _CONTROL_STARTS = ("\t", "\r")
 """Some programs cut these off, and read on."""
 
 _BLANK_CATEGORIES = frozenset({"Zs", "Zl", "Zp", "Cc", "Cf"})
-"""Blanks, line ends, and characters that nobody sees."""
+"""Blanks, line ends and invisible characters."""
 
 
 def is_formula_text(text: str) -> bool:
-    """Whether a typed text might begin a formula, blanks before it aside."""
+    """Whether a typed text might be a formula, also after blanks."""
     if text.startswith(_CONTROL_STARTS):
         return True
     for character in text:
@@ -35,9 +35,9 @@ def is_formula_text(text: str) -> bool:
 
 
 def typed_value(value: Stored, *, may_write_formulas: bool) -> Stored:
-    """What to type so that a formula is one only for those who may write formulas.
+    """The value to type in: a formula becomes text unless the key may write formulas.
 
-    A lone apostrophe would leave the cell empty; it is forced to be a text for everybody.
+    A lone apostrophe would leave the cell empty; it becomes text for every key.
     """
     if not isinstance(value, str):
         return value

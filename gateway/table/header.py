@@ -18,11 +18,11 @@ class Header:
 
     @cached_property
     def whole(self) -> View:
-        """What is seen of it by who may see and write everything."""
+        """The view of a key that may see and write everything."""
         return View(columns=self.columns, trimmed=_trimmed(self.columns), header_cells=self.cells)
 
     def seen_with(self, grant: ColumnGrant) -> View:
-        """What a key sees of it; a granted name is looked up as that of a field is."""
+        """The view of a key; granted names match headers like the field names of a request."""
         if grant == ALL_COLUMNS:
             return self.whole
         writable = self._named(grant.writable)
@@ -39,12 +39,12 @@ class Header:
         )
 
     def duplicates(self) -> list[str]:
-        """Names that stand in more than one column; only the first column has them."""
+        """Names of more than one column; only the first column has the name."""
         counts = Counter(cell for cell in self.cells if cell.strip())
         return [name for name, count in counts.items() if count > 1]
 
     def _named(self, names: frozenset[str] | None) -> frozenset[int] | None:
-        """The columns that these names stand for; None for None."""
+        """The columns of these names; None for None."""
         if names is None:
             return None
         found = map(self.whole.find, names)

@@ -1,7 +1,7 @@
 """Column index: lookup structures of one column, each built on first use.
 
-Rules: functions of the two renderings of one column alone; complete before they are used, never
-changed. The contract's *Order* is `order`. Its *Comparison* is spread over the runs: numbers with
+Rules: a structure depends on the two renderings of one column only; it is complete before it is
+used and never changes. `order` is the sort order of the API. Comparisons use the runs: numbers with
 text that is a number, displayed texts by code point, date cells by their serial dates.
 """
 
@@ -19,15 +19,15 @@ from gateway.table.steps import BLOCK, Work, begun_count, blocks, made_values, s
 
 Cell = TypeVar("Cell")
 
-_TRUTHS: Mapping[str, bool] = {"FALSE": False, "TRUE": True}
+_BOOLEANS: Mapping[str, bool] = {"FALSE": False, "TRUE": True}
 _NUMBER_BYTES = 24
 _BYTES_BEGUN = 12
-"""Of a structure that is half done, for each row."""
+"""Approximate memory of a half-done structure for each row."""
 
 
 @dataclass(frozen=True)
 class Order:
-    """A column in the contract's order: the filled cells by rank, then the empty ones."""
+    """A column in sort order: the filled cells by rank, then the empty ones."""
 
     ranked: Ranked
     empties: Sequence[int]
@@ -35,7 +35,7 @@ class Order:
 
 @dataclass(frozen=True, eq=False)
 class ColumnIndex:
-    """A column of a typed table; places count from 0, which is its header."""
+    """A column of a typed table; place 0 is its header."""
 
     displayed: Sequence[object]
     typed: Sequence[object]
@@ -44,7 +44,7 @@ class ColumnIndex:
 
     @property
     def byte_count(self) -> int:
-        """About what the structures take that were made so far."""
+        """Approximate memory of the structures made so far."""
         found = {id(each): each for value in made_values(self) for each in _containers(value)}
         for cells in (self.displayed, self.typed):
             found.pop(id(cells), None)
@@ -53,7 +53,7 @@ class ColumnIndex:
 
     @shared
     def texts(self) -> Work[Sequence[str]]:
-        """What each cell displays."""
+        """The displayed text of each cell."""
         for start in range(0, len(self.displayed), BLOCK):
             yield BLOCK // 4
             if set(map(type, self.displayed[start : start + BLOCK])) != {str}:
@@ -62,7 +62,7 @@ class ColumnIndex:
 
     @shared
     def lengths(self) -> Work[tuple[int, int]]:
-        """The characters of an average text, and of the longest."""
+        """The number of characters of an average text, and of the longest."""
         texts, total, longest = (yield from self.texts()), 0, 0
         for start in range(0, len(texts), BLOCK):
             piece = texts[start : start + BLOCK]
@@ -74,7 +74,7 @@ class ColumnIndex:
 
     @shared
     def values(self) -> Work[Sequence[object]]:
-        """What each cell holds."""
+        """The typed value of each cell."""
         if self.typed is self.displayed:
             return (yield from self.texts())
         return _as_long(self.typed, self.size, None)
@@ -86,13 +86,13 @@ class ColumnIndex:
 
     @shared
     def folded(self) -> Work[FoldedTexts]:
-        """What each cell displays, without regard to case."""
+        """The displayed texts, case-folded."""
         length, longest = yield from self.lengths()
         return FoldedTexts((yield from self.texts()), length, longest)
 
     @shared
     def numbers(self) -> Work[Run]:
-        """Numbers, and text that is a number; its groups are the first ones of `order`."""
+        """Numbers, and text that is a number; its groups are the first groups of `order`."""
         keys = (yield from self._numbers_alone()).keys
         return Run(keys, (yield from self.order()).ranked)
 
@@ -106,8 +106,8 @@ class ColumnIndex:
         return (yield from make_run(places, keys, self.size))
 
     @shared
-    def shown(self) -> Work[Run]:
-        """All cells that are not empty, by their displayed texts."""
+    def distinct_texts(self) -> Work[Run]:
+        """All cells that are not empty, by displayed text."""
         kinds, texts = (yield from self.kinds()), (yield from self.texts())
         places = yield from kinds.places(TEXT, NUMERAL, INTEGER, DOUBLE, BOOLEAN)
         length, _ = yield from self.lengths()
@@ -115,7 +115,7 @@ class ColumnIndex:
 
     @shared
     def dates(self) -> Work[Run]:
-        """The numbers that display a date."""
+        """The number cells that display a date, by serial date."""
         kinds, texts = (yield from self.kinds()), (yield from self.texts())
         numbers = yield from kinds.places(INTEGER, DOUBLE)
         dates = array("I")
@@ -128,7 +128,7 @@ class ColumnIndex:
         return (yield from make_run(dates, kinds.numbers, self.size))
 
     @shared
-    def truths(self) -> Work[Run]:
+    def booleans(self) -> Work[Run]:
         """Booleans, and the texts TRUE and FALSE."""
         kinds, texts = (yield from self.kinds()), (yield from self.texts())
         values = yield from self.values()
@@ -139,13 +139,13 @@ class ColumnIndex:
             for place, code in enumerate(codes, start):
                 if code == BOOLEAN:
                     found[place] = bool(values[place])
-                elif code == TEXT and texts[place] in _TRUTHS:
-                    found[place] = _TRUTHS[texts[place]]
+                elif code == TEXT and texts[place] in _BOOLEANS:
+                    found[place] = _BOOLEANS[texts[place]]
         return (yield from make_run([*found], found, self.size))
 
     @shared
     def order(self) -> Work[Order]:
-        """Numbers, then text without regard to case, then booleans; then empty cells."""
+        """Numbers, then case-folded text, then booleans; then empty cells."""
         kinds = yield from self.kinds()
         parts = [(yield from self._numbers_alone()).ranked]
         if kinds.has(TEXT):
@@ -159,10 +159,10 @@ class ColumnIndex:
         return Order(ranked, (yield from kinds.places(EMPTY)))
 
     def _folded_words(self, kinds: Kinds) -> Work[Ranked]:
-        """Text without regard to case, then by code point."""
+        """Text by its case-folded form, then by code point."""
         length, _ = yield from self.lengths()
         if kinds.count(TEXT) == len(kinds.codes) - 1 - kinds.count(EMPTY):
-            words = yield from self.shown()
+            words = yield from self.distinct_texts()
         else:
             texts = yield from self.texts()
             places = yield from kinds.places(TEXT)
@@ -194,7 +194,7 @@ def _as_texts(cells: Sequence[object]) -> Work[Sequence[str]]:
 
 
 def _doubles(places: Sequence[int], keys: Sequence[Any]) -> Work[Sequence[Any]]:
-    """All numbers as floats, for one type sorts faster than two; as they are if that is inexact."""
+    """All numbers as floats, which sort faster than two types; unchanged if that is inexact."""
     doubles = list(keys)
     for start in range(0, len(places), BLOCK):
         piece = places[start : start + BLOCK]
@@ -232,7 +232,7 @@ def _chained(parts: Sequence[Ranked], size: int) -> Work[Ranked]:
 
 
 def _containers(value: object) -> Iterator[object]:
-    """The arrays, tuples and texts that a structure is made of."""
+    """The arrays, tuples and texts of a structure."""
     match value:
         case Run():
             yield value.keys
@@ -249,7 +249,7 @@ def _containers(value: object) -> Iterator[object]:
 
 
 def _size(container: Any) -> int:
-    """About what a container takes, with the numbers in it that are its own."""
+    """Approximate memory of a container and of the numbers that only it holds."""
     own_bytes = 0
     if isinstance(container, tuple) and container and isinstance(container[0], float):
         own_bytes = _NUMBER_BYTES * len(container)

@@ -20,15 +20,15 @@ DOUBLE = 4
 BOOLEAN = 5
 
 NUMBERS = frozenset({INTEGER, DOUBLE})
-"""What the sheet itself holds as a number."""
+"""The kinds of cells that hold a number."""
 
 _KINDS: Mapping[type, int] = {
     str: TEXT, NoneType: TEXT, int: INTEGER, float: DOUBLE, bool: BOOLEAN,
 }  # fmt: skip
-"""By the type of the typed value; of the text cells, some turn out as something else."""
+"""The kind for the type of a typed value; `_refine` finds empty cells and numerals in TEXT."""
 
 _CHARACTERS_OF_STEP = 16
-"""Characters of a text that are read as a number within one step."""
+"""Characters of a text parsed as a number in one step."""
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,9 @@ class Kinds:
 
     codes: bytearray
     counts: Mapping[int, int]
-    """How many cells below the header are of each kind."""
+    """The number of cells of each kind below the header."""
     numbers: Sequence[object]
-    """The number at each place of a number or numeral; anything elsewhere."""
+    """The number at each place of a number or numeral; any object at other places."""
 
     def has(self, *kinds: int) -> bool:
         return any(self.counts.get(kind) for kind in kinds)
@@ -65,7 +65,7 @@ class Kinds:
 
 
 def make_kinds(texts: Sequence[str], values: Sequence[object]) -> Work[Kinds]:
-    """Of a column's displayed texts and typed values, both as long as the worksheet."""
+    """The kinds of a column from its displayed texts and typed values, both one for each row."""
     codes, counts = bytearray(), Counter[int]()
     numbers: list[object] = []
     for start in range(0, len(values), BLOCK):
@@ -87,7 +87,7 @@ def make_kinds(texts: Sequence[str], values: Sequence[object]) -> Work[Kinds]:
 
 
 def _codes(values: Sequence[object]) -> bytearray:
-    """The kinds by the types of the values alone."""
+    """The kinds according to the types of the values only."""
     types = set(map(type, values))
     if len(types) == 1:
         return bytearray([_KINDS[types.pop()]]) * len(values)
@@ -97,7 +97,7 @@ def _codes(values: Sequence[object]) -> bytearray:
 def _refine(
     codes: bytearray, texts: Sequence[str], values: Sequence[object], block: range, start: int
 ) -> Sequence[tuple[int, float]]:
-    """Find the empty cells and the numerals among those of texts; returns the latter's numbers.
+    """Mark the empty cells and the numerals among the text cells; returns the numerals' numbers.
 
     `codes` and `values` begin at the place `start`.
     """

@@ -1,7 +1,7 @@
 """Places sorted by key: building blocks of a column index.
 
-Rules: a place is where a cell stands in its column, from 0: its row less 1. No call of C works on
-a whole long column at once, but for copies of memory: it would hold the event loop.
+Rules: a place is the index of a cell in its column, its row number less 1. Except for copies of
+memory, no call of C works on a whole long column at once: it would block the event loop.
 """
 
 from array import array
@@ -18,20 +18,20 @@ SORTED_AT_ONCE = 16_384
 """Places in one sort: 4 ms for numbers, 6 ms for texts, twice that in a column of 500,000."""
 
 SORT_STEPS = 6
-"""Steps that a sort takes for each place."""
+"""Steps of a sort for each place."""
 
 _MERGE_STEPS = 3
 _BISECT_STEPS = 32
 _CHARACTERS_OF_WEIGHT = 512
-"""Comparing so many takes about as long as the rest of a step of a sort."""
+"""Characters whose comparison takes as long as the rest of a sort step."""
 _FEWEST_AT_ONCE = 64
 _SAMPLES_OF_RUN = 16
 
 _FEW = 8
-"""One place in so many rows: fewer are told apart by a set, more by a flag for each row."""
+"""Fewer places than one in so many rows are collected in a set, more in a flag for each row."""
 
 Key = Callable[[int], Any]
-"""What a place is sorted by."""
+"""The sort key of a place."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +40,7 @@ class Ranked:
 
     places: Sequence[int]
     starts: Sequence[int]
-    """Where in `places` each group starts, and the end of the last."""
+    """The start of each group in `places`, and the end of the last."""
     size: int
     """One past the highest place of the column."""
 
@@ -62,7 +62,7 @@ class Ranked:
 
     @shared
     def ranks(self) -> Work[Sequence[int]]:
-        """The group of each place; `groups` for a place that is in none."""
+        """The group of each place; `groups` for a place in no group."""
         yield 1
         if isinstance(self.places, range) and self.groups == len(self.places):
             first = self.places.start
@@ -86,7 +86,7 @@ class Run:
     ranked: Ranked
 
     def group(self, key: Any) -> int | None:
-        """The number of the group with this key."""
+        """The number of the group with this key, if there is one."""
         at = bisect_left(self.keys, key)
         return at if at < len(self.keys) and self.keys[at] == key else None
 
@@ -96,16 +96,16 @@ def rows_ranked(places: range) -> Ranked:
     return Ranked(places, range(len(places) + 1), places.stop)
 
 
-class Keys(Protocol):
+class KeysByPlace(Protocol):
     """A key for each place."""
 
     def __getitem__(self, place: int, /) -> Any: ...
 
 
-def make_run(places: Sequence[int], keys: Keys, size: int, length: int = 0) -> Work[Run]:
-    """The places (ascending) by the keys that stand there; the keys compare with each other.
+def make_run(places: Sequence[int], keys: KeysByPlace, size: int, length: int = 0) -> Work[Run]:
+    """The places (ascending) grouped by key; all keys must compare with each other.
 
-    `length`: the characters of an average key.
+    `length`: the number of characters of an average key.
     """
     ordered = yield from sorted_places(places, keys.__getitem__, length)
     starts, distinct = array("I"), list[Any]()
@@ -126,11 +126,10 @@ def make_run(places: Sequence[int], keys: Keys, size: int, length: int = 0) -> W
 
 
 def sorted_places(places: Sequence[int], key: Key, length: int = 0) -> Work["array[int]"]:
-    """A stable sort of places; `length`: the characters of an average key.
+    """A stable sort of places; `length`: the number of characters of an average key.
 
-    Runs are sorted one by one. Then what lies between two pivots is taken from each run and
-    merged, which Python's sort does in one pass. Arrays hold no objects, which would all be freed
-    at once.
+    Runs are sorted one by one. Then the parts of all runs between two pivots are merged, which
+    Python's sort does in one pass. Arrays hold no objects, which would all be freed at once.
     """
     runs: list[array[int]] = []
     weight = 1 + length // _CHARACTERS_OF_WEIGHT
@@ -153,13 +152,13 @@ def sorted_places(places: Sequence[int], key: Key, length: int = 0) -> Work["arr
             for run, start in zip(runs, below, strict=True)
         ]
         for run, start, end in zip(runs, below, at, strict=True):
-            merged += run[start:end]  # all alike: already in order
+            merged += run[start:end]  # all equal: already in order
     merged.extend((yield from _merged(runs, at, [len(run) for run in runs], key, weight)))
     return merged
 
 
 def unique(found: Sequence[Sequence[int]], size: int) -> Work[Sequence[int]]:
-    """The places of several sequences, below `size`, each once; ascending where they are many."""
+    """The distinct places of several sequences, below `size`; ascending if they are many."""
     total = sum(map(len, found))
     if total <= size // _FEW:
         yield 2 * total
@@ -217,7 +216,7 @@ def _merged(
 
 
 def _reverse_groups(backwards: "array[int]", starts: Sequence[int]) -> Work[None]:
-    """Turn each group of a reversed array the right way round again."""
+    """Reverse each group of a reversed array again."""
     length = len(backwards)
     for block in blocks(0, len(starts) - 1):
         yield 4 * len(block)

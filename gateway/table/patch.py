@@ -1,4 +1,4 @@
-"""Patch the columns of a rendering with a write of ours."""
+"""Patch the columns of a rendering with the gateway's own write."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,13 +8,13 @@ from gateway.table.renderings import Column
 
 @dataclass(frozen=True, kw_only=True)
 class RowPatch:
-    """Cells of one data row as they are after a write, by column (from 0); others stay."""
+    """The changed cells of one data row after a write, by column (from 0)."""
 
     row: int
     texts: Mapping[int, str]
-    """What they display."""
+    """The displayed texts."""
     values: Mapping[int, object] = field(default_factory=dict)
-    """What they hold: the same columns as `texts`."""
+    """The typed values, of the same columns."""
 
 
 def patched_columns(
@@ -22,7 +22,7 @@ def patched_columns(
 ) -> tuple[Column, ...]:
     """Columns with the cells of some rows (by row number) changed; untouched ones are shared.
 
-    Columns and cells are added as needed, but not for cells that are emptied.
+    Columns and cells are added as needed, except for emptied cells.
     """
     changed: dict[int, list[object]] = {}
     for row, cells in rows:
@@ -31,15 +31,15 @@ def patched_columns(
                 changed[column] = [*columns[column]] if column < len(columns) else []
             _put(changed[column], row, value)
     count = max([len(columns), *(column + 1 for column, cells in changed.items() if cells)])
-    kept = dict(enumerate(columns))
+    unchanged = dict(enumerate(columns))
     return tuple(
-        tuple(changed[column]) if column in changed else kept.get(column, ())
+        tuple(changed[column]) if column in changed else unchanged.get(column, ())
         for column in range(count)
     )
 
 
 def last_filled(columns: Sequence[Column]) -> int:
-    """The last row with anything in it; 0 if there is none."""
+    """The last row with a filled cell; 0 if there is none."""
     last = 0
     for cells in columns:
         count = len(cells)

@@ -1,17 +1,17 @@
 """Quote a client's text in a message."""
 
 LONGEST = 100
-"""Characters of it that a message has: an answer does not grow with the request."""
+"""Characters of a text in a message, so that an answer does not grow with the request."""
 
 
 def quoted(text: str, *, longest: int = LONGEST) -> str:
-    """The text in quotes, cut where long; what cannot be seen is escaped."""
+    """The text in quotes, long texts cut, invisible characters escaped."""
     cut = text if len(text) <= longest else f"{text[:longest]}…"
     return f'"{printable(cut)}"'
 
 
 def printable(text: str) -> str:
-    """The text, what cannot be seen of it escaped: a terminal obeys some of that."""
+    """The text with invisible characters escaped: terminals obey some of them."""
     return "".join(map(_seen, text))
 
 

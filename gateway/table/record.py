@@ -9,7 +9,7 @@ from gateway.table.quoting import quoted
 from gateway.table.view import ROW_INDEX, ColumnGrant, View
 
 Record = Mapping[str, object]
-"""`rowIndex`, then each field with what its cell displays, or None if it is empty."""
+"""`rowIndex`, then each field with the displayed text of its cell, or None if it is empty."""
 
 Stored = str | int | float | bool | None
 """A value as a client may send it; None and "" empty the cell."""
@@ -18,7 +18,7 @@ MAX_CELL_CHARACTERS = 50_000
 """Google's limit."""
 
 MAX_PROBLEMS = 20
-"""Places that one error names at most: an answer does not grow with the request."""
+"""The most places that one error names, so that an answer does not grow with the request."""
 
 _LONGEST_NAME = 100
 _MOST_NAMED = 10
@@ -33,7 +33,7 @@ NEVER_STORED = frozenset({ROW_INDEX, "apiKey", "spreadsheetId"})
 
 @dataclass(frozen=True, kw_only=True)
 class Placement:
-    """Where the fields of a request belong: column to value, and the names left aside."""
+    """The fields of a request as cells: column to value, and the ignored names."""
 
     cells: Mapping[int, Stored]
     ignored: tuple[str, ...] = ()
@@ -54,10 +54,10 @@ def place(
     ignore_unknown: bool,
     at: str = WHOLE_BODY,
 ) -> Placement:
-    """Find the column of every field; InvalidBody names those that are no header.
+    """Find the column of every field. Raises InvalidBody for names that are not headers.
 
-    NotGranted names those that are seen and may not be written. `at` points at the object within
-    the body: `#/3` where it is one of a list.
+    Raises NotGranted for fields that the key may see but not write. `at` points at the object
+    within the body, such as `#/3` in a list.
     """
     cells: dict[int, Stored] = {}
     unknown: list[str] = []
@@ -89,7 +89,7 @@ def place(
 def check_granted(
     fields: Mapping[str, Stored], grant: ColumnGrant, *, at: str = WHOLE_BODY
 ) -> None:
-    """NotGranted if a field may not be written that is known to be seen without the header."""
+    """Raise NotGranted for fields that the key may see but not write, whatever the header is."""
     withheld = [name for name in fields if grant.withholds(name)]
     if withheld:
         raise _not_granted(withheld, at)
@@ -105,7 +105,7 @@ def new_row(cells: Mapping[int, Stored]) -> list[Stored]:
 
 
 def check_has_value(values: Iterable[Stored], *, at: str = WHOLE_BODY) -> None:
-    """InvalidBody unless one of the values fills a cell: a blank row would be none."""
+    """Raise InvalidBody unless a value fills a cell: a blank row is not a row."""
     if all(value is None or value == "" for value in values):
         detail = "A new row needs at least one field with a value."
         raise InvalidBody(detail, problems=[Problem(at, detail)])
@@ -116,9 +116,9 @@ def changed_runs(
 ) -> list[tuple[int, list[Stored]]]:
     """Neighbouring cells that an update writes, as (first column, values).
 
-    A string equal to what its cell displays is left out, and so is null for a cell that displays
+    A string that its cell already displays is not written, nor is null to a cell that displays
     nothing: clients send whole records back, and that must not turn numbers, dates and formulas
-    into text or nothing.
+    into text or empty cells.
     """
     runs: list[tuple[int, list[Stored]]] = []
     for column in sorted(cells):
@@ -134,7 +134,7 @@ def changed_runs(
 
 
 def text_at(row: Sequence[object], column: int) -> str:
-    """What a cell of a displayed row shows; "" past its end."""
+    """The text of a cell of a displayed row; "" past its end."""
     cell = row[column] if column < len(row) else None
     return "" if cell is None else str(cell)
 
@@ -176,5 +176,5 @@ def _fault(names: Sequence[str], of_one: str, of_many: str) -> list[str]:
 
 
 def _quoted(names: Sequence[str]) -> str:
-    """The first names for a message, cut where long."""
+    """The first names for a message, long ones cut."""
     return ", ".join(map(quoted, names[:_MOST_NAMED]))

@@ -1,7 +1,7 @@
-"""Typed beside displayed rendering: shared cells, and signs of different states.
+"""Displayed and typed rendering of a worksheet: equal cells shared, different states detected.
 
-Rules: text and empty cells are the same in both renderings, but for what explains an error; where
-one differs, the sheet changed between the two reads. What is the same is kept once.
+Rules: text and empty cells are equal in both renderings, except for the explanation of an error. If
+another one differs, the sheet changed between the two reads. Equal texts are one object.
 """
 
 from collections.abc import Sequence
@@ -14,38 +14,38 @@ Column = Sequence[object]
 """The cells of one column from row 1 down; blank cells at its end are left out."""
 
 _PIECE = 16_384
-"""Cells that one call of C compares at most."""
+"""The most cells that one call of C compares."""
 
 _COMPARISON_STEPS = 1 / 2
 _SHARING_STEPS = 3
 """Steps of a cell."""
 
-_NO_TEXT = frozenset({int, float, bool})
+_NOT_TEXT = frozenset({int, float, bool})
 
 
 @dataclass(frozen=True)
-class Pairing:
-    """The typed columns, sharing what they have in common with the displayed ones."""
+class TypedColumns:
+    """The typed columns, which share equal cells with the displayed ones."""
 
-    typed: tuple[Column, ...]
-    is_torn: bool
+    columns: tuple[Column, ...]
+    is_mixed: bool
     """Whether the typed rendering was read from another state of the worksheet."""
 
 
-def pair(displayed: Sequence[Column], typed: Sequence[Column]) -> Work[Pairing]:
-    """Lay the typed rendering beside the displayed one."""
+def share_cells(displayed: Sequence[Column], typed: Sequence[Column]) -> Work[TypedColumns]:
+    """Replace the cells of the typed rendering that equal the displayed ones by these."""
     nothing: Column = ()
     columns: list[Column] = []
-    is_torn = False
+    is_mixed = False
     for values, texts in zip_longest(typed, displayed, fillvalue=nothing):
         if (yield from _is_equal(values, texts)):
             columns.append(texts)
         elif (yield from _is_without_text(values, texts)):
             columns.append(values)
         else:
-            columns.append((yield from _shared(values, texts)))
-            is_torn = is_torn or not (yield from _is_of_one_moment(columns[-1], texts))
-    return Pairing(tuple(columns[: len(typed)]), is_torn)
+            columns.append((yield from _with_shared_texts(values, texts)))
+            is_mixed = is_mixed or not (yield from _is_consistent(columns[-1], texts))
+    return TypedColumns(tuple(columns[: len(typed)]), is_mixed)
 
 
 def _is_equal(values: Column, texts: Column) -> Work[bool]:
@@ -59,18 +59,18 @@ def _is_equal(values: Column, texts: Column) -> Work[bool]:
 
 
 def _is_without_text(values: Column, texts: Column) -> Work[bool]:
-    """Whether the header is the same and everything below is a number or a boolean."""
+    """Whether the header is equal and all cells below it are numbers or booleans."""
     if len(values) != len(texts) or values[:1] != texts[:1]:
         return False
     for start in range(1, len(values), _PIECE):
         yield int(_PIECE * _COMPARISON_STEPS)
-        if not _NO_TEXT.issuperset(map(type, values[start : start + _PIECE])):
+        if not _NOT_TEXT.issuperset(map(type, values[start : start + _PIECE])):
             return False
     return True
 
 
-def _shared(values: Column, texts: Column) -> Work[Column]:
-    """The values, each that is displayed as it is replaced by the displayed text."""
+def _with_shared_texts(values: Column, texts: Column) -> Work[Column]:
+    """The values; each that equals its displayed text is replaced by it."""
     same: list[object] = []
     for start in range(0, min(len(values), len(texts)), BLOCK):
         yield BLOCK
@@ -79,22 +79,26 @@ def _shared(values: Column, texts: Column) -> Work[Column]:
     return (*same, *values[len(same) :])
 
 
-def _is_of_one_moment(values: Column, texts: Column) -> Work[bool]:
+def _is_consistent(values: Column, texts: Column) -> Work[bool]:
     for start in range(0, max(len(values), len(texts)), BLOCK):
         yield _SHARING_STEPS * BLOCK
         pairs = zip_longest(values[start : start + BLOCK], texts[start : start + BLOCK])
-        if not all(map(_is_of_one_state, pairs)):
+        if not all(map(_is_consistent_cell, pairs)):
             return False
     return True
 
 
-def _is_of_one_state(pair: tuple[object, object]) -> bool:
+def _is_consistent_cell(pair: tuple[object, object]) -> bool:
     value, text = pair
-    return value is text or not isinstance(value, str | None) or _is_same(value or "", text or "")
+    return (
+        value is text
+        or not isinstance(value, str | None)
+        or _is_displayed_as(value or "", text or "")
+    )
 
 
-def _is_same(typed: str, shown: object) -> bool:
-    """Whether a typed text is what the cell displays: `#N/A (Did not find …)` displays `#N/A`."""
+def _is_displayed_as(typed: str, shown: object) -> bool:
+    """Whether a typed text is displayed so: `#N/A (Did not find …)` is displayed as `#N/A`."""
     if typed == shown:
         return True
     return typed.startswith("#") and typed.partition(" (")[0] == shown

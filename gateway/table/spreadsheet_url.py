@@ -1,4 +1,4 @@
-"""Find the spreadsheet id in a URL that somebody sent instead."""
+"""The spreadsheet id in a URL that was sent instead of the id."""
 
 import re
 
@@ -7,11 +7,11 @@ _PUBLISHED = re.compile(r"/d/e/")
 
 
 def id_in(given: str) -> str | None:
-    """The id within the URL of a spreadsheet, if there is one."""
+    """The id in the URL of a spreadsheet, if there is one."""
     found = _ID_IN_URL.search(given)
     return None if found is None or is_published(given) else found[1]
 
 
 def is_published(given: str) -> bool:
-    """Whether it is the address of a published copy, which holds no id that Sheets knows."""
+    """Whether it is the URL of a published copy, which has no id that Sheets knows."""
     return _PUBLISHED.search(given) is not None

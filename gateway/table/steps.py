@@ -1,11 +1,11 @@
-"""Counted work: generators that announce the steps of each block before they take it.
+"""Counted work: generators that announce the steps of each block before they take them.
 
 Rules
 - Everything that walks cells, places or operands, or compares for a sort, is a generator (`Work`).
   It yields the steps of the next block, then takes them. One step is about one cell in a
   comprehension, some 50 ns.
-- Whoever runs the work counts: they may pause it, refuse it or drop it between two blocks. Nothing
-  here estimates, and nothing here waits.
+- The runner of the work counts, and may pause, refuse or drop it between two blocks. Nothing here
+  estimates, and nothing here waits.
 - A block is short: up to `BLOCK` cells, `CHARACTERS` of texts, or one sort of
   `ordered.SORTED_AT_ONCE` places.
 """
@@ -23,17 +23,16 @@ Work = Generator[int, None, T]
 BLOCK = 2_048
 """Cells of a block; a comprehension over them takes about 0.1 ms."""
 
-
 CHARACTERS = 65_536
-"""Of a block of texts, and the rest of the last of them."""
+"""Characters of a block of texts, whose last text may exceed them."""
 
 
 class OutOfSteps(Exception):
-    """The work takes more steps than it may."""
+    """The work exceeds its budget of steps."""
 
 
 class Metered(Generic[T]):
-    """Work with a budget; once it is done, `result` is there."""
+    """Work with a budget; `result` is set when it is done."""
 
     result: T
 
@@ -41,12 +40,12 @@ class Metered(Generic[T]):
         self._work = work
         self._budget_steps = budget_steps
         self.steps = 0
-        """Taken so far."""
+        """Steps announced so far."""
 
     def advance(self, steps: float) -> bool:
         """Take the block that is due, and more until so many steps are announced.
 
-        Returns whether the work is done. Raises OutOfSteps where a block is due beyond the budget.
+        Returns whether the work is done. Raises OutOfSteps if a block is due beyond the budget.
         """
         end = self.steps + steps
         while self.steps < end:
@@ -63,7 +62,7 @@ class Metered(Generic[T]):
 
 
 def finish(work: Work[T]) -> T:
-    """The result of work that needs no limit."""
+    """The result of work without a budget."""
     while True:
         try:
             next(work)
@@ -73,10 +72,10 @@ def finish(work: Work[T]) -> T:
 
 
 def shared(make: Callable[[S], Work[T]]) -> Callable[[S], Work[T]]:
-    """Let a method work its value out once for its object.
+    """Cache the value of a method on its object.
 
-    Who asks for a value that is half done carries the same work on, and pays for their part of it.
-    Work that was dropped keeps its progress.
+    A caller that finds the value half done continues the same work, and pays for its own part of
+    it. Dropped work keeps its progress.
     """
     made, begun = f"_{make.__name__}_made", f"_{make.__name__}_begun"
 
@@ -104,12 +103,12 @@ def shared(make: Callable[[S], Work[T]]) -> Callable[[S], Work[T]]:
 
 
 def made_values(instance: object) -> Iterator[Any]:
-    """The values that the shared methods of an object have worked out."""
+    """The cached values of the shared methods of an object."""
     return (value for name, value in vars(instance).items() if name.endswith("_made"))
 
 
 def begun_count(instance: object) -> int:
-    """How many values are half done."""
+    """The number of half-done values."""
     return sum(name.endswith("_begun") for name in vars(instance))
 
 
@@ -119,7 +118,7 @@ def blocks(start: int, stop: int) -> Iterator[range]:
 
 
 def text_blocks(texts: Sequence[str], start: int, stop: int) -> Iterator[tuple[range, int]]:
-    """The same for texts: a block is shorter where they are long. Each with its characters."""
+    """Blocks of texts, shorter ones where the texts are long; each with its characters."""
     for block in blocks(start, stop):
         lengths = [*map(len, texts[block.start : block.stop])]
         characters = sum(lengths)

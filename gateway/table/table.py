@@ -10,7 +10,7 @@ from gateway.table.header import Header, parse_header
 from gateway.table.index import ColumnIndex
 from gateway.table.ordered import Ranked, rows_ranked
 from gateway.table.patch import RowPatch, last_filled, patched_columns
-from gateway.table.renderings import Column, pair
+from gateway.table.renderings import Column, share_cells
 from gateway.table.steps import Work
 from gateway.table.view import ROW_INDEX, View
 
@@ -22,22 +22,22 @@ Pick = Callable[[Any], Sequence[object]]
 
 @dataclass(frozen=True)
 class Table:
-    """An immutable worksheet: what it displays and, once asked for, what its cells hold.
+    """An immutable worksheet: its displayed rendering and, after `with_typed`, its typed one.
 
     The displayed rendering answers rows, plain lists and the last row; the typed rendering
-    (numbers, booleans, serial dates) is needed to compare and sort. What queries make of a column
-    is kept with the table and shared by all queries on it.
+    (numbers, booleans, serial dates) is needed to compare and sort. All queries on a table share
+    its column indexes.
     """
 
     header: Header
     displayed: Sequence[Column]
     last_row: int
-    """The last row with anything in it; 0 for a blank worksheet."""
+    """The last row with a filled cell; 0 for a blank worksheet."""
     typed: Sequence[Column] | None = None
     is_mixed: bool = False
     """Whether the renderings were read from different states of the worksheet."""
     indexes: dict[int, ColumnIndex] = field(default_factory=dict, repr=False, compare=False)
-    """By column; made on first use."""
+    """Column indexes by column, made on first use."""
 
     @cached_property
     def rows(self) -> Ranked:
@@ -45,7 +45,7 @@ class Table:
         return rows_ranked(range(FIRST_DATA_ROW - 1, max(FIRST_DATA_ROW - 1, self.last_row)))
 
     def text(self, row: int, column: int) -> str:
-        """What a cell displays; "" for an empty one."""
+        """The displayed text of a cell; "" for an empty one."""
         cell = cell_at(self.displayed, row, column)
         return cell if isinstance(cell, str) else ""
 
@@ -71,13 +71,13 @@ class Table:
         return [dict(zip(names, values, strict=True)) for values in zip(rows, *cells, strict=True)]
 
     def tag(self, row: int, view: View) -> str:
-        """The entity tag of a row: over all that is seen of its header and of what it displays."""
+        """The entity tag of a row: over the header and the displayed cells that the view has."""
         return view.tag(
             [cell_at(self.displayed, row, column) for column in range(len(self.displayed))]
         )
 
     def index(self, column: int) -> ColumnIndex:
-        """What is kept of a column."""
+        """The index of a column of a typed table."""
         if self.typed is None:
             raise ValueError("a query is evaluated on typed tables only")
         index = self.indexes.get(column)
@@ -90,19 +90,19 @@ class Table:
 
     @property
     def index_bytes(self) -> int:
-        """About what the indexes take that queries have made so far."""
+        """Approximate memory of the indexes made so far."""
         return sum(index.byte_count for index in self.indexes.values())
 
     def with_typed(self, typed: Sequence[Column]) -> Work["Table"]:
-        """With its typed rendering, which shares the cells that equal the displayed ones."""
-        pairing = yield from pair(self.displayed, typed)
-        return replace(self, typed=pairing.typed, is_mixed=pairing.is_torn, indexes={})
+        """The table with its typed rendering, which shares cells with the displayed one."""
+        shared = yield from share_cells(self.displayed, typed)
+        return replace(self, typed=shared.columns, is_mixed=shared.is_mixed, indexes={})
 
     def patched(self, rows: Sequence[RowPatch]) -> "Table":
-        """The table after a write of ours to data rows; what is kept of other columns stays.
+        """The table after the gateway's own write to data rows; the header does not change.
 
-        What was kept of a column is lost if the write touched it or changed how many rows there
-        are. The header stays: `rows` holds none above the first data row.
+        It keeps the indexes of columns that the write did not touch, and none if the number of
+        rows changed.
         """
         displayed = patched_columns(self.displayed, [(row.row, row.texts) for row in rows])
         typed = self.typed
@@ -110,15 +110,15 @@ class Table:
             typed = patched_columns(typed, [(row.row, row.values) for row in rows])
         last_row = last_filled(displayed)
         touched = {column for row in rows for column in (*row.texts, *row.values)}
-        kept = {
+        indexes = {
             column: index
             for column, index in self.indexes.items()
             if column not in touched and last_row == self.last_row
         }
-        return replace(self, displayed=displayed, typed=typed, last_row=last_row, indexes=kept)
+        return replace(self, displayed=displayed, typed=typed, last_row=last_row, indexes=indexes)
 
     def _picked(self, column: int, rows: Sequence[int], pick: Pick, end: int) -> Sequence[object]:
-        """What the cells of some rows up to `end` display, None where they are empty."""
+        """The displayed texts of the cells of some rows up to `end`, None for empty cells."""
         cells = column_at(self.displayed, column)
         if len(cells) < end:
             return [self.text(row, column) or None for row in rows]

@@ -1,4 +1,4 @@
-"""Row tag (ETag): changes with anything that the row or its header displays."""
+"""Row tag (ETag): changes with every displayed cell of the row or its header."""
 
 import base64
 import hashlib
@@ -12,7 +12,7 @@ _DIGEST_BYTES = 12
 
 @dataclass(frozen=True)
 class Condition:
-    """Which states of a row an update was made for: those of these tags, or any (None)."""
+    """The states of a row that an update is made for: those of these tags, or any (None)."""
 
     tags: frozenset[str] | None
 

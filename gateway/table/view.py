@@ -1,8 +1,8 @@
 """View of a header: the one way from a field name to a column that the caller may see.
 
-Rules: a header finds no names, only a view of it does, and a view has the columns alone that its
-holder may see. To a view a hidden column and one that is not there are the same: nothing that is
-made of it, be it a record, a message or a tag, tells them apart.
+Rules: only a view finds a name, not the header itself, and a view has only the columns that its
+holder may see. A hidden column and a missing column are the same to a view: no record, message or
+tag made of it distinguishes them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,18 +23,18 @@ _NAMES_IN_MESSAGES = 50
 
 @dataclass(frozen=True)
 class ColumnGrant:
-    """The fields that a key may see and write, by name; None is all, of those that it sees."""
+    """The fields that a key may see and write, by name; None is all fields, or all it sees."""
 
     readable: frozenset[str] | None = None
     writable: frozenset[str] | None = None
 
     def withholds(self, name: str) -> bool:
-        """Whether a field that is granted to be seen may not be written, whatever the header."""
+        """Whether the key may see a field but not write it, whatever the header is."""
         return bool(self._withheld) and name.strip() in self._withheld
 
     @cached_property
     def _withheld(self) -> frozenset[str]:
-        """The fields that are seen and not written, trimmed: blanks may be all that differs."""
+        """Visible fields that may not be written, trimmed: names may differ in blanks only."""
         if self.readable is None or self.writable is None:
             return frozenset()
         return frozenset(map(str.strip, self.readable)) - frozenset(map(str.strip, self.writable))
@@ -44,7 +44,7 @@ ALL_COLUMNS = ColumnGrant()
 
 
 class Selection(msgspec.Struct, frozen=True):
-    """Field names wanted; those that are no header are passed over, but for those in `checked`."""
+    """Field names of an answer; names without a header are ignored unless in `checked`."""
 
     names: tuple[str, ...]
     checked: tuple[str, ...] = ()
@@ -59,19 +59,19 @@ class View:
     trimmed: Mapping[str, int]
     """The same with the blanks around each name cut."""
     header_cells: Sequence[str]
-    """What the holder sees of row 1."""
+    """The cells of row 1 that the holder sees."""
     is_whole: bool = True
     """Whether nothing is hidden, the cells below blank headers included."""
     writable: frozenset[int] | None = None
     """The columns that the holder may write; None is all of these."""
 
     def find(self, name: str) -> int | None:
-        """The column of a name that a client sent: as it is, else without blanks around it."""
+        """The column of a name that a client sent, exactly or without blanks around it."""
         column = self.columns.get(name)
         return self.trimmed.get(name.strip()) if column is None else column
 
     def check_fields(self, parameter: str, names: Iterable[str]) -> None:
-        """UnknownField that lists the fields, if a parameter's names are not all among them."""
+        """Raise UnknownField, which lists the fields, if a parameter names any other."""
         unknown = [name for name in names if name != ROW_INDEX and self.find(name) is None]
         if unknown:
             fields = ", ".join(filter(None, [ROW_INDEX, self.listing()]))
@@ -83,7 +83,7 @@ class View:
             )
 
     def column(self, name: str) -> int:
-        """The column of a name that was checked to be a field."""
+        """The column of a name that `check_fields` accepted."""
         column = self.find(name)
         if column is None:
             raise ValueError("a query is evaluated on checked fields only")
@@ -93,7 +93,7 @@ class View:
         return self.writable is None or column in self.writable
 
     def select(self, keys: Selection | None) -> list[tuple[str, int]]:
-        """Name and column of the fields wanted (None: all), in sheet order."""
+        """Name and column of the selected fields (None: all), in sheet order."""
         if keys is None:
             return list(self.columns.items())
         self.check_fields("keys", keys.checked)
@@ -101,14 +101,14 @@ class View:
         return [(name, column) for name, column in self.columns.items() if column in wanted]
 
     def listing(self) -> str:
-        """The field names for a message, at most 50 of them, cut where long; "" if none is seen."""
+        """At most 50 field names for a message, long ones cut; "" if the view has none."""
         names = list(self.columns)
         more = len(names) - _NAMES_IN_MESSAGES
         shown = ", ".join(map(quoted, names[:_NAMES_IN_MESSAGES]))
         return f"{shown} and {more} more" if more > 0 else shown
 
     def tag(self, displayed: Sequence[object]) -> str:
-        """The entity tag of a displayed row: over all that is seen of it and of its header."""
+        """The entity tag of a displayed row: over the header and the cells that the view has."""
         if self.is_whole:
             return row_tag(self.header_cells, displayed)
         width = len(displayed)

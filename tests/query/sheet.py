@@ -22,7 +22,7 @@ BLANK = SheetCell("", "")
 
 
 def text_cell(text: str) -> SheetCell:
-    """A text cell is the same in both halves."""
+    """A text cell is the same in both renderings."""
     return SheetCell(text, text)
 
 

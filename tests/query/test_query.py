@@ -26,13 +26,13 @@ def test_operands_know_their_readings(value: Scalar, expected: Operand) -> None:
 
 
 def test_a_plain_query_needs_no_types() -> None:
-    """A page of some fields is answered by the displayed half alone."""
+    """A page of some fields is answered by the displayed rendering alone."""
     assert not Query(skip=5, limit=3, keys=Selection(("name",))).needs_types
     assert not list(Query(keys=Selection(("name",))).fields())
 
 
 def test_where_and_order_need_types_and_fields() -> None:
-    """Comparing needs the typed half, and every field of where and order must exist."""
+    """Comparing needs the typed rendering, and every field of where and order must exist."""
     where = parse_where({"a": 1, "$or": [{"b": 2}, {"$not": {"c": {"$gt": 1, "$lt": 9}}}]})
     query = Query(where=where, order=(SortTerm("d"), SortTerm("a", descending=True)))
 

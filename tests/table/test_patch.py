@@ -86,7 +86,7 @@ def patch(row: int, cells: Mapping[int, tuple[str, object]]) -> RowPatch:
         pytest.param([], DISPLAYED, TYPED, 4, id="no rows"),
     ],
 )
-def test_both_halves_change(
+def test_both_renderings_change(
     patches: Sequence[RowPatch],
     displayed: Sequence[Column],
     typed: Sequence[Column],
@@ -104,7 +104,7 @@ def test_both_halves_change(
     assert table == whole()
 
 
-def test_the_typed_half_may_be_missing() -> None:
+def test_the_typed_rendering_may_be_missing() -> None:
     """A table that was only displayed so far stays so."""
     after = make_table(DISPLAYED).patched([patch(2, {0: ("Salem", "Salem")})])
 

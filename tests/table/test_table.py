@@ -1,4 +1,4 @@
-"""A worksheet as it was read: ragged columns, its last row, its two halves."""
+"""A worksheet as it was read: ragged columns, its last row, its two renderings."""
 
 import pytest
 
@@ -78,8 +78,8 @@ def test_a_header_is_row_1_across_ragged_columns() -> None:
     assert table.header.cells == ("name", "state", "", "population")
 
 
-def test_the_typed_half_joins_a_copy() -> None:
-    """A table stays as it is when its typed half is added."""
+def test_the_typed_rendering_joins_a_copy() -> None:
+    """A table stays as it is when its typed rendering is added."""
     table = make_table(CITIES)
 
     both = finish(
@@ -105,14 +105,14 @@ def test_the_typed_half_joins_a_copy() -> None:
         pytest.param([["name", "Boston", "", None], ["population", 675_647, True]], id="blanks"),
     ],
 )
-def test_halves_of_one_moment_are_whole(typed: list[Column]) -> None:
+def test_renderings_of_one_state_match(typed: list[Column]) -> None:
     """Numbers and booleans show as they please; texts are alike."""
     table = make_table([["name", "Boston"], ["population", "675,647", "TRUE"]])
 
     assert not finish(table.with_typed(typed)).is_mixed
 
 
-def test_an_error_is_explained_in_the_typed_half_only() -> None:
+def test_an_error_is_explained_in_the_typed_rendering_only() -> None:
     """A cell that displays `#DIV/0!` holds the reason as well, without being another cell."""
     table = make_table([["share", "#DIV/0!", "#N/A"]])
 
@@ -139,8 +139,8 @@ def test_an_error_is_explained_in_the_typed_half_only() -> None:
         pytest.param([["population", 675_647], ["name", "Boston"]], id="columns moved"),
     ],
 )
-def test_halves_of_two_moments_are_torn(typed: list[Column]) -> None:
-    """A text that is not the same in both halves shows that the sheet changed in between."""
+def test_renderings_of_two_states_are_mixed(typed: list[Column]) -> None:
+    """A text that is not the same in both renderings shows that the sheet changed in between."""
     table = make_table([["name", "Boston"], ["population", "675,647"]])
 
     assert finish(table.with_typed(typed)).is_mixed

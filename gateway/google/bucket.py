@@ -66,7 +66,7 @@ class Bucket:
 
     @property
     def rate_per_second(self) -> float:
-        """Calls that can go on for ever, as far as Google has taught it by now."""
+        """The sustained rate, configured or learnt."""
         return self._rate.limit(self._clock()).per_minute / 60
 
     @property
@@ -93,7 +93,7 @@ class Bucket:
         self._go_on()
 
     def refused(self, *, sent_at: float, limit: int | None) -> None:
-        """Learn from a 429 of a call sent at `sent_at`, and from the limit a minute in it."""
+        """Learn from the 429 of a call, and from the limit a minute that it names."""
         self._rate.refused(self._clock(), sent_at=sent_at, limit=limit)
         self._go_on()
 

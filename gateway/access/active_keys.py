@@ -23,7 +23,7 @@ from typing import Protocol
 from gateway.access.caller import Caller, Grants
 from gateway.errors import KeysUnavailable
 from gateway.settings.plans import PlanSettings
-from gateway.storage.key_store import Change, KeyRecord, StoredKey, record_of
+from gateway.storage.key_store import KeyChange, KeyRecord, StoredKey, record_of
 from gateway.telemetry.events import current_event, request_failed
 
 BELIEVED_SECONDS = 4.5  # and half a second of cached authorisations are the 5 of a revocation
@@ -36,12 +36,12 @@ MAX_HOLDERS = 10_000
 """Keys whose holders are at hand; those of the others are made anew at each use."""
 
 
-class Keys(Protocol):
+class KeySource(Protocol):
     """The key store, as far as its active keys need it."""
 
     async def changes(
-        self, last: Change | None, now: datetime
-    ) -> Sequence[tuple[Change, StoredKey | None]] | None:
+        self, last: KeyChange | None, now: datetime
+    ) -> Sequence[tuple[KeyChange, StoredKey | None]] | None:
         """Some changes after the last one known, as `KeyStore` has them."""
 
 
@@ -60,7 +60,7 @@ class ActiveKeys:
 
     def __init__(
         self,
-        store: Keys,
+        store: KeySource,
         plans: Mapping[str, PlanSettings],
         *,
         clock: Callable[[], datetime],
@@ -73,7 +73,7 @@ class ActiveKeys:
         self._sleep = sleep
         self._keys: dict[bytes, StoredKey] = {}
         self._holder = lru_cache(MAX_HOLDERS)(lambda key: _holder(record_of(key), plans))
-        self._last: Change | None = None
+        self._last: KeyChange | None = None
         self._refresh: asyncio.Task[None] | None = None
         self._begun = 0
         self._done = 0

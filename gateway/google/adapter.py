@@ -29,7 +29,7 @@ from gateway.google.operations import (
     READ_RANGES,
     READ_VALUES,
     WRITE_CELLS,
-    Operation,
+    ApiCall,
     as_values,
     counted,
     displayed,
@@ -194,7 +194,7 @@ class GoogleSheets:
 
     async def _call(
         self,
-        operation: Operation[T],
+        operation: ApiCall[T],
         spreadsheet: str,
         verb: Verb,
         result: Callable[[T], R],
@@ -204,7 +204,7 @@ class GoogleSheets:
             answer = await self._answer(operation, spreadsheet, verb)
             return result(operation.decode(answer, self._settings.max_answer_bytes))
 
-    async def _answer(self, operation: Operation[T], spreadsheet: str, verb: Verb) -> Answer:
+    async def _answer(self, operation: ApiCall[T], spreadsheet: str, verb: Verb) -> Answer:
         """Google's answer, which has status 200. Raises one of `FAILURES`."""
         if not is_spreadsheet_id(spreadsheet):
             raise InvalidSpreadsheetId(
@@ -238,7 +238,7 @@ class GoogleSheets:
             attempt = Attempt(is_write=is_write, account=self.account)
             raise translated(error, attempt) from error
 
-    def _seconds(self, operation: Operation[T]) -> float:
+    def _seconds(self, operation: ApiCall[T]) -> float:
         settings = self._settings
         is_write = operation.is_write
         return settings.write_timeout_seconds if is_write else settings.read_timeout_seconds

@@ -41,17 +41,17 @@ class UpdatedData(msgspec.Struct):
     values: Cells = ()
 
 
-class Update(msgspec.Struct, rename="camel"):
+class RangeUpdate(msgspec.Struct, rename="camel"):
     updated_range: str
     updated_data: UpdatedData = msgspec.field(default_factory=UpdatedData)
 
 
 class Appending(msgspec.Struct):
-    updates: Update
+    updates: RangeUpdate
 
 
 class BatchOfUpdates(msgspec.Struct):
-    responses: tuple[Update, ...]
+    responses: tuple[RangeUpdate, ...]
 
 
 class Grid(msgspec.Struct, rename="camel"):
@@ -79,7 +79,7 @@ class Done(msgspec.Struct, rename="camel"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Operation(Generic[T]):
+class ApiCall(Generic[T]):
     """A kind of call: whether it writes, the members that are asked for, and how they are read.
 
     `decode` is told the size that an answer may have.
@@ -112,36 +112,36 @@ def check_growth(body: bytes, max_bytes: int) -> None:
         raise AnswerTooLarge(f"decoded, the answer may take more than {max_bytes} bytes")
 
 
-READ_VALUES = Operation(is_write=False, fields="range,values", decode=_as(ValueRange))
-READ_COLUMNS = Operation[Answer](
+READ_VALUES = ApiCall(is_write=False, fields="range,values", decode=_as(ValueRange))
+READ_COLUMNS = ApiCall[Answer](
     is_write=False,
     fields="range,values",
     decode=lambda answer, _: answer,  # not in one go
 )
-READ_RANGES = Operation(
+READ_RANGES = ApiCall(
     is_write=False,
     fields="valueRanges(range,values)",
     decode=_as(BatchOfValues),
 )
-LIST_WORKSHEETS = Operation(
+LIST_WORKSHEETS = ApiCall(
     is_write=False,
     fields="sheets.properties(sheetId,title,sheetType,gridProperties(rowCount,columnCount))",
     decode=_as(Spreadsheet),
 )
-APPEND_ROWS = Operation(
+APPEND_ROWS = ApiCall(
     is_write=True,
     fields="updates(updatedRange,updatedData(range,values))",
     decode=_as(Appending),
 )
-WRITE_CELLS = Operation(
+WRITE_CELLS = ApiCall(
     is_write=True,
     fields="responses(updatedRange,updatedData(range,values))",
     decode=_as(BatchOfUpdates),
 )
-GROW_GRID = Operation(is_write=True, fields="spreadsheetId", decode=_as(Done))
+GROW_GRID = ApiCall(is_write=True, fields="spreadsheetId", decode=_as(Done))
 
 
-def displayed(update: Update) -> Values:
+def displayed(update: RangeUpdate) -> Values:
     """The cells of an update as they are now."""
     return Values(range=update.updated_range, cells=update.updated_data.values)
 

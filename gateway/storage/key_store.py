@@ -118,7 +118,7 @@ class KeyRecord:
     last_used_at: datetime | None = None
 
 
-class Change(NamedTuple):
+class KeyChange(NamedTuple):
     """A change of a key: they are numbered in the order of commits; `digest` is the key's."""
 
     number: int
@@ -164,8 +164,8 @@ class KeyStore:
             await connection.execute(insert(_keys).values(**_row(record), digest=digest))
 
     async def changes(
-        self, last: Change | None, now: datetime
-    ) -> Sequence[tuple[Change, StoredKey | None]] | None:
+        self, last: KeyChange | None, now: datetime
+    ) -> Sequence[tuple[KeyChange, StoredKey | None]] | None:
         """Some changes after the last one known, each with the key as it is now; none at the end.
 
         The key is None if it is revoked, deleted or `LONG_EXPIRED`. Without a last change they
@@ -178,7 +178,7 @@ class KeyStore:
         async with self._engine.connect() as connection:
             rows = (await connection.execute(_CHANGES, values)).all()
         found = [
-            (Change(number, digest), None if key[0] is None else tuple(key))
+            (KeyChange(number, digest), None if key[0] is None else tuple(key))
             for number, digest, *key in rows
         ]
         if last is None:

@@ -7,7 +7,7 @@ like its own were acknowledged to others. What can come too late for it is not n
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from gateway.worksheets.idempotency import LAST_ROW, Span
+from gateway.worksheets.idempotency import LAST_ROW, RowInterval
 
 CONTESTED_SECONDS = 600.0
 """How long rows are noted one by one. An append that was sent 185 s or more after the open create
@@ -20,7 +20,7 @@ class OpenCreate:
 
     worksheet: str
     sent_at: float
-    taken: list[Span]
+    taken: list[RowInterval]
 
 
 class OpenCreates:
@@ -28,7 +28,9 @@ class OpenCreates:
         self._by_worksheet: dict[str, dict[str, OpenCreate]] = {}
         self._by_scope: dict[str, OpenCreate] = {}
 
-    def add(self, scope: str, worksheet: str, sent_at: float, taken: Sequence[Span] = ()) -> None:
+    def add(
+        self, scope: str, worksheet: str, sent_at: float, taken: Sequence[RowInterval] = ()
+    ) -> None:
         """Note a create as open; one that was open is anew."""
         self.drop(scope)
         record = OpenCreate(worksheet=worksheet, sent_at=sent_at, taken=list(taken))
@@ -51,7 +53,7 @@ class OpenCreates:
     def put_back(
         self,
         removed: Mapping[str, OpenCreate],
-        spans: Sequence[Span],
+        spans: Sequence[RowInterval],
         own_rows: Mapping[str, int],
         now: float,
     ) -> None:
@@ -73,14 +75,14 @@ class OpenCreates:
         if record is not None:
             record.sent_at = sent_at
 
-    def taken(self, scope: str) -> Sequence[Span]:
+    def taken(self, scope: str) -> Sequence[RowInterval]:
         """The rows that an open create may not take."""
         record = self._by_scope.get(scope)
         return () if record is None else record.taken
 
     def take(
-        self, worksheet: str, spans: Sequence[Span], now: float
-    ) -> Iterator[tuple[str, Sequence[Span]]]:
+        self, worksheet: str, spans: Sequence[RowInterval], now: float
+    ) -> Iterator[tuple[str, Sequence[RowInterval]]]:
         """Keep rows from the open creates of a worksheet; those that did not know, with all."""
         for scope, record in self._by_worksheet.get(worksheet, {}).items():
             known = len(record.taken), record.taken[-1:]
@@ -90,13 +92,13 @@ class OpenCreates:
                 yield scope, record.taken
 
 
-def _take(record: OpenCreate, span: Span, now: float) -> None:
-    last = record.taken[-1] if record.taken else Span(0, 0)
+def _take(record: OpenCreate, span: RowInterval, now: float) -> None:
+    last = record.taken[-1] if record.taken else RowInterval(0, 0)
     if last.last == LAST_ROW:
         return
     if now - record.sent_at >= CONTESTED_SECONDS:
-        record.taken.append(Span(span.first, LAST_ROW))
+        record.taken.append(RowInterval(span.first, LAST_ROW))
     elif last.last + 1 == span.first:
-        record.taken[-1] = Span(last.first, span.last)
+        record.taken[-1] = RowInterval(last.first, span.last)
     else:
         record.taken.append(span)

@@ -39,7 +39,7 @@ from gateway.storage.write_records import (
     size_of,
 )
 from gateway.telemetry.events import current_event, request_failed
-from gateway.worksheets.idempotency import Answer, Entry, Sending, Span
+from gateway.worksheets.idempotency import Answer, Entry, RowInterval, Sending
 from gateway.worksheets.replay import Restorer, decode_answer
 from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.writes import Results, WriteIdentity
@@ -90,7 +90,7 @@ class SqlLedger:
             self._room.opened(scope, row["key_id"], row["size"], left_at)
             if row["is_create"]:
                 self._open.add(
-                    scope, row["worksheet"], left_at, [Span(*each) for each in row["taken"]]
+                    scope, row["worksheet"], left_at, [RowInterval(*each) for each in row["taken"]]
                 )
 
     async def find(self, scope: str, texts: Collection[str] = ()) -> Entry | None:
@@ -135,7 +135,7 @@ class SqlLedger:
     ) -> None:
         own = [(identity, results) for identity, results in landings if identity is not None]
         removed = self._open.remove(identity.scope for identity, _ in own)
-        spans = [Span(results[0].row, results[-1].row) for _, results in landings]
+        spans = [RowInterval(results[0].row, results[-1].row) for _, results in landings]
         taken = [
             {"open_scope": scope, "now_taken": [list(span) for span in spans_of_others]}
             for scope, spans_of_others in self._open.take(place_of(worksheet), spans, self._clock())
@@ -170,7 +170,7 @@ class SqlLedger:
 
     def _entry(self, row: RowMapping, restored: Restorer) -> Entry:
         scope, answer = row["scope"], row["answer"]
-        on_disk = [Span(*each) for each in row["taken"]]
+        on_disk = [RowInterval(*each) for each in row["taken"]]
         rows = msgspec.json.decode(row["rows"])
         return Entry(
             fingerprint=row["fingerprint"],

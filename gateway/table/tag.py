@@ -11,7 +11,7 @@ _DIGEST_BYTES = 12
 
 
 @dataclass(frozen=True)
-class Condition:
+class IfMatch:
     """The states of a row that an update is made for: those of these tags, or any (None)."""
 
     tags: frozenset[str] | None

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 from starlette.types import Scope
 
-from gateway.table.tag import Condition
+from gateway.table.tag import IfMatch
 
 _KEPT = "gateway.head"
 _LINE_BYTES = 4
@@ -64,14 +64,14 @@ def read_head(headers: Iterable[tuple[bytes, bytes]]) -> Head:
     return Head(lines, byte_count)
 
 
-def read_condition(head: Head) -> Condition | None:
+def read_condition(head: Head) -> IfMatch | None:
     """The states of the row that `If-Match` names; None without the header."""
     if b"if-match" not in head.lines:
         return None
     given = _given(head, b"if-match")
     if given == _ANY:
-        return Condition(tags=None)
-    return Condition(tags=frozenset(tag for weak, tag in _listed(given) if not weak))
+        return IfMatch(tags=None)
+    return IfMatch(tags=frozenset(tag for weak, tag in _listed(given) if not weak))
 
 
 def is_known(head: Head, tag: str) -> bool:

@@ -42,13 +42,13 @@ LAST_ROW = 99_999_999
 """Below any row that a worksheet has: a workbook ends at 10 million cells."""
 
 
-class Span(NamedTuple):
+class RowInterval(NamedTuple):
     """Rows of a worksheet, from the first to the last."""
 
     first: int
     last: int
 
-    def overlaps(self, other: "Span") -> bool:
+    def overlaps(self, other: "RowInterval") -> bool:
         return self.first <= other.last and other.first <= self.last
 
 
@@ -72,7 +72,7 @@ class Entry:
     sent_at: float
     first_row: int
     rows: Rows
-    taken: tuple[Span, ...] = ()
+    taken: tuple[RowInterval, ...] = ()
     answer: Answer | None = None
 
 
@@ -134,14 +134,14 @@ Perform = Callable[[], Awaitable[Results]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
+class AppliedRows:
     """The rows that an open write left, and the error to answer with if they cannot be shown."""
 
     results: Results
     error: GatewayError | None = None
 
 
-Look = Callable[[Entry], Awaitable[Found | None]]
+Look = Callable[[Entry], Awaitable[AppliedRows | None]]
 """The rows of an open write, if the worksheet has them."""
 
 T = TypeVar("T")
@@ -286,7 +286,7 @@ class Idempotency:
         await self._noted(self._ledger.complete(identity, results))
         return Settled(results=results)
 
-    async def _found(self, identity: WriteIdentity, found: Found) -> None:
+    async def _found(self, identity: WriteIdentity, found: AppliedRows) -> None:
         if identity.is_create and found.error is None:
             await self._ledger.landed(identity.worksheet, [(identity, found.results)])
         await self._ledger.complete(identity, found.error or found.results)

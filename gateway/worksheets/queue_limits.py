@@ -62,7 +62,7 @@ def memory_room(in_all: int) -> Room:
     return Room(per_key=in_all // SHARE, in_all=in_all, is_hard=True)
 
 
-class Line(Generic[W]):
+class BoundedQueue(Generic[W]):
     """What waits for one worksheet; `all_lines` is the memory that all worksheets share."""
 
     def __init__(self, settings: WriteSettings, all_lines: Room) -> None:

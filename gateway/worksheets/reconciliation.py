@@ -27,7 +27,7 @@ from gateway.table.cell_match import CellMatch, Compare, as_stored, cell_match, 
 from gateway.table.header import Header, parse_header
 from gateway.table.record import Stored, text_at
 from gateway.telemetry.events import look_failed
-from gateway.worksheets.idempotency import Span
+from gateway.worksheets.idempotency import RowInterval
 from gateway.worksheets.refusal import explain
 from gateway.worksheets.worksheet_id import WorksheetId, own_area
 
@@ -49,7 +49,7 @@ async def find_rows(
     rows: Sequence[Sequence[Stored]],
     *,
     from_row: int,
-    taken: Sequence[Span] = (),
+    taken: Sequence[RowInterval] = (),
     compare: Compare = as_stored,
 ) -> int | None:
     """The number of the first of neighbouring rows that hold these values, at `from_row` or below.
@@ -70,7 +70,7 @@ async def find_rows(
     found: dict[CellMatch, int] = {}
     for start, like in _starts(values.cells, rows, compare):
         first = from_row + start
-        span = Span(first, first + len(rows) - 1)
+        span = RowInterval(first, first + len(rows) - 1)
         if any(map(span.overlaps, taken)):
             continue
         is_alone = all(map(holds_no_more, values.cells[start : start + len(rows)], rows))

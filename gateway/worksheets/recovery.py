@@ -21,7 +21,7 @@ from gateway.table.cell_match import CellMatch, Compare, as_stored, cell_match
 from gateway.table.header import parse_header
 from gateway.table.record import Stored, place, text_at
 from gateway.worksheets.access import Access
-from gateway.worksheets.idempotency import Entry, Found
+from gateway.worksheets.idempotency import AppliedRows, Entry
 from gateway.worksheets.loader import check_names
 from gateway.worksheets.reconciliation import find_rows
 from gateway.worksheets.refusal import explain
@@ -44,7 +44,7 @@ class Recovery:
 
     async def find_created(
         self, worksheet: Worksheet, create: Create, entry: Entry
-    ) -> Found | None:
+    ) -> AppliedRows | None:
         """The rows of an open create, if they are there. 1 read if not, else 2.
 
         To be awaited while no write to the worksheet is under way.
@@ -65,7 +65,7 @@ class Recovery:
 
     async def find_updated(
         self, worksheet: Worksheet, update: Update, entry: Entry
-    ) -> Found | None:
+    ) -> AppliedRows | None:
         """The row of an open update, if it holds what was written. 1 read if not, else 2."""
         try:
             values = await self._sheets.read_values(
@@ -90,7 +90,7 @@ class Recovery:
         access: Access,
         first_row: int,
         rows: Sequence[Mapping[str, Stored]],
-    ) -> Found:
+    ) -> AppliedRows:
         """The answer for rows that are there, by their fields. 1 read."""
         worksheet.forget()  # it may have been read before they were written
         top, shown = await self._sheets.read_ranges(
@@ -107,7 +107,7 @@ class Recovery:
             ]
         except (NoHeaderRow, InvalidBody, NotGranted) as error:
             return _unshowable(first_row, len(rows), error)
-        return Found(
+        return AppliedRows(
             results=tuple(
                 written_row(first_row + offset, placement, view, _texts(_line(shown, offset)))
                 for offset, placement in enumerate(placements)
@@ -115,7 +115,7 @@ class Recovery:
         )
 
 
-def _unshowable(first_row: int, count: int, reason: GatewayError) -> Found:
+def _unshowable(first_row: int, count: int, reason: GatewayError) -> AppliedRows:
     """Rows that are there, under a header that does not have their fields any more."""
     error = UpstreamError(
         f"The rows were written, at {first_row}:{first_row + count - 1} of the worksheet, but its "
@@ -125,7 +125,7 @@ def _unshowable(first_row: int, count: int, reason: GatewayError) -> Found:
     error.__cause__ = reason
     rows = range(first_row, first_row + count)
     results = tuple(Written(row=row, record={}, tag="", ignored=()) for row in rows)
-    return Found(results=results, error=error)
+    return AppliedRows(results=results, error=error)
 
 
 def _line(values: Values, index: int) -> Sequence[Value]:

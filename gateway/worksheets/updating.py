@@ -32,7 +32,7 @@ from gateway.worksheets.writes import Outcome, Update, WriteIdentity, written_ro
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Change:
+class RowChange:
     """An update whose values have found their cells; `displayed` is the row as we saw it."""
 
     index: int
@@ -68,7 +68,7 @@ class Updater:
         """
         outcomes: dict[int, Outcome] = {}
         header, rows = await self._look(worksheet, sorted({update.row for update in updates}))
-        parts: list[Change] = []
+        parts: list[RowChange] = []
         for index, update in enumerate(updates):
             try:
                 parts.append(self._part(index, update, header, rows))
@@ -80,7 +80,7 @@ class Updater:
             outcomes[part.index] = result_of(part, {})
         if unchanged:  # their answers rest on our look: no later one may show an older row
             worksheet.written(effect_of(header, {part: {} for part in unchanged}))
-        sent: dict[Change, Outcome] = {}
+        sent: dict[RowChange, Outcome] = {}
         try:
             await self._send_all(worksheet, header, changing, sent)
         except GatewayError as error:
@@ -90,7 +90,7 @@ class Updater:
 
     def _part(
         self, index: int, update: Update, header: Header, rows: Mapping[int, Sequence[str]]
-    ) -> Change:
+    ) -> RowChange:
         view = header.seen_with(update.access.columns)
         if update.row not in rows:
             raise row_not_found(update.row)
@@ -104,7 +104,7 @@ class Updater:
             (column, self._input.prepare(update.access, values))
             for column, values in changed_runs(placement.cells, displayed)
         ]
-        return Change(
+        return RowChange(
             index=index,
             row=update.row,
             identity=update.identity,
@@ -176,8 +176,8 @@ class Updater:
         self,
         worksheet: Worksheet,
         header: Header,
-        parts: Sequence[Change],
-        outcomes: dict[Change, Outcome],
+        parts: Sequence[RowChange],
+        outcomes: dict[RowChange, Outcome],
     ) -> None:
         """Send the updates; those that Google refuses by name are left out, one after the other."""
         left = list(parts)
@@ -206,19 +206,19 @@ class Updater:
         self,
         worksheet: Worksheet,
         header: Header,
-        parts: Sequence[Change],
+        parts: Sequence[RowChange],
         refusal: GatewayError,
         tries: int,
-    ) -> Mapping[Change, Outcome]:
-        async def send(some: Sequence[Change]) -> Mapping[Change, Outcome]:
+    ) -> Mapping[RowChange, Outcome]:
+        async def send(some: Sequence[RowChange]) -> Mapping[RowChange, Outcome]:
             return await self._send(worksheet, header, some)
 
         values = {part: [*part.placement.cells.values()] for part in parts}
         return await separate(values, send, refusal, tries=tries)
 
     async def _send(
-        self, worksheet: Worksheet, header: Header, parts: Sequence[Change]
-    ) -> Mapping[Change, Outcome]:
+        self, worksheet: Worksheet, header: Header, parts: Sequence[RowChange]
+    ) -> Mapping[RowChange, Outcome]:
         """Write the cells of all parts in one call, and find what their rows display now."""
         parts, unnoted = await self._noted(parts)
         if not parts:
@@ -232,8 +232,8 @@ class Updater:
         return {**unnoted, **results}
 
     async def _noted(
-        self, parts: Sequence[Change]
-    ) -> tuple[Sequence[Change], Mapping[Change, Outcome]]:
+        self, parts: Sequence[RowChange]
+    ) -> tuple[Sequence[RowChange], Mapping[RowChange, Outcome]]:
         """Note the parts with an Idempotency-Key; those that cannot be noted must not be sent."""
         try:
             await self._ledger.sending([sending_of(part) for part in parts])
@@ -246,9 +246,9 @@ class Updater:
         self,
         worksheet: Worksheet,
         header: Header,
-        parts: Sequence[Change],
+        parts: Sequence[RowChange],
         error: WriteOutcomeUnknown,
-    ) -> Mapping[Change, Outcome]:
+    ) -> Mapping[RowChange, Outcome]:
         """Look what became of a write, and send it again if all is as it was before."""
         found = await self._found(worksheet, header, parts, error)
         if found is not None:
@@ -273,9 +273,9 @@ class Updater:
         self,
         worksheet: Worksheet,
         header: Header,
-        parts: Sequence[Change],
+        parts: Sequence[RowChange],
         error: WriteOutcomeUnknown,
-    ) -> Mapping[Change, Outcome] | None:
+    ) -> Mapping[RowChange, Outcome] | None:
         """The rows of an open write, if it is there; None if all is as it was before."""
         writings = [writing for part in parts for writing in writings_of(worksheet.id, part)]
         looked_at = {part.row: part.displayed for part in parts}
@@ -291,8 +291,8 @@ class Updater:
         }
 
     async def _written(
-        self, worksheet: Worksheet, header: Header, parts: Sequence[Change]
-    ) -> Mapping[Change, Outcome]:
+        self, worksheet: Worksheet, header: Header, parts: Sequence[RowChange]
+    ) -> Mapping[RowChange, Outcome]:
         writings = [writing for part in parts for writing in writings_of(worksheet.id, part)]
         try:
             answers = iter(await self._sheets.write_cells(worksheet.id.spreadsheet, writings))
@@ -321,7 +321,7 @@ _NAMED = re.compile(r"data\[(\d+)\]")
 """Where Google's refusal of a batch says which of its parts is to blame."""
 
 
-def sending_of(part: Change) -> Sending:
+def sending_of(part: RowChange) -> Sending:
     """What is written of a row, from column A; None is a cell that is left as it is."""
     row: list[Stored] = [None] * (part.runs[-1][0] + len(part.runs[-1][1]))
     for column, values in part.runs:
@@ -329,7 +329,7 @@ def sending_of(part: Change) -> Sending:
     return Sending(part.identity, part.row, [row])
 
 
-def writings_of(worksheet: WorksheetId, part: Change) -> list[Writing]:
+def writings_of(worksheet: WorksheetId, part: RowChange) -> list[Writing]:
     return [
         Writing(
             range=a1.run_range(worksheet.title, part.row, column, column + len(values) - 1),
@@ -339,7 +339,7 @@ def writings_of(worksheet: WorksheetId, part: Change) -> list[Writing]:
     ]
 
 
-def culprit_among(parts: Sequence[Change], refusal: UpstreamRefusal) -> Change | None:
+def culprit_among(parts: Sequence[RowChange], refusal: UpstreamRefusal) -> RowChange | None:
     """The part that Google's refusal names by the number of its range, or the only one."""
     named = _NAMED.search(refusal.google_message)
     owners = [part for part in parts for _ in part.runs]
@@ -348,7 +348,9 @@ def culprit_among(parts: Sequence[Change], refusal: UpstreamRefusal) -> Change |
     return owners[int(named[1])]
 
 
-def texts_of(worksheet: WorksheetId, part: Change, answers: Sequence[Values]) -> Mapping[int, str]:
+def texts_of(
+    worksheet: WorksheetId, part: RowChange, answers: Sequence[Values]
+) -> Mapping[int, str]:
     """What the written cells display now, by column."""
     texts: dict[int, str] = {}
     for (_, values), answer in zip(part.runs, answers, strict=True):
@@ -358,14 +360,14 @@ def texts_of(worksheet: WorksheetId, part: Change, answers: Sequence[Values]) ->
     return texts
 
 
-def result_of(part: Change, texts: Mapping[int, str]) -> Outcome:
+def result_of(part: RowChange, texts: Mapping[int, str]) -> Outcome:
     """The answer for a row, some of whose cells display other texts now."""
     width = max([len(part.displayed), *(column + 1 for column in texts)])
     displayed = [texts.get(column, text_at(part.displayed, column)) for column in range(width)]
     return (written_row(part.row, part.placement, part.view, displayed),)
 
 
-def effect_of(header: Header, texts: Mapping[Change, Mapping[int, str]]) -> Effect:
+def effect_of(header: Header, texts: Mapping[RowChange, Mapping[int, str]]) -> Effect:
     """What updates left in the worksheet, by what their written cells display now."""
     patches = [
         RowPatch(row=part.row, texts=shown, values=_values(part)) for part, shown in texts.items()
@@ -373,6 +375,6 @@ def effect_of(header: Header, texts: Mapping[Change, Mapping[int, str]]) -> Effe
     return Effect(header=header, rows=patches, before={part.row: part.displayed for part in texts})
 
 
-def _values(part: Change) -> Mapping[int, Stored]:
+def _values(part: RowChange) -> Mapping[int, Stored]:
     runs = ((column + at, value) for column, run in part.runs for at, value in enumerate(run))
     return dict(runs)

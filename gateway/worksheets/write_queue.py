@@ -28,7 +28,7 @@ from gateway.google.call_context import (
 )
 from gateway.settings.model import WriteSettings
 from gateway.worksheets.group import ExclusiveTask, Waiting
-from gateway.worksheets.queue_limits import Line, memory_room, too_busy
+from gateway.worksheets.queue_limits import BoundedQueue, memory_room, too_busy
 from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.writes import Outcome, Results, Write
 
@@ -92,7 +92,7 @@ class WriteQueue:
         self._id = worksheet
         self._perform = perform
         self._queues = queues
-        self._line: Line[_InLine] = Line(queues.settings, queues.memory)
+        self._line: BoundedQueue[_InLine] = BoundedQueue(queues.settings, queues.memory)
         self._turn_keys: Beneficiaries | None = None
         """The keys whose writes wait for a turn, while one is waited for."""
         self._is_drained = False
@@ -233,7 +233,7 @@ async def no_turn() -> AbstractContextManager[None]:
     return nullcontext()
 
 
-def _give_up(line: Line[_InLine], waiting: _InLine) -> None:
+def _give_up(line: BoundedQueue[_InLine], waiting: _InLine) -> None:
     """End a wait that took too long; a write that has begun is in no line any more."""
     if line.leave(waiting):
         _refuse(waiting, too_busy())

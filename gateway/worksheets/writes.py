@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from gateway.table.record import Placement, Stored, pointer
-from gateway.table.tag import Condition
+from gateway.table.tag import IfMatch
 from gateway.table.view import ROW_INDEX, View
 from gateway.worksheets.access import FULL_ACCESS, Access
 from gateway.worksheets.worksheet_id import WorksheetId
@@ -64,7 +64,7 @@ class Update:
 
     row: int
     fields: Fields
-    condition: Condition | None = None
+    condition: IfMatch | None = None
     identity: WriteIdentity | None = None
     access: Access = FULL_ACCESS
 

@@ -9,7 +9,7 @@ from gateway.access.active_keys import ActiveKeys, Holder
 from gateway.access.issue import KeyRequest, create_key
 from gateway.access.keys import digest
 from gateway.settings.model import Settings
-from gateway.storage.key_store import Change, KeyRecord, KeyStore, StoredKey
+from gateway.storage.key_store import KeyChange, KeyRecord, KeyStore, StoredKey
 from tests.access.conftest import NOW
 from tests.clock import ManualClock
 
@@ -32,8 +32,8 @@ class WatchedStore:
         self.gate.set()
 
     async def changes(
-        self, last: Change | None, now: datetime
-    ) -> Sequence[tuple[Change, StoredKey | None]] | None:
+        self, last: KeyChange | None, now: datetime
+    ) -> Sequence[tuple[KeyChange, StoredKey | None]] | None:
         self.asked += 1
         found = await self.store.changes(last, now)
         self.is_asked.set()

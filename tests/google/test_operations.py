@@ -12,7 +12,7 @@ from gateway.google.operations import (
     READ_RANGES,
     READ_VALUES,
     WRITE_CELLS,
-    Operation,
+    ApiCall,
     check_growth,
 )
 from gateway.google.wire import Answer, AnswerTooLarge
@@ -29,7 +29,7 @@ def answer_of(body: bytes) -> Answer:
     return Answer(status=200, headers={}, body=body, digest=b"")
 
 
-GROWING: Mapping[str, tuple[Operation[Any], bytes, bytes, bytes]] = {
+GROWING: Mapping[str, tuple[ApiCall[Any], bytes, bytes, bytes]] = {
     "no cells": (READ_VALUES, b'{"range":"T!A1","values":[', b"[]", b"]}"),
     "a cell each": (READ_VALUES, b'{"range":"T!A1","values":[', b"[1]", b"]}"),
     "letters": (READ_VALUES, b'{"range":"T!A1","values":[[', b'"a"', b"]]}"),

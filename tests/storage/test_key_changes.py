@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from gateway.storage.key_store import Change, KeyStore
+from gateway.storage.key_store import KeyChange, KeyStore
 from tests.access.watched import issue, issued_digest
 from tests.storage.conftest import NOW
 
 DIGEST = bytes(32)
 
 
-async def news(store: KeyStore, last: Change | None) -> Sequence[tuple[Change, bool]]:
+async def news(store: KeyStore, last: KeyChange | None) -> Sequence[tuple[KeyChange, bool]]:
     """The changes after the last one known, and whether each leaves an active key."""
     changes = await store.changes(last, NOW)
     assert changes is not None
@@ -37,12 +37,12 @@ async def test_what_is_added_and_revoked_is_a_change(store: KeyStore) -> None:
     await store.revoke(first_id, NOW)
     revoked = await news(store, added[-1][0])
 
-    assert added == [(Change(1, first), True), (Change(2, second), True)]
-    assert revoked == [(Change(3, first), False)]
+    assert added == [(KeyChange(1, first), True), (KeyChange(2, second), True)]
+    assert revoked == [(KeyChange(3, first), False)]
     assert await news(store, None) == [
-        (Change(1, first), False),
-        (Change(2, second), True),
-        (Change(3, first), False),
+        (KeyChange(1, first), False),
+        (KeyChange(2, second), True),
+        (KeyChange(3, first), False),
     ]
     assert await news(store, revoked[-1][0]) == []
 
@@ -67,7 +67,7 @@ async def test_a_change_by_hand_is_one_too(
     ((last, _),) = await news(store, None)
     by_hand(database, sql)
 
-    assert await news(store, last) == [(Change(2, digest), is_active)]
+    assert await news(store, last) == [(KeyChange(2, digest), is_active)]
 
 
 async def test_both_digests_of_a_changed_one_are_told(store: KeyStore, database: Path) -> None:
@@ -100,7 +100,7 @@ async def test_a_use_is_no_change(store: KeyStore) -> None:
     ids=["too few changes", "another key"],
 )
 async def test_the_changes_of_another_store_are_none_of_these(
-    store: KeyStore, known: Callable[[Change], Change]
+    store: KeyStore, known: Callable[[KeyChange], KeyChange]
 ) -> None:
     """What is known of it must be read anew."""
     await issue(store)

@@ -10,7 +10,7 @@ from unittest.mock import ANY
 import pytest
 
 from gateway.settings.model import ConfigError
-from gateway.storage.key_store import Change, KeyRecord, KeyStore
+from gateway.storage.key_store import KeyChange, KeyRecord, KeyStore
 from gateway.table.view import ColumnGrant
 from tests.storage.conftest import NOW
 
@@ -60,7 +60,7 @@ async def test_keys_of_an_earlier_version_may_do_what_they_might(old_database: P
     """Nothing of them is lost; they see all columns, write no formulas, and were never used."""
     async with KeyStore.open(old_database) as store:
         assert await store.list() == [OLD]
-        assert await store.changes(None, NOW) == [(Change(1, b"\x01"), ANY)]
+        assert await store.changes(None, NOW) == [(KeyChange(1, b"\x01"), ANY)]
 
 
 async def test_an_earlier_store_takes_new_keys(old_database: Path, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 
 from gateway.storage.key_store import KeyStore
 from gateway.storage.write_ledger import SqlLedger
-from gateway.worksheets.idempotency import Sending, Span
+from gateway.worksheets.idempotency import RowInterval, Sending
 from tests.clock import ManualClock
 from tests.storage.conftest import ROWS, TICKET, TWIN, WORKSHEET, found_after_restart, results
 
@@ -29,7 +29,7 @@ async def test_rows_of_others_are_kept_from_an_open_create(
 
     assert entry is not None
     assert entry.answer is None
-    assert entry.taken == (Span(5, 7), Span(11, 11))
+    assert entry.taken == (RowInterval(5, 7), RowInterval(11, 11))
 
 
 @pytest.mark.parametrize(
@@ -82,4 +82,4 @@ async def test_rows_of_others_are_known_though_they_could_not_be_put_on_disk(
     entry = await ledger.find(TICKET.scope)
 
     assert entry is not None
-    assert entry.taken == (Span(5, 5), Span(9, 9))
+    assert entry.taken == (RowInterval(5, 5), RowInterval(9, 9))

@@ -16,7 +16,7 @@ from gateway.storage.key_store import KeyStore
 from gateway.storage.storage_quota import SHARE
 from gateway.storage.write_ledger import SqlLedger
 from gateway.storage.write_records import BYTES_BESIDE, KEPT_SECONDS
-from gateway.worksheets.idempotency import Entry, Rows, Sending, Span
+from gateway.worksheets.idempotency import Entry, RowInterval, Rows, Sending
 from gateway.worksheets.writes import Results, WriteIdentity
 from tests.clock import ManualClock
 from tests.storage.conftest import TICKET, WORKSHEET, results
@@ -218,7 +218,7 @@ async def test_a_table_of_an_earlier_version_is_taken_over(
         sizes = connection.execute("SELECT size FROM idempotency_records").fetchall()
 
     assert opened is not None
-    assert (opened.rows, opened.taken) == ([["a", 1, None]], (Span(7, 8),))
+    assert (opened.rows, opened.taken) == ([["a", 1, None]], (RowInterval(7, 8),))
     assert answered is not None
     assert answered.answer == ()
     assert sizes == [(16 + BYTES_BESIDE,), (2 + 14 + BYTES_BESIDE,)]
@@ -275,8 +275,8 @@ async def test_a_create_whose_answer_found_no_disk_takes_no_row_of_others(
 
     assert [line["event"] for line in logged] == ["fault"] * 2
     assert [entry and entry.taken for entry in entries] == [
-        (Span(6, 7), Span(9, 9)),
-        (Span(5, 6), Span(9, 9)),
+        (RowInterval(6, 7), RowInterval(9, 9)),
+        (RowInterval(5, 6), RowInterval(9, 9)),
     ]
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.table.header import parse_header
-from gateway.table.tag import Condition, opaque_tag, row_tag
+from gateway.table.tag import IfMatch, opaque_tag, row_tag
 
 HEADER = ("name", "", "population")
 ROW = ("Boston", "hidden", "675,647")
@@ -90,6 +90,6 @@ def test_two_rows_have_one_tag_only_if_they_display_the_same(
 )
 def test_a_condition_holds_for_its_tags(tags: set[str] | None, holds: bool) -> None:
     """Tags are compared as a whole."""
-    condition = Condition(tags=None if tags is None else frozenset(tags))
+    condition = IfMatch(tags=None if tags is None else frozenset(tags))
 
     assert condition.holds('"a"') is holds

@@ -9,7 +9,7 @@ from starlette.requests import Request
 
 from gateway.errors import PreconditionFailed
 from gateway.settings.model import ApiSettings
-from gateway.table.tag import Condition
+from gateway.table.tag import IfMatch
 from gateway.web.answers import EmptyCell
 from gateway.web.error_responses import error_response
 from gateway.web.head import Head, asks_for_fresh, head_of, is_known, read_condition, read_head
@@ -101,7 +101,7 @@ def test_if_match_names_tags(values: Sequence[str], tags: set[str]) -> None:
     """Strong tags count; what is weak, or no list of tags, is a condition that nothing fulfils."""
     condition = read_condition(head("If-Match", values))
 
-    assert condition == Condition(tags=frozenset(tags))
+    assert condition == IfMatch(tags=frozenset(tags))
 
 
 @pytest.mark.parametrize("value", ["*", " * "])
@@ -123,7 +123,7 @@ def test_a_long_header_is_read_in_one_go(part: str) -> None:
     """What is no list of tags is refused without trying all ways to read it."""
     condition = read_condition(head("If-Match", [part * 16_000 + "!"]))
 
-    assert condition == Condition(tags=frozenset())
+    assert condition == IfMatch(tags=frozenset())
 
 
 @pytest.mark.parametrize("tag", ['"a"', 'W/"a"'])

@@ -1,7 +1,7 @@
 """Twenty rows with a formula each, and updates of them."""
 
 from gateway.table.record import Stored
-from gateway.table.tag import Condition
+from gateway.table.tag import IfMatch
 from gateway.worksheets.writes import Results, Update
 from tests.fakes import Formatted
 from tests.worksheets.conftest import Bench
@@ -11,7 +11,7 @@ LINES = [["name", "sum", "note"], *([f"n{row}", SUM, "x"] for row in range(2, 22
 """Rows 2 to 21, each with a formula between two values."""
 
 
-def update(row: int, *, condition: Condition | None = None, **fields: Stored) -> Update:
+def update(row: int, *, condition: IfMatch | None = None, **fields: Stored) -> Update:
     return Update(row=row, fields=fields, condition=condition)
 
 

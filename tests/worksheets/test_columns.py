@@ -9,7 +9,7 @@ from gateway.errors import InvalidBody, InvalidQuery, NotGranted
 from gateway.query.query import Query, SortTerm
 from gateway.query.where import parse_where
 from gateway.table.record import Stored
-from gateway.table.tag import Condition, row_tag
+from gateway.table.tag import IfMatch, row_tag
 from gateway.table.view import ColumnGrant
 from gateway.worksheets.access import Access, Target
 from gateway.worksheets.idempotency import Settled
@@ -161,7 +161,7 @@ async def test_a_condition_is_on_what_is_seen(bench: Bench) -> None:
     """A change of hidden cells does not stand in the way, one of seen cells does."""
     seen = await bench.read(2, target=SEEN)
     await bench.updated(2, {"population": 5})
-    condition = Condition(tags=frozenset({seen.tag}))
+    condition = IfMatch(tags=frozenset({seen.tag}))
     settled = await bench.service.update_row(
         SEEN, Update(row=2, fields={"name": "New"}, condition=condition)
     )

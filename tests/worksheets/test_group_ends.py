@@ -8,7 +8,7 @@ from gateway.errors import (
     RowNotFound,
     WriteOutcomeUnknown,
 )
-from gateway.table.tag import Condition
+from gateway.table.tag import IfMatch
 from gateway.worksheets.writes import Create, Update, WriteIdentity
 from tests.worksheets.conftest import TARGET, WORKSHEET, Bench, MakeBench
 
@@ -40,7 +40,7 @@ async def test_updates_that_were_not_sent_end_as_they_would_alone(bench: Bench) 
     bench.sheets.before("write_cells", SPENT)
     changed, stale, unchanged, missing = await bench.together(
         Update(row=2, fields={"name": "Salem"}),
-        Update(row=3, fields={"name": "Aspen"}, condition=Condition(tags=frozenset({'"old"'}))),
+        Update(row=3, fields={"name": "Aspen"}, condition=IfMatch(tags=frozenset({'"old"'}))),
         Update(row=4, fields={"name": "Austin"}),
         Update(row=5, fields={"name": "Nowhere"}),
     )

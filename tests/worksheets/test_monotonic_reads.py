@@ -8,7 +8,7 @@ from anyio import wait_all_tasks_blocked
 
 from gateway.errors import PreconditionFailed
 from gateway.query.query import Query, SortTerm
-from gateway.table.tag import Condition
+from gateway.table.tag import IfMatch
 from gateway.worksheets.writes import Update
 from tests.worksheets.conftest import KEPT, TARGET, Bench, MakeBench
 from tests.worksheets.scripted_sheets import Cost
@@ -107,7 +107,7 @@ async def test_the_row_of_a_failed_condition_counts(kept: Bench) -> None:
     """Who was shown a person's edit in a 412 finds it in the list."""
     await kept.page()
     kept.cities.type(3, "Dover")
-    update = Update(row=3, fields={"name": "Reno"}, condition=Condition(frozenset({'"x"'})))
+    update = Update(row=3, fields={"name": "Reno"}, condition=IfMatch(frozenset({'"x"'})))
     with pytest.raises(PreconditionFailed) as caught:
         await kept.service.update_row(TARGET, update)
 

@@ -7,7 +7,7 @@ import pytest
 from gateway.errors import QueueFull
 from gateway.settings.model import WriteSettings
 from gateway.worksheets.group import MAX_ROWS, ExclusiveTask, Waiting
-from gateway.worksheets.queue_limits import SHARE, Line, memory_room
+from gateway.worksheets.queue_limits import SHARE, BoundedQueue, memory_room
 from gateway.worksheets.writes import Create, Results, Update
 from tests.worksheets.conftest import WORKSHEET
 
@@ -31,21 +31,21 @@ def update(key: str, *, row: int) -> Waiting:
     return Waiting(worksheet=WORKSHEET, key_id=key, write=Update(row=row, fields={"n": "x"}))
 
 
-def made(*waiting: Waiting, **settings: int) -> Line[Waiting]:
+def made(*waiting: Waiting, **settings: int) -> BoundedQueue[Waiting]:
     """A line with its own memory, and these in it."""
     chosen = WriteSettings.model_validate(settings)
-    line: Line[Waiting] = Line(chosen, memory_room(chosen.max_waiting_bytes))
+    line: BoundedQueue[Waiting] = BoundedQueue(chosen, memory_room(chosen.max_waiting_bytes))
     for each in waiting:
         line.join(each)
     return line
 
 
-def joined(line: Line[Waiting], *waiting: Waiting) -> int:
+def joined(line: BoundedQueue[Waiting], *waiting: Waiting) -> int:
     """How many of these were let in."""
     return sum(is_let_in(line, each) for each in waiting)
 
 
-def is_let_in(line: Line[Waiting], waiting: Waiting) -> bool:
+def is_let_in(line: BoundedQueue[Waiting], waiting: Waiting) -> bool:
     try:
         line.join(waiting)
     except QueueFull:
@@ -53,7 +53,7 @@ def is_let_in(line: Line[Waiting], waiting: Waiting) -> bool:
     return True
 
 
-def groups(line: Line[Waiting]) -> list[str]:
+def groups(line: BoundedQueue[Waiting]) -> list[str]:
     """The keys of each group, until the line is empty."""
     taken = []
     while line:
@@ -178,7 +178,7 @@ def test_memory_is_bounded_over_all_worksheets() -> None:
     """Lines of several worksheets share one bound, a key's part of it too."""
     settings = WriteSettings(max_waiting_bytes=SHARE * 350_000)
     all_lines = memory_room(settings.max_waiting_bytes)
-    lines: list[Line[Waiting]] = [Line(settings, all_lines) for _ in range(20)]
+    lines: list[BoundedQueue[Waiting]] = [BoundedQueue(settings, all_lines) for _ in range(20)]
     own = [joined(line, create("a", text=LARGE)) for line in lines]
     others = [joined(line, create(f"key {n}", text=LARGE)) for n, line in enumerate(lines)]
     while lines[0]:

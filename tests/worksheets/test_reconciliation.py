@@ -16,7 +16,7 @@ from gateway.errors import (
     WriteOutcomeUnknown,
 )
 from gateway.table.record import Stored
-from gateway.worksheets.idempotency import Span
+from gateway.worksheets.idempotency import RowInterval
 from gateway.worksheets.reconciliation import Reconciler, displayed_rows, find_rows
 from tests.fakes import FakeSheets, FakeWorksheet, Formatted, Held
 from tests.worksheets.conftest import CITIES, WORKSHEET
@@ -153,7 +153,7 @@ async def test_rows_of_others_are_not_ours(
 ) -> None:
     """Taken rows are left out before it is asked which look most like ours. 1 read."""
     place = make_place(*below)
-    spans = [Span(*each) for each in taken]
+    spans = [RowInterval(*each) for each in taken]
 
     assert await find_rows(place.sheets, WORKSHEET, rows, from_row=5, taken=spans) == found
     assert place.sheets.cost() == Cost(1, 0)

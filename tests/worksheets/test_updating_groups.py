@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from gateway.errors import InvalidBody, PreconditionFailed, RowNotFound
-from gateway.table.tag import Condition
+from gateway.table.tag import IfMatch
 from tests.worksheets.conftest import Bench, MakeBench
 from tests.worksheets.rename import LINES, SUM, names, record, renamed, update
 from tests.worksheets.scripted_sheets import Cost
@@ -58,7 +58,7 @@ async def test_each_is_refused_for_itself(bench: Bench) -> None:
         update(3, mayor="x"),
         update(1, name="b"),
         update(40, name="c"),
-        update(4, condition=Condition(tags=frozenset({'"old"'})), name="d"),
+        update(4, condition=IfMatch(tags=frozenset({'"old"'})), name="d"),
         update(5, name="n5"),
         update(6, name="e"),
     )
@@ -87,7 +87,7 @@ async def test_nothing_new_beside_something_new(bench: Bench) -> None:
 async def test_updates_of_one_row_see_each_other(bench: Bench) -> None:
     """The second of two updates with the same condition fails: the first changed the row."""
     tag = (await bench.read(2)).tag
-    condition = Condition(tags=frozenset({tag}))
+    condition = IfMatch(tags=frozenset({tag}))
     bench.sheets.cost()
 
     first, second = await bench.together(

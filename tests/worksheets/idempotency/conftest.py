@@ -7,7 +7,7 @@ from typing import TypeVar
 import pytest
 
 from gateway.errors import GatewayError
-from gateway.worksheets.idempotency import Entry, Found, Idempotency, Sending, Settled
+from gateway.worksheets.idempotency import AppliedRows, Entry, Idempotency, Sending, Settled
 from gateway.worksheets.writes import Results, WriteIdentity, Written
 from tests.clock import ManualClock
 from tests.worksheets.conftest import WORKSHEET
@@ -52,12 +52,12 @@ class Google:
             await self.before_turn()
         return await work()
 
-    async def look(self, entry: Entry) -> Found | None:
+    async def look(self, entry: Entry) -> AppliedRows | None:
         self.looks += 1
         await self.gate.wait()
         if self.look_error is not None:
             raise self.look_error
-        return Found(results=RESULTS, error=self.cannot_show) if self.is_there else None
+        return AppliedRows(results=RESULTS, error=self.cannot_show) if self.is_there else None
 
 
 @pytest.fixture

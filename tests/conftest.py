@@ -1,9 +1,14 @@
-"""What holds for all tests: which of them are slow, and how they are reported."""
+"""All tests: which of them are slow, and how they are reported."""
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# No test fails for the time that it takes.
+settings.register_profile("gateway", deadline=None)
+settings.load_profile("gateway")
 
 TESTS = Path(__file__).parent
 

@@ -260,7 +260,7 @@ def find_credentials(**_given: object) -> tuple[Credentials, None]:
     return Credentials(None, refresh_handler=lambda *_args, **_options: ("t", in_an_hour)), None  # type: ignore[no-untyped-call]
 
 
-@hypothesis_settings(max_examples=60, deadline=None)
+@hypothesis_settings(max_examples=60)
 @given(title=st.text(max_size=50))
 async def test_any_title_stays_in_its_segment(title: str) -> None:
     """For all titles the path has exactly the expected segments, and the range arrives as it is."""

@@ -18,7 +18,7 @@ ACTS = st.one_of(
 )
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(per_minute=st.sampled_from([1, 9, 54]), acts=st.lists(ACTS, max_size=40))
 async def test_any_pattern_of_calls_is_kept_in_bounds(
     per_minute: int, acts: list[tuple[str, object, int]]

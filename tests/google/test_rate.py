@@ -30,7 +30,7 @@ def most_in_a_minute(instants: list[float]) -> int:
     return max(bisect_right(instants, at + 60.001) - n for n, at in enumerate(instants))
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(
     per_minute=st.integers(1, 200),
     steps=st.lists(st.tuples(SECONDS, st.integers(1, 70), st.integers(0, 3)), max_size=60),

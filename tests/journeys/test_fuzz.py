@@ -14,7 +14,7 @@ from tests.journeys.failure import refused
 from tests.journeys.raw import RawAnswer, send_raw
 
 few = hypothesis_settings(
-    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
 LEAVES = st.one_of(

@@ -44,7 +44,7 @@ STARTS = (
 )
 """A blank column within, one at the start with a gap and a formula, and a header alone."""
 
-few = hypothesis_settings(max_examples=60, stateful_step_count=20, deadline=None)
+few = hypothesis_settings(max_examples=60, stateful_step_count=20)
 numbers = st.integers(0, 20)
 picks = st.lists(numbers, min_size=1, max_size=3)
 

@@ -108,7 +108,7 @@ def without_blank_end(rows: Rows) -> Rows:
     return rows[:last]
 
 
-@settings(deadline=None, max_examples=400)
+@settings(max_examples=400)
 @given(rows=ROWS.map(without_blank_end), where=WHERE, order=ORDER)
 def test_the_answer_is_the_references(
     rows: Rows, where: dict[str, Any], order: list[tuple[str, bool]]
@@ -120,7 +120,7 @@ def test_the_answer_is_the_references(
     assert run(rows, where, order) == ordered_rows(rows, matching, order)
 
 
-@settings(deadline=None, max_examples=1000)
+@settings(max_examples=1000)
 @given(cell=CELLS, operand=OPERANDS, operator=SIMPLE)
 def test_one_cell_and_one_operand_agree_with_the_reference(
     cell: SheetCell, operand: object, operator: str
@@ -132,7 +132,7 @@ def test_one_cell_and_one_operand_agree_with_the_reference(
     assert run(alone, where, []) == matching_rows(alone, where)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(rows=ROWS.map(without_blank_end), order=ORDER)
 def test_order_is_total_and_stable(rows: Rows, order: list[tuple[str, bool]]) -> None:
     """Every row comes once, the order of the sheet's rows does not matter but for ties."""
@@ -142,7 +142,7 @@ def test_order_is_total_and_stable(rows: Rows, order: list[tuple[str, bool]]) ->
     assert numbers == run(rows, {}, [*order, ("rowIndex", False)])
 
 
-@settings(deadline=None, max_examples=400)
+@settings(max_examples=400)
 @given(rows=ROWS, where=ANYTHING)
 def test_no_where_raises_anything_but_invalid_query(rows: Rows, where: object) -> None:
     """Whatever JSON comes as `where`, it is understood or refused."""

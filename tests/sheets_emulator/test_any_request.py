@@ -44,7 +44,7 @@ def status_of(bench: Bench, request: object) -> int:
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(data=st.data())
 def test_any_request_is_answered_as_the_api_answers(
     bench: Bench, kind: str, data: st.DataObject
@@ -63,7 +63,7 @@ def test_some_requests_of_each_kind_take_effect(bench: Bench, kind: str) -> None
     """What is drawn would test little if all of it were refused."""
     statuses: list[int] = []
 
-    @settings(max_examples=15, deadline=None, derandomize=True, database=None)
+    @settings(max_examples=15, derandomize=True, database=None)
     @given(request=requests_of(kind, is_wild=False))
     def draw(request: object) -> None:
         statuses.append(status_of(bench, request))

@@ -49,7 +49,7 @@ def is_of_definition(answer: Response) -> bool:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=4)
 @given(data=st.data())
 def test_a_mistake_in_any_kind_is_refused(bench: Bench, kind: str, data: st.DataObject) -> None:
     """One wrong name or type anywhere in a request is an invalid argument; covered or not."""
@@ -61,7 +61,7 @@ def test_a_mistake_in_any_kind_is_refused(bench: Bench, kind: str, data: st.Data
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=4)
 @given(data=st.data())
 def test_no_name_of_googles_is_refused(bench: Bench, kind: str, data: st.DataObject) -> None:
     """Whatever Google's definition has is covered, refused for its sense, or 501."""
@@ -72,7 +72,7 @@ def test_no_name_of_googles_is_refused(bench: Bench, kind: str, data: st.DataObj
     assert not is_of_definition(answer), answer.text
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_spreadsheets_are_created_as_defined(bench: Bench, data: st.DataObject) -> None:
     """A new spreadsheet may bring all that a Spreadsheet has, spelled right."""

@@ -108,7 +108,7 @@ def unquoted(text: str) -> tuple[str, str]:
     return (title[1:-1].replace("''", "'") if is_quoted else title), cells
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(
     asked=RANGES,
     rows=st.integers(1, MOST_ROWS),
@@ -131,7 +131,7 @@ def test_range_is_put_in_order_and_clamped(
         assert answer.json()["range"] == f"Data!{expected}"
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(asked=RANGES, marks=st.lists(st.booleans(), min_size=4, max_size=4))
 def test_marks_and_case_change_nothing(bench: Bench, asked: Range, marks: list[bool]) -> None:
     """`$` may stand before any part of a corner, and letters may be small."""
@@ -150,7 +150,7 @@ def test_marks_and_case_change_nothing(bench: Bench, asked: Range, marks: list[b
     assert marked == plain
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(title=TITLES)
 def test_echo_names_the_worksheet_and_is_a_range_itself(bench: Bench, title: str) -> None:
     """Whatever the title, the echo of a read reads the same cells and is its own echo."""
@@ -165,7 +165,7 @@ def test_echo_names_the_worksheet_and_is_a_range_itself(bench: Bench, title: str
     assert unquoted(cell) == (title, "B2")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(title=TITLES)
 def test_writes_echo_the_worksheet_too(bench: Bench, title: str) -> None:
     """update, append and clear name the same worksheet by the same text."""

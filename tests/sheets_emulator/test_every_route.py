@@ -117,7 +117,7 @@ def is_readable(bench: Bench) -> bool:
     return {send(bench, "GET", url).status_code for url in urls} == {200}
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=250)
 @given(method=METHODS, path=PATHS, query=QUERIES, body=st.one_of(BYTES, JUNK.map(written)))
 def test_any_bytes_anywhere(bench: Bench, method: str, path: str, query: str, body: bytes) -> None:
     """Any method, path, query and body gets an answer that a client can make sense of."""
@@ -128,7 +128,7 @@ def test_any_bytes_anywhere(bench: Bench, method: str, path: str, query: str, bo
 
 
 @pytest.mark.parametrize("is_wild", [False, True], ids=["tame", "wild"])
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(data=st.data())
 def test_any_body_of_its_call(bench: Bench, data: st.DataObject, is_wild: bool) -> None:
     """Bodies with the members that Google's definition has, some with junk in their places."""
@@ -141,7 +141,7 @@ def test_any_body_of_its_call(bench: Bench, data: st.DataObject, is_wild: bool) 
     assert is_readable(bench)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(data=st.data(), query=QUERIES, is_wild=st.booleans())
 def test_any_values_in_any_range(
     bench: Bench, data: st.DataObject, query: str, is_wild: bool
@@ -157,7 +157,7 @@ def test_any_values_in_any_range(
     assert is_readable(bench)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(body=st.one_of(BYTES, JUNK.map(written), st.lists(JUNK).map(written)))
 def test_any_list_of_faults(bench: Bench, body: bytes) -> None:
     """What is no list of faults is refused."""
@@ -171,7 +171,7 @@ def test_tame_bodies_mostly_take_effect(bench: Bench) -> None:
     """What is drawn would test little if all of it were refused."""
     statuses: list[int] = []
 
-    @settings(max_examples=60, deadline=None, derandomize=True, database=None)
+    @settings(max_examples=60, derandomize=True, database=None)
     @given(body=bodies(BODIES[EDIT], is_wild=False))
     def draw(body: object) -> None:
         bench.client.post("/_emulator/reset")

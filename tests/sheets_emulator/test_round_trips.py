@@ -65,7 +65,7 @@ def fresh(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("option", OPTIONS)
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(text=st.one_of(TEXTS, LOOKS_TYPED))
 def test_raw_text_is_the_same_however_it_is_read(bench: Bench, option: str, text: str) -> None:
     """RAW: a string is never parsed and never changed."""
@@ -74,7 +74,7 @@ def test_raw_text_is_the_same_however_it_is_read(bench: Bench, option: str, text
     assert read(bench, "A1", option) == text
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(number=NUMBERS, way=st.sampled_from(["RAW", "USER_ENTERED"]))
 @example(number=-0.0, way="RAW")
 def test_number_is_the_same_number(bench: Bench, number: float, way: str) -> None:
@@ -98,7 +98,7 @@ def test_boolean_is_a_boolean(bench: Bench, value: bool, way: str) -> None:
     assert read(bench, "A1", "FORMATTED_VALUE") == str(value).upper()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(typed=DISPLAYED)
 def test_what_is_displayed_may_be_typed_again(bench: Bench, typed: str) -> None:
     """Numbers, dates, times, percentages and amounts: typing what is shown shows the same."""
@@ -113,7 +113,7 @@ def test_what_is_displayed_may_be_typed_again(bench: Bench, typed: str) -> None:
     assert len({kind is str for kind in kinds}) == 1
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(typed=DISPLAYED)
 def test_formula_option_of_a_value_may_be_written_raw(bench: Bench, typed: str) -> None:
     """What UNFORMATTED_VALUE and FORMULA give of a value is that value."""
@@ -126,7 +126,7 @@ def test_formula_option_of_a_value_may_be_written_raw(bench: Bench, typed: str) 
     assert read(bench, "B1", "UNFORMATTED_VALUE") == value
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     rows=st.lists(
         st.lists(st.one_of(st.just(""), TEXTS, st.booleans()), max_size=4), min_size=1, max_size=4

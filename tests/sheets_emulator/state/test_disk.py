@@ -17,7 +17,7 @@ from sheets_emulator.grid.workbook import Workbook, new_sheet
 from sheets_emulator.state.disk import Disk, DiskError, open_disk
 from tests.sheets_emulator.drawn import workbooks
 
-EXAMPLES = settings(max_examples=60, deadline=None)
+EXAMPLES = settings(max_examples=60)
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ def book(spreadsheet_id: str) -> Workbook:
     return Workbook(spreadsheet_id=spreadsheet_id, title="Book", sheets=[new_sheet()])
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(STEPS, max_size=12), st.lists(STEPS, max_size=4))
 @example([("edit", request) for request in REQUESTS], [])
 def test_a_restart_changes_no_answer(first: list[Step], second: list[Step]) -> None:

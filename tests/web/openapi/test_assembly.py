@@ -66,14 +66,14 @@ def methods(told: dict[str, Any]) -> set[tuple[str, str]]:
 
 
 @given(APIS)
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 def test_the_general_document_is_valid(api: ApiSettings) -> None:
     """However the operator shows empty cells."""
     validate(json.loads(general_document(reach_of_all(api)).body))
 
 
 @given(BOOKS, PLANS, GRANTS, APIS, st.booleans())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_the_document_of_a_key_is_valid(
     book: list[Listed], plan: PlanSettings, columns: ColumnGrant, api: ApiSettings, read_only: bool
 ) -> None:

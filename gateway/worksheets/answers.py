@@ -7,18 +7,18 @@ from gateway.table.record import Record
 from gateway.worksheets.freshness import Freshness
 
 MAX_BYTES = 2_097_152
-"""What the kept answers of one snapshot take at most, however large its worksheet."""
+"""Upper bound for the cached answers of one snapshot."""
 
 MAX_ROW_BYTES = 33_554_432
-"""What the kept rows of one snapshot take at most, however large its worksheet."""
+"""Upper bound for the cached rows of one snapshot."""
 
 _LEAST_BYTES = 65_536
 
 OVERHEAD_BYTES = 500
-"""About what keeping an answer takes beside its body: its key, its tag, its place."""
+"""Approximate memory of a cached answer without its body."""
 
 ROW_OVERHEAD_BYTES = 100
-"""About what keeping a row takes beside its bytes."""
+"""Approximate memory of a cached row without its bytes."""
 
 
 class Encoded(NamedTuple):
@@ -29,7 +29,7 @@ class Encoded(NamedTuple):
 
 
 class Served(NamedTuple):
-    """What is answered, and how fresh it is."""
+    """An encoded answer and its freshness."""
 
     encoded: Encoded
     freshness: Freshness
@@ -46,7 +46,7 @@ class Encoder(Protocol):
 
 
 class EncodedRows:
-    """The rows of one snapshot as they were encoded, by number, for each way of doing that."""
+    """Encoded rows of one snapshot, by encoding and row number."""
 
     def __init__(self, max_bytes: int = MAX_ROW_BYTES) -> None:
         self._max_bytes = max_bytes
@@ -77,7 +77,7 @@ class EncodedRows:
 
 
 class Answers:
-    """The answers made of one snapshot; when they take too much, all make room for new ones."""
+    """Encoded answers of one snapshot. When they take too much, all are dropped."""
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
         self._max_bytes = max_bytes
@@ -85,11 +85,11 @@ class Answers:
         self._byte_count = 0
 
     def get(self, key: Hashable) -> Encoded | None:
-        """The kept answer; the key says all that it depends on beside the snapshot."""
+        """The cached answer; `key` holds everything else that it depends on."""
         return self._kept.get(key)
 
     def keep(self, key: Hashable, encoded: Encoded) -> Encoded:
-        """Keep an answer, and give it back."""
+        """Cache an answer and return it."""
         byte_count = len(encoded.body) + OVERHEAD_BYTES
         if self._byte_count + byte_count > self._max_bytes:
             self._kept.clear()
@@ -101,7 +101,7 @@ class Answers:
 
 
 class Encodings:
-    """What is kept encoded of one snapshot, in proportion to what the worksheet takes."""
+    """Cached answers and rows of one snapshot; their bounds grow with the worksheet."""
 
     def __init__(self, displayed_bytes: int) -> None:
         answer_bytes = min(MAX_BYTES, _LEAST_BYTES + 4 * displayed_bytes)

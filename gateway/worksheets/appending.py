@@ -109,7 +109,7 @@ class Appender:
         *,
         is_old: bool,
     ) -> Mapping[_Part, Outcome] | None:
-        """Send what was placed by a look; None if the look may be too old for it."""
+        """Send placed rows; None if the look may be too old."""
         try:
             return await self._send(worksheet, seen, parts) if parts else {}
         except UpstreamRefusal as refusal:
@@ -121,7 +121,7 @@ class Appender:
             return await self._separated(worksheet, parts, error, tries)
 
     def _known(self, worksheet: Worksheet, creates: Sequence[Create]) -> SheetExtent | None:
-        """What was seen just now, if its header has all fields: none of them asks for a look."""
+        """The fresh extent, if its header has all fields of the creates."""
         seen = worksheet.header.fresh()
         if seen is None or self._ignore_unknown:
             return seen

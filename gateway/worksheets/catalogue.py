@@ -6,9 +6,8 @@
     titles too long for one URL        1 more for each `URL_BYTES`, `MOST_CALLS` at most
 
 Rules
-- All that ask for a spreadsheet at once share these reads, whatever each may see of it: who may see
-  what is decided by whoever makes something of them.
-- What is made of them is kept with them, and with them forgotten.
+- Concurrent requests for a spreadsheet share these reads. Callers apply access to the result.
+- Documents made of the worksheets are cached with them.
 - Nothing is made of half an answer: if Google fails, that is the answer. Failures are not kept.
 - However large a spreadsheet is, so much is looked at, in the order of the tabs: the worksheets
   whose titles fit into these calls, and whose headers fit into `MAX_CHARACTERS`.
@@ -51,13 +50,13 @@ _SHARE_CHARACTERS = 1_000
 """A header of so many characters counts as one more worksheet, where worksheets are counted."""
 
 _SHARES_BESIDE = 4
-"""A spreadsheet counts as so many worksheets beside its own: much of a document is no worksheet."""
+"""Worksheets that a document weighs without any worksheet in it."""
 
 _SHARE_BYTES = 65_536
-"""What may be kept of what is made of one worksheet, so counted."""
+"""Cached bytes for each worksheet so counted."""
 
 _MOST_SHARES_KEPT = 256
-"""What is made of one spreadsheet is kept up to so much: 16 MiB."""
+"""Upper bound for the cached documents of one spreadsheet: 16 MiB."""
 
 _MOST_SHARES_AT_ONCE = 8
 """So much is described on the event loop: it takes about 2 ms."""
@@ -76,7 +75,7 @@ Describe = Callable[[Sequence[Listed]], Encoded]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Contents:
-    """A spreadsheet as it was seen, and what was made of it; `shares` is how much it is."""
+    """Worksheets of a spreadsheet and the documents made of them; `shares` is their weight."""
 
     worksheets: Sequence[Listed]
     began_seconds: float
@@ -99,7 +98,7 @@ class Catalogue:
     async def describe(
         self, spreadsheet: str, way: Hashable, make: Describe, *, key_id: str
     ) -> Served:
-        """What is made of a spreadsheet's worksheets; 2 reads, none while they are kept.
+        """A document made of a spreadsheet's worksheets; 2 reads, none while they are cached.
 
         The result is kept by its `way`, which says all that it depends on beside the worksheets.
         Large spreadsheets are made something of in a thread. Raises what `Sheets` raises.

@@ -40,11 +40,11 @@ _REASONS: Mapping[type[GatewayError], str] = {
 }
 
 DEGRADING = tuple(_REASONS)
-"""Failures of Google, or of the way to it; others say what is wrong with the worksheet."""
+"""Failures of Google or of the connection to it. Stale rows may stand in for these."""
 
 
 class Freshness(NamedTuple):
-    """The age of what an answer rests on, and what is left of its life."""
+    """Age and remaining lifetime of the rows behind an answer."""
 
     age_seconds: float
     """Since the read began that the answer rests on."""
@@ -82,7 +82,7 @@ class Demand:
 
 
 class AdaptiveTtl:
-    """`reads_per_second` is what the budget allows by now; no ttl is no ttl under any pressure."""
+    """`reads_per_second` is the present budget. A ttl of 0 stays 0."""
 
     def __init__(self, ttl_seconds: float, reads_per_second: Callable[[], float]) -> None:
         self._least_seconds = ttl_seconds
@@ -109,12 +109,12 @@ def _cost(demand: Demand, since: float) -> int:
 
 
 def reason_for(error: GatewayError) -> str:
-    """The word for one of these failures."""
+    """The `detail` of a failure in `Cache-Status`."""
     return next(word for kind, word in _REASONS.items() if isinstance(error, kind))
 
 
 def not_fresh(error: GatewayError) -> NotFresh:
-    """The error for whoever does not take an older answer."""
+    """The error for a `no-cache` request."""
     return NotFresh(
         f"Fresh rows cannot be had: {error.message} Leave out no-cache to take older ones.",
         retry_after_seconds=error.retry_after_seconds or _RETRY_SECONDS,

@@ -3,8 +3,8 @@
 Rules
 - Keys take turns: a group begins with the key whose turn it is, and each takes of its room one
   write after the other with the others. It goes out in the order in which its writes came.
-- A group is of one kind: all creates make one append, all updates one batch. What is to be
-  done alone is a group by itself.
+- A group is of one kind: all creates make one append, all updates one batch. An exclusive task
+  is a group by itself.
 - The creates of one key keep their order, and so do its updates: behind one that stays, no other
   of the kind is taken. A create and an update know nothing of each other before they are answered.
 - Of the updates of one row one goes at a time, so that each sees what the one before it left.

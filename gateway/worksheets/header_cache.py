@@ -41,7 +41,7 @@ class SheetExtent:
 
 @dataclass(frozen=True, kw_only=True)
 class _Forgotten:
-    """The worksheet changed, or may have, at this moment."""
+    """A change of the worksheet, certain or possible, at this moment."""
 
     as_of: int
 
@@ -74,19 +74,19 @@ class HeaderCache:
         return next(self._moments)
 
     def fresh(self) -> SheetExtent | None:
-        """What was seen, if its header may still be trusted."""
+        """The extent, if its header is fresh."""
         extent = self.last()
         if extent is None or self._clock() - extent.header_as_of >= self._ttl_seconds:
             return None
         return extent
 
     def last(self) -> SheetExtent | None:
-        """What was seen, however old: a hint where to look."""
+        """The extent, however old: a hint where to look."""
         kept = self._kept
         return kept if isinstance(kept, SheetExtent) else None
 
     def keep(self, extent: SheetExtent) -> None:
-        """Remember what was seen unless something newer is known, or known to have changed."""
+        """Keep an extent, unless a newer one or a later change is known."""
         trust = self._trusted
         if trust is not None and trust.cells != extent.header.cells:
             return
@@ -101,8 +101,8 @@ class HeaderCache:
     def compare(self, header: Header, *, as_of: int) -> None:
         """Take in the header that a look begun at a moment showed.
 
-        If it is another than the last look showed, what was seen under that is forgotten, and the
-        rows written since are told, once. If it is the same, they are where they should be.
+        If the header changed, forget the extent and report the rows written since, once. If it is
+        the same, these rows are in the right columns.
         """
         trust = self._trusted
         if trust is None:
@@ -129,7 +129,7 @@ class HeaderCache:
             self._tell(trust)
 
     def _distrust(self, header: Header, as_of: int) -> None:
-        """Forget what was seen under another header, but nothing that a later look sees."""
+        """Forget an extent under another header, unless it is of a later look."""
         last = self.last()
         if last is not None and last.header.cells != header.cells:
             self._kept = _Forgotten(as_of=max(as_of, last.as_of))

@@ -62,7 +62,7 @@ class Sending(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """What is known of a write; one without an answer is open: it may have been applied or not.
+    """The record of a write. Without an answer it is open: it may have been applied or not.
 
     `sent_at` is in seconds since the epoch, the latest instant at which it may have left. `taken`
     are rows that were acknowledged to others: what looks like this write there is not it.
@@ -83,7 +83,7 @@ class Ledger(Protocol):
     """
 
     async def find(self, scope: str, texts: Collection[str] = ()) -> Entry | None:
-        """What is known of a write of the last 24 h; `texts` as in the identity of its retry."""
+        """The record of a write of the last 24 h; `texts` as in the identity of its retry."""
         ...
 
     def check_room(self, identity: WriteIdentity) -> None:
@@ -130,7 +130,7 @@ def stacked(first_row: int, writes: Iterable[tuple[WriteIdentity | None, Rows]])
 
 
 Perform = Callable[[], Awaitable[Results]]
-"""Sends the write; its errors tell what became of it."""
+"""Sends the write; its errors carry the outcome."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,7 +156,7 @@ class Queue(Protocol):
 
 
 _LASTING = (WorksheetNotFound, NoHeaderRow)
-"""What a look may find that only people change: to try again tells no more."""
+"""Errors that only people can mend: another try finds them again."""
 
 _LOOK = "Repeat the request with the same Idempotency-Key after the time in Retry-After."
 

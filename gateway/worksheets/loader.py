@@ -55,7 +55,7 @@ class Loader:
     async def displayed(self, known: Snapshot | None = None) -> tuple[Snapshot, SheetExtent]:
         """The worksheet as it displays itself, and what an append needs of it. 1 read.
 
-        What is known is not made again if it has not changed; it may have its typed rendering.
+        If `known` has not changed it is returned, with its typed rendering if it has one.
         """
         started, moment = self._clock(), self._header_cache.moment()
         digest = None if known is None else known.displayed.digest
@@ -216,7 +216,7 @@ class Loader:
             )
 
     def _check_header(self, header: Header) -> None:
-        """NoHeaderRow if row 1 names no field; tells of duplicates once per header."""
+        """Raise NoHeaderRow if row 1 names no field; log duplicates once per header."""
         check_names(header)
         known = self._header_cache.last()
         if header.duplicates() and (known is None or known.header.cells != header.cells):

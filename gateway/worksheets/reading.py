@@ -184,7 +184,7 @@ class Reader:
         return _Need(part, since, no_cache)
 
     def _fitting(self, worksheet: Worksheet, need: _Need) -> Rows | None:
-        """The kept rows if they are what is needed."""
+        """The cached rows, if they are new enough."""
         rows = worksheet.cached(need.part)
         if rows is None or rows.is_expired:
             return None

@@ -115,7 +115,7 @@ class RowService:
     ) -> Served:
         """The page of rows that a query asks for; UnknownField if it names one.
 
-        What the encoder makes of it is kept with the rows, for all who see the same columns.
+        The encoded page is cached with the rows for all callers who see the same columns.
         """
         worksheet = self._pool[target.worksheet]
         part = TYPED if query.needs_types else DISPLAYED
@@ -298,7 +298,7 @@ def _rows_of(
     encoder: Encoder,
     grant: ColumnGrant,
 ) -> Sequence[bytes]:
-    """Rows as they are kept for all who see the same columns and ask for the same fields."""
+    """Encoded rows, cached for all callers who see the same columns and ask for the same fields."""
 
     def encode(missing: Sequence[int]) -> list[bytes]:
         columns = snapshot.table.header.seen_with(grant).select(keys)

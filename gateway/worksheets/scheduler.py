@@ -53,7 +53,7 @@ class Scheduler:
         self._task: asyncio.Task[None] | None = None
 
     def try_at_once(self, work: Metered[Any], lane: Lane) -> bool:
-        """Take what is left of the first slice of work, if there is room; True if it is done.
+        """Run the rest of the first slice of work, if there is room; True if it is done.
 
         Raises OutOfSteps past its budget.
         """

@@ -1,8 +1,7 @@
-"""Single-flight: one read in progress that all who ask meanwhile join.
+"""Single-flight: one read in progress that concurrent requests share.
 
-Rules: a read goes on whoever leaves, since Google has counted it; its failure is nobody's
-loose end. Each waiter gets the outcome, and may leave before. Until it is sent, it waits for its
-turn at Google on behalf of all of them.
+Rules: a read goes on when waiters leave, since Google has counted it. Each waiter gets the outcome.
+Until it is sent, it waits for its turn at Google on behalf of all waiters.
 """
 
 import asyncio
@@ -38,11 +37,11 @@ class SingleFlight(Generic[T]):
         return self._sent_at.at_seconds
 
     def when_over(self, act: Callable[[], None]) -> None:
-        """Have something done at the end, however it ends."""
+        """Call `act` at the end of the read, also after a failure."""
         self._task.add_done_callback(lambda _: act())
 
     async def outcome(self) -> T:
-        """What was read; its error comes out here."""
+        """Wait for the result; raises the error of the read."""
         self._join()
         return await asyncio.shield(self._task)
 
@@ -54,7 +53,7 @@ class SingleFlight(Generic[T]):
         return self._task.done()
 
     def _join(self) -> None:
-        """Let calls of this count for who waits, and for all that it waits for in turn."""
+        """Add the waiter's key to those that the calls are for."""
         call_context = current_call_context()
         self._beneficiaries.join(call_context.key_id)
         if call_context.beneficiaries is not None:
@@ -62,6 +61,6 @@ class SingleFlight(Generic[T]):
 
 
 def _look_at(task: asyncio.Task[Any]) -> None:
-    """An error that nobody waited for is no fault: the next read meets it again."""
+    """Mark an error as seen; the next read meets it again."""
     if not task.cancelled():
         task.exception()

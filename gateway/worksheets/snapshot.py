@@ -20,14 +20,14 @@ class Whole(NamedTuple):
 
 
 class RowSpan(NamedTuple):
-    """So many rows from one on, as displayed."""
+    """A range of rows, as displayed."""
 
     first_row: int
     row_count: int
 
 
 Part = Whole | RowSpan
-"""What is read of a worksheet at once."""
+"""The unit of a read."""
 
 MOST_COMPARED = 1000
 """Cells of a column that display something new; after an inserted row all do."""
@@ -40,7 +40,7 @@ class Effect:
     """The rows that a write of ours left, as they display now, and the header it was made under.
 
     `before`: the rows as displayed at the look for the write; a row that was appended has none.
-    `keeps_values`: the cells hold what was sent; else only what they display is known.
+    `keeps_values`: the cells hold what was sent; else only the displayed texts are known.
     """
 
     header: Header

@@ -322,7 +322,7 @@ _NAMED = re.compile(r"data\[(\d+)\]")
 
 
 def sending_of(part: RowChange) -> Sending:
-    """What is written of a row, from column A; None is a cell that is left as it is."""
+    """The written cells of a row, from column A; None leaves a cell as it is."""
     row: list[Stored] = [None] * (part.runs[-1][0] + len(part.runs[-1][1]))
     for column, values in part.runs:
         row[column : column + len(values)] = values

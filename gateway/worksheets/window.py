@@ -49,7 +49,7 @@ class Window:
         )
 
     def shows(self, header: Header, texts: Mapping[int, Mapping[int, str]]) -> bool:
-        """Whether the cells of some rows display these texts, as far as they are in it."""
+        """Whether rows in the window display these texts, by row and column."""
         return self.header.cells == header.cells and all(
             text_at(self._row(row), column) == text
             for row, cells in texts.items()
@@ -63,7 +63,7 @@ class Window:
         return self if is_after else None
 
     def changed(self, effect: Effect) -> "Window | None":
-        """The window after a write; None if it does not tell what the rows are then."""
+        """The window after a write; None if its rows are then unknown."""
         if self.header.cells != effect.header.cells:
             return None
         first_row, rows = self.span.first_row, [*self.rows]
@@ -90,7 +90,7 @@ class Window:
         return replace(self, rows=rows)
 
     def _numbers(self) -> range:
-        """The rows that it tells of."""
+        """The row numbers of the span."""
         return range(self.span.first_row, self.span.first_row + self.span.row_count)
 
     def _row(self, row: int) -> Sequence[str]:

@@ -8,7 +8,7 @@ Rules
 - Monotonic reads: only rows that are kept are answered, and nothing older replaces them. A read
   that cannot be brought up to a write, or that differs from rows answered while it was in flight,
   is done again, at last in the write queue and while no other read begins.
-- What is wrong with the worksheet itself ends its rows; a failing Google does not.
+- An error of the worksheet itself drops its rows; a failure of Google does not.
 """
 
 import asyncio
@@ -54,14 +54,14 @@ WINDOW_SHARE = 8
 """The windows of one worksheet take up to this part of the memory for all rows."""
 
 LOST = (NotFound, Forbidden, NoHeaderRow, TooLarge, UnsupportedDocument)
-"""What is wrong with the worksheet itself."""
+"""Errors of the worksheet itself."""
 
 Rows = Snapshot | Window
 
 
 @dataclass(frozen=True, kw_only=True)
 class Resources:
-    """What all worksheets share."""
+    """Collaborators that all worksheets share."""
 
     sheets: Sheets
     scheduler: Scheduler
@@ -227,7 +227,7 @@ class Worksheet:
         self._resources.weigh(self)
 
     def make_lighter(self) -> bool:
-        """Forget what is easiest to do without; False if nothing is left but the latest rows."""
+        """Drop older types or an index; False if only the latest rows are left."""
         if self._typed is not self._latest and self._typed is not None:
             self._typed = None
             return True
@@ -237,7 +237,7 @@ class Worksheet:
         return True
 
     async def _fly(self, part: Part, base: Snapshot | None) -> Rows:
-        """Read a part until what was read can be kept."""
+        """Read a part until the result can be kept."""
         try:
             for _ in range(FREE_TRIES):
                 if self._alone.locked():
@@ -263,7 +263,7 @@ class Worksheet:
     async def _attempt(
         self, part: Part, base: Snapshot | None, *, is_alone: bool = False
     ) -> Rows | None:
-        """What was read, if it can be kept; alone it joins no read, which would wait for it."""
+        """The rows, if they can be kept. Alone it joins no other read, which would wait for it."""
         with self._in_flight() as began:
             if isinstance(part, RowSpan):
                 return self._land(began, await self._loader.window(part))
@@ -322,7 +322,7 @@ class Worksheet:
             self._effects.append((self.header.moment(), effect))
 
     def _overtake(self, effect: Effect | None) -> None:
-        """A write ended. Who comes later joins no read from before: its formulas may be older."""
+        """A write ended. Later requests join no read from before it: its formulas may be older."""
         self._note(effect)
         for part, flight in [*self._flights.items()]:
             if flight.sent_seconds is not None:
@@ -341,7 +341,7 @@ class Worksheet:
         self._lost = max(self._lost, self._landed.pop(part, -1))
 
     def _land(self, began: int, rows: Rows) -> Rows | None:
-        """Keep what was read, as of now; None if it has to be read again."""
+        """Keep the result of a read; None if it has to be read again."""
         effects = [effect for moment, effect in self._effects if moment > began]
         known = [effect for effect in effects if effect is not None]
         if began < self._lost or len(known) < len(effects) or len(known) > MAX_EFFECTS:

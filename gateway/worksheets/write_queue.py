@@ -133,8 +133,8 @@ class WriteQueue:
         try:
             return await asyncio.shield(waiting.answer)
         except asyncio.CancelledError:
-            # A request is cancelled when the server's time to stop is over: what has not begun
-            # is not begun any more, what has goes on without anybody to tell.
+            # The server cancels requests at the end of its time to stop. A waiting write is
+            # withdrawn; one that has begun goes on.
             if waiting.answer.done():
                 return waiting.answer.result()
             raise self._withdrawn(waiting) from None

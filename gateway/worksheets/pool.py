@@ -1,7 +1,7 @@
 """Pool of worksheets, bounded in number and in the memory of their rows.
 
 Rules: a worksheet with a read in flight or a write in its queue stays. Worksheets of which nothing
-was seen go first: names that somebody made up cost the others nothing. Rows renewed longest ago go
+was seen go first, so that made-up names push out no others. Rows renewed longest ago go
 first; to note each use would only take time, as rows in use are renewed every few seconds.
 """
 
@@ -61,6 +61,6 @@ class Pool:
         """Forget the worksheets of which nothing was seen, or the one used longest ago."""
         idle = [each for each in self._worksheets.values() if each.is_idle]
         unseen = [each for each in idle if not each.has_rows and each.header.last() is None]
-        for worksheet in unseen or idle[:1]:
+        for worksheet in unseen or idle[: len(self._worksheets) - self._max_worksheets + 1]:
             worksheet.drop_rows()
             del self._worksheets[worksheet.id]

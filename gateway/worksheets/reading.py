@@ -44,7 +44,7 @@ HOLD_SECONDS = 1.0
 
 
 _PAST = math.nextafter(0.0, -math.inf)
-"""The longest life that is over."""
+"""The `ttl` of stale rows is negative, however young they are."""
 
 
 class Read(NamedTuple):
@@ -75,7 +75,6 @@ class Reader:
     ) -> None:
         self._adaptive_ttl = AdaptiveTtl(settings.rows_ttl_seconds, reads_per_second)
         self._max_stale_seconds = settings.max_stale_seconds
-        self._window_above_cells = settings.window_above_cells
         self._demands = demands
         self._clock = clock
 
@@ -98,14 +97,9 @@ class Reader:
         """The worksheet as displayed, or a span of it if it is too large for that. 1 to 3 reads."""
         if not worksheet.is_large:
             try:
-                read = await self.displayed(worksheet, no_cache=no_cache)
+                return await self.displayed(worksheet, no_cache=no_cache)
             except SheetTooLarge:
                 worksheet.is_large = True
-            else:
-                if isinstance(read.rows, Snapshot):
-                    cells = sum(map(len, read.rows.table.displayed))
-                    worksheet.is_large = cells > self._window_above_cells
-                return read
         whole = None if no_cache else self.fresh(worksheet, DISPLAYED)
         if whole is not None:
             return whole

@@ -99,6 +99,8 @@ class Recovery:
         )
         own_area(worksheet.id, shown.range)
         header = parse_header(_line(top, 0))
+        numbers = range(first_row, first_row + len(rows))
+        worksheet.saw(header, {row: _texts(_line(shown, row - first_row)) for row in numbers})
         view = header.seen_with(access.columns)
         try:
             check_names(header)

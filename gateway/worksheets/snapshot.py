@@ -126,34 +126,37 @@ class Snapshot:
         )
 
     def after(self, effects: Sequence[Effect]) -> "Snapshot | None":
-        """The snapshot, with the typed values of writes that it shows; None if it does not."""
-        if not effects:
-            return self
-        if not self.shows(effects[-1].header, texts_of(effects)):
-            return None
-        typed = all(effect.keeps_values for effect in effects)
-        base = self if typed else self._without_types()
-        rows = [patch for effect in effects for patch in effect.rows]
-        encodings = Encodings(base.displayed.byte_count)
-        return replace(base, table=base.table.patched(rows), encodings=encodings)
+        """The snapshot after writes that follow each other; None if it contradicts them.
+
+        The read behind it may have seen the first ones already.
+        """
+        counts = range(len(effects) + 1)
+        is_possible = any(self._may_have_seen(effects, count) for count in counts)
+        return self._patched(effects) if is_possible else None
 
     def changed(self, effect: Effect) -> "Snapshot | None":
         """The snapshot after a write; None if it shows another worksheet than was written to."""
-        table = self.table
-        if table.header.cells != effect.header.cells:
-            return None
-        if not all(_fits(table, patch, effect.before.get(patch.row)) for patch in effect.rows):
-            return None
-        if not any(patch.texts for patch in effect.rows):
-            return self  # a look, and it saw the same
-        new = [patch.row for patch in effect.rows if patch.row > table.last_row]
-        if new and min(new) != table.last_row + 1:
-            return None  # rows of others lie between that the snapshot does not have
-        base = self if effect.keeps_values else self._without_types()
+        return self._patched([effect]) if self._may_have_seen([effect], 0) else None
+
+    def _may_have_seen(self, effects: Sequence[Effect], count: int) -> bool:
+        """Whether the rows fit to the first `count` writes being in them, and to the others."""
+        if any(effect.header.cells != self.table.header.cells for effect in effects):
+            return False
+        if not self.shows(self.table.header, texts_of(effects[:count])):
+            return False
+        state = _State(self.table)
+        return all(state.takes(effect) for effect in effects[count:])
+
+    def _patched(self, effects: Sequence[Effect]) -> "Snapshot":
+        rows = [patch for effect in effects for patch in effect.rows if patch.values]
+        if not rows:
+            return self  # looks alone, and they saw the same
+        keeps_values = all(effect.keeps_values for effect in effects)
+        base = self if keeps_values else self._without_types()
         return replace(
             base,
-            table=base.table.patched(effect.rows),
-            grid_rows=max(base.grid_rows, *(patch.row for patch in effect.rows)),
+            table=base.table.patched(rows),
+            grid_rows=max(base.grid_rows, *(patch.row for patch in rows)),
             displayed=replace(base.displayed, digest=None),
             typed=base.typed and replace(base.typed, digest=None),
             encodings=Encodings(base.displayed.byte_count),
@@ -177,18 +180,38 @@ def _plain(value: object) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
-def _fits(table: Table, patch: RowPatch, before: Sequence[str] | None) -> bool:
-    """Whether the table shows the row as it was before the write, or as a read during it may."""
-    if before is None:  # the row is new
-        return patch.row > table.last_row or _shows(table, patch)
-    if patch.row > table.last_row:
-        return False
-    width = max(len(table.displayed), len(before))
-    as_seen = [text_at(before, column) for column in range(width)]
-    shown = [table.text(patch.row, column) for column in range(width)]
-    written = [patch.texts.get(column, text) for column, text in enumerate(as_seen)]
-    return shown in (as_seen, written)
+class _State:
+    """The displayed rows of a table while writes are laid over them."""
 
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self._last_row = table.last_row
+        self._written: dict[int, dict[int, str]] = {}
 
-def _shows(table: Table, patch: RowPatch) -> bool:
-    return all(table.text(patch.row, column) == text for column, text in patch.texts.items())
+    def takes(self, effect: Effect) -> bool:
+        """Lay a write over the rows, if they are as they were before it, or after it."""
+        new = [patch.row for patch in effect.rows if patch.row > self._last_row]
+        if new and min(new) != self._last_row + 1:
+            return False  # rows of others lie between that the table does not have
+        if not all(self._fits(patch, effect.before.get(patch.row)) for patch in effect.rows):
+            return False
+        for patch in effect.rows:
+            self._written.setdefault(patch.row, {}).update(patch.texts)
+            self._last_row = max(self._last_row, patch.row)
+        return True
+
+    def _fits(self, patch: RowPatch, before: Sequence[str] | None) -> bool:
+        if before is None:  # the row is new
+            is_shown = all(self._text(patch.row, at) == text for at, text in patch.texts.items())
+            return patch.row > self._last_row or is_shown
+        if patch.row > self._last_row:
+            return False
+        width = max(len(self._table.displayed), len(before))
+        as_seen = [text_at(before, column) for column in range(width)]
+        shown = [self._text(patch.row, column) for column in range(width)]
+        written = [patch.texts.get(column, text) for column, text in enumerate(as_seen)]
+        return shown in (as_seen, written)
+
+    def _text(self, row: int, column: int) -> str:
+        written = self._written.get(row, {})
+        return written[column] if column in written else self._table.text(row, column)

@@ -69,6 +69,8 @@ class Updater:
         outcomes: dict[int, Outcome] = {}
         header, rows = await self._look(worksheet, sorted({update.row for update in updates}))
         parts: list[RowChange] = []
+        for row in {update.row for update in updates} - rows.keys():
+            worksheet.missed(row)
         for index, update in enumerate(updates):
             try:
                 parts.append(self._part(index, update, header, rows))

@@ -29,38 +29,68 @@ class Window:
     def byte_count(self) -> int:
         return CELL_BYTES + sum(CELL_BYTES * len(row) + sum(map(len, row)) for row in self.rows)
 
+    @property
+    def last_row(self) -> int:
+        """The last row that is not blank, as far as the window goes."""
+        return self._end - 1 if self.has_next else self.span.first_row + len(self.rows) - 1
+
     def began_seconds(self, _: Part) -> float:
         return self.read_seconds
 
     def agrees(self, other: "Window | Table") -> bool:
-        """Whether the rows that are in both, and the headers, display the same."""
-        if self.header.cells != other.header.cells:
+        """Whether the rows that are in both, the headers and the ends are the same.
+
+        A window past the grid has no header.
+        """
+        own, others = self.header.cells, other.header.cells
+        if own and others and own != others:
             return False
         if isinstance(other, Table):
             width = len(other.displayed)
-            return all(
+            return self.has_next == (other.last_row >= self._end) and all(
                 _trimmed(self._row(row)) == _trimmed([other.text(row, at) for at in range(width)])
-                for row in self._numbers()
+                for row in self._numbers
             )
-        return all(
-            _trimmed(self._row(row)) == _trimmed(other._row(row))
-            for row in self._numbers()
-            if row in other._numbers()
-        )
+        if self.is_ended_before(other) or other.is_ended_before(self):
+            return False
+        common = range(max(self.span.first_row, other.span.first_row), min(self._end, other._end))
+        return all(_trimmed(self._row(row)) == _trimmed(other._row(row)) for row in common)
+
+    def is_ended_before(self, other: "Window") -> bool:
+        """Whether the worksheet ends in this window, and the other shows rows below it."""
+        if self.has_next:
+            return False
+        last = other._end if other.has_next else other.span.first_row + len(other.rows) - 1
+        return last >= self._end
 
     def shows(self, header: Header, texts: Mapping[int, Mapping[int, str]]) -> bool:
         """Whether rows in the window display these texts, by row and column."""
-        return self.header.cells == header.cells and all(
+        if self.header.cells and self.header.cells != header.cells:
+            return False
+        if not self.has_next and any(
+            row >= self._end and any(cells.values()) for row, cells in texts.items()
+        ):
+            return False
+        return all(
             text_at(self._row(row), column) == text
             for row, cells in texts.items()
-            if row in self._numbers()
+            if row in self._numbers
             for column, text in cells.items()
         )
 
     def after(self, effects: Sequence[Effect]) -> "Window | None":
-        """The window; None if it does not show these writes."""
-        is_after = not effects or self.shows(effects[-1].header, texts_of(effects))
-        return self if is_after else None
+        """The window after writes that follow each other; None if it contradicts them.
+
+        The read behind it may have seen the first ones already.
+        """
+        for count in range(len(effects) + 1):
+            if count == 0 or self.shows(effects[0].header, texts_of(effects[:count])):
+                found: Window | None = self
+                for effect in effects[count:]:
+                    found = found and found.changed(effect)
+                if found is not None:
+                    return found
+        return None
 
     def changed(self, effect: Effect) -> "Window | None":
         """The window after a write; None if its rows are then unknown."""
@@ -72,8 +102,8 @@ class Window:
             if before is None:  # a new row, below all others
                 if at < 0 or (at >= len(rows) and not self.has_next):
                     return None
-            elif "" in patch.texts.values():  # the worksheet may end above it now
-                return None
+            elif "" in patch.texts.values() or (at >= self.span.row_count and not self.has_next):
+                return None  # the worksheet may end elsewhere now
             if at not in range(len(rows)):
                 continue
             texts = range(max([len(rows[at]), *(column + 1 for column in patch.texts)]))
@@ -89,18 +119,24 @@ class Window:
             rows[at] = after
         return replace(self, rows=rows)
 
+    @property
+    def _end(self) -> int:
+        """The first row below the span."""
+        return self.span.first_row + self.span.row_count
+
+    @property
     def _numbers(self) -> range:
         """The row numbers of the span."""
-        return range(self.span.first_row, self.span.first_row + self.span.row_count)
+        return range(self.span.first_row, self._end)
 
     def _row(self, row: int) -> Sequence[str]:
         at = row - self.span.first_row
         return self.rows[at] if at < len(self.rows) else ()
 
 
-def _trimmed(texts: Sequence[str]) -> Sequence[str]:
+def _trimmed(texts: Sequence[str]) -> tuple[str, ...]:
     """Texts without blank ones at the end."""
     end = len(texts)
     while end and not texts[end - 1]:
         end -= 1
-    return texts[:end]
+    return tuple(texts[:end])

@@ -20,6 +20,7 @@ from gateway.errors import (
     Forbidden,
     NoHeaderRow,
     NotFound,
+    QueueFull,
     TooLarge,
     UnsupportedDocument,
     UpstreamError,
@@ -44,14 +45,19 @@ ABANDONED_SECONDS = 8.0
 """A read sent so long ago is not joined any more: Google may have come back since."""
 
 FREE_TRIES = 2
-LAST_TRIES = 4
-"""Of one read, beside others and then alone."""
+LAST_TRIES = 3
+"""Attempts of one read: first beside others, then alone."""
 
-MAX_EFFECTS = 16
-"""A read in flight with more writes than this is done again."""
+MAX_EFFECTS = 64
+"""A read in flight with more writes and looks than this is done again."""
+
+MAX_WINDOWS = 500
+"""Windows of one worksheet: each read is compared with all of them."""
 
 WINDOW_SHARE = 8
 """The windows of one worksheet take up to this part of the memory for all rows."""
+
+TOO_FAST = "The worksheet changes faster than it can be read."
 
 LOST = (NotFound, Forbidden, NoHeaderRow, TooLarge, UnsupportedDocument)
 """Errors of the worksheet itself."""
@@ -178,6 +184,15 @@ class Worksheet:
             if not window.shows(header, texts):
                 self._drop(span)
 
+    def missed(self, row: int) -> None:
+        """A client heard that the worksheet has no such row."""
+        self._note(None)
+        if any(each.table.last_row >= row for each in self.snapshots()):
+            self.expire()
+        for span, window in [*self._windows.items()]:
+            if window.last_row >= row:
+                self._drop(span)
+
     def written(self, effect: Effect) -> None:
         """Google confirmed a write: no later answer may miss it."""
         self._overtake(effect)
@@ -246,19 +261,25 @@ class Worksheet:
                 landed = await self._attempt(part, base)
                 if landed is not None:
                     return landed
-            async with self._alone:
-                return await self.queue.alone(lambda: self._read_alone(part))
+            return await self.queue.alone(lambda: self._read_alone(part))
+        except QueueFull as error:
+            raise UpstreamError(TOO_FAST) from error
+        except TooLarge:  # windows of it can be read
+            self._drop(DISPLAYED)
+            self._resources.weigh(self)
+            raise
         except LOST:
             self.drop_rows()
             raise
 
     async def _read_alone(self, part: Part) -> Rows:
         """Read a part; only reads that are in flight already can contradict it."""
-        for _ in range(LAST_TRIES):
-            landed = await self._attempt(part, None, is_alone=True)
-            if landed is not None:
-                return landed
-        raise UpstreamError("The worksheet changes faster than it can be read.")
+        async with self._alone:
+            for _ in range(LAST_TRIES):
+                landed = await self._attempt(part, None, is_alone=True)
+                if landed is not None:
+                    return landed
+        raise UpstreamError(TOO_FAST)
 
     async def _attempt(
         self, part: Part, base: Snapshot | None, *, is_alone: bool = False
@@ -297,7 +318,7 @@ class Worksheet:
         """Whether the types of a snapshot may be older than rows that were answered."""
         if self._typed is not None:
             return snapshot.lags(self._typed)
-        return self._lost >= 0 or any(self._landed[span] > began for span in self._windows)
+        return any(self._landed[span] > began for span in self._windows)
 
     async def _joined(self) -> Snapshot:
         rows = await self.read(DISPLAYED).outcome()
@@ -346,7 +367,7 @@ class Worksheet:
         known = [effect for effect in effects if effect is not None]
         if began < self._lost or len(known) < len(effects) or len(known) > MAX_EFFECTS:
             return None
-        landed = caught_up(rows, known)
+        landed = rows.after(known)
         if isinstance(landed, Window):
             return self._keep_window(landed, began)
         if landed is None or has_types(landed) != has_types(rows):
@@ -358,6 +379,8 @@ class Worksheet:
         if latest is not None and self._landed.get(DISPLAYED, -1) > began:
             if not latest.displays_as(snapshot):
                 return None
+            if latest.typed and snapshot.typed and latest.table.typed != snapshot.table.typed:
+                return None
             if latest.displayed.began_seconds > snapshot.displayed.began_seconds:
                 snapshot = replace(snapshot, displayed=latest.displayed)
         for span, window in self._windows.items():
@@ -366,6 +389,8 @@ class Worksheet:
         self._windows.clear()
         self._landed = {DISPLAYED: self.header.moment()}
         self._latest = snapshot
+        cells = sum(map(len, snapshot.table.displayed))
+        self.is_large = cells > self._resources.settings.window_above_cells
         if snapshot.typed is not None:
             self._typed = snapshot
         elif self._typed is not None:  # a search must not show what a list does not show any more
@@ -385,7 +410,7 @@ class Worksheet:
                 self.expire()
         for each in others:
             self._drop(each.span)
-        self._windows.pop(window.span, None)
+        self._windows.pop(window.span, None)  # the newest come last
         self._windows[window.span] = window
         self._landed[window.span] = self.header.moment()
         self._limit_windows()
@@ -393,27 +418,13 @@ class Worksheet:
         return window
 
     def _limit_windows(self) -> None:
-        """Forget the windows read longest ago if they take too much."""
+        """Forget the windows read longest ago if they are too many or take too much."""
         left = self._max_window_bytes - sum(each.byte_count for each in self._windows.values())
-        for span in [*self._windows]:
-            if left >= 0:
+        for span in [*self._windows][:-1]:
+            if left >= 0 and len(self._windows) <= MAX_WINDOWS:
                 return
             left += self._windows[span].byte_count
             self._drop(span)
-
-
-def caught_up(rows: Rows, effects: Sequence[Effect]) -> Rows | None:
-    """Rows that were read while these writes ended, after all of them; None if they contradict.
-
-    Of the writes, which follow each other, the read saw the first ones, or none.
-    """
-    for count in range(len(effects) + 1):
-        found = rows.after(effects[:count])
-        for effect in effects[count:]:
-            found = found and found.changed(effect)
-        if found is not None:
-            return found
-    return None
 
 
 def has_types(rows: Rows) -> bool:

@@ -167,15 +167,17 @@ class WriteQueue:
         return waiting
 
     async def _drain(self) -> None:
-        while self._line:
-            turn = await self._turn()
-            if self._line:  # else all gave up meanwhile
-                group = self._line.take_group()
-                await asyncio.create_task(self._settle(group, turn), context=group[0].context)
-            elif not isinstance(turn, _Failing):
-                with turn:  # gives it back
-                    pass
-        self._is_drained = False
+        try:
+            while self._line:
+                turn = await self._turn()
+                if self._line:  # else all gave up meanwhile
+                    group = self._line.take_group()
+                    await asyncio.create_task(self._settle(group, turn), context=group[0].context)
+                elif not isinstance(turn, _Failing):
+                    with turn:  # gives it back
+                        pass
+        finally:
+            self._is_drained = False
 
     async def _turn(self) -> AbstractContextManager[None]:
         """The turn of a write for the line; one that fails if there is none."""

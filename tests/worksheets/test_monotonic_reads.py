@@ -6,10 +6,11 @@ from collections.abc import Sequence
 import pytest
 from anyio import wait_all_tasks_blocked
 
-from gateway.errors import PreconditionFailed
+from gateway.errors import PreconditionFailed, RowNotFound
 from gateway.query.query import Query, SortTerm
 from gateway.table.tag import IfMatch
 from gateway.worksheets.writes import Update
+from tests.fakes import Formatted
 from tests.worksheets.conftest import KEPT, TARGET, Bench, MakeBench
 from tests.worksheets.scripted_sheets import Cost
 
@@ -139,3 +140,75 @@ async def test_reads_that_overlap_and_differ_are_not_kept_both(large: Bench) -> 
 
     assert (first, second, third) == (["Boston", "Dover"], ["Dover"], ["Boston", "Dover"])
     assert large.sheets.cost() == Cost(3, 0)
+
+
+async def test_a_row_past_the_grid_ends_no_window(large: Bench) -> None:
+    """Whoever asks for made-up row numbers costs others nothing."""
+    await known(large)
+    await large.names(FIRST_TWO)
+    with pytest.raises(RowNotFound):
+        await large.record(5000)
+    large.sheets.cost()
+
+    await large.names(FIRST_TWO)
+    with pytest.raises(RowNotFound):
+        await large.record(5000)
+
+    assert large.sheets.cost() == Cost(0, 0)
+
+
+async def test_the_end_of_a_window_counts(large: Bench) -> None:
+    """After a row below it was shown, a page does not say that nothing follows it."""
+    await known(large)
+    three = Query(limit=3)
+    before, _ = await large.served_page(three)
+    large.cities.type(5, "Tulsa")
+    await large.record(5)
+
+    after, _ = await large.served_page(three)
+
+    assert (before.has_next, after.has_next) == (False, True)
+
+
+async def test_a_row_that_is_gone_is_in_no_list(kept: Bench) -> None:
+    """Who got 404 for an update does not find the row afterwards."""
+    await kept.page()
+    kept.cities.type(4, "", "", "")
+    with pytest.raises(RowNotFound):
+        await kept.updated(4, {"name": "Reno"})
+
+    assert await kept.names() == ["Boston", "Denver"]
+
+
+async def test_older_types_do_not_replace_newer_ones(make_bench: MakeBench) -> None:
+    """Numbers that display alike are sorted by what the last answer sorted them by."""
+    rows = [["name", "n"], ["Boston", Formatted(1.1, "1")], ["Denver", Formatted(1.2, "1")]]
+    bench = make_bench(rows, cache=KEPT)
+    by_number = Query(order=(SortTerm("n"),))
+    await bench.page()
+    gate = asyncio.Event()
+    bench.sheets.after("read_columns", gate)
+    early = asyncio.create_task(bench.names(by_number))
+    await wait_all_tasks_blocked()
+    bench.cities.type(2, "Boston", Formatted(1.9, "1"))
+    await bench.updated(3, {"name": "Dover"})
+    second = await bench.names(by_number)
+    gate.set()
+    await early
+
+    assert second == ["Dover", "Boston"]
+    assert await bench.names(by_number) == second
+
+
+async def test_a_search_after_lost_rows_costs_two_reads(kept: Bench) -> None:
+    """Only types that may be older than an answer are read again."""
+    await kept.page(BY_NAME)
+    kept.cities.type(3, "Dover")
+    await kept.updated(2, {"name": "Reno"})
+    kept.cities.type(2, "Rome")
+    await kept.updated(2, {"state": "MA"})  # what is kept shows another row there
+    kept.sheets.cost()
+
+    await kept.page(BY_NAME)
+
+    assert kept.sheets.cost() == Cost(2, 0)

@@ -58,26 +58,30 @@ def test_after_a_write(
 
 
 @pytest.mark.parametrize(
-    ("rows", "first_row", "agrees"),
+    ("rows", "first_row", "ends", "agrees"),
     [
-        (ROWS, 2, True),
-        ([["b", "2"], ["c", ""]], 3, True),
-        ([["b", "9"]], 3, False),
-        ([["x"]], 5, True),
-        ([["a", "1"], ["b", "2"]], 2, False),
+        (ROWS, 2, True, True),
+        ([["b", "2"], ["c", ""]], 3, True, True),
+        ([["b", "9"]], 3, True, False),
+        ([["x"]], 5, False, True),
+        ([["x"]], 5, True, False),
+        ([["a", "1"], ["b", "2"]], 2, True, False),
     ],
-    ids=["the same", "blank at the end", "a cell", "other rows", "a row that is not there"],
+    ids=["the same", "blank end", "a cell", "other rows", "rows below the end", "no such row"],
 )
-def test_agreement(rows: Sequence[Sequence[str]], first_row: int, agrees: bool) -> None:
-    """Rows that are in both count, also blank ones at the end."""
+def test_agreement(rows: Sequence[Sequence[str]], first_row: int, ends: bool, agrees: bool) -> None:
+    """Rows that are in both count, also blank ones at the end, and where the worksheet ends."""
     other = window(rows, first_row=first_row, has_next=False)
 
-    assert other.agrees(window(has_next=False)) is agrees
+    assert other.agrees(window(has_next=not ends)) is agrees
+    assert window(has_next=not ends).agrees(other) is agrees
 
 
-@pytest.mark.parametrize(("cell", "agrees"), [("2", True), ("9", False)])
-def test_agreement_with_all_rows(cell: str, agrees: bool) -> None:
+@pytest.mark.parametrize(
+    ("cell", "has_next", "agrees"), [("2", False, True), ("9", False, False), ("2", True, False)]
+)
+def test_agreement_with_all_rows(cell: str, has_next: bool, agrees: bool) -> None:
     """All rows of a worksheet are compared as a window is."""
     table = make_table([("name", "a", "b", "c"), ("n", "1", cell)])
 
-    assert window(has_next=True).agrees(table) is agrees
+    assert window(has_next=has_next).agrees(table) is agrees

@@ -21,7 +21,7 @@ from gateway.errors import (
     SheetTooLarge,
     UpstreamRefusal,
 )
-from gateway.google.sent_at import recording_sent_at
+from gateway.google.call_context import recording_sent_at
 from gateway.google.sheets import Sheets
 from gateway.settings.model import CacheSettings
 from gateway.table import a1

@@ -21,9 +21,8 @@ from gateway.errors import GatewayError
 from gateway.google.adapter import open_google
 from gateway.google.breaker import Breaker, LastCheck
 from gateway.google.budget import Budgeted, open_budget
-from gateway.google.counted import Counted
 from gateway.google.credentials import check_credentials
-from gateway.google.guarded import GuardedSheets
+from gateway.google.guards import Counted, GuardedSheets
 from gateway.google.retrying import Retrying, longest_write_seconds
 from gateway.google.sheets import Sheets
 from gateway.settings.model import Settings

@@ -1,25 +1,26 @@
-"""Adapter to Google Sheets: the end of every chain of `Sheets`.
+"""Adapter of the `Sheets` Protocol to the Google Sheets API.
 
 Rules:
-- Of gspread only the `HTTPClient` verbs are used, for they know Google's paths; they build a call,
-  and nothing is sent in a thread.
+- gspread builds calls and sends nothing. Only the verbs of its `HTTPClient` are used: they know
+  Google's paths and percent-encode ranges. No call is sent in a thread.
 - No retries, with one exception: a call refused with 401 is sent once more with a new token.
-- The spreadsheet id stands in the path as it is, and `..` would lead to other APIs: it is checked
-  here whatever the caller did.
+- The spreadsheet ID is part of the path, where `..` would lead to other APIs. It is always checked
+  here.
 """
 
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 
 import google.auth
-from gspread.http_client import HTTPClient
+import msgspec
+from gspread.http_client import FileType, HTTPClient, ParamsType
+from gspread.urls import SPREADSHEETS_API_V4_BASE_URL
 
 from gateway.errors import InvalidSpreadsheetId
-from gateway.google.client import Gspread
 from gateway.google.credentials import load_service_account
 from gateway.google.operations import (
     APPEND_ROWS,
@@ -31,7 +32,7 @@ from gateway.google.operations import (
     WRITE_CELLS,
     ApiCall,
     as_values,
-    counted,
+    checked_parts,
     displayed,
     grid_worksheets,
 )
@@ -48,7 +49,12 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 Verb = Callable[[HTTPClient], Any]
-"""Builds a `Message`; by gspread's types it returns what Google answered."""
+"""Builds a `Message`; by gspread's types it returns Google's answer."""
+
+GOOGLE = SPREADSHEETS_API_V4_BASE_URL.removesuffix("/v4/spreadsheets")
+"""The host in gspread's URLs; the configured endpoint replaces it."""
+
+_JSON = {"content-type": "application/json"}
 
 MAX_RENDERING_BYTES = 256 * 1024 * 1024
 
@@ -63,11 +69,11 @@ async def open_google(
     find_credentials: FindCredentials = google.auth.default,
     now: Callable[[], float] = time.time,
 ) -> AsyncIterator["GoogleSheets"]:
-    """Google Sheets as the account of the key file, or of `find_credentials` if there is none.
+    """Google Sheets, accessed as the account of the key file or of `find_credentials`.
 
-    `max_rendering_bytes` bounds what one rendering of a worksheet takes in memory; `now` gives
-    seconds since the epoch. Raises `ConfigError` for a key file that cannot be used. Needs no
-    network before the first call, and closes all connections at the end.
+    `max_rendering_bytes` limits the memory of one rendering; `now` returns seconds since the epoch.
+    Raises `ConfigError` for an unusable key file. Uses no network before the first call; closes all
+    connections at the end.
     """
     credentials = None
     if settings.credentials is not None:
@@ -91,7 +97,7 @@ async def open_google(
 
 
 class GoogleSheets:
-    """`Sheets`, as Google's own API answers it."""
+    """`Sheets` on Google's API."""
 
     def __init__(
         self,
@@ -108,11 +114,11 @@ class GoogleSheets:
 
     @property
     def account(self) -> str | None:
-        """The address to share spreadsheets with, None where it is not known (yet)."""
+        """The e-mail address to share spreadsheets with; None if unknown."""
         return self.tokens.account
 
     async def sign_in(self) -> None:
-        """Have a token made, to see whether Google takes the account. No read, no write."""
+        """Request a token, to check the account. Costs no read and no write."""
         with self._translating(is_write=False):
             await self.tokens.authorization(_deadline(self._settings.read_timeout_seconds))
 
@@ -144,14 +150,14 @@ class GoogleSheets:
             READ_RANGES,
             spreadsheet,
             lambda gspread: gspread.values_batch_get(spreadsheet, list(ranges), params),
-            lambda found: [as_values(v) for v in counted(found.value_ranges, len(ranges))],
+            lambda found: [as_values(v) for v in checked_parts(found.value_ranges, len(ranges))],
         )
 
     async def list_worksheets(self, spreadsheet: str) -> list[WorksheetProperties]:
         return await self._call(
             LIST_WORKSHEETS,
             spreadsheet,
-            # With no parameters given, gspread would add some of its own.
+            # Without parameters, gspread would add its own.
             lambda gspread: gspread.fetch_sheet_metadata(spreadsheet, {}),
             grid_worksheets,
         )
@@ -179,7 +185,7 @@ class GoogleSheets:
             WRITE_CELLS,
             spreadsheet,
             lambda gspread: gspread.values_batch_update(spreadsheet, body),
-            lambda done: [displayed(update) for update in counted(done.responses, len(data))],
+            lambda done: [displayed(update) for update in checked_parts(done.responses, len(data))],
         )
 
     async def grow_grid(self, spreadsheet: str, sheet_id: int, rows: int) -> None:
@@ -199,13 +205,13 @@ class GoogleSheets:
         verb: Verb,
         result: Callable[[T], R],
     ) -> R:
-        """One call: built by the verb of gspread, sent, decoded, and what is made of it."""
+        """Build a call with a gspread verb, send it and decode the answer."""
         with self._translating(is_write=operation.is_write):
             answer = await self._answer(operation, spreadsheet, verb)
             return result(operation.decode(answer, self._settings.max_answer_bytes))
 
     async def _answer(self, operation: ApiCall[T], spreadsheet: str, verb: Verb) -> Answer:
-        """Google's answer, which has status 200. Raises one of `FAILURES`."""
+        """Return Google's answer, which has status 200. Raises one of `FAILURES`."""
         if not is_spreadsheet_id(spreadsheet):
             raise InvalidSpreadsheetId(
                 "Invalid spreadsheet ID. Take it from the URL of the spreadsheet, between /d/ and "
@@ -216,7 +222,7 @@ class GoogleSheets:
         deadline = _deadline(self._seconds(operation))
         authorization = await self.tokens.authorization(deadline)
         answer = await self._exchange(message, authorization, deadline)
-        if answer.status == 401:  # refused before it was carried out, so it may be sent again
+        if answer.status == 401:  # Google did not execute it, so a second attempt is safe
             authorization = await self.tokens.authorization(deadline, refused=authorization)
             answer = await self._exchange(message, authorization, deadline)
         if answer.status != 200:
@@ -244,13 +250,52 @@ class GoogleSheets:
         return settings.write_timeout_seconds if is_write else settings.read_timeout_seconds
 
 
+@dataclass(frozen=True)
+class _Built:
+    """The response that gspread's verbs see; they return the value of `json`."""
+
+    message: Message
+
+    def json(self) -> Message:
+        return self.message
+
+
+class Gspread(HTTPClient):
+    """`HTTPClient` whose verbs return a `Message` instead of sending it."""
+
+    def __init__(self, *, endpoint: str, fields: str) -> None:
+        # super().__init__ would open a session of requests.
+        self._endpoint = endpoint
+        self._fields = fields
+
+    def request(  # type: ignore[override]  # gspread takes any response that has json()
+        self,
+        method: str,
+        endpoint: str,
+        params: ParamsType | None = None,
+        data: bytes | None = None,
+        json: Mapping[str, Any] | None = None,
+        files: FileType = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> _Built:
+        if not endpoint.startswith(f"{SPREADSHEETS_API_V4_BASE_URL}/") or files is not None:
+            raise ValueError("only calls of the Sheets API are made")
+        message = Message(
+            method=method.upper(),
+            url=self._endpoint + endpoint.removeprefix(GOOGLE),
+            parameters={**(params or {}), "fields": self._fields, "prettyPrint": "false"},
+            content=data if json is None else msgspec.json.encode(json),
+            headers={**(headers or {}), **({} if json is None else _JSON)},
+        )
+        return _Built(message)
+
+
 def _deadline(seconds: float) -> float:
-    """So many seconds from now, on the clock of the event loop."""
     return asyncio.get_running_loop().time() + seconds
 
 
 async def _in_turns(work: Work[T]) -> T:
-    """The result of work, with a turn of the event loop after each block."""
+    """Run the work; let the event loop run after each block."""
     metered = Metered(work)
     while not metered.advance(1):  # noqa: ASYNC110 - it waits for nothing
         await asyncio.sleep(0)

@@ -1,14 +1,14 @@
-"""Circuit breaker: while Google fails, one probe at a time.
+"""Circuit breaker: while Google fails, only probes are sent.
 
-Rules
-- Five calls in a row that met an outage open it. An answer of any other kind, a refusal or a 429
-  too, shows that Google lives, and closes it.
-- Open, a call fails at once; one in five seconds is sent all the same, as a probe, even while the
-  one before still hangs. Calls that verify a write are always sent.
-- A call that began before the breaker last opened or closed fails without a say: what hung in an
-  outage must not open the breaker again when it is over.
-- A call that ended without being sent, or was given up, says nothing about Google.
-- A call that passed, then waited for its turn, is asked for again before it is sent (`LastCheck`).
+Rules:
+- Five consecutive outages open it. Any other answer, including a refusal or a 429, closes it:
+  Google responds again.
+- While it is open, calls fail at once. Every five seconds one call is sent as a probe, even if the
+  previous probe still hangs. Verifications of writes are always sent.
+- A failure does not count if the breaker opened or closed since the call began: a call that hung
+  during an outage must not open the breaker again afterwards.
+- Calls that were not sent, or were cancelled, do not count.
+- A call that waited for the quota is checked again before it is sent (`LastCheck`).
 """
 
 import math
@@ -17,21 +17,31 @@ from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from typing import TypeVar
 
-from gateway.errors import CircuitOpen, GatewayError, InvalidSpreadsheetId, QuotaSpent
+from gateway.errors import (
+    CircuitOpen,
+    GatewayError,
+    InvalidSpreadsheetId,
+    QuotaSpent,
+    UpstreamError,
+    UpstreamRefusal,
+    UpstreamTimeout,
+    UpstreamUnreachable,
+    WriteOutcomeUnknown,
+)
 from gateway.google.call_context import current_call_context
-from gateway.google.outage import is_outage
+from gateway.google.translation import UNREADABLE, GoogleRefusal
 
 T = TypeVar("T")
 
 _is_exempt: ContextVar[bool] = ContextVar("is_exempt", default=False)
-"""Whether the call under way is sent though the breaker is open."""
+"""Whether the current call may be sent while the breaker is open."""
 
 FAILURES_TO_OPEN = 5
 PROBE_SECONDS = 5.0
 
 
 class Breaker:
-    """A guard; `changed` is told when it opens (True) and when it closes (False)."""
+    """Guard; calls `changed` with True when it opens and with False when it closes."""
 
     def __init__(
         self,
@@ -48,7 +58,6 @@ class Breaker:
 
     @property
     def is_open(self) -> bool:
-        """Whether Google is taken to be away."""
         return self._is_open
 
     async def __call__(self, call: Callable[[], Awaitable[T]], *, is_write: bool) -> T:
@@ -68,11 +77,11 @@ class Breaker:
         return answer
 
     def refusal(self, *, is_write: bool) -> CircuitOpen:
-        """The error for a call that is not sent."""
+        """The error of a call that is not sent."""
         return _circuit_open(self._next_probe_at - self._clock(), is_write=is_write)
 
     def _let_pass(self, *, is_write: bool) -> bool:
-        """Whether the call may be sent though it is open; CircuitOpen if it may not be sent."""
+        """Whether the call may be sent even while the breaker is open. Raises CircuitOpen."""
         if current_call_context().is_verification:
             return True
         if not self._is_open:
@@ -104,7 +113,7 @@ class Breaker:
 
 
 class LastCheck:
-    """A guard next to Google: what waited while the breaker opened is not sent any more."""
+    """Innermost guard: stops calls that waited while the breaker opened."""
 
     def __init__(self, breaker: Breaker) -> None:
         self._breaker = breaker
@@ -116,7 +125,7 @@ class LastCheck:
 
 
 def _was_sent(error: GatewayError) -> bool:
-    """Whether an error that is no outage came of asking Google."""
+    """Whether a call that failed without an outage was sent to Google."""
     if isinstance(error, QuotaSpent):
         return error.is_from_google
     return not isinstance(error, InvalidSpreadsheetId | CircuitOpen)
@@ -128,3 +137,26 @@ def _circuit_open(seconds: float, *, is_write: bool) -> CircuitOpen:
         outcome="not_applied" if is_write else None,
         retry_after_seconds=max(1, math.ceil(seconds)),
     )
+
+
+def is_outage(error: GatewayError) -> bool:
+    """Whether Google was unreachable, broke off, timed out or failed (5xx).
+
+    A refusal is not an outage. Neither is an unreadable answer: other worksheets may be readable.
+    """
+    return isinstance(error, UpstreamTimeout | WriteOutcomeUnknown) or is_brief_outage(error)
+
+
+def is_brief_outage(error: GatewayError) -> bool:
+    """Whether the call failed quickly, so that a retry may succeed."""
+    if not isinstance(error, UpstreamError) or isinstance(error, UpstreamRefusal):
+        return False
+    return isinstance(error, UpstreamUnreachable) or not _was_answered(error)
+
+
+def _was_answered(error: UpstreamError) -> bool:
+    """Whether Google answered, with a refusal or with an unreadable answer."""
+    cause = error.__cause__
+    if isinstance(cause, GoogleRefusal):
+        return 400 <= cause.status < 500
+    return isinstance(cause, UNREADABLE)

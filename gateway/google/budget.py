@@ -1,8 +1,10 @@
 """Quota of one account: a bucket for reads and one for writes.
 
-Rules: every attempt takes of its bucket at the moment it is sent, and none is sent without. Who
-waits, in which order and for how long is the bucket's matter; what may be sent is the rate's. A
-write that must follow a look takes its turn before the look, so that nothing waits between them.
+Rules:
+- Every attempt takes from its bucket at the moment it is sent.
+- The bucket decides who waits, in which order and for how long; the rate decides what may be sent.
+- A write that must follow a look takes its quota before the look, so that nothing waits between the
+  two.
 """
 
 import time
@@ -22,8 +24,6 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
-    """What may be asked of Google as one account."""
-
     reads: Bucket
     writes: Bucket
 
@@ -37,8 +37,6 @@ def open_budget(
     clock: Callable[[], float] = time.monotonic,
     set_timer: SetTimer = call_later,
 ) -> Budget:
-    """The budget that is configured, unspent."""
-
     def bucket(per_minute: int, *, is_write: bool) -> Bucket:
         return Bucket(
             per_minute,
@@ -55,7 +53,7 @@ def open_budget(
 
 
 class WriteTurn:
-    """A turn at the bucket of writes: the first write of its block takes it, none gives it back."""
+    """Reserved quota of one write; returned if no write in the block uses it."""
 
     def __init__(self, bucket: Bucket) -> None:
         self._bucket = bucket
@@ -77,7 +75,7 @@ class WriteTurn:
             self._bucket.give_back()
 
     def take(self) -> bool:
-        """Whether it was still there to be taken."""
+        """Use the reservation; False if it is already used."""
         was_left, self._is_left = self._is_left, False
         return was_left
 
@@ -86,9 +84,9 @@ _turn: ContextVar[WriteTurn | None] = ContextVar("write_turn", default=None)
 
 
 class Budgeted:
-    """Sends a call when it is its turn; learns from what Google refuses all the same.
+    """Guard that waits for the quota and learns from Google's 429.
 
-    `waited` is told how long each call waited, in seconds, sent or not.
+    `waited` receives the waiting time of each call in seconds, whether it was sent or not.
     """
 
     def __init__(
@@ -115,7 +113,7 @@ class Budgeted:
             raise
 
     async def write_turn(self) -> WriteTurn:
-        """Wait for the turn of a write, and hold it. Raises `QuotaSpent`."""
+        """Wait for the quota of one write and reserve it. Raises `QuotaSpent`."""
         bucket = self._budget.writes
         await self._take(bucket)
         return WriteTurn(bucket)

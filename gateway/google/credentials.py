@@ -1,12 +1,13 @@
-"""Credential files: checked at startup, refused if unsafe or unusable.
+"""Credential files: loaded and checked at startup; unsafe or unusable files are refused.
 
 Rules:
-- The key file is read here. That of the Application Default Credentials is only looked at:
-  google-auth reads it itself, and knows kinds of it that hold no key.
-- Nothing of a file is quoted.
+- The key file is read here. The file of the Application Default Credentials is only checked:
+  google-auth reads it itself and supports kinds without a key.
+- No message quotes the content of a file.
 """
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,6 @@ from typing import Any, Literal
 import msgspec
 from google.oauth2.service_account import Credentials
 
-from gateway.google.key_file import DOWNLOAD, key_file_mend
 from gateway.google.token import SCOPES
 from gateway.settings.endpoint import is_allowed_endpoint
 from gateway.settings.model import ConfigError, GoogleSettings
@@ -37,15 +37,57 @@ _DEFAULT_KINDS = frozenset(
         *("impersonated_service_account", "gdch_service_account"),
     }
 )
-"""What google-auth makes credentials of (google.auth.default)."""
+"""Types that google-auth supports (google.auth.default)."""
 
 _ENDPOINTS = ("token_uri", "token_url", "service_account_impersonation_url", "token_info_url")
-"""Members of files of all kinds that name where credentials are shown."""
+"""Members, of any file type, with a URL that receives credentials."""
+
+
+ACCOUNTS_PAGE = "https://console.cloud.google.com/iam-admin/serviceaccounts"
+
+DOWNLOAD = (
+    f"download a key of a service account ({ACCOUNTS_PAGE} > the account > Keys > Add key > "
+    "Create new key > JSON)"
+)
+
+ELSEWHERE = (
+    "works as Application Default Credentials only: leave google.credentials out and set the "
+    "variable GOOGLE_APPLICATION_CREDENTIALS to this file"
+)
+NOT_A_KEY = f"It cannot be used here; {DOWNLOAD}."
+
+_MEMBERS: Mapping[str, str] = {
+    "installed": 'It is the file of an OAuth client ("installed", a desktop app), with which '
+    "people sign in.",
+    "web": 'It is the file of an OAuth client ("web", a web app), with which people sign in.',
+}
+"""File types with a unique member."""
+
+_TYPES: Mapping[str, str] = {
+    "authorized_user": 'It is a person\'s sign-in ("authorized_user", as gcloud makes it). '
+    + NOT_A_KEY,
+    "external_account": f'It is of the type "external_account", which {ELSEWHERE}.',
+    "external_account_authorized_user": "It is a person's sign-in of another provider, which "
+    f"{ELSEWHERE}.",
+    "impersonated_service_account": 'It is of the type "impersonated_service_account", which '
+    f"{ELSEWHERE}.",
+}
+
+_PATTERNS: Sequence[tuple[re.Pattern[bytes], str]] = (
+    (
+        re.compile(rb"AIza[0-9A-Za-z_-]{30,}"),
+        "It holds an API key, to which no spreadsheet can be shared.",
+    ),
+    (re.compile(rb"\A\s*-----BEGIN "), "It is a private key alone, without its account."),
+    (re.compile(rb"\A0\x82"), "It seems to be a key in the P12 format."),
+    (re.compile(rb"\A\s*<"), "It is a web page."),
+    (re.compile(rb"\A\s*\Z"), "It is empty."),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Found:
-    """A file and what is in it; `name` is what names the file."""
+class _CredentialsFile:
+    """A credentials file; `name` is the setting or variable that names it."""
 
     name: str
     path: Path
@@ -54,82 +96,83 @@ class _Found:
 
     @property
     def info(self) -> Mapping[str, Any]:
-        """Its members, or `ConfigError`."""
+        """Its members. Raises `ConfigError`."""
         try:
             info = msgspec.json.decode(self.content)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            raise self.useless("is not JSON") from None
+            raise self.unusable("is not JSON") from None
         return info if isinstance(info, dict) else {}
 
-    def useless(self, *problems: str) -> ConfigError:
-        """All that is wrong with the file, and at the end what to do about it."""
+    def unusable(self, *problems: str) -> ConfigError:
+        """An error with all problems of the file and how to solve them."""
         *others, last = problems
-        return _refused(self.name, self.path, *others, f"{last}. {key_file_mend(self.content)}")
+        return _refused(self.name, self.path, *others, f"{last}. {key_file_advice(self.content)}")
 
     def open_to_others(self, how: Literal["read", "changed"]) -> ConfigError:
-        problem = f"can be {how} by others than its owner: {HOW_TO_MEND}"
+        problem = f"can be {how} by users other than its owner: {HOW_TO_MEND}"
         return _refused(self.name, self.path, problem)
 
 
 def check_credentials(settings: GoogleSettings, environ: Mapping[str, str]) -> None:
-    """Raise `ConfigError` if the account's credentials are in a file that cannot be used.
+    """Raise `ConfigError` if the credentials file cannot be used.
 
-    It is that of the setting; without one, that of the Application Default Credentials, if any.
+    The file is the one of the setting, otherwise the one of the Application Default Credentials, if
+    any.
     """
-    is_lax = settings.allow_insecure_endpoint
+    allow_insecure = settings.allow_insecure_endpoint
     if settings.credentials is not None:
-        load_service_account(settings.credentials, allow_insecure_endpoint=is_lax)
+        load_service_account(settings.credentials, allow_insecure_endpoint=allow_insecure)
         return
     path = _default_file(environ)
     if path is not None:
-        _check_default(_found(VARIABLE, path), allow_insecure_endpoint=is_lax)
+        _check_default(_read_file(VARIABLE, path), allow_insecure_endpoint=allow_insecure)
 
 
 def load_service_account(path: Path, *, allow_insecure_endpoint: bool) -> Credentials:
-    """Credentials for Sheets from a key file that only its owner can read, or `ConfigError`."""
-    found = _found(SETTING, path)
-    if is_open_to_others(found.mode):
-        raise found.open_to_others("read")
-    return _service_account(found, allow_insecure_endpoint=allow_insecure_endpoint)
+    """Load credentials from a key file that only its owner can read. Raises `ConfigError`."""
+    file = _read_file(SETTING, path)
+    if is_open_to_others(file.mode):
+        raise file.open_to_others("read")
+    return _service_account(file, allow_insecure_endpoint=allow_insecure_endpoint)
 
 
-def _service_account(found: _Found, *, allow_insecure_endpoint: bool) -> Credentials:
-    info = found.info
+def _service_account(file: _CredentialsFile, *, allow_insecure_endpoint: bool) -> Credentials:
+    info = file.info
     problems = [*_problems(info), *_endpoint_problems(info, allow_insecure_endpoint)]
     if problems:
-        raise found.useless(*problems)
+        raise file.unusable(*problems)
     try:
         return Credentials.from_service_account_info(info, scopes=SCOPES)  # type: ignore[no-any-return, no-untyped-call]  # has no types
     except (ValueError, TypeError):
-        # Not chained: what a parser says about a key may quote it.
-        raise found.useless("has a private_key that is not an RSA key in PEM form") from None
+        # Not chained: the parser's error may quote the key.
+        raise file.unusable("has a private_key that is not an RSA key in PEM form") from None
 
 
 def _default_file(environ: Mapping[str, str]) -> Path | None:
-    """The file that google-auth looks at first: the variable's, or what gcloud has made."""
+    """The default credentials file that google-auth uses: the variable's, or gcloud's."""
     named = environ.get(VARIABLE)
     if named:
         return Path(named)
     folder = environ.get("CLOUDSDK_CONFIG", os.path.expanduser("~/.config/gcloud"))
     made = Path(folder) / "application_default_credentials.json"
-    return made if os.path.isfile(made) else None  # False, too, where nobody may look
+    return made if os.path.isfile(made) else None  # also False if the folder is not readable
 
 
-def _check_default(found: _Found, *, allow_insecure_endpoint: bool) -> None:
-    info = found.info
+def _check_default(file: _CredentialsFile, *, allow_insecure_endpoint: bool) -> None:
+    info = file.info
     kind = info.get("type")
-    # The file of a foreign identity says only where to ask; it is often mounted for all to read.
+    # The file of an external account contains only URLs and is often readable by everyone.
     is_secret = kind != EXTERNAL_ACCOUNT or "client_secret" in info
-    if is_secret and is_open_to_others(found.mode):
-        raise found.open_to_others("read")
-    if is_changeable_by_others(found.mode):
-        raise found.open_to_others("changed")
+    if is_secret and is_open_to_others(file.mode):
+        raise file.open_to_others("read")
+    if is_changeable_by_others(file.mode):
+        raise file.open_to_others("changed")
     if kind == SERVICE_ACCOUNT:
-        _service_account(found, allow_insecure_endpoint=allow_insecure_endpoint)
+        _service_account(file, allow_insecure_endpoint=allow_insecure_endpoint)
     elif not isinstance(kind, str) or kind not in _DEFAULT_KINDS:
-        raise found.useless("is no file of credentials")
+        raise file.unusable("is not a credentials file")
     elif problems := _endpoint_problems(info, allow_insecure_endpoint):
-        raise _refused(found.name, found.path, *problems)
+        raise _refused(file.name, file.path, *problems)
 
 
 def _problems(info: Mapping[str, Any]) -> Sequence[str]:
@@ -149,22 +192,51 @@ def _endpoint_problems(info: Mapping[str, Any], allow_insecure_endpoint: bool) -
     ]
 
 
-def _found(name: str, path: Path) -> _Found:
+def _read_file(name: str, path: Path) -> _CredentialsFile:
     try:
-        with path.open("rb") as file:
-            mode = os.fstat(file.fileno()).st_mode  # of what was opened, whatever path is now
-            content = file.read(MAX_FILE_BYTES + 1)
+        with path.open("rb") as opened:
+            mode = os.fstat(
+                opened.fileno()
+            ).st_mode  # of the opened file, even if path was replaced
+            content = opened.read(MAX_FILE_BYTES + 1)
     except FileNotFoundError as error:
         mend = f"Correct {name}, or put the file there: {DOWNLOAD}."
         raise _refused(name, path, f"cannot be read: {error.strerror}. {mend}") from error
     except OSError as error:
         mend = "It must be a file that the user of the gateway can read."
         raise _refused(name, path, f"cannot be read: {error.strerror}. {mend}") from error
-    found = _Found(name=name, path=path, mode=mode, content=content)
+    file = _CredentialsFile(name=name, path=path, mode=mode, content=content)
     if len(content) > MAX_FILE_BYTES:
-        raise found.useless("is too large for a file of credentials")
-    return found
+        raise file.unusable("is too large for a credentials file")
+    return file
 
 
 def _refused(name: str, path: Path, *problems: str) -> ConfigError:
     return ConfigError([f"{name}: {path} {problem}" for problem in problems])
+
+
+def key_file_advice(content: bytes) -> str:
+    """Identify a refused file and say what to do, without quoting it."""
+    return _file_kind(content) or f"It is damaged or of another kind; {DOWNLOAD}."
+
+
+def _file_kind(content: bytes) -> str | None:
+    info = _decoded(content)
+    if info.get("type") == "service_account":
+        return f"It is truncated or modified; {DOWNLOAD}."
+    for member, words in _MEMBERS.items():
+        if isinstance(info.get(member), dict):
+            return f"{words} {NOT_A_KEY}"
+    by_type = _TYPES.get(str(info.get("type")))
+    if by_type is not None:
+        return by_type
+    seen = next((words for pattern, words in _PATTERNS if pattern.search(content)), None)
+    return seen and f"{seen} {NOT_A_KEY}"
+
+
+def _decoded(content: bytes) -> Mapping[str, Any]:
+    try:
+        info = msgspec.json.decode(content)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return {}
+    return info if isinstance(info, dict) else {}

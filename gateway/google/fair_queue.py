@@ -1,8 +1,10 @@
-"""Fair queue of calls to Google: who waits, and who is next.
+"""Fair queue of calls to Google.
 
-Rules: what verifies a write goes first. Then the keys take turns, each with its oldest call, so
-that a key with fifty calls in line holds up another's first by one call, not by fifty. A call that
-several keys wait for stands in the line of each, and goes once, as the turn of the first.
+Rules:
+- Verifications of writes go first.
+- Then keys rotate, each with its oldest call: a key with fifty waiting calls delays another key by
+  one call, not by fifty.
+- A call that several keys wait for is in the line of each key, and goes once, at the earliest turn.
 """
 
 import asyncio
@@ -14,7 +16,7 @@ from gateway.google.call_context import CallContext
 
 @dataclass(kw_only=True, eq=False)
 class Waiter:
-    """A call that waits until `turn` is done; it is of no use after `until_seconds`."""
+    """A waiting call; `turn` is set when it may be sent. Useless after `until_seconds`."""
 
     call_context: CallContext
     until_seconds: float
@@ -36,22 +38,22 @@ class FairQueue:
         return len(self._keys)
 
     def __iter__(self) -> Iterator[Waiter]:
-        """In the order of their turns, as it is now."""
+        """Waiting calls in the order of their turns."""
         yield from self._verifying
-        told: set[Waiter] = set()
+        seen: set[Waiter] = set()
         lines = [iter(line) for line in self._by_key.values()]
         while lines:
             left = []
             for line in lines:
-                waiter = next((each for each in line if each not in told), None)
+                waiter = next((each for each in line if each not in seen), None)
                 if waiter is not None:
                     left.append(line)
-                    told.add(waiter)
+                    seen.add(waiter)
                     yield waiter
             lines = left
 
     def beside(self, call_context: CallContext) -> int:
-        """How many wait in the line that a call would join."""
+        """Length of the line that a call would join."""
         line = (
             self._verifying
             if call_context.is_verification
@@ -60,13 +62,13 @@ class FairQueue:
         return len(line)
 
     def shortest(self, waiter: Waiter) -> int:
-        """How many wait in the shortest of the lines that one stands in, with itself."""
+        """Length of the waiter's shortest line, including itself."""
         if waiter in self._verifying:
             return len(self._verifying)
         return min(len(self._by_key[key_id]) for key_id in self._keys[waiter])
 
     def before(self, waiter: Waiter) -> int:
-        """How many of the others that wait now have their turn before one of them."""
+        """Number of waiters that go before this one."""
         return next(rank for rank, each in enumerate(self) if each is waiter)
 
     def join(self, waiter: Waiter) -> None:
@@ -77,7 +79,7 @@ class FairQueue:
             self.join_as(waiter.call_context.key_id, waiter)
 
     def join_as(self, key_id: str, waiter: Waiter) -> bool:
-        """Have a waiter stand in the line of a key, too; False if it does, or waits no more."""
+        """Add a waiter to a key's line; False if it is there already or no longer waits."""
         keys = self._keys.get(waiter)
         if keys is None or key_id in keys or waiter in self._verifying:
             return False
@@ -86,7 +88,7 @@ class FairQueue:
         return True
 
     def leave(self, waiter: Waiter) -> None:
-        """Take a waiter out of its lines; nothing if it is in none any more."""
+        """Remove a waiter from all its lines; does nothing if it is in none."""
         self._verifying.pop(waiter, None)
         for key_id in self._keys.pop(waiter, ()):
             line = self._by_key[key_id]
@@ -95,13 +97,13 @@ class FairQueue:
                 del self._by_key[key_id]
 
     def take_next(self) -> Waiter:
-        """Take out whose turn it is; StopIteration if nobody waits."""
+        """Remove and return the next waiter. Raises StopIteration if there is none."""
         if self._verifying:
             waiter = next(iter(self._verifying))
         else:
             key_id = next(iter(self._by_key))
             line = self._by_key.pop(key_id)
-            self._by_key[key_id] = line  # at the end of the round
+            self._by_key[key_id] = line  # to the end of the rotation
             waiter = next(iter(line))
         self.leave(waiter)
         return waiter

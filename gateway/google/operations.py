@@ -1,9 +1,9 @@
-"""Google calls: the fields requested and the shape expected of each.
+"""Operations of the Sheets API: requested fields and expected answers.
 
-Source: the discovery document of the Sheets API v4. Google leaves out what is empty, so members
-with a default may be missing; any other that is missing or of a wrong type makes the answer
-unreadable (`msgspec.ValidationError`). What an answer would take in memory is estimated before it
-is decoded: a small one may have millions of lists.
+Source: the discovery document of the Sheets API v4. Google leaves out empty members, so members
+with a default may be missing. If another member is missing or has a wrong type, the answer is
+unreadable (`msgspec.ValidationError`). The memory of an answer is estimated before decoding: a
+small answer may contain millions of lists.
 """
 
 from collections.abc import Callable
@@ -19,13 +19,13 @@ T = TypeVar("T")
 Cells = tuple[tuple[Value, ...], ...]
 
 LIST_BYTES = 64
-"""What a decoded list takes without its items."""
+"""Memory of a decoded list without its items."""
 
 ITEM_BYTES = 72
-"""What an item takes at most, as measured of short texts, and the place for it in its list."""
+"""Maximum memory of an item, measured with short texts, including its slot in the list."""
 
 GROWTH = 4
-"""Decoded, an answer may take so many times the size that it may have; no window takes more."""
+"""A decoded answer may take this many times its size limit. Windowed reads are not affected."""
 
 
 class ValueRange(msgspec.Struct):
@@ -80,9 +80,9 @@ class Done(msgspec.Struct, rename="camel"):
 
 @dataclass(frozen=True, kw_only=True)
 class ApiCall(Generic[T]):
-    """A kind of call: whether it writes, the members that are asked for, and how they are read.
+    """One kind of call: whether it writes, the requested fields and the decoder.
 
-    `decode` is told the size that an answer may have.
+    `decode` receives the size limit of an answer.
     """
 
     is_write: bool
@@ -101,10 +101,10 @@ def _as(shape: type[T]) -> Callable[[Answer, int], T]:
 
 
 def check_growth(body: bytes, max_bytes: int) -> None:
-    """Raise `AnswerTooLarge` if the lists and items of a body may take more in memory.
+    """Raise `AnswerTooLarge` if the decoded lists and items may exceed `max_bytes`.
 
-    Each but the first of a list follows a comma. Those in texts count as well, which are few
-    beside the texts themselves.
+    Each item but the first of a list follows a comma. Commas within texts count too; they are few
+    compared with the texts themselves.
     """
     if ITEM_BYTES * len(body) <= max_bytes:
         return
@@ -116,7 +116,7 @@ READ_VALUES = ApiCall(is_write=False, fields="range,values", decode=_as(ValueRan
 READ_COLUMNS = ApiCall[Answer](
     is_write=False,
     fields="range,values",
-    decode=lambda answer, _: answer,  # not in one go
+    decode=lambda answer, _: answer,  # decoded in parts by gateway.google.rendering
 )
 READ_RANGES = ApiCall(
     is_write=False,
@@ -142,7 +142,6 @@ GROW_GRID = ApiCall(is_write=True, fields="spreadsheetId", decode=_as(Done))
 
 
 def displayed(update: RangeUpdate) -> Values:
-    """The cells of an update as they are now."""
     return Values(range=update.updated_range, cells=update.updated_data.values)
 
 
@@ -151,7 +150,7 @@ def as_values(found: ValueRange) -> Values:
 
 
 def grid_worksheets(spreadsheet: Spreadsheet) -> list[WorksheetProperties]:
-    """The worksheets that have cells: charts and connected data have tabs of their own."""
+    """The worksheets with cells; charts and connected data have tabs too."""
     properties = (sheet.properties for sheet in spreadsheet.sheets)
     return [_worksheet(found) for found in properties if found.sheet_type == "GRID"]
 
@@ -167,8 +166,8 @@ def _worksheet(found: SheetProperties) -> WorksheetProperties:
     )
 
 
-def counted(found: tuple[T, ...], count: int) -> tuple[T, ...]:
-    """The parts of a batch's answer, of which there must be one for each that was asked."""
+def checked_parts(found: tuple[T, ...], count: int) -> tuple[T, ...]:
+    """The parts of a batch's answer. Raises `ValidationError` unless there is one per request."""
     if len(found) != count:
         raise msgspec.ValidationError(f"{len(found)} parts answer a batch of {count}")
     return found

@@ -1,12 +1,12 @@
-"""Decode an answer of millions of cells to a `Rendering`, between turns of the event loop.
+"""Decoding of millions of cells to a `Rendering`, in steps that let the event loop run.
 
 Rules:
-- Decoding holds the event loop from the first byte of what is decoded to its last: about 5 ns a
-  byte. So it is done column by column, and a long column in parts; between them the loop turns.
-- A column is cut at commas between cells only. A comma is one if all before it can be decoded: a
-  text that it cut would have no end.
-- Memory is counted as it is taken, so that a small answer of many cells is refused before they
-  are all there. Columns are counted before anything is made of them.
+- Decoding blocks the event loop for about 5 ns a byte. So columns are decoded one by one, and long
+  columns in parts; the loop runs in between.
+- A column is split only at commas between cells. A comma is between cells if everything before it
+  can be decoded: a split text would have no end.
+- Memory is counted as it is allocated, so that a small answer with many cells is refused early.
+  Columns are counted before anything is built from them.
 """
 
 import re
@@ -24,24 +24,24 @@ from gateway.google.wire import Answer
 from gateway.table.steps import Work
 
 MAX_COLUMNS = 18_278
-"""No sheet has more: the last one is ZZZ (support.google.com/drive/answer/37603)."""
+"""The last possible column is ZZZ (support.google.com/drive/answer/37603)."""
 
 WHOLE_BYTES = 1024 * 1024
-"""Columns up to this length are decoded in one go, as most worksheets' are."""
+"""Columns up to this size are decoded at once; most worksheets are smaller."""
 
 PART_BYTES = 256 * 1024
-"""About how much of a longer one is decoded in one go."""
+"""Approximate size of the parts of a longer column."""
 
 MEASURED_STRIDE = 251
-"""Every so many-th cell is measured; a prime, as patterns in sheets have other periods."""
+"""Every 251st cell is measured; a prime, because patterns in sheets have other periods."""
 
 MEASURED_CELLS = 1000
-"""So many cells are measured one by one."""
+"""Up to this many cells, each is measured."""
 
 POINTER_BYTES = 8
 
 ROUNDING_BYTES = 8
-"""What the allocator adds to an object on average: it gives multiples of 16."""
+"""Average rounding of an object by the allocator, which returns multiples of 16."""
 
 _BLANK = ("", None, ())
 
@@ -52,21 +52,17 @@ _TOO_LARGE = (
 
 
 class RawColumns(msgspec.Struct):
-    """Google's answer, its columns not decoded yet."""
-
     range: str
     values: tuple[msgspec.Raw, ...] = ()
 
 
 class RawAnswer(msgspec.Struct):
-    """Google's answer, and what should be its columns."""
-
     range: str
     values: msgspec.Raw = msgspec.Raw(b"[]")
 
 
 class Part(NamedTuple):
-    """Cells of a column, and where the comma after them is; -1 after the last."""
+    """Cells of a column, and the position of the comma after them; -1 at the end."""
 
     cells: list[Value]
     end: int
@@ -74,7 +70,7 @@ class Part(NamedTuple):
 
 _answer = msgspec.json.Decoder(RawColumns)
 _any_answer = msgspec.json.Decoder(RawAnswer)
-# An array of any length is bounded only once it is all there; a struct as soon as it is full.
+# A struct limits its length while decoding; an array can be checked only afterwards.
 _bounded_columns: msgspec.json.Decoder[msgspec.Struct] = msgspec.json.Decoder(
     msgspec.defstruct(
         "BoundedColumns",
@@ -91,17 +87,17 @@ _rest_of_text = re.compile(rb'[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 def read_rendering(
     answer: Answer, *, known: bytes | None, max_bytes: int
 ) -> Work[Rendering | None]:
-    """The rendering that Google answered; None if the answer has the digest `known`.
+    """The rendering of an answer; None if the answer has the digest `known`.
 
-    Its steps are bytes. Raises `SheetTooLarge` if it would take more than `max_bytes` of memory,
-    and what msgspec raises if it makes no sense.
+    Steps are counted in bytes. Raises `SheetTooLarge` if the rendering would exceed `max_bytes` of
+    memory, and msgspec's errors for a malformed answer.
     """
     if answer.digest == known:
         return None
     try:
         return (yield from _read(answer, max_bytes))
     except (SheetTooLarge, *UNREADABLE) as error:
-        # A traceback keeps its frames, and they would keep what was decoded for as long.
+        # The traceback's frames would keep the decoded data in memory.
         del answer
         raise error.with_traceback(None) from None
 
@@ -127,7 +123,7 @@ def _read(answer: Answer, max_bytes: int) -> Work[Rendering]:
 
 
 def _raw_columns(body: bytes) -> RawColumns:
-    if body.count(b"[") <= MAX_COLUMNS:  # nearly always
+    if body.count(b"[") <= MAX_COLUMNS:  # nearly always true
         return _answer.decode(body)
     found = _any_answer.decode(body)
     columns = astuple(_bounded_columns.decode(found.values))
@@ -136,7 +132,7 @@ def _raw_columns(body: bytes) -> RawColumns:
 
 
 def _read_column(raw: msgspec.Raw, max_bytes: int) -> Work[tuple[Column, int]]:
-    """A column without blank cells at its end, and about how many bytes it takes."""
+    """A column without trailing blank cells, and its approximate memory in bytes."""
     if len(memoryview(raw)) <= WHOLE_BYTES:
         column: Column = _column.decode(raw)
         byte_count = _bounded(size_of(column), max_bytes)
@@ -147,7 +143,7 @@ def _read_column(raw: msgspec.Raw, max_bytes: int) -> Work[tuple[Column, int]]:
 
 
 def decode_in_parts(array: bytes, part_bytes: int, max_bytes: int) -> Work[tuple[Column, int]]:
-    """The cells of a JSON array, and about how many bytes they take; errors as `read_rendering`."""
+    """The cells of a JSON array, and their approximate bytes; errors as in `read_rendering`."""
     part = _decode_part(array, 1, part_bytes)
     cells, byte_count = part.cells, _bounded(size_of(part.cells), max_bytes)
     while part.end >= 0:
@@ -159,12 +155,12 @@ def decode_in_parts(array: bytes, part_bytes: int, max_bytes: int) -> Work[tuple
 
 
 def _decode_part(array: bytes, start: int, part_bytes: int) -> Part:
-    """The cells from `start` up to a comma some bytes on."""
+    """The cells from `start` to a comma about `part_bytes` later."""
     end = _likely_cut(array, start + part_bytes)
     if end >= 0:
         try:
             return Part(_cells.decode(b"[%b]" % array[start:end]), end)
-        except msgspec.DecodeError:  # the comma is part of a text: on to the one after the text
+        except msgspec.DecodeError:  # the comma is within a text; use the next one after the text
             text = _rest_of_text.match(array, end)
             end = array.find(b",", text.end()) if text else -1
     if end >= 0:
@@ -173,13 +169,13 @@ def _decode_part(array: bytes, start: int, part_bytes: int) -> Part:
 
 
 def _likely_cut(array: bytes, position: int) -> int:
-    """A comma soon after the position that is likely to stand between two cells; -1 for none."""
+    """The position of a comma that is probably between two cells; -1 if there is none."""
     between_texts = array.find(b'","', position, position + 4096)
     return between_texts + 1 if between_texts >= 0 else array.find(b",", position)
 
 
 def size_of(cells: Sequence[Value]) -> int:
-    """About how many bytes cells take in memory; blank ones are all one object."""
+    """Approximate memory of cells in bytes; all blank cells are one object."""
     measured = cells if len(cells) <= MEASURED_CELLS else cells[::MEASURED_STRIDE]
     filled = list(filter(None, measured))
     objects = sum(map(sys.getsizeof, filled)) + ROUNDING_BYTES * len(filled)
@@ -193,7 +189,7 @@ def _bounded(byte_count: int, max_bytes: int) -> int:
 
 
 def _filled(items: Sequence[Value | Column]) -> int:
-    """How many items there are up to the last that is not blank."""
+    """Number of items up to the last one that is not blank."""
     count = len(items)
     while count and items[count - 1] in _BLANK:
         count -= 1

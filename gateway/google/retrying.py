@@ -1,12 +1,12 @@
-"""Retry calls that failed for the moment, within an allowance.
+"""Retries with jitter and a retry budget.
 
-Rules
-- A read is made again after a brief outage, never after a 429, a refusal or a timeout; a write
-  only if it surely was not sent.
-- The pause before it is random, up to a bound that doubles (full jitter), so that those who failed
-  together do not come back together.
-- However many fail, retries add a tenth to the calls of Google at most, and a few after a start.
-- While the circuit breaker is open nothing is made again: the first error stays.
+Rules:
+- A read is retried after a brief outage, never after a 429, a refusal or a timeout. A write is
+  retried only if it was certainly not sent.
+- The pause is random up to a bound that doubles (full jitter), so that calls that failed together
+  are not retried together.
+- Retries add at most 10 % to Google calls, plus `max_allowance` after a start.
+- Nothing is retried while the circuit breaker is open; the first error is raised.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from gateway.errors import GatewayError, UpstreamUnreachable
-from gateway.google.outage import is_brief_outage
+from gateway.google.breaker import is_brief_outage
 from gateway.settings.model import GoogleSettings
 
 T = TypeVar("T")
@@ -30,11 +30,11 @@ class RetryPolicy:
     longest_pause_seconds: float = 2.0
     retries_per_call: float = 0.1
     max_allowance: float = 3.0
-    """Retries that may come at once, from the start."""
+    """Retries that may happen at once; also the initial budget."""
 
 
 class Retrying:
-    """A guard; `may_retry` is asked before each retry, `jitter` gives a part of 1."""
+    """Guard that retries; `may_retry` is checked before each retry, `jitter` returns 0 to 1."""
 
     def __init__(
         self,
@@ -62,12 +62,12 @@ class Retrying:
         return await call()
 
     async def _paused(self, failures: int) -> bool:
-        """Wait before the next attempt; False if there may be none."""
+        """Wait before the next attempt; False if it is not allowed."""
         if not self._is_affordable():
             return False
         bound = self._policy.first_pause_seconds * 2 ** (failures - 1)
         await self._sleep(self._jitter() * min(bound, self._policy.longest_pause_seconds))
-        if not self._is_affordable():  # others failed meanwhile
+        if not self._is_affordable():  # other calls failed meanwhile
             return False
         self._allowance -= 1
         return True
@@ -81,9 +81,9 @@ def _is_repeatable(error: GatewayError, *, is_write: bool) -> bool:
 
 
 def longest_write_seconds(settings: GoogleSettings, policy: RetryPolicy = RetryPolicy()) -> float:
-    """So long after a write was asked for may it leave for Google, all attempts and waits told.
+    """The longest time from the request for a write until its last attempt is sent.
 
-    Each attempt waits for its turn, then for a token and a connection, until its deadline.
+    Each attempt waits for the quota, then for a token and a connection, until its deadline.
     """
     attempt_seconds = settings.max_waiting_seconds + settings.write_timeout_seconds
     pauses = (policy.write_attempts - 1) * policy.longest_pause_seconds

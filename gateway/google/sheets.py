@@ -1,14 +1,16 @@
-"""The `Sheets` Protocol: what the gateway asks of Google Sheets.
+"""The `Sheets` Protocol: the gateway's interface to Google Sheets.
 
-`gateway.google.adapter` ends it on the real API (or the emulator), a guard wraps another
-`Sheets`, and the tests bring a fake. Ranges are A1 text made by `gateway.table.a1` only.
+`gateway.google.adapter` implements it with the real API (or the emulator), `gateway.google.guards`
+wraps it, the tests have a fake. Ranges are A1 text from `gateway.table.a1`.
 
 Every method may raise
-    SpreadsheetNotFound, SpreadsheetNotShared, UnsupportedDocument    the spreadsheet
+    SpreadsheetNotFound, SpreadsheetNotShared, UnsupportedDocument    problem of the spreadsheet
     UpstreamRefusal                                                   400 INVALID_ARGUMENT
-    QuotaSpent, UpstreamAuth, UpstreamError, UpstreamUnreachable      Google or the way to it
-A read besides: UpstreamTimeout, SheetTooLarge. A write besides: WriteOutcomeUnknown; any other
-error of a write carries `outcome="not_applied"`, as Google applies a request wholly or not at all.
+    QuotaSpent, UpstreamAuth, UpstreamError, UpstreamUnreachable      problem of Google or network
+
+Reads may also raise UpstreamTimeout and SheetTooLarge. Writes may also raise WriteOutcomeUnknown;
+any other error of a write has `outcome="not_applied"`, because Google applies a request completely
+or not at all.
 """
 
 from collections.abc import Sequence
@@ -17,14 +19,14 @@ from enum import StrEnum
 from typing import Protocol
 
 Value = str | int | float | bool | None
-"""A cell on the wire. Written: None leaves the cell as it is, "" empties it."""
+"""A cell value. In a write, None leaves the cell unchanged and "" empties it."""
 
 Column = tuple[Value, ...]
-"""The cells of one column from its top, blank ones at the end left out."""
+"""The cells of one column from row 1, without trailing blank cells."""
 
 
 class Render(StrEnum):
-    """How values come back: as the sheet displays them, or typed with dates as serial numbers."""
+    """Value rendering: displayed text, or typed values with dates as serial numbers."""
 
     DISPLAYED = "FORMATTED_VALUE"
     TYPED = "UNFORMATTED_VALUE"
@@ -32,9 +34,9 @@ class Render(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Values:
-    """Cells that were read or written: the range as Google echoes it, and its cells by row.
+    """Cells read or written, by row, and the range as Google returns it.
 
-    Blank cells at the end of a row and blank rows at the end are left out.
+    Trailing blank cells and trailing blank rows are left out.
     """
 
     range: str
@@ -43,10 +45,10 @@ class Values:
 
 @dataclass(frozen=True, kw_only=True)
 class Rendering:
-    """A whole worksheet in one rendering: its columns from A1, blank cells at their ends left out.
+    """A whole worksheet in one rendering: columns from A1, without trailing blank cells.
 
-    `range` as Google echoes it; `digest` of Google's answer: equal digests, equal renderings;
-    `byte_count`: about what the rendering takes in memory.
+    `range` is the range as Google returns it. `digest` is a digest of Google's answer: equal
+    digests mean equal renderings. `byte_count` estimates the memory used.
     """
 
     range: str
@@ -57,7 +59,7 @@ class Rendering:
 
 @dataclass(frozen=True, kw_only=True)
 class Writing:
-    """Cells to write, row by row, from the first cell of `range`."""
+    """Cells to write by row, starting at the first cell of `range`."""
 
     range: str
     rows: Sequence[Sequence[Value]]
@@ -65,7 +67,7 @@ class Writing:
 
 @dataclass(frozen=True, kw_only=True)
 class WorksheetProperties:
-    """One worksheet as `spreadsheets.get` lists it; rows and columns are the size of its grid."""
+    """A worksheet as listed by `spreadsheets.get`; `rows` and `columns` are the grid size."""
 
     sheet_id: int
     title: str
@@ -75,40 +77,40 @@ class WorksheetProperties:
 
 class Sheets(Protocol):
     async def read_values(self, spreadsheet: str, range_: str, *, render: Render) -> Values:
-        """The cells of one range, row by row. 1 read."""
+        """Read the cells of one range by row. Cost: 1 read."""
         ...
 
     async def read_columns(
         self, spreadsheet: str, range_: str, *, render: Render, known: bytes | None = None
     ) -> Rendering | None:
-        """All cells of a range by column; None if the answer has the digest `known`. 1 read.
+        """Read all cells of a range by column; None if the answer has the digest `known`.
 
-        Raises `SheetTooLarge` too if they would take more memory than is allowed.
+        Cost: 1 read. Also raises `SheetTooLarge` if the cells exceed the memory limit.
         """
         ...
 
     async def read_ranges(self, spreadsheet: str, ranges: Sequence[str]) -> list[Values]:
-        """The displayed cells of several ranges as of one moment, row by row, in order. 1 read."""
+        """Read the displayed cells of several ranges in one snapshot, in order. Cost: 1 read."""
         ...
 
     async def list_worksheets(self, spreadsheet: str) -> list[WorksheetProperties]:
-        """All grid worksheets in the order of their tabs. 1 read."""
+        """List all grid worksheets in tab order. Cost: 1 read."""
         ...
 
     async def append_rows(
         self, spreadsheet: str, anchor: str, rows: Sequence[Sequence[Value]]
     ) -> Values:
-        """Insert the rows under the table at `anchor`, or at it if it is blank. 1 write.
+        """Insert rows below the table at `anchor`, or at `anchor` if it is blank. Cost: 1 write.
 
-        Gives where they are and what they display. Values are stored as they are (RAW), or as
-        typed in by a person, whichever is set.
+        Returns their range and displayed values. The `google.value_input` setting decides whether
+        values are stored as they are (RAW) or parsed as if a person typed them.
         """
         ...
 
     async def write_cells(self, spreadsheet: str, writings: Sequence[Writing]) -> list[Values]:
-        """Write several ranges, all or none, and give what they display now. 1 write."""
+        """Write all ranges or none; return their displayed values. Cost: 1 write."""
         ...
 
     async def grow_grid(self, spreadsheet: str, sheet_id: int, rows: int) -> None:
-        """Add so many blank rows at the end of a worksheet's grid. 1 write."""
+        """Add blank rows at the end of a worksheet's grid. Cost: 1 write."""
         ...

@@ -1,36 +1,37 @@
-"""Access token of the gateway's Google account.
+"""Access token of the gateway's Google account, and the reasons for a missing one.
 
 Rules:
-- google-auth makes the token in a thread, we decide when: its own `before_request` has no lock (16
-  threads made 16 token calls) and starts a background call to another service.
-- One refresh runs at a time; who waits for it waits no longer than its own call may last.
-- No token, key or assertion is part of an exception's text.
-- No URL is asked but Google's, this machine's and the metadata server's, whatever file named it.
-- Each answer of the endpoint tells what time it is; how far our clock is off is kept.
+- google-auth creates the token in a thread, but its `before_request` is not used: it has no lock
+  (16 threads made 16 token requests) and starts a background call to another service.
+- One refresh runs at a time. A call waits for it until its own deadline.
+- Exception texts contain no token, key or assertion.
+- Only Google, this machine and the metadata server are asked, whatever URL a file names.
+- The Date of each answer gives the offset of this machine's clock.
+- The error code of RFC 6749 decides the reason where it can. Google uses `invalid_grant` for a
+  dozen causes, so its English descriptions, reported since 2016, are matched too:
+  googleapis/google-cloud-php#3622 (account not found: disabled or deleted),
+  googleapis/google-api-ruby-client#720 (Robot is disabled), googleapis/google-cloud-python#10004
+  (Invalid JWT Signature: the key was deleted), googleapis/google-api-php-client#1501 and
+  DataBiosphere/dsub#194 (short-lived token: the clock). An unknown description is `REFUSED`, or
+  `CLOCK` if the clock is far off.
 """
 
 import asyncio
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from enum import Enum, auto
 from typing import Any
 
 import anyio.from_thread
 import anyio.to_thread
 import httpx2
 from google.auth.credentials import Credentials, TokenState
-from google.auth.exceptions import GoogleAuthError, TransportError
+from google.auth.exceptions import DefaultCredentialsError, GoogleAuthError, TransportError
 from google.auth.transport import DEFAULT_RETRYABLE_STATUS_CODES
 
-from gateway.google.token_trouble import (
-    EndpointFailed,
-    ForeignEndpoint,
-    TokenTrouble,
-    clock_offset_seconds,
-    google_words,
-    trouble_of,
-)
 from gateway.google.wire import Answer, AnswerTooLarge, Message, Wire
 from gateway.settings.endpoint import is_allowed_endpoint
 
@@ -38,23 +39,65 @@ SCOPES = ("https://www.googleapis.com/auth/spreadsheets",)
 
 MAX_TOKEN_ANSWER_BYTES = 1_048_576
 
+CLOCK_SKEW_SECONDS = 300.0
+"""Google refuses assertions whose clock is off by this much (DataBiosphere/dsub#194)."""
+
+MAX_WORDS = 160
+
 _METADATA = re.compile(
     r"https?://(169\.254\.169\.254|metadata\.google\.internal)(:[0-9]+)?([/?][\x21-\x7e]*)?"
 )
-"""The server of a cloud's machines that gives them credentials; plain HTTP is its only way.
+"""The cloud metadata server, which gives machines their credentials over plain HTTP only.
 
-docs.cloud.google.com/compute/docs/metadata/querying-metadata; other clouds have the same address.
+docs.cloud.google.com/compute/docs/metadata/querying-metadata; other clouds use the same address.
 """
 
 FindCredentials = Callable[..., tuple[Credentials, str | None]]
-"""`google.auth.default`, or something in its place."""
+"""`google.auth.default` or a replacement."""
+
+
+class TokenFailure(Enum):
+    """Reasons for a missing token."""
+
+    NO_CREDENTIALS = auto()
+    """No key file is configured, and there are no default credentials."""
+    UNREADABLE = auto()
+    """The file of the default credentials cannot be read."""
+    FOREIGN = auto()
+    """The credentials name an endpoint that is not allowed to see them."""
+    CLOCK = auto()
+    """This machine's clock is off."""
+    KEY = auto()
+    """The account does not have this key, or no longer."""
+    ACCOUNT = auto()
+    """The account was deleted or disabled."""
+    SESSION = auto()
+    """A person's sign-in has expired."""
+    REFUSED = auto()
+    """Google refused for another reason."""
+    FAILED = auto()
+    """The token endpoint failed with 429 or 5xx."""
+    INVALID_ANSWER = auto()
+    """The answer contains neither a token nor an error of the token endpoint."""
+    UNREACHABLE = auto()
+    """No answer."""
+    BUSY = auto()
+    """Another call is still waiting for a token."""
+
+
+class ForeignEndpoint(GoogleAuthError):
+    """The URL's host may not see credentials; the text is the host."""
+
+
+class EndpointFailed(TransportError):
+    """The token endpoint answered with 429 or 5xx."""
 
 
 class TokenUnavailable(Exception):
-    """There is no token to send a call with; `retryable` tells whether waiting may help.
+    """No token is available; `retryable` says whether waiting may help.
 
-    `trouble` and `google_words` say why, for the operator. `clock_offset_seconds`: how far this
-    machine's clock is ahead of Google's, where an answer told it.
+    `failure` and `google_words` give the operator the reason. `clock_offset_seconds` is how far
+    this machine's clock is ahead of Google's, if an answer showed it.
     """
 
     def __init__(
@@ -62,20 +105,20 @@ class TokenUnavailable(Exception):
         message: str,
         *,
         retryable: bool,
-        trouble: TokenTrouble,
+        failure: TokenFailure,
         google_words: str = "",
         clock_offset_seconds: float | None = None,
     ) -> None:
         super().__init__(message)
         self.retryable = retryable
-        self.trouble = trouble
+        self.failure = failure
         self.google_words = google_words
         self.clock_offset_seconds = clock_offset_seconds
 
 
 @dataclass(frozen=True, kw_only=True)
 class TokenAnswer:
-    """`google.auth.transport.Response`, as far as google-auth looks at it."""
+    """The part of `google.auth.transport.Response` that google-auth uses."""
 
     status: int
     headers: Mapping[str, str]
@@ -84,18 +127,18 @@ class TokenAnswer:
 
 @dataclass(frozen=True, kw_only=True)
 class TokenRequest:
-    """`google.auth.transport.Request` over our wire, within the deadline of the call it is for.
+    """`google.auth.transport.Request` over our `Wire`, within the deadline of the call.
 
-    google-auth calls it in a worker thread of anyio; the event loop makes the exchange. `hear` is
-    told of every answer, with the seconds since the epoch when it was asked for. Raises
-    `ForeignEndpoint` for a URL that may not see credentials.
+    google-auth calls it in a worker thread of anyio; the event loop makes the exchange. `on_answer`
+    receives every answer with its request time in seconds since the epoch. Raises `ForeignEndpoint`
+    for a URL that may not see credentials.
     """
 
     wire: Wire
     allow_insecure_endpoint: bool
     deadline: float
     now: Callable[[], float]
-    hear: Callable[[Answer, float], None]
+    on_answer: Callable[[Answer, float], None]
 
     def __call__(
         self,
@@ -115,9 +158,9 @@ class TokenRequest:
             answer = anyio.from_thread.run(self._exchange, message, timeout)
         except (httpx2.HTTPError, httpx2.InvalidURL, AnswerTooLarge) as error:
             raise TransportError(str(error)) from error  # type: ignore[no-untyped-call]
-        self.hear(answer, sent)
+        self.on_answer(answer, sent)
         if answer.status in DEFAULT_RETRYABLE_STATUS_CODES or answer.status >= 500:
-            # Given such an answer google-auth would sleep and ask again, for longer than we may.
+            # google-auth would sleep and retry after such an answer, beyond our deadline.
             raise EndpointFailed(f"HTTP {answer.status}")  # type: ignore[no-untyped-call]
         return TokenAnswer(status=answer.status, headers=answer.headers, data=answer.body)
 
@@ -128,22 +171,22 @@ class TokenRequest:
         return await self.wire.exchange(message, deadline, max_bytes=MAX_TOKEN_ANSWER_BYTES)
 
     def _may_ask(self, url: str, content: bytes | None) -> bool:
-        # The metadata server is asked, never told.
+        # The metadata server is only read, never sent a body.
         is_metadata = not content and _METADATA.fullmatch(url) is not None
         return is_metadata or is_allowed_endpoint(url, allow_insecure=self.allow_insecure_endpoint)
 
 
 def _host_of(url: str) -> str:
-    """The host of any text that should be a URL, without what else it may hold."""
+    """The host of a text that should be a URL, without its other parts."""
     found = re.match(r"[a-z]+://(?:[^/?#]*@)?([^/?#@]{1,100})", url, re.IGNORECASE)
     return found[1] if found else "a URL without a host"
 
 
 class TokenSource:
-    """Authorization headers of one account, for any number of calls.
+    """Authorization headers of one account, shared by all calls.
 
-    Without `credentials` they are looked for at the first call, as that may take requests.
-    `now` gives seconds since the epoch.
+    Without `credentials`, the first call looks for them, because that may need requests. `now`
+    returns seconds since the epoch.
     """
 
     def __init__(
@@ -165,29 +208,28 @@ class TokenSource:
 
     @property
     def account(self) -> str | None:
-        """E-mail of the service account; None for other accounts, and until it was looked for."""
+        """E-mail of the service account; None for other accounts or until it is known."""
         email = getattr(self._credentials, "service_account_email", None)
-        # Compute Engine calls its account "default" until its first token.
+        # Compute Engine's account is named "default" until its first token.
         return email if isinstance(email, str) and "@" in email else None
 
     @property
     def project(self) -> str | None:
-        """The project that the credentials name as theirs."""
         project = getattr(self._credentials, "project_id", None)
         return project if isinstance(project, str) else None
 
     @property
     def clock_offset_seconds(self) -> float | None:
-        """How far this machine's clock is ahead of the token endpoint's; behind: below 0."""
+        """How far this machine's clock is ahead of the token endpoint's; negative if behind."""
         return self._clock_offset_seconds
 
     async def authorization(
         self, deadline: float, *, refused: Mapping[str, str] | None = None
     ) -> Mapping[str, str]:
-        """Headers that Google did not refuse yet, by a deadline on the clock of the event loop.
+        """Headers with a token that Google has not refused. Raises `TokenUnavailable`.
 
-        A token is renewed some minutes before it expires; while that fails, or is under way, the
-        old one serves as long as it lasts. Raises `TokenUnavailable`.
+        `deadline` is on the event loop's clock. A token is renewed some minutes before it expires;
+        while the renewal runs or fails, the old token is used until it expires.
         """
         state, headers = self._held(refused)
         if state is TokenState.FRESH or (state is TokenState.STALE and self._lock.locked()):
@@ -197,7 +239,7 @@ class TokenSource:
                 await self._lock.acquire()
         except TimeoutError:
             raise TokenUnavailable(
-                "another call still waits for a token", retryable=True, trouble=TokenTrouble.BUSY
+                "another call still waits for a token", retryable=True, failure=TokenFailure.BUSY
             ) from None
         try:
             return await self._renewed(deadline, refused)
@@ -209,7 +251,7 @@ class TokenSource:
     ) -> Mapping[str, str]:
         state, headers = self._held(refused)
         if state is TokenState.FRESH:
-            return headers  # by the call that had the lock before
+            return headers  # renewed by the previous holder of the lock
         try:
             return await anyio.to_thread.run_sync(self._refresh, self._request(deadline))
         except TokenUnavailable as error:
@@ -223,17 +265,17 @@ class TokenSource:
             allow_insecure_endpoint=self._allow_insecure_endpoint,
             deadline=deadline,
             now=self._now,
-            hear=self._hear,
+            on_answer=self._note_clock,
         )
 
     def _held(self, refused: Mapping[str, str] | None) -> tuple[TokenState, Mapping[str, str]]:
-        """The headers there are; those that Google refused are as good as none."""
+        """The current headers; none if Google refused them."""
         if self._credentials is None:
             return TokenState.INVALID, {}
         state, headers = self._credentials.token_state, _headers(self._credentials)
         return (TokenState.INVALID, {}) if headers in ({}, refused) else (state, headers)
 
-    def _hear(self, answer: Answer, sent: float) -> None:
+    def _note_clock(self, answer: Answer, sent: float) -> None:
         date = answer.headers.get("date")
         offset_seconds = clock_offset_seconds(date, sent=sent, received=self._now())
         self._clock_offset_seconds = offset_seconds
@@ -249,37 +291,37 @@ class TokenSource:
             raise TokenUnavailable(
                 "the account's credentials cannot be read",
                 retryable=False,
-                trouble=TokenTrouble.UNREADABLE,
+                failure=TokenFailure.UNREADABLE,
             ) from error
         except (ValueError, TypeError, AttributeError, LookupError) as error:
-            # google-auth takes the endpoint's answer apart without looking, so a page of HTML
-            # with status 200 ends here. The errors' texts may quote it: not chained.
-            raise _senseless(type(error).__name__) from None
+            # google-auth does not validate the endpoint's answer, so an HTML page with status 200
+            # ends here. Not chained: the errors' texts may quote the answer.
+            raise _invalid_answer(type(error).__name__) from None
         headers = _headers(self._credentials)
         if not headers:
-            raise _senseless("a token that fits no header")
+            raise _invalid_answer("a token that fits no header")
         return headers
 
     def _refused(self, error: GoogleAuthError) -> TokenUnavailable:
         return TokenUnavailable(
             "Google's token endpoint gave no token",
             retryable=_is_retryable(error),
-            trouble=trouble_of(error, self._clock_offset_seconds),
+            failure=token_failure(error, self._clock_offset_seconds),
             google_words=google_words(error),
             clock_offset_seconds=self._clock_offset_seconds,
         )
 
 
-def _senseless(what: str) -> TokenUnavailable:
+def _invalid_answer(what: str) -> TokenUnavailable:
     return TokenUnavailable(
         f"the token endpoint's answer makes no sense: {what}",
         retryable=True,
-        trouble=TokenTrouble.SENSELESS,
+        failure=TokenFailure.INVALID_ANSWER,
     )
 
 
 def _headers(credentials: Credentials) -> Mapping[str, str]:
-    """The headers of its token, none if that is no text that fits a header."""
+    """The headers with the token; empty if the token is not a valid header value."""
     token: Any = credentials.token
     if not isinstance(token, str) or not re.fullmatch(r"[\x21-\x7e]+", token):
         return {}
@@ -289,7 +331,69 @@ def _headers(credentials: Credentials) -> Mapping[str, str]:
 
 
 def _is_retryable(error: GoogleAuthError) -> bool:
-    """Whether the way to the token endpoint failed, rather than the account."""
-    # Compute Engine's credentials wrap a TransportError into a RefreshError.
+    """Whether the connection to the token endpoint failed, rather than the account."""
     is_transport = isinstance(error, TransportError) or isinstance(error.__cause__, TransportError)
     return is_transport or bool(error.retryable)
+
+
+_BY_WORDS: Sequence[tuple[re.Pattern[str], TokenFailure]] = tuple(
+    (re.compile(pattern, re.IGNORECASE), failure)
+    for pattern, failure in (
+        (r"short-lived token|reasonable timeframe|iat and exp", TokenFailure.CLOCK),
+        (r"invalid jwt signature|no valid verifier", TokenFailure.KEY),
+        (
+            r"^(disabled|deleted)_client|account not found|robot is disabled"
+            r"|account has been (deleted|disabled)",
+            TokenFailure.ACCOUNT,
+        ),
+        (r"expired or revoked|invalid_rapt|reauthentication", TokenFailure.SESSION),
+        (r"^no access token", TokenFailure.INVALID_ANSWER),
+    )
+)
+
+
+def token_failure(error: GoogleAuthError, clock_offset_seconds: float | None) -> TokenFailure:
+    """The reason for an error of google-auth, as far as it is known."""
+    if isinstance(error, DefaultCredentialsError):
+        return TokenFailure.NO_CREDENTIALS
+    if isinstance(error, ForeignEndpoint):
+        return TokenFailure.FOREIGN
+    # Compute Engine's credentials wrap a TransportError into a RefreshError.
+    for each in (error, error.__cause__):
+        if isinstance(each, EndpointFailed):
+            return TokenFailure.FAILED
+        if isinstance(each, TransportError):
+            return TokenFailure.UNREACHABLE
+    if error.retryable:
+        return TokenFailure.FAILED
+    words = google_words(error)
+    if not words:
+        return TokenFailure.INVALID_ANSWER
+    found = next((t for pattern, t in _BY_WORDS if pattern.search(words)), TokenFailure.REFUSED)
+    is_far_off = abs(clock_offset_seconds or 0.0) > CLOCK_SKEW_SECONDS
+    return TokenFailure.CLOCK if found is TokenFailure.REFUSED and is_far_off else found
+
+
+def google_words(error: GoogleAuthError) -> str:
+    """The endpoint's `error: error_description` without a full stop; empty if it has neither.
+
+    Only the error's first argument is used: google-auth's own text may contain the whole answer.
+    """
+    first = error.args[0] if error.args else ""
+    words = " ".join(first.split()) if isinstance(first, str) else ""
+    return "" if words.startswith(("<", "{", "[")) else words[:MAX_WORDS].removesuffix(".")
+
+
+def clock_offset_seconds(date: str | None, *, sent: float, received: float) -> float | None:
+    """How far this machine's clock is ahead of the Date header, at least; negative if behind.
+
+    `sent` and `received` are seconds since the epoch by this machine's clock. None without a valid
+    header.
+    """
+    try:
+        server_time = parsedate_to_datetime(date or "").timestamp()
+    except (ValueError, TypeError, OverflowError):
+        return None
+    # The answer was made between the two, and its Date has no fractions of a second.
+    ahead, behind = sent - server_time - 1.0, server_time - received
+    return max(ahead, 0.0) - max(behind, 0.0)

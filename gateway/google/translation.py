@@ -1,12 +1,12 @@
-"""Translate Google's answers and transport failures to gateway errors.
+"""Translation of Google's answers and transport errors to gateway errors.
 
 Rules:
-- HTTP code first, then `status` and `details[].reason`; texts are localised and not looked at. The
-  one exception: answers without a reason that link to where the API is enabled, or say that it is
-  not (older ones: burnash/gspread#1286, nithinmurali/pygsheets#86).
-- Google applies a request wholly or not at all. A write ends `not_applied` when nothing was sent
-  or Google refused it (4xx), and `WriteOutcomeUnknown` in every other case, which tells whether
-  an answer had begun: Google does nothing more for a request that it answered (assumed).
+- The HTTP status decides first, then `status` and `details[].reason`. Texts are localised and
+  ignored, with one exception: answers without a reason that link to the page for enabling the API,
+  or say that it is disabled (older ones: burnash/gspread#1286, nithinmurali/pygsheets#86).
+- Google applies a request completely or not at all. A write is `not_applied` if nothing was sent or
+  Google refused it (4xx), otherwise `WriteOutcomeUnknown`. That error says whether an answer had
+  begun: Google does nothing more for a request that it answered (assumed).
 - Google's texts quote cells: they stay on the exception chain and never enter a message.
 """
 
@@ -46,7 +46,7 @@ _TOO_LARGE = (
 
 
 _LONGEST_READ = 2_000
-"""Characters of a message that are looked into."""
+"""Number of characters of a message that are searched."""
 
 _DISABLED = re.compile(
     r"https://console\.(?:developers|cloud)\.google\.com/apis/[^\s?]*\?project=([\w.:-]*\w)"
@@ -54,7 +54,7 @@ _DISABLED = re.compile(
 )
 
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""What msgspec raises for bytes that are no JSON, of another shape or nested too deeply."""
+"""msgspec's errors for invalid JSON, an unexpected shape or too deep nesting."""
 
 
 class _Detail(msgspec.Struct):
@@ -73,12 +73,12 @@ class _ErrorAnswer(msgspec.Struct):
 
 
 class GoogleRefusal(Exception):
-    """Google answered something else than 200; the text is Google's, for the log only."""
+    """An answer other than 200; the text is Google's, for the log only."""
 
     def __init__(self, answer: Answer) -> None:
         try:
             self.body = msgspec.json.decode(answer.body, type=_ErrorAnswer).error
-        except UNREADABLE:  # HTML, mostly
+        except UNREADABLE:  # usually HTML
             self.body = _ErrorBody(message=answer.body[:500].decode(errors="replace"))
         super().__init__(f"HTTP {answer.status} {self.body.status}: {self.body.message[:500]}")
         self.status = answer.status
@@ -89,12 +89,12 @@ class GoogleRefusal(Exception):
 
     @property
     def is_page(self) -> bool:
-        """Whether this is not an error of the API: something else answered, or a balancer."""
+        """Whether the answer is not an API error: another server or a load balancer answered."""
         return not self.body.status
 
     @property
     def disabled_in(self) -> str | None:
-        """The project that has not enabled the API, "" if it is not named; None: something else."""
+        """The project in which the API is disabled, "" if unnamed; None for other refusals."""
         if self.status != 403:
             return None
         found = _DISABLED.search(self.body.message[:_LONGEST_READ])
@@ -107,16 +107,16 @@ class GoogleRefusal(Exception):
 
     @property
     def limit(self) -> int | None:
-        """The calls a minute that a 429 tells to be the limit; those of writes may tell none."""
+        """The limit of calls per minute in a 429; refused writes may contain none."""
         limits = (_per_minute(detail.metadata) for detail in self.body.details)
         return min((limit for limit in limits if limit), default=None)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Attempt:
-    """What a failed call was: whether it wrote, and as which account, if that is known.
+    """A failed call: whether it wrote, and its account if known.
 
-    `was_answered`: Google's status line came before the way to it broke.
+    `was_answered`: Google's status line arrived before the connection broke.
     """
 
     is_write: bool
@@ -125,7 +125,7 @@ class Attempt:
 
     @property
     def refused(self) -> Outcome | None:
-        """The outcome of a call that Google surely did not carry out."""
+        """The outcome of a call that Google certainly did not execute."""
         return "not_applied" if self.is_write else None
 
 
@@ -139,7 +139,7 @@ FAILURES = (
 
 
 def translated(error: Exception, attempt: Attempt) -> GatewayError:
-    """The gateway's error for one of `FAILURES`; raise it from the one given."""
+    """The gateway's error for one of `FAILURES`, to be raised from it."""
     rules = (rule for kind, rule in _BY_FAILURE.items() if isinstance(error, kind))
     return next(rules, _unreadable)(error, attempt)
 
@@ -180,7 +180,7 @@ def _no_token(error: Exception, attempt: Attempt) -> GatewayError:
 
 
 def _open(attempt: Attempt) -> GatewayError | None:
-    """For a write the error that leaves its outcome open; a read has none."""
+    """The error of a write with an unknown outcome; None for a read."""
     if not attempt.is_write:
         return None
     return WriteOutcomeUnknown(
@@ -227,7 +227,7 @@ def _bad_request(error: GoogleRefusal, attempt: Attempt) -> GatewayError:
 
 
 def _forbidden(error: GoogleRefusal, attempt: Attempt) -> GatewayError:
-    """Google gives a reason for what is wrong with the account or its project, else none."""
+    """Google's 403: it gives a reason for a problem of the account or project, otherwise none."""
     if error.reasons & _QUOTA_REASONS:
         return _quota_spent(error, attempt)
     if error.reasons or error.disabled_in is not None:
@@ -250,9 +250,9 @@ def _quota_spent(error: GoogleRefusal, attempt: Attempt) -> GatewayError:
 
 
 def _per_minute(metadata: object) -> int:
-    """The limit that a 429 tells as "60" of the unit "1/min/{project}/{user}"; 0 for none.
+    """The limit in a 429's metadata, such as "60" per "1/min/{project}/{user}"; 0 if none.
 
-    There are limits by the day too; a call is not spaced by those.
+    Daily limits exist too; they do not change the rate.
     """
     match metadata:
         case {"quota_limit_value": str(value), "quota_unit": str(unit)}:
@@ -263,7 +263,7 @@ def _per_minute(metadata: object) -> int:
 
 
 def _consumer(metadata: object) -> str:
-    """The project's number or id, as a refusal tells it: "projects/1234567890"."""
+    """The project's number or ID in a refusal's metadata: "projects/1234567890"."""
     match metadata:
         case {"consumer": str(consumer)} if re.fullmatch(r"projects/[\w.:-]{1,64}", consumer):
             return consumer.removeprefix("projects/")
@@ -293,7 +293,7 @@ _BY_FAILURE: Mapping[type[Exception], Callable[[Exception, Attempt], GatewayErro
     TokenUnavailable: _no_token,
     AnswerTooLarge: _too_large,
     AnswerBroken: _broken_off,
-    # Before their parents: these end before the first byte of a request leaves.
+    # Before their base classes: these errors occur before the first byte is sent.
     httpx2.ConnectError: _not_sent,
     httpx2.ConnectTimeout: _not_sent,
     httpx2.PoolTimeout: _not_sent,

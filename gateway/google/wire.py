@@ -1,11 +1,10 @@
-"""One HTTP exchange with Google, within a deadline and a size.
+"""One HTTP exchange with Google, limited in time and size.
 
 Rules:
-- Nothing here knows Sheets, gspread or tokens. Until an answer begins, errors leave as httpx2
-  raises them; after that as `AnswerBroken` or `AnswerTooLarge`. Whoever calls decides what they
-  mean.
-- An answer is read in pieces as it is decoded, so a small gzip that grows is cut in time.
-- An answer that is not read to its end takes its connection with it.
+- Nothing here knows Sheets, gspread or tokens. Errors before the answer begins are httpx2's own;
+  later errors are `AnswerBroken` or `AnswerTooLarge`. The caller translates them.
+- The decoded size is checked while reading, so a small gzip body that expands is stopped in time.
+- An answer that is not read to its end closes its connection.
 """
 
 import asyncio
@@ -26,15 +25,15 @@ KEEPALIVE_SECONDS = 60.0
 DIGEST_BYTES = 16
 
 MAX_REFUSAL_BYTES = 1_048_576
-"""Google explains a refusal in some hundred bytes; decoded, many small things take much memory."""
+"""Google explains a refusal in a few hundred bytes; many small items would take much memory."""
 
 
 class AnswerTooLarge(Exception):
-    """A decoded answer grew past the size that is read."""
+    """The decoded answer exceeds the size limit."""
 
 
 class AnswerBroken(httpx2.HTTPError):
-    """The answer's status came, but not all of its body, or not so that it can be decoded."""
+    """The status line arrived, but the body broke off or cannot be decoded."""
 
     def __init__(self, reason: httpx2.HTTPError) -> None:
         super().__init__("the answer broke off")
@@ -43,7 +42,7 @@ class AnswerBroken(httpx2.HTTPError):
 
 @dataclass(frozen=True, kw_only=True)
 class Message:
-    """What is sent; parameters that are None are left out."""
+    """An HTTP request; parameters that are None are left out."""
 
     method: str
     url: str
@@ -54,9 +53,9 @@ class Message:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What came back; the body of an answer other than 200 is empty if it could not be read.
+    """An HTTP response; an unreadable body is empty if the status is not 200.
 
-    Equal digests, equal bodies.
+    Equal digests mean equal bodies.
     """
 
     status: int
@@ -67,15 +66,13 @@ class Answer:
 
 @dataclass(frozen=True, kw_only=True)
 class Wire:
-    """The pool, and the longest wait for a connection to be made."""
-
     client: httpx2.AsyncClient
     connect_timeout_seconds: float
 
     async def exchange(self, message: Message, deadline: float, *, max_bytes: int) -> Answer:
-        """Send and read the answer. Raises `httpx2.HTTPError` or `AnswerTooLarge`.
+        """Send a message and read the answer. Raises `httpx2.HTTPError` or `AnswerTooLarge`.
 
-        `deadline` is on the clock of the event loop; the exchange ends by it, whatever happens.
+        `deadline` is on the event loop's clock; the exchange always ends by then.
         """
         progress = _Progress()
         try:
@@ -83,7 +80,7 @@ class Wire:
                 progress.response = response
                 return await _read(response, max_bytes)
         except TimeoutError:
-            return progress.late()
+            return progress.after_timeout()
 
     def _stream(
         self, message: Message, progress: "_Progress"
@@ -91,7 +88,7 @@ class Wire:
         return self.client.stream(
             message.method,
             message.url,
-            # None, as an empty mapping would take the query off the URL.
+            # None: an empty mapping would remove the query from the URL.
             params={k: v for k, v in message.parameters.items() if v is not None} or None,
             content=message.content,
             headers=message.headers,
@@ -101,18 +98,18 @@ class Wire:
 
 
 class _Progress:
-    """How far an exchange came, which decides what a passed deadline means."""
+    """Progress of an exchange, which decides the meaning of a timeout."""
 
     def __init__(self) -> None:
         self.is_sent = False
         self.response: httpx2.Response | None = None
 
     async def trace(self, event: str, _: object) -> None:
-        """Called by httpcore2 at each step (its extension "trace")."""
+        """Trace extension of httpcore2, called at each step."""
         self.is_sent = self.is_sent or event.endswith("send_request_headers.started")
 
-    def late(self) -> Answer:
-        """The answer of which only the status is needed, or the error of the passed deadline."""
+    def after_timeout(self) -> Answer:
+        """The result after a timeout: an answer if its status suffices, otherwise an error."""
         if self.response is not None and self.response.status_code != 200:
             return _answer(self.response, b"", b"")
         if self.response is not None:
@@ -125,13 +122,12 @@ class _Progress:
 
 @asynccontextmanager
 async def open_wire(*, max_connections: int, connect_timeout_seconds: float) -> AsyncIterator[Wire]:
-    """A pool that is closed at the end."""
     limits = httpx2.Limits(
         max_connections=max_connections,
         max_keepalive_connections=max_connections,
         keepalive_expiry=KEEPALIVE_SECONDS,
     )
-    # Google asks for "gzip" in the user agent too:
+    # Google requires "gzip" in the user agent too:
     # developers.google.com/workspace/sheets/api/guides/performance
     headers = {"accept-encoding": "gzip", "user-agent": f"sheets-gateway/{__version__} (gzip)"}
     no_cookies = CookieJar(DefaultCookiePolicy(allowed_domains=[]))
@@ -147,13 +143,13 @@ async def _read(response: httpx2.Response, max_bytes: int) -> Answer:
     try:
         return await _collected(response, min(max_bytes, MAX_REFUSAL_BYTES))
     except (AnswerBroken, AnswerTooLarge):
-        # The status has come, and says more than how its explanation broke.
+        # The status is more useful than the error of its body.
         return _answer(response, b"", b"")
 
 
 async def _collected(response: httpx2.Response, max_bytes: int) -> Answer:
     body = bytearray()
-    # Of each piece while the next is on its way, so that it takes no time of its own at the end.
+    # Hash each piece while the next one arrives, so that no time is spent at the end.
     digest = blake2b(digest_size=DIGEST_BYTES)
     try:
         async for piece in response.aiter_bytes():

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from gateway.errors import NoHeaderRow, RowNotFound, SheetTooLarge, UpstreamRefusal
-from gateway.google.sent_at import recording_sent_at
+from gateway.google.call_context import recording_sent_at
 from gateway.google.sheets import Render, Rendering, Sheets
 from gateway.table import a1
 from gateway.table.header import Header, parse_header

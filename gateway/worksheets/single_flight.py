@@ -9,8 +9,12 @@ from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
-from gateway.google.call_context import Beneficiaries, current_call_context, in_call_context
-from gateway.google.sent_at import recording_sent_at
+from gateway.google.call_context import (
+    Beneficiaries,
+    current_call_context,
+    in_call_context,
+    recording_sent_at,
+)
 
 T = TypeVar("T")
 

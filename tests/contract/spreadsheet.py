@@ -17,8 +17,7 @@ import google.auth
 from google.auth.credentials import Credentials
 from gspread.http_client import HTTPClient
 
-from gateway.google.adapter import GoogleSheets
-from gateway.google.client import Gspread
+from gateway.google.adapter import GoogleSheets, Gspread
 from gateway.google.credentials import load_service_account
 from gateway.google.sheets import Sheets, Value
 from gateway.google.token import TokenSource

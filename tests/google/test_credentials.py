@@ -57,16 +57,16 @@ def test_a_directory_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "kind"),
     [
-        pytest.param(SECRET, "is not JSON. It is damaged, or something else;", id="text"),
+        pytest.param(SECRET, "is not JSON. It is damaged or of another kind;", id="text"),
         pytest.param(b"\xff", "is not JSON. It is damaged", id="not UTF-8"),
-        pytest.param(f'["{SECRET}"]', "It is damaged, or something else;", id="list"),
+        pytest.param(f'["{SECRET}"]', "It is damaged or of another kind;", id="list"),
         pytest.param(
             f'{{"type": "authorized_user", "refresh_token": "{SECRET}"}}',
             "It is a person's sign-in",
             id="a person's",
         ),
         pytest.param(f'{{"installed": {{"x": "{SECRET}"}}}}', "an OAuth client", id="client"),
-        pytest.param(" " * 70_000, "is too large for a file of credentials. It is", id="huge"),
+        pytest.param(" " * 70_000, "is too large for a credentials file. It is", id="huge"),
     ],
 )
 def test_another_file_is_refused(content: str | bytes, kind: str, key_file: KeyFile) -> None:

@@ -54,7 +54,7 @@ def test_a_key_that_others_can_read_is_refused(mode: int, key_file: KeyFile) -> 
 
     (problem,) = problems_of({VARIABLE: str(path)})
 
-    assert problem.startswith(f"{VARIABLE}: {path} can be read by others")
+    assert problem.startswith(f"{VARIABLE}: {path} can be read by users other")
     assert "chmod 600" in problem
 
 
@@ -66,7 +66,7 @@ def test_a_persons_sign_in_is_taken_where_gcloud_puts_it(made: Made) -> None:
 
     (problem,) = problems_of(environ)
 
-    assert "can be read by others" in problem
+    assert "can be read by users other" in problem
 
 
 def test_the_setting_counts_alone(key_file: KeyFile, made: Made) -> None:
@@ -86,8 +86,8 @@ def test_a_foreign_identity_may_be_read_and_not_changed(made: Made) -> None:
     made({**FOREIGN, "client_secret": "s"}, 0o644)
     secret = problems_of(environ)
 
-    assert "can be changed by others" in changeable[0]
-    assert "can be read by others" in secret[0]
+    assert "can be changed by users other" in changeable[0]
+    assert "can be read by users other" in secret[0]
 
 
 STRANGER = "http://stranger.example/token"
@@ -123,7 +123,7 @@ def test_all_that_is_wrong_with_a_key_is_told(key_file: KeyFile) -> None:
         "no private_key",
         "a token_uri th",
     ]
-    assert "It was cut or changed" in problems[-1]
+    assert "It is truncated or modified" in problems[-1]
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_all_that_is_wrong_with_a_key_is_told(key_file: KeyFile) -> None:
     [
         pytest.param('{"installed": {}}', "an OAuth client", id="client"),
         pytest.param("<html>", "is not JSON. It is a web page.", id="page"),
-        pytest.param("[]", "is no file of credentials. It is damaged", id="list"),
+        pytest.param("[]", "is not a credentials file. It is damaged", id="list"),
         pytest.param(None, f"No such file or directory. Correct {VARIABLE}", id="missing"),
     ],
 )

@@ -13,8 +13,13 @@ from google.oauth2.credentials import Credentials
 
 from gateway.errors import UpstreamAuth
 from gateway.google.adapter import open_google
-from gateway.google.token import TokenRequest, TokenSource, TokenUnavailable
-from gateway.google.token_trouble import ForeignEndpoint, TokenTrouble
+from gateway.google.token import (
+    ForeignEndpoint,
+    TokenFailure,
+    TokenRequest,
+    TokenSource,
+    TokenUnavailable,
+)
 from gateway.google.wire import Answer, open_wire
 from gateway.settings.model import GoogleSettings
 from tests.clock import ManualClock
@@ -53,7 +58,7 @@ def asking(*, allow_insecure_endpoint: bool = False) -> Ask:
                 allow_insecure_endpoint=allow_insecure_endpoint,
                 deadline=asyncio.get_running_loop().time() + 60,
                 now=ManualClock(),
-                hear=hear,
+                on_answer=hear,
             )
             return await anyio.to_thread.run_sync(partial(request, url, **options))
 
@@ -162,5 +167,5 @@ async def test_the_trouble_with_a_stranger_is_known(google: FakeGoogle) -> None:
             await tokens.authorization(asyncio.get_running_loop().time() + 60)
 
     assert not caught.value.retryable
-    assert caught.value.trouble is TokenTrouble.FOREIGN
+    assert caught.value.failure is TokenFailure.FOREIGN
     assert caught.value.google_words == "stranger.example:7"

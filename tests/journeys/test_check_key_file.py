@@ -68,12 +68,12 @@ KEY_FILES: list[Any] = [
     pytest.param({"api_key": f"AIzaSy{SECRET}-and-more"}, "an API key", id="API key in JSON"),
     pytest.param(f"AIzaSy{SECRET}-and-more", "an API key", id="API key"),
     pytest.param(f"-----BEGIN PRIVATE KEY-----\n{SECRET}", "a private key alone", id="PEM"),
-    pytest.param(b"0\x82\x09\x5d\x02", "the form P12", id="P12"),
+    pytest.param(b"0\x82\x09\x5d\x02", "P12 format", id="P12"),
     pytest.param(f"<!DOCTYPE html>{SECRET}", "is a web page", id="web page"),
     pytest.param("", "is empty", id="empty"),
-    pytest.param(SECRET, "is not JSON. It is damaged, or something else;", id="text"),
-    pytest.param([SECRET], "damaged, or something else", id="list"),
-    pytest.param({"type": "service_account"}, "was cut or changed", id="cut"),
+    pytest.param(SECRET, "is not JSON. It is damaged or of another kind;", id="text"),
+    pytest.param([SECRET], "damaged or of another kind", id="list"),
+    pytest.param({"type": "service_account"}, "is truncated or modified", id="cut"),
 ]
 
 
@@ -174,9 +174,9 @@ def test_no_default_credentials_get_round_the_defences(
     served = run("serve", "--port", "0", "--config", config, environ=named)
 
     assert "has a token_uri that is neither Google's nor on this machine" in stranger
-    assert f"{VARIABLE}: {path} can be read by others" in readable
+    assert f"{VARIABLE}: {path} can be read by users other" in readable
     assert served.returncode == 2
-    assert f"{VARIABLE}: {path} can be read by others" in served.stderr
+    assert f"{VARIABLE}: {path} can be read by users other" in served.stderr
 
 
 def test_an_identity_that_is_asked_of_a_stranger(checkup: Checkup, tmp_path: Path) -> None:

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 from structlog.testing import capture_logs
 
-from gateway.google.counted import Counted
-from gateway.google.guarded import GuardedSheets
+from gateway.google.guards import Counted, GuardedSheets
 from gateway.query.query import Query
 from gateway.settings.model import ApiSettings, CacheSettings, WriteSettings
 from gateway.table.record import Record

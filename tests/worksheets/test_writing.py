@@ -6,8 +6,7 @@ import pytest
 from anyio import wait_all_tasks_blocked
 
 from gateway.errors import QueueFull, QuotaSpent, ShuttingDown, WriteOutcomeUnknown
-from gateway.google.counted import Counted
-from gateway.google.guarded import GuardedSheets
+from gateway.google.guards import Counted, GuardedSheets
 from gateway.settings.model import ApiSettings, CacheSettings, WriteSettings
 from gateway.telemetry.events import RequestEvent, request_event
 from gateway.worksheets.access import Target

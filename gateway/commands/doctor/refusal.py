@@ -17,7 +17,7 @@ from gateway.errors import (
     UpstreamTimeout,
     UpstreamUnreachable,
 )
-from gateway.google.key_file import ACCOUNTS_PAGE
+from gateway.google.credentials import ACCOUNTS_PAGE
 from gateway.google.token import TokenUnavailable
 from gateway.google.translation import UNREADABLE, GoogleRefusal
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from gateway.google.key_file import DOWNLOAD
+from gateway.google.credentials import DOWNLOAD
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,10 +5,8 @@ from collections.abc import Callable, Mapping
 
 from gateway.commands.doctor.reach import asked_host, unreachable_words
 from gateway.commands.doctor.scene import Scene
-from gateway.google.credentials import VARIABLE
-from gateway.google.key_file import ACCOUNTS_PAGE, DOWNLOAD
-from gateway.google.token import TokenUnavailable
-from gateway.google.token_trouble import TokenTrouble
+from gateway.google.credentials import ACCOUNTS_PAGE, DOWNLOAD, VARIABLE
+from gateway.google.token import TokenFailure, TokenUnavailable
 
 SYNCHRONISE = (
     "Let this machine's time be synchronised: sudo timedatectl set-ntp true, or chrony or ntpd; "
@@ -19,7 +17,7 @@ TOLERATED_SECONDS = 30.0
 
 
 def sign_in_words(error: TokenUnavailable, scene: Scene) -> str:
-    return _WORDS[error.trouble](error, scene)
+    return _WORDS[error.failure](error, scene)
 
 
 def duration(seconds: float) -> str:
@@ -113,7 +111,7 @@ def _failed(error: TokenUnavailable, _scene: Scene) -> str:
     )
 
 
-def _senseless(_error: TokenUnavailable, _scene: Scene) -> str:
+def _invalid_answer(_error: TokenUnavailable, _scene: Scene) -> str:
     return (
         "what answers in the place of Google's token endpoint is not Google: a sign-in page, proxy "
         "or firewall of the network, perhaps. Let this machine reach oauth2.googleapis.com "
@@ -130,17 +128,17 @@ def _busy(_error: TokenUnavailable, _scene: Scene) -> str:
     return "another check still waits for a token. Run it again."
 
 
-_WORDS: Mapping[TokenTrouble, Callable[[TokenUnavailable, Scene], str]] = {
-    TokenTrouble.NO_CREDENTIALS: _no_credentials,
-    TokenTrouble.UNREADABLE: _unreadable,
-    TokenTrouble.FOREIGN: _foreign,
-    TokenTrouble.CLOCK: _clock,
-    TokenTrouble.KEY: _key,
-    TokenTrouble.ACCOUNT: _account,
-    TokenTrouble.SESSION: _session,
-    TokenTrouble.REFUSED: _refused,
-    TokenTrouble.FAILED: _failed,
-    TokenTrouble.SENSELESS: _senseless,
-    TokenTrouble.UNREACHABLE: _unreachable,
-    TokenTrouble.BUSY: _busy,
+_WORDS: Mapping[TokenFailure, Callable[[TokenUnavailable, Scene], str]] = {
+    TokenFailure.NO_CREDENTIALS: _no_credentials,
+    TokenFailure.UNREADABLE: _unreadable,
+    TokenFailure.FOREIGN: _foreign,
+    TokenFailure.CLOCK: _clock,
+    TokenFailure.KEY: _key,
+    TokenFailure.ACCOUNT: _account,
+    TokenFailure.SESSION: _session,
+    TokenFailure.REFUSED: _refused,
+    TokenFailure.FAILED: _failed,
+    TokenFailure.INVALID_ANSWER: _invalid_answer,
+    TokenFailure.UNREACHABLE: _unreachable,
+    TokenFailure.BUSY: _busy,
 }

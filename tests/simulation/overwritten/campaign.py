@@ -19,7 +19,7 @@ from gateway.access.issue import KeyRequest
 from gateway.app import create_app
 from gateway.google.adapter import open_google
 from gateway.google.budget import Budgeted, open_budget
-from gateway.google.guarded import GuardedSheets
+from gateway.google.guards import GuardedSheets
 from gateway.google.sheets import Sheets
 from gateway.server.running import bind, in_background, make_gateway_server
 from gateway.settings.model import GoogleSettings, Settings, load_settings

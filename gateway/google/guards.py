@@ -1,12 +1,14 @@
-"""Wrap a `Sheets` so that every call goes through guards.
+"""Guards: behaviour added to every call of a `Sheets` (retry, circuit breaker, quota, metrics).
 
-A guard sees one call to Google at a time, and whether it writes; not which call it is.
+A guard sees one Google call at a time and whether it writes, but not which operation it is.
 """
 
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Protocol, TypeVar
 
+from gateway.google.call_context import record_sent_at
 from gateway.google.sheets import (
     Render,
     Rendering,
@@ -16,18 +18,19 @@ from gateway.google.sheets import (
     WorksheetProperties,
     Writing,
 )
+from gateway.telemetry.events import upstream_called
 
 T = TypeVar("T")
 
 
 class Guard(Protocol):
     async def __call__(self, call: Callable[[], Awaitable[T]], *, is_write: bool) -> T:
-        """Make the call, once, several times or not at all, and give what it gives."""
+        """Make the call once, several times or not at all, and return its result."""
         ...
 
 
 class GuardedSheets:
-    """A `Sheets` whose calls pass guards, given from the outside in."""
+    """A `Sheets` whose calls pass through `guards`, the outermost first."""
 
     def __init__(self, inner: Sheets, *guards: Guard) -> None:
         self._inner = inner
@@ -70,3 +73,23 @@ class GuardedSheets:
         for guard in reversed(self._guards):
             call = partial(guard, call, is_write=is_write)
         return await call()
+
+
+class Counted:
+    """Guard that counts and times each call for its request, and records when it is sent."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+
+    async def __call__(self, call: Callable[[], Awaitable[T]], *, is_write: bool) -> T:
+        started = self._clock()
+        record_sent_at(started)
+        error: BaseException | None = None
+        try:
+            return await call()
+        except BaseException as raised:
+            error = raised
+            raise
+        finally:
+            seconds = self._clock() - started
+            upstream_called(is_write=is_write, seconds=seconds, error=error)

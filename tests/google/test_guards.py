@@ -1,4 +1,4 @@
-"""Every call of a `Sheets` passes its guards."""
+"""Guards: every call passes them in order; calls are counted and timed."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -6,9 +6,12 @@ from typing import TypeVar
 
 import pytest
 
-from gateway.google.guarded import GuardedSheets
+from gateway.errors import UpstreamError
+from gateway.google.guards import Counted, GuardedSheets
 from gateway.google.sheets import Render, Sheets, Writing
+from gateway.telemetry.events import RequestEvent, request_event
 from tests.fakes import BOOK, FakeSheets
+from tests.google.timers import failing
 
 T = TypeVar("T")
 Call = Callable[[Sheets], Awaitable[object]]
@@ -85,3 +88,50 @@ async def test_a_digest_that_is_known_passes_too() -> None:
     assert rendering is not None
     again = guarded.read_columns(BOOK, "'T'!A1:B2", render=Render.TYPED, known=rendering.digest)
     assert await again is None
+
+
+class Stopwatch:
+    """A clock that gains a quarter of a second each time it is looked at."""
+
+    def __init__(self) -> None:
+        self._seconds = 0.0
+
+    def __call__(self) -> float:
+        self._seconds += 0.25
+        return self._seconds
+
+
+@pytest.fixture
+def event() -> RequestEvent:
+    return RequestEvent(request_id="r", method="GET", path="/")
+
+
+@pytest.mark.parametrize("is_write", [False, True], ids=["read", "write"])
+async def test_calls_are_counted_and_timed(is_write: bool, event: RequestEvent) -> None:
+    """Each call counts once, as a read or a write, with its time."""
+    counted = Counted(Stopwatch())
+
+    with request_event(event):
+        answers = [await counted(failing(), is_write=is_write) for _ in range(2)]
+
+    assert answers == ["answer", "answer"]
+    assert (event.upstream_reads, event.upstream_writes) == ((0, 2) if is_write else (2, 0))
+    assert event.upstream_seconds == 0.5
+
+
+@pytest.mark.parametrize("is_write", [False, True], ids=["read", "write"])
+async def test_failed_calls_are_counted(is_write: bool, event: RequestEvent) -> None:
+    """A call that fails counts too, and its error comes out as it is."""
+    error = UpstreamError("failed")
+
+    with request_event(event), pytest.raises(UpstreamError) as caught:
+        await Counted(Stopwatch())(failing(error), is_write=is_write)
+
+    assert caught.value is error
+    assert (event.upstream_reads, event.upstream_writes) == ((0, 1) if is_write else (1, 0))
+    assert event.upstream_seconds == 0.25
+
+
+async def test_calls_of_no_request() -> None:
+    """A call outside any request works, and counts for nobody."""
+    assert await Counted()(failing(), is_write=False) == "answer"

@@ -1,22 +1,21 @@
-"""Bounded reads: the transport hands over no more bytes than the connection may keep.
+"""Bounded reads: no read returns more bytes than the connection may buffer.
 
-A plain protocol is given up to 256 KB at once. Bytes behind a request that is still being answered
-have to be kept, so the read itself has to be bounded; the rest stays in the system's buffer, whose
-size the client's system takes into account.
+A plain protocol receives up to 256 KB at once. Bytes behind an unanswered request must be buffered,
+so the read itself is bounded. The rest stays in the system's buffer, which slows the client down.
 """
 
 import asyncio
 from typing import Protocol
 
 READ_BYTES = 16_384
-"""Largest read, and most bytes that one connection keeps unparsed: some 30 usual requests."""
+"""Largest read, and most unparsed bytes of one connection: about 30 usual requests."""
 
 
 class Connected(Protocol):
-    """A connection that keeps what it cannot parse yet."""
+    """A connection that buffers bytes it cannot parse yet."""
 
     waiting: bytes
-    """What it keeps; once that is all that it may keep, it pauses reading."""
+    """The buffered bytes; at the limit, the connection pauses reading."""
 
     def data_received(self, data: bytes) -> None: ...
     def eof_received(self) -> bool: ...
@@ -26,10 +25,10 @@ class Connected(Protocol):
 
 
 class BoundedReads(asyncio.BufferedProtocol):
-    """Passes everything on to one connection, in parts that it has room for.
+    """Passes bytes to one connection, up to the size that it may buffer.
 
-    uvloop and asyncio read into the buffer right after `get_buffer` and report it in the same turn,
-    so that all connections of a loop share one.
+    uvloop and asyncio fill the buffer right after `get_buffer` and report it in the same turn, so
+    all connections of a loop share one buffer.
     """
 
     def __init__(self, connection: Connected, buffer: memoryview) -> None:

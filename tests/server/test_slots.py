@@ -1,12 +1,14 @@
-"""How many connections one address may have, and its requests behind a trusted proxy."""
+"""Connection slots, in total and per client address; idle connections that make room."""
 
+from collections import OrderedDict
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import pytest
 
 from gateway.server.connection import Connection
-from gateway.server.limits import MOST_REFUSED
-from gateway.server.slots import Slot, Slots, network_of
+from gateway.server.limits import MAX_REFUSED
+from gateway.server.slots import IdleConnections, Idling, Slot, Slots, make_room, network_of
 from gateway.settings.address import parse_proxies
 from gateway.settings.model import ServerSettings
 from tests.server.stage import LAST, REQUEST, UPLOAD, Stage, answers_in, settled
@@ -64,7 +66,7 @@ def test_an_address_of_ipv6_counts_with_its_network(address: str, same: str, oth
 )
 def test_an_address_may_have_a_quarter(settings: dict[str, int], most: float) -> None:
     """Unless it is set; 0 is no limit."""
-    assert Slots(ServerSettings.model_validate(settings)).most_of_address == most
+    assert Slots(ServerSettings.model_validate(settings)).max_per_address == most
 
 
 async def test_one_address_leaves_room_for_others() -> None:
@@ -82,7 +84,7 @@ async def test_one_address_leaves_room_for_others() -> None:
 async def test_few_connections_of_one_address_are_refused_in_words() -> None:
     """Those far past its limit are cut off."""
     stage = Stage(max_connections=1000, max_connections_per_address=1)
-    *refused, last = half_heads(stage, MOST_REFUSED + 2)
+    *refused, last = half_heads(stage, MAX_REFUSED + 2)
     await settled()
 
     assert set(statuses(refused[1:])) == {"503"}
@@ -198,3 +200,42 @@ async def test_a_refused_upload_is_answered_as_others_are() -> None:
 
     assert transport.written.count(b"HTTP/1.1 503 ") == 1
     assert stage.app.ended == ["/1", "/9"]
+
+
+@dataclass(eq=False)
+class Waiting:
+    """A connection that notes that it was closed."""
+
+    is_idle: bool = True
+    is_closed: bool = False
+
+    def close_idle(self) -> None:
+        self.is_closed = True
+
+
+def in_order(*connections: Idling) -> IdleConnections:
+    """Connections that began to wait in this order."""
+    return OrderedDict.fromkeys(connections, None)
+
+
+def test_the_one_that_is_idle_for_longest_goes() -> None:
+    """Each makes room once; without any there is none."""
+    first, second = Waiting(), Waiting()
+    idle = in_order(first, second)
+    made = [make_room(idle)]
+    closed = [(first.is_closed, second.is_closed)]
+    made += [make_room(idle), make_room(idle)]
+
+    assert made == [True, True, False]
+    assert closed == [(True, False)]
+    assert second.is_closed
+
+
+def test_one_that_is_not_idle_after_all_is_passed_over() -> None:
+    """It is not asked again until it says so."""
+    busy, free = Waiting(is_idle=False), Waiting()
+    idle = in_order(busy, free)
+    made = make_room(idle)
+
+    assert (made, busy.is_closed, free.is_closed) == (True, False, True)
+    assert len(idle) == 0

@@ -9,7 +9,7 @@ import pytest
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.flow_control import FlowControl
 
-from gateway.server.joined import JoinedCycle, _lines
+from gateway.server.cycles import JoinedCycle, _lines
 
 OK = b"HTTP/1.1 200 OK\r\n"
 Headers = Sequence[tuple[bytes, bytes]]

@@ -15,8 +15,8 @@ import yaml  # type: ignore[import-untyped]  # has no types
 from gateway.commands.cli import main
 from gateway.commands.serve import TAKEOVER_SECONDS
 from gateway.server.limits import DRAIN_SECONDS
-from gateway.server.server import LAST_SECONDS
-from gateway.server.unread import MOST_UNREAD_BYTES
+from gateway.server.server import EXIT_GRACE_SECONDS
+from gateway.server.unread import MAX_UNREAD_BYTES
 from gateway.settings.model import GoogleSettings, ServerSettings, Settings, load_settings
 from tests.docs.dockerfile import instructions, the, variables
 
@@ -49,7 +49,7 @@ def test_the_service_has_time_and_files_enough() -> None:
     """It is not killed before it ends by itself, and may open a file for each connection."""
     service, server = unit("sheets-gateway.service")["Service"], ServerSettings()
 
-    assert int(service["TimeoutStopSec"]) > server.shutdown_seconds + LAST_SECONDS
+    assert int(service["TimeoutStopSec"]) > server.shutdown_seconds + EXIT_GRACE_SECONDS
     assert int(service["LimitNOFILE"]) > server.max_connections
 
 
@@ -59,7 +59,7 @@ def test_the_page_says_the_times() -> None:
 
     assert f"`server.shutdown_seconds` ({server.shutdown_seconds:.0f})" in PAGE
     assert f"readable for {DRAIN_SECONDS:.0f} seconds" in PAGE
-    assert f"ends, {LAST_SECONDS} seconds after" in PAGE
+    assert f"ends, {EXIT_GRACE_SECONDS} seconds after" in PAGE
     assert f"`server.shutdown_seconds`\nand {TAKEOVER_SECONDS:.0f} more" in PAGE
 
 
@@ -121,7 +121,7 @@ def test_the_compose_file_stops_the_gateway_in_good_order() -> None:
     """It is given longer than the gateway takes at most."""
     seconds = COMPOSE["services"]["gateway"]["stop_grace_period"]
 
-    assert int(seconds.removesuffix("s")) > ServerSettings().shutdown_seconds + LAST_SECONDS
+    assert int(seconds.removesuffix("s")) > ServerSettings().shutdown_seconds + EXIT_GRACE_SECONDS
 
 
 def test_the_compose_file_fits_the_image() -> None:
@@ -145,7 +145,7 @@ def bytes_of(size: str) -> int:
 def memory_needed() -> int:
     """What the settings allow at the same time, without worksheets that are being read."""
     settings = Settings()
-    return settings.cache.max_bytes + settings.writes.max_waiting_bytes + MOST_UNREAD_BYTES
+    return settings.cache.max_bytes + settings.writes.max_waiting_bytes + MAX_UNREAD_BYTES
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_the_page_says_what_the_memory_is_for() -> None:
     assert (
         f"`google.max_answer_bytes` for each, {settings.google.max_answer_bytes >> 20} MiB" in table
     )
-    assert f"not read yet | {MOST_UNREAD_BYTES // 1024**2} MiB |" in table
+    assert f"not read yet | {MAX_UNREAD_BYTES // 1024**2} MiB |" in table
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 from gateway.commands.cli import main
 from gateway.query.operators import ALIASES, OPERATORS
 from gateway.query.where import COMBINATORS, NOT
-from gateway.server.intake import MOST_LINES
+from gateway.server.intake import MAX_HEADER_LINES
 from gateway.settings.model import Settings
 from gateway.settings.plans import PlanSettings
 from gateway.telemetry.counters import Tallies
@@ -165,7 +165,7 @@ def test_every_metric_is_told() -> None:
         (4032, ["worksheet", "write this field"]),
         (4080, ["head", "body"]),
         (4132, ["`google.max_answer_bytes`", "`cache.max_worksheet_bytes`"]),
-        (4310, ["`server.max_head_bytes`", f"more than {MOST_LINES}"]),
+        (4310, ["`server.max_head_bytes`", f"more than {MAX_HEADER_LINES}"]),
         (5031, ["worksheet", "connections", "key store"]),
     ],
 )
@@ -207,7 +207,7 @@ def test_bounds_in_bytes_are_those_of_the_code() -> None:
 
     assert {name: int(size) * 1024 ** {"M": 2, "G": 3}[unit] for size, unit, name in told} == bounds
     assert len(bounds) >= 3
-    assert f"more than {MOST_LINES} header lines" in DEPLOYMENT
+    assert f"more than {MAX_HEADER_LINES} header lines" in DEPLOYMENT
 
 
 def test_every_setting_section_is_reachable_from_the_readme() -> None:

@@ -11,7 +11,7 @@ from starlette.types import ASGIApp
 
 from gateway.access.pepper import pepper_of
 from gateway.app import create_app
-from gateway.server.lock import sole_user
+from gateway.server.lock import exclusive_lock
 from gateway.server.running import ByPort, base_url, bind, inherited, make_gateway_server, run
 from gateway.settings.model import ConfigError, ServerSettings, Settings
 from gateway.storage.key_store import KeyStore
@@ -41,9 +41,9 @@ def serve_gateway(settings: Settings, *, fd: int | None = None) -> NoReturn:
     asyncio.run(_open_once(settings))
     app: ASGIApp = create_app(settings)
     server = settings.server
-    patience_seconds = 0.0 if fd is None else server.shutdown_seconds + TAKEOVER_SECONDS
+    max_wait_seconds = 0.0 if fd is None else server.shutdown_seconds + TAKEOVER_SECONDS
     taken = None if fd is None else _inherited(fd)
-    with sole_user(settings.access.database, patience_seconds=patience_seconds):
+    with exclusive_lock(settings.access.database, max_wait_seconds=max_wait_seconds):
         listening = taken or listening_at(server.host, server.port)
         sockets, greeting = [listening], f"Sheets gateway on {base_url(listening)}"
         metrics = settings.metrics

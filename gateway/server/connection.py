@@ -1,12 +1,16 @@
-"""One client connection: uvicorn's protocol with deadlines, caps and one request at a time.
+"""A client connection: uvicorn's protocol with deadlines, size limits and one request at a time.
 
-Rules: this and its neighbours `cycles` and `server` are all that touches uvicorn's inside; a test
-names each part of it and fails when one changes. Nothing here takes a timer or a task for a
-request that behaves; a deadline is a number that the sweeper compares. Heads are counted as they
-arrive, in portions never larger than what may still come; their exact size is checked in the
-application. Refusals are answered by the application's own frame, in their turn, and end the
-connection. One request at a time: bytes behind it are kept unparsed, as many as one read brings,
-until its answer has been taken. While an answer lies in our buffer nothing is read.
+Rules:
+- Only this module, `cycles` and `server` use uvicorn internals. A test lists each part they use and
+  fails when one changes.
+- A request that behaves needs no timer and no task: a deadline is a number that the sweeper
+  compares.
+- Heads are counted as they arrive, in portions no larger than the remaining limit. The application
+  checks their exact size.
+- Refusals are sent through the application's middleware, in request order, and close the
+  connection.
+- Later bytes stay unparsed until the answer has been sent, at most one read of them. Nothing is
+  read while an answer is in our buffer.
 """
 
 import asyncio
@@ -19,17 +23,16 @@ from uvicorn.server import ServerState
 
 from gateway.errors import GatewayError
 from gateway.server import refusals
-from gateway.server.cycles import JoinedCycle, Upload, end_with, refusal_cycle
-from gateway.server.deadlines import expire
+from gateway.server.cycles import JoinedCycle, Upload, close_after, refusal_cycle
 from gateway.server.framing import check_framing, whole_requests, without_upgrade
-from gateway.server.intake import BETWEEN, BODY, IN_BODY, IN_HEAD, MOST_LINES, Intake
-from gateway.server.limits import DRAIN_SECONDS, LINGER_SECONDS, MOST_REFUSED, READ_BYTES, Edge
+from gateway.server.intake import BETWEEN, BODY, IN_BODY, IN_HEAD, MAX_HEADER_LINES, Intake
+from gateway.server.limits import DRAIN_SECONDS, LINGER_SECONDS, MAX_REFUSED, READ_BYTES, Edge
 from gateway.server.slots import Slot
 from gateway.server.sweeper import NEVER
 
 
 class Connection(HttpToolsProtocol):
-    """uvicorn's protocol with deadlines, caps, strict framing, and refusals in the API's form."""
+    """uvicorn's protocol with deadlines, limits, strict framing and refusals as API errors."""
 
     def __init__(
         self,
@@ -46,25 +49,27 @@ class Connection(HttpToolsProtocol):
         self.edge = edge
         self._settings = edge.settings
         self._sweeper = edge.sweeper
-        self._whole_app = self.app
+        self._gateway_app = self.app
         self.intake = Intake(edge.settings)
-        self.waiting = b""  # came behind the request that is being answered
+        self.waiting = b""  # pipelined bytes behind the current request
         self._upload: Upload | None = None
         self._slot = Slot(edge.slots, self)
-        self._is_last = False  # the request being read or answered is the connection's last
-        self._is_deaf = False  # nothing is read any more
-        self.is_ending = False  # closed but for what the client has yet to read
-        self._has_said_all = False  # the client closed its side
+        self._is_last = False  # the current request is the connection's last
+        self._ignores_input = False  # input is discarded
+        self.is_ending = False  # closed, except for answers that the client has yet to read
+        self._has_eof = False  # the client closed its side
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         transport.set_protocol(BoundedReads(self, self.edge.buffer))
-        transport.set_write_buffer_limits(0)  # we are told whenever an answer is not taken at once
+        transport.set_write_buffer_limits(
+            0
+        )  # pause_writing is called whenever an answer cannot be sent at once
         draining = DRAIN_SECONDS if self.edge.is_draining else NEVER
         self.deadline = self._sweeper.after(min(self._settings.head_timeout_seconds, draining))
         excess = self._slot.take(self.client, self.server, len(self.connections))
-        if excess > MOST_REFUSED:
-            self._is_deaf = True
+        if excess > MAX_REFUSED:
+            self._ignores_input = True
             transport.abort()
         elif excess > 0:
             self.refuse(refusals.too_many_connections())
@@ -77,27 +82,27 @@ class Connection(HttpToolsProtocol):
 
     @property
     def is_idle(self) -> bool:
-        """Whether it waits for a request of which nothing has come yet."""
-        is_free = not (self._is_deaf or self.waiting or self._is_answering)
+        """Whether it waits for a request of which no byte has arrived."""
+        is_free = not (self._ignores_input or self.waiting or self._is_answering)
         return is_free and self.intake.phase == BETWEEN
 
     @property
     def _is_answering(self) -> bool:
-        """Whether a whole request has come, and its answer has not left."""
+        """Whether a whole request has arrived and its answer has not been sent."""
         if self.cycle is None or self.intake.phase != BETWEEN:
             return False
         return self.flow.write_paused or not self.cycle.response_complete
 
-    # What arrives
+    # Incoming bytes
 
     def data_received(self, data: bytes) -> None:
-        """Parse what has come, up to the end of one request that is to be answered."""
+        """Parse bytes up to the end of one request."""
         self.waiting += data
-        while self.waiting and not self._is_deaf and not self._is_answering:
+        while self.waiting and not self._ignores_input and not self._is_answering:
             size = self.intake.portion(self.waiting)
             portion, self.waiting = self.waiting[:size], self.waiting[size:]
             self._feed(portion)
-        if self._is_deaf:
+        if self._ignores_input:
             self.waiting = b""
         elif len(self.waiting) >= READ_BYTES:
             self.flow.pause_reading()
@@ -108,9 +113,9 @@ class Connection(HttpToolsProtocol):
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
-            self._begin_anew(data[upgrade.args[0] :])
+            self._reparse_without_upgrade(data[upgrade.args[0] :])
         except httptools.HttpParserError as error:
-            if not self._is_deaf:
+            if not self._ignores_input:
                 self.refuse(refusals.unreadable(error))
         else:
             if intake.phase != BETWEEN:
@@ -123,7 +128,6 @@ class Connection(HttpToolsProtocol):
                 self._wait_for_more()
 
     def _wait_for_more(self) -> None:
-        """The request has not ended."""
         intake, settings = self.intake, self._settings
         if self.deadline == NEVER:
             is_head = intake.phase == IN_HEAD
@@ -135,22 +139,22 @@ class Connection(HttpToolsProtocol):
             self.refuse(refusals.chunks_too_large(settings))
 
     def eof_received(self) -> bool:  # type: ignore[override]
-        """Nothing more comes. The connection stays, for the answers to all that came whole."""
-        if self.intake.phase in BODY and not self._is_deaf:
-            return False  # the rest of it will not come
+        """Handle the end of input; stay open for the answers to complete requests."""
+        if self.intake.phase in BODY and not self._ignores_input:
+            return False  # the rest of the body will not arrive
         self.waiting = whole_requests(self.waiting)
         if not self.waiting:
             if self.cycle is None or self.cycle.response_complete:
                 return False
-            self._end_with_this()
-        self._has_said_all = True
+            self._close_after_answer()
+        self._has_eof = True
         self.deadline = NEVER
         return True
 
-    def _begin_anew(self, rest: bytes) -> None:
-        """Parse a request again without its wish for another protocol, which HTTP lets us ignore.
+    def _reparse_without_upgrade(self, rest: bytes) -> None:
+        """Parse a request again without its Upgrade header, which HTTP allows us to ignore.
 
-        The parser would look for the next request where the body of this one is.
+        Otherwise the parser would look for the next request in the body of this one.
         """
         method, version = self.parser.get_method(), self.parser.get_http_version()
         if method == b"CONNECT":
@@ -161,19 +165,19 @@ class Connection(HttpToolsProtocol):
         again = without_upgrade(method, self.url, version, self.headers)
         self.waiting = again + rest + self.waiting
 
-    # The parser's callbacks
+    # Callbacks of the parser
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self.intake.begin_head()
         self._slot.set_busy()
-        self.deadline = NEVER  # or one is set when this packet is read, if it is not all
+        self.deadline = NEVER  # set after this read if the head is incomplete
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        # uvicorn's own, but for the count: to call it would cost a hundredth of a request's time.
+        # A copy of uvicorn's method with a limit; calling it would cost 1 % of a request's time.
         headers, name = self.headers, name.lower()
-        if len(headers) >= MOST_LINES:
-            raise refusals.too_many_lines(MOST_LINES)
+        if len(headers) >= MAX_HEADER_LINES:
+            raise refusals.too_many_lines(MAX_HEADER_LINES)
         if name == b"expect" and value.lower() == b"100-continue":
             self.expect_100_continue = True
         headers.append((name, value))
@@ -181,12 +185,12 @@ class Connection(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         parser = self.parser
         if parser.should_upgrade():
-            return  # it is fed again without that
+            return  # parsed again without the Upgrade header
         version = parser.get_http_version()
         body_bytes = check_framing(version, self.url, self.headers)
         if version == "1.0":
-            self.expect_100_continue = False  # RFC 9110, 10.1.1: it is not meant
-        self._upload, app = None, self._whole_app
+            self.expect_100_continue = False  # RFC 9110, 10.1.1: ignored in HTTP/1.0
+        self._upload, app = None, self._gateway_app
         scope: Any = self.scope
         if self._slot.is_proxy and not self._slot.begin_request(scope):
             app = self.edge.refusing_app
@@ -196,14 +200,14 @@ class Connection(HttpToolsProtocol):
             app = self._upload = Upload(app, self._linger, is_short=is_short)
         self.app = app
         super().on_headers_complete()
-        self.cycle.__class__ = JoinedCycle  # uvicorn makes its own; its task has not begun yet
-        self.headers = []  # trailers go here, and so nowhere
+        self.cycle.__class__ = JoinedCycle  # uvicorn created it; its task has not started yet
+        self.headers = []  # discards trailers
         self.intake.begin_body(body_bytes)
         self.deadline = NEVER
         if self._upload:
             self._upload.cycle = self.cycle
         if self.edge.is_draining or not self.cycle.keep_alive:
-            self._end_with_this()
+            self._close_after_answer()
 
     def on_chunk_header(self) -> None:
         self.intake.begin_chunk()
@@ -215,17 +219,17 @@ class Connection(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         if self.intake.phase == IN_HEAD:
-            return  # it is fed again, see on_headers_complete
+            return  # parsed again, see on_headers_complete
         super().on_message_complete()
         self.intake.phase = BETWEEN
         self.deadline = NEVER
-        if self._has_said_all and not self.waiting:
-            self._end_with_this()
-        self._is_deaf = self._is_last
+        if self._has_eof and not self.waiting:
+            self._close_after_answer()
+        self._ignores_input = self._is_last
         if self.cycle.response_complete:
-            self._rest()
+            self._set_idle()
 
-    # The end of an answer, and of the connection
+    # End of an answer and of the connection
 
     def on_response_complete(self) -> None:
         self.server_state.total_requests += 1
@@ -233,7 +237,7 @@ class Connection(HttpToolsProtocol):
             self.is_ending = True
             self.deadline = self._sweeper.after(self._settings.answer_timeout_seconds)
         elif not self.flow.write_paused:
-            self._go_on()
+            self._after_answer()
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -247,12 +251,11 @@ class Connection(HttpToolsProtocol):
         self.edge.unread.end(self.transport)
         is_answered = self.cycle is not None and self.cycle.response_complete
         if is_answered and not self.transport.is_closing():
-            self._go_on()
+            self._after_answer()
         else:
             self.flow.resume_reading()
 
-    def _go_on(self) -> None:
-        """An answer has left."""
+    def _after_answer(self) -> None:
         if self.is_ending:
             self.deadline = self._sweeper.after(LINGER_SECONDS)
             return
@@ -260,71 +263,80 @@ class Connection(HttpToolsProtocol):
             self._slot.end_request()
         self.flow.resume_reading()
         if self.intake.phase == BETWEEN:
-            self._rest()
+            self._set_idle()
         if self.waiting:
-            # Not at once: an error of the parser would have that of the answer as its context.
+            # Not directly: a parser error would have the answer's error as its context.
             self.loop.call_soon(self.data_received, b"")
 
-    def _rest(self) -> None:
+    def _set_idle(self) -> None:
         self._slot.set_idle()
         seconds = self._settings.idle_timeout_seconds
         self.deadline = self._sweeper.after(DRAIN_SECONDS if self.edge.is_draining else seconds)
 
     def refuse(self, error: GatewayError) -> None:
-        """Answer this after all that came before it, and read no more."""
-        self._is_deaf = True
+        """Answer with an error after all earlier requests, and stop reading."""
+        self._ignores_input = True
         self.deadline = NEVER
         if self.intake.phase not in BODY or self._upload is None:
             self.cycle = refusal_cycle(self, error, has_request=self.intake.phase == IN_HEAD)
-            end_with(self.cycle, self._linger)
+            close_after(self.cycle, self._linger)
             self._start_asgi_task(self.cycle, self.edge.refusing_app)
         elif self.cycle.response_complete:
             self._linger()
         else:
             self._upload.break_off(error)
 
-    def _end_with_this(self) -> None:
-        """The answer to the current request is the connection's last."""
+    def _close_after_answer(self) -> None:
         self._is_last = True
-        self._is_deaf = self.intake.phase == BETWEEN  # the rest of its body is still read
-        end_with(self.cycle, self._linger)
+        self._ignores_input = self.intake.phase == BETWEEN  # the rest of its body is still read
+        close_after(self.cycle, self._linger)
 
     def _linger(self) -> None:
-        """Close, but go on reading what is not wanted: a reset could overtake the answer."""
-        self._is_deaf = self.is_ending = True
+        """Close, but keep reading and discarding: a reset could overtake the answer."""
+        self._ignores_input = self.is_ending = True
         self.waiting = b""
         self.flow.resume_reading()
-        if self._has_said_all:
+        if self._has_eof:
             self.transport.close()
         elif self.transport.can_write_eof() and not self.transport.is_closing():
             self.transport.write_eof()
         self.deadline = self._sweeper.after(LINGER_SECONDS)
 
     def close_idle(self) -> None:
-        self._is_deaf = self.is_ending = True
+        self._ignores_input = self.is_ending = True
         self.deadline = self._sweeper.after(LINGER_SECONDS)
         self.transport.close()
 
     def shutdown(self) -> None:
-        """The server stops: the answer in the making is the last; if there is none, the next is."""
+        """Make the current answer, or the next one, the last. Called when the server stops."""
         if self.cycle is None or self.cycle.response_complete:
             self.deadline = min(self.deadline, self._sweeper.after(DRAIN_SECONDS))
-        elif not self._is_last and not self.waiting:  # else the next one is it
-            self._end_with_this()
+        elif not self._is_last and not self.waiting:  # otherwise a later request is the last
+            self._close_after_answer()
 
     def expire(self) -> None:
-        expire(self)
+        """Handle a passed deadline; `unread_deadline` and `deadline` may pass together."""
+        phase = self.intake.phase
+        if self.unread_deadline <= self._sweeper.now:
+            self.unread_deadline = self.edge.unread.look(self.transport)
+        elif self.flow.write_paused or (self.flow.read_paused and not self.is_ending):
+            # `unread_deadline` covers clients that do not read; or we do not read ourselves.
+            self.deadline = self._sweeper.after(self._settings.answer_timeout_seconds)
+        elif self.is_ending:
+            self.transport.abort()
+        elif phase == IN_HEAD:
+            self.refuse(refusals.head_too_slow())
+        elif phase != BETWEEN:
+            self.refuse(refusals.body_too_slow())
+        else:
+            self.close_idle()
 
 
 class BoundedReads(asyncio.BufferedProtocol):
-    """Bounded reads: the transport hands over no more bytes than the connection may keep.
+    """Passes bytes to one connection, up to the size that it may buffer.
 
-    A plain protocol is given up to 256 KB at once. Bytes behind a request that is still being
-    answered have to be kept, so the read itself has to be bounded; the rest stays in the system's
-    buffer, whose size the client's system takes into account.
-
-    uvloop and asyncio read into the buffer right after `get_buffer` and report it in the same turn,
-    so that all connections of a loop share one.
+    uvloop and asyncio fill the buffer right after `get_buffer` and report it in the same turn, so
+    all connections of a loop share one buffer.
     """
 
     def __init__(self, connection: Connection, buffer: memoryview) -> None:

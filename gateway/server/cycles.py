@@ -1,9 +1,4 @@
-"""uvicorn request cycles: answers in one write, and answers that are the last of a connection.
-
-uvicorn writes the head before it knows the body, checks each header line by two regular
-expressions, and the system is called twice. An answer that is whole, as all of ours are, needs
-neither. Whatever is out of the ordinary goes uvicorn's way.
-"""
+"""uvicorn request cycles: early answers to uploads, refusals, and head and body in one write."""
 
 import asyncio
 import re
@@ -23,18 +18,18 @@ from gateway.server.refusals import refusal_scope
 
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _UNUSUAL = frozenset((b"connection", b"transfer-encoding"))
-_LARGE_BYTES = 65_536
-"""From here on copying a body costs more than a second write."""
+_SEPARATE_WRITE_BYTES = 65_536
+"""Above this size, copying a body costs more than a second write."""
 
 
 class Upload:
     """Wraps the application for one request with a body.
 
-    Reading a body that broke off raises its error, so that the application answers it like all
-    others. An answer without having read a body of unknown or great length is the last of its
-    connection, which would else be held by what nobody wants; so is one to a client that waits to
-    be asked for its body, as it may or may not send it. What the network brought so far does not
-    count: equal requests have equal answers.
+    If the body breaks off, reading it raises the error, so that the application answers it like any
+    other. If the application answers without reading a body of unknown or excessive length, the
+    connection closes: otherwise it would stay busy with an unwanted body. It also closes if the
+    client waits for `100 Continue`, because the client may or may not send the body then. How much
+    has arrived so far does not matter: equal requests have equal answers.
     """
 
     cycle: RequestResponseCycle
@@ -50,7 +45,7 @@ class Upload:
         await self._app(scope, self._receive, self._send)
 
     def break_off(self, fault: GatewayError) -> None:
-        """No more will come of the body."""
+        """Fail further reads of the body with this error."""
         self._fault = fault
         self.cycle.message_event.set()
 
@@ -66,18 +61,18 @@ class Upload:
         if message["type"] == "http.response.start" and not self._is_read:
             is_late = self._fault is not None or message["status"] == HTTPStatus.REQUEST_TIMEOUT
             if is_late or not self._is_short or self.cycle.waiting_for_100_continue:
-                end_with(self.cycle, self._linger)
+                close_after(self.cycle, self._linger)
         await self.cycle.send(message)  # type: ignore[arg-type]  # ASGI, typed elsewhere
 
 
 def refusal_cycle(
     connection: HttpToolsProtocol, error: GatewayError, *, has_request: bool
 ) -> RequestResponseCycle:
-    """A cycle for a request that the parser did not finish, or did not even begin."""
+    """A cycle that refuses an incomplete or missing request."""
     url = connection.url if has_request else b""
     scope = refusal_scope(
         error,
-        # Before the URL the parser has the method of the request before.
+        # Before the URL arrives, the parser still has the previous request's method.
         method=connection.parser.get_method().decode("ascii") if url else "",
         url=url,
         headers=connection.headers if has_request else (),
@@ -97,16 +92,17 @@ def refusal_cycle(
     )
 
 
-def end_with(cycle: RequestResponseCycle, linger: Callable[[], None]) -> None:
-    """Make the answer of this cycle the last of its connection, which then lingers."""
+def close_after(cycle: RequestResponseCycle, linger: Callable[[], None]) -> None:
+    """Make this answer the last of its connection, which then lingers."""
     cycle.keep_alive = False
     cycle.transport = cast(asyncio.Transport, _Lingering(cycle.transport, linger))
 
 
 class _Lingering:
-    """A transport that is not closed while the client may still be sending.
+    """A transport whose `close` lingers instead.
 
-    Closing it then would reset the connection, and the client could lose the answer.
+    Closing while the client is still sending would reset the connection, and the client could lose
+    the answer.
     """
 
     def __init__(self, transport: asyncio.Transport, linger: Callable[[], None]) -> None:
@@ -116,15 +112,22 @@ class _Lingering:
 
 
 class JoinedCycle(RequestResponseCycle):
-    """Holds an answer's head back until its body comes."""
+    """Sends head and body of an answer in one write.
+
+    uvicorn writes the head first, checks each header line with two regular expressions, and needs
+    two system calls. A complete answer, as all of ours are, needs neither. All other answers take
+    uvicorn's path.
+    """
 
     held: Any = None
     body_bytes = 0
-    """Of a body that is written by itself."""
+    """Size of a body written separately."""
 
     async def send(self, message: Any) -> None:
         if message["type"] == "http.response.start" and not self.response_started:
-            self.held = message  # one that comes instead of another tells of a failure between
+            self.held = (
+                message  # a second start means that the application failed after the first one
+            )
             return
         start, self.held = self.held, None
         head = self._head(start, message) if start is not None else None
@@ -142,7 +145,7 @@ class JoinedCycle(RequestResponseCycle):
         self.on_response()
 
     def _head(self, start: Any, message: Any) -> bytes | None:
-        """The head of an answer that is ready to go; None if there is anything to it."""
+        """The head of a complete, ordinary answer; None for any other."""
         body = message.get("body", b"")
         status, scope = start["status"], cast(Any, self.scope)
         if (
@@ -154,24 +157,24 @@ class JoinedCycle(RequestResponseCycle):
             or self.access_log
             or status != 200
             or scope["method"] == "HEAD"
-            or len(body) > _LARGE_BYTES
+            or len(body) > _SEPARATE_WRITE_BYTES
         ):
             return None
         return _lines(STATUS_LINE[status], [*self.default_headers, *start["headers"]], len(body))
 
 
 def _lines(first: bytes, headers: Sequence[tuple[bytes, bytes]], length: int) -> bytes | None:
-    """A head, if its length is told and right, and no line of it holds another."""
+    """The encoded head; None if Content-Length is wrong or a line contains another."""
     parts = [first]
-    told = -1
+    content_length = -1
     for name, value in headers:
         if name == b"content-length":
-            told = int(value)
+            content_length = int(value)
         elif name in _UNUSUAL:
             return None
         parts += (name, b": ", value, b"\r\n")
     parts.append(b"\r\n")
     head = b"".join(parts)
     ends = len(headers) + 2
-    is_sound = head.count(b"\n") == ends == head.count(b"\r") and not _CONTROL.search(head)
-    return head if is_sound and told == length else None
+    is_valid = head.count(b"\n") == ends == head.count(b"\r") and not _CONTROL.search(head)
+    return head if is_valid and content_length == length else None

@@ -1,4 +1,4 @@
-"""Reject request heads that two readers could parse differently."""
+"""Framing checks: reject request heads that two HTTP parsers could read differently."""
 
 import math
 from collections.abc import Sequence
@@ -10,15 +10,14 @@ from gateway.errors import InvalidRequest
 HeaderLines = Sequence[tuple[bytes, bytes]]
 
 _SINGLE = {b"host": "Host", b"transfer-encoding": "Transfer-Encoding"}
-"""Of two lines another reader may believe the other one, or take both for a list."""
+"""Parsers differ on repeated lines: the first counts, the last counts, or both form a list."""
 
 
 def check_framing(version: str, url: bytes, headers: HeaderLines) -> float:
-    """Bytes of the body that follows, `inf` for one in chunks.
+    """Return the length of the body in bytes, `inf` if it is chunked.
 
-    Raises InvalidRequest, or for a URL that is none what the parser raises for those.
-
-    Two lengths, and a length and an encoding are refused by the parser.
+    Raises InvalidRequest, or the parser's error for an invalid URL. The parser itself refuses two
+    lengths, or a length together with an encoding.
     """
     if version not in ("1.1", "1.0"):
         raise InvalidRequest("Only HTTP/1.1 and HTTP/1.0 are spoken here.")
@@ -37,20 +36,20 @@ def check_framing(version: str, url: bytes, headers: HeaderLines) -> float:
 
 
 def _check_single(headers: HeaderLines) -> None:
-    for name, told in _SINGLE.items():
+    for name, label in _SINGLE.items():
         if sum(each == name for each, _ in headers) > 1:
-            raise InvalidRequest(f"The request has more than one {told} header.")
+            raise InvalidRequest(f"The request has more than one {label} header.")
 
 
 def whole_requests(data: bytes) -> bytes:
-    """The bytes without a request at their end of which something is missing.
+    """The bytes up to the end of the last complete request.
 
-    What cannot be parsed is kept with all that follows: it is to be refused.
+    Bytes that cannot be parsed are kept with all that follow, so that they are refused later.
     """
     ends = _Ends()
     parser = httptools.HttpRequestParser(ends)
     whole = 0
-    for at in range(len(data)):  # the parser does not say where in its bytes a request ends
+    for at in range(len(data)):  # the parser does not report where a request ends
         before = ends.count
         try:
             parser.feed_data(data[at : at + 1])
@@ -62,7 +61,7 @@ def whole_requests(data: bytes) -> bytes:
 
 
 class _Ends:
-    """Counts requests that have come whole."""
+    """Counts complete requests."""
 
     count = 0
 
@@ -71,7 +70,7 @@ class _Ends:
 
 
 def without_upgrade(method: bytes, url: bytes, version: str, headers: HeaderLines) -> bytes:
-    """The bytes of a head that was parsed, but for its Upgrade line."""
+    """The bytes of a parsed head without its Upgrade line."""
     first = b"%b %b HTTP/%b" % (method, url, version.encode("ascii"))
     lines = [b"%b: %b" % line for line in headers if line[0] != b"upgrade"]
     return b"\r\n".join([first, *lines, b"", b""])

@@ -1,10 +1,13 @@
-"""How much of the current request has come, and how much more may come.
+"""Progress and size limits of the request that is being received.
 
-Rules: bytes are counted here; only the last three are kept, as the end of a request may be cut
-between two reads. A section is what has no length of its own: a head, or what stands before a
-chunk, the trailers among it. Of a head and of each such section twice `max_head_bytes` are taken
-in; the exact size of a head is checked in the application. Of a body in chunks all counts, also
-what is between them and is dropped: it has no other bound.
+Rules:
+- Bytes are counted here. Only the last three are stored, because the end of a request may be split
+  between two reads.
+- A section has no declared length: a head, or the bytes before a chunk, including trailers.
+- A head and each other section may have twice `max_head_bytes`; the application checks the exact
+  size of a head.
+- In a chunked body all bytes count, including the discarded ones between chunks: nothing else
+  limits them.
 """
 
 import math
@@ -15,28 +18,34 @@ BETWEEN, IN_HEAD, IN_BODY, AFTER_CHUNK_SIZE = range(4)
 BODY = (IN_BODY, AFTER_CHUNK_SIZE)
 _COUNTED = (IN_HEAD, AFTER_CHUNK_SIZE)
 
-MOST_LINES = 100
-"""Header lines of a request. A short one takes 26 times its size once it is read, so bytes alone do
-not bound the memory; browsers and proxies send some 30, and Apache takes 100 (LimitRequestFields).
+MAX_HEADER_LINES = 100
+"""Maximum number of header lines.
+
+A short line takes 26 times its size in memory, so a byte limit does not suffice. Browsers and
+proxies send about 30; Apache allows 100 (LimitRequestFields).
 """
 HEAD_ROOM = 2
-"""How many times `max_head_bytes` of a head are taken in. One that ends within this is too large,
-too, but the application says so, which knows all of its headers by then."""
+"""Heads are read up to this multiple of `max_head_bytes`.
+
+The application refuses a head between the two limits, since by then it knows all headers.
+"""
 CHUNKS_ROOM = 2
-"""How many times `max_body_bytes` a body in chunks may be with all that is around them."""
+"""A chunked body with its framing may be this multiple of `max_body_bytes`."""
 CUT_BYTES = 1024
-"""What a cut within one read counts of the room of a body in chunks: each costs some microseconds,
-and such a body needs one."""
+"""Bytes charged for each split of a read within a chunked body.
+
+A split costs some microseconds, and an ordinary body needs one.
+"""
 _END = b"\r\n\r\n"
-"""Of each head, and of each body in chunks."""
+"""The end of each head and of each chunked body."""
 
 
 class Intake:
-    """Where a connection is in its current request, and the room that is left for it."""
+    """Progress of a connection's current request, and its remaining limits."""
 
     __slots__ = (
-        "_most_chunked_bytes",
-        "_most_head_bytes",
+        "_max_chunked_bytes",
+        "_max_head_bytes",
         "_tail",
         "body_left",
         "body_room",
@@ -46,10 +55,10 @@ class Intake:
     )
 
     def __init__(self, settings: ServerSettings) -> None:
-        self._most_head_bytes = HEAD_ROOM * settings.max_head_bytes
-        self._most_chunked_bytes = CHUNKS_ROOM * settings.max_body_bytes + self._most_head_bytes
+        self._max_head_bytes = HEAD_ROOM * settings.max_head_bytes
+        self._max_chunked_bytes = CHUNKS_ROOM * settings.max_body_bytes + self._max_head_bytes
         self.phase = BETWEEN
-        self.room = self._most_head_bytes
+        self.room = self._max_head_bytes
         """What may still come of the section."""
         self.body_room = math.inf
         """What may still come of a body in chunks; other bodies tell their length."""
@@ -62,27 +71,27 @@ class Intake:
     def begin_head(self) -> None:
         self.phase = IN_HEAD
         self.sections += 1
-        self.room = self._most_head_bytes
+        self.room = self._max_head_bytes
         self._tail = b""
 
     def begin_body(self, length: float) -> None:
-        """The head is over; a length of `inf` is that of a body in chunks."""
+        """The head is complete. `length` is `inf` for a chunked body."""
         self.phase = IN_BODY
-        self.room = self._most_head_bytes
+        self.room = self._max_head_bytes
         self.body_left = length
-        self.body_room = self._most_chunked_bytes if length == math.inf else math.inf
+        self.body_room = self._max_chunked_bytes if length == math.inf else math.inf
 
     def begin_chunk(self) -> None:
-        """The size of a chunk has come; of the last, trailers may follow."""
+        """A chunk's size has arrived; trailers may follow the last one."""
         self.phase = AFTER_CHUNK_SIZE
         self.sections += 1
-        self.room = self._most_head_bytes
+        self.room = self._max_head_bytes
 
     def portion(self, data: bytes) -> int:
-        """How many of these bytes to parse at once, so that no second request is begun in them.
+        """The number of bytes to parse at once, so that they contain at most one request's end.
 
-        Where a request may end it is cut, and where its section has no more room: the end of a body
-        that tells its length is known, all others are empty lines.
+        They end where a request may end, or where the section's limit is reached. The end of a body
+        with a declared length is known; all others end with an empty line.
         """
         if self.phase in BODY and self.body_left < math.inf:
             return max(min(len(data), int(self.body_left)), 1)
@@ -98,12 +107,15 @@ class Intake:
         return max(min(size, self.room), 1)
 
     def count(self, data: bytes, *, before: int, begun: int, is_cut: bool = False) -> None:
-        """These bytes came; `before` them it was in this phase, in them so many sections began.
+        """Count received bytes, except at the end of a request.
 
-        `is_cut`: more of the same read follows. Nothing is counted at the end of a request.
+        `before` is the phase before these bytes; `begun` is the number of sections that started in
+        them. `is_cut`: more bytes of the same read follow.
         """
         self._tail = (self._tail + data)[1 - len(_END) :]
-        if self.phase in _COUNTED and begun <= (before == BETWEEN):  # all are this section's
+        if self.phase in _COUNTED and begun <= (
+            before == BETWEEN
+        ):  # all bytes belong to the current section
             self.room -= len(data)
         if before in BODY:
             self.body_room -= len(data) + (CUT_BYTES if is_cut else 0)

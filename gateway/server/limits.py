@@ -1,4 +1,4 @@
-"""Limits and state that all connections of a server share."""
+"""Limits and state shared by all connections of a server."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,18 +13,18 @@ from gateway.settings.model import ServerSettings
 READ_BYTES = 16_384
 """Largest read, and most bytes that one connection keeps unparsed: some 30 usual requests."""
 DRAIN_SECONDS = 2.0
-"""How long a connection without a request stays readable once the server stops."""
+"""How long a connection without a request stays readable after the server stops."""
 LINGER_SECONDS = 2.0
-"""How long a refused client may go on sending, so that it reads its answer."""
-MOST_REFUSED = 64
-"""Connections past `max_connections` or past those of one address that are told so at once; each
-holds a descriptor until it has read that. Those past this number, too, are cut off without a word:
-else refusing would use up the descriptors that reads from Google need."""
+"""How long a refused client may keep sending, so that it reads its answer."""
+MAX_REFUSED = 64
+"""Connections over a limit that get an error answer at once.
+
+Each holds a descriptor until the client has read the answer. Further connections are cut off
+without an answer: otherwise refusals would use up the descriptors needed for reads from Google.
+"""
 
 
 class Edge:
-    """What all connections of a server share."""
-
     def __init__(self, settings: ServerSettings, proxies: Sequence[Proxy] = ()) -> None:
         self.settings = settings
         self.refusing_app: Any = refusing_app(settings)  # ASGI, typed elsewhere

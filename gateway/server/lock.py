@@ -1,8 +1,8 @@
-"""One gateway for each key store: a file lock beside it.
+"""File lock: one gateway per key store.
 
-Rules: two gateways on one store would each queue the writes of the same worksheets, and could take
-each other's rows for theirs. The kernel frees the lock with its process, however that ends; the
-file stays, since taking it away would let two processes lock two files of the same name.
+Rules: two gateways with one store would each queue writes of the same worksheets, and could mistake
+each other's rows for their own. The kernel releases the lock when the process ends. The lock file
+is never deleted, because two processes could then lock two files of the same name.
 """
 
 import errno
@@ -18,29 +18,29 @@ _TAKEN = (errno.EAGAIN, errno.EACCES)
 
 
 class LockError(Exception):
-    """The lock cannot be had; the message says why."""
+    """The lock is not available; the message says why."""
 
 
 @contextmanager
-def sole_user(
+def exclusive_lock(
     database: Path,
     *,
-    patience_seconds: float = 0.0,
+    max_wait_seconds: float = 0.0,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Iterator[None]:
-    """Have the key store to oneself for the time of the block; its directory has to be there.
+    """Hold the key store's lock during the block; the directory must exist.
 
-    Waits for another process that has it as long as the patience lasts, then raises LockError.
+    Waits up to `max_wait_seconds` for another process to release it, then raises LockError.
     """
     path = _lock_file(database)
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        raise LockError(f"{path} cannot be opened or made: {error.strerror}") from error
+        raise LockError(f"{path} cannot be opened or created: {error.strerror}") from error
     try:
-        ends = clock() + patience_seconds
-        while not _is_taken(descriptor, path):
+        ends = clock() + max_wait_seconds
+        while not _try_lock(descriptor, path):
             if clock() >= ends:
                 raise LockError(_in_use(descriptor, database))
             sleep(PAUSE_SECONDS)
@@ -52,13 +52,13 @@ def sole_user(
 
 
 def _lock_file(database: Path) -> Path:
-    """`DATABASE.lock`, the same one by whichever link the database is named."""
+    """`DATABASE.lock` beside the real file, even if the database is named by a link."""
     real = database.resolve()
     return real.with_name(f"{real.name}.lock")
 
 
-def _is_taken(descriptor: int, path: Path) -> bool:
-    """Whether the lock is ours now."""
+def _try_lock(descriptor: int, path: Path) -> bool:
+    """Whether we hold the lock now."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
@@ -72,6 +72,6 @@ def _in_use(descriptor: int, database: Path) -> str:
     holder = os.pread(descriptor, 20, 0).decode("ascii", "replace").strip()
     process = f"process {holder}" if holder.isdecimal() else "another process"
     return (
-        f"{process} already serves with the key store {database}; "
-        "one gateway serves a key store: end that one, or give this one a store of its own"
+        f"{process} already uses the key store {database}; "
+        "only one gateway may use a key store: stop that one, or use another key store"
     )

@@ -20,14 +20,14 @@ from gateway.settings.model import ServerSettings
 from gateway.web.routes import middleware
 
 _ERROR = "gateway.refusal"
-_TOLD = frozenset({b"accept", b"origin", b"x-request-id"})
-_LONGEST_PATH = 200
+_KEPT_HEADERS = frozenset({b"accept", b"origin", b"x-request-id"})
+_MAX_PATH_LENGTH = 200
 _METHODS = ("GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
 _URL_ERRORS = (httptools.HttpParserInvalidURLError, UnicodeDecodeError)
 
 
 def refusing_app(settings: ServerSettings) -> ASGIApp:
-    """An application that answers every scope of `refusal_scope` as the gateway answers errors."""
+    """An application that answers each scope of `refusal_scope` as an API error."""
     app: ASGIApp = _raise_refusal
     for each in reversed(middleware(settings)):
         app = each.cls(app, *each.args, **each.kwargs)
@@ -37,14 +37,14 @@ def refusing_app(settings: ServerSettings) -> ASGIApp:
 def refusal_scope(
     error: GatewayError, *, method: str, url: bytes, headers: Iterable[tuple[bytes, bytes]]
 ) -> Scope:
-    """A request that is refused with this error, as much as is known of it; no query, as keys are.
+    """The scope of a refused request, without its query, which may contain a key.
 
-    A page may have sent it though its Origin has not been read: the answer is open to pages.
+    Its Origin may not have arrived yet, so the answer allows any page.
     """
-    told = [(name, value) for name, value in headers if name in _TOLD]
-    if not any(name == b"origin" for name, _ in told):
-        told.append((b"origin", b"null"))
-    path = url.partition(b"?")[0].partition(b"#")[0][:_LONGEST_PATH]
+    kept = [(name, value) for name, value in headers if name in _KEPT_HEADERS]
+    if not any(name == b"origin" for name, _ in kept):
+        kept.append((b"origin", b"null"))
+    path = url.partition(b"?")[0].partition(b"#")[0][:_MAX_PATH_LENGTH]
     raw_path = path if path.startswith(b"/") else b"/"
     return {
         "type": "http",
@@ -56,7 +56,7 @@ def refusal_scope(
         "raw_path": raw_path,
         "query_string": b"",
         "root_path": "",
-        "headers": told,
+        "headers": kept,
         "server": None,
         "client": None,
         "state": {},
@@ -65,31 +65,31 @@ def refusal_scope(
 
 
 def refuse_scope(scope: Scope, error: GatewayError) -> None:
-    """Have a request that was read refused with this error."""
+    """Mark a complete request as refused."""
     scope[_ERROR] = error
 
 
 def unreadable(error: httptools.HttpParserError) -> GatewayError:
-    """What a client is told when the parser stopped, for its own reason or for one of ours."""
+    """The error for a request that the parser rejected, for its own reason or for ours."""
     cause = error.__context__
     if isinstance(cause, GatewayError):
-        return cause.with_traceback(None)  # whose frames hold all that came
+        return cause.with_traceback(None)  # its frames reference all received bytes
     if isinstance(error, _URL_ERRORS) or isinstance(cause, _URL_ERRORS):
         return InvalidPath("The path is not one of HTTP: percent-encode all but visible ASCII.")
     if cause is not None:
-        raise cause  # a fault of ours, not the client's
+        raise cause  # a bug of ours, not the client's error
     return InvalidRequest(f"This cannot be read as a request of HTTP/1.1: {error}.")
 
 
 def head_too_large(settings: ServerSettings, url: bytes) -> GatewayError:
-    """The URL alone can be what is too long."""
+    """The URL alone may exceed the limit."""
     if len(url) > settings.max_url_bytes:
         return UriTooLong(f"The URL is longer than {settings.max_url_bytes} bytes.")
     return HeadersTooLarge(f"The headers are longer than {settings.max_head_bytes} bytes.")
 
 
-def too_many_lines(most: int) -> HeadersTooLarge:
-    return HeadersTooLarge(f"The request has more than {most} header lines.")
+def too_many_lines(max_lines: int) -> HeadersTooLarge:
+    return HeadersTooLarge(f"The request has more than {max_lines} header lines.")
 
 
 def chunks_too_large(settings: ServerSettings) -> BodyTooLarge:

@@ -1,4 +1,4 @@
-"""Run ASGI applications on uvicorn, in this thread or another."""
+"""Running ASGI applications on uvicorn, in this thread or another."""
 
 import asyncio
 import errno
@@ -27,9 +27,9 @@ _FAMILIES = (socket.AF_INET, socket.AF_INET6, socket.AF_UNIX)
 
 
 class ByPort:
-    """An application for each port of one server; those not named are `app`'s, and the lifespan.
+    """One application per port of one server; other ports and the lifespan belong to `app`.
 
-    So one loop, one start and one stop serve all of them.
+    All applications share one loop, one start and one stop.
     """
 
     def __init__(self, app: ASGIApp, others: Mapping[int | None, ASGIApp]) -> None:
@@ -37,7 +37,7 @@ class ByPort:
         self._others = others
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        # The address is the socket's own, never what a client says of it; some have no port.
+        # The socket's own address, never a claim of the client; some sockets have no port.
         _, port = scope.get("server") or ("", None)
         await self._others.get(port, self._app)(scope, receive, send)
 
@@ -49,24 +49,24 @@ def make_gateway_server(
     proxies: Sequence[Proxy] = (),
     is_inherited: bool = False,
 ) -> GatewayServer:
-    """A server that bears hostile clients, and ends within `shutdown_seconds` and a few more.
+    """A server for hostile clients; it stops within `shutdown_seconds` and a few more.
 
-    Connections of `proxies` count for the addresses of the clients behind them. With `is_inherited`
-    the listening sockets live on elsewhere: connections that it has not accepted when it stops are
-    left to whoever serves them next.
+    Connections of `proxies` count for the client addresses behind them. With `is_inherited` another
+    process keeps the listening sockets open: connections not accepted before the stop are left to
+    the next server.
     """
     config = _config(app, settings.shutdown_seconds)
     return GatewayServer(config, Edge(settings, proxies), is_inherited=is_inherited)
 
 
 def make_server(app: ASGIApp, *, shutdown_seconds: float) -> uvicorn.Server:
-    """A plain server, for clients one trusts, that ends within `shutdown_seconds`."""
+    """A plain server for trusted clients; it stops within `shutdown_seconds`."""
     return uvicorn.Server(_config(app, shutdown_seconds))
 
 
 def _config(app: ASGIApp, shutdown_seconds: float) -> uvicorn.Config:
-    """Without an access log: URLs may hold keys."""
-    logging.getLogger("uvicorn.error").addFilter(_is_mistake)
+    """Access logs are off: URLs may contain keys."""
+    logging.getLogger("uvicorn.error").addFilter(_is_not_cancellation)
     return uvicorn.Config(
         app,
         http="httptools",
@@ -81,15 +81,15 @@ def _config(app: ASGIApp, shutdown_seconds: float) -> uvicorn.Config:
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """A listening socket; port 0 takes a free one. OSError if the address is taken."""
+    """Open a listening socket; port 0 takes a free one. Raises OSError if the address is taken."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     return socket.create_server((host, port), family=family, backlog=_BACKLOG)
 
 
 def inherited(descriptor: int) -> socket.socket:
-    """A listening socket that the parent process opened; OSError says why it is none."""
+    """A listening socket opened by the parent process. Raises OSError if it cannot be used."""
     listening = socket.socket(fileno=descriptor)
-    fault = _fault_of(listening)
+    fault = _socket_problem(listening)
     if fault:
         listening.detach()
         raise OSError(errno.EINVAL, fault)
@@ -97,16 +97,16 @@ def inherited(descriptor: int) -> socket.socket:
     return listening
 
 
-def _fault_of(given: socket.socket) -> str:
+def _socket_problem(given: socket.socket) -> str:
     if given.type != socket.SOCK_STREAM or given.family not in _FAMILIES:
-        return "it is no stream socket of TCP or Unix"
+        return "it is not a TCP or Unix stream socket"
     if not given.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
-        return "it is a socket, but does not listen"
+        return "it is a socket, but it is not listening"
     return ""
 
 
 def base_url(listening: socket.socket) -> str:
-    """How clients reach it; `unix:PATH` for a socket in the file system."""
+    """The URL for clients; `unix:PATH` for a socket in the file system."""
     if listening.family == socket.AF_UNIX:
         return f"unix:{os.fsdecode(listening.getsockname())}"
     host, port = listening.getsockname()[:2]
@@ -114,16 +114,16 @@ def base_url(listening: socket.socket) -> str:
 
 
 def run(server: uvicorn.Server, sockets: Sequence[socket.socket], greeting: str) -> NoReturn:
-    """Print the greeting, serve in this thread until a signal ends it, and end the process.
+    """Print the greeting, serve in this thread until a signal, and end the process.
 
-    SIGINT, SIGTERM and SIGHUP do, SIGHUP unless it is ignored, as `nohup` has it. The exit status
-    is 0 after a signal, whenever it comes, and 1 if the server did not start. uvicorn ends in good
-    order, then raises the signal once more for whoever handled it before.
+    SIGINT, SIGTERM and SIGHUP end it, but not SIGHUP if it is ignored (`nohup`). The exit status is
+    0 after a signal, and 1 if the server did not start. uvicorn stops gracefully, then raises the
+    signal again for the previous handler.
     """
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, lambda *_: sys.exit(0))
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
-        signal.signal(signal.SIGHUP, server.handle_exit)  # uvicorn does not know it
+        signal.signal(signal.SIGHUP, server.handle_exit)  # uvicorn does not handle it
     print(greeting, flush=True)
     try:
         server.run(sockets=list(sockets))
@@ -131,14 +131,14 @@ def run(server: uvicorn.Server, sockets: Sequence[socket.socket], greeting: str)
     except SystemExit:
         status = 0
     if len(threading.enumerate()) > 1:
-        # A thread that still waits for Google would keep the process; its request is answered.
+        # A thread that still waits for Google would block the exit; its request is answered.
         sys.stderr.flush()
         os._exit(status)
     sys.exit(status)
 
 
-def _is_mistake(record: logging.LogRecord) -> bool:
-    """Is it anything but the traceback of a request that was cancelled at the end of the server?"""
+def _is_not_cancellation(record: logging.LogRecord) -> bool:
+    """Log filter: hide tracebacks of requests that were cancelled at the end of the server."""
     return not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError))
 
 
@@ -146,14 +146,14 @@ def _is_mistake(record: logging.LogRecord) -> bool:
 def in_background(
     server: uvicorn.Server, listening: socket.socket, *others: socket.socket
 ) -> Iterator[str]:
-    """Serve in a thread for the time of the block; gives the base URL of the first socket."""
+    """Serve in a thread during the block; yields the base URL of the first socket."""
     failures: list[BaseException] = []
     ended = threading.Event()
 
     def run() -> None:
         try:
             server.run(sockets=[listening, *others])
-        except BaseException as error:  # handed to the thread that waits for the start
+        except BaseException as error:  # raised in the thread that waits for the start
             failures.append(error)
         finally:
             ended.set()

@@ -17,16 +17,17 @@ from gateway.server.connection import Connection
 from gateway.server.limits import Edge
 from gateway.server.unread import show_progress
 
-LAST_SECONDS = 4.5
-"""What the end may take beyond `shutdown_seconds`: the writes that are at Google, the key store."""
+EXIT_GRACE_SECONDS = 4.5
+"""Additional time for the stop after `shutdown_seconds`: running writes, the key store."""
 
 
 class GatewayServer(uvicorn.Server):
-    """Stops in this order: no new connections; those that are open stay readable for a while and
-    are answered for the last time; what is in flight has its time; the application ends.
+    """Graceful stop: stop accepting, answer open connections, wait for running requests, end the
+    app.
 
-    With an inherited socket, who has not been accepted yet waits for the successor; with one of
-    its own, the server takes the whole backlog in before it closes it.
+    Open connections stay readable for a while, and their next answer is their last. With an
+    inherited socket, connections not yet accepted are left to the successor; otherwise the server
+    accepts the whole backlog before it closes the socket.
     """
 
     def __init__(self, config: uvicorn.Config, edge: Edge, *, is_inherited: bool) -> None:
@@ -45,12 +46,12 @@ class GatewayServer(uvicorn.Server):
         )
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._end_for_sure()
+        self._set_kill_timer()
         self._edge.is_draining = True
         copies = [] if self._is_inherited else [each.dup() for each in sockets or ()]
         for server in self.servers:
             server.close()
-        await self._take_in(copies)
+        await self._accept_backlog(copies)
         try:
             await super().shutdown(sockets)
         finally:
@@ -61,8 +62,8 @@ class GatewayServer(uvicorn.Server):
             self._signalled = time.monotonic()
         super().handle_exit(sig, frame)
 
-    async def _take_in(self, listening: Sequence[socket.socket]) -> None:
-        """Accept whoever has connected, and close."""
+    async def _accept_backlog(self, listening: Sequence[socket.socket]) -> None:
+        """Accept all waiting connections, and close the sockets."""
         accepted = [connection for each in listening for connection in _accepted(each)]
         loop = asyncio.get_running_loop()
         make = partial(
@@ -71,11 +72,11 @@ class GatewayServer(uvicorn.Server):
         for connection in accepted:
             await loop.connect_accepted_socket(make, connection)
 
-    def _end_for_sure(self) -> None:
+    def _set_kill_timer(self) -> None:
         """After a signal, end the process even if something hangs."""
         if self._signalled is not None:
             passed = time.monotonic() - self._signalled
-            limit = (self.config.timeout_graceful_shutdown or 0) + LAST_SECONDS
+            limit = (self.config.timeout_graceful_shutdown or 0) + EXIT_GRACE_SECONDS
             signal.signal(signal.SIGALRM, lambda *_: os._exit(0))
             signal.setitimer(signal.ITIMER_REAL, max(limit - passed, 0.1))
             # After its exit functions Python resets signal handlers: the alarm would kill it.

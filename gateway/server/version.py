@@ -1,6 +1,6 @@
-"""Versions of uvicorn that the gateway is tested with.
+"""Supported versions of uvicorn.
 
-Rules: nothing here imports uvicorn, for with another version the import may fail already.
+Rules: this module does not import uvicorn, because the import itself may fail with another version.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,9 @@ TESTED: Sequence[str] = ("0.53", "0.54")
 
 
 def version_problem(found: str | None = None) -> str | None:
-    """Why the gateway does not run on this version of uvicorn, the installed one by default."""
+    """The reason why the gateway does not support a version of uvicorn, by default the installed
+    one.
+    """
     found = version("uvicorn") if found is None else found
     if found.split(".")[:2] in [each.split(".") for each in TESTED]:
         return None

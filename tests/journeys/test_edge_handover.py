@@ -53,7 +53,7 @@ def test_a_second_gateway_on_a_key_store_is_refused(tmp_path: Path, config: str)
         is_first_fine = is_alive(first.url)
 
     assert second.returncode == 1
-    assert f"process {first.process.pid} already serves" in second.stderr
+    assert f"process {first.process.pid} already uses" in second.stderr
     assert second.stdout == ""
     assert is_first_fine
 

@@ -3,8 +3,8 @@
 import pytest
 
 from gateway.server.connection import BoundedReads
-from gateway.server.limits import DRAIN_SECONDS, LINGER_SECONDS, MOST_REFUSED, READ_BYTES, Edge
-from gateway.server.unread import LEAST_READ_BYTES
+from gateway.server.limits import DRAIN_SECONDS, LINGER_SECONDS, MAX_REFUSED, READ_BYTES, Edge
+from gateway.server.unread import MIN_READ_BYTES
 from gateway.settings.model import ServerSettings
 from tests.server.conftest import ServeEcho
 from tests.server.stage import BODY, LAST, REQUEST, UPLOAD, Stage, answers_in, settled
@@ -195,7 +195,7 @@ async def test_what_is_taken_later_is_followed_by_more() -> None:
     connection.data_received(REQUEST % 1)
     await settled()
     was_idle = connection.is_idle
-    transport.take(LEAST_READ_BYTES)
+    transport.take(MIN_READ_BYTES)
     stage.pass_time(connection, ANSWER_SECONDS)
     is_idle, is_read = connection.is_idle, transport.is_read
     connection.data_received(REQUEST % 2)
@@ -261,7 +261,7 @@ async def test_those_far_too_many_are_cut_off_without_a_word() -> None:
     busy = [stage.connect() for _ in range(2)]
     for connection, _ in busy:
         connection.data_received(REQUEST % 1)
-    refused = [stage.connect() for _ in range(MOST_REFUSED)]
+    refused = [stage.connect() for _ in range(MAX_REFUSED)]
     _, beyond = stage.connect()
     await settled()
 

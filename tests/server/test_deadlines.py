@@ -6,7 +6,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from gateway.server.unread import LEAST_READ_BYTES
+from gateway.server.unread import MIN_READ_BYTES
 from tests.journeys.waiting import until
 from tests.server.conftest import LARGE_BYTES, ServeEcho
 from tests.server.wire import answers_of, connected, exchange, send
@@ -129,7 +129,7 @@ def test_who_reads_steadily_is_seen_to(serve_echo: ServeEcho) -> None:
         while part := client.recv(400_000):
             received += len(part)
 
-    assert steadily > LEAST_READ_BYTES
+    assert steadily > MIN_READ_BYTES
     assert received > LARGE_BYTES
 
 

@@ -4,7 +4,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from gateway.server.intake import MOST_LINES
+from gateway.server.intake import MAX_HEADER_LINES
 from tests.server.conftest import ServeEcho
 from tests.server.wire import answers_of, connected, exchange, parsed, send
 
@@ -54,7 +54,7 @@ def test_many_header_lines_are_too_many(serve_echo: ServeEcho) -> None:
     """However short they are; as many as others take are taken."""
     url = serve_echo()
     seen = []
-    for count in (MOST_LINES, MOST_LINES + 1):
+    for count in (MAX_HEADER_LINES, MAX_HEADER_LINES + 1):
         lines = b"a:\r\n" * (count - 2)  # it has a Host and a Connection besides
         (answer,) = exchange(url, LAST[:-2] + lines + b"\r\n")
         seen.append((answer.status, answer.saw))
@@ -64,14 +64,14 @@ def test_many_header_lines_are_too_many(serve_echo: ServeEcho) -> None:
 
 def test_many_header_lines_are_refused_as_they_come(serve_echo: ServeEcho) -> None:
     """The end of the head is not waited for."""
-    (answer,) = exchange(serve_echo(), REQUEST[:-2], *[b"a:\r\n"] * MOST_LINES, b"b:")
+    (answer,) = exchange(serve_echo(), REQUEST[:-2], *[b"a:\r\n"] * MAX_HEADER_LINES, b"b:")
 
     assert (answer.status, answer.saw) == (431, 4310)
 
 
 def test_many_trailers_are_too_many(serve_echo: ServeEcho) -> None:
     """They are lines as those of a head are."""
-    (answer,) = exchange(serve_echo(), TRAILERS + b"\r\na:" * (MOST_LINES + 1))
+    (answer,) = exchange(serve_echo(), TRAILERS + b"\r\na:" * (MAX_HEADER_LINES + 1))
 
     assert (answer.status, answer.saw) == (431, 4310)
 

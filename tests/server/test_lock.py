@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from gateway.server.lock import LockError, sole_user
+from gateway.server.lock import LockError, exclusive_lock
 
 HOLDER = """
 import sys
 from pathlib import Path
-from gateway.server.lock import sole_user
-with sole_user(Path(sys.argv[1])):
+from gateway.server.lock import exclusive_lock
+with exclusive_lock(Path(sys.argv[1])):
     print("has it", flush=True)
     sys.stdin.read()
 """
@@ -41,7 +41,7 @@ def test_a_second_one_is_refused_and_told_who_is_there(tmp_path: Path) -> None:
     database = tmp_path / "keys.db"
     process = hold(database)
     try:
-        with pytest.raises(LockError) as caught, sole_user(database):
+        with pytest.raises(LockError) as caught, exclusive_lock(database):
             pass
     finally:
         end(process)
@@ -53,7 +53,7 @@ def test_a_second_one_is_refused_and_told_who_is_there(tmp_path: Path) -> None:
 def test_a_lock_goes_with_its_process(tmp_path: Path) -> None:
     """A gateway that was killed leaves nothing behind that keeps the next one from starting."""
     end(hold(tmp_path / "keys.db"))
-    with sole_user(tmp_path / "keys.db"):
+    with exclusive_lock(tmp_path / "keys.db"):
         is_ours = (tmp_path / "keys.db.lock").read_text()
 
     assert is_ours.strip().isdecimal()
@@ -62,7 +62,7 @@ def test_a_lock_goes_with_its_process(tmp_path: Path) -> None:
 def test_a_lock_ends_with_its_block(tmp_path: Path) -> None:
     """One after the other is well."""
     for _ in range(2):
-        with sole_user(tmp_path / "keys.db"):
+        with exclusive_lock(tmp_path / "keys.db"):
             pass
 
     assert (tmp_path / "keys.db.lock").exists()
@@ -70,7 +70,7 @@ def test_a_lock_ends_with_its_block(tmp_path: Path) -> None:
 
 def test_other_stores_are_free(tmp_path: Path) -> None:
     """Each key store has a lock of its own."""
-    with sole_user(tmp_path / "keys.db"), sole_user(tmp_path / "others.db"):
+    with exclusive_lock(tmp_path / "keys.db"), exclusive_lock(tmp_path / "others.db"):
         files = sorted(path.name for path in tmp_path.iterdir())
 
     assert files == ["keys.db.lock", "others.db.lock"]
@@ -81,9 +81,9 @@ def test_a_store_by_another_name_is_the_same(tmp_path: Path) -> None:
     (tmp_path / "keys.db").touch()
     (tmp_path / "link.db").symlink_to(tmp_path / "keys.db")
     with (
-        sole_user(tmp_path / "keys.db"),
-        pytest.raises(LockError, match="already serves"),
-        sole_user(tmp_path / "link.db"),
+        exclusive_lock(tmp_path / "keys.db"),
+        pytest.raises(LockError, match="already uses"),
+        exclusive_lock(tmp_path / "link.db"),
     ):
         pass
 
@@ -98,7 +98,7 @@ def test_a_successor_waits_for_its_turn(tmp_path: Path) -> None:
         if len(naps) == 3:
             end(process)
 
-    with sole_user(tmp_path / "keys.db", patience_seconds=10, clock=lambda: 0.0, sleep=nap):
+    with exclusive_lock(tmp_path / "keys.db", max_wait_seconds=10, clock=lambda: 0.0, sleep=nap):
         waited = len(naps)
 
     assert waited >= 3
@@ -109,11 +109,11 @@ def test_patience_has_an_end(tmp_path: Path) -> None:
     times = iter([0.0, 4.0, 5.0])
     naps: list[float] = []
     with (
-        sole_user(tmp_path / "keys.db"),
-        pytest.raises(LockError, match="already serves"),
-        sole_user(
+        exclusive_lock(tmp_path / "keys.db"),
+        pytest.raises(LockError, match="already uses"),
+        exclusive_lock(
             tmp_path / "keys.db",
-            patience_seconds=5,
+            max_wait_seconds=5,
             clock=lambda: next(times),
             sleep=naps.append,
         ),
@@ -126,7 +126,7 @@ def test_patience_has_an_end(tmp_path: Path) -> None:
 def test_a_place_where_no_lock_can_be_is_told(tmp_path: Path) -> None:
     """A directory that is not there is a message, not a traceback."""
     with (
-        pytest.raises(LockError, match="cannot be opened or made: No such file"),
-        sole_user(tmp_path / "nowhere" / "keys.db"),
+        pytest.raises(LockError, match="cannot be opened or created: No such file"),
+        exclusive_lock(tmp_path / "nowhere" / "keys.db"),
     ):
         pass

@@ -1,4 +1,4 @@
-"""How many connections one address may have, and its requests behind a trusted proxy."""
+"""Connection slots, in total and per client address; idle connections that make room."""
 
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from gateway.server.connection import Connection
-from gateway.server.limits import MOST_REFUSED
+from gateway.server.limits import MAX_REFUSED
 from gateway.server.slots import IdleConnections, Idling, Slot, Slots, make_room, network_of
 from gateway.settings.address import parse_proxies
 from gateway.settings.model import ServerSettings
@@ -66,7 +66,7 @@ def test_an_address_of_ipv6_counts_with_its_network(address: str, same: str, oth
 )
 def test_an_address_may_have_a_quarter(settings: dict[str, int], most: float) -> None:
     """Unless it is set; 0 is no limit."""
-    assert Slots(ServerSettings.model_validate(settings)).most_of_address == most
+    assert Slots(ServerSettings.model_validate(settings)).max_per_address == most
 
 
 async def test_one_address_leaves_room_for_others() -> None:
@@ -84,7 +84,7 @@ async def test_one_address_leaves_room_for_others() -> None:
 async def test_few_connections_of_one_address_are_refused_in_words() -> None:
     """Those far past its limit are cut off."""
     stage = Stage(max_connections=1000, max_connections_per_address=1)
-    *refused, last = half_heads(stage, MOST_REFUSED + 2)
+    *refused, last = half_heads(stage, MAX_REFUSED + 2)
     await settled()
 
     assert set(statuses(refused[1:])) == {"503"}

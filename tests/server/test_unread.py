@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from gateway.server.sweeper import NEVER, Sweeper
-from gateway.server.unread import LEAST_READ_BYTES, UnreadAnswers, show_progress
+from gateway.server.unread import MIN_READ_BYTES, UnreadAnswers, show_progress
 from tests.server.transport import Held
 
 TIMEOUT_SECONDS = 10.0
@@ -31,8 +31,8 @@ def unread_of(left: int) -> Held:
     [
         pytest.param(0, False, id="nothing"),
         pytest.param(1_000, False, id="drops"),
-        pytest.param(LEAST_READ_BYTES, True, id="enough"),
-        pytest.param(LEAST_READ_BYTES * 2 // 3, True, id="enough, of which not all is seen"),
+        pytest.param(MIN_READ_BYTES, True, id="enough"),
+        pytest.param(MIN_READ_BYTES * 2 // 3, True, id="enough, of which not all is seen"),
     ],
 )
 def test_who_takes_too_little_is_cut_off(taken: int, is_kept: bool) -> None:
@@ -50,7 +50,7 @@ def test_who_takes_too_little_is_cut_off(taken: int, is_kept: bool) -> None:
 
 @pytest.mark.parametrize(
     ("taken", "silence"),
-    [(0, 1.0), (1_000, 1.0), (LEAST_READ_BYTES * 2, 2.0), (LARGE * 50, 4.0)],
+    [(0, 1.0), (1_000, 1.0), (MIN_READ_BYTES * 2, 2.0), (LARGE * 50, 4.0)],
     ids=["nothing", "little", "twice the least", "much"],
 )
 @pytest.mark.parametrize("is_first", [True, False], ids=["at once", "later"])
@@ -61,7 +61,7 @@ def test_who_took_much_may_be_silent_for_longer(taken: int, silence: float, is_f
     if is_first:
         deadline = answers.begin(transport, LARGE + taken)
     else:
-        transport.left += max(taken, LEAST_READ_BYTES)
+        transport.left += max(taken, MIN_READ_BYTES)
         answers.begin(transport, transport.left)
         transport.left = LARGE
         deadline = answers.look(transport)
@@ -84,7 +84,7 @@ def cut(transports: Sequence[Held]) -> list[bool]:
 def test_all_answers_together_have_a_bound() -> None:
     """Past it, whoever would take longest goes: not who reads, be it slowly, nor who just came."""
     sweeper = Sweeper(TIMEOUT_SECONDS)
-    answers = UnreadAnswers(sweeper, TIMEOUT_SECONDS, most_bytes=3_500_000)
+    answers = UnreadAnswers(sweeper, TIMEOUT_SECONDS, max_bytes=3_500_000)
     waiting = held(answers, [LARGE, LARGE, LARGE])
     passed(sweeper, 5.0)
     waiting[0].left -= 100_000
@@ -98,7 +98,7 @@ def test_all_answers_together_have_a_bound() -> None:
 
 def test_answers_that_left_do_not_count() -> None:
     """Neither those that were taken, nor what was taken of others, nor those whose client went."""
-    answers = UnreadAnswers(Sweeper(TIMEOUT_SECONDS), TIMEOUT_SECONDS, most_bytes=2_500_000)
+    answers = UnreadAnswers(Sweeper(TIMEOUT_SECONDS), TIMEOUT_SECONDS, max_bytes=2_500_000)
     for _ in range(5):
         waiting = held(answers, [LARGE])
         answers.end(waiting[0])
@@ -115,7 +115,7 @@ def test_answers_that_left_do_not_count() -> None:
 
 def test_who_was_cut_off_for_others_is_not_looked_at_again() -> None:
     """Its deadline may come before it is gone."""
-    answers = UnreadAnswers(Sweeper(TIMEOUT_SECONDS), TIMEOUT_SECONDS, most_bytes=100)
+    answers = UnreadAnswers(Sweeper(TIMEOUT_SECONDS), TIMEOUT_SECONDS, max_bytes=100)
     (transport,) = held(answers, [LARGE])
 
     assert transport.is_aborted
@@ -134,7 +134,7 @@ def test_connections_keep_little_that_is_not_sent() -> None:
             with connection:
                 most = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT)
 
-    assert 0 < most <= LEAST_READ_BYTES
+    assert 0 < most <= MIN_READ_BYTES
 
 
 def test_a_socket_of_another_family_is_left_alone() -> None:

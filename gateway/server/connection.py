@@ -335,6 +335,10 @@ class Connection(HttpToolsProtocol):
 class BoundedReads(asyncio.BufferedProtocol):
     """Passes bytes to one connection, up to the size that it may buffer.
 
+    A plain protocol receives up to 256 KB at once. Bytes behind an unanswered request must be
+    buffered, so the read itself is bounded. The rest stays in the system's buffer, which slows the
+    client down.
+
     uvloop and asyncio fill the buffer right after `get_buffer` and report it in the same turn, so
     all connections of a loop share one buffer.
     """

@@ -11,9 +11,7 @@ from tests.docs.blocks import TOP
 GATEWAY = TOP / "gateway"
 COMMANDS = GATEWAY / "commands"
 CHECKS = (*sorted((COMMANDS / "doctor").glob("*.py")), COMMANDS / "check.py")
-BESIDE = tuple(
-    GATEWAY / name for name in ("access/pepper.py", "google/key_file.py", "google/credentials.py")
-)
+BESIDE = tuple(GATEWAY / name for name in ("access/pepper.py", "google/credentials.py"))
 """What these say of a file `check` says, too."""
 STARTING = tuple(
     path

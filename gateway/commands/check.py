@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from gateway.access.pepper import pepper_of
 from gateway.commands.doctor.account import Now, check_account
 from gateway.commands.doctor.finding import Finding, listed, ok, problem, warning
-from gateway.settings.endpoint import is_allowed_endpoint, is_loopback
+from gateway.settings.address import is_allowed_endpoint, is_loopback
 from gateway.settings.model import AccessSettings, ConfigError, GoogleSettings, Settings
 from gateway.settings.plans import missing_limits
 from gateway.storage.key_store import KeyRecord, KeyStore

@@ -17,7 +17,7 @@ import msgspec
 from google.oauth2.service_account import Credentials
 
 from gateway.google.token import SCOPES
-from gateway.settings.endpoint import is_allowed_endpoint
+from gateway.settings.address import is_allowed_endpoint
 from gateway.settings.model import ConfigError, GoogleSettings
 from gateway.settings.private_file import HOW_TO_MEND, is_changeable_by_others, is_open_to_others
 

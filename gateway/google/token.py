@@ -33,7 +33,7 @@ from google.auth.exceptions import DefaultCredentialsError, GoogleAuthError, Tra
 from google.auth.transport import DEFAULT_RETRYABLE_STATUS_CODES
 
 from gateway.google.wire import Answer, AnswerTooLarge, Message, Wire
-from gateway.settings.endpoint import is_allowed_endpoint
+from gateway.settings.address import is_allowed_endpoint
 
 SCOPES = ("https://www.googleapis.com/auth/spreadsheets",)
 

@@ -1,16 +1,17 @@
-"""Addresses and networks, parsed from the configuration."""
+"""Addresses, networks and endpoints in the configuration."""
 
 import re
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import Literal, NamedTuple
+from urllib.parse import urlsplit
 
 Network = IPv4Network | IPv6Network
 UnixPeers = Literal["unix"]
 Proxy = Network | UnixPeers
-"""Where a proxy is: in a network, or at the other end of a Unix socket."""
+"""Location of a proxy: a network, or the other end of a Unix socket."""
 
 UNIX: UnixPeers = "unix"
-"""Every peer of a Unix socket, which has no address."""
+"""All peers of a Unix socket, which have no address."""
 
 LOOPBACK = "127.0.0.1"
 _FORM = re.compile(r"(?:(\[[0-9A-Fa-f:.%]+\]|[^:\[\]\s/@]+):)?([0-9]{1,5})", re.ASCII)
@@ -24,14 +25,14 @@ _NO_PROXIES = (
 
 
 class Address(NamedTuple):
-    """A host, without brackets, and a port; port 0 is any free one."""
+    """A host, without brackets, and a port; port 0 means any free port."""
 
     host: str
     port: int
 
 
 def parse_address(written: object) -> Address:
-    """`HOST:PORT`, `[IPV6]:PORT` or a `PORT` of the loopback; ValueError for anything else."""
+    """Parse `HOST:PORT`, `[IPV6]:PORT` or a `PORT` of the loopback interface. Raises ValueError."""
     if isinstance(written, Address):
         return written
     found = _FORM.fullmatch(written) if isinstance(written, str) else None
@@ -41,13 +42,13 @@ def parse_address(written: object) -> Address:
 
 
 def host_in(header: str) -> str:
-    """The host of a Host header: in lower case, without port and brackets; blank if malformed."""
+    """The host of a Host header, in lower case, without port and brackets; "" if malformed."""
     found = _AUTHORITY.fullmatch(header)
     return _plain(found[1]) if found else ""
 
 
 def is_ip_address(host: str) -> bool:
-    """Whether this is an IPv4 or IPv6 address, without brackets."""
+    """Whether `host` is an IPv4 or IPv6 address without brackets."""
     try:
         ip_address(host)
     except ValueError:
@@ -56,7 +57,7 @@ def is_ip_address(host: str) -> bool:
 
 
 def parse_host_names(written: object) -> tuple[str, ...]:
-    """Host names in a list or separated by commas, in lower case; ValueError for all else."""
+    """Parse a list or comma-separated text of host names to lower case. Raises ValueError."""
     items = written.split(",") if isinstance(written, str) else written
     if not isinstance(items, list | tuple):
         raise ValueError(_NO_HOST_NAMES)
@@ -74,7 +75,7 @@ def _plain(host: str) -> str:
 
 
 def parse_proxies(written: object) -> tuple[Proxy, ...]:
-    """Addresses, networks and `unix`, in a list or separated by commas; ValueError for all else."""
+    """Parse a list or comma-separated text of addresses, networks and `unix`. Raises ValueError."""
     items = written.split(",") if isinstance(written, str) else written
     if not isinstance(items, list | tuple):
         raise ValueError(_NO_PROXIES)
@@ -92,3 +93,35 @@ def _parse_proxy(written: object) -> Proxy:
         return ip_network(written.strip())
     except ValueError as error:
         raise ValueError(_NO_PROXIES) from error
+
+
+def is_allowed_endpoint(url: str, *, allow_insecure: bool) -> bool:
+    """Whether Google credentials or sheet rows may be sent to this http(s) URL.
+
+    Allowed are https at Google and loopback addresses; `allow_insecure` allows every host. URLs
+    with user information are never allowed. The path may be anything: token URLs have one.
+    """
+    # URL parsers disagree about what follows these characters.
+    if re.search(r"[^\x21-\x7e]|[\\@]", url):
+        return False
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+        parts.port  # noqa: B018  (raises for a port that is none)
+    except ValueError:
+        return False
+    if parts.scheme not in ("http", "https") or not re.fullmatch(r"[a-z0-9.-]+|[0-9a-f:]+", host):
+        return False
+    return allow_insecure or is_loopback(host) or (parts.scheme == "https" and _is_google(host))
+
+
+def _is_google(host: str) -> bool:
+    return host == "accounts.google.com" or f".{host}".endswith(".googleapis.com")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host name or address is a loopback address."""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,7 +1,7 @@
-"""Configuration layers: file, environment and flags, merged in order.
+"""Configuration layers: file, environment and command line, merged in this order.
 
-Nothing here knows which settings there are: `known` names their key paths, with `*` for a name
-that the operator chooses. A problem is one line for the operator and never holds a value.
+This module does not know the settings: `known` has their key paths, with `*` for names that the
+operator chooses. A problem is one line for the operator and never contains a value.
 """
 
 import difflib
@@ -14,23 +14,44 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
+from pydantic_core import ErrorDetails
+
 from gateway.settings.private_file import HOW_TO_MEND, is_open_to_others
 
 KeyPath = tuple[str, ...]
 Tables = Mapping[str, Any]
 
 ENVIRONMENT_PREFIX = "GATEWAY_"
-# Kubernetes gives these to every pod beside a Service that is named "gateway".
+# Kubernetes sets these in every pod if a Service is named "gateway".
 _SERVICE_VARIABLE = re.compile(
     r"GATEWAY_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_[0-9]+_(TCP|UDP|SCTP)(_[A-Z]+)?)?)"
 )
 
 DEFAULT_FILE = Path("config.toml")
 
+# Messages by pydantic error type; other types have suitable messages.
+_WORDS = {
+    "bool_parsing": "must be true or false",
+    "bool_type": "must be true or false",
+    "dict_type": "must be a table",
+    "extra_forbidden": "there is no such setting",
+    "float_parsing": "must be a number",
+    "float_type": "must be a number",
+    "int_from_float": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "int_type": "must be a whole number",
+    "mapping_type": "must be a table",
+    "model_type": "must be a table",
+    "path_type": "must be the name of a file",
+    "string_pattern_mismatch": "must be lower-case letters and digits, joined by _ or -",
+    "string_too_short": "may not be blank",
+    "too_short": "is too short",
+}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Layer:
-    """What one place says; `sources` names the variable that set a key path."""
+    """One source of settings; `sources` has the variable that set each key path."""
 
     tables: Tables = field(default_factory=dict)
     problems: Sequence[str] = ()
@@ -42,11 +63,11 @@ def file_layer(
     file_settings: Mapping[KeyPath, Path | None],
     secrets: Collection[KeyPath] = (),
 ) -> Layer:
-    """The file's tables, or those of `config.toml` if it is there and no path is given.
+    """The tables of the file, by default of `config.toml` if it exists.
 
-    `file_settings` are the settings that name files, with their defaults: where they are
-    relative, written or default, they start at the directory of this file. So one file means one
-    key store, wherever a command is run. A file with one of `secrets` must be its owner's alone.
+    `file_settings` are the settings that name files, with their defaults. Relative names, including
+    defaults, start at the directory of this file, so that one configuration means one key store,
+    wherever a command runs. A file with one of `secrets` must be private.
     """
     file = path or DEFAULT_FILE
     try:
@@ -74,7 +95,7 @@ def file_layer(
 
 
 def environment_layer(environ: Mapping[str, str], known: Collection[KeyPath]) -> Layer:
-    """`GATEWAY_SECTION__KEY` as tables; any other name with the prefix is a problem."""
+    """`GATEWAY_SECTION__KEY` as tables; other names with the prefix are problems."""
     named = {
         name: _key_path(name)
         for name in environ
@@ -98,19 +119,19 @@ def environment_layer(environ: Mapping[str, str], known: Collection[KeyPath]) ->
 
 
 def override_layer(overrides: Mapping[str, object]) -> Layer:
-    """`{"section.key": value}` as tables; None is an option that was not given."""
+    """`{"section.key": value}` as tables; None is a missing option."""
     given = {at: value for at, value in overrides.items() if value is not None}
     return Layer(tables=nested((tuple(at.split(".")), value) for at, value in given.items()))
 
 
 def nested(values: Iterable[tuple[KeyPath, object]]) -> Tables:
-    """Key paths and values as tables in tables."""
+    """Nest values by their key paths."""
     branches = (reduce(lambda leaf, key: {key: leaf}, reversed(at), leaf) for at, leaf in values)
     return reduce(merged, branches, {})
 
 
 def merged(lower: Any, upper: Any) -> Any:
-    """Tables joined key by key at every depth; anything else is replaced by `upper`."""
+    """Merge tables at every depth; other values are replaced by `upper`."""
     if not (isinstance(lower, Mapping) and isinstance(upper, Mapping)):
         return upper
     shared = {key: merged(lower[key], upper[key]) for key in lower.keys() & upper.keys()}
@@ -118,13 +139,13 @@ def merged(lower: Any, upper: Any) -> Any:
 
 
 def generic(at: KeyPath, known: Collection[KeyPath]) -> KeyPath:
-    """The key path as `known` has it: `*` for the chosen name in a table of such names."""
+    """The key path as in `known`, with `*` for a name chosen by the operator."""
     chosen = any(path[:2] == (at[0], "*") for path in known)
     return (at[0], "*", *at[2:]) if chosen and len(at) > 1 else at
 
 
 def suggestion(name: str, names: Iterable[str]) -> str:
-    """The end of a sentence that offers the nearest of `names`, or nothing."""
+    """A hint at the nearest of `names`, or ""."""
     near = difflib.get_close_matches(name, list(names), n=1)
     return f"; did you mean {near[0]}?" if near else ""
 
@@ -138,7 +159,7 @@ def _anchored(tables: Tables, at: KeyPath, directory: Path) -> Tables:
     section, key = at
     table = tables[section]
     name = table.get(key) if isinstance(table, Mapping) else None
-    # A blank name stays blank, to be refused; a name that is no text is refused by its type.
+    # A blank name is refused later; a name of another type is refused by its type.
     if not isinstance(name, str | Path) or name == "":
         return tables
     return {**tables, section: {**table, key: directory / name}}
@@ -150,3 +171,23 @@ def _key_path(name: str) -> KeyPath:
 
 def _environment_name(at: KeyPath) -> str:
     return ENVIRONMENT_PREFIX + "__".join(at).upper()
+
+
+def describe(detail: ErrorDetails, sources: Mapping[KeyPath, str], known: Sequence[KeyPath]) -> str:
+    """Describe a mistake as `section.key: problem`, with the variable that set it."""
+    at = tuple(str(part) for part in detail["loc"] if part != "[key]")
+    source = f" (set by {sources[at]})" if at in sources else ""
+    message = detail["msg"].removeprefix("Value error, ").replace("Input should", "must")
+    words = _WORDS.get(detail["type"], message)
+    hint = _near_setting(at, known) if detail["type"] == "extra_forbidden" else ""
+    return f"{'.'.join(at)}: {words}{hint}{source}"
+
+
+def _near_setting(at: KeyPath, known: Sequence[KeyPath]) -> str:
+    """A hint at settings of this name in other tables, or at a similar name in the same table."""
+    *table, name = generic(at, known)
+    depth = len(table)
+    elsewhere = [".".join(path).replace("*", "NAME") for path in known if path[-1] == name]
+    if elsewhere:
+        return f"; did you mean {' or '.join(elsewhere)}?"
+    return suggestion(name, {path[depth] for path in known if list(path[:depth]) == table})

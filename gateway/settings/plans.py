@@ -9,20 +9,20 @@ from gateway.settings.section import CountOrZero, Section
 
 
 class PlanSettings(Section):
-    """`[plans.NAME]`: what a key on this plan may do."""
+    """`[plans.NAME]`: rights and limits of a key of this plan."""
 
     where_and_order: bool = True
     """Whether lists may be filtered and sorted."""
     max_limit: Annotated[int, Field(ge=1, le=1000)] = 100
-    """Most rows in one answer; a larger `limit` is cut to it."""
+    """Maximum number of rows in one answer; a larger `limit` is reduced to it."""
     writes: bool = True
     """Whether rows may be created and updated."""
     require_if_match: bool = False
-    """Whether an update must say in If-Match which state of the row it was made for."""
+    """Whether updates require If-Match with the expected state of the row."""
     requests_per_minute: CountOrZero = 600
-    """Most requests a minute of one key, and a tenth as many (10 at least) at once; 0: no limit."""
+    """Requests per minute and key, plus a burst of a tenth (at least 10); 0: no limit."""
     max_concurrent: CountOrZero = 250
-    """Most requests of one key that are under way at once; 0: no limit."""
+    """Maximum number of concurrent requests of one key; 0: no limit."""
 
 
 BUILT_IN_PLANS: Mapping[str, Mapping[str, object]] = {
@@ -34,5 +34,5 @@ _LIMITS = ("requests_per_minute", "max_concurrent")
 
 
 def missing_limits(plan: PlanSettings) -> Sequence[str]:
-    """The settings that leave a key of this plan unlimited."""
+    """The settings without a limit for keys of this plan."""
     return [name for name in _LIMITS if getattr(plan, name) == 0]

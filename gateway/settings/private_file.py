@@ -1,4 +1,4 @@
-"""Permissions of files that hold a secret."""
+"""Permissions of files with secrets."""
 
 import os
 import stat
@@ -7,10 +7,10 @@ HOW_TO_MEND = "run chmod 600 on it"
 
 
 def is_open_to_others(mode: int) -> bool:
-    """Whether a file of this mode can be read or written by others; only POSIX can tell."""
+    """Whether other users can read or write a file of this mode; always False outside POSIX."""
     return os.name == "posix" and bool(mode & (stat.S_IRWXG | stat.S_IRWXO))
 
 
 def is_changeable_by_others(mode: int) -> bool:
-    """Whether a file of this mode, which is no secret, can be written by others."""
+    """Whether other users can write to a file of this mode."""
     return os.name == "posix" and bool(mode & (stat.S_IWGRP | stat.S_IWOTH))

@@ -1,4 +1,4 @@
-"""The SQLite file of keys and write ledger: private, in WAL mode."""
+"""The SQLite database of keys and write ledger: a private file in WAL mode."""
 
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -16,14 +16,14 @@ from gateway.settings.private_file import HOW_TO_MEND, is_open_to_others
 BUSY_TIMEOUT_MS = 5000
 
 Prepare = Callable[[AsyncConnection], Awaitable[None]]
-"""Makes the tables, and commits."""
+"""Creates the tables and commits."""
 
 
 @asynccontextmanager
 async def open_database(database: Path, prepare: Prepare) -> AsyncIterator[AsyncEngine]:
-    """Opens the file, making it where it is not there, has it prepared, and closes it.
+    """Open the database file, creating it if needed, prepare it, and close it at the end.
 
-    Raises `ConfigError` for a file that cannot be had, is no database, or is open to others.
+    Raises `ConfigError` for a file that is unusable, is not a database, or is open to other users.
     """
     engine = _engine(database)
     try:
@@ -34,7 +34,7 @@ async def open_database(database: Path, prepare: Prepare) -> AsyncIterator[Async
 
 
 def _engine(database: Path) -> AsyncEngine:
-    # hide_parameters: they would be in the text of errors, and so in the log.
+    # hide_parameters: error texts, and so the log, would contain them.
     url = URL.create("sqlite+aiosqlite", database=str(database.absolute()))
     engine = create_async_engine(url, hide_parameters=True)
     event.listen(engine.sync_engine, "connect", _set_up_connection)
@@ -59,9 +59,9 @@ async def _prepare(engine: AsyncEngine, database: Path, prepare: Prepare) -> Non
 
 
 async def _switch_to_wal(connection: AsyncConnection) -> None:
-    # So that `keys create` and a busy gateway do not lock each other out. The file remembers it.
-    # This statement does not wait for locks: whoever holds one is opening the store, and does
-    # the same.
+    # With WAL, `keys create` and a busy gateway do not block each other. The file stores the mode.
+    # This statement does not wait for locks: a process that holds one is opening the store and sets
+    # the same mode.
     with suppress(OperationalError):
         await connection.exec_driver_sql("PRAGMA journal_mode = WAL")
 
@@ -73,13 +73,13 @@ def _open_problem(database: Path, error: OSError | SQLAlchemyError) -> str:
 
 
 def _create_private(database: Path) -> None:
-    # SQLite gives its side files the mode of this one. What cannot be opened must fail here: the
-    # thread that aiosqlite starts for a connection may outlive the event loop if connecting fails.
+    # SQLite gives its side files this file's mode. An unusable file must fail here: if connecting
+    # fails, aiosqlite's thread may outlive the event loop.
     os.close(os.open(database, os.O_CREAT | os.O_RDWR, 0o600))
 
 
 def _check_private(database: Path) -> None:
-    # Who reads the ledger in it reads cells, who writes to it makes keys.
+    # Readers of the ledger could read cells; writers of the file could create keys.
     if is_open_to_others(database.stat().st_mode):
         raise ConfigError(
             [f"access.database: {database} is open to other users of this machine: {HOW_TO_MEND}"]

@@ -1,12 +1,17 @@
-"""The key store: a SQLite table of grants by key digest.
+"""Key store: a SQLite table of grants by key digest, and a log of its changes.
 
-The ledger of `gateway.storage.write_ledger` has its table in the same database.
+The write ledger (`gateway.storage.write_ledger`) is in the same database.
 
 Rules:
-- Neither a key nor the pepper is ever in here, nor enough to make one of the other columns.
-- What is kept of the pepper tells another one from it, and is too short to find it by trying.
-- Each call is one statement in one transaction; what another process commits is seen by the next.
-- Instants are UTC; SQLite has no such type, so they are kept as ISO 8601 text.
+- The store contains neither a key nor the pepper, nor enough to derive one from the other columns.
+- The stored mark of the pepper detects another pepper, and is too short to find the pepper by brute
+  force.
+- Each call is one statement in one transaction, and sees all commits of other processes.
+- Times are UTC, stored as ISO 8601 text, because SQLite has no such type.
+- Triggers write the change log, in commit order. So it contains every change, even by another
+  version's command line or by an operator's SQL. Updates of the last use are not logged: they would
+  be one entry per key and hour.
+- The change log is never shortened: a key has about two entries of 50 bytes in its life.
 """
 
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -26,9 +31,11 @@ from sqlalchemy import (
     MetaData,
     String,
     Table,
+    TextClause,
     bindparam,
     false,
     select,
+    text,
     type_coerce,
     update,
 )
@@ -37,7 +44,6 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from sqlalchemy.schema import CreateColumn, CreateTable
 
 from gateway.storage.database import open_database
-from gateway.storage.key_changes import key_changes, prepare_key_changes
 from gateway.storage.write_ledger import DEFAULT_BYTES, SqlLedger, open_ledger
 from gateway.storage.write_records import TABLES
 from gateway.table.view import ALL_COLUMNS, ColumnGrant
@@ -65,10 +71,35 @@ _keys = Table(
 _pepper = Table(
     "pepper",
     MetaData(),
-    Column("id", Integer, primary_key=True),  # 0: there is one pepper
+    Column("id", Integer, primary_key=True),  # always 0: there is one pepper
     Column("mark", LargeBinary, nullable=False),
 )
-_PAGE_SIZE = 500  # read in about a millisecond of the event loop
+_key_changes = Table(
+    "key_changes",
+    MetaData(),
+    Column("number", Integer, primary_key=True),  # SQLite continues from the highest number
+    Column("digest", LargeBinary, nullable=False),
+)
+_HAS_LOG = text("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'key_changes'")
+_CREATE_LOG = (
+    CreateTable(_key_changes),
+    text(
+        "CREATE TRIGGER key_added AFTER INSERT ON api_keys BEGIN "
+        "INSERT INTO key_changes (digest) VALUES (NEW.digest); END"
+    ),
+    # REPLACE deletes without the trigger of a deletion (sqlite.org/lang_replace.html).
+    text(
+        "CREATE TRIGGER key_replaced BEFORE INSERT ON api_keys BEGIN "
+        "INSERT INTO key_changes (digest) SELECT digest FROM api_keys WHERE id = NEW.id; END"
+    ),
+    text(
+        "CREATE TRIGGER key_deleted AFTER DELETE ON api_keys BEGIN "
+        "INSERT INTO key_changes (digest) VALUES (OLD.digest); END"
+    ),
+    text("INSERT INTO key_changes (digest) SELECT digest FROM api_keys"),
+)
+
+_PAGE_SIZE = 500  # takes about a millisecond of the event loop
 _RECORD_COLUMNS = [
     type_coerce(column, String).label(column.name) if isinstance(column.type, JSON) else column
     for column in _keys.columns
@@ -79,27 +110,29 @@ _may_count = _keys.c.revoked_at.is_(None) & (
     _keys.c.expires_at.is_(None) | (_keys.c.expires_at > bindparam("long_ago"))
 )
 _CHANGES = (
-    select(key_changes.c.number, key_changes.c.digest, *_RECORD_COLUMNS)
+    select(_key_changes.c.number, _key_changes.c.digest, *_RECORD_COLUMNS)
     .select_from(
-        key_changes.outerjoin(_keys, (key_changes.c.digest == _keys.c.digest) & _may_count)
+        _key_changes.outerjoin(_keys, (_key_changes.c.digest == _keys.c.digest) & _may_count)
     )
-    .where(key_changes.c.number >= bindparam("first"))
-    .order_by(key_changes.c.number)
+    .where(_key_changes.c.number >= bindparam("first"))
+    .order_by(_key_changes.c.number)
     .limit(_PAGE_SIZE)
 )
 LONG_EXPIRED = timedelta(days=1)
-"""Keys that expired longer ago never count; those of late may, if the clock is set back."""
+"""Keys that expired longer ago are never valid; later ones may be if the clock is set back."""
 
 StoredKey = tuple[Any, ...]
-"""A key as it lies in the table, for `record_of`: texts and numbers, which take little memory, and
-none of the garbage collector's time."""
+"""A key as stored, for `record_of`.
+
+Texts and numbers need little memory and no garbage collection.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class KeyRecord:
-    """What is known of a key; `None` is any spreadsheet, all worksheets, never.
+    """A stored key. `None` means any spreadsheet, all worksheets, never.
 
-    `last_used_at` is the hour of the last use.
+    `last_used_at` is rounded down to the hour.
     """
 
     id: str
@@ -119,14 +152,14 @@ class KeyRecord:
 
 
 class KeyChange(NamedTuple):
-    """A change of a key: they are numbered in the order of commits; `digest` is the key's."""
+    """A change of the key with this digest; numbers follow the order of commits."""
 
     number: int
     digest: bytes
 
 
 class KeyStore:
-    """The keys of one database; made by `KeyStore.open`."""
+    """The keys of one database. Use `KeyStore.open`."""
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
@@ -134,10 +167,10 @@ class KeyStore:
     @classmethod
     @asynccontextmanager
     async def open(cls, database: Path) -> AsyncIterator["KeyStore"]:
-        """Opens the store, making file and tables where they are not there, and closes it.
+        """Open the store, creating file and tables if needed, and close it at the end.
 
-        A store that an earlier version made gets the columns that it lacks.
-        Raises `ConfigError` for a file that cannot be had or is no key store.
+        Adds missing columns to a store of an earlier version. Raises `ConfigError` for a file that
+        is unusable or is not a key store.
         """
         async with open_database(database, _prepare) as engine:
             yield cls(engine)
@@ -149,27 +182,27 @@ class KeyStore:
         longest_call_seconds: float = 0.0,
         max_bytes: int = DEFAULT_BYTES,
     ) -> AbstractAsyncContextManager[SqlLedger]:
-        """Opens the ledger beside the keys; `clock` gives seconds since the epoch.
+        """Open the write ledger of this database; `clock` returns seconds since the epoch.
 
-        `longest_call_seconds`: so long after its note may a write leave for Google. `max_bytes` is
-        what the records may take on disk.
+        `longest_call_seconds` is the longest time from recording a write until it is sent to
+        Google. `max_bytes` limits the disk space of the records.
         """
         return open_ledger(
             self._engine, clock, longest_call_seconds=longest_call_seconds, max_bytes=max_bytes
         )
 
     async def add(self, record: KeyRecord, digest: bytes) -> None:
-        """Keeps a new key."""
         async with self._engine.begin() as connection:
             await connection.execute(insert(_keys).values(**_row(record), digest=digest))
 
     async def changes(
         self, last: KeyChange | None, now: datetime
     ) -> Sequence[tuple[KeyChange, StoredKey | None]] | None:
-        """Some changes after the last one known, each with the key as it is now; none at the end.
+        """A page of changes after `last`, each with the key's current state; empty at the end.
 
-        The key is None if it is revoked, deleted or `LONG_EXPIRED`. Without a last change they
-        begin with the first. Gives None if the last one is none of this store: it was replaced.
+        The key is None if it is revoked, deleted or `LONG_EXPIRED`. Without `last` the page starts
+        at the first change. Returns None if this store does not contain `last`: the store was
+        replaced.
         """
         values = {
             "first": 0 if last is None else last.number,
@@ -186,14 +219,14 @@ class KeyStore:
         return found[1:] if found and found[0][0] == last else None
 
     async def revoke(self, key_id: str, now: datetime) -> bool:
-        """Revokes a key for ever; False if there is none of this id, or it was revoked already."""
+        """Revoke a key permanently; False if it does not exist or is already revoked."""
         is_valid = (_keys.c.id == key_id) & _keys.c.revoked_at.is_(None)
         statement = update(_keys).where(is_valid).values(revoked_at=now.isoformat())
         async with self._engine.begin() as connection:
             return (await connection.execute(statement)).rowcount == 1
 
     async def touch(self, key_id: str, now: datetime) -> None:
-        """Notes that a key is used, to the hour: at most one change an hour."""
+        """Record that a key is used; writes at most once per hour."""
         hour = now.astimezone(UTC).replace(minute=0, second=0, microsecond=0).isoformat()
         used = _keys.c.last_used_at
         is_news = (_keys.c.id == key_id) & (used.is_(None) | (used < hour))
@@ -201,30 +234,30 @@ class KeyStore:
             await connection.execute(update(_keys).where(is_news).values(last_used_at=hour))
 
     async def has_keys(self) -> bool:
-        """Whether there is a key that is not revoked."""
+        """Whether any key is not revoked."""
         query = select(_keys.c.id).where(_keys.c.revoked_at.is_(None)).limit(1)
         async with self._engine.connect() as connection:
             return (await connection.execute(query)).first() is not None
 
     async def pepper_mark(self) -> bytes | None:
-        """The mark of the pepper that the keys were made with; None if that is not known."""
+        """The mark of the pepper used for the keys; None if unknown."""
         async with self._engine.connect() as connection:
             return (await connection.execute(select(_pepper.c.mark))).scalar_one_or_none()
 
     async def keep_pepper_mark(self, mark: bytes) -> None:
-        """Keeps the mark of the pepper that keys are made with from now on."""
+        """Store the mark of the pepper used for new keys."""
         statement = insert(_pepper).values(id=0, mark=mark)
         change = statement.on_conflict_do_update(index_elements=["id"], set_={"mark": mark})
         async with self._engine.begin() as connection:
             await connection.execute(change)
 
     async def ping(self) -> None:
-        """Returns if keys can be looked up now, and raises otherwise."""
+        """Raise an error unless keys can be looked up."""
         async with self._engine.connect() as connection:
             await connection.execute(select(_keys.c.id).limit(1))
 
     async def list(self) -> Sequence[KeyRecord]:
-        """All keys, the oldest first."""
+        """All keys, oldest first."""
         query = select(*_RECORD_COLUMNS).order_by(_keys.c.created_at, _keys.c.id)
         async with self._engine.connect() as connection:
             rows = (await connection.execute(query)).all()
@@ -238,15 +271,15 @@ async def _prepare(connection: AsyncConnection) -> None:
     await connection.commit()
     await _add_columns(connection)
     await connection.commit()
-    await prepare_key_changes(connection)
+    await _prepare_changes(connection)
     await connection.commit()
 
 
 async def _add_columns(connection: AsyncConnection) -> None:
-    """Add what later versions know of a key to the table of an earlier one."""
+    """Add columns that a table of an earlier version lacks."""
     if not await _missing_columns(connection):
         return
-    # Of several who open it at once the others wait here, and then find nothing to do.
+    # Other processes that open the store wait here, then find nothing to do.
     await connection.exec_driver_sql("BEGIN IMMEDIATE")
     for column in await _missing_columns(connection):
         definition = CreateColumn(column).compile(dialect=connection.dialect)
@@ -257,6 +290,31 @@ async def _missing_columns(connection: AsyncConnection) -> list[Column[Any]]:
     found = await connection.exec_driver_sql(f"PRAGMA table_info({_keys.name})")
     names = {row.name for row in found}
     return [column for column in _keys.columns if column.name not in names]
+
+
+async def _prepare_changes(connection: AsyncConnection) -> None:
+    """Create the change log with all keys, if it does not exist, in one transaction."""
+    if await _has_log(connection):
+        return
+    # Other processes that open the store wait here, then find nothing to do.
+    await connection.exec_driver_sql("BEGIN IMMEDIATE")
+    if not await _has_log(connection):
+        for statement in (*_CREATE_LOG, await _change_trigger(connection)):
+            await connection.execute(statement)
+
+
+async def _change_trigger(connection: AsyncConnection) -> TextClause:
+    """A trigger on updates of all columns but `last_used_at`, which every use writes."""
+    found = await connection.execute(text("PRAGMA table_info(api_keys)"))
+    names = ", ".join(f'"{name}"' for _, name, *_ in found if name != "last_used_at")
+    return text(
+        f"CREATE TRIGGER key_changed AFTER UPDATE OF {names} ON api_keys BEGIN "
+        "INSERT INTO key_changes (digest) SELECT OLD.digest UNION SELECT NEW.digest; END"
+    )
+
+
+async def _has_log(connection: AsyncConnection) -> bool:
+    return (await connection.execute(_HAS_LOG)).first() is not None
 
 
 def _row(record: KeyRecord) -> dict[str, object]:
@@ -280,7 +338,7 @@ def _row(record: KeyRecord) -> dict[str, object]:
 
 
 def record_of(key: StoredKey) -> KeyRecord:
-    """What is known of a stored key; ValueError if somebody has spoiled it by hand."""
+    """Decode a stored key. Raises ValueError if it was damaged by hand."""
     values = dict(zip(_RECORD_NAMES, key, strict=True))
     columns = ColumnGrant(_set(values.pop("readable")), _set(values.pop("writable")))
     return KeyRecord(
@@ -306,5 +364,5 @@ def _set(names: str | None) -> frozenset[str] | None:
     return None if names is None else msgspec.json.decode(names, type=frozenset[str])
 
 
-def _instant(text: str | None) -> datetime | None:
-    return None if text is None else datetime.fromisoformat(text)
+def _instant(written: str | None) -> datetime | None:
+    return None if written is None else datetime.fromisoformat(written)

@@ -1,7 +1,7 @@
-"""Open creates of all worksheets in memory, and the rows that are not theirs.
+"""Open creates of all worksheets, and the rows that belong to other creates.
 
-Rules: an open create may be looked for by what it wrote, so each must know which rows that look
-like its own were acknowledged to others. What can come too late for it is not noted one by one.
+Rules: an open create may be searched by its content. So each one records which rows, though equal
+to its own, were acknowledged to others. Rows too late to be its own are not recorded one by one.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,13 +10,16 @@ from dataclasses import dataclass
 from gateway.worksheets.idempotency import LAST_ROW, RowInterval
 
 CONTESTED_SECONDS = 600.0
-"""How long rows are noted one by one. An append that was sent 185 s or more after the open create
-lies below it, if that is there at all; one that is answered as late as this was sent so."""
+"""How long rows are recorded one by one.
+
+An append that was sent 185 s or more after the open create is below it, if the open create was
+applied at all. Any append answered after this time was sent that late.
+"""
 
 
 @dataclass(kw_only=True)
 class OpenCreate:
-    """When it was sent, and the rows since then that are not its own."""
+    """An open create: when it was sent, and the rows acknowledged to others since then."""
 
     worksheet: str
     sent_at: float
@@ -31,7 +34,7 @@ class OpenCreates:
     def add(
         self, scope: str, worksheet: str, sent_at: float, taken: Sequence[RowInterval] = ()
     ) -> None:
-        """Note a create as open; one that was open is anew."""
+        """Register an open create, replacing an earlier one."""
         self.drop(scope)
         record = OpenCreate(worksheet=worksheet, sent_at=sent_at, taken=list(taken))
         self._by_scope[scope] = record
@@ -41,7 +44,7 @@ class OpenCreates:
         self.remove([scope])
 
     def remove(self, scopes: Iterable[str]) -> Mapping[str, OpenCreate]:
-        """Drop creates that are not open any more; those that were."""
+        """Remove creates; returns those that were open."""
         removed = {scope: self._by_scope.pop(scope) for scope in scopes if scope in self._by_scope}
         for scope, record in removed.items():
             of_worksheet = self._by_worksheet[record.worksheet]
@@ -57,8 +60,11 @@ class OpenCreates:
         own_rows: Mapping[str, int],
         now: float,
     ) -> None:
-        """Have creates open again whose end is on no disk; of the rows those of others are kept
-        from them. `own_rows`: where their own begin."""
+        """Register creates again whose result could not be stored, with the rows that belong to
+        others.
+
+        `own_rows` has each create's own first row.
+        """
         for scope, record in removed.items():
             self.add(scope, record.worksheet, record.sent_at, record.taken)
             for span in spans:
@@ -66,7 +72,7 @@ class OpenCreates:
                     _take(self._by_scope[scope], span, now)
 
     def drop_older(self, instant: float) -> None:
-        """Drop those that were sent before an instant."""
+        """Remove creates that were sent before a time."""
         for scope in [scope for scope, each in self._by_scope.items() if each.sent_at <= instant]:
             self.drop(scope)
 
@@ -76,14 +82,14 @@ class OpenCreates:
             record.sent_at = sent_at
 
     def taken(self, scope: str) -> Sequence[RowInterval]:
-        """The rows that an open create may not take."""
+        """Rows that belong to other creates."""
         record = self._by_scope.get(scope)
         return () if record is None else record.taken
 
     def take(
         self, worksheet: str, spans: Sequence[RowInterval], now: float
     ) -> Iterator[tuple[str, Sequence[RowInterval]]]:
-        """Keep rows from the open creates of a worksheet; those that did not know, with all."""
+        """Record rows of other creates; yields each changed open create with all such rows."""
         for scope, record in self._by_worksheet.get(worksheet, {}).items():
             known = len(record.taken), record.taken[-1:]
             for span in spans:

@@ -1,11 +1,11 @@
-"""Disk quota of write records: per key, and in all.
+"""Disk quota of write records, per key and in total.
 
-Rules
-- One key may fill a quarter. Of those that have most, the oldest completed records go first. An
-  open one never goes, for it may be of a write that landed; nor does the newest of a key, whose
-  request was answered just now: both go beyond the bounds where they have to.
-- Completed records are counted as they are added, and measured when these seem to be too many: so
-  they never are more than is known here.
+Rules:
+- One key may use a quarter. The oldest completed records of the keys with most bytes are deleted
+  first. Open records are never deleted, because their write may have been applied; nor is a key's
+  newest record, whose request was just answered. Both may exceed the quota.
+- Completed records are counted as they are added, and measured when the count exceeds the quota. So
+  the count is never too low.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,10 +14,10 @@ from typing import NamedTuple
 from gateway.errors import UNKNOWN_RETRY_SECONDS, QueueFull
 
 SHARE = 4
-"""One key may fill a quarter of it."""
+"""One key may use this fraction."""
 
 SLACK = 32
-"""One part in so many is freed beyond what has to be, so that it is not done each time."""
+"""This fraction more than needed is freed, so that it is not needed each time."""
 
 
 class _Open(NamedTuple):
@@ -26,7 +26,7 @@ class _Open(NamedTuple):
     sent_at: float
 
 
-class RecordRoom:
+class RecordQuota:
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
         self._per_key = max_bytes // SHARE
@@ -35,7 +35,7 @@ class RecordRoom:
         self._open_bytes: dict[str, int] = {}
 
     def check(self, key_id: str) -> None:
-        """QueueFull if open records alone leave no room for one more of a key."""
+        """Raise QueueFull if open records alone leave no space for one more of this key."""
         in_all = sum(self._open_bytes.values())
         if self._open_bytes.get(key_id, 0) >= self._per_key or in_all >= self._max_bytes:
             raise QueueFull(
@@ -53,13 +53,13 @@ class RecordRoom:
     def closed(self, scope: str) -> None:
         record = self._open.pop(scope, None)
         if record is not None:
-            # A record of an earlier version may have no size.
+            # Records of an earlier version may have no size.
             left = self._open_bytes.pop(record.key_id, 0) - record.size
             if left:
                 self._open_bytes[record.key_id] = left
 
     def close_older(self, instant: float) -> None:
-        """Open records that were sent before an instant count no more."""
+        """Stop counting open records that were sent before a time."""
         for scope in [scope for scope, each in self._open.items() if each.sent_at <= instant]:
             self.closed(scope)
 
@@ -67,18 +67,18 @@ class RecordRoom:
         self._completed[key_id] = self._completed.get(key_id, 0) + size
 
     def measured(self, sizes: Mapping[str, int]) -> None:
-        """The bytes of the completed records of each key, as they are."""
+        """Set the measured bytes of each key's completed records."""
         self._completed = dict(sizes)
 
     @property
     def is_over(self) -> bool:
-        """Whether something has to go, as far as is known without measuring."""
+        """Whether records must be deleted, according to the counts."""
         sizes = self._used().values()
         is_full = sum(sizes) > self._max_bytes or max(sizes, default=0) > self._per_key
-        return is_full and bool(self.kept())
+        return is_full and bool(self.limits())
 
-    def kept(self) -> Mapping[str, int]:
-        """The keys with too many bytes, and how many of completed records each may keep."""
+    def limits(self) -> Mapping[str, int]:
+        """Keys over their quota, and how many bytes of completed records each may keep."""
         used = self._used()
         level = min(
             self._per_key - self._per_key // SLACK,
@@ -99,7 +99,7 @@ class RecordRoom:
 
 
 def _level(sizes: Iterable[int], in_all: int) -> int:
-    """The most that each may have, so that all have no more than that together."""
+    """The largest equal limit per key that keeps the total within `in_all`."""
     ascending = sorted(sizes)
     for rank, size in enumerate(ascending):
         share = in_all // (len(ascending) - rank)

@@ -1,12 +1,12 @@
-"""The write ledger: records of writes with an Idempotency-Key, beside the keys.
+"""Write ledger: records of writes with an Idempotency-Key, in the key store's database.
 
-Rules
-- What must not be lost is committed before the method returns; changes come one after the other.
-- Instants are seconds since the epoch: they are subtracted.
-- Memory knows which records are open, so that writes beside none of them cost nothing here. One
-  whose end could not be put on disk stays open there: it must not take the rows of others.
-- Records end after 24 h, or sooner if they are too many (`gateway.storage.storage_quota`); each
-  group of new ones clears away a few more than it adds.
+Rules:
+- Data that must not be lost is committed before the method returns. Changes are sequential.
+- Times are seconds since the epoch.
+- Open records are also in memory, so that other writes cost nothing here. If a result could not be
+  stored, the record stays open on disk, and must not claim rows of other creates.
+- Records expire after 24 h, or sooner if they exceed the quota (`gateway.storage.storage_quota`).
+  Each group of new records deletes more expired ones than it adds.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from sqlalchemy.sql import Executable
 from gateway.errors import InternalError
 from gateway.settings.model import WriteSettings
 from gateway.storage.open_creates import OpenCreates
-from gateway.storage.storage_quota import RecordRoom
+from gateway.storage.storage_quota import RecordQuota
 from gateway.storage.write_records import (
     KEPT_SECONDS,
     OPEN,
@@ -47,11 +47,11 @@ from gateway.worksheets.writes import Results, WriteIdentity
 DEFAULT_BYTES = WriteSettings().max_record_bytes
 
 Step = tuple[Executable, Sequence[Mapping[str, object]] | None]
-"""A statement, and the values of each time that it is carried out; None: once, without any."""
+"""A statement and its parameter sets; None: execute once without parameters."""
 
 
 class SqlLedger:
-    """The `Ledger` of one database; made by `open_ledger`."""
+    """The `Ledger` of one database. Use `open_ledger`."""
 
     def __init__(
         self,
@@ -64,19 +64,19 @@ class SqlLedger:
         self._engine = engine
         self._longest_call_seconds = longest_call_seconds
         self._clock = clock
-        self._turn = asyncio.Lock()
+        self._lock = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
         self._open = OpenCreates()
-        self._room = RecordRoom(max_bytes)
-        self._landed: set[str] = set()
+        self._quota = RecordQuota(max_bytes)
+        self._answered_creates: set[str] = set()
         self._left_at: dict[str, float] = {}
 
     async def load(self) -> None:
-        """Learn which writes are open since another process.
+        """Load the open writes of an earlier process.
 
-        It noted them before their calls to Google began, and may have ended as those left, after
-        all the time that a call waits for its turn, a token and a connection. This is not put on
-        disk: a start after this one adds nothing to it.
+        That process recorded them before their calls began. Their calls may have been sent much
+        later: after waiting for quota, token and connection. This delay is not stored, so that a
+        later start does not add it again.
         """
         now = self._clock()
         async with self._engine.begin() as connection:
@@ -87,7 +87,7 @@ class SqlLedger:
             scope, sent_at = row["scope"], row["sent_at"]
             left_at = max(sent_at, min(now, sent_at + self._longest_call_seconds))
             self._left_at[scope] = left_at
-            self._room.opened(scope, row["key_id"], row["size"], left_at)
+            self._quota.opened(scope, row["key_id"], row["size"], left_at)
             if row["is_create"]:
                 self._open.add(
                     scope, row["worksheet"], left_at, [RowInterval(*each) for each in row["taken"]]
@@ -105,8 +105,8 @@ class SqlLedger:
             raise InternalError("The record of this Idempotency-Key cannot be read.") from error
 
     def check_room(self, identity: WriteIdentity) -> None:
-        self._room.close_older(self._clock() - KEPT_SECONDS)
-        self._room.check(identity.key_id)
+        self._quota.close_older(self._clock() - KEPT_SECONDS)
+        self._quota.check(identity.key_id)
 
     async def sending(self, sendings: Sequence[Sending]) -> None:
         now = self._clock()
@@ -115,8 +115,8 @@ class SqlLedger:
             if identity is not None:
                 record = open_record(identity, now, first_row, rows)
                 noted.append(record)
-                self._landed.discard(identity.scope)
-                self._room.opened(identity.scope, identity.key_id, size_of(record), now)
+                self._answered_creates.discard(identity.scope)
+                self._quota.opened(identity.scope, identity.key_id, size_of(record), now)
                 if identity.is_create:
                     self._open.add(identity.scope, place_of(identity.worksheet), now)
         if not noted:
@@ -140,31 +140,31 @@ class SqlLedger:
             {"open_scope": scope, "now_taken": [list(span) for span in spans_of_others]}
             for scope, spans_of_others in self._open.take(place_of(worksheet), spans, self._clock())
         ]
-        if await self._are_answered(own, [(TAKE, taken)]):
-            self._landed |= {identity.scope for identity, _ in own}
+        if await self._store_answers(own, [(TAKE, taken)]):
+            self._answered_creates |= {identity.scope for identity, _ in own}
         else:
             own_rows = {identity.scope: results[0].row for identity, results in own}
             self._open.put_back(removed, spans, own_rows, self._clock())
 
     async def complete(self, identity: WriteIdentity, answer: Answer) -> None:
-        if identity.scope in self._landed:
-            self._landed.discard(identity.scope)
-        elif await self._are_answered([(identity, answer)]):
+        if identity.scope in self._answered_creates:
+            self._answered_creates.discard(identity.scope)
+        elif await self._store_answers([(identity, answer)]):
             self._open.drop(identity.scope)
 
     async def renew(self, identity: WriteIdentity) -> None:
         now = self._clock()
         self._open.renew(identity.scope, now)
         of_request = records.c.scope == identity.scope
-        await self._is_noted([(update(records).where(of_request).values(sent_at=now), None)])
+        await self._try_commit([(update(records).where(of_request).values(sent_at=now), None)])
 
     async def drop(self, identity: WriteIdentity) -> None:
         self._open.drop(identity.scope)
-        self._room.closed(identity.scope)
-        await self._is_noted([(delete(records).where(records.c.scope == identity.scope), None)])
+        self._quota.closed(identity.scope)
+        await self._try_commit([(delete(records).where(records.c.scope == identity.scope), None)])
 
     async def aclose(self) -> None:
-        """Let what is under way be committed."""
+        """Wait for running transactions."""
         if self._tasks:
             await asyncio.wait(self._tasks)
 
@@ -177,34 +177,34 @@ class SqlLedger:
             sent_at=max(row["sent_at"], self._left_at.get(scope, 0.0)),
             first_row=row["first_row"],
             rows=[[restored(value) for value in cells] for cells in rows],
-            # Memory knows those too that could not be put on disk.
+            # memory also has rows that could not be stored
             taken=tuple(dict.fromkeys([*on_disk, *self._open.taken(scope)])),
             answer=None if answer is None else decode_answer(answer, restored),
         )
 
-    async def _are_answered(
+    async def _store_answers(
         self, answers: Sequence[tuple[WriteIdentity, Answer]], steps: Sequence[Step] = ()
     ) -> bool:
-        """Keep the answers of writes that ended for good, and carry out more steps with that."""
+        """Store results of finished writes, together with further steps."""
         now = self._clock()
         answered = [answered_record(identity, now, answer) for identity, answer in answers]
         clearing: Sequence[Step] = [(purge(now, len(answered)), None)] if answered else []
-        if not await self._is_noted([(PUT, answered), *steps, *clearing]):
+        if not await self._try_commit([(PUT, answered), *steps, *clearing]):
             return False
         for (identity, _), record in zip(answers, answered, strict=True):
-            self._room.closed(identity.scope)
-            self._room.completed(identity.key_id, size_of(record))
-        await self._make_room()
+            self._quota.closed(identity.scope)
+            self._quota.completed(identity.key_id, size_of(record))
+        await self._enforce_quota()
         return True
 
-    async def _make_room(self) -> None:
-        """Forget the oldest answers, if all of them take too much disk."""
-        if not self._room.is_over:
+    async def _enforce_quota(self) -> None:
+        """Delete the oldest completed records if they exceed the quota."""
+        if not self._quota.is_over:
             return
         try:
-            async with self._turn, self._engine.begin() as connection:
+            async with self._lock, self._engine.begin() as connection:
                 await self._measure(connection)
-                for key_id, kept_bytes in self._room.kept().items():
+                for key_id, kept_bytes in self._quota.limits().items():
                     await connection.execute(forget_oldest(key_id, kept_bytes))
                 await self._measure(connection)
         except SQLAlchemyError as error:
@@ -212,10 +212,10 @@ class SqlLedger:
 
     async def _measure(self, connection: AsyncConnection) -> None:
         found = (await connection.execute(SIZES)).all()
-        self._room.measured({row.key_id: row.size for row in found})
+        self._quota.measured({row.key_id: row.size for row in found})
 
-    async def _is_noted(self, steps: Sequence[Step]) -> bool:
-        """Commit; failure is for the log alone, as the write is done whatever becomes of this."""
+    async def _try_commit(self, steps: Sequence[Step]) -> bool:
+        """Commit; failures are only logged, because the write has already happened."""
         try:
             await self._commit(steps)
         except SQLAlchemyError as error:
@@ -224,7 +224,7 @@ class SqlLedger:
         return True
 
     async def _commit(self, steps: Sequence[Step]) -> None:
-        """Carry out steps in one transaction, to its end even if the caller is cancelled."""
+        """Execute steps in one transaction, even if the caller is cancelled."""
         needed = [(statement, values) for statement, values in steps if values != []]
         if needed:
             task = asyncio.create_task(self._transaction(needed))
@@ -233,7 +233,7 @@ class SqlLedger:
             await asyncio.shield(task)
 
     async def _transaction(self, steps: Sequence[Step]) -> None:
-        async with self._turn, self._engine.begin() as connection:
+        async with self._lock, self._engine.begin() as connection:
             for statement, values in steps:
                 await connection.execute(statement, values)
 
@@ -246,10 +246,10 @@ async def open_ledger(
     longest_call_seconds: float = 0.0,
     max_bytes: int = DEFAULT_BYTES,
 ) -> AsyncIterator[SqlLedger]:
-    """The ledger in a database that has its table; `clock` gives seconds since the epoch.
+    """Open the ledger in a database with its table; `clock` returns seconds since the epoch.
 
-    `longest_call_seconds`: so long after its note may a write leave for Google. `max_bytes` is
-    what the records may take on disk.
+    `longest_call_seconds` is the longest time from recording a write until it is sent to Google.
+    `max_bytes` limits the disk space of the records.
     """
     ledger = SqlLedger(
         engine, clock, longest_call_seconds=longest_call_seconds, max_bytes=max_bytes

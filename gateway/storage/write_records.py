@@ -1,7 +1,7 @@
-"""The table of write records, and its statements.
+"""Table of write records, and its statements.
 
-Rules: the JSON in it is made here, so that its size is known. A table of an earlier version gets
-the columns that it lacks. A record counts its texts, and a bit for all that it has beside them.
+Rules: JSON is encoded here, so that its size is known. Missing columns are added to tables of
+earlier versions. The size of a record is that of its texts plus a constant.
 """
 
 from collections.abc import Mapping
@@ -36,13 +36,13 @@ from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.writes import WriteIdentity
 
 KEPT_SECONDS = 86_400.0
-"""How long a record counts."""
+"""How long a record is valid."""
 
 PURGED_AT_LEAST = 20
-"""Old records that a group of new ones clears away, if it adds fewer itself."""
+"""Minimum number of expired records that a group of new ones deletes."""
 
 BYTES_BESIDE = 400
-"""About what a record takes beside its rows and its answer, in the table and its indexes."""
+"""Approximate bytes of a record besides its rows and its answer, including indexes."""
 
 records = Table(
     "idempotency_records",
@@ -70,7 +70,7 @@ _by_key = Index(
 )
 
 TABLES = (CreateTable(records, if_not_exists=True), CreateIndex(_by_age, if_not_exists=True))
-"""What makes the table where it is not there."""
+"""Statements that create the table if needed."""
 
 _NEW = insert(records)
 PUT = _NEW.on_conflict_do_update(
@@ -88,14 +88,12 @@ OPEN = select(
         for name in ("scope", "is_create", "worksheet", "sent_at", "taken", "key_id", "size")
     )
 ).where(~_is_completed)
-"""The open records, as far as memory knows them."""
 
 SIZES = (
     select(records.c.key_id, func.sum(records.c.size).label("size"))
     .where(_is_completed)
     .group_by(records.c.key_id)
 )
-"""The bytes of the completed records of each key."""
 
 
 def place_of(worksheet: WorksheetId) -> str:
@@ -105,13 +103,13 @@ def place_of(worksheet: WorksheetId) -> str:
 def open_record(
     identity: WriteIdentity, now: float, first_row: int, rows: Rows
 ) -> Mapping[str, object]:
-    """The record of a write about to be sent; its long texts as digests."""
+    """The record of a write before it is sent; long texts are stored as digests."""
     cells = [[shortened(value, identity.texts) for value in row] for row in rows]
     return _record(identity, now, first_row=first_row, rows=_json(cells), answer=None)
 
 
 def answered_record(identity: WriteIdentity, now: float, answer: Answer) -> Mapping[str, object]:
-    """The record of a write that ended for good: its answer, and no cells beside it."""
+    """The record of a finished write: its answer without its cells."""
     text_of_answer = encode_answer(answer, identity.texts)
     return _record(identity, now, first_row=0, rows="[]", answer=text_of_answer)
 
@@ -122,7 +120,7 @@ def size_of(record: Mapping[str, object]) -> int:
 
 
 def purge(now: float, added: int) -> Executable:
-    """Clear away old records, more than are added but not all at once."""
+    """Delete some expired records, more than are added."""
     old = (
         select(records.c.scope)
         .where(records.c.sent_at <= now - KEPT_SECONDS)
@@ -133,7 +131,7 @@ def purge(now: float, added: int) -> Executable:
 
 
 def forget_oldest(key_id: str, kept_bytes: int) -> Executable:
-    """Clear away the oldest completed records of a key, down to so many bytes or the newest."""
+    """Delete a key's oldest completed records until `kept_bytes` or only the newest remain."""
     rowid = literal_column("rowid", Integer)
     newest_first = [records.c.sent_at.desc(), rowid.desc()]
     upto = func.sum(records.c.size).over(order_by=newest_first).label("upto")
@@ -144,9 +142,9 @@ def forget_oldest(key_id: str, kept_bytes: int) -> Executable:
 
 
 async def prepare(connection: AsyncConnection) -> None:
-    """Add what later versions know of a record to the table of an earlier one: all or nothing."""
+    """Add columns that a table of an earlier version lacks, in one transaction."""
     if await _missing_columns(connection):
-        # Of several who open it at once the others wait here, and then find nothing to do.
+        # Other processes that open the database wait here, then find nothing to do.
         await connection.exec_driver_sql("BEGIN IMMEDIATE")
         await _add_columns(connection)
     await connection.execute(CreateIndex(_by_key, if_not_exists=True))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from gateway.settings.endpoint import is_allowed_endpoint
+from gateway.settings.address import is_allowed_endpoint
 from gateway.settings.model import (
     AccessSettings,
     GoogleSettings,

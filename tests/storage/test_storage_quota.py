@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from gateway.errors import QueueFull
-from gateway.storage.storage_quota import SHARE, SLACK, RecordRoom
+from gateway.storage.storage_quota import SHARE, SLACK, RecordQuota
 
 PER_KEY = 3200
 IN_ALL = SHARE * PER_KEY
@@ -13,8 +13,8 @@ AFTER = PER_KEY - PER_KEY // SLACK
 """What a key is cut down to."""
 
 
-def room(completed: Mapping[str, int], open_sizes: Mapping[str, int]) -> RecordRoom:
-    made = RecordRoom(IN_ALL)
+def room(completed: Mapping[str, int], open_sizes: Mapping[str, int]) -> RecordQuota:
+    made = RecordQuota(IN_ALL)
     for key_id, size in completed.items():
         made.completed(key_id, size)
     for key_id, size in open_sizes.items():
@@ -51,7 +51,7 @@ def test_who_has_to_give_way(
     made = room(completed, open_sizes)
 
     assert made.is_over == bool(kept)
-    assert not kept or made.kept() == kept
+    assert not kept or made.limits() == kept
 
 
 def test_after_measuring_there_is_room_for_a_while() -> None:
@@ -68,7 +68,7 @@ def test_after_measuring_there_is_room_for_a_while() -> None:
     assert (was_over, has_room, made.is_over) == (True, True, True)
 
 
-def refuses(made: RecordRoom, key_id: str) -> bool:
+def refuses(made: RecordQuota, key_id: str) -> bool:
     try:
         made.check(key_id)
     except QueueFull:

@@ -17,7 +17,7 @@ from gateway.google.adapter import GoogleSheets, open_google
 from gateway.google.credentials import check_credentials
 from gateway.google.token import TokenSource
 from gateway.google.translation import GoogleRefusal
-from gateway.settings.endpoint import is_allowed_endpoint
+from gateway.settings.address import is_allowed_endpoint
 from gateway.settings.model import ConfigError, GoogleSettings
 
 NO_SPREADSHEET = "sheets-gateway-check"

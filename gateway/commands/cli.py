@@ -1,4 +1,4 @@
-"""The command `sheets-gateway`."""
+"""The command line `sheets-gateway`."""
 
 import asyncio
 import os
@@ -25,8 +25,8 @@ main = typer.Typer(
 main.add_typer(keys, name="keys")
 
 
-def _tell_version(is_wanted: bool) -> None:
-    if is_wanted:
+def _print_version(is_set: bool) -> None:
+    if is_set:
         typer.echo(f"sheets-gateway {__version__}")
         raise typer.Exit
 
@@ -36,7 +36,7 @@ def start(
     _version: Annotated[
         bool,
         typer.Option(
-            "--version", callback=_tell_version, is_eager=True, help="Show the version and exit."
+            "--version", callback=_print_version, is_eager=True, help="Show the version and exit."
         ),
     ] = False,
 ) -> None:
@@ -55,7 +55,7 @@ def serve(
         typer.Option(
             metavar="NUMBER",
             min=0,
-            help="Listening socket that was inherited, in place of host and port: 3 of systemd.",
+            help="Inherited listening socket instead of host and port; systemd passes 3.",
         ),
     ] = None,
 ) -> None:
@@ -66,7 +66,7 @@ def serve(
     from gateway.settings.model import ConfigError
 
     if fd is not None and (host is not None or port is not None):
-        fail(["--fd names a socket that listens already: leave --host and --port out"])
+        fail(["--fd names a listening socket: omit --host and --port"])
     settings = settings_of(config, {"server.host": host, "server.port": port})
     try:
         serve_gateway(settings, fd=fd)
@@ -83,7 +83,7 @@ def demo(
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(metavar="PORT", help="Port to listen on.")] = 8000,
 ) -> None:
-    """Serve a sample workbook on the emulator, to try."""
+    """Serve a sample workbook on the emulator, for trying out."""
     _check_server_version()
     from gateway.commands.demo import log_in_file, running_demo, stop_at_signal
     from gateway.settings.model import ConfigError
@@ -99,7 +99,6 @@ def demo(
 
 
 def _greet(running: "Demo", log: Path) -> None:
-    """Say what there is to try."""
     from gateway.commands.demo import SPREADSHEET, WORKSHEET, curl_lines
 
     typer.echo(f"Sheets gateway on {running.url}, emulator on {running.emulator_url}")
@@ -111,8 +110,8 @@ def _greet(running: "Demo", log: Path) -> None:
     typer.echo(f"Log:            {log}")
     for title, line in curl_lines(running):
         typer.echo(f"\n# {title}\n{line}")
-    typer.echo("\nPaste these into another terminal.")
-    typer.echo("Ctrl-C ends the demo; what was written goes with it.")
+    typer.echo("\nPaste these commands into another terminal.")
+    typer.echo("Ctrl-C ends the demo and deletes its data.")
 
 
 @main.command()
@@ -131,33 +130,35 @@ def emulator(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="File that keeps all data from run to run, made if there is none. Of the seed it "
-            "takes in what it lacks; a reset puts it back to the seed.",
+            help="File that stores all data between runs, created if it does not exist. Missing "
+            "parts of the seed are added; a reset restores the seed.",
         ),
     ] = None,
     credentials: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write a service-account file for this emulator here."),
+        typer.Option(
+            metavar="FILE", help="Write a service account's key file for this emulator here."
+        ),
     ] = None,
     latency_ms: Annotated[
-        int, typer.Option(metavar="MS", min=0, help="Time that every call takes.")
+        int, typer.Option(metavar="MS", min=0, help="Latency of every call.")
     ] = 0,
     latency_jitter_ms: Annotated[
         int,
-        typer.Option(metavar="MS", min=0, help="Random time that a call takes besides, at most."),
+        typer.Option(metavar="MS", min=0, help="Maximum random additional latency."),
     ] = 0,
     racing_inserts: Annotated[
         bool,
         typer.Option(
             "--racing-inserts",
-            help="Appends with INSERT_ROWS race, too; none overlap without --latency-ms.",
+            help="Appends with INSERT_ROWS race too; calls overlap only with --latency-ms.",
         ),
     ] = False,
     reads_per_minute: Annotated[
-        int, typer.Option(metavar="N", min=0, help="Read quota; 0: none.")
+        int, typer.Option(metavar="N", min=0, help="Read quota; 0: no limit.")
     ] = 0,
     writes_per_minute: Annotated[
-        int, typer.Option(metavar="N", min=0, help="Write quota; 0: none.")
+        int, typer.Option(metavar="N", min=0, help="Write quota; 0: no limit.")
     ] = 0,
 ) -> None:
     """Serve the emulator of the Google Sheets API."""
@@ -197,10 +198,10 @@ def emulator(
 def check(
     config: ConfigOption = None,
     spreadsheet: Annotated[
-        str | None, typer.Option(metavar="ID", help="Look at this spreadsheet too.")
+        str | None, typer.Option(metavar="ID", help="Also check this spreadsheet.")
     ] = None,
 ) -> None:
-    """Say what is wrong with the set-up, in words."""
+    """Check the settings, the keys, the account and a spreadsheet."""
     from gateway.commands.check import check_setup
 
     settings = settings_of(config)
@@ -217,7 +218,7 @@ def check(
 
 
 def _check_server_version() -> None:
-    """End a command that serves, if uvicorn is one that it was not tested with."""
+    """Exit if the installed version of uvicorn is not supported."""
     problem = version_problem()
     if problem is not None:
         fail([problem], status=1)

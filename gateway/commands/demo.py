@@ -28,20 +28,18 @@ SPREADSHEET = "demo"
 WORKSHEET = "Cities"
 
 _CURL = r"curl -s -w '\n'"
-"""An answer has no end of line, and the prompt would stand behind it."""
+"""Prints a line break after each answer, so that the prompt starts on its own line."""
 
-_NO_HURRY = """
+_UNLIMITED_QUOTA = """
 [google]
 reads_per_minute = 600
 writes_per_minute = 600
 """
-"""The emulator has no quota, and who tries things out should not wait for one."""
+"""The emulator has no quota, so the demo should not wait for one."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Demo:
-    """A running demo: its base URLs and a key of each sort."""
-
     url: str
     emulator_url: str
     paid_key: str
@@ -51,9 +49,9 @@ class Demo:
 
 @contextmanager
 def running_demo(listening: socket.socket, environ: Mapping[str, str]) -> Iterator[Demo]:
-    """Serve the demo on `listening` for the time of the block; its state goes with it.
+    """Serve the demo on `listening` during the block, then delete its data.
 
-    The environment's settings count, a `config.toml` that happens to be there does not.
+    Settings come from the environment; a `config.toml` in the working directory is ignored.
     """
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sheets-gateway-")))
@@ -62,7 +60,7 @@ def running_demo(listening: socket.socket, environ: Mapping[str, str]) -> Iterat
         credentials = folder / "service-account.json"
         emulator.write_credentials(credentials, base_url(emulator_socket))
         config = folder / "config.toml"
-        config.write_text(_NO_HURRY)
+        config.write_text(_UNLIMITED_QUOTA)
         settings = load_settings(
             config,
             environ,
@@ -89,7 +87,7 @@ def running_demo(listening: socket.socket, environ: Mapping[str, str]) -> Iterat
 
 @contextmanager
 def log_in_file() -> Iterator[Path]:
-    """Have the log in a file for the time of the block: its lines would drown what is printed."""
+    """Write the log to a file during the block, so that it does not mix with the output."""
     with tempfile.TemporaryDirectory(prefix="sheets-gateway-log-") as folder:
         path = Path(folder) / "requests.log"
         with path.open("w", encoding="utf-8") as stream:
@@ -104,8 +102,9 @@ def log_in_file() -> Iterator[Path]:
 
 
 def stop_at_signal() -> SimpleQueue[int]:
-    """A queue of SIGINT, SIGTERM and SIGHUP from now on; of SIGHUP unless it is ignored."""
-    # Not an Event: a handler that sets it while this thread begins to wait for it waits for ever.
+    """Queue the signals SIGINT, SIGTERM and SIGHUP, unless SIGHUP is ignored."""
+    # Not an Event: if a handler sets it while this thread starts waiting for it, the wait never
+    # ends.
     signals = SimpleQueue[int]()
     for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(each) is not signal.SIG_IGN:
@@ -114,7 +113,7 @@ def stop_at_signal() -> SimpleQueue[int]:
 
 
 def curl_lines(demo: Demo) -> Iterator[tuple[str, str]]:
-    """What each line shows, and a curl line that works as pasted into a shell."""
+    """Titles and curl commands for a shell."""
     rows = f"{demo.url}/v2/sheets/{WORKSHEET}"
     where = json.dumps({"population": {"$gte": 2_000_000}})
     paid = _headers(demo.paid_key)

@@ -4,20 +4,21 @@
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gateway.commands.key_listing import created_lines, described, listing
 from gateway.commands.options import ConfigOption, fail, run, settings_of
 
 if TYPE_CHECKING:
     from gateway.storage.key_store import KeyRecord
 
+_HEADER = ("ID", "ENDS IN", "STATE", "PLAN", "MAY", "LAST USED", "EXPIRES", "NAME", "LIMITED TO")
+
 keys = typer.Typer(
-    no_args_is_help=True, rich_markup_mode=None, help="Make, list and revoke API keys."
+    no_args_is_help=True, rich_markup_mode=None, help="Create, list and revoke API keys."
 )
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -26,61 +27,63 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 @keys.command("create")
 def create(
     name: Annotated[str, typer.Option(metavar="NAME", help="What the key is for.")],
-    plan: Annotated[str, typer.Option(metavar="PLAN", help="Plan of the configuration.")] = "paid",
+    plan: Annotated[str, typer.Option(metavar="PLAN", help="Plan in the configuration.")] = "paid",
     spreadsheet: Annotated[
         list[str] | None,
-        typer.Option(metavar="ID", help="Id of a spreadsheet it may use; repeatable."),
+        typer.Option(metavar="ID", help="ID of a spreadsheet that the key may use; repeatable."),
     ] = None,
     any_spreadsheet: Annotated[
-        bool, typer.Option("--any-spreadsheet", help="Every one shared with the account.")
+        bool,
+        typer.Option("--any-spreadsheet", help="Allow every spreadsheet shared with the account."),
     ] = False,
     worksheet: Annotated[
         list[str] | None,
-        typer.Option(metavar="TITLE", help="Worksheet it may use; all if none; repeatable."),
+        typer.Option(
+            metavar="TITLE", help="Worksheet that the key may use, by default all; repeatable."
+        ),
     ] = None,
     column: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME", help="Field it may see, by its name; all if none; repeatable."
+            metavar="NAME", help="Field that the key may see, by default all; repeatable."
         ),
     ] = None,
     writable_column: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME", help="Field it may write; all that it sees if none; repeatable."
+            metavar="NAME",
+            help="Field that the key may write, by default all visible ones; repeatable.",
         ),
     ] = None,
     formulas: Annotated[
         bool,
-        typer.Option(
-            "--formulas", help="It may write formulas, where google.value_input is user_entered."
-        ),
+        typer.Option("--formulas", help="Allow formulas, if google.value_input is user_entered."),
     ] = False,
-    read_only: Annotated[bool, typer.Option("--read-only", help="It may not write.")] = False,
+    read_only: Annotated[bool, typer.Option("--read-only", help="Do not allow writes.")] = False,
     origin: Annotated[
         list[str] | None,
-        typer.Option(metavar="ORIGIN", help="Origin whose pages may use it; repeatable."),
+        typer.Option(metavar="ORIGIN", help="Origin whose pages may use the key; repeatable."),
     ] = None,
     expires: Annotated[
         datetime | None,
         typer.Option(
             metavar="DATE",
             formats=["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"],
-            help="Until when it may be used, in UTC, as 2099-12-31 or 2099-12-31T18:00:00; for "
-            "ever if left out.",
+            help="End of validity in UTC, such as 2099-12-31 or 2099-12-31T18:00:00; by default "
+            "never.",
         ),
     ] = None,
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a key and print it; it is shown this once."""
+    """Create a key and print it; it is shown only once."""
     from gateway.access.issue import KeyRequest, create_key
     from gateway.access.pepper import pepper_of
     from gateway.storage.key_store import KeyStore
     from gateway.table.view import ColumnGrant
 
     if any_spreadsheet == bool(spreadsheet):
-        fail(["name either --spreadsheet ID, once or more, or --any-spreadsheet"])
+        fail(["give either --spreadsheet ID, once or more, or --any-spreadsheet"])
     settings = settings_of(config)
     request = KeyRequest(
         name=name,
@@ -114,7 +117,7 @@ def create(
 
 @keys.command("list")
 def list_keys(config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """List all keys with what they may do and their last use, without the keys themselves."""
+    """List the rights and the last use of all keys, without the keys themselves."""
     from gateway.storage.key_store import KeyStore
 
     settings = settings_of(config)
@@ -135,7 +138,7 @@ def list_keys(config: ConfigOption = None, as_json: JsonOption = False) -> None:
 def revoke(
     key_id: Annotated[str, typer.Argument(metavar="ID")], config: ConfigOption = None
 ) -> None:
-    """Revoke a key for good."""
+    """Revoke a key permanently."""
     from gateway.storage.key_store import KeyStore
 
     settings = settings_of(config)
@@ -145,18 +148,112 @@ def revoke(
             return await store.revoke(key_id, datetime.now(UTC))
 
     if not run(end()):
-        fail([f"there is no key {key_id} that is not revoked yet"])
+        fail([f"there is no active key {key_id}"])
     typer.echo(f"{key_id} is revoked")
 
 
 def _warn_of_pepper() -> None:
     typer.echo(
-        "Warning: the pepper is not the one that this key store was last used with; a gateway that "
-        "runs with another pepper will not know this key.",
+        "Warning: the pepper differs from the one last used with this key store; a gateway with "
+        "another pepper will not accept this key.",
         err=True,
     )
 
 
 def _named(names: list[str] | None) -> frozenset[str] | None:
-    """The names of a repeatable option; None for all if it is not given."""
+    """The values of a repeatable option; None, meaning all, without it."""
     return frozenset(names) if names else None
+
+
+def described(record: "KeyRecord") -> dict[str, object]:
+    """A key as a JSON object, without the key itself."""
+    return {
+        "id": record.id,
+        "name": record.name,
+        "last4": record.last4,
+        "plan": record.plan,
+        "spreadsheets": _listed(record.spreadsheets),
+        "worksheets": _listed(record.worksheets),
+        "columns": _listed(record.columns.readable),
+        "writableColumns": _listed(record.columns.writable),
+        "formulas": record.formulas,
+        "readOnly": record.read_only,
+        "origins": _listed(record.origins),
+        "createdAt": _moment(record.created_at),
+        "expiresAt": _moment(record.expires_at),
+        "revokedAt": _moment(record.revoked_at),
+        "lastUsedAt": _moment(record.last_used_at),
+        "state": _state(record),
+    }
+
+
+def created_lines(key_id: str, key: str, *, is_terminal: bool) -> str:
+    """The new key and its ID: labelled on a terminal, in one line for a script."""
+    if not is_terminal:
+        return f"{key_id}  {key}"
+    return f"id   {key_id}\nkey  {key}  (shown only once)"
+
+
+def listing(records: Sequence["KeyRecord"]) -> Iterator[str]:
+    """The keys as a table with rights and the hour of the last use, without the keys themselves."""
+    rows = [_HEADER, *map(_row, records)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        yield "  ".join(cells).rstrip()
+    if not records:
+        yield "No keys yet; create one: sheets-gateway keys create"
+
+
+def _row(record: "KeyRecord") -> Sequence[str]:
+    return (
+        record.id,
+        f"…{record.last4}",
+        _state(record),
+        record.plan,
+        "read" if record.read_only else "read, write",
+        _hour(record.last_used_at),
+        "never" if record.expires_at is None else f"{record.expires_at:%Y-%m-%d %H:%M}",
+        record.name,
+        "; ".join(_grants(record)),
+    )
+
+
+def _hour(instant: datetime | None) -> str:
+    return "never" if instant is None else f"{instant:%Y-%m-%d %Hh}"
+
+
+def _grants(record: "KeyRecord") -> Iterator[str]:
+    """The restrictions of a key; anything not listed is unrestricted."""
+    named = record.spreadsheets
+    yield "any spreadsheet" if named is None else f"spreadsheets: {', '.join(sorted(named))}"
+    if record.worksheets is not None:
+        yield f"worksheets: {_quoted(record.worksheets)}"
+    if record.columns.readable is not None:
+        yield f"columns: {_quoted(record.columns.readable)}"
+    if record.columns.writable is not None:
+        yield f"writes: {_quoted(record.columns.writable)}"
+    if record.formulas:
+        yield "formulas"
+    if record.origins:
+        yield f"origins: {', '.join(sorted(record.origins))}"
+
+
+def _quoted(names: frozenset[str]) -> str:
+    """Quote names of worksheets and fields, which may contain blanks, commas and line breaks."""
+    return ", ".join(json.dumps(name, ensure_ascii=False) for name in sorted(names))
+
+
+def _state(record: "KeyRecord") -> str:
+    if record.revoked_at is not None:
+        return "revoked"
+    is_expired = record.expires_at is not None and record.expires_at <= datetime.now(UTC)
+    return "expired" if is_expired else "active"
+
+
+def _listed(names: frozenset[str] | None) -> list[str] | None:
+    return None if names is None else sorted(names)
+
+
+def _moment(instant: datetime | None) -> str | None:
+    return None if instant is None else instant.isoformat()

@@ -1,4 +1,4 @@
-"""Options and failures that all commands share."""
+"""Options and error output shared by all commands."""
 
 # ruff: noqa: PLC0415 - heavy imports stay inside the commands, so that --help is quick
 
@@ -18,13 +18,13 @@ T = TypeVar("T")
 ConfigOption = Annotated[
     Path | None,
     typer.Option(
-        "--config", metavar="FILE", help="Configuration file; config.toml if it is there."
+        "--config", metavar="FILE", help="Configuration file; by default config.toml if it exists."
     ),
 ]
 
 
 def settings_of(config: Path | None, overrides: Mapping[str, object] | None = None) -> "Settings":
-    """The settings, or the end of the command with all that is wrong with them."""
+    """Load the settings; print all problems and exit if they are invalid."""
     from gateway.settings.model import ConfigError, load_settings
 
     try:
@@ -34,7 +34,7 @@ def settings_of(config: Path | None, overrides: Mapping[str, object] | None = No
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
-    """Carry out a command's work; what is wrong with its set-up ends it."""
+    """Run a command's coroutine; print the problems and exit on ConfigError."""
     from gateway.settings.model import ConfigError
 
     try:
@@ -44,7 +44,7 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 
 
 def fail(problems: Sequence[str], *, status: int = 2) -> NoReturn:
-    """End the command, each problem in a line."""
+    """Print one line per problem and exit."""
     for problem in problems:
         typer.echo(f"sheets-gateway: {problem}", err=True)
     raise typer.Exit(status)

@@ -19,23 +19,23 @@ from gateway.telemetry.events import configure_logging
 from gateway.telemetry.metrics import create_metrics
 
 TAKEOVER_SECONDS = 5.0
-"""How much longer than its `shutdown_seconds` a predecessor is waited for."""
+"""How long a predecessor may exceed its `shutdown_seconds`."""
 _OTHER_FILES = 256
 
 _CANNOT_LISTEN = {
-    errno.EADDRINUSE: "another program has the port. End it, or choose another with PORT_BY",
-    errno.EACCES: "ports below 1024 need rights of their own. Choose another with PORT_BY",
-    errno.EADDRNOTAVAIL: "this machine has no such address. 127.0.0.1 is for itself alone, "
-    "0.0.0.0 is all that it has",
+    errno.EADDRINUSE: "another program uses the port. Stop it, or choose another port with PORT_BY",
+    errno.EACCES: "ports below 1024 require privileges. Choose another port with PORT_BY",
+    errno.EADDRNOTAVAIL: "this machine does not have this address. 127.0.0.1 is the loopback "
+    "address, 0.0.0.0 means all addresses",
 }
-"""By the error of a socket that cannot listen: what that means, and what to do."""
+"""Explanation and advice by the error of `bind`."""
 
 
 def serve_gateway(settings: Settings, *, fd: int | None = None) -> NoReturn:
-    """Serve until a signal; ConfigError or LockError if it cannot be.
+    """Serve until a signal. Raises ConfigError or LockError if that is impossible.
 
-    With `fd` the listening socket is inherited, and a predecessor on it may still be at its last
-    requests: it is waited for, while new connections wait in the socket.
+    With `fd` the listening socket is inherited. A predecessor may still serve its last requests:
+    new connections wait in the socket until it has ended.
     """
     configure_logging()
     asyncio.run(_open_once(settings))
@@ -61,22 +61,22 @@ def serve_gateway(settings: Settings, *, fd: int | None = None) -> NoReturn:
 def with_metrics(
     app: ASGIApp, listening: socket.socket, *, beside: socket.socket, hosts: Collection[str] = ()
 ) -> ASGIApp:
-    """`app`, but `/metrics` alone at the port of `listening`; `hosts` as in `create_metrics`.
+    """`app`, but only `/metrics` at the port of `listening`; `hosts` as in `create_metrics`.
 
-    Raises `ConfigError` if `beside`, where the app itself is served, has this port too, at another
-    address: connections are told apart by their port.
+    Raises `ConfigError` if the app's own socket, `beside`, has the same port at another address:
+    applications are selected by port.
     """
     port = listening.getsockname()[1]
     if beside.family != socket.AF_UNIX and beside.getsockname()[1] == port:
-        problem = f"must have another port than {port}, where the gateway itself listens"
+        problem = f"must have another port than {port}, the port of the gateway itself"
         raise ConfigError([f"metrics.listen: {problem}"])
     return ByPort(app, {port: create_metrics(hosts=hosts)})
 
 
 def listening_at(host: str, port: int, *, port_by: str = "--port") -> socket.socket:
-    """A socket that listens there; ConfigError in words if that cannot be.
+    """Open a listening socket. Raises ConfigError with an explanation.
 
-    `port_by` is what the port is chosen with.
+    `port_by` is the option or setting that chooses the port.
     """
     try:
         return bind(host, port)
@@ -85,8 +85,11 @@ def listening_at(host: str, port: int, *, port_by: str = "--port") -> socket.soc
         reason = words.replace("PORT_BY", port_by)
     except OverflowError:
         reason = "a port is a number from 0 to 65535"
-    except (TypeError, UnicodeError):  # what a socket says of a name past IDNA
-        reason = "this is no name of a host"
+    except (
+        TypeError,
+        UnicodeError,
+    ):  # the socket module's errors for a name that IDNA cannot encode
+        reason = "invalid host name"
     raise ConfigError([f"cannot listen on {host}:{port}: {reason}"])
 
 
@@ -100,16 +103,16 @@ def _inherited(fd: int) -> socket.socket:
 
 
 async def _open_once(settings: Settings) -> None:
-    """Open the key store and close it: a mistake about it is told before anything is served.
+    """Open the key store and close it, so that its problems are reported before serving.
 
-    Before the application takes the pepper, too: it would make another where there is none.
+    It runs before the application loads the pepper, which would create a missing one.
     """
     async with KeyStore.open(settings.access.database) as store:
         await pepper_of(store, settings.access)
 
 
 def _allow_files(settings: ServerSettings) -> None:
-    """Allow as many open files as connections may need, as far as the system lets us."""
+    """Raise the limit of open files for the expected connections, as far as the system allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = settings.max_connections + _OTHER_FILES
     if hard != resource.RLIM_INFINITY:

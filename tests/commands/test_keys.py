@@ -129,7 +129,7 @@ def test_keys_are_listed_with_their_use_and_columns(command: Command, database: 
     told = {line[-2]: dict(zip(lines[0], line, strict=True)) for line in lines[1:]}
     listed = {each["name"]: each for each in json.loads(command("list", "--json").stdout)}
 
-    assert {name: line["KEPT TO"] for name, line in told.items()} == {
+    assert {name: line["LIMITED TO"] for name, line in told.items()} == {
         "free": "spreadsheets: 2, one",
         "narrow": 'spreadsheets: one; columns: "a", "b"; writes: "a"',
         "writer": 'spreadsheets: one; writes: "a"',
@@ -176,7 +176,7 @@ def test_no_key_is_told(command: Command) -> None:
     header, line = command("list").stdout.splitlines()
 
     assert header.startswith("ID")
-    assert "make one: sheets-gateway keys create" in line
+    assert "create one: sheets-gateway keys create" in line
 
 
 def test_a_script_gets_a_new_key_in_one_line(command: Command, database: Path) -> None:
@@ -207,5 +207,5 @@ def test_a_person_is_told_what_is_what(command: Command, tmp_path: Path, databas
 
     assert done.returncode == 0
     assert re.fullmatch(
-        rf"id   {record.id}\r\nkey  sgw_\w+{record.last4}  \(shown this once\)\r\n", told
+        rf"id   {record.id}\r\nkey  sgw_\w+{record.last4}  \(shown only once\)\r\n", told
     )

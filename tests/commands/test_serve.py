@@ -24,8 +24,8 @@ def test_a_port_that_is_taken(port_by: str) -> None:
         problem = refusal("127.0.0.1", port, port_by)
 
     assert problem == (
-        f"cannot listen on 127.0.0.1:{port}: another program has the port. End it, or choose "
-        f"another with {port_by}"
+        f"cannot listen on 127.0.0.1:{port}: another program uses the port. Stop it, or "
+        f"choose another port with {port_by}"
     )
 
 
@@ -33,4 +33,4 @@ def test_an_address_of_another_machine() -> None:
     """It is said which addresses there are."""
     problem = refusal("192.0.2.1", 0, "--port")
 
-    assert "this machine has no such address. 127.0.0.1 is for itself alone" in problem
+    assert "this machine does not have this address. 127.0.0.1 is the loopback address" in problem

@@ -27,9 +27,9 @@ NOTHING_WRONG = (
     "credentials: Google accepts",
     "Sheets API: enabled",
     "keys: … not revoked",
-    "; make one: sheets-gateway",
-    "keys: they name",
-    "keys: … is not there;",
+    "; create one: sheets-gateway",
+    "keys: they allow",
+    "keys: … does not exist;",
     "spreadsheet …: … can be read",
 )
 PARTS = (
@@ -40,12 +40,12 @@ PARTS = (
     "something that is not JSON",
     "… answers HTTP",
     "the account of the Application",
-    "put it in the place of",
-    "set them up with it",
-    "Let this machine's time",
+    "replace … with it",
+    "set google.credentials to it",
+    "Synchronise this machine's clock",
     "the Application Default",
-    ": … of Google's",
-    "no token can be had: ",
+    ": … Google's",
+    "no token available: ",
 )
 """Beginnings of what stands within the words of a trouble, or behind them."""
 

@@ -176,8 +176,8 @@ def test_a_key_whose_plan_is_gone(settings_of: Callable[..., Settings]) -> None:
     problems = [each.text for each in check(settings_of()) if each.level == "problem"]
 
     assert len(problems) == 1
-    assert f"key {key_id} is on the plan gold, which is gone" in problems[0]
-    assert "Put [plans.gold] back" in problems[0]
+    assert f"key {key_id} has the plan gold, which does not exist" in problems[0]
+    assert "Add [plans.gold]" in problems[0]
 
 
 def test_a_pepper_that_is_gone(settings_of: Callable[..., Settings], tmp_path: Path) -> None:
@@ -205,7 +205,7 @@ def test_the_spreadsheets_of_the_keys_are_named(settings_of: Callable[..., Setti
 
     assert texts[:2] == [
         "keys: 3 not revoked",
-        "keys: they name the spreadsheets demo and other; look at one with --spreadsheet demo",
+        "keys: they allow the spreadsheets demo and other; check one with --spreadsheet demo",
     ]
 
 
@@ -254,5 +254,5 @@ def test_a_key_store_that_is_not_there_is_not_made(
     """A mistyped path is told, instead of looking like a gateway without keys."""
     texts = [finding.text for finding in check(settings_of()) if finding.level == "ok"]
 
-    assert any("keys.db is not there" in text for text in texts)
+    assert any("keys.db does not exist" in text for text in texts)
     assert not list(tmp_path.glob("keys.db*"))

@@ -67,7 +67,7 @@ SIGN_INS: list[Any] = [
     pytest.param(
         refused("invalid_grant", f"{SHORT_LIVED}Use a clock with skew."),
         "this machine's clock is off, so Google refuses",
-        "synchronised",
+        "Synchronise",
         id="clock in older words",
     ),
     pytest.param(
@@ -97,35 +97,41 @@ SIGN_INS: list[Any] = [
     pytest.param(
         refused("access_denied", "Account restricted.", 403),
         f"Google refuses {ACCOUNT} (access_denied: Account restricted)",
-        "Look at it at https://console",
+        "Check it at https://console",
         id="other refusal",
     ),
     pytest.param(
         {"status": 503},
-        "token endpoint is in trouble itself (HTTP 503)",
+        "token endpoint itself has a problem (HTTP 503)",
         "in a few minutes",
         id="503",
     ),
     pytest.param(
         {"status": 429},
-        "token endpoint is in trouble itself (HTTP 429)",
+        "token endpoint itself has a problem (HTTP 429)",
         "in a few minutes",
         id="429",
     ),
     pytest.param(
-        {"status": 200, "text": PAGE}, "is not Google: a sign-in page", "directly", id="portal"
+        {"status": 200, "text": PAGE},
+        "is not from Google: perhaps from a sign-in page",
+        "directly",
+        id="portal",
     ),
     pytest.param(
-        {"status": 403, "text": PAGE}, "is not Google: a sign-in page", "directly", id="firewall"
+        {"status": 403, "text": PAGE},
+        "is not from Google: perhaps from a sign-in page",
+        "directly",
+        id="firewall",
     ),
     pytest.param(
         {"status": 200, "text": json.dumps({"id_token": SECRET})},
-        "is not Google",
+        "is not from Google",
         "its token_uri may be wrong",
         id="no token",
     ),
     pytest.param(
-        {"drop": True}, "no token can be had: 127.0.0.1:", "port 443", id="connection dropped"
+        {"drop": True}, "no token available: 127.0.0.1:", "port 443", id="connection dropped"
     ),
 ]
 
@@ -168,7 +174,7 @@ def test_a_key_file_of_another_account_or_key(
     text = checkup.run(google={"credentials": str(path)}).problem
 
     assert cause in text
-    assert f"put it in the place of {path}" in text
+    assert f"replace {path}" in text
     assert private_pem[40:80] not in text
 
 
@@ -193,7 +199,7 @@ def offset_check(emulator: EmulatorControl, folder: Path, seconds: float) -> lis
 
 @pytest.mark.parametrize(
     ("seconds", "words"),
-    [(3720.0, "about 62 minutes ahead"), (-200_000.0, "about 2 days behind")],
+    [(3720.0, "about 62 minutes ahead of"), (-200_000.0, "about 2 days behind")],
     ids=["ahead", "behind"],
 )
 @pytest.mark.parametrize(
@@ -213,7 +219,7 @@ def test_a_clock_for_which_google_refuses(
         if finding.level == "problem"
     ]
 
-    assert f"this machine's clock is off: {words} of Google's" in text
+    assert f"this machine's clock is off: {words} Google's" in text
     assert "timedatectl set-ntp true" in text
 
 
@@ -233,5 +239,5 @@ def test_a_clock_that_google_bears(
     assert len(odd) == warnings
     for finding in odd:
         assert finding.level == "warning"
-        assert finding.text.startswith("clock: this machine's is about ")
+        assert finding.text.startswith("clock: this machine's clock is about ")
         assert "timedatectl" in finding.text

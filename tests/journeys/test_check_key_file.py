@@ -194,7 +194,7 @@ def test_an_identity_that_is_asked_of_a_stranger(checkup: Checkup, tmp_path: Pat
 
     text = checkup.run(google={"credentials": ""}, environ={VARIABLE: str(path)}).problem
 
-    assert "tokens are to be had at 192.0.2.1:9, which is neither Google's" in text
+    assert "the token endpoint is 192.0.2.1:9, which is neither Google's" in text
     assert "google.allow_insecure_endpoint" in text
     assert SECRET not in text
 

@@ -39,8 +39,8 @@ WAYS: list[Any] = [
     ),
     pytest.param(
         lambda emulator, _port: {"endpoint": emulator.url.replace("http:", "https:")},
-        "speaks no TLS",
-        "look at google.endpoint",
+        "does not use TLS",
+        "check google.endpoint",
         id="no TLS",
     ),
 ]
@@ -75,7 +75,7 @@ def test_a_token_endpoint_that_cannot_be_reached(
 
     text = checkup.run(google={"credentials": str(path)}).problem
 
-    assert f"no token can be had: 127.0.0.1:{closed_port} refuses connections" in text
+    assert f"no token available: 127.0.0.1:{closed_port} refuses connections" in text
 
 
 def test_a_token_endpoint_that_does_not_answer(checkup: Checkup) -> None:
@@ -91,7 +91,7 @@ def test_a_token_endpoint_that_does_not_answer(checkup: Checkup) -> None:
     ("environ", "cause"),
     [
         pytest.param({"ALL_PROXY": "socks5://127.0.0.1:1"}, "a SOCKS proxy", id="SOCKS"),
-        pytest.param({"HTTPS_PROXY": f"ftp://u:{SECRET}@x"}, "a proxy that is none", id="ftp"),
+        pytest.param({"HTTPS_PROXY": f"ftp://u:{SECRET}@x"}, "an invalid proxy", id="ftp"),
         pytest.param({"HTTPS_PROXY": f"http://u:{SECRET}@x:y"}, "a proxy", id="no URL"),
         pytest.param({"SSL_CERT_FILE": "/nowhere"}, "SSL_CERT_FILE", id="certificates"),
     ],
@@ -114,7 +114,7 @@ def test_a_proxy_that_is_away(checkup: Checkup, closed_port: int) -> None:
     text = checkup.run(environ=proxy).problem
 
     assert "refuses connections" in text
-    assert "through the proxy that HTTP_PROXY names" in text
+    assert "through the proxy of HTTP_PROXY" in text
     assert SECRET not in text
 
 

@@ -33,7 +33,7 @@ def test_a_spreadsheet_that_can_be_read(checkup: Checkup) -> None:
 
     assert report.status == 0
     assert report.of("ok")[-2:] == [
-        "spreadsheet other: 1 worksheet can be read; writing was not tried, it needs "
+        "spreadsheet other: 1 worksheet can be read; writing was not tested, it requires "
         f"{ACCOUNT} to be an Editor",
         'worksheet "Cities": 1 field',
     ]
@@ -44,23 +44,23 @@ SPREADSHEETS: list[Any] = [
     pytest.param(
         "private", f"it is not shared with {ACCOUNT}", "add this address as Editor", id="unshared"
     ),
-    pytest.param("unknown", "Google knows none of this id", "between /d/ and /edit", id="unknown"),
+    pytest.param("unknown", "Google does not know this ID", "between /d/ and /edit", id="unknown"),
     pytest.param(
         f"https://docs.google.com/spreadsheets/d/{ID}/edit?gid=0#gid=0",
-        f"this is a URL; the id in it is {ID}",
-        "Give that alone",
+        f"this is a URL; use only the ID in it, {ID}",
+        "use only the ID",
         id="URL",
     ),
     pytest.param(
         f"docs.google.com/spreadsheets/u/1/d/{ID}",
-        f"this is a URL; the id in it is {ID}",
-        "Give that alone",
+        f"this is a URL; use only the ID in it, {ID}",
+        "use only the ID",
         id="URL of a second account",
     ),
     pytest.param(
         f"https://drive.google.com/open?id={ID}",
-        f"this is a URL; the id in it is {ID}",
-        "Give that alone",
+        f"this is a URL; use only the ID in it, {ID}",
+        "use only the ID",
         id="URL of Drive",
     ),
     pytest.param(
@@ -69,9 +69,9 @@ SPREADSHEETS: list[Any] = [
         "Open the spreadsheet itself",
         id="published",
     ),
-    pytest.param("Sales 2024", "this is no id", "between /d/ and /edit", id="title"),
-    pytest.param(f" {ID}", "blanks around the id", "Give it without them", id="blanks"),
-    pytest.param("", "this is no id", "between /d/ and /edit", id="nothing"),
+    pytest.param("Sales 2024", "invalid spreadsheet ID", "between /d/ and /edit", id="title"),
+    pytest.param(f" {ID}", "the ID has surrounding blanks", "Remove them", id="blanks"),
+    pytest.param("", "invalid spreadsheet ID", "between /d/ and /edit", id="nothing"),
 ]
 
 
@@ -139,7 +139,7 @@ ACCOUNTS: list[Any] = [
     ),
     pytest.param(
         denied("Request had insufficient scopes.", "ACCESS_TOKEN_SCOPE_INSUFFICIENT"),
-        "is not for spreadsheets",
+        "does not include spreadsheets",
         "--scopes=https://www.googleapis.com/auth/spreadsheets",
         id="scope",
     ),
@@ -149,9 +149,7 @@ ACCOUNTS: list[Any] = [
         "another project",
         id="suspended",
     ),
-    pytest.param(
-        denied("No.", "USER_PROJECT_DENIED"), "the project that is charged", "quota", id="quota"
-    ),
+    pytest.param(denied("No.", "USER_PROJECT_DENIED"), "the quota project of", "quota", id="quota"),
     pytest.param(
         google(401, "UNAUTHENTICATED", "No.", "ACCOUNT_STATE_INVALID"),
         f"{ACCOUNT} was disabled or deleted",
@@ -161,12 +159,12 @@ ACCOUNTS: list[Any] = [
     pytest.param(
         denied("No.", "SOMETHING_NEW"),
         f"Google refuses {ACCOUNT} (SOMETHING_NEW)",
-        "Look at the account",
+        "Check the account",
         id="unknown reason",
     ),
     pytest.param(
         {"status": 401},
-        f"Google gave a token for {ACCOUNT}, but Sheets does not take it (401)",
+        f"Google issued a token for {ACCOUNT}, but Sheets refuses it (401)",
         "wait a few minutes and run check again",
         id="401",
     ),
@@ -176,19 +174,21 @@ ACCOUNTS: list[Any] = [
     pytest.param(
         {"status": 404, "text": PAGE},
         "answers HTTP 404 and a page",
-        "look at google.endpoint",
+        "check google.endpoint",
         id="404 as HTML",
     ),
     pytest.param(
         {"status": 200, "text": PAGE}, "something that is not JSON", "directly", id="200 as HTML"
     ),
-    pytest.param({"status": 503}, "answers HTTP 503 UNAVAILABLE", "That passes", id="503"),
-    pytest.param({"status": 503, "text": PAGE}, "HTTP 503:", "That passes", id="503 as HTML"),
+    pytest.param({"status": 503}, "answers HTTP 503 UNAVAILABLE", "itself has a problem", id="503"),
     pytest.param(
-        {"status": 400}, "answers HTTP 400 INVALID_ARGUMENT", "Look at google.endpoint", id="400"
+        {"status": 503, "text": PAGE}, "HTTP 503:", "itself has a problem", id="503 as HTML"
+    ),
+    pytest.param(
+        {"status": 400}, "answers HTTP 400 INVALID_ARGUMENT", "Check google.endpoint", id="400"
     ),
     pytest.param(SPENT, "quota of calls is spent", "Try again in a minute", id="quota spent"),
-    pytest.param({"drop": True}, "broke. Run check again", "proxy is in between", id="dropped"),
+    pytest.param({"drop": True}, "broke. Run check again", "proxy interferes", id="dropped"),
 ]
 
 
@@ -213,9 +213,12 @@ def test_an_office_file(checkup: Checkup) -> None:
 
     text = checkup.run("--spreadsheet", "demo").problem
 
-    assert "spreadsheet demo: it is no Google Sheet, but an Office file (.xlsx)" in text
+    assert (
+        "spreadsheet demo: it is not a Google Sheet but, for example, an Office file (.xlsx)"
+        in text
+    )
     assert "File > Save as Google Sheets" in text
-    assert f"share that one with {ACCOUNT}" in text
+    assert f"share the new file with {ACCOUNT}" in text
 
 
 def test_sheets_that_answer_late(checkup: Checkup) -> None:
@@ -245,17 +248,15 @@ HEADERS: list[Any] = [
     pytest.param("BlankFirst", ["no header in column A, which is not served"], id="blank first"),
     pytest.param(
         "Duplicates",
-        ['the header "name" stands in columns A and C; only A counts. Rename that in column C'],
+        ['the header "name" is in columns A and C; only A is used. Rename the header in column C'],
         id="twice",
     ),
     pytest.param(
-        "Spaced", ['the header in column A has blanks around it: " name "'], id="blanks around"
+        "Spaced", ['the header in column A has surrounding blanks: " name "'], id="blanks around"
     ),
-    pytest.param(
-        "RowIndex", ["the header rowIndex in column A is the name of the row's"], id="row"
-    ),
-    pytest.param("Empty", ["row 1 is blank, so nothing of it is served. Write"], id="empty"),
-    pytest.param("NoHeader", ["row 1 is blank, so nothing of it is served. Write"], id="row 1"),
+    pytest.param("RowIndex", ["the header rowIndex in column A is reserved for the row"], id="row"),
+    pytest.param("Empty", ["row 1 is blank, so the worksheet is not served. Write"], id="empty"),
+    pytest.param("NoHeader", ["row 1 is blank, so the worksheet is not served. Write"], id="row 1"),
     pytest.param("Cities", [], id="all is well"),
     pytest.param("HeaderOnly", [], id="no rows"),
 ]

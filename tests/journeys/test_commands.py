@@ -25,7 +25,7 @@ from tests.journeys.waiting import PATIENCE_SECONDS, until
         pytest.param(["emulator", "--port", "-1"], "from 0 to 65535", id="negative"),
         pytest.param(["demo", "--port", "99999"], "from 0 to 65535", id="demo"),
         pytest.param(["serve", "--port", "99999"], "server.port: must be less", id="serve"),
-        pytest.param(["emulator", "--host", "ü" * 70], "no name of a host", id="host"),
+        pytest.param(["emulator", "--host", "ü" * 70], "invalid host name", id="host"),
     ],
 )
 def test_options_that_cannot_be_used_are_told_in_a_line(
@@ -47,8 +47,8 @@ def test_a_port_that_another_program_has_is_told(command: str) -> None:
         done = run(command, "--port", str(taken.getsockname()[1]))
 
     assert done.returncode == 2
-    assert "another program has the port" in done.stderr
-    assert "choose another with --port" in done.stderr
+    assert "another program uses the port" in done.stderr
+    assert "choose another port with --port" in done.stderr
     assert len(done.stderr.splitlines()) == 1
 
 
@@ -76,8 +76,8 @@ def test_help_says_when_a_key_expires() -> None:
     """The form of the date, its time zone, and what is without it."""
     told = " ".join(run("keys", "create", "--help").stdout.split())
 
-    assert "--expires DATE Until when it may be used, in UTC, as 2099-12-31" in told
-    assert "for ever if left out" in told
+    assert "--expires DATE End of validity in UTC, such as 2099-12-31" in told
+    assert "by default never" in told
 
 
 def test_emulator_ends_in_the_middle_of_a_call(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Check the Google account, and whether the Sheets API answers it."""
+"""Check of the Google account and the Sheets API."""
 
 import os
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -6,10 +6,10 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 import httpx2
 
-from gateway.commands.doctor.causes import first
+from gateway.commands.doctor.context import CheckContext
 from gateway.commands.doctor.finding import Finding, ok, problem, warning
+from gateway.commands.doctor.reach import find_cause
 from gateway.commands.doctor.refusal import refusal_words
-from gateway.commands.doctor.scene import Scene
 from gateway.commands.doctor.sign_in import SYNCHRONISE, TOLERATED_SECONDS, clock_words
 from gateway.commands.doctor.spreadsheet import check_spreadsheet
 from gateway.errors import GatewayError, SpreadsheetNotFound
@@ -21,32 +21,32 @@ from gateway.settings.address import is_allowed_endpoint
 from gateway.settings.model import ConfigError, GoogleSettings
 
 NO_SPREADSHEET = "sheets-gateway-check"
-"""An id that no spreadsheet has: that Google does not know it shows that it does answer."""
+"""An ID of no spreadsheet: a "not found" proves that the API answers."""
 
 Now = Callable[[], float]
 
 
 class _NoClient(Exception):
-    """The environment allows no client to be made; the text says what of it."""
+    """No HTTP client can be created in this environment; the text gives the reason."""
 
 
-# Not the errors' own texts: they may quote the URL of a proxy with its password.
+# Not the errors' own texts: they may contain a proxy URL with its password.
 _ENVIRONMENT: Mapping[type[Exception], str] = {
     ImportError: "the environment names a SOCKS proxy, which is not supported. Set HTTPS_PROXY to "
-    "an http:// proxy, and leave ALL_PROXY out",
+    "an http:// proxy, and unset ALL_PROXY",
     OSError: "the CA certificates that SSL_CERT_FILE or SSL_CERT_DIR names cannot be read. Correct "
-    "the variable, or leave it out",
-    ValueError: "the environment names a proxy that is none. Correct HTTPS_PROXY, HTTP_PROXY and "
-    "ALL_PROXY to http://HOST:PORT, or leave them out",
+    "or unset the variable",
+    ValueError: "the environment names an invalid proxy. Correct HTTPS_PROXY, HTTP_PROXY and "
+    "ALL_PROXY to http://HOST:PORT, or unset them",
     httpx2.InvalidURL: "the environment names a proxy whose URL cannot be read. Correct "
-    "HTTPS_PROXY, HTTP_PROXY and ALL_PROXY to http://HOST:PORT, or leave them out",
+    "HTTPS_PROXY, HTTP_PROXY and ALL_PROXY to http://HOST:PORT, or unset them",
 }
 
 
 async def check_account(
     settings: GoogleSettings, spreadsheet: str | None, now: Now
 ) -> AsyncIterator[Finding]:
-    """Sign in, and look at the spreadsheet, or whether Sheets answers at all. 0-2 reads."""
+    """Sign in, then check the spreadsheet or whether Sheets answers. Cost: 0-2 reads."""
     try:
         check_credentials(settings, os.environ)
         async with _opened(settings, now) as sheets:
@@ -77,23 +77,23 @@ async def _check_signed_in(
     try:
         await sheets.sign_in()
     except GatewayError as error:
-        yield problem(f"credentials: {refusal_words(error, _scene(settings, sheets.tokens))}")
+        yield problem(f"credentials: {refusal_words(error, _context(settings, sheets.tokens))}")
         return
-    scene = _scene(settings, sheets.tokens)
-    yield ok(f"credentials: Google accepts {scene.who}")
+    context = _context(settings, sheets.tokens)
+    yield ok(f"credentials: Google accepts {context.who}")
     for finding in _check_clock(sheets.tokens.clock_offset_seconds):
         yield finding
     looks = (
-        check_spreadsheet(sheets, spreadsheet, scene)
+        check_spreadsheet(sheets, spreadsheet, context)
         if spreadsheet is not None
-        else _check_sheets(settings, sheets, scene)
+        else _check_sheets(settings, sheets, context)
     )
     async for finding in looks:
         yield finding
 
 
-def _scene(settings: GoogleSettings, tokens: TokenSource) -> Scene:
-    return Scene(
+def _context(settings: GoogleSettings, tokens: TokenSource) -> CheckContext:
+    return CheckContext(
         account=tokens.account,
         project=tokens.project,
         key_file=settings.credentials,
@@ -104,22 +104,22 @@ def _scene(settings: GoogleSettings, tokens: TokenSource) -> Scene:
 def _check_clock(offset_seconds: float | None) -> Iterator[Finding]:
     if abs(offset_seconds or 0.0) > TOLERATED_SECONDS:
         yield warning(
-            f"clock: this machine's is {clock_words(offset_seconds or 0.0)} of Google's; from "
-            f"about 5 minutes on Google takes no sign-in. {SYNCHRONISE}"
+            f"clock: this machine's clock is {clock_words(offset_seconds or 0.0)} Google's; from "
+            f"about 5 minutes on, Google refuses the sign-in. {SYNCHRONISE}"
         )
 
 
 async def _check_sheets(
-    settings: GoogleSettings, sheets: GoogleSheets, scene: Scene
+    settings: GoogleSettings, sheets: GoogleSheets, context: CheckContext
 ) -> AsyncIterator[Finding]:
-    """Whether the API is enabled shows with any id; a foreign endpoint is left in peace."""
+    """Any ID shows whether the API is enabled; other endpoints than Google's are not asked."""
     if not is_allowed_endpoint(settings.endpoint, allow_insecure=False):
         return
     try:
         await sheets.list_worksheets(NO_SPREADSHEET)
     except GatewayError as error:
-        refusal = first(error, GoogleRefusal)
+        refusal = find_cause(error, GoogleRefusal)
         if not isinstance(error, SpreadsheetNotFound) or (refusal and refusal.is_page):
-            yield problem(f"Sheets API: {refusal_words(error, scene)}")
+            yield problem(f"Sheets API: {refusal_words(error, context)}")
             return
-    yield ok("Sheets API: enabled; no spreadsheet was looked at, --spreadsheet ID names one")
+    yield ok("Sheets API: enabled; check a spreadsheet with --spreadsheet ID")

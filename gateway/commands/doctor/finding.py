@@ -1,4 +1,4 @@
-"""A finding of `check`: one line for a terminal."""
+"""Findings of `check`: lines for a terminal."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,9 +14,9 @@ Level = Literal["ok", "warning", "problem"]
 
 @dataclass(frozen=True)
 class Finding:
-    """One line of the report, what is wrong and then what to do; a `problem` fails the command.
+    """A line of the report: the problem, then the solution. A `problem` makes the command fail.
 
-    It ends without a full stop, for it may end with a command or a URL to be copied.
+    It has no full stop, because it may end with a command or URL to be copied.
     """
 
     level: Level
@@ -36,12 +36,12 @@ def problem(text: str) -> Finding:
 
 
 def quoted(name: str) -> str:
-    """A name of somebody else's, in quotes; what cannot be seen is escaped."""
+    """A name in quotes, shortened, with invisible characters escaped."""
     return quoting.quoted(name, longest=LONGEST_NAME)
 
 
 def listed(names: Sequence[str]) -> str:
-    """The names as words, not all of very many."""
+    """Join the names, at most the first ten."""
     if len(names) > MOST_NAMED:
         return f"{', '.join(names[:MOST_NAMED])} and {len(names) - MOST_NAMED} more"
     *others, last = names
@@ -49,5 +49,5 @@ def listed(names: Sequence[str]) -> str:
 
 
 def _finding(level: Level, text: str) -> Finding:
-    """Words of Google's may be in it, and of whoever answers in its place."""
+    """Escape invisible characters: the text may quote Google or another server."""
     return Finding(level, quoting.printable(text.removesuffix(".")))

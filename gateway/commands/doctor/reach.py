@@ -1,22 +1,25 @@
-"""Why Google's servers cannot be reached, and what to do."""
+"""Reasons why Google cannot be reached, and solutions."""
 
 import socket
 import ssl
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import TypeVar
 from urllib.request import getproxies, proxy_bypass
 
 import httpx2
 
-from gateway.commands.doctor.causes import chain, first
-
+E = TypeVar("E", bound=BaseException)
 Words = Callable[[str, BaseException], str]
 
 PROXY_SCHEMES = ("https", "http", "all")
 
+_DEEPEST = 10
+
 
 def unreachable_words(host: str, error: BaseException) -> str:
-    """Why `host` cannot be reached, by what is behind the error; then what to do."""
-    found = ((words, first(error, kind)) for kind, words in _BY_CAUSE)
+    """Explain from the error's causes why `host` cannot be reached, and what to do."""
+    found = ((words, find_cause(error, kind)) for kind, words in _BY_CAUSE)
     text = next((words(host, cause) for words, cause in found if cause), None)
     if text is None:
         text = f"{host} cannot be reached ({_last_words(error)}). {_LET_OUT}"
@@ -24,11 +27,11 @@ def unreachable_words(host: str, error: BaseException) -> str:
 
 
 def asked_host(error: BaseException) -> str | None:
-    """The host that a failed request was for, where the error knows it."""
-    failed = first(error, httpx2.RequestError)
+    """The host of a failed request, if the error knows it."""
+    failed = find_cause(error, httpx2.RequestError)
     try:
         return None if failed is None else failed.request.url.netloc.decode("ascii", "replace")
-    except RuntimeError:  # it never became a request
+    except RuntimeError:  # the error has no request
         return None
 
 
@@ -36,44 +39,45 @@ def _untrusted(host: str, error: BaseException) -> str:
     reason = getattr(error, "verify_message", "") or "certificate verify failed"
     return (
         f"{host} shows a certificate that this machine does not trust ({reason}). If a proxy or "
-        "virus scanner opens TLS here, set SSL_CERT_FILE to a file with its CA certificate; else "
-        "install the CA certificates (package ca-certificates) and look at the machine's clock."
+        "virus scanner opens TLS here, set SSL_CERT_FILE to a file with its CA certificate; "
+        "otherwise install the CA certificates (package ca-certificates) and check the machine's "
+        "clock."
     )
 
 
 def _no_tls(host: str, error: BaseException) -> str:
-    reason = getattr(error, "reason", None) or "it broke off"
+    reason = getattr(error, "reason", None) or "the connection broke"
     return (
-        f"TLS with {host} fails ({reason}): what answers there speaks no TLS, or a firewall is in "
-        "between. Let this machine open https (port 443) to it, and look at google.endpoint."
+        f"TLS with {host} fails ({reason}): the server does not use TLS, or a firewall interferes. "
+        "Allow this machine https (port 443) to it, and check google.endpoint."
     )
 
 
 def _no_name(host: str, _error: BaseException) -> str:
     return (
-        f"the name {host} is not found (DNS). Look at this machine's network and at its name "
+        f"the name {host} is not found (DNS). Check this machine's network and name "
         "servers (/etc/resolv.conf)."
     )
 
 
 def _closed(host: str, _error: BaseException) -> str:
     return (
-        f"{host} refuses connections: nothing listens there, or a firewall says no. {_LET_OUT} "
+        f"{host} refuses connections: nothing listens there, or a firewall blocks them. {_LET_OUT} "
         "Where it is an emulator, start it."
     )
 
 
 def _late(host: str, _error: BaseException) -> str:
-    return f"{host} does not answer in time: a firewall may swallow the packets. {_LET_OUT}"
+    return f"{host} does not answer in time: a firewall may drop the packets. {_LET_OUT}"
 
 
 def _proxied(host: str, _error: BaseException) -> str:
-    return f"the proxy did not let a connection to {host} through. Have it allowed there."
+    return f"the proxy refused a connection to {host}. Allow it there."
 
 
 _LET_OUT = "Allow this machine https (port 443) to it, or set HTTPS_PROXY to the network's proxy."
 
-# The first that is in the chain decides: what is special stands above its parents.
+# The first match decides, so subclasses come before their base classes.
 _BY_CAUSE: Sequence[tuple[type[BaseException], Words]] = (
     (ssl.SSLCertVerificationError, _untrusted),
     (ssl.SSLError, _no_tls),
@@ -86,13 +90,13 @@ _BY_CAUSE: Sequence[tuple[type[BaseException], Words]] = (
 
 
 def _about_proxies(host: str) -> str:
-    """Which proxy the environment names; not what it names, as that may hold a password."""
+    """The proxy variables in use; not their values, which may contain a password."""
     proxies = getproxies()
     found = [name for name in PROXY_SCHEMES if proxies.get(name)]
     if not found or proxy_bypass(host):
         return ""
     names = " and ".join(f"{name.upper()}_PROXY" for name in found)
-    return f" Requests go through the proxy that {names} names: see that it is right."
+    return f" Requests go through the proxy of {names}: check its address."
 
 
 def _last_words(error: BaseException) -> str:
@@ -100,3 +104,21 @@ def _last_words(error: BaseException) -> str:
     if isinstance(innermost, OSError) and innermost.strerror:
         return innermost.strerror
     return str(innermost).partition('"')[0][:120] or type(innermost).__name__
+
+
+def chain(error: BaseException) -> Iterator[BaseException]:
+    """The error and its causes, outermost first."""
+    return islice(_chain(error), _DEEPEST)
+
+
+def find_cause(error: BaseException, kind: type[E] | tuple[type[E], ...]) -> E | None:
+    """The outermost error of a type among the causes."""
+    return next((each for each in chain(error) if isinstance(each, kind)), None)
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        # httpcore2 passes the cause of its errors as their argument.
+        inner = error.args[0] if error.args else None
+        error = error.__cause__ or (inner if isinstance(inner, BaseException) else None)

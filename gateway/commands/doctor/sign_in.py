@@ -1,27 +1,27 @@
-"""Why Google issues no access token, and what to do."""
+"""Reasons why Google issues no access token, and solutions."""
 
 import os
 from collections.abc import Callable, Mapping
 
+from gateway.commands.doctor.context import CheckContext
 from gateway.commands.doctor.reach import asked_host, unreachable_words
-from gateway.commands.doctor.scene import Scene
 from gateway.google.credentials import ACCOUNTS_PAGE, DOWNLOAD, VARIABLE
 from gateway.google.token import TokenFailure, TokenUnavailable
 
 SYNCHRONISE = (
-    "Let this machine's time be synchronised: sudo timedatectl set-ntp true, or chrony or ntpd; "
-    "that of a container is its host's"
+    "Synchronise this machine's clock: sudo timedatectl set-ntp true, or chrony or ntpd; "
+    "a container uses its host's clock"
 )
 TOLERATED_SECONDS = 30.0
-"""A clock that is off by less is not worth a word; Google bears some minutes."""
+"""Smaller clock offsets are not reported; Google accepts some minutes."""
 
 
-def sign_in_words(error: TokenUnavailable, scene: Scene) -> str:
-    return _WORDS[error.failure](error, scene)
+def sign_in_words(error: TokenUnavailable, context: CheckContext) -> str:
+    return _WORDS[error.failure](error, context)
 
 
 def duration(seconds: float) -> str:
-    """A length of time in words, for instance "about 62 minutes"."""
+    """A duration in words, such as "about 62 minutes"."""
     amount = abs(seconds)
     for unit, name in ((86_400.0, "days"), (3_600.0, "hours"), (60.0, "minutes")):
         if amount >= 2 * unit:
@@ -30,11 +30,10 @@ def duration(seconds: float) -> str:
 
 
 def clock_words(offset_seconds: float) -> str:
-    """By how much and which way the clock is off."""
-    return f"{duration(offset_seconds)} {'ahead' if offset_seconds > 0 else 'behind'}"
+    return f"{duration(offset_seconds)} {'ahead of' if offset_seconds > 0 else 'behind'}"
 
 
-def _no_credentials(error: TokenUnavailable, _scene: Scene) -> str:
+def _no_credentials(error: TokenUnavailable, _context: CheckContext) -> str:
     named = os.environ.get(VARIABLE)
     if named:
         return (
@@ -48,87 +47,87 @@ def _no_credentials(error: TokenUnavailable, _scene: Scene) -> str:
     )
 
 
-def _unreadable(_error: TokenUnavailable, _scene: Scene) -> str:
+def _unreadable(_error: TokenUnavailable, _context: CheckContext) -> str:
     return (
         "the file of the Application Default Credentials cannot be read. Let the user of the "
         f"gateway read it, or set google.credentials to a key file: {DOWNLOAD}."
     )
 
 
-def _foreign(error: TokenUnavailable, scene: Scene) -> str:
-    place = scene.key_file or "the Application Default Credentials"
+def _foreign(error: TokenUnavailable, context: CheckContext) -> str:
+    place = context.key_file or "the Application Default Credentials"
     return (
-        f"tokens are to be had at {error.google_words}, which is neither Google's nor on this "
-        f"machine, so nothing was sent there. Correct {place}, or set "
-        "google.allow_insecure_endpoint if it is meant so."
+        f"the token endpoint is {error.google_words}, which is neither Google's "
+        f"nor on this machine, so nothing was sent there. Correct {place}, or set "
+        "google.allow_insecure_endpoint if this is intended."
     )
 
 
-def _clock(error: TokenUnavailable, _scene: Scene) -> str:
+def _clock(error: TokenUnavailable, _context: CheckContext) -> str:
     offset_seconds = error.clock_offset_seconds or 0.0
     is_seen = abs(offset_seconds) > TOLERATED_SECONDS
-    how_much = f": {clock_words(offset_seconds)} of Google's" if is_seen else ""
+    how_much = f": {clock_words(offset_seconds)} Google's" if is_seen else ""
     return (
-        f"this machine's clock is off{how_much}, so Google refuses what is signed here "
+        f"this machine's clock is off{how_much}, so Google refuses its signatures "
         f"({error.google_words}). {SYNCHRONISE}."
     )
 
 
-def _key(error: TokenUnavailable, scene: Scene) -> str:
+def _key(error: TokenUnavailable, context: CheckContext) -> str:
     return (
-        f"Google does not know this key of {scene.who} ({error.google_words}): it was deleted, or "
-        f"the file was changed. Make another: {scene.new_key}."
+        f"Google does not know this key of {context.who} ({error.google_words}): it was deleted, "
+        f"or the file was changed. Create another: {context.new_key}."
     )
 
 
-def _account(error: TokenUnavailable, scene: Scene) -> str:
+def _account(error: TokenUnavailable, context: CheckContext) -> str:
     return (
-        f"{scene.who} was deleted or disabled ({error.google_words}). Enable it at "
-        f"{ACCOUNTS_PAGE}; if it is gone, make another there, share the spreadsheets with its "
-        f"address, and {scene.new_key}."
+        f"{context.who} was deleted or disabled ({error.google_words}). Enable it at "
+        f"{ACCOUNTS_PAGE}; if it no longer exists, create another there, share the spreadsheets "
+        f"with its address, and {context.new_key}."
     )
 
 
-def _session(error: TokenUnavailable, _scene: Scene) -> str:
+def _session(error: TokenUnavailable, _context: CheckContext) -> str:
     return (
-        f"the sign-in of the Application Default Credentials has ended ({error.google_words}). Run "
-        "gcloud auth application-default login, or better, set google.credentials to a key file, "
-        f"which does not end: {DOWNLOAD}."
+        f"the sign-in of the Application Default Credentials has expired ({error.google_words}). "
+        "Run gcloud auth application-default login, or better, set google.credentials to a key "
+        f"file, which does not expire: {DOWNLOAD}."
     )
 
 
-def _refused(error: TokenUnavailable, scene: Scene) -> str:
+def _refused(error: TokenUnavailable, context: CheckContext) -> str:
     return (
-        f"Google refuses {scene.who} ({error.google_words}). Look at it at {ACCOUNTS_PAGE}; if "
-        f"it is enabled there, try another key: {scene.new_key}."
+        f"Google refuses {context.who} ({error.google_words}). Check it at {ACCOUNTS_PAGE}; if "
+        f"it is enabled there, try another key: {context.new_key}."
     )
 
 
-def _failed(error: TokenUnavailable, _scene: Scene) -> str:
+def _failed(error: TokenUnavailable, _context: CheckContext) -> str:
     return (
-        f"Google's token endpoint is in trouble itself ({error.google_words}). That passes: run "
+        f"Google's token endpoint itself has a problem ({error.google_words}). Run "
         "check again in a few minutes."
     )
 
 
-def _invalid_answer(_error: TokenUnavailable, _scene: Scene) -> str:
+def _invalid_answer(_error: TokenUnavailable, _context: CheckContext) -> str:
     return (
-        "what answers in the place of Google's token endpoint is not Google: a sign-in page, proxy "
-        "or firewall of the network, perhaps. Let this machine reach oauth2.googleapis.com "
+        "the answer of the token endpoint is not from Google: perhaps from a sign-in page, proxy "
+        "or firewall of the network. Let this machine reach oauth2.googleapis.com "
         "directly; if the key file was changed, its token_uri may be wrong."
     )
 
 
-def _unreachable(error: TokenUnavailable, _scene: Scene) -> str:
+def _unreachable(error: TokenUnavailable, _context: CheckContext) -> str:
     host = asked_host(error) or "Google's token endpoint"
-    return f"no token can be had: {unreachable_words(host, error)}"
+    return f"no token available: {unreachable_words(host, error)}"
 
 
-def _busy(_error: TokenUnavailable, _scene: Scene) -> str:
-    return "another check still waits for a token. Run it again."
+def _busy(_error: TokenUnavailable, _context: CheckContext) -> str:
+    return "another check is still waiting for a token. Run check again."
 
 
-_WORDS: Mapping[TokenFailure, Callable[[TokenUnavailable, Scene], str]] = {
+_WORDS: Mapping[TokenFailure, Callable[[TokenUnavailable, CheckContext], str]] = {
     TokenFailure.NO_CREDENTIALS: _no_credentials,
     TokenFailure.UNREADABLE: _unreadable,
     TokenFailure.FOREIGN: _foreign,

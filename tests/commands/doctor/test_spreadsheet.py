@@ -19,37 +19,40 @@ HEADERS: dict[str, tuple[Sequence[object], Sequence[str]]] = {
         ["a", "b", "a", "a"],
         [
             "2 fields",
-            'the header "a" stands in columns A, C and D; only A counts. Rename that in columns C '
-            "and D",
+            'the header "a" is in columns A, C and D; only A is used. Rename the header in '
+            "columns C and D",
         ],
     ),
     "blanks around": (
         ["a ", "\xa0b", "c\n", "d\u200b", "e f"],
         [
             "5 fields",
-            'the header in column A has blanks around it: "a "',
-            'the header in column B has blanks around it: "\\xa0b"',
-            'the header in column C has blanks around it: "c\\n"',
-            'the header in column D has blanks around it: "d\\u200b"',
+            'the header in column A has surrounding blanks: "a "',
+            'the header in column B has surrounding blanks: "\\xa0b"',
+            'the header in column C has surrounding blanks: "c\\n"',
+            'the header in column D has surrounding blanks: "d\\u200b"',
         ],
     ),
     "row index": (
         ["a", "rowIndex", " rowIndex "],
-        ["1 field", "the header rowIndex in columns B and C is the name of the row's number"],
+        ["1 field", "the header rowIndex in columns B and C is reserved for the row number"],
     ),
     "row index alone": (
         ["rowIndex", "rowIndex"],
-        ["the header rowIndex in columns A and B is the name of the row's number"],
+        ["the header rowIndex in columns A and B is reserved for the row number"],
     ),
-    "none": ([], ["row 1 is blank, so nothing of it is served. Write the names"]),
-    "only blanks": (["", " "], ["row 1 is blank, so nothing of it is served. Write the names"]),
+    "none": ([], ["row 1 is blank, so the worksheet is not served. Write column names"]),
+    "only blanks": (
+        ["", " "],
+        ["row 1 is blank, so the worksheet is not served. Write column names"],
+    ),
     "very many blanks": (
         ["x", *[""] * 12, "y"],
         ["2 fields", "no header in columns B, C, D, E, F, G, H, I, J, K and 2 more, which are"],
     ),
     "long": (
         ["n" * 100, "n" * 100],
-        ["1 field", f'the header "{"n" * 60}…" stands in columns A and B; only A counts'],
+        ["1 field", f'the header "{"n" * 60}…" is in columns A and B; only A is used'],
     ),
 }
 

@@ -1,4 +1,4 @@
-"""Account, endpoint and files that messages about a failure name."""
+"""Account, endpoint and files for messages about a failure."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,8 +8,8 @@ from gateway.google.credentials import DOWNLOAD
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scene:
-    """`account` is the address of the service account, None for other accounts."""
+class CheckContext:
+    """`account` is the service account's e-mail address; None for other accounts."""
 
     account: str | None
     project: str | None
@@ -26,8 +26,8 @@ class Scene:
 
     @property
     def new_key(self) -> str:
-        """What to do for another key, without a stop."""
+        """Advice for getting another key, without a full stop."""
         place = (
-            f"put it in the place of {self.key_file}" if self.key_file else "set them up with it"
+            f"replace {self.key_file} with it" if self.key_file else "set google.credentials to it"
         )
         return f"{DOWNLOAD}, and {place}"

@@ -128,7 +128,7 @@ def test_a_key_with_another_pepper_than_before_is_made_with_a_warning(
     create = ("keys", "create", "--name", "n", "--spreadsheet", "demo", "--json")
     first, second = (installation.command(*create) for _ in range(2))
 
-    assert "a gateway that runs with another pepper will not know this key" in first.stderr
+    assert "a gateway with another pepper will not accept this key" in first.stderr
     assert len(first.stderr.splitlines()) == 1
     assert second.stderr == ""
     assert json.loads(first.stdout)["key"] != json.loads(second.stdout)["key"]
@@ -196,7 +196,7 @@ def test_check_says_what_is_wrong(installation: Installation) -> None:
     assert (unshared.returncode, unknown.returncode) == (1, 1)
     assert f"Google accepts {account}" in odd.stdout
     assert "every spreadsheet" in odd.stdout
-    for words in ('"Empty"', "row 1 is blank", '"Duplicates"', "stands in columns", "no header in"):
+    for words in ('"Empty"', "row 1 is blank", '"Duplicates"', "is in columns", "no header in"):
         assert words in odd.stdout
     assert account in unshared.stdout.splitlines()[-1]
     assert unknown.stdout.splitlines()[-1].startswith("problem")

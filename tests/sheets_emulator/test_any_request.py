@@ -63,7 +63,7 @@ def test_some_requests_of_each_kind_take_effect(bench: Bench, kind: str) -> None
     """What is drawn would test little if all of it were refused."""
     statuses: list[int] = []
 
-    @settings(max_examples=15, derandomize=True, database=None)
+    @settings(max_examples=40, derandomize=True, database=None)
     @given(request=requests_of(kind, is_wild=False))
     def draw(request: object) -> None:
         statuses.append(status_of(bench, request))

@@ -1,7 +1,7 @@
-"""An emulator of the Google Sheets API, for demos and tests: built here, met only over HTTP.
+"""Emulator of the Google Sheets API for demos and tests, used over HTTP only.
 
-What it covers, what it assumes of Google where nothing is recorded, and what it lacks is in
-docs/emulator.md.
+docs/emulator.md lists what it covers, what it assumes of Google without a recording, and what it
+lacks.
 """
 
 import re
@@ -14,7 +14,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 
 from sheets_emulator.control import control_routes
-from sheets_emulator.http.credentials import kept_account, service_account, write_file
+from sheets_emulator.http.credentials import service_account, stored_account, write_file
 from sheets_emulator.http.tokens import Tokens
 from sheets_emulator.quota import Quota
 from sheets_emulator.service import Service, Timing
@@ -26,10 +26,10 @@ from sheets_emulator.wire import TOKEN_PATH, Wire
 
 @dataclass(frozen=True, kw_only=True)
 class EmulatorOptions:
-    """How an emulator starts: its data, the time of every call, and Google's limits (0: none).
+    """Options of an emulator: its data, the latency of every call, and Google's limits (0: none).
 
-    `db` is a file that keeps all spreadsheets and the account's key, made if there is none. Of the
-    seed it takes in what it does not have. A reset is one of the file, too: back to the seed.
+    `db` is a file that stores all spreadsheets and the account's key, created if needed.
+    Spreadsheets of the seed that it lacks are added. A reset also restores the file to the seed.
     """
 
     seed: Path | None = None
@@ -43,26 +43,27 @@ class EmulatorOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class Emulator:
-    """A running emulator's application, to be served by an ASGI server on the loopback.
+    """The application of an emulator, to be served by an ASGI server on a loopback address.
 
-    The end of the application's lifespan closes the emulator; `close` is for one never served.
+    The end of the application's lifespan closes the emulator; call `close` only if it was never
+    served.
     """
 
     app: Starlette
     service: Service
 
     def serve_at(self, base_url: str) -> str:
-        """Give tokens to who asks them of this address; its token URI."""
+        """Set the emulator's own address, which is its token URI."""
         token_uri = base_url.rstrip("/") + TOKEN_PATH
         self.service.tokens.audiences.add(token_uri)
         return token_uri
 
     def write_credentials(self, path: Path, base_url: str) -> None:
-        """Write the service-account file (mode 0600) for an emulator served at `base_url`."""
+        """Write a service account's key file (mode 0600) for an emulator served at `base_url`."""
         write_file(self.service.tokens.account, path, self.serve_at(base_url))
 
     def close(self) -> None:
-        """Give the file back, where there is one; writes are refused from now on."""
+        """Close the database file, if any; later writes are refused."""
         if self.service.store.disk is not None:
             self.service.store.disk.close()
 
@@ -74,7 +75,7 @@ REAL_TIME = Timing()
 def create_emulator(
     options: EmulatorOptions = DEFAULT_OPTIONS, *, timing: Timing = REAL_TIME
 ) -> Emulator:
-    """An emulator with its data read; SeedError or DiskError where it cannot be used."""
+    """Create an emulator and load its data. Raises SeedError or DiskError."""
     seed = read_seed(options.seed) if options.seed is not None else Seed()
     if options.db is None:
         return _emulator(options, timing, seed, disk=None)
@@ -82,14 +83,14 @@ def create_emulator(
         disk = open_disk(options.db)
         opened.callback(disk.close)
         emulator = _emulator(options, timing, seed, disk=disk)
-        opened.pop_all()  # it is the emulator now that closes the file
+        opened.pop_all()  # the emulator closes the file from now on
     return emulator
 
 
 def _emulator(
     options: EmulatorOptions, timing: Timing, seed: Seed, *, disk: Disk | None
 ) -> Emulator:
-    account = service_account() if disk is None else kept_account(disk)
+    account = service_account() if disk is None else stored_account(disk)
     service = Service(
         seed=seed,
         store=open_store(seed.workbooks, unshared=seed.unshared, disk=disk),
@@ -105,7 +106,7 @@ def _emulator(
     )
     service.file_times.note(service.store.workbooks, timing.now())
     wire = Mount("", app=Wire(service=service))
-    # A title in the path may hold line breaks.
+    # A title in the path may contain line breaks.
     wire.path_regex = re.compile(wire.path_regex.pattern, re.DOTALL)
 
     @asynccontextmanager

@@ -1,7 +1,6 @@
-"""The `/_emulator/*` routes, by which tests steer and watch the emulator.
+"""Control routes under `/_emulator/` for tests.
 
-Rules
-- No credentials, so the client must be on this machine; what is done here is counted nowhere.
+Rules: they need no credentials, so the client must be on this machine. They are not counted.
 """
 
 from collections.abc import Awaitable, Callable
@@ -25,7 +24,6 @@ Control = Callable[[Service, Request], Awaitable[object]]
 
 
 def control_routes(service: Service) -> Mount:
-    """The routes of a service, under their prefix."""
     routes = [
         Route(path, _endpoint(service, control), methods=[method])
         for method, path, control in CONTROLS
@@ -70,7 +68,7 @@ def _endpoint(service: Service, control: Control) -> Callable[[Request], Awaitab
 
 
 def _is_remote(request: Request) -> bool:
-    """Has the client an address of another machine? A client in this process has no address."""
+    """Whether the client has another machine's address; a client in this process has none."""
     try:
         address = ip_address(request.client.host if request.client else "")
     except ValueError:
@@ -79,7 +77,7 @@ def _is_remote(request: Request) -> bool:
 
 
 def _cells(sheet: Sheet, results: Results) -> list[list[dict[str, object]]]:
-    """All cells of a worksheet; rows end where nothing was ever written after."""
+    """All cells of a worksheet; rows end after the last cell that was ever written."""
     return [
         [_cell(sheet, row, column, results) for column in range(len(contents))]
         for row, contents in enumerate(sheet.rows)

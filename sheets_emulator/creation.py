@@ -1,8 +1,7 @@
-"""spreadsheets.create and spreadsheets.sheets.copyTo: worksheets that come as a whole.
+"""spreadsheets.create and spreadsheets.sheets.copyTo.
 
-Rules
-- What a Sheet brings besides its properties is put in by the requests of batchUpdate that do the
-  same, in the account's name; 501 for what none of them does.
+Rules: members of a Sheet besides its properties are applied with the equivalent batchUpdate
+requests, in the account's name; 501 if there is none.
 """
 
 from collections.abc import Iterator
@@ -10,7 +9,7 @@ from collections.abc import Iterator
 from sheets_emulator.edits.batch import KINDS
 from sheets_emulator.edits.sheet_properties import read_properties, require_shown
 from sheets_emulator.edits.sheet_requests import build_sheet, copied, require_tab
-from sheets_emulator.edits.spreadsheet_properties import UNTITLED, dress_spreadsheet
+from sheets_emulator.edits.spreadsheet_properties import UNTITLED, apply_spreadsheet_properties
 from sheets_emulator.grid.sheet import Sheet
 from sheets_emulator.grid.workbook import Workbook, new_sheet
 from sheets_emulator.protocol.message import Message, wrong_type_text
@@ -26,17 +25,17 @@ SHEET_PARTS = ("properties", "data", "merges", "protectedRanges", "basicFilter")
 GROUPS = ("rowGroups", "columnGroups")
 LINES = {"rowMetadata": ("ROWS", "startRow"), "columnMetadata": ("COLUMNS", "startColumn")}
 SIZES = ("pixelSize", "hiddenByUser")
-READ_ONLY = ("hiddenByFilter",)  # of a row or column; Google passes over what only it sets
+READ_ONLY = ("hiddenByFilter",)  # of a row or column; Google ignores members that only Google sets
 
 Request = tuple[str, Json]
 """A kind of batchUpdate and its fields."""
 
 
 def build_spreadsheet(spreadsheet_id: str, body: Message, *, account: str) -> Workbook:
-    """A new spreadsheet from a Spreadsheet resource; without worksheets it gets the usual one."""
+    """A new spreadsheet from a Spreadsheet resource; by default it has one worksheet."""
     body.require_implemented((*SPREADSHEET_PARTS, *PASSED_OVER))
     workbook = Workbook(spreadsheet_id=spreadsheet_id, title=UNTITLED, sheets=[])
-    dress_spreadsheet(workbook, body.message("properties"))
+    apply_spreadsheet_properties(workbook, body.message("properties"))
     editing = Editing(workbook=workbook, account=account)
     messages = body.messages("sheets")
     for message in messages:
@@ -53,9 +52,9 @@ def build_spreadsheet(spreadsheet_id: str, body: Message, *, account: str) -> Wo
 
 
 def copy_sheet(source: Workbook, sheet_id: str, destination: Workbook) -> Reply:
-    """spreadsheets.sheets.copyTo: the copy is the last worksheet of its new spreadsheet.
+    """spreadsheets.sheets.copyTo: the copy becomes the last worksheet of its new spreadsheet.
 
-    The id is a whole number, as the path has it.
+    The ID is a whole number, as in the path.
     """
     number = int32(sheet_id)
     if number is None:
@@ -73,7 +72,7 @@ def _add_sheet(workbook: Workbook, message: Message) -> None:
 
 
 def _requests(message: Message, sheet: Sheet) -> Iterator[Request]:
-    """The requests that put in what a Sheet brings besides its properties."""
+    """The requests that apply the members of a Sheet besides its properties."""
     for data in message.messages("data"):
         yield from _data_requests(data, sheet)
     for merge in message.messages("merges"):

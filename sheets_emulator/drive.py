@@ -1,9 +1,9 @@
-"""The little of Google Drive that clients of spreadsheets need: to make, find, copy, delete them.
+"""The part of the Google Drive API for spreadsheets: create, find, copy, delete.
 
-Rules
-- A file is a spreadsheet that is shared with the account; there are no folders but `root`.
-- What Drive can do besides is 501 and named. Parameters that change nothing here are passed over.
-- Errors have the shape of Drive's, which is older than that of the Sheets API.
+Rules:
+- A file is a spreadsheet shared with the account; the only folder is `root`.
+- Other features of Drive get 501 and are named. Parameters without effect here are ignored.
+- Errors have Drive's format, which is older than that of the Sheets API.
 """
 
 import re
@@ -41,7 +41,7 @@ QUOTES = "\"'"
 
 
 class WantedFile(msgspec.Struct, frozen=True, rename="camel"):
-    """What the body of a request says of a file to make."""
+    """The file to create, from a request body."""
 
     name: str | None = None
     mime_type: str | None = None
@@ -50,7 +50,7 @@ class WantedFile(msgspec.Struct, frozen=True, rename="camel"):
 
 @dataclass(frozen=True, kw_only=True)
 class DriveRequest:
-    """A request with a valid token of `account`; the path as it was sent."""
+    """A request with a valid token of `account`; the path is not decoded."""
 
     method: str
     raw_path: str
@@ -59,14 +59,13 @@ class DriveRequest:
     account: str
 
     def parameter(self, name: str, default: str) -> str:
-        """The last value of a query parameter."""
         values = parse_qs(self.query_string.decode("utf-8", "replace"))
         return values.get(name, [default])[-1]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Drive:
-    """A request, the spreadsheets and their times; `moment` is now, in seconds since 1970."""
+    """A request, the spreadsheets and their times; `moment` is the time in seconds since 1970."""
 
     store: Store
     times: FileTimes
@@ -75,7 +74,6 @@ class Drive:
 
 
 def answer_drive(drive: Drive) -> Answer:
-    """The answer to a request of the Drive API."""
     try:
         for (method, pattern), call in CALLS.items():
             match = re.fullmatch(pattern, drive.request.raw_path)
@@ -118,7 +116,7 @@ def _delete(drive: Drive, file_id: str) -> Answer:
 
 
 def _permissions(drive: Drive, file_id: str) -> Answer:
-    """The owner only, who here is the account itself."""
+    """The owner only, which is the account itself."""
     _workbook(drive, file_id)
     owner = {
         "kind": "drive#permission",
@@ -135,7 +133,7 @@ def _permissions(drive: Drive, file_id: str) -> Answer:
 
 
 def _comments(drive: Drive, file_id: str) -> Answer:
-    """None; gspread asks for them when it has copied a file."""
+    """Always empty; gspread requests comments after copying a file."""
     _workbook(drive, file_id)
     return _masked(drive, {"kind": "drive#commentList", "comments": []}, "*")
 
@@ -143,12 +141,12 @@ def _comments(drive: Drive, file_id: str) -> Answer:
 def _workbook(drive: Drive, file_id: str) -> Workbook:
     try:
         return drive.store.workbook(file_id)
-    except Refusal as refusal:  # what is not shared is not there
+    except Refusal as refusal:  # files that are not shared do not exist in Drive
         raise _no_file(file_id) from refusal
 
 
 def _wanted_title(request: DriveRequest) -> str:
-    """The name of the file to make; "" where none is given."""
+    """The name of the file to create; "" without one."""
     try:
         wanted = msgspec.convert(decode_object(request.body), WantedFile)
     except msgspec.ValidationError as error:
@@ -182,13 +180,13 @@ def _file(drive: Drive, workbook: Workbook) -> Reply:
 
 
 def _printed(moment: float) -> str:
-    """RFC 3339, to the millisecond."""
+    """RFC 3339 with milliseconds."""
     text = datetime.fromtimestamp(moment, UTC).isoformat(timespec="milliseconds")
     return text.replace("+00:00", "Z")
 
 
 def _terms(query: str) -> Iterator[tuple[str, object]]:
-    """The members that a search wants and their values; 501 for what is not covered."""
+    """The searched members and their values; 501 for unsupported ones."""
     position = 0
     while position < len(query):
         match = TERM.match(query, position)

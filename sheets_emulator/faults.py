@@ -1,18 +1,18 @@
-"""Faults as data: which calls go wrong, and how.
+"""Faults as data: which calls fail, and how.
 
-Rules
-- All members but `call` have defaults. `status` is 503, but null for a fault without a text that
-  names another thing to happen (`drop`, `truncate`, `delay_ms`, `edit`); one that is given stays.
-  Null, or a success without a text: the call is answered as ever.
-- Every fault counts the calls that match it, whoever answers them, and is used from the one after
-  `skip` on, `times` times; of several that could be used the first in the list is.
-- A faulty answer has no effect unless `apply`; with `late_ms` the effect comes after the answer,
-  also without `apply`. `truncate` without `apply` cuts the answer that the call would have got,
-  by one byte at least however short it is.
-- `delay_ms` lies between the effect and the answer. `text` with the status null is a 200.
-- `match` is looked for in the body as it was sent and, where that is JSON, as it reads without
-  escapes. An `edit` needs a spreadsheet: with `*` it leaves `spreadsheets.create` out; it is read
-  when it is posted, and can be refused then.
+Rules:
+- All members but `call` have defaults. The default of `status` is 503; but it is null for a fault
+  without `text` that has another effect (`drop`, `truncate`, `delay_ms`, `edit`). With null, or a
+  success status without `text`, the call gets its normal answer.
+- Every fault counts all matching calls, whichever fault answers them. It applies `times` times,
+  after `skip` matches. Of several applicable faults, the first in the list is used.
+- A faulty answer has no effect on data unless `apply` is set. With `late_ms` the effect comes after
+  the answer, even without `apply`. `truncate` without `apply` cuts the call's normal answer, by at
+  least one byte.
+- `delay_ms` delays between effect and answer. `text` with the status null is a 200.
+- `match` is searched in the raw body and, if it is JSON, in the body without escapes. An `edit`
+  requires a spreadsheet: with `*` it does not match `spreadsheets.create`. It is validated when
+  posted.
 """
 
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ Milliseconds = Annotated[int, msgspec.Meta(ge=0, le=10 * 60 * 1000)]
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One fault as it is posted; see the rules above."""
+    """A fault as posted; see the rules above."""
 
     call: str
     times: Count = 1
@@ -55,7 +55,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     @property
     def code(self) -> int | None:
-        """The status of the answer that takes the place of the call's own, None for that one."""
+        """The status of the answer that replaces the call's own; None for the call's own."""
         if self.status is msgspec.UNSET:
             is_else = self.drop or self.delay_ms or self.edit is not None
             is_else = is_else or self.truncate is not None
@@ -65,17 +65,16 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     @property
     def is_failing(self) -> bool:
-        """Is the answer another one than the call would get?"""
+        """Whether the answer differs from the call's normal answer."""
         return self.drop or self.code is not None or self.text is not None
 
     @property
     def has_effect(self) -> bool:
-        """Does the call take effect before its answer?"""
+        """Whether the call takes effect before its answer."""
         is_faulty = self.is_failing or self.truncate is not None
         return not self.late_ms and (self.apply or not is_faulty)
 
     def matches(self, name: str, body: bytes) -> bool:
-        """Is this fault meant for such a call?"""
         is_meant = self.call == name or (self.call == EVERY_CALL and name != TOKEN)
         if self.edit is not None and name in WITHOUT_SPREADSHEET:
             is_meant = False
@@ -84,7 +83,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 @dataclass(kw_only=True)
 class Pending:
-    """A posted fault and how often it was matched and used."""
+    """A posted fault, with the number of its matches and uses."""
 
     fault: Fault
     seen: int = 0
@@ -93,16 +92,13 @@ class Pending:
 
 @dataclass(kw_only=True)
 class Faults:
-    """The faults that are waiting for their calls."""
-
     pending: list[Pending] = field(default_factory=list)
 
     def replace(self, faults: Sequence[Fault]) -> None:
-        """Wait for these faults only."""
         self.pending = [Pending(fault=fault) for fault in faults]
 
     def take(self, name: str, body: bytes) -> Fault:
-        """The fault of a call; the one that changes nothing where none is meant for it."""
+        """The fault of a call; one without effect if none matches."""
         chosen = None
         for each in self.pending:
             if each.fault.matches(name, body):
@@ -116,7 +112,7 @@ class Faults:
 
 
 def _holds(body: bytes, text: bytes) -> bool:
-    """Is the text in the body? Clients escape what is not ASCII; the text may have it bare."""
+    """Whether the body contains the text, also if the body escapes non-ASCII characters."""
     if text in body:
         return True
     try:
@@ -129,7 +125,7 @@ NONE = Fault(call=EVERY_CALL, status=None)
 
 
 def read_faults(body: bytes) -> list[Fault]:
-    """The list of a `POST /_emulator/faults`; 400 for anything that is not one."""
+    """Parse the list of a `POST /_emulator/faults`; 400 if invalid."""
     try:
         faults = msgspec.json.decode(body, type=list[Fault])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -138,7 +134,7 @@ def read_faults(body: bytes) -> list[Fault]:
 
 
 def _checked(fault: Fault) -> Fault:
-    """The fault, its edit as Google's definition says; 400 where it cannot come to pass."""
+    """The fault with its edit validated by Google's definition; 400 if it is impossible."""
     if fault.call not in CALLS:
         raise invalid(f"There is no call {fault.call!r}; calls are {', '.join(CALLS)}.")
     if fault.text is not None and fault.code in BODILESS:

@@ -1,4 +1,4 @@
-"""When each spreadsheet was made and last changed, as Drive tells it."""
+"""Creation and modification times of spreadsheets, for Drive."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from sheets_emulator.grid.workbook import Workbook
 
 @dataclass(frozen=True, kw_only=True)
 class FileTime:
-    """The moments of a spreadsheet, in seconds since 1970, and the version they are of."""
+    """Times of a spreadsheet in seconds since 1970, and the version they belong to."""
 
     workbook: Workbook
     created: float
@@ -17,12 +17,12 @@ class FileTime:
 
 @dataclass(kw_only=True)
 class FileTimes:
-    """The moments of all spreadsheets; those that were there at the start were made then."""
+    """Times of all spreadsheets; those that exist at the start were created then."""
 
     known: dict[str, FileTime] = field(default_factory=dict)
 
     def note(self, workbooks: Mapping[str, Workbook], moment: float) -> None:
-        """Learn which spreadsheets are there now: one that was written to is another object."""
+        """Update the times; a changed spreadsheet is a new object."""
         for spreadsheet_id, workbook in workbooks.items():
             old = self.known.get(spreadsheet_id)
             if old is None or old.workbook is not workbook:

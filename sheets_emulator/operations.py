@@ -1,8 +1,9 @@
-"""The calls of the API: name, parameters, and what each one does.
+"""API operations: name, parameters and implementation.
 
-Rules
-- An operation is read as a whole before a spreadsheet is looked up, and has no effect if it raises.
-- Nothing here waits, so each call is atomic; nothing here knows HTTP but names of parameters.
+Rules:
+- An operation is parsed completely before a spreadsheet is looked up, and has no effect if it
+  raises.
+- Nothing here awaits, so each call is atomic. Of HTTP, only parameter names are known here.
 """
 
 from collections.abc import Callable
@@ -32,7 +33,7 @@ from sheets_emulator.values.ranges import (
     update,
 )
 
-# What Google's errors call the body of a call; it is the whole of the others' request.
+# Google's name of the body in errors; for other calls the body is the whole request.
 BODIES = {
     "spreadsheets.create": "spreadsheet",
     "values.append": "data",
@@ -42,9 +43,9 @@ BODIES = {
 
 @dataclass(frozen=True, kw_only=True)
 class Call:
-    """One request of the API. `account` is the e-mail address it is made as.
+    """A request of the API; `account` is the e-mail address of its account.
 
-    `seen` is what an append that looked for its table before now has found.
+    `seen` is the result of an append's earlier search for its table.
     """
 
     name: str
@@ -59,14 +60,14 @@ class Call:
 
 @dataclass(frozen=True, kw_only=True)
 class Operation:
-    """What a call does: `kind` is the quota it counts on."""
+    """The implementation of a call; `kind` is its quota."""
 
     kind: str
     run: Callable[[Store, Call, Query], Reply]
 
 
 def execute(store: Store, call: Call) -> object:
-    """Carry a call out; its reply, cut by the field mask. Raises Refusal."""
+    """Execute a call; its reply is reduced to the field mask. Raises Refusal."""
     operation = OPERATIONS[call.name]
     query = read_query(call.query_string, call.name)
     mask = read_mask(query.text("fields")) if query.text("fields") else {}
@@ -77,10 +78,10 @@ def execute(store: Store, call: Call) -> object:
     return cut(operation.run(store, call, query), mask)
 
 
-def looked(store: Store, call: Call, *, is_inserting_too: bool) -> Call:
-    """The call, knowing where its table is now if it is an append that looks when it arrives.
+def with_seen_table(store: Store, call: Call, *, is_inserting_too: bool) -> Call:
+    """The call with its table's current position, if it is an append that searches on arrival.
 
-    One with OVERWRITE does, one with INSERT_ROWS only where told so.
+    An append with OVERWRITE does so; one with INSERT_ROWS only with `is_inserting_too`.
     """
     operation = OPERATIONS[call.name]
     if operation.run is not _append:
@@ -107,7 +108,7 @@ def _get_spreadsheet(store: Store, call: Call, query: Query) -> Reply:
 
 
 def _names_data(mask: Mask) -> bool:
-    """A mask makes `includeGridData` irrelevant: data is there if the mask names it."""
+    """With a mask, `includeGridData` has no effect: the reply has data if the mask names it."""
     sheets = mask.get("sheets", {"data": {}} if "*" in mask else {})
     return "data" in sheets or "*" in sheets or ("sheets" in mask and not sheets)
 

@@ -1,4 +1,4 @@
-"""Google's per-minute limits as sliding windows, per service account."""
+"""Google's per-minute limits as sliding windows per service account."""
 
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -9,9 +9,9 @@ WINDOW_SECONDS = 60.0
 
 @dataclass(kw_only=True)
 class Quota:
-    """Counts calls; `limits` are calls a minute by kind ("read", "write"), 0 for no limit.
+    """Counts calls; `limits` are calls per minute by kind ("read", "write"), 0 for no limit.
 
-    A refused call takes nothing of the limit.
+    Refused calls do not count.
     """
 
     limits: Mapping[str, int]
@@ -19,7 +19,7 @@ class Quota:
     taken: dict[tuple[str, str], deque[float]] = field(default_factory=dict)
 
     def take(self, account: str, kind: str) -> bool:
-        """Count a call; False where it has to be refused."""
+        """Count a call; False if it must be refused."""
         limit = self.limits[kind]
         if not limit:
             return True
@@ -33,5 +33,4 @@ class Quota:
         return True
 
     def reset(self) -> None:
-        """Forget all calls."""
         self.taken.clear()

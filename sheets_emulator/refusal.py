@@ -1,6 +1,6 @@
-"""The errors of the Sheets API, in Google's words and shape.
+"""Errors of the Sheets API with Google's texts and structure.
 
-The texts are those of recorded or reported answers; clients classify by `code` and `status`.
+The texts are from recorded or reported answers; clients classify by `code` and `status`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ STATUS_WORDS = {
     503: "UNAVAILABLE",
     504: "DEADLINE_EXCEEDED",
 }
-MESSAGES = {  # Google's, but for that of 413
+MESSAGES = {  # Google's, except that of 413
     400: "Request contains an invalid argument.",
     401: (
         "Request had invalid authentication credentials. Expected OAuth 2 access token, login "
@@ -61,7 +61,7 @@ NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 
 class Refusal(Exception):
-    """A request is answered with an error; `details` are Google's typed details."""
+    """An error answer; `details` are Google's typed details."""
 
     def __init__(
         self,
@@ -78,7 +78,6 @@ class Refusal(Exception):
         self.headers = headers
 
     def body(self) -> Mapping[str, object]:
-        """The JSON body of the answer."""
         error: dict[str, object] = {
             "code": self.code,
             "message": self.message,
@@ -90,7 +89,7 @@ class Refusal(Exception):
 
 
 def of_code(code: int) -> Refusal:
-    """The plain error of an HTTP status, with Google's usual text."""
+    """The plain error of an HTTP status with Google's usual text."""
     headers = {"WWW-Authenticate": CHALLENGE} if code == 401 else NO_HEADERS
     return Refusal(
         code=code, message=MESSAGES.get(code, "The request has failed."), headers=headers
@@ -98,17 +97,17 @@ def of_code(code: int) -> Refusal:
 
 
 def invalid(message: str) -> Refusal:
-    """A 400 that names no field."""
+    """A 400 without a field."""
     return Refusal(code=400, message=message)
 
 
 def invalid_field(field_path: str, description: str, *, message: str | None = None) -> Refusal:
-    """A 400 with the field that is wrong; the message is the description unless one is given."""
+    """A 400 for one field; by default the message is the description."""
     return invalid_fields([(field_path, description)], message=message)
 
 
 def invalid_fields(violations: Sequence[tuple[str, str]], *, message: str | None = None) -> Refusal:
-    """A 400 with all fields that are wrong: (field, description) of each, in Google's order."""
+    """A 400 for several fields: (field, description) each, in Google's order."""
     details = {
         "@type": "type.googleapis.com/google.rpc.BadRequest",
         "fieldViolations": [
@@ -121,12 +120,12 @@ def invalid_fields(violations: Sequence[tuple[str, str]], *, message: str | None
 
 
 def unimplemented(what: str) -> Refusal:
-    """Google could do this, the emulator cannot."""
+    """The 501 for something that Google supports and the emulator does not."""
     return Refusal(code=501, message=f"The emulator does not implement {what}.")
 
 
 def prefixed(prefix: str, refusal: Refusal) -> Refusal:
-    """The same refusal with the place in a batch before its message."""
+    """The same refusal with a batch position before its message."""
     return Refusal(
         code=refusal.code,
         message=f"{prefix}{refusal.message}",
@@ -136,9 +135,10 @@ def prefixed(prefix: str, refusal: Refusal) -> Refusal:
 
 
 def quota_exceeded(kind: str, limit: int) -> Refusal:
-    """The 429 of a spent per-minute limit; kind: "read" or "write". Google sends no Retry-After.
+    """The 429 of an exceeded per-minute limit; kind: "read" or "write". Google sends no
+    Retry-After.
 
-    As recorded, the one of writes tells less than the one of reads.
+    As recorded, the error of writes contains less than that of reads.
     """
     name = kind.capitalize()
     message = (

@@ -1,9 +1,9 @@
-"""JSON objects: what is kept as it came, and what a call replies."""
+"""JSON types of requests and replies."""
 
 from collections.abc import Mapping
 
 Json = Mapping[str, object]
-"""A JSON object that is never changed in place."""
+"""A JSON object that is never modified."""
 
 Reply = dict[str, object]
-"""The JSON object, or a part of it, that an HTTP answer has for a body."""
+"""The body of an HTTP answer: a JSON object or a part of it."""

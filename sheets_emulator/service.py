@@ -1,14 +1,14 @@
-"""The whole of the emulator behind its routes: state, limits, faults, and one call's way through.
+"""The emulator behind its routes: state, limits, faults and the steps of a call.
 
-Rules
-- The order of a call: token, limit, count, fault, the look of an append, the first half of the
-  latency, the edit of the fault, the effect, the fault's delay, the second half of the latency,
-  the answer. The latency has a random part (jitter), drawn once for each call.
-- An effect is synchronous, so on one event loop every call is atomic; but an append with OVERWRITE
-  writes where it saw its table's end when it arrived, so those that overlap in time overwrite each
-  other. One whose fault has an edit looks after that, with its effect; so does a late effect.
-- A call that began before a reset never touches the data of after it: what of its effect was still
-  to come is dropped, and the answer is a 503.
+Rules:
+- Steps of a call: token, limit, count, fault, an append's search for its table, first half of the
+  latency, the fault's edit, the effect, the fault's delay, second half of the latency, the answer.
+  The latency has a random part (jitter), drawn once per call.
+- An effect is synchronous, so every call is atomic on one event loop. But an append with OVERWRITE
+  writes to the end of the table found on arrival, so overlapping appends overwrite each other. An
+  append whose fault has an edit searches after the edit, with its effect; so does a late effect.
+- A call that began before a reset never changes data after it: its remaining effect is dropped, and
+  it gets a 503.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from sheets_emulator.faults import TOKEN, Fault, Faults
 from sheets_emulator.file_times import FileTimes
 from sheets_emulator.http.answer import Answer, json_answer, refusal_answer, text_answer
 from sheets_emulator.http.tokens import GrantError, Tokens, failure
-from sheets_emulator.operations import OPERATIONS, Call, execute, looked
+from sheets_emulator.operations import OPERATIONS, Call, execute, with_seen_table
 from sheets_emulator.protocol.message import Message
 from sheets_emulator.protocol.query import is_pretty
 from sheets_emulator.quota import Quota
@@ -35,26 +35,26 @@ from sheets_emulator.state.seed import Seed
 from sheets_emulator.state.store import Store
 from sheets_emulator.tally import Tally
 
-USUAL_LIMIT = 60  # calls a minute, named in a 429 that a fault asks for where there is no limit
+USUAL_LIMIT = 60  # calls a minute in a 429 that a fault requests without a configured limit
 
 
 class Cancellable(Protocol):
-    """An effect that is still to come."""
+    """A scheduled effect."""
 
     def cancel(self) -> None:
         """Do not let it come."""
 
 
 def call_later(seconds: float, effect: Callable[[], None]) -> Cancellable:
-    """Let an effect come on the running event loop."""
+    """Schedule an effect on the running event loop."""
     return asyncio.get_running_loop().call_later(seconds, effect)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Timing:
-    """All that the emulator knows of time and chance; tests pass their own.
+    """Clock, timers and randomness of the emulator; tests pass their own.
 
-    `now`: seconds since 1970. `share`: from 0 to 1, how much of the jitter a call gets.
+    `now` returns seconds since 1970. `share` returns the fraction of the jitter for a call, 0 to 1.
     """
 
     now: Callable[[], float] = time.time
@@ -65,7 +65,7 @@ class Timing:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """How a call ends: an answer (None: the connection is dropped), cut after `truncate` bytes."""
+    """The result of a call: an answer (None: drop the connection), cut after `truncate` bytes."""
 
     answer: Answer | None
     truncate: int | None = None
@@ -73,9 +73,9 @@ class Outcome:
 
 @dataclass(kw_only=True)
 class Service:
-    """Everything that lives as long as the emulator does.
+    """The state of an emulator.
 
-    With `racing_inserts` an append with INSERT_ROWS looks for its table when it arrives, too.
+    With `racing_inserts` an append with INSERT_ROWS also searches for its table on arrival.
     """
 
     seed: Seed
@@ -94,7 +94,7 @@ class Service:
     resets: int = 0
 
     def reset(self) -> None:
-        """Counts, limits and faults cleared, data as seeded; tokens stay valid."""
+        """Clear counts, limits and faults, and restore the seed; tokens stay valid."""
         self.resets += 1
         for effect in self.late_effects.values():
             effect.cancel()
@@ -107,7 +107,7 @@ class Service:
         self._note_times()
 
     async def call(self, call: Call) -> Outcome:
-        """Answer a call that has a valid token; raises Refusal where a reset came in between."""
+        """Answer a call with a valid token. Raises Refusal if a reset happened in between."""
         kind = OPERATIONS[call.name].kind
         pretty = is_pretty(call.query_string)
         if not self.quota.take(call.account, kind):
@@ -124,11 +124,10 @@ class Service:
         answer = self._answered(arrived, fault, pretty)
         await self._wait(fault.delay_ms / 1000 + half)
         self._require_no_reset_since(resets)
-        self._let_come(call, fault)
+        self._schedule_effect(call, fault)
         return Outcome(answer=None if fault.drop else answer, truncate=fault.truncate)
 
     async def token(self, body: bytes) -> Outcome:
-        """Answer a request for a token."""
         self.tally.count(TOKEN, None)
         fault = self.faults.take(TOKEN, body)
         half = self._latency() / 2
@@ -138,7 +137,7 @@ class Service:
         return Outcome(answer=None if fault.drop else answer, truncate=fault.truncate)
 
     async def drive(self, request: DriveRequest) -> Outcome:
-        """Answer a call of the Drive API, which no limit and no fault is for."""
+        """Answer a call of the Drive API, to which limits and faults do not apply."""
         resets = self.resets
         half = self._latency() / 2
         await self._wait(half)
@@ -152,13 +151,13 @@ class Service:
         return Outcome(answer=answer)
 
     def _arrived(self, call: Call, fault: Fault) -> Call:
-        """The call as it knows the spreadsheet when it arrives."""
+        """The call with the state of the spreadsheet on arrival."""
         if fault.edit is not None:
             return call
-        return looked(self.store, call, is_inserting_too=self.racing_inserts)
+        return with_seen_table(self.store, call, is_inserting_too=self.racing_inserts)
 
     def _answered(self, call: Call, fault: Fault, pretty: bool) -> Answer:
-        """Let the call take effect, if it is to, and find what to answer."""
+        """Apply the call's effect, if any, and return its answer."""
         try:
             if fault.edit is not None:
                 self._edit(call.spreadsheet_id, fault.edit)
@@ -187,13 +186,13 @@ class Service:
             return json_answer(error.body(), status=400)
 
     def _edit(self, spreadsheet_id: str, body: dict[str, object]) -> None:
-        """A person's edit: it is counted nowhere and no protection stops it."""
+        """Apply a person's edit: it is not counted, and protections do not stop it."""
         draft = self.store.draft(spreadsheet_id)
         edit(draft, Message(fields=body, place=""), account="")
         self.store.keep(draft)
 
-    def _let_come(self, call: Call, fault: Fault) -> None:
-        """The effect that comes after the answer; a refusal has nobody to go to then."""
+    def _schedule_effect(self, call: Call, fault: Fault) -> None:
+        """Schedule the effect after the answer; nobody receives its refusal."""
         if not fault.late_ms:
             return
 
@@ -211,7 +210,7 @@ class Service:
         self.file_times.note(self.store.workbooks, self.timing.now())
 
     def _latency(self) -> float:
-        """How long a call takes, in seconds."""
+        """The latency of a call in seconds."""
         return self.latency_seconds + self.jitter_seconds * self.timing.share()
 
     def _require_no_reset_since(self, resets: int) -> None:
@@ -224,7 +223,7 @@ class Service:
 
 
 def _faulty_grant(fault: Fault) -> Answer:
-    """What a fault answers instead of a token."""
+    """The answer of a fault instead of a token."""
     status = fault.code or 200
     if fault.text is not None:
         return text_answer(fault.text, status=status)

@@ -1,4 +1,4 @@
-"""What the emulator has been asked since the last reset."""
+"""Statistics of calls since the last reset."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -8,8 +8,11 @@ COUNTERS = {"read": "reads", "write": "writes"}
 
 @dataclass(kw_only=True)
 class Tally:
-    """Counts of calls. A call that a limit refused is in `refused` only, one that a fault answers
-    is in `calls` like any other; a call without a valid token is not counted."""
+    """Counts of calls.
+
+    Calls refused by a limit count only in `refused`; calls answered by a fault count in `calls`;
+    calls without a valid token do not count.
+    """
 
     calls: Counter[str] = field(default_factory=Counter)
     kinds: Counter[str] = field(default_factory=Counter)
@@ -22,11 +25,9 @@ class Tally:
             self.kinds[COUNTERS[kind]] += 1
 
     def refuse(self) -> None:
-        """Count a call that a limit refused."""
         self.refused += 1
 
     def reset(self) -> None:
-        """Start again at zero."""
         self.calls.clear()
         self.kinds.clear()
         self.refused = 0

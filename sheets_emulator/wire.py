@@ -1,4 +1,4 @@
-"""The API and the token endpoint as an ASGI application: from a request to a call and back."""
+"""ASGI application: converts requests to calls of the API, and results to answers."""
 
 from dataclasses import dataclass
 from html import escape
@@ -22,7 +22,7 @@ TOKEN_PATH = "/token"  # noqa: S105 - a path
 
 @dataclass(frozen=True, kw_only=True)
 class Wire:
-    """Answers `POST /token`, everything under `/v4/spreadsheets`, and a little of Drive."""
+    """Answers `POST /token`, everything under `/v4/spreadsheets`, and some routes of Drive."""
 
     service: Service
 
@@ -66,7 +66,7 @@ class Wire:
         )
 
     def _account(self, scope: Scope) -> str:
-        """Whose token the request carries; 401 without a valid one."""
+        """The account of the request's token; 401 without a valid one."""
         account = self.service.tokens.account_of(Headers(scope=scope).get("authorization"))
         if account is None:
             raise of_code(401)
@@ -79,6 +79,6 @@ def _raw_path(scope: Scope) -> bytes:
 
 
 def _no_such_page(path: str) -> Answer:
-    """Google answers paths it does not know with a page."""
+    """Google answers unknown paths with an HTML page."""
     page = f"<!DOCTYPE html><title>Error 404 (Not Found)</title><p>{escape(path)} was not found."
     return Answer(status=404, body=page.encode(), content_type=HTML_TYPE)

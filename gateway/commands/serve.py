@@ -85,10 +85,7 @@ def listening_at(host: str, port: int, *, port_by: str = "--port") -> socket.soc
         reason = words.replace("PORT_BY", port_by)
     except OverflowError:
         reason = "a port is a number from 0 to 65535"
-    except (
-        TypeError,
-        UnicodeError,
-    ):  # the socket module's errors for a name that IDNA cannot encode
+    except (TypeError, UnicodeError):  # names that IDNA cannot encode
         reason = "invalid host name"
     raise ConfigError([f"cannot listen on {host}:{port}: {reason}"])
 

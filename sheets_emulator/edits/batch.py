@@ -1,9 +1,9 @@
-"""spreadsheets.batchUpdate: its kinds as a table, all requests or none.
+"""spreadsheets.batchUpdate: a table of request kinds; applies all requests or none.
 
-Rules
-- The requests work on a draft of the spreadsheet, which is thrown away unless all succeed.
-- A kind of Google's that is not in the table, or a part of a request that would have no effect
-  here, is 501: nothing is passed over in silence.
+Rules:
+- Requests change a draft of the spreadsheet, which is discarded unless all succeed.
+- Unsupported kinds of requests, and parts without effect in the emulator, get 501: nothing is
+  silently ignored.
 """
 
 from collections.abc import Callable
@@ -139,6 +139,6 @@ def _reply(editing: Editing, request: Message, index: int) -> Reply:
 
 
 def _placed(refusal: Refusal, prefix: str) -> Refusal:
-    """A refusal of a field has its place already; so has what is not implemented."""
+    """Refusals of fields already contain the place; so do refusals of unsupported features."""
     is_placed = bool(refusal.details) or refusal.code == 501
     return refusal if is_placed else prefixed(prefix, refusal)

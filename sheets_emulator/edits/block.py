@@ -1,9 +1,9 @@
-"""Cells of a box, taken out, changed and put back.
+"""Changes of all cells in a box.
 
-Rules
-- A Box given to this file lies inside the grid.
-- Rows that change alike share one tuple, and what stays blank is not kept: a request for a whole
-  worksheet costs what is in it.
+Rules:
+- Boxes passed to this module are within the grid.
+- Rows with equal changes share one tuple, and blank rows are not stored: a request for a whole
+  worksheet costs only its content.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ from sheets_emulator.resources.places import require_unprotected
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Taken:
-    """A cell taken out of a worksheet, and where it was."""
+    """A cell removed from a worksheet, and its place."""
 
     cell: Cell
     row: int
@@ -27,14 +27,14 @@ class Taken:
 
 
 def open_area(editing: Editing, message: Message, name: str = "range") -> Area:
-    """A GridRange of a request, all of whose cells may be written."""
+    """The GridRange of a request; the account must be allowed to write all its cells."""
     area = read_area(editing.workbook, message.message(name))
     require_unprotected(area.sheet, area.box, editing.account)
     return area
 
 
 def take(sheet: Sheet, box: Box) -> list[list[Taken]]:
-    """The cells of a box, every row at its full width."""
+    """The cells of a box, with rows at full width."""
     return [
         [
             Taken(cell=cell, row=row, column=column)
@@ -45,12 +45,12 @@ def take(sheet: Sheet, box: Box) -> list[list[Taken]]:
 
 
 def contents(sheet: Sheet, row: int, box: Box) -> list[Content]:
-    """What a box holds in a row, at its full width."""
+    """The contents of a row in the box, at full width."""
     return sheet.padded(row, box.right)[box.left : box.right]
 
 
 def put(sheet: Sheet, row: int, left: int, cells: Sequence[Content]) -> None:
-    """Put cells, formats and all, in the place of those of a row; blank ends are not kept."""
+    """Replace cells of a row, including formats; trailing blanks are not stored."""
     row_contents = sheet.padded(row, left + len(cells))
     put_in = [bare(each) if isinstance(each, Cell) else each for each in cells]
     row_contents[left : left + len(cells)] = put_in
@@ -59,7 +59,7 @@ def put(sheet: Sheet, row: int, left: int, cells: Sequence[Content]) -> None:
 
 
 def change_each(sheet: Sheet, box: Box, change: Callable[[Cell, int, int], Cell]) -> None:
-    """Put for each cell what `change` makes of it, given its row and its column."""
+    """Replace each cell of a box with the result of `change`, given its row and column."""
     for row in range(box.top, box.bottom):
         cells = full_row(sheet, row, box)
         changed = [change(cell, row, column) for column, cell in enumerate(cells, start=box.left)]
@@ -67,7 +67,9 @@ def change_each(sheet: Sheet, box: Box, change: Callable[[Cell, int, int], Cell]
 
 
 def change_all(sheet: Sheet, box: Box, change: Callable[[Cell], Cell]) -> None:
-    """Put for each cell what `change`, which brings no formula, makes of it wherever it is."""
+    """Replace each cell of a box with the result of `change`, independent of place and without
+    formulas.
+    """
     blank = bare(change(BLANK))
     outside: Row = (None,) * box.left + (blank,) * box.width
     bottom = min(box.bottom, len(sheet.rows)) if blank is None else box.bottom
@@ -79,7 +81,7 @@ def change_all(sheet: Sheet, box: Box, change: Callable[[Cell], Cell]) -> None:
 
 
 def _keep(sheet: Sheet, row: int, kept: Sequence[Content]) -> None:
-    """Keep a row without the blanks at its end; a blank one under all others not at all."""
+    """Store a row without trailing blanks; trailing blank rows are not stored."""
     end = len(kept)
     while end and kept[end - 1] is None:
         end -= 1

@@ -1,4 +1,4 @@
-"""batchUpdate: borders, which are remembered in the formats of the cells they are on."""
+"""batchUpdate: borders, stored in the formats of their cells."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -16,7 +16,7 @@ BORDERS = ("top", "bottom", "left", "right", "innerHorizontal", "innerVertical")
 
 
 def update_borders(editing: Editing, message: Message) -> Reply:
-    """updateBorders: those that are given; an inner one is on both of the cells that it parts."""
+    """updateBorders: the given ones; an inner border is set on both adjacent cells."""
     borders = {name: message.message(name).fields for name in BORDERS if message.has(name)}
     area = open_area(editing, message)
     edges = _edges(area.box)
@@ -27,7 +27,7 @@ def update_borders(editing: Editing, message: Message) -> Reply:
 
 
 def _edges(box: Box) -> Mapping[str, Sequence[tuple[Box, str]]]:
-    """The cells along each border of a box, and the side of them that it is on."""
+    """The cells along each border of a box, and the side of the border."""
     upper, lower = replace(box, bottom=box.bottom - 1), replace(box, top=box.top + 1)
     left, right = replace(box, right=box.right - 1), replace(box, left=box.left + 1)
     return {

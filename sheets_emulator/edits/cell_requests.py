@@ -1,4 +1,4 @@
-"""batchUpdate: writing cells, their values, formats, notes and validation rules by a field mask."""
+"""batchUpdate: write values, formats, notes and validation rules of cells by a field mask."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -33,7 +33,7 @@ Patches = Sequence[Sequence[Patch]]
 
 
 def update_cells(editing: Editing, message: Message) -> Reply:
-    """updateCells: from a cell on; or a range, in whose rest the fields of the mask are cleared."""
+    """updateCells: from a cell on, or a range; the mask's fields are cleared in its other cells."""
     mask = read_cell_mask(require_fields(message))
     rows = read_rows(message.messages("rows"), mask)
     if message.has("start") == message.has("range"):
@@ -54,7 +54,7 @@ def update_cells(editing: Editing, message: Message) -> Reply:
 
 
 def append_cells(editing: Editing, message: Message) -> Reply:
-    """appendCells: under the last row of the worksheet that holds data, whatever its columns."""
+    """appendCells: below the last row with data in any column."""
     if message.has("tableId"):
         raise unimplemented("the field 'tableId' of appendCells")
     mask = read_cell_mask(require_fields(message))
@@ -71,7 +71,7 @@ def append_cells(editing: Editing, message: Message) -> Reply:
 
 
 def repeat_cell(editing: Editing, message: Message) -> Reply:
-    """repeatCell: one cell all over a range; a formula's references move along."""
+    """repeatCell: one cell for all cells of a range; references in a formula are adjusted."""
     mask = read_cell_mask(require_fields(message))
     patch = read_patch(message.message("cell"), mask)
     area = open_area(editing, message)
@@ -90,7 +90,7 @@ def repeat_cell(editing: Editing, message: Message) -> Reply:
 
 
 def set_data_validation(editing: Editing, message: Message) -> Reply:
-    """setDataValidation: without a rule it is cleared. No row is filtered out here."""
+    """setDataValidation: clears the rule if none is given. Filtered rows are not skipped."""
     rule = read_rule(message.message("rule"))
     area = open_area(editing, message)
     change_all(area.sheet, area.box, lambda old: replace(old, validation=rule))

@@ -1,4 +1,4 @@
-"""batchUpdate: appending, inserting, deleting and moving rows and columns."""
+"""batchUpdate: append, insert, delete and move rows and columns."""
 
 from sheets_emulator.edits.dimensions import (
     delete_columns,
@@ -49,7 +49,7 @@ def append_dimension(editing: Editing, message: Message) -> Reply:
 def insert_dimension(editing: Editing, message: Message) -> Reply:
     """insertDimension: blank rows or columns before an index.
 
-    They have the formats and the size of those before, or of those after them.
+    They inherit formats and size from the lines before or after them.
     """
     is_from_before = message.flag("inheritFromBefore")
     lines = read_lines(editing.workbook, message.message("range"))
@@ -65,7 +65,7 @@ def insert_dimension(editing: Editing, message: Message) -> Reply:
 
 
 def _require_reachable(lines: Lines, *, is_from_before: bool) -> None:
-    """Raise where there is no place to insert at; texts reported for pygsheets and gspread."""
+    """Raise if the index is out of reach; texts reported for pygsheets and gspread."""
     if lines.start > lines.existing:
         raise invalid(f"range.startIndex is larger than current grid size ({lines.existing})")
     if lines.start == lines.existing and not is_from_before:
@@ -76,7 +76,7 @@ def _require_reachable(lines: Lines, *, is_from_before: bool) -> None:
 
 
 def delete_dimension(editing: Editing, message: Message) -> Reply:
-    """deleteDimension: at least one row and one column stay."""
+    """deleteDimension: at least one row and one column must remain."""
     lines = read_lines(editing.workbook, message.message("range"))
     require_existing(lines, "delete")
     if lines.count == lines.existing:
@@ -89,7 +89,7 @@ def delete_dimension(editing: Editing, message: Message) -> Reply:
 
 
 def move_dimension(editing: Editing, message: Message) -> Reply:
-    """moveDimension: the destination counts as before the move (Google's documentation)."""
+    """moveDimension: the destination index is the one before the move (Google's documentation)."""
     lines = read_lines(editing.workbook, message.message("source"))
     require_existing(lines, "move")
     destination = message.integer("destinationIndex")

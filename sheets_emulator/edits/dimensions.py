@@ -1,8 +1,7 @@
-"""Inserting, deleting and moving whole rows and columns.
+"""Insertion, deletion and moves of whole rows and columns.
 
-Rules
-- Marks move with their cells; one of which a move takes some cells only stays where it is (an
-  assumption). References of formulas, in all worksheets, follow the cells they name.
+Rules: marks move with their cells; a mark that a move affects only partly stays in place (an
+assumption). References in formulas of all worksheets follow their cells.
 """
 
 from collections.abc import Callable
@@ -22,7 +21,7 @@ Mark = TypeVar("Mark", Protection, NamedRange, Merge, Filter)
 
 
 def insert_rows(workbook: Workbook, sheet: Sheet, start: int, count: int) -> None:
-    """Put blank rows before row `start`."""
+    """Insert blank rows before row `start`."""
     if start < len(sheet.rows):
         blank: list[Row] = [()] * count
         sheet.replace_rows([*sheet.rows[:start], *blank, *sheet.rows[start:]])
@@ -32,7 +31,7 @@ def insert_rows(workbook: Workbook, sheet: Sheet, start: int, count: int) -> Non
 
 
 def insert_columns(workbook: Workbook, sheet: Sheet, start: int, count: int) -> None:
-    """Put blank columns before column `start`."""
+    """Insert blank columns before column `start`."""
     blank: Row = (None,) * count
     _change_rows(sheet, lambda row: row[:start] + blank + row[start:] if start < len(row) else row)
     sheet.column_count += count
@@ -41,21 +40,21 @@ def insert_columns(workbook: Workbook, sheet: Sheet, start: int, count: int) -> 
 
 
 def delete_rows(workbook: Workbook, sheet: Sheet, start: int, end: int) -> None:
-    """Take the rows from `start` up to `end` out."""
+    """Delete the rows from `start` to `end`."""
     sheet.replace_rows(sheet.rows[:start] + sheet.rows[end:])
     sheet.row_count -= end - start
     _shift(workbook, sheet, rows=_deleted(start, end))
 
 
 def delete_columns(workbook: Workbook, sheet: Sheet, start: int, end: int) -> None:
-    """Take the columns from `start` up to `end` out."""
+    """Delete the columns from `start` to `end`."""
     _change_rows(sheet, lambda row: row[:start] + row[end:])
     sheet.column_count -= end - start
     _shift(workbook, sheet, columns=_deleted(start, end))
 
 
 def move_rows(workbook: Workbook, sheet: Sheet, start: int, end: int, destination: int) -> None:
-    """Move rows; `destination` counts as before the move."""
+    """Move rows; `destination` is an index before the move."""
     if len(sheet.rows) > min(start, destination):
         missing: list[Row] = [()] * (max(end, destination) - len(sheet.rows))
         sheet.replace_rows(moved(sheet.rows + missing, start, end, destination))
@@ -63,7 +62,7 @@ def move_rows(workbook: Workbook, sheet: Sheet, start: int, end: int, destinatio
 
 
 def move_columns(workbook: Workbook, sheet: Sheet, start: int, end: int, destination: int) -> None:
-    """Move columns; `destination` counts as before the move."""
+    """Move columns; `destination` is an index before the move."""
     length = max(end, destination)
 
     def change(row: Row) -> Row:
@@ -75,7 +74,7 @@ def move_columns(workbook: Workbook, sheet: Sheet, start: int, end: int, destina
 
 
 def resize(workbook: Workbook, sheet: Sheet, *, row_count: int, column_count: int) -> None:
-    """Make the grid this large; what lies outside is lost."""
+    """Resize the grid; cells outside are lost."""
     if row_count < sheet.row_count:
         delete_rows(workbook, sheet, row_count, sheet.row_count)
     if column_count < sheet.column_count:
@@ -84,14 +83,14 @@ def resize(workbook: Workbook, sheet: Sheet, *, row_count: int, column_count: in
 
 
 def rewrite_formulas(workbook: Workbook, rewrite: Callable[[Sheet, str], str]) -> None:
-    """Put for each formula what `rewrite` makes of it, given its worksheet."""
+    """Replace each formula with the result of `rewrite`, given its worksheet."""
     for sheet in workbook.sheets:
         if sheet.has_formulas:
             _rewrite_formulas_of(sheet, rewrite)
 
 
 def moved(items: list[Item], start: int, end: int, destination: int) -> list[Item]:
-    """The list with the items from `start` up to `end` before what was at `destination`."""
+    """The list with the items from `start` to `end` moved before the item at `destination`."""
     taken = items[start:end]
     if destination <= start:
         return items[:destination] + taken + items[destination:start] + items[end:]
@@ -120,7 +119,7 @@ def _deleted(start: int, end: int) -> Shift:
 
 
 def _relocated(start: int, end: int, destination: int) -> Shift:
-    """A move is two neighbouring blocks that change places; what is in one of them goes with it."""
+    """A move swaps two adjacent blocks; spans within one block move with it."""
     low, high = min(start, destination), max(end, destination)
     middle = end if destination > start else start
 
@@ -158,7 +157,7 @@ def _rewrite_formulas_of(sheet: Sheet, rewrite: Callable[[Sheet, str], str]) -> 
 def _shift(
     workbook: Workbook, sheet: Sheet, *, rows: Shift = _unmoved, columns: Shift = _unmoved
 ) -> None:
-    """Let marks and references follow the cells of a worksheet."""
+    """Move marks and references with the cells of a worksheet."""
     protections = _shifted_marks(sheet.protections, rows, columns)
     sheet.protections = [_shifted_openings(each, rows, columns) for each in protections]
     sheet.names = _shifted_marks(sheet.names, rows, columns)
@@ -183,7 +182,7 @@ def _shifted_marks(marks: list[Mark], rows: Shift, columns: Shift) -> list[Mark]
 
 
 def _shifted_openings(protection: Protection, rows: Shift, columns: Shift) -> Protection:
-    """The protection with what it leaves open where its cells have gone."""
+    """The protection with its unprotected ranges moved."""
     spans = (_shifted_span(span, rows, columns) for span in protection.open_spans)
     return replace(protection, open_spans=tuple(span for span in spans if span is not None))
 

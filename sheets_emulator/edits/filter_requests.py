@@ -1,6 +1,6 @@
 """batchUpdate: the basic filter of a worksheet.
 
-Its criteria are remembered, but hide no rows: `hiddenByFilter` is never answered.
+Criteria are stored but hide no rows: `hiddenByFilter` is never returned.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ COLORS = {  # a colour's plain member and its style
 
 
 def set_basic_filter(editing: Editing, message: Message) -> Reply:
-    """setBasicFilter: over the part of the range that is in the grid (recorded)."""
+    """setBasicFilter: for the part of the range within the grid (recorded)."""
     wanted = message.message("filter")
     for name in ("sortSpecs", "tableId"):
         if wanted.has(name):
@@ -37,7 +37,6 @@ def set_basic_filter(editing: Editing, message: Message) -> Reply:
 
 
 def clear_basic_filter(editing: Editing, message: Message) -> Reply:
-    """clearBasicFilter."""
     sheet = require_sheet(editing.workbook, message.integer("sheetId"))
     if sheet.filters:
         require_unprotected(sheet, sheet.clamped(sheet.filters[0].span), editing.account)
@@ -46,7 +45,7 @@ def clear_basic_filter(editing: Editing, message: Message) -> Reply:
 
 
 def _settings(wanted: Message) -> Json:
-    """The criteria in both of their forms, as Google answers them; the newer form counts."""
+    """The criteria in both forms, as Google returns them; the newer form takes precedence."""
     specs = [_spec(each) for each in wanted.messages("filterSpecs")]
     criteria = specs or _criteria(wanted.message("criteria"))
     if not criteria:
@@ -70,7 +69,7 @@ def _criteria(message: Message) -> list[tuple[int, Json]]:
 
 
 def _completed(criteria: Json) -> Json:
-    """The FilterCriteria with its colours as they are answered."""
+    """The FilterCriteria with colours as returned."""
     for plain, style in COLORS.items():
         criteria = with_both(criteria, plain, style)
     return criteria

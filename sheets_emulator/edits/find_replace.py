@@ -1,9 +1,9 @@
 """batchUpdate: findReplace.
 
-Rules
-- A value is searched as it is displayed, a formula as it is written; what the replacement makes of
-  it is entered as typed by a person.
-- `occurrencesChanged` counts every match, also one that is replaced by itself.
+Rules:
+- Values are searched in their displayed text, formulas in their source; the result is entered as
+  typed by a person.
+- `occurrencesChanged` counts every match, even if the replacement is identical.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -14,7 +14,7 @@ from sheets_emulator.edits.search_pattern import Search, expanded, literal_searc
 from sheets_emulator.formulas.display import displayed
 from sheets_emulator.formulas.evaluate import Results
 from sheets_emulator.grid.box import Box, sized
-from sheets_emulator.grid.cell import LONGEST_TEXT, Cell, is_blank, whole
+from sheets_emulator.grid.cell import MAX_TEXT_LENGTH, Cell, is_blank, whole
 from sheets_emulator.grid.entered import typed
 from sheets_emulator.grid.sheet import Sheet
 from sheets_emulator.protocol.message import Message
@@ -25,14 +25,14 @@ from sheets_emulator.resources.places import require_unprotected
 
 SCOPES = ("range", "sheetId", "allSheets")
 FLAGS = ("matchCase", "matchEntireCell", "searchByRegex", "includeFormulas")
-MOST_STEPS = 10**9  # of all searches of a request, at worst
+MAX_STEPS = 10**9  # worst case of all searches of a request
 
 Place = tuple[Sheet, int, int]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """What to look for and what to put there."""
+    """The search and the replacement."""
 
     search: Search
     replacement: Callable[[Match[str]], str]
@@ -40,16 +40,16 @@ class Wanted:
     has_formulas: bool
 
     def replaced(self, text: str) -> tuple[str, int]:
-        """The text with all matches replaced, and how many there were; 400 where it is too long."""
+        """The text with all matches replaced, and their number; 400 if it becomes too long."""
         parts, length, end, count = [], 0, 0, 0
         for match in self._matches(text):
             part = text[end : match.start()] + self.replacement(match)
             parts.append(part)
             length, end, count = length + len(part), match.end(), count + 1
-            if length > LONGEST_TEXT:
+            if length > MAX_TEXT_LENGTH:
                 raise invalid(CELL_TOO_LONG)
         result = "".join(parts) + text[end:]
-        if len(result) > LONGEST_TEXT:
+        if len(result) > MAX_TEXT_LENGTH:
             raise invalid(CELL_TOO_LONG)
         return result, count
 
@@ -62,7 +62,7 @@ class Wanted:
 
 @dataclass(kw_only=True)
 class Counts:
-    """What a findReplace has changed; rows are (sheet id, index)."""
+    """The changes of a findReplace; rows are (sheet ID, index)."""
 
     values: int = 0
     formulas: int = 0
@@ -70,7 +70,7 @@ class Counts:
     rows: set[tuple[int, int]] = field(default_factory=set)
 
     def reply(self) -> Mapping[str, int]:
-        """The counts as they are replied, zeros left out."""
+        """The reply without zeros."""
         counts = {
             "valuesChanged": self.values,
             "formulasChanged": self.formulas,
@@ -82,7 +82,7 @@ class Counts:
 
 
 def find_replace(editing: Editing, message: Message) -> Reply:
-    """findReplace: in a range, a worksheet or all of them."""
+    """findReplace in a range, a worksheet or all worksheets."""
     wanted = _read_wanted(message)
     boxes = _boxes(editing, message)
     found = _changes(Results(editing.workbook), boxes, wanted)
@@ -135,12 +135,12 @@ def _boxes(editing: Editing, message: Message) -> list[tuple[Sheet, Box]]:
 def _changes(
     results: Results, boxes: list[tuple[Sheet, Box]], wanted: Wanted
 ) -> list[tuple[Place, str, int]]:
-    """Where something is replaced, the new text, and how many matches there were."""
+    """The places with matches, the new texts and the numbers of matches."""
     found = []
     steps = 0
     for place, text in _texts(results, boxes, has_formulas=wanted.has_formulas):
         steps += wanted.search.cost(len(text))
-        if steps > MOST_STEPS:
+        if steps > MAX_STEPS:
             raise unimplemented("a search that may take this long")
         new, count = wanted.replaced(text)
         if count:
@@ -164,5 +164,5 @@ def _texts(
 
 
 def _entered(old: Cell, text: str) -> Cell:
-    """What the new text becomes; a formula that still is one stays a formula."""
+    """The cell of the new text; a formula stays a formula if the text still is one."""
     return Cell(formula=text) if old.formula is not None and text.startswith("=") else typed(text)

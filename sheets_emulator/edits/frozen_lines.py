@@ -1,9 +1,9 @@
-"""The rows and columns at the start of a worksheet that stay in view when it is scrolled.
+"""Frozen rows and columns.
 
-Rules
-- At least one line is not frozen. A grid that is made smaller is checked with what is frozen before
-  the request, whatever else the request says (reported from live use).
-- Lines put in before the last frozen one are frozen too, deleted ones are frozen no more.
+Rules:
+- At least one line is not frozen. A smaller grid is checked against the frozen lines before the
+  request, whatever else the request changes (reported from live use).
+- Lines inserted before the last frozen one are frozen too; deleted ones no longer count.
 """
 
 from sheets_emulator.grid.sheet import Sheet
@@ -14,20 +14,20 @@ OPTIONS = {True: "frozenRowCount", False: "frozenColumnCount"}
 
 
 def frozen_count(sheet: Sheet, *, is_rows: bool) -> int:
-    """How many rows or columns are frozen."""
+    """The number of frozen rows or columns."""
     count = sheet.options.get(OPTIONS[is_rows], 0)
     return count if isinstance(count, int) else 0
 
 
 def freeze(sheet: Sheet, count: int, *, is_rows: bool) -> None:
-    """Let so many rows or columns be frozen."""
+    """Set the number of frozen lines."""
     name = OPTIONS[is_rows]
     kept = {key: value for key, value in sheet.options.items() if key != name}
     sheet.options = {**kept, name: count} if count else kept
 
 
 def require_unfrozen(sheet: Sheet) -> None:
-    """Raise where no row or no column is left that is not frozen."""
+    """Raise if all rows or all columns are frozen."""
     for is_rows, existing in ((True, sheet.row_count), (False, sheet.column_count)):
         count = frozen_count(sheet, is_rows=is_rows)
         if count < 0:
@@ -37,7 +37,7 @@ def require_unfrozen(sheet: Sheet) -> None:
 
 
 def require_unfrozen_left(sheet: Sheet, start: int, end: int, *, is_rows: bool) -> None:
-    """Raise where no line that is not frozen stays when these are deleted."""
+    """Raise if only frozen lines would remain after this deletion."""
     existing = sheet.row_count if is_rows else sheet.column_count
     frozen = frozen_count(sheet, is_rows=is_rows)
     if frozen and start <= frozen and end >= existing:
@@ -45,14 +45,14 @@ def require_unfrozen_left(sheet: Sheet, start: int, end: int, *, is_rows: bool) 
 
 
 def freeze_inserted(sheet: Sheet, start: int, count: int, *, is_rows: bool) -> None:
-    """Lines were put in."""
+    """Update the count after an insertion."""
     frozen = frozen_count(sheet, is_rows=is_rows)
     if start < frozen:
         freeze(sheet, frozen + count, is_rows=is_rows)
 
 
 def freeze_deleted(sheet: Sheet, start: int, end: int, *, is_rows: bool) -> None:
-    """Lines were taken out."""
+    """Update the count after a deletion."""
     frozen = frozen_count(sheet, is_rows=is_rows)
     if start < frozen:
         freeze(sheet, frozen - (min(end, frozen) - start), is_rows=is_rows)

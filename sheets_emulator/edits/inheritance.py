@@ -1,4 +1,4 @@
-"""What inserted rows and columns take over from one beside them: its formats and its size."""
+"""Formats and size that inserted rows and columns inherit from an adjacent line."""
 
 from dataclasses import replace
 
@@ -9,7 +9,7 @@ from sheets_emulator.resources.grid_range import Lines
 
 
 def inherit(lines: Lines, model: int) -> None:
-    """Let the lines, which are new and blank, be formatted and as large as another is."""
+    """Apply a line's formats and size to new blank lines."""
     kept = lines.sheet.lines(is_rows=lines.is_rows)
     pixels = kept.get(model, PLAIN_LINE).pixels
     if pixels is not None:
@@ -34,7 +34,7 @@ def _inherit_of_column(sheet: Sheet, start: int, end: int, model: int) -> None:
 
 
 def _formats(row: Row) -> Row:
-    """The cells of a row with nothing but their formats, up to the last that has one."""
+    """The cells of a row with only their formats, up to the last format."""
     formats: list[Content] = [
         Cell(format=content.format) if isinstance(content, Cell) and content.format else None
         for content in row

@@ -1,4 +1,4 @@
-"""batchUpdate: the sizes, the hiding and the grouping of rows and columns."""
+"""batchUpdate: size, visibility and groups of rows and columns."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -28,7 +28,7 @@ Setter = Callable[[Line, Message], Line]
 
 
 def update_dimension_properties(editing: Editing, message: Message) -> Reply:
-    """updateDimensionProperties: the size in pixels, and hidden or not."""
+    """updateDimensionProperties: size in pixels and visibility."""
     message.require_implemented(("range", "properties", "fields"))
     properties = message.message("properties")
     if properties.has("developerMetadata"):
@@ -39,7 +39,7 @@ def update_dimension_properties(editing: Editing, message: Message) -> Reply:
     kept = lines.sheet.lines(is_rows=lines.is_rows)
     if "hiddenByUser" in paths and properties.flag("hiddenByUser"):
         _require_shown(lines, kept)
-    made: dict[Line, Line] = {}  # most lines are the same
+    made: dict[Line, Line] = {}  # most lines are equal
     for index in range(lines.start, lines.end):
         line = kept.get(index, PLAIN_LINE)
         if line not in made:
@@ -50,9 +50,9 @@ def update_dimension_properties(editing: Editing, message: Message) -> Reply:
 
 
 def auto_resize_dimensions(editing: Editing, message: Message) -> Reply:
-    """autoResizeDimensions: columns as wide as their widest text, rows as high as their highest.
+    """autoResizeDimensions: fit columns to their widest text, and rows to their highest.
 
-    A column without a text keeps its width.
+    Columns without text keep their width.
     """
     message.require_implemented(("dimensions",))
     lines = _writable(editing, message.message("dimensions"), "resize")
@@ -67,17 +67,17 @@ def auto_resize_dimensions(editing: Editing, message: Message) -> Reply:
 
 
 def add_dimension_group(editing: Editing, message: Message) -> Reply:
-    """addDimensionGroup: the reply has all groups of the rows, or of the columns (recorded)."""
+    """addDimensionGroup: the reply has all groups of this dimension (recorded)."""
     lines = _writable(editing, message.message("range"), "group")
     kept = lines.sheet.lines(is_rows=lines.is_rows)
     _keep(lines, deepened(kept, range(lines.start, lines.end)))
-    options = {**lines.sheet.options, CONTROLS[lines.is_rows]: True}  # recorded, and it stays
+    options = {**lines.sheet.options, CONTROLS[lines.is_rows]: True}  # recorded; it stays set
     lines.sheet.options = options
     return _groups_reply("addDimensionGroup", lines)
 
 
 def delete_dimension_group(editing: Editing, message: Message) -> Reply:
-    """deleteDimensionGroup: the lines are in one group less."""
+    """deleteDimensionGroup: reduces the depth of the lines by one."""
     lines = _writable(editing, message.message("range"), "ungroup")
     kept = lines.sheet.lines(is_rows=lines.is_rows)
     indexes = range(lines.start, lines.end)
@@ -88,7 +88,7 @@ def delete_dimension_group(editing: Editing, message: Message) -> Reply:
 
 
 def update_dimension_group(editing: Editing, message: Message) -> Reply:
-    """updateDimensionGroup: collapsed or not; which group, range and depth tell."""
+    """updateDimensionGroup: collapse or expand the group with this range and depth."""
     wanted = message.message("dimensionGroup")
     lines = _writable(editing, wanted.message("range"), "update")
     depth = wanted.integer("depth")
@@ -104,7 +104,7 @@ def update_dimension_group(editing: Editing, message: Message) -> Reply:
 
 
 def _writable(editing: Editing, message: Message, verb: str) -> Lines:
-    """The lines of a DimensionRange, all of which exist and the account may change."""
+    """The existing lines of a DimensionRange that the account may change."""
     lines = read_lines(editing.workbook, message)
     require_existing(lines, verb)
     require_unprotected(lines.sheet, lines.box(lines.start, lines.end), editing.account)
@@ -122,7 +122,7 @@ def _keep(lines: Lines, kept: Mapping[int, Line]) -> None:
 
 
 def _require_shown(lines: Lines, kept: Mapping[int, Line]) -> None:
-    """Raise, before any work is done, where nothing would be shown with these lines hidden."""
+    """Raise, before any work, if hiding these lines would leave none visible."""
     hidden = (index for index, line in kept.items() if line.is_hidden)
     outside = sum(not lines.start <= index < lines.end for index in hidden)
     _require_some(lines, outside + lines.count)
@@ -145,7 +145,7 @@ def _groups_reply(kind: str, lines: Lines) -> Reply:
 
 
 def _needed_sizes(editing: Editing, lines: Lines) -> dict[int, int]:
-    """The pixels that the lines need for what they show; those that show nothing are not there."""
+    """The pixels needed by the lines' content; lines without content are left out."""
     sheet, results = lines.sheet, Results(editing.workbook)
     box = lines.box(lines.start, lines.end)
     sizes: dict[int, int] = {}

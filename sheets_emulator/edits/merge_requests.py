@@ -1,4 +1,4 @@
-"""batchUpdate: merging cells and taking merges apart."""
+"""batchUpdate: merge and unmerge cells."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -18,7 +18,7 @@ CUT_MERGE = "You must select all cells in a merged range to merge or unmerge the
 
 
 def merge_cells(editing: Editing, message: Message) -> Reply:
-    """mergeCells: of each part the first value stays, in the first cell; the rest is discarded."""
+    """mergeCells: each part keeps its first value, in the first cell; others are discarded."""
     kind = message.text("mergeType", "MERGE_ALL")
     area = open_area(editing, message)
     remove_merges(area.sheet, area.box)
@@ -30,14 +30,14 @@ def merge_cells(editing: Editing, message: Message) -> Reply:
 
 
 def unmerge_cells(editing: Editing, message: Message) -> Reply:
-    """unmergeCells: all merges in the range, which must not cut one."""
+    """unmergeCells: all merges in the range; none may be partly outside."""
     area = open_area(editing, message)
     remove_merges(area.sheet, area.box)
     return {}
 
 
 def require_whole_merges(sheet: Sheet, box: Box) -> list[Box]:
-    """The merges inside a box; 400 where one is partly outside."""
+    """The merges inside a box; 400 if one is partly outside."""
     found = sheet.merges_in(box)
     if not all(map(box.contains, found)):
         raise invalid(CUT_MERGE)
@@ -45,7 +45,7 @@ def require_whole_merges(sheet: Sheet, box: Box) -> list[Box]:
 
 
 def remove_merges(sheet: Sheet, box: Box) -> None:
-    """Take the merges of a box apart; 400 where one is partly outside."""
+    """Remove the merges of a box; 400 if one is partly outside."""
     sheet.remove_merges(require_whole_merges(sheet, box))
 
 
@@ -55,7 +55,7 @@ def merge_of(box: Box) -> Merge:
 
 
 def _keep_first(sheet: Sheet, box: Box) -> None:
-    """Leave the first value, by row and then by column, in the first cell and no other."""
+    """Keep only the first value, by row and then column, in the first cell."""
     first = _first_filled(sheet, box)
     sheet.clear(box)
     if first is not None:

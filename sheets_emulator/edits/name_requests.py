@@ -1,4 +1,4 @@
-"""batchUpdate: ranges with a name."""
+"""batchUpdate: named ranges."""
 
 from collections.abc import Container
 from dataclasses import replace
@@ -23,7 +23,7 @@ Id = TypeVar("Id", int, str)
 
 
 def add_named_range(editing: Editing, message: Message) -> Reply:
-    """addNamedRange: the id is the given one or a new one."""
+    """addNamedRange: with the given ID or a new one."""
     wanted = message.message("namedRange")
     name = _free_name(editing.workbook, wanted.text("name"), verb="add named range with name")
     area = _area(editing, wanted)
@@ -33,7 +33,7 @@ def add_named_range(editing: Editing, message: Message) -> Reply:
 
 
 def update_named_range(editing: Editing, message: Message) -> Reply:
-    """updateNamedRange: the name, the range or both, as the mask says."""
+    """updateNamedRange: the name, the range or both, by the mask."""
     wanted = message.message("namedRange")
     sheet, named = require_named_range(editing.workbook, wanted.text("namedRangeId"))
     paths = update_paths(require_fields(message), "NamedRange")
@@ -51,7 +51,7 @@ def update_named_range(editing: Editing, message: Message) -> Reply:
 
 
 def delete_named_range(editing: Editing, message: Message) -> Reply:
-    """deleteNamedRange: what was protected by its name stays protected."""
+    """deleteNamedRange: protections of the range remain."""
     sheet, named = require_named_range(editing.workbook, message.text("namedRangeId"))
     sheet.names.remove(named)
     sheet.protections = [
@@ -62,7 +62,7 @@ def delete_named_range(editing: Editing, message: Message) -> Reply:
 
 
 def require_named_range(workbook: Workbook, range_id: str) -> tuple[Sheet, NamedRange]:
-    """The named range of an id and its worksheet, or a refusal."""
+    """The named range with this ID and its worksheet, or a refusal."""
     for sheet in workbook.sheets:
         for named in sheet.names:
             if named.range_id == range_id:
@@ -71,7 +71,7 @@ def require_named_range(workbook: Workbook, range_id: str) -> tuple[Sheet, Named
 
 
 def free_id(mark_id: Id, taken: Container[Id], kind: str) -> Id:
-    """The id of a new mark of a kind, if none has it."""
+    """The ID of a new mark, if it is free."""
     if mark_id in taken:
         raise invalid(
             f"Cannot add {kind} with ID: {mark_id}, a {kind} with that ID already exists."
@@ -86,7 +86,7 @@ def _area(editing: Editing, wanted: Message) -> Area:
 
 
 def _free_name(workbook: Workbook, name: str, *, verb: str) -> str:
-    """The name, if no range has it and one may."""
+    """The name, if it is valid and free."""
     if not is_range_name(name):
         raise invalid(f'The name "{name[:300]}" is not valid for a named range.')
     if named_range(workbook, name) is not None:
@@ -106,7 +106,7 @@ def _replaced(sheet: Sheet, old: NamedRange, new: NamedRange) -> NamedRange:
 
 
 def _move(sheet: Sheet, named: NamedRange, area: Area) -> None:
-    """Let a name be that of another range; what is protected by the name goes with it."""
+    """Move a named range together with its protections."""
     moved = replace(named, span=area.span)
     if area.sheet is sheet:
         _replaced(sheet, named, moved)

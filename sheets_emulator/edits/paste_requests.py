@@ -1,9 +1,9 @@
-"""batchUpdate: copying and cutting cells.
+"""batchUpdate: copy and cut cells.
 
-Rules
-- References of a formula that is copied move along; one that is cut stays as it is written, and so
-  do the formulas that refer to it.
-- The source is repeated where the destination is a multiple of its height or width.
+Rules:
+- Copied formulas have their references adjusted; cut formulas stay as written, and so do formulas
+  that refer to them.
+- The source is repeated if the destination is a multiple of its height or width.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -23,12 +23,12 @@ from sheets_emulator.reply import Reply
 from sheets_emulator.resources.grid_range import Area, Editing, read_area, read_coordinate
 from sheets_emulator.resources.places import require_unprotected
 
-Paste = Callable[[Cell, Cell, CellValue], Cell]  # what was there, the source, what it comes to
+Paste = Callable[[Cell, Cell, CellValue], Cell]  # the cell before, the source, the source's value
 
 
 @dataclass(frozen=True, kw_only=True)
 class Stamp:
-    """Cells to paste, row by row, what they come to, and the merges among them."""
+    """Cells to paste by row, their values and their merges."""
 
     rows: Sequence[Sequence[Taken]]
     values: Sequence[Sequence[CellValue]]
@@ -44,7 +44,7 @@ class Stamp:
 
 
 def copy_paste(editing: Editing, message: Message) -> Reply:
-    """copyPaste: the source repeated over the destination, or once from its corner on."""
+    """copyPaste: the source repeated over the destination, or once at its corner."""
     kind = message.text("pasteType", "PASTE_NORMAL")
     is_transposed = message.text("pasteOrientation") == "TRANSPOSE"
     source = read_area(editing.workbook, message.message("source"))
@@ -59,7 +59,7 @@ def copy_paste(editing: Editing, message: Message) -> Reply:
 
 
 def cut_paste(editing: Editing, message: Message) -> Reply:
-    """cutPaste: the source is empty afterwards, whatever of it is pasted."""
+    """cutPaste: the source becomes empty, whatever part of it is pasted."""
     kind = message.text("pasteType", "PASTE_NORMAL")
     source = open_area(editing, message, "source")
     sheet, top, left = read_coordinate(editing.workbook, message.message("destination"))
@@ -113,7 +113,7 @@ def _repeated(target: int, source: int) -> int:
 def _paste(
     editing: Editing, sheet: Sheet, box: Box, stamp: Stamp, kind: str, *, is_copy: bool
 ) -> None:
-    """Paste over a box whose size is a multiple of the stamp's."""
+    """Paste over a box whose size is a multiple of the source's."""
     if not sheet.grid.contains(box):
         raise invalid("The destination of the paste is not within the grid.")
     require_unprotected(sheet, box, editing.account)

@@ -1,9 +1,9 @@
-"""batchUpdate: protecting ranges and whole worksheets.
+"""batchUpdate: protected ranges and worksheets.
 
-Rules
-- Who adds a protection may edit what it protects, and is among its editors; the owner of the
-  spreadsheet may edit everything and is not told among them.
-- Only who may edit what is protected may change or delete the protection.
+Rules:
+- The account that adds a protection may edit what it protects, and is one of its editors. The
+  spreadsheet's owner may edit everything and is not listed.
+- Only accounts that may edit the protected cells may change or delete the protection.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ Setter = Callable[[Protection, Message], Protection]
 
 
 def add_protected_range(editing: Editing, message: Message) -> Reply:
-    """addProtectedRange: the reply tells the editors as they were given (recorded)."""
+    """addProtectedRange: the reply has the editors as given (recorded)."""
     wanted = _read(message)
     sheet, place = _place(editing.workbook, wanted)
     protection = replace(
@@ -46,7 +46,7 @@ def add_protected_range(editing: Editing, message: Message) -> Reply:
 
 
 def update_protected_range(editing: Editing, message: Message) -> Reply:
-    """updateProtectedRange: the fields that the mask names; those only Google sets stay."""
+    """updateProtectedRange: the fields in the mask, except those that only Google sets."""
     wanted = _read(message)
     sheet, old = _require_protection(editing, wanted.integer("protectedRangeId"))
     paths = update_paths(require_fields(message), "ProtectedRange")
@@ -68,7 +68,6 @@ def update_protected_range(editing: Editing, message: Message) -> Reply:
 
 
 def delete_protected_range(editing: Editing, message: Message) -> Reply:
-    """deleteProtectedRange."""
     sheet, protection = _require_protection(editing, message.integer("protectedRangeId"))
     sheet.protections.remove(protection)
     return {}
@@ -82,7 +81,7 @@ def _read(message: Message) -> Message:
 
 
 def _place(workbook: Workbook, wanted: Message) -> tuple[Sheet, Protection]:
-    """The worksheet and a protection of nothing but the right place."""
+    """The worksheet, and a new protection of the requested place."""
     if wanted.has("range") == wanted.has("namedRangeId"):
         raise invalid("Must specify exactly one of range or namedRangeId.")
     if wanted.has("range"):
@@ -110,7 +109,7 @@ def _new_id(workbook: Workbook, wanted: Message) -> int:
 
 
 def _require_protection(editing: Editing, protection_id: int) -> tuple[Sheet, Protection]:
-    """The protection of an id, which the account may change."""
+    """The protection with this ID, if the account may change it."""
     for sheet in editing.workbook.sheets:
         for protection in sheet.protections:
             if protection.protection_id == protection_id:
@@ -121,7 +120,7 @@ def _require_protection(editing: Editing, protection_id: int) -> tuple[Sheet, Pr
 
 
 def _require_allowed(sheet: Sheet, protection: Protection) -> None:
-    """Raise where Google does not have such a protection; the texts were reported for gspread."""
+    """Raise for protections that Google does not support; texts reported for gspread."""
     is_second = any(each.span == WHOLE for each in sheet.protections)
     if protection.span == WHOLE and is_second:
         raise invalid(f'Sheet "{sheet.title}" already has sheet protection.')
@@ -161,7 +160,7 @@ def _editors(protection: Protection, wanted: Message, name: str) -> tuple[str, .
     return addresses
 
 
-SETTERS: dict[str, Setter] = {  # in the order in which they are set
+SETTERS: dict[str, Setter] = {  # in order of application
     "warningOnly": _set_warning,
     "description": _set_description,
     "editors.users": _set_users,

@@ -1,9 +1,9 @@
-"""batchUpdate: cells inserted into a range and taken out of it, while the others make room.
+"""batchUpdate: insert and delete ranges of cells, which shifts other cells.
 
-Rules
-- Merges that lie wholly in the part that moves go with it; one that is cut is an error. Named and
-  protected ranges stay where they are.
-- References to cells that move so are not followed: 501 where the spreadsheet holds formulas.
+Rules:
+- Merges completely within the shifted part move with it; a partly shifted merge is an error. Named
+  and protected ranges stay in place.
+- References to shifted cells are not adjusted: 501 if the spreadsheet contains formulas.
 """
 
 from dataclasses import replace
@@ -21,7 +21,7 @@ from sheets_emulator.resources.places import require_unprotected
 
 
 def insert_range(editing: Editing, message: Message) -> Reply:
-    """insertRange: the grid grows as far as what is used in it would fall off its end."""
+    """insertRange: the grid grows if used cells would be shifted out of it."""
     area, is_rows = _read(editing, message)
     sheet, box = area.sheet, area.box
     strip = _used(sheet, _strip(sheet, box, is_rows))
@@ -36,7 +36,7 @@ def insert_range(editing: Editing, message: Message) -> Reply:
 
 
 def delete_range(editing: Editing, message: Message) -> Reply:
-    """deleteRange: what lies beyond moves into the place of what is deleted."""
+    """deleteRange: the following cells fill the gap."""
     area, is_rows = _read(editing, message)
     sheet, box = area.sheet, area.box
     remove_merges(sheet, box)
@@ -51,7 +51,7 @@ def delete_range(editing: Editing, message: Message) -> Reply:
 
 
 def _read(editing: Editing, message: Message) -> tuple[Area, bool]:
-    """The range, and whether rows move; all that moves may be written."""
+    """The range, and whether rows are shifted; the account may write all shifted cells."""
     is_rows = read_is_rows(message, "shiftDimension")
     area = read_area(editing.workbook, message.message("range"))
     strip = _strip(area.sheet, area.box, is_rows)
@@ -63,14 +63,14 @@ def _read(editing: Editing, message: Message) -> tuple[Area, bool]:
 
 
 def _strip(sheet: Sheet, box: Box, is_rows: bool) -> Box:
-    """The box and all beyond it in the direction of the move."""
+    """The box and all cells after it in the direction of the shift."""
     if is_rows:
         return replace(box, bottom=sheet.row_count)
     return replace(box, right=sheet.column_count)
 
 
 def _used(sheet: Sheet, strip: Box) -> Box | None:
-    """The part of a strip that holds anything, formats and merges included."""
+    """The part of a strip with any content, including formats and merges."""
     rows = sheet.read(strip)
     merges = require_whole_merges(sheet, strip)
     ends = [row for row, cells in enumerate(rows, start=strip.top + 1) if _kept_width(cells)]
@@ -83,12 +83,12 @@ def _used(sheet: Sheet, strip: Box) -> Box | None:
 
 
 def _kept_width(row: Row) -> int:
-    """How many cells a row has up to the last one that holds anything."""
+    """The number of cells up to the last one with any content."""
     return max((at for at, each in enumerate(row, start=1) if each is not None), default=0)
 
 
 def _move(sheet: Sheet, box: Box, down: int, right: int) -> None:
-    """Move the cells and merges of a box; where they were it is blank."""
+    """Move the cells and merges of a box; their old places become blank."""
     merges = require_whole_merges(sheet, box)
     remove_merges(sheet, box)
     rows = [[taken.cell for taken in row] for row in take(sheet, box)]

@@ -1,10 +1,10 @@
-"""The regular expressions of findReplace, as far as they are Python's too.
+"""Regular expressions of findReplace, translated to Python's syntax.
 
-Rules
-- Google takes Java's syntax. Known here are literals, `.`, `^`, `$`, classes, groups, alternatives,
-  quantifiers and `\\d \\w \\s \\b` with their opposites, which know ASCII only; the rest is 501.
-- No search may take forever: a quantified group has neither a quantifier nor an alternative in it,
-  and `Search.cost` bounds the steps of what is left; whoever searches keeps account of it.
+Rules:
+- Google uses Java's syntax. Supported are literals, `.`, `^`, `$`, classes, groups, alternatives,
+  quantifiers and `\\d \\w \\s \b` with their opposites, which match ASCII only; the rest is 501.
+- Searches have bounded time: a quantified group contains neither a quantifier nor an alternative,
+  and `Search.cost` limits the steps of the rest; the caller adds them up.
 """
 
 import re
@@ -15,9 +15,9 @@ from re import Match, Pattern
 
 from sheets_emulator.refusal import Refusal, invalid, unimplemented
 
-LONGEST = 1000  # characters of an expression
+MAX_LENGTH = 1000  # characters of an expression
 SETS = {"d": "0-9", "w": "A-Za-z0-9_", "s": " \\t\\n\\x0b\\f\\r"}
-SAME = frozenset("tnrfbBA")  # escapes that Python writes as Java does
+SAME = frozenset("tnrfbBA")  # escapes that are equal in Python and Java
 TOKEN = re.compile(
     r"""
     (?P<escape>\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|.))
@@ -37,20 +37,20 @@ REFERENCE = re.compile(r"\\(?P<literal>.)|\$(?P<group>[0-9]+)|(?P<plain>[^\\$]+)
 
 @dataclass(frozen=True, kw_only=True)
 class Search:
-    """A compiled expression; `choices`: of how many ways each part of it has, None: any number."""
+    """A compiled expression; `choices`: number of ways to match each part, None: unlimited."""
 
     pattern: Pattern[str]
     choices: Sequence[int | None] = ()
 
     def cost(self, length: int) -> int:
-        """An upper bound of the steps of a search in a text of this length."""
+        """The maximum number of steps of a search in a text of this length."""
         starts = length + 1
         return starts * prod(min(each or starts, starts + 1) for each in self.choices)
 
 
 @dataclass(kw_only=True)
 class Group:
-    """A group that is being read, or the whole expression."""
+    """A group that is being parsed, or the whole expression."""
 
     bars: int = 0
     has_quantifier: bool = False
@@ -58,23 +58,23 @@ class Group:
 
 @dataclass(kw_only=True)
 class Reading:
-    """An expression that is being translated."""
+    """State of the translation of an expression."""
 
     text: str
     python: list[str] = field(default_factory=list)
     choices: list[int | None] = field(default_factory=list)
     groups: list[Group] = field(default_factory=lambda: [Group()])
-    closed: Group | None = None  # the group that the token before has closed
+    closed: Group | None = None  # the group closed by the previous token
 
 
 def literal_search(text: str, *, is_case_matched: bool) -> Search:
-    """A search for a text as it stands."""
+    """A search for a literal text."""
     return Search(pattern=re.compile(re.escape(text), _flags(is_case_matched)))
 
 
 def regex_search(text: str, *, is_case_matched: bool) -> Search:
-    """A search for an expression; 400 for an invalid one, 501 for one that is not known here."""
-    if len(text) > LONGEST:
+    """A search for a regular expression; 400 if invalid, 501 if unsupported."""
+    if len(text) > MAX_LENGTH:
         raise unimplemented("a regular expression this long")
     reading = Reading(text=text)
     at = 0
@@ -93,7 +93,7 @@ def regex_search(text: str, *, is_case_matched: bool) -> Search:
 
 
 def expanded(replacement: str, match: Match[str]) -> str:
-    """The replacement with `$1` put in as Java does; 400 for a group that is not there."""
+    """The replacement with `$1` expanded as in Java; 400 for a missing group."""
     parts, at = [], 0
     while at < len(replacement):
         piece = REFERENCE.match(replacement, at)
@@ -111,7 +111,7 @@ def expanded(replacement: str, match: Match[str]) -> str:
 
 
 def _group_digits(digits: str, match: Match[str]) -> str:
-    """As many of the digits as are the number of a group."""
+    """The longest prefix of the digits that is the number of a group."""
     groups = match.re.groups
     lengths = (end for end in range(min(len(digits), 4), 0, -1) if int(digits[:end]) <= groups)
     end = next(lengths, None)

@@ -1,9 +1,9 @@
-"""SheetProperties: read for a new worksheet, set on one that is there.
+"""SheetProperties of new and existing worksheets.
 
-Rules
-- The sizes of the grid are set before all else, so a smaller grid is checked with what is frozen
-  before the request.
-- What an update names and does not bring gets its default.
+Rules:
+- Grid sizes are set first, so a smaller grid is checked against the frozen lines before the
+  request.
+- Members in an update's mask without a value get their default.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,13 +27,13 @@ FROZEN = ("frozenRowCount", "frozenColumnCount")
 OPTIONS = (*FROZEN, "hideGridlines", "rowGroupControlAfter", "columnGroupControlAfter")
 TAB = ("tabColor", "tabColorStyle")
 LOOK = ("rightToLeft", *TAB)
-KEPT = ("sheetId", "sheetType", "dataSourceSheetProperties")  # no update changes them
+KEPT = ("sheetId", "sheetType", "dataSourceSheetProperties")  # updates do not change them
 
 Setter = Callable[[Editing, Sheet, Message], None]
 
 
 def read_properties(message: Message) -> Message:
-    """The SheetProperties of a request; 501 for a worksheet that is no grid."""
+    """Parse the SheetProperties of a request; 501 unless the worksheet is a grid."""
     properties = message.message("properties")
     kind = properties.text("sheetType", "GRID")
     if kind != "GRID" or properties.has("dataSourceSheetProperties"):
@@ -41,8 +41,8 @@ def read_properties(message: Message) -> Message:
     return properties
 
 
-def dress(sheet: Sheet, properties: Message) -> None:
-    """Give a new worksheet everything of its properties but its id, title and index."""
+def apply_properties(sheet: Sheet, properties: Message) -> None:
+    """Apply all properties to a new worksheet, except ID, title and index."""
     grid = properties.message("gridProperties")
     sheet.hidden = properties.flag("hidden")
     sheet.row_count = _size(grid, "rowCount", sheet.row_count)
@@ -53,7 +53,7 @@ def dress(sheet: Sheet, properties: Message) -> None:
 
 
 def update_properties(editing: Editing, sheet: Sheet, properties: Message, mask: str) -> None:
-    """Set what the mask names."""
+    """Set the properties in the mask."""
     paths = update_paths(mask, "SheetProperties")
     _require_lines(properties, paths, takes_all="*" in read_mask(mask))
     for path in sorted(paths, key=_is_no_size):
@@ -64,13 +64,15 @@ def update_properties(editing: Editing, sheet: Sheet, properties: Message, mask:
 
 
 def require_shown(workbook: Workbook) -> None:
-    """Raise where no worksheet can be seen."""
+    """Raise if all worksheets are hidden."""
     if all(sheet.hidden for sheet in workbook.sheets):
         raise invalid("You can't hide all the sheets in a document.")
 
 
 def _require_lines(properties: Message, paths: Sequence[str], *, takes_all: bool) -> None:
-    """Raise for a grid without rows or columns: of a mask but `*` also one that is not brought."""
+    """Raise for a grid without rows or columns; with a mask other than `*`, also for a missing
+    size.
+    """
     grid = properties.message("gridProperties")
     for name, lines in SIZES.items():
         is_zero = grid.integer(name) == 0 and (grid.has(name) or not takes_all)
@@ -90,7 +92,7 @@ def _set_title(editing: Editing, sheet: Sheet, properties: Message) -> None:
 
 
 def _set_index(editing: Editing, sheet: Sheet, properties: Message) -> None:
-    """Move the tab; the index counts as before the move, without one it is the last (Google)."""
+    """Move the tab; the index is the one before the move, by default the last (Google)."""
     sheets = editing.workbook.sheets
     current = sheets.index(sheet)
     index = properties.integer("index", len(sheets))
@@ -143,13 +145,13 @@ def _set_direction(_: Editing, sheet: Sheet, properties: Message) -> None:
 
 
 def _set_tab(_: Editing, sheet: Sheet, properties: Message) -> None:
-    """Both members of the colour are one; a style without a colour clears it (recorded)."""
+    """Both members of the colour agree; a style without a colour clears it (recorded)."""
     kept = {key: value for key, value in sheet.look.items() if key not in TAB}
     sheet.look = with_both({**kept, **_given(properties, TAB)}, *TAB)
 
 
 def _given(message: Message, names: Sequence[str]) -> Json:
-    """Those of some members that say something: as in every answer, false and zero are left out."""
+    """The members with a value other than false or zero, as in all answers."""
     return {
         name: member
         for name, member in message.fields.items()

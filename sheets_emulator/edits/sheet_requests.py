@@ -1,10 +1,14 @@
-"""batchUpdate: adding, deleting and copying worksheets, and setting their properties."""
+"""batchUpdate: add, delete, copy and update worksheets."""
 
 from collections.abc import Iterator
 from itertools import count
 
 from sheets_emulator.edits.dimensions import rewrite_formulas
-from sheets_emulator.edits.sheet_properties import dress, read_properties, update_properties
+from sheets_emulator.edits.sheet_properties import (
+    apply_properties,
+    read_properties,
+    update_properties,
+)
 from sheets_emulator.formulas.references import without_sheet
 from sheets_emulator.grid.sheet import Sheet
 from sheets_emulator.grid.workbook import Workbook, new_sheet
@@ -17,7 +21,7 @@ from sheets_emulator.resources.places import require_unprotected
 
 
 def add_sheet(editing: Editing, message: Message) -> Reply:
-    """addSheet: the last one unless an index is given; the reply has the full properties."""
+    """addSheet: by default the last tab; the reply has the full properties."""
     workbook, properties = editing.workbook, read_properties(message)
     sheet = build_sheet(workbook, properties)
     workbook.require_room(sheet.cell_count)
@@ -26,14 +30,14 @@ def add_sheet(editing: Editing, message: Message) -> Reply:
 
 
 def build_sheet(workbook: Workbook, properties: Message) -> Sheet:
-    """A new worksheet from SheetProperties, not yet among those of the workbook."""
+    """A new worksheet from SheetProperties, not yet part of the workbook."""
     sheet = new_sheet(_new_id(workbook, properties, "sheetId"), _new_title(workbook, properties))
-    dress(sheet, properties)
+    apply_properties(sheet, properties)
     return sheet
 
 
 def delete_sheet(editing: Editing, message: Message) -> Reply:
-    """deleteSheet: one that can be seen stays."""
+    """deleteSheet: one visible worksheet must remain."""
     sheet = require_tab(editing.workbook, message.integer("sheetId"))
     require_unprotected(sheet, sheet.grid, editing.account)
     if not any(other is not sheet and not other.hidden for other in editing.workbook.sheets):
@@ -45,7 +49,7 @@ def delete_sheet(editing: Editing, message: Message) -> Reply:
 
 
 def duplicate_sheet(editing: Editing, message: Message) -> Reply:
-    """duplicateSheet: a copy, the first one in the list unless an index is given."""
+    """duplicateSheet: a copy, by default the first tab."""
     workbook = editing.workbook
     source = require_tab(workbook, message.integer("sourceSheetId"))
     duplicate = copied(source, workbook)
@@ -58,7 +62,7 @@ def duplicate_sheet(editing: Editing, message: Message) -> Reply:
 
 
 def copied(source: Sheet, workbook: Workbook) -> Sheet:
-    """A copy for a workbook, not yet in it: `Copy of X`, without protections and named ranges."""
+    """A copy named `Copy of X`, without protections and named ranges, not yet in the workbook."""
     workbook.require_room(source.cell_count)
     duplicate = source.copy()
     duplicate.protections, duplicate.names = [], []
@@ -69,7 +73,7 @@ def copied(source: Sheet, workbook: Workbook) -> Sheet:
 
 
 def update_sheet_properties(editing: Editing, message: Message) -> Reply:
-    """updateSheetProperties: the fields that the mask names."""
+    """updateSheetProperties: the fields in the mask."""
     properties = read_properties(message)
     sheet = require_tab(editing.workbook, properties.integer("sheetId"))
     update_properties(editing, sheet, properties, require_fields(message))
@@ -77,7 +81,7 @@ def update_sheet_properties(editing: Editing, message: Message) -> Reply:
 
 
 def require_tab(workbook: Workbook, sheet_id: int) -> Sheet:
-    """The worksheet of an id, or Google's refusal of requests about worksheets as a whole."""
+    """The worksheet with this ID, or the refusal of requests about whole worksheets."""
     sheet = workbook.numbered(sheet_id)
     if sheet is None:
         raise invalid(f"No sheet with id: {sheet_id}")

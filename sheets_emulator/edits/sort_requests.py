@@ -1,8 +1,8 @@
-"""batchUpdate: sorting the rows of a range, and taking out those that are there twice.
+"""batchUpdate: sort a range, and delete duplicate rows.
 
-Rules
-- Rows are compared by what their cells come to, formulas computed.
-- A row that moves takes the references of its formulas along, as a copy does.
+Rules:
+- Rows are compared by their cells' values, with formulas computed.
+- References in the formulas of a moved row are adjusted, as when copying.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ SortKey = tuple[int, float, str]
 
 @dataclass(frozen=True, kw_only=True)
 class SortSpec:
-    """A column, counted from the range's first one, and the direction it is sorted in."""
+    """A column, counted from the range's first one, and its sort direction."""
 
     column: int
     is_descending: bool
@@ -39,7 +39,7 @@ class SortSpec:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Entry:
-    """A row of a range: where it was, what it holds, and what its compared cells come to."""
+    """A row of a range: its position, content and sort keys."""
 
     row: int
     contents: Sequence[Content]
@@ -47,7 +47,7 @@ class Entry:
 
 
 def sort_range(editing: Editing, message: Message) -> Reply:
-    """sortRange: stable, blanks last both ways (recorded)."""
+    """sortRange: stable, with blanks last in both directions (recorded)."""
     area = open_area(editing, message)
     specs = [_read_spec(spec, area.box) for spec in message.messages("sortSpecs")]
     if any(each.height > 1 for each in area.sheet.merges_in(area.box)):
@@ -60,7 +60,7 @@ def sort_range(editing: Editing, message: Message) -> Reply:
 
 
 def delete_duplicates(editing: Editing, message: Message) -> Reply:
-    """deleteDuplicates: of rows that are alike, case aside, the first one stays."""
+    """deleteDuplicates: keeps the first of equal rows, case-insensitively."""
     area = open_area(editing, message)
     columns = [
         column
@@ -100,7 +100,7 @@ def _read_columns(editing: Editing, message: Message, area: Area) -> range:
 
 
 def _entries(editing: Editing, area: Area, columns: Sequence[int]) -> list[Entry]:
-    """The rows of an area as far down as the worksheet has any, and the keys of some columns."""
+    """The stored rows of an area, with the keys of some columns."""
     results, sheet, box = Results(editing.workbook), area.sheet, area.box
     places = [box.left + column for column in columns]
     return [
@@ -125,14 +125,14 @@ def _moved(content: Content, down: int) -> Content:
 
 
 def _sorted(entries: Sequence[Entry], at: int, *, is_descending: bool) -> list[Entry]:
-    """The entries by one of their keys."""
+    """Sort the entries by one of their keys."""
     filled = [(key, entry) for entry in entries if (key := entry.keys[at]) is not None]
     filled.sort(key=itemgetter(0), reverse=is_descending)
     return [entry for _, entry in filled] + [entry for entry in entries if entry.keys[at] is None]
 
 
 def _key(value: CellValue | CellError) -> SortKey | None:
-    """Numbers, then text in either case, then booleans, then errors; None: a blank."""
+    """Numbers, then text case-insensitively, then booleans, then errors; None for a blank."""
     if value is None:
         return None
     if isinstance(value, CellError):

@@ -1,7 +1,6 @@
-"""SpreadsheetProperties: read for a new spreadsheet, set on one that is there.
+"""SpreadsheetProperties of new and existing spreadsheets.
 
-`defaultFormat` is remembered and shown, but changes no cell's format; so are the other members
-that a spreadsheet only carries along.
+`defaultFormat` and similar members are stored and returned, but have no effect on cells.
 """
 
 import re
@@ -18,13 +17,16 @@ from sheets_emulator.resources.grid_range import Editing, require_fields
 
 UNTITLED = "Untitled spreadsheet"
 LOCALE = re.compile(r"[a-z]{2,3}(_[A-Z]{2})?")
-LASTING = ("locale", "timeZone")  # a spreadsheet always has them: `*` without them leaves them
+LASTING = (
+    "locale",
+    "timeZone",
+)  # a spreadsheet always has them: `*` without values leaves them unchanged
 
 Setter = Callable[[Workbook, str], None]
 
 
 def update_spreadsheet_properties(editing: Editing, message: Message) -> Reply:
-    """updateSpreadsheetProperties: the fields that the mask names."""
+    """updateSpreadsheetProperties: the fields in the mask."""
     properties = message.message("properties")
     mask = require_fields(message)
     names = {path.partition(".")[0] for path in update_paths(mask, "SpreadsheetProperties")}
@@ -37,8 +39,8 @@ def update_spreadsheet_properties(editing: Editing, message: Message) -> Reply:
     return {}
 
 
-def dress_spreadsheet(workbook: Workbook, properties: Message) -> None:
-    """Give a new spreadsheet what its properties bring."""
+def apply_spreadsheet_properties(workbook: Workbook, properties: Message) -> None:
+    """Apply the properties to a new spreadsheet."""
     for name in SETTERS:
         if properties.has(name):
             SETTERS[name](workbook, properties.text(name))
@@ -57,7 +59,7 @@ def _set_look(workbook: Workbook, properties: Message, names: set[str]) -> None:
 
 
 def _theme(given: Message) -> Json:
-    """The SpreadsheetTheme with its colours as they are answered."""
+    """The SpreadsheetTheme with colours as returned."""
     if not given.has("themeColors"):
         return given.fields
     pairs = [

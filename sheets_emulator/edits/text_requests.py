@@ -1,4 +1,4 @@
-"""batchUpdate: tidying and splitting the texts of cells."""
+"""batchUpdate: trim and split texts in cells."""
 
 import re
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ DELIMITERS: Mapping[str, str] = {"COMMA": ",", "SEMICOLON": ";", "PERIOD": ".", 
 
 
 def trim_whitespace(editing: Editing, message: Message) -> Reply:
-    """trimWhitespace: in texts; the result stays a text whatever it looks like."""
+    """trimWhitespace: only in texts; the result stays a text."""
     area = open_area(editing, message)
     changed = 0
     for row, column, text in _texts(area):
@@ -29,7 +29,7 @@ def trim_whitespace(editing: Editing, message: Message) -> Reply:
 
 
 def text_to_columns(editing: Editing, message: Message) -> Reply:
-    """textToColumns: the parts, entered as typed, go into the cell and those right of it."""
+    """textToColumns: the parts are entered as typed, into the cell and those to its right."""
     delimiter = _read_delimiter(message)
     area = open_area(editing, message, "source")
     sheet = area.sheet
@@ -47,7 +47,7 @@ def text_to_columns(editing: Editing, message: Message) -> Reply:
 
 
 def _texts(area: Area) -> list[tuple[int, int, str]]:
-    """The cells of an area that hold a text, with their rows and columns."""
+    """The text cells of an area with their rows and columns."""
     return [
         (row, column, cell.value)
         for row in range(area.box.top, min(area.box.bottom, len(area.sheet.rows)))

@@ -1,11 +1,11 @@
-"""Numbers written in a section of a number format as dates, times of day and durations.
+"""Number format sections for dates, times of day and durations.
 
-Rules
-- `m` is the minute right after an hour or right before a second, and the month elsewhere; `M` is
-  always the month. Zeros are fractions of a second (Google's guide to formats).
-- Seconds are rounded to the last place shown, and what this carries over is carried on, so there
-  is no second 60. Without seconds nothing is rounded: 16:08:53 is shown as 16:08.
-- The largest elapsed unit counts everything, smaller ones what is left of it.
+Rules:
+- `m` is the minute directly after an hour or before a second, otherwise the month; `M` is always
+  the month. Zeros are fractions of a second (Google's guide to formats).
+- Seconds are rounded to the last displayed place, with carry, so there is no second 60. Without
+  seconds nothing is rounded: 16:08:53 is displayed as 16:08.
+- The largest elapsed unit counts everything; smaller units count the rest.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ from sheets_emulator.formats.serial import EPOCH, MONTHS, WEEKDAYS, to_milliseco
 
 SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
 UNITS: Mapping[str, int] = {"h": HOUR, "m": MINUTE, "s": SECOND}
-Piece = Callable[[int], str]  # of milliseconds since the epoch
+Piece = Callable[[int], str]  # argument: milliseconds since the epoch
 DAYS: Mapping[str, Callable[[datetime], str]] = {
     "yy": lambda moment: f"{moment.year % 100:02}",
     "yyyy": lambda moment: f"{moment.year:04}",
@@ -33,12 +33,12 @@ DAYS: Mapping[str, Callable[[datetime], str]] = {
     "dddd": lambda moment: WEEKDAYS[moment.weekday()],
 }
 OTHER_LENGTHS = {"y": "yy", "yyy": "yyyy"}
-LONGEST = {"y": "yyyy", "m": "mmmm", "d": "dddd"}  # what still more letters mean
+LONGER_FORMS = {"y": "yyyy", "m": "mmmm", "d": "dddd"}  # the meaning of more letters
 
 
 @dataclass(frozen=True, kw_only=True)
 class DateForm:
-    """A section that shows dates or times; `unit_milliseconds`: what moments are rounded to."""
+    """A date or time section; `unit_milliseconds` is the rounding unit."""
 
     pieces: tuple[Piece, ...]
     unit_milliseconds: int
@@ -46,7 +46,7 @@ class DateForm:
 
 
 def date_form(tokens: Tokens) -> DateForm:
-    """The form of a section that has letters of a date."""
+    """Parse a section with date letters."""
     merged = _merged(tokens)
     return DateForm(
         pieces=tuple(_piece(merged, at) for at in range(len(merged))),
@@ -56,7 +56,7 @@ def date_form(tokens: Tokens) -> DateForm:
 
 
 def written_date(number: float, form: DateForm) -> str | None:
-    """The number as a date; None where there is no such date."""
+    """The number as a date; None if there is no such date."""
     milliseconds = to_milliseconds(number)
     if milliseconds is None:
         return None
@@ -72,7 +72,7 @@ def written_date(number: float, form: DateForm) -> str | None:
 
 
 def _merged(tokens: Tokens) -> Tokens:
-    """The tokens, those of zeros side by side made one."""
+    """The tokens, with adjacent zeros merged."""
     merged: list[Token] = []
     for is_fraction, run in groupby(tokens, key=_is_zero):
         members = tuple(run)
@@ -119,7 +119,7 @@ def _letters(tokens: Tokens, at: int) -> Piece:
     if tokens[at].text in ("m", "mm") and _is_minute(tokens, at):
         return _part(MINUTE, HOUR, len(letters))
     name = OTHER_LENGTHS.get(letters, letters)
-    write = DAYS.get(name) or DAYS[LONGEST[letters[0]]]
+    write = DAYS.get(name) or DAYS[LONGER_FORMS[letters[0]]]
     return lambda milliseconds: write(EPOCH + timedelta(milliseconds=milliseconds))
 
 
@@ -134,7 +134,7 @@ def _starts(token: Token | None, letter: str) -> bool:
 
 
 def _part(unit: int, whole: int, width: int) -> Piece:
-    """A unit within the next larger one, of two digits if it has two letters or more."""
+    """A unit within the next larger one; two or more letters give two digits."""
     least = min(width, 2)
     return lambda milliseconds: f"{milliseconds % whole // unit:0{least}}"
 
@@ -147,13 +147,13 @@ def _hour(width: int, *, is_half: bool) -> Piece:
 
 
 def _half(text: str) -> Piece:
-    """`am/pm` is always shown in capitals, `a/p` as it is written."""
+    """`am/pm` is always displayed in capitals, `a/p` as written."""
     before, _, after = text.partition("/") if len(text) == 3 else ("AM", "/", "PM")
     return lambda milliseconds: before if milliseconds % DAY < DAY // 2 else after
 
 
 def _elapsed(tokens: Tokens, token: Token) -> Piece:
-    """A unit of a duration; the number of letters is the least number of digits."""
+    """A unit of a duration; the number of letters is the minimum number of digits."""
     unit, least = UNITS[token.text[0].lower()], len(token.text)
     larger = [
         UNITS[each.text[0].lower()]

@@ -1,10 +1,10 @@
-"""A number format in tokens, such as `h`, `#` or a literal, and its sections between `;`.
+"""Tokenizer of number formats: tokens such as `h`, `#` or a literal, and sections between `;`.
 
-Rules
-- Names and meanings are those of Google's guide to date and number formats.
-- Quoted and escaped text, colours and conditions never count as letters of a date.
-- A format that is longer than any real one, has more than four sections or a bracket of unknown
-  meaning has no sections here: its numbers show as the automatic format shows them.
+Rules:
+- Names and meanings follow Google's guide to date and number formats.
+- Quoted and escaped text, colours and conditions never count as date letters.
+- A format with excessive length, more than four sections or an unknown bracket has no sections:
+  numbers are displayed in the automatic format.
 """
 
 import re
@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from itertools import groupby
 
-LONGEST_PATTERN = 500  # characters; bounds the work that one number can ask for
-MOST_SECTIONS = 4
+MAX_PATTERN_LENGTH = 500  # characters; limits the work for one number
+MAX_SECTIONS = 4
 SCANNER = re.compile(
     r"""
       "(?P<quoted>[^"]*)"?
@@ -44,7 +44,7 @@ SCANNER = re.compile(
 
 
 class Kind(Enum):
-    """What a token stands for."""
+    """The meaning of a token."""
 
     LITERAL = auto()
     DIGIT = auto()
@@ -91,7 +91,7 @@ DATE_KINDS = frozenset({Kind.DATE, Kind.ELAPSED, Kind.HALF})
 
 @dataclass(frozen=True, kw_only=True)
 class Token:
-    """One token; `text`: what it shows or, for placeholders, its letters."""
+    """A token; `text` is its displayed text or its placeholder letters."""
 
     kind: Kind
     text: str
@@ -101,18 +101,18 @@ Tokens = tuple[Token, ...]
 
 
 def sections(pattern: str) -> tuple[Tokens, ...] | None:
-    """The tokens of each section; None for a format that is not known."""
-    if len(pattern) > LONGEST_PATTERN:
+    """The tokens of each section; None for an unknown format."""
+    if len(pattern) > MAX_PATTERN_LENGTH:
         return None
     tokens = [_token(match) for match in SCANNER.finditer(pattern)]
     if any(token.kind is Kind.UNKNOWN for token in tokens):
         return None
     found = _split(token for token in tokens if token.kind is not Kind.NOTHING)
-    return found if len(found) <= MOST_SECTIONS else None
+    return found if len(found) <= MAX_SECTIONS else None
 
 
 def has(tokens: Tokens, *kinds: Kind) -> bool:
-    """Is there a token of one of these kinds?"""
+    """Whether one of the tokens has one of these kinds."""
     return any(token.kind in kinds for token in tokens)
 
 
@@ -123,7 +123,7 @@ def _token(match: re.Match[str]) -> Token:
 
 
 def _split(tokens: Iterable[Token]) -> tuple[Tokens, ...]:
-    """The tokens between the marks; two marks side by side have an empty section between them."""
+    """Split at the separators; adjacent separators give an empty section."""
     found: list[Tokens] = [()]
     for is_mark, run in groupby(tokens, key=lambda token: token.kind is Kind.SECTION):
         if is_mark:

@@ -1,12 +1,12 @@
-"""Numbers written in a section of a number format: digits, grouping, percent, scientific.
+"""Number format sections for numbers: digits, grouping, percent, scientific.
 
-Rules
-- Digits are those of the shortest decimal that reads back as the double; halves are rounded away
-  from zero.
-- Digits fill their placeholders from the point outwards, so literals between them stay in place;
-  the first placeholder takes all digits that are left.
-- A comma between placeholders groups thousands; commas after the last one divide by a thousand
-  each; any other comma is a literal. Fractions (`# ?/?`) are not known.
+Rules:
+- Digits are those of the shortest decimal that parses to the same double; halves round away from
+  zero.
+- Digits fill placeholders from the decimal point outwards, so literals between them keep their
+  place; the first placeholder takes all remaining digits.
+- A comma between placeholders groups thousands; each comma after the last one divides by a
+  thousand; any other comma is a literal. Fractions (`# ?/?`) are not supported.
 - The exponent is a multiple of the number of placeholders before the point, as in `##0.0E+0`.
 """
 
@@ -17,17 +17,17 @@ from itertools import takewhile
 
 from sheets_emulator.formats.format_tokens import Kind, Tokens
 
-EXACT = Context(prec=2_500)  # 309 digits of a double, and what a longest format adds to them
+EXACT = Context(prec=2_500)  # 309 digits of a double, plus those that the longest format adds
 PADDING: Mapping[str, str] = {"0": "0", "#": "", "?": " "}
 GROUP = 3
 
 
 @dataclass(frozen=True, kw_only=True)
 class NumberForm:
-    """A section that shows numbers.
+    """A number section.
 
-    `point` is the point or nothing; `exponent` starts with its mark, `E+`, and may be nothing;
-    `scale` is the power of ten that a number is multiplied by.
+    `point` is the point or ""; `exponent` starts with its mark, such as `E+`, or is ""; `scale` is
+    the power of ten that multiplies the number.
     """
 
     whole: Tokens
@@ -39,7 +39,7 @@ class NumberForm:
 
 
 def number_form(tokens: Tokens) -> NumberForm | None:
-    """The form of a section; None where it is not known."""
+    """Parse a section; None if unsupported."""
     roles = [_role(tokens, at) for at in range(len(tokens))]
     shown = tuple(each for each, role in zip(tokens, roles, strict=True) if role == "shown")
     mantissa, exponent = _parted(shown, Kind.EXPONENT)
@@ -61,7 +61,7 @@ def number_form(tokens: Tokens) -> NumberForm | None:
 
 
 def written_number(number: float, form: NumberForm, *, is_signed: bool) -> str:
-    """The number in its form; a negative one starts with a minus if it is signed."""
+    """Format a number; with `is_signed`, a negative one starts with a minus."""
     exact = Decimal(repr(number)).copy_abs().scaleb(form.scale)
     power = _power(exact, form) if form.exponent else 0
     rounded = _rounded(exact.scaleb(-power), form)
@@ -74,7 +74,7 @@ def written_number(number: float, form: NumberForm, *, is_signed: bool) -> str:
 
 
 def _role(tokens: Tokens, at: int) -> str:
-    """What a token is there for: commas and strokes depend on their neighbours."""
+    """The role of a token: commas and slashes depend on their neighbours."""
     kind = tokens[at].kind
     if kind not in (Kind.COMMAS, Kind.SLASH):
         return "shown"
@@ -88,7 +88,7 @@ def _role(tokens: Tokens, at: int) -> str:
 
 
 def _parted(tokens: Tokens, kind: Kind) -> tuple[Tokens, Tokens]:
-    """The tokens before the first of a kind, and those from it on."""
+    """Split the tokens before the first of a kind."""
     before = tuple(takewhile(lambda token: token.kind is not kind, tokens))
     return before, tokens[len(before) :]
 
@@ -103,7 +103,7 @@ def _rounded(exact: Decimal, form: NumberForm) -> Decimal:
 
 
 def _power(exact: Decimal, form: NumberForm) -> int:
-    """The exponent that leaves as many digits before the point as there are places, or fewer."""
+    """The exponent that leaves no more digits before the point than placeholders."""
     if exact == 0:
         return 0
     step = _places(form.whole)
@@ -133,7 +133,7 @@ def _whole(form: NumberForm, digits: str) -> str:
 
 
 def _decimals(form: NumberForm, digits: str) -> str:
-    """The point and what follows it, filled from the left."""
+    """The point and the decimals, filled from the left."""
     parts = [token.text for token in form.point]
     needed, position = len(digits.rstrip("0")), 0
     for token in form.decimals:

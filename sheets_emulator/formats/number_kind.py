@@ -1,4 +1,4 @@
-"""The NumberFormatType of a pattern that a formula has taken over from its operands."""
+"""NumberFormatType of a pattern that a formula inherits from its operands."""
 
 from sheets_emulator.formats.format_tokens import Kind, Tokens, has, sections
 
@@ -9,7 +9,7 @@ KINDS = {Kind.PERCENT: "PERCENT", Kind.EXPONENT: "SCIENTIFIC", Kind.ELAPSED: "TI
 
 
 def kind_of(pattern: str) -> str:
-    """Google's NumberFormatType, such as `DATE`; one that is not known is a `NUMBER`."""
+    """Google's NumberFormatType, such as `DATE`; `NUMBER` for unknown patterns."""
     found = sections(pattern)
     return _kind(found[0]) if found else "NUMBER"
 

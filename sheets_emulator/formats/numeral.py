@@ -1,9 +1,8 @@
-"""How a number is written in a cell.
+"""Display of numbers in cells.
 
-Rules
-- The automatic format: whole numbers below 1E+15 plain, otherwise ten significant digits without
-  trailing zeros, and scientific from 1E+15 on and below 1E-9 (as Google's own page shows `=PI()`;
-  an assumption for values.get).
+Rules: the automatic format shows whole numbers below 1E+15 plainly, other numbers with ten
+significant digits without trailing zeros, and scientific notation from 1E+15 on and below 1E-9 (as
+Google's page shows `=PI()`; an assumption for values.get).
 """
 
 from collections.abc import Sequence
@@ -15,17 +14,16 @@ from sheets_emulator.formats.pattern import written
 LARGEST_PLAIN = 1e15
 SMALLEST_PLAIN = 1e-9
 SIGNIFICANT_DIGITS = 10
-SMALLEST_SHORT, LARGEST_SHORT = 1e-4, 9e9  # where "g" writes no exponent, and quickly
+SMALLEST_SHORT, LARGEST_SHORT = 1e-4, 9e9  # range where "g" writes no exponent
 
 
 def displayed_number(number: float, pattern: str | None) -> str:
-    """A number in its format, or in the automatic one."""
     text = written(number, pattern) if pattern else None
     return automatic(number) if text is None else text
 
 
 def automatic(number: float) -> str:
-    """A number as it is shown in a cell without a format of its own."""
+    """A number in the automatic format."""
     size = abs(number)
     if number.is_integer() and size < LARGEST_PLAIN:
         return str(int(number))
@@ -40,7 +38,7 @@ def automatic(number: float) -> str:
 
 
 def automatic_column(numbers: Sequence[float]) -> Sequence[str]:
-    """Many numbers at once, as `automatic` writes each of them."""
+    """Format many numbers as `automatic` does."""
     if max(map(abs, numbers)) < LARGEST_SHORT and min(map(abs, numbers)) >= SMALLEST_SHORT:
         return (_template(len(numbers)) % tuple(numbers)).split(" ")
     return list(map(automatic, numbers))
@@ -52,6 +50,6 @@ def _template(count: int) -> str:
 
 
 def _scientific(number: float) -> str:
-    """Six significant digits, no trailing zeros: 1E+20, 1.23457E+15."""
+    """Six significant digits without trailing zeros: 1E+20, 1.23457E+15."""
     digits, exponent = f"{number:.5E}".split("E")
     return f"{digits.rstrip('0').rstrip('.')}E{exponent}"

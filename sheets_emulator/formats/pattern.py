@@ -1,13 +1,13 @@
-"""Numbers written in a number format such as `#,##0.00` or `yyyy-mm-dd`, in the locale en_US.
+"""Number formats such as `#,##0.00` or `yyyy-mm-dd`, in the locale en_US.
 
-Rules
-- Formats are read as Google's guide to date and number formats describes them; where it is silent,
-  as spreadsheets commonly do.
-- Sections: all numbers; or zero and above, below; or above zero, below zero, zero. The fourth, or
-  a last one with `@`, is for texts. A number in a section of its own for negative ones has no sign.
-- With conditions, such as `[>100]`, the first section whose condition holds is taken; one without
-  a condition holds always.
-- What is not known shows as the automatic format does; colours are left out.
+Rules:
+- Formats follow Google's guide to date and number formats, and common spreadsheet behaviour where
+  it is silent.
+- Sections: all numbers; or zero and above, below; or above zero, below zero, zero. The fourth, or a
+  last one with `@`, is for texts. A number in a section for negative ones has no sign.
+- With conditions, such as `[>100]`, the first section whose condition holds is used; a section
+  without a condition always holds.
+- Unknown formats display as the automatic format; colours are ignored.
 """
 
 import math
@@ -43,7 +43,7 @@ COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Condition:
-    """A comparison that decides whether a section is for a number."""
+    """The condition of a section."""
 
     holds: Callable[[float, float], bool]
     limit: float
@@ -51,14 +51,14 @@ class Condition:
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """A section of a format; `form` is None where it is not known."""
+    """A section of a format; `form` is None if unsupported."""
 
     condition: Condition | None
     form: NumberForm | DateForm | None
 
 
 def default_pattern(kind: str) -> str | None:
-    """The format of a NumberFormatType that comes without a pattern; None: the automatic one.
+    """The default pattern of a NumberFormatType; None: the automatic format.
 
     Source: the examples in Google's discovery document.
     """
@@ -66,14 +66,14 @@ def default_pattern(kind: str) -> str | None:
 
 
 def is_date(pattern: str | None) -> bool:
-    """Does the format show a date, a time or a duration?"""
+    """Whether the format shows a date, a time or a duration."""
     return pattern is not None and any(
         isinstance(section.form, DateForm) for section in _parsed(pattern)
     )
 
 
 def written(number: float, pattern: str) -> str | None:
-    """The number in the format; None where the format is not known or cannot show it."""
+    """Format the number; None if the format is unknown or cannot show it."""
     chosen = _chosen(_parsed(pattern), number) if math.isfinite(number) else None
     if chosen is None:
         return None
@@ -87,7 +87,7 @@ def written(number: float, pattern: str) -> str | None:
 
 @lru_cache(maxsize=256)
 def _parsed(pattern: str) -> tuple[Section, ...]:
-    """The sections for numbers; none for a format that is not known."""
+    """The number sections; empty for an unknown format."""
     found = sections(pattern) or ()
     is_last_for_text = len(found) == 4 or (len(found) > 1 and has(found[-1], Kind.TEXT))
     return tuple(_section(each) for each in (found[:-1] if is_last_for_text else found))
@@ -111,7 +111,7 @@ def _condition(text: str) -> Condition:
 
 
 def _chosen(found: tuple[Section, ...], number: float) -> tuple[Section, bool] | None:
-    """The section for a number, and whether a minus is shown; None if there is no section."""
+    """The section for a number, and whether to show a minus; None without a section."""
     if any(section.condition for section in found):
         fitting = (each for each in found if _holds(each.condition, number))
         return next(((section, True) for section in fitting), None)

@@ -1,6 +1,6 @@
-"""Dates and times as Google stores them: days since 30 December 1899, the time as a fraction.
+"""Serial numbers of dates and times: days since 30 December 1899, with the time as a fraction.
 
-Days before the epoch have negative serials; 1900 is no leap year (both: Google's guide to formats).
+Earlier days have negative serials; 1900 is not a leap year (both: Google's guide to formats).
 """
 
 from datetime import datetime, timedelta
@@ -15,18 +15,18 @@ WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", 
 
 
 def from_moment(moment: datetime) -> float:
-    """The serial of a wall-clock moment."""
+    """The serial of a local date and time."""
     return (moment - EPOCH) / timedelta(days=1)
 
 
 def from_time(*, hour: int, minute: int, second: int, millisecond: int = 0) -> float:
-    """The serial of a time of day without a date, or of a duration of any number of hours."""
+    """The serial of a time of day, or of a duration with any number of hours."""
     seconds = hour * 3600 + minute * 60 + second
     return (seconds * 1000 + millisecond) / MILLISECONDS_PER_DAY
 
 
 def to_milliseconds(serial: float) -> int | None:
-    """The milliseconds since the epoch, rounded; None for a serial too large to count them."""
+    """Milliseconds since the epoch, rounded; None if the serial is too large."""
     try:
         return round(serial * MILLISECONDS_PER_DAY)
     except (OverflowError, ValueError):

@@ -1,17 +1,16 @@
-"""How many pixels a text takes in a cell: an estimate for autoResizeDimensions.
+"""Estimated size of texts in pixels, for autoResizeDimensions.
 
-Rules
-- Google measures the text as a browser draws it. Here it is the advance widths of a sans-serif
-  font of 2048 units to the em, drawn at 13 pixels, and a margin: a cell of 1,024 `A` then needs
-  8,691 pixels (recorded). The font of a cell's format is not looked at.
+Rules: Google measures the text as a browser renders it. The estimate uses the advance widths of a
+sans-serif font with 2048 units per em at 13 pixels, plus a margin: a cell of 1,024 `A` needs 8,691
+pixels (recorded). The cell's font is ignored.
 """
 
 UNITS = 2048
 FONT_PIXELS = 13
 MARGIN = 7
-LINE_PIXELS = 17  # what each line of a text but the first adds to a row
+LINE_PIXELS = 17  # added to a row by each further line of a text
 FIRST_LINE_PIXELS = 21
-USUAL_WIDTH = 1150  # of characters that have no width below; digits have it
+USUAL_WIDTH = 1150  # of characters without a width below; digits have this width
 WIDTHS = {
     **dict(
         zip(
@@ -46,12 +45,12 @@ WIDTHS = {
 
 
 def text_width(text: str) -> int:
-    """The pixels of the column that shows the text, its longest line."""
+    """The column width for the text's longest line, in pixels."""
     return max(_width(line) for line in text.split("\n"))
 
 
 def text_height(text: str) -> int:
-    """The pixels of the row that shows the text."""
+    """The row height for the text, in pixels."""
     return FIRST_LINE_PIXELS + LINE_PIXELS * text.count("\n")
 
 

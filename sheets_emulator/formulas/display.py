@@ -1,10 +1,10 @@
-"""How a cell is shown in an answer.
+"""Rendering of cells in answers.
 
-Rules
-- FORMATTED_VALUE: text, as the sheet displays it. UNFORMATTED_VALUE and FORMULA: JSON numbers and
-  booleans, dates as serials unless FORMATTED_STRING is asked for (recorded). UNFORMATTED_VALUE
-  explains an error: `#N/A (…)`.
-- Most columns hold values of one type: a worksheet of a million cells is read by the column.
+Rules:
+- FORMATTED_VALUE: the displayed text. UNFORMATTED_VALUE and FORMULA: JSON numbers and booleans;
+  dates are serials unless FORMATTED_STRING is requested (recorded). UNFORMATTED_VALUE explains
+  errors: `#N/A (…)`.
+- Most columns have values of one type, so worksheets are rendered by column.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,12 +28,12 @@ BLOCK_ROWS = 1000
 AS_THEY_ARE = frozenset([str, NoneType])
 NUMBERS = frozenset([float])
 
-Shown = str | bool | int | float | None  # None: the cell is blank
+Shown = str | bool | int | float | None  # None: a blank cell
 
 
 @dataclass(frozen=True, kw_only=True)
 class Block:
-    """Some rows of what is shown, column by column."""
+    """Rendered rows, by column."""
 
     height: int
     columns: Sequence[Sequence[Shown]]
@@ -42,7 +42,7 @@ class Block:
 def rendered_blocks(
     sheet: Sheet, box: Box, rendering: Rendering, results: Results
 ) -> Iterator[Block]:
-    """The JSON values of a box, which may end where only blank cells follow."""
+    """The JSON values of a box; trailing blank cells may be missing."""
     rows = sheet.read(box)
     for start in range(0, len(rows), BLOCK_ROWS):
         block = rows[start : start + BLOCK_ROWS]
@@ -55,7 +55,6 @@ def rendered_blocks(
 
 
 def displayed(evaluated: Evaluated) -> str:
-    """The text that the sheet shows."""
     value = evaluated.value
     if isinstance(value, CellError):
         return value.text
@@ -67,7 +66,7 @@ def displayed(evaluated: Evaluated) -> str:
 
 
 def plain(value: CellValue) -> CellValue:
-    """The value as JSON writes it: a whole number without a fraction."""
+    """The value in JSON: whole numbers without a fraction."""
     return _number(value) if isinstance(value, float) else value
 
 
@@ -79,7 +78,7 @@ def _rendered_column(
     rendering: Rendering,
     results: Results,
 ) -> Sequence[Shown]:
-    """Part of a column; the types in it decide how much is to be done."""
+    """Render a part of a column, according to the types in it."""
     types = set(map(type, contents))
     if types <= AS_THEY_ARE:
         return cast(Sequence[Shown], contents)
@@ -130,7 +129,7 @@ def _number_column(numbers: Sequence[float]) -> Sequence[float]:
 
 
 def _whole_column(numbers: Sequence[float]) -> list[int] | None:
-    """The numbers as integers; None where one of them is not a short whole number."""
+    """The numbers as integers; None if one is not a short whole number."""
     whole = list(map(int, numbers))
     is_short = min(whole) > -LARGEST_SHORT and max(whole) < LARGEST_SHORT
     return whole if is_short and whole == list(numbers) else None

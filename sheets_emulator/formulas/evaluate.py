@@ -1,15 +1,15 @@
-"""What the formulas of a workbook come to.
+"""Evaluation of a workbook's formulas.
 
-Rules
-- Results belong to one version of a workbook, which must not change meanwhile; a cell is computed
-  when it is first asked for, and once.
-- Nothing recurses, however long a chain of references is: the computation of a cell is a
-  generator that yields the place of each cell it waits for, and `Results` runs them as a stack.
-- All cells of a circle are `#REF!`.
-- A range is cut at the end of the grid; one that starts past it is `#REF!` (an assumption: it is
-  so for the ranges of values.get).
-- A reference to a blank cell is blank, as the sheet shows it: `=A1` displays as "".
-- The number format of a formula's cell counts before the one that its operands give.
+Rules:
+- Results belong to one version of a workbook, which must not change. A cell is computed once, on
+  demand.
+- Evaluation does not recurse, so chains of references may be long: a computation is a generator
+  that yields the cells it waits for, and `Results` runs a stack of them.
+- All cells of a cycle are `#REF!`.
+- A range is cut at the end of the grid; one that starts past it is `#REF!` (an assumption from the
+  ranges of values.get).
+- A reference to a blank cell is blank: `=A1` displays as "".
+- The number format of a formula's cell takes precedence over its operands' format.
 """
 
 from collections.abc import Generator
@@ -35,7 +35,7 @@ from sheets_emulator.grid.workbook import Workbook
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Region:
-    """The cells that a reference names."""
+    """The cells of a reference."""
 
     sheet: Sheet
     box: Box
@@ -46,7 +46,7 @@ Run = Generator[Place, None, None]
 
 
 class Results:
-    """The values of all cells of a workbook, formulas computed."""
+    """The values of all cells of a workbook, with formulas computed."""
 
     def __init__(self, workbook: Workbook) -> None:
         self.workbook = workbook
@@ -55,7 +55,7 @@ class Results:
         self._totals = Totals(self._held)
 
     def of(self, sheet: Sheet, row: int, column: int) -> Evaluated:
-        """The value of a cell of one of the workbook's worksheets, and its number format."""
+        """The value of a cell, and its number format."""
         content = sheet.content(row, column)
         if not isinstance(content, Cell):
             return Evaluated(value=content)
@@ -67,7 +67,7 @@ class Results:
         return self._known[place]
 
     def _compute(self, place: Place) -> None:
-        running = {place: self._run(place)}  # a stack: the last one is what the others wait for
+        running = {place: self._run(place)}  # a stack: each computation waits for the one after it
         while running:
             needed = next(running[next(reversed(running))], None)
             if needed is None:
@@ -79,7 +79,7 @@ class Results:
                 running[needed] = self._run(needed)
 
     def _run(self, place: Place) -> Run:
-        """Compute the formula at a place; yields what must be known to go on."""
+        """Compute the formula at a place; yields the places that it needs."""
         sheet = self._sheets[place.sheet_id]
         cell = sheet.cell(place.row, place.column)
         steps = parse(cell.formula or "")
@@ -114,7 +114,7 @@ class Results:
         return applied(name, values)
 
     def _single(self, operand: Operand) -> Generator[Place, None, Evaluated]:
-        """The value of an operand that must be one."""
+        """The value of an operand that must be a single cell."""
         if isinstance(operand, Evaluated):
             return operand
         sheet, box = operand.sheet, operand.box
@@ -124,7 +124,7 @@ class Results:
         return (yield from self._held(place, sheet.content(box.top, box.left)))
 
     def _held(self, place: Place, content: Content) -> Generator[Place, None, Evaluated]:
-        """The value of the cell at a place, given what is kept there."""
+        """The value of a cell with this content."""
         cell = whole(content)
         if cell.formula is None:
             return Evaluated(value=cell.value, pattern=cell.pattern)
@@ -145,7 +145,7 @@ class Results:
     def _argument(
         self, fold: Fold, operand: Operand, position: int
     ) -> Generator[Place, None, tuple[Total, str | None]]:
-        """What one argument of a fold comes to, and its number format."""
+        """The value of one argument of a fold, and its number format."""
         if isinstance(operand, Region):
             return (yield from self._totals.through(fold, operand.sheet, operand.box))
         value = operand.value

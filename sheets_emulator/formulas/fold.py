@@ -1,6 +1,6 @@
-"""Functions that run over the cells of ranges, SUM and CONCATENATE, cell by cell.
+"""Functions over the cells of ranges: SUM and CONCATENATE.
 
-In a range SUM leaves out what is no number; as an argument of its own a text must be one.
+SUM ignores non-numbers in a range; as a direct argument, a text must be a number.
 """
 
 import operator
@@ -19,11 +19,11 @@ Total = Part | CellError
 
 @dataclass(frozen=True, kw_only=True)
 class Fold:
-    """How a function takes in the cells of a range, and a value that is no range.
+    """How a function treats the cells of a range and direct arguments.
 
-    `part` is given a cell's value and format and answers None where the function leaves it out,
-    `coerce` a value, its format and which argument it is. `keeps_pattern`: the result has the
-    format of the first number.
+    `part` receives a cell's value and format, and returns None to ignore the cell. `coerce`
+    receives a value, its format and the argument's position. `keeps_pattern`: the result has the
+    first number's format.
     """
 
     name: str

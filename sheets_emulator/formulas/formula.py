@@ -1,14 +1,14 @@
-"""A formula's text turned into the steps that compute it.
+"""Formula parser: converts a formula's text to evaluation steps.
 
-Rules
-- The steps are in postfix order, a flat tuple: no nesting of the text makes anything here or in
-  `evaluate` recurse, so there is no limit of levels.
-- Known are arithmetic, comparison, `&`, references, SUM, CONCAT and CONCATENATE. A formula with
-  any other function, a name or an array in braces is `#NAME?` as a whole, even where the part
-  around it cannot be parsed: it may be right in a part of the language that is not known here.
-- As in Google's formulas a sign binds tighter than `^` (`-2^2` is 4), and operators of the same
-  strength go from left to right (`2^3^2` is 64).
-- `;` separates arguments as `,` does. An argument may be left out: `SUM(1,)`.
+Rules:
+- Steps are a flat tuple in postfix order: neither parsing nor evaluation recurses, so nesting is
+  unlimited.
+- Supported: arithmetic, comparison, `&`, references, SUM, CONCAT and CONCATENATE. A formula with
+  another function, a name or an array in braces is `#NAME?`, even if its other parts do not parse:
+  they may use unsupported syntax.
+- As in Google's formulas, a sign binds tighter than `^` (`-2^2` is 4), and operators of the same
+  precedence go from left to right (`2^3^2` is 64).
+- `;` separates arguments like `,`. An argument may be omitted: `SUM(1,)`.
 """
 
 import math
@@ -28,15 +28,15 @@ from sheets_emulator.formulas.result import (
 )
 from sheets_emulator.grid.a1 import Span, parse_cells
 
-FORMULAS_KEPT = 4096  # parsed formulas that are remembered
-LONGEST_KEPT = 1000  # characters
+CACHED_FORMULAS = 4096  # number of cached formulas
+MAX_CACHED_LENGTH = 1000  # characters
 BOOLEANS = {"TRUE": True, "FALSE": False}
 ERRORS = {text: cell_error(kind, "") for kind, text in ERROR_TEXTS.items()}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Area:
-    """A reference: the cells of the worksheet of a title, or of the formula's own."""
+    """A reference to cells of a worksheet, by default the formula's own."""
 
     title: str | None
     span: Span
@@ -44,7 +44,7 @@ class Area:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Call:
-    """A function or an operator, by Google's name, over the last `count` operands."""
+    """A function or operator, by Google's name, over the last `count` operands."""
 
     name: str
     count: int
@@ -55,7 +55,7 @@ Step = Evaluated | Area | Call
 
 @dataclass(frozen=True, kw_only=True)
 class Binary:
-    """An operator between two operands; the stronger binds first."""
+    """A binary operator; the higher strength binds first."""
 
     name: str
     strength: int
@@ -63,7 +63,7 @@ class Binary:
 
 @dataclass(frozen=True, kw_only=True)
 class Arity:
-    """How many arguments a function takes; `most` None: any number."""
+    """Number of arguments of a function; `most` None: any number."""
 
     least: int
     most: int | None = None
@@ -92,12 +92,12 @@ FUNCTIONS = {
 }
 CLOSING = {"(": ")", "{": "}"}
 ARRAY = "{"
-RANGE = ":"  # between two references that are not cells, such as `A1:OFFSET(…)`
+RANGE = ":"  # between references that are not cells, such as `A1:OFFSET(…)`
 
 
 @dataclass(kw_only=True, slots=True)
 class Waiting:
-    """What waits for its last operand: an operator, or what was opened (of strength 0)."""
+    """A pending operator, or an opening parenthesis (strength 0)."""
 
     call: Call | None = None
     strength: int = 0
@@ -108,20 +108,20 @@ class Waiting:
 
 @dataclass(kw_only=True, slots=True)
 class Assembly:
-    """A formula that is being read: a shunting yard."""
+    """Parser state: a shunting yard."""
 
     steps: list[Step] = field(default_factory=list)
     waiting: list[Waiting] = field(default_factory=list)
-    problem: CellError | None = None  # a name or a count of arguments that is not known
+    problem: CellError | None = None  # an unknown name or an unsupported number of arguments
     wants_operand: bool = True
 
-    def complain(self, error: CellError) -> None:
-        """Note what is wrong although it can be parsed; an unknown name outdoes the rest."""
+    def record_error(self, error: CellError) -> None:
+        """Record an error that does not stop parsing; an unknown name has precedence."""
         if self.problem is None or (error.kind == "NAME" and self.problem.kind != "NAME"):
             self.problem = error
 
-    def settle(self, strength: int) -> None:
-        """Emit the operators that wait and bind at least as tightly."""
+    def emit_pending(self, strength: int) -> None:
+        """Emit pending operators that bind at least as tightly."""
         while self.waiting and self.waiting[-1].strength >= strength:
             call = self.waiting.pop().call
             if call is not None:
@@ -129,11 +129,11 @@ class Assembly:
 
 
 def parse(text: str) -> tuple[Step, ...] | CellError:
-    """The steps of a formula (`=` and all), or the error that it is whatever the cells hold."""
-    return _remembered(text) if len(text) <= LONGEST_KEPT else _parsed(text)
+    """The steps of a formula, including `=`, or the error that it always has."""
+    return _remembered(text) if len(text) <= MAX_CACHED_LENGTH else _parsed(text)
 
 
-@lru_cache(maxsize=FORMULAS_KEPT)
+@lru_cache(maxsize=CACHED_FORMULAS)
 def _remembered(text: str) -> tuple[Step, ...] | CellError:
     return _parsed(text)
 
@@ -145,7 +145,7 @@ def _parsed(text: str) -> tuple[Step, ...] | CellError:
         for lexeme in lexemes(text.removeprefix("="))
         if lexeme.kind != "blank"
     )
-    assembly.settle(1)
+    assembly.emit_pending(1)
     is_whole = is_parsed and not assembly.wants_operand and not assembly.waiting
     if assembly.problem is not None and (is_whole or assembly.problem.kind == "NAME"):
         return assembly.problem
@@ -153,7 +153,7 @@ def _parsed(text: str) -> tuple[Step, ...] | CellError:
 
 
 def _operand(assembly: Assembly, lexeme: Lexeme) -> bool:
-    """Take what stands where an operand must; False: it cannot stand there."""
+    """Consume a lexeme where an operand is required; False if it is invalid there."""
     read = OPERANDS.get(lexeme.kind)
     if read is not None:
         assembly.steps.append(read(assembly, lexeme.text))
@@ -172,17 +172,17 @@ def _operand(assembly: Assembly, lexeme: Lexeme) -> bool:
 
 
 def _operator(assembly: Assembly, lexeme: Lexeme) -> bool:
-    """Take what stands after an operand; False: it cannot stand there."""
+    """Consume a lexeme after an operand; False if it is invalid there."""
     binary = BINARY.get(lexeme.text)
     if binary is not None:
-        assembly.settle(binary.strength)
+        assembly.emit_pending(binary.strength)
         call = Call(name=binary.name, count=2)
         assembly.waiting.append(Waiting(call=call, strength=binary.strength))
         assembly.wants_operand = True
     elif lexeme.text == "%":
         assembly.steps.append(Call(name="UNARY_PERCENT", count=1))
     elif lexeme.text == RANGE:
-        assembly.complain(cell_error("NAME", "A range of computed ends is not known."))
+        assembly.record_error(cell_error("NAME", "A range of computed ends is not known."))
         assembly.wants_operand = True
     else:
         return _end_argument(assembly, lexeme.text)
@@ -191,12 +191,12 @@ def _operator(assembly: Assembly, lexeme: Lexeme) -> bool:
 
 def _open(assembly: Assembly, *, closing: str, function: str | None) -> None:
     if function is not None and function not in FUNCTIONS:
-        assembly.complain(cell_error("NAME", f"Unknown function: '{function}'."))
+        assembly.record_error(cell_error("NAME", f"Unknown function: '{function}'."))
     assembly.waiting.append(Waiting(closing=closing, function=function))
 
 
 def _left_out(assembly: Assembly, lexeme: Lexeme) -> bool:
-    """An argument that is not there: `SUM(1,)`; `SUM()` has none."""
+    """Handle an omitted argument, as in `SUM(1,)`; `SUM()` has no arguments."""
     opened = assembly.waiting[-1] if assembly.waiting else None
     if opened is None or opened.function is None:
         return False
@@ -207,7 +207,7 @@ def _left_out(assembly: Assembly, lexeme: Lexeme) -> bool:
 
 
 def _end_argument(assembly: Assembly, text: str) -> bool:
-    assembly.settle(1)
+    assembly.emit_pending(1)
     opened = assembly.waiting[-1] if assembly.waiting else None
     if opened is None or text not in {opened.closing, ",", ";"}:
         return False
@@ -236,7 +236,7 @@ def _check_count(assembly: Assembly, function: str, count: int) -> None:
         f"Wrong number of arguments to {function}. "
         f"Expected {expected} arguments, but got {count} arguments."
     )
-    assembly.complain(cell_error("N_A", message))
+    assembly.record_error(cell_error("N_A", message))
 
 
 def _number(_: Assembly, text: str) -> Step:
@@ -265,7 +265,7 @@ def _area(_: Assembly, text: str) -> Step:
 def _name(assembly: Assembly, text: str) -> Step:
     value = BOOLEANS.get(text.upper())
     if value is None:
-        assembly.complain(cell_error("NAME", f"Unknown range name: '{text}'."))
+        assembly.record_error(cell_error("NAME", f"Unknown range name: '{text}'."))
     return Evaluated(value=value)
 
 

@@ -1,9 +1,9 @@
-"""The text of a formula cut into its smallest parts, without a character lost.
+"""Lossless tokenizer of formulas.
 
-Rules
-- `"".join(lexeme.text for lexeme in lexemes(text))` is the text, whatever the text.
-- From the first character on that no formula has, the rest is one lexeme, `junk`: a formula
-  with junk cannot be parsed, and looking further could take quadratic time.
+Rules:
+- `"".join(lexeme.text for lexeme in lexemes(text))` is always the text.
+- From the first invalid character on, the rest is one lexeme, `junk`: such a formula cannot be
+  parsed, and further tokenizing could take quadratic time.
 - A reference has at most three letters and eight digits; anything longer is a name.
 """
 
@@ -38,20 +38,19 @@ LEXEME = re.compile(
 
 
 class Lexeme(NamedTuple):
-    """A part of a formula; `kind` is the name of a group of `LEXEME`."""
+    """A token; `kind` is the name of a group of `LEXEME`."""
 
     kind: str
     text: str
 
 
 def lexemes(text: str) -> Iterator[Lexeme]:
-    """The parts of a formula's text, one after the other."""
     for match in LEXEME.finditer(text):
         yield Lexeme(match.lastgroup or "junk", match[0])
 
 
 def split_area(text: str) -> tuple[str | None, str]:
-    """The worksheet's title (None: not given) and the cells of a lexeme of the kind `area`."""
+    """The worksheet's title (None: missing) and the cells of an `area` lexeme."""
     title, _, cells = text.rpartition("!")
     if not title:
         return None, cells

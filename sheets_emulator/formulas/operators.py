@@ -1,13 +1,12 @@
-"""What operators make of their operands.
+"""Operators of formulas.
 
-Rules
-- Operands are values of single cells or of parts of the formula, never ranges; an error among
-  them is the result, the first one first.
-- A blank is 0, "" or FALSE, whatever the other operand or the operator asks for.
-- A text is a number where typing it would enter one (`entered`), dates included.
-- A result keeps the first number format of its operands under `+`, `-`, a sign and, unless it is
-  one of dates, `*`; the difference of two dates and everything else has none. (An assumption,
-  like this: `&` takes dates as they are shown and other numbers in the automatic format.)
+Rules:
+- Operands are single values, never ranges. If operands are errors, the result is the first one.
+- A blank is 0, "" or FALSE, depending on the other operand or the operator.
+- A text is a number if typing it would enter one (`entered`), including dates.
+- The result keeps the operands' first number format for `+`, `-`, a sign and, unless it is a date
+  format, `*`. The difference of two dates and everything else has none. (An assumption, like this:
+  `&` uses the displayed text of dates and the automatic format of other numbers.)
 """
 
 import math
@@ -17,7 +16,7 @@ from collections.abc import Callable, Sequence
 from sheets_emulator.formats.numeral import automatic, displayed_number
 from sheets_emulator.formats.pattern import is_date
 from sheets_emulator.formulas.result import TOO_LARGE, CellError, Evaluated, cell_error
-from sheets_emulator.grid.cell import LONGEST_TEXT, CellValue
+from sheets_emulator.grid.cell import MAX_TEXT_LENGTH, CellValue
 from sheets_emulator.grid.entered import typed
 
 Operands = Sequence[Evaluated]
@@ -26,13 +25,13 @@ Pattern = str | None
 IMAGINARY = cell_error("NUM", "Function POWER evaluates to an imaginary number.")
 DIVIDED_BY_ZERO = cell_error("DIVIDE_BY_ZERO", "Function DIVIDE parameter 2 cannot be zero.")
 TEXT_TOO_LONG = cell_error(
-    "VALUE", f"Text result of CONCATENATE is longer than the limit of {LONGEST_TEXT} characters."
+    "VALUE", f"Text result of CONCATENATE is longer than the limit of {MAX_TEXT_LENGTH} characters."
 )
 NUMBER_RANK, TEXT_RANK, BOOLEAN_RANK = range(3)
 
 
 def applied(name: str, operands: Operands) -> Evaluated:
-    """The result of an operator by its name."""
+    """The result of an operator."""
     for operand in operands:
         if isinstance(operand.value, CellError):
             return Evaluated(value=operand.value)
@@ -40,7 +39,7 @@ def applied(name: str, operands: Operands) -> Evaluated:
 
 
 def number_of(value: CellValue, name: str, position: int) -> float | CellError:
-    """A value as the number that parameter `position` of an operator or function must be."""
+    """The value as a number, for parameter `position` of an operator or function."""
     if isinstance(value, str):
         read = typed(value).value
         return read if type(read) is float else _no_number(value, name, position)
@@ -48,7 +47,7 @@ def number_of(value: CellValue, name: str, position: int) -> float | CellError:
 
 
 def text_of(value: CellValue, pattern: Pattern) -> str:
-    """A value as a part of a longer text."""
+    """The value as text."""
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     if isinstance(value, float):
@@ -57,12 +56,12 @@ def text_of(value: CellValue, pattern: Pattern) -> str:
 
 
 def bounded_text(text: str) -> str | CellError:
-    """A text, unless it is longer than a cell can hold."""
-    return TEXT_TOO_LONG if len(text) > LONGEST_TEXT else text
+    """A text; an error if it is too long for a cell."""
+    return TEXT_TOO_LONG if len(text) > MAX_TEXT_LENGTH else text
 
 
 def bounded_number(number: float) -> float | CellError:
-    """A number, unless it is larger than a cell can hold."""
+    """A number; an error if it is too large for a cell."""
     return number if math.isfinite(number) else TOO_LARGE
 
 
@@ -132,7 +131,7 @@ def _comparison(name: str, operands: Operands) -> Evaluated:
 def _sort_key(
     value: CellValue | CellError, other: CellValue | CellError
 ) -> tuple[int, float | str]:
-    """Numbers come before texts, texts before booleans; texts are equal whatever their case."""
+    """Numbers sort before texts, texts before booleans; texts compare case-insensitively."""
     if value is None:
         value = False if isinstance(other, bool) else "" if isinstance(other, str) else 0.0
     if isinstance(value, bool):
@@ -152,7 +151,7 @@ def _concatenation(_: str, operands: Operands) -> Evaluated:
 
 
 def _unchanged(_: str, operands: Operands) -> Evaluated:
-    """A plus sign leaves any value as it is, text too."""
+    """A plus sign leaves any value unchanged, even text."""
     return operands[0]
 
 

@@ -1,9 +1,9 @@
-"""The references in a formula's text, rewritten as cells and worksheets move.
+"""References in a formula's text, rewritten when cells and worksheets move.
 
-Rules
-- Text in, text out: what does not refer to a moved thing stays as written, blanks, case and all;
-  so do strings, and everything after a character that no formula has (`lexeme`).
-- A reference that is lost becomes `#REF!`, title and all.
+Rules:
+- Only moved references are rewritten; everything else stays as written, including blanks, case,
+  strings and everything after an invalid character (`lexeme`).
+- A lost reference becomes `#REF!`, including its title.
 """
 
 import re
@@ -16,7 +16,7 @@ from sheets_emulator.formulas.result import ERROR_TEXTS
 from sheets_emulator.grid.a1 import print_title
 from sheets_emulator.grid.box import column_index, column_name
 
-# A half-open extent of rows or columns (the end None: open) to its new one; None: deleted.
+# Maps a half-open extent of rows or columns (end None: open) to its new one; None: deleted.
 Shift = Callable[[int, int | None], tuple[int, int | None] | None]
 
 LOST = ERROR_TEXTS["REF"]
@@ -24,13 +24,13 @@ CORNERS = re.compile(
     r"(?:(\$?)([A-Za-z]+))?(?:(\$?)([0-9]+))?"
     r"(?:(\s*:\s*)(?:(\$?)([A-Za-z]+))?(?:(\$?)([0-9]+))?)?"
 )
-LAST_COLUMN = column_index("ZZZ")  # as far as a reference can be written
+LAST_COLUMN = column_index("ZZZ")  # the last column that can be written
 LAST_ROW = 99_999_999 - 1
 COLUMNS_KEPT = 1024
 
 
 class Corner(NamedTuple):
-    """One side of a colon, zero-based; what is not given is None. A mark is `$` or ""."""
+    """One corner of a reference, zero-based; missing parts are None. A mark is `$` or ""."""
 
     column_mark: str
     column: int | None
@@ -42,7 +42,7 @@ Corners = tuple[Corner, ...]  # one, or two around a colon
 
 
 def translated(formula: str, down: int, right: int) -> str:
-    """The formula as it is after its cell was copied or filled that far."""
+    """The formula after its cell was copied or filled by this distance."""
 
     def change(reference: str, _: str | None) -> str:
         return _changed(reference, lambda corners: _moved(corners, down, right))
@@ -62,7 +62,7 @@ def shifted(formula: str, *, own_title: str, title: str, rows: Shift, columns: S
 
 
 def renamed(formula: str, old_title: str, new_title: str) -> str:
-    """The formula after a worksheet got a new title."""
+    """The formula after a worksheet was renamed."""
 
     def change(reference: str, named: str | None) -> str:
         if named is None or not _is_same(named, old_title):
@@ -73,7 +73,7 @@ def renamed(formula: str, old_title: str, new_title: str) -> str:
 
 
 def without_sheet(formula: str, title: str) -> str:
-    """The formula, on another worksheet, after the one of this title was deleted."""
+    """The formula of another worksheet after this one was deleted."""
 
     def change(reference: str, named: str | None) -> str:
         return LOST if named is not None and _is_same(named, title) else reference
@@ -82,7 +82,7 @@ def without_sheet(formula: str, title: str) -> str:
 
 
 def _rewritten(formula: str, change: Callable[[str, str | None], str]) -> str:
-    """The formula with each reference as `change` makes it, given it and the title it names."""
+    """Rewrite each reference with `change`, which receives it and its title."""
     return "".join(
         change(text, split_area(text)[0]) if kind == "area" else text
         for kind, text in lexemes(formula)
@@ -94,7 +94,7 @@ def _is_same(title: str, other: str) -> bool:
 
 
 def _changed(reference: str, change: Callable[[Corners], Corners | None]) -> str:
-    """The reference with its corners changed, as written where they stay the same."""
+    """The reference with changed corners; unchanged ones stay as written."""
     _, cells = split_area(reference)
     match = CORNERS.fullmatch(cells)
     if match is None:
@@ -148,7 +148,7 @@ def _moved(corners: Corners, down: int, right: int) -> Corners:
 
 
 def _moved_by(index: int | None, mark: str, distance: int) -> int | None:
-    """A row or column after a copy; one with a `$` stays."""
+    """The index of a row or column after a copy; one with `$` stays."""
     return index if index is None or mark else index + distance
 
 
@@ -164,10 +164,10 @@ def _followed(corners: Corners, rows: Shift, columns: Shift) -> Corners | None:
 
 
 def _shifted_all(indexes: list[int | None], shift: Shift) -> list[int | None] | None:
-    """The rows, or columns, of a reference's corners after a shift; None: they are deleted."""
+    """The indexes of a reference's corners after a shift; None: deleted."""
     given = [index for index in indexes if index is not None]
     if not given:
-        return indexes  # `A:A` has all rows, wherever they go
+        return indexes  # `A:A` always has all rows
     first, last = min(given), max(given)
     is_open = len(given) < len(indexes)  # `A2:A`
     place = shift(first, None if is_open else last + 1)

@@ -1,10 +1,10 @@
-"""What a formula comes to: a value or one of Google's errors."""
+"""Results of formulas: values and Google's errors."""
 
 from dataclasses import dataclass
 
 from sheets_emulator.grid.cell import CellValue
 
-ERROR_TEXTS = {  # Google's ErrorType and what the sheet shows
+ERROR_TEXTS = {  # Google's ErrorType and its displayed text
     "ERROR": "#ERROR!",
     "NULL_VALUE": "#NULL!",
     "DIVIDE_BY_ZERO": "#DIV/0!",
@@ -18,7 +18,7 @@ ERROR_TEXTS = {  # Google's ErrorType and what the sheet shows
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CellError:
-    """An error as the value of a cell; `kind` is Google's ErrorType, `text` what is shown."""
+    """An error as a cell's value; `kind` is Google's ErrorType, `text` the displayed text."""
 
     text: str
     kind: str
@@ -27,14 +27,13 @@ class CellError:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Evaluated:
-    """A value and the number format it is shown in; None: the automatic one."""
+    """A value and its number format; None: the automatic one."""
 
     value: CellValue | CellError = None
     pattern: str | None = None
 
 
 def cell_error(kind: str, message: str) -> CellError:
-    """An error of one of the kinds of `ERROR_TEXTS`."""
     return CellError(text=ERROR_TEXTS[kind], kind=kind, message=message)
 
 

@@ -1,10 +1,10 @@
-"""What folds come to over ranges, each cell looked at about once.
+"""Cached folds over ranges, which look at each cell about once.
 
-Rules
-- A range is gone through by stretches of rows. What each stretch holds is kept, and so is what
-  the fold came to after it: many sums over the same range, over ranges that grow downwards
-  (running totals) or that end together cost little more than one.
-- A cell whose formula is not computed yet is waited for: the generators yield its place.
+Rules:
+- Ranges are processed in blocks of rows. The parts of each block and the fold's result after it are
+  cached: many sums over the same range, over growing ranges (running totals), or over ranges with
+  the same end cost little more than one.
+- Generators yield the places of cells whose formulas are not computed yet.
 """
 
 from bisect import bisect_right
@@ -31,14 +31,14 @@ class Place(NamedTuple):
 
 
 class Stretch(NamedTuple):
-    """The parts of some rows of a range, and the first number format among them."""
+    """The parts of a block of rows, and its first number format."""
 
     parts: list[Part]
     pattern: str | None
 
 
 class Progress(NamedTuple):
-    """What a fold came to before a row, and the first number format it met."""
+    """The result of a fold before a row, and its first number format."""
 
     row: int
     total: Part
@@ -47,18 +47,17 @@ class Progress(NamedTuple):
 
 @dataclass(kw_only=True, slots=True)
 class Checkpoints:
-    """What a fold over ranges that start with the same cells came to, in the order of rows."""
+    """Results of a fold over ranges that start with the same cells, in row order."""
 
     rows: list[int] = field(default_factory=list)
     kept: list[Progress] = field(default_factory=list)
 
     def before(self, row: int) -> Progress | None:
-        """The furthest progress that is not past the row."""
+        """The last result at or before the row."""
         index = bisect_right(self.rows, row)
         return self.kept[index - 1] if index else None
 
     def keep(self, progress: Progress) -> None:
-        """Remember a progress."""
         index = bisect_right(self.rows, progress.row)
         if not index or self.rows[index - 1] != progress.row:
             self.rows.insert(index, progress.row)
@@ -70,9 +69,9 @@ Waiting = Callable[[Place, Content], Generator[Place, None, Evaluated]]
 
 
 class Totals:
-    """The folds over the ranges of one version of a workbook.
+    """The folds over ranges of one version of a workbook.
 
-    `held` gives the value of the cell at a place, from what is kept there.
+    `held` returns the value of the cell at a place, from its content.
     """
 
     def __init__(self, held: Waiting) -> None:
@@ -85,7 +84,7 @@ class Totals:
     def through(
         self, fold: Fold, sheet: Sheet, box: Box
     ) -> Generator[Place, None, tuple[Total, str | None]]:
-        """What a fold over a box of a worksheet comes to, and its number format."""
+        """The result of a fold over a box, and its number format."""
         kept = self._checkpoints[fold.name, sheet.sheet_id, box.top, box.left, box.right]
         bottom = max(box.top, min(box.bottom, len(sheet.rows)))
         progress = kept.before(bottom) or Progress(box.top, fold.start)
@@ -103,7 +102,7 @@ class Totals:
     def _stretch(
         self, fold: Fold, sheet: Sheet, box: Box
     ) -> Generator[Place, None, Stretch | CellError]:
-        """The parts of a stretch, or its first error; a whole stretch is kept."""
+        """The parts of a block, or its first error; complete blocks are cached."""
         key = (fold.name, sheet.sheet_id, box)
         known = self._stretches.get(key)
         if known is not None:
@@ -115,7 +114,7 @@ class Totals:
         return stretch
 
     def _held_in(self, sheet: Sheet, box: Box) -> Generator[Place, None, list[Held]]:
-        """The values in a box that are not blank, as far as the first error."""
+        """The non-blank values in a box, up to the first error."""
         held: list[Held] = []
         for row in range(box.top, box.bottom):
             for column, content in enumerate(sheet.rows[row][box.left : box.right], start=box.left):
@@ -131,7 +130,7 @@ class Totals:
 
 
 def _end_of_stretch(row: int, bottom: int) -> int:
-    """Where the stretch that a row is in ends."""
+    """The end of the block that contains a row."""
     return min(bottom, (row // ROWS_OF_STRETCH + 1) * ROWS_OF_STRETCH)
 
 

@@ -1,11 +1,11 @@
-"""A1 notation: which cells a range text names, and how Google writes it back.
+"""A1 notation: parsing range texts, and printing ranges like Google.
 
-Rules
-- This file knows no worksheet: a title that may also be a cell (`D3`) or the name of a range is
-  resolved by `places`.
-- An end may be open (`A5:Z`, `1:1`, `A:C`, a bare title); corners may come in any order.
-- A range is written with its title in quotes only where it needs them (recorded: blanks, emoji,
-  titles that look like a cell; a public test of Google's answers: Cyrillic letters).
+Rules:
+- This module knows no worksheet: `places` resolves titles that could also be a cell (`D3`) or a
+  named range.
+- An end may be open (`A5:Z`, `1:1`, `A:C`, a bare title); corners may be in any order.
+- A title is quoted only if needed (recorded: blanks, emoji, titles that look like a cell; Cyrillic
+  letters are from a public test of Google's answers).
 """
 
 import re
@@ -22,7 +22,7 @@ RANGE_NAME = re.compile(r"(?!true|false)[^\W\d]\w{0,249}", re.IGNORECASE)
 
 @dataclass(frozen=True, kw_only=True)
 class Span:
-    """Cells of one worksheet, zero-based and half-open; None: up to the grid's end."""
+    """Cells of a worksheet, zero-based and half-open; None: up to the grid's end."""
 
     top: int = 0
     left: int = 0
@@ -32,10 +32,10 @@ class Span:
 
 @dataclass(frozen=True, kw_only=True)
 class Reference:
-    """A parsed range text; `title` is None where it names cells only (of the first worksheet).
+    """A parsed range text; without `title` it refers to the first worksheet.
 
-    With a `name` it is the named range of that name; with a title too, of that worksheet.
-    `is_anchor`: it is a lone cell such as `A1`, where values start; `A1:A1` is none.
+    `name` is a named range, of the worksheet `title` if given. `is_anchor`: a single cell such as
+    `A1`, where values start; not `A1:A1`.
     """
 
     title: str | None
@@ -46,17 +46,17 @@ class Reference:
 
 @dataclass(frozen=True, kw_only=True)
 class Corner:
-    """One side of a colon; a part that is not given is None. Zero-based."""
+    """One corner of a range, zero-based; missing parts are None."""
 
     row: int | None
     column: int | None
 
 
 def readings(text: str) -> list[Reference]:
-    """All ways to read a range text, the likelier first; empty: it cannot be parsed.
+    """All interpretations of a range text, likelier ones first; empty if malformed.
 
-    `A1` may be a cell or a worksheet called A1; Google takes the cell (reported for node-sheets).
-    `Data` may be a named range or a worksheet; Google takes the name (its documentation).
+    `A1` may be a cell or a worksheet named A1; Google prefers the cell (reported for node-sheets).
+    `Data` may be a named range or a worksheet; Google prefers the named range (its documentation).
     """
     quoted = QUOTED.fullmatch(text)
     if quoted:
@@ -76,26 +76,26 @@ def readings(text: str) -> list[Reference]:
 
 
 def is_range_name(text: str) -> bool:
-    """May a range have this name? Google's rules: letters, digits, `_`; it looks like no cell."""
+    """Whether Google allows this range name: letters, digits, `_`; not like a cell."""
     return bool(RANGE_NAME.fullmatch(text)) and not LOOKS_LIKE_CELL.fullmatch(text)
 
 
 def parse_cells(text: str) -> Span | None:
-    """The cells of `A1`, `A1:B2`, `A5:Z`, `1:1`, `A:C`; None where the text is none of these."""
+    """The cells of `A1`, `A1:B2`, `A5:Z`, `1:1` or `A:C`; None for other texts."""
     first_text, colon, last_text = text.partition(":")
     first = _corner(first_text)
     last = _corner(last_text) if colon else first
     if first is None or last is None:
         return None
     if not colon and (first.row is None or first.column is None):
-        return None  # a lone `A` or `7` is no range
+        return None  # a single `A` or `7` is not a range
     top, bottom = _ordered(first.row, last.row)
     left, right = _ordered(first.column, last.column)
     return Span(top=top, left=left, bottom=bottom, right=right)
 
 
 def print_range(title: str, span: Span | Box) -> str:
-    """The range as Google writes it, its open ends kept open."""
+    """The range as Google prints it, with its open ends."""
     first = f"{column_name(span.left)}{span.top + 1}"
     last = _end(span.bottom, span.right)
     whole = span.bottom is None and span.right is None
@@ -104,7 +104,7 @@ def print_range(title: str, span: Span | Box) -> str:
 
 
 def print_title(title: str) -> str:
-    """The title as it stands in a range."""
+    """The title as printed in a range, quoted if needed."""
     if PLAIN_TITLE.fullmatch(title) and not LOOKS_LIKE_CELL.fullmatch(title):
         return title
     return "'" + title.replace("'", "''") + "'"
@@ -134,7 +134,7 @@ def _corner(text: str) -> Corner | None:
 
 
 def _ordered(first: int | None, last: int | None) -> tuple[int, int | None]:
-    """The half-open extent of two coordinates; with one of them missing the end is open."""
+    """The half-open extent of two coordinates; the end is open if one is missing."""
     if first is None or last is None:
         start = first if last is None else last
         return start or 0, None

@@ -1,4 +1,4 @@
-"""Rectangles of a grid, zero-based and half-open."""
+"""Rectangles in a grid, zero-based and half-open."""
 
 from dataclasses import dataclass, replace
 
@@ -7,7 +7,7 @@ ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 @dataclass(frozen=True, kw_only=True)
 class Box:
-    """Rows `top` to `bottom`, columns `left` to `right`; the ends are not part of it."""
+    """Rows from `top` to `bottom`, columns from `left` to `right`, excluding the ends."""
 
     top: int
     left: int
@@ -39,7 +39,7 @@ class Box:
         )
 
     def without(self, other: "Box") -> list["Box"]:
-        """What of this box is not in another, as boxes that do not overlap."""
+        """The part of this box outside another one, as boxes that do not overlap."""
         if not self.overlaps(other):
             return [self]
         top, bottom = max(self.top, other.top), min(self.bottom, other.bottom)
@@ -53,7 +53,7 @@ class Box:
 
 
 def sized(*, top: int, left: int, height: int, width: int) -> Box:
-    """The box of a size whose first cell is at (top, left)."""
+    """A box by its first cell and its size."""
     return Box(top=top, left=left, bottom=top + height, right=left + width)
 
 
@@ -68,7 +68,7 @@ def column_name(column: int) -> str:
 
 
 def column_index(letters: str) -> int:
-    """The zero-based column of its letters, in either case."""
+    """The zero-based index of column letters in either case."""
     number = 0
     for letter in letters.upper():
         number = number * 26 + ALPHABET.index(letter) + 1

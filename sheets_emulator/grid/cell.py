@@ -1,10 +1,10 @@
-"""What one cell holds.
+"""Content of a cell.
 
-Rules
-- A grid keeps most cells as bare values; only a cell with more than a value is a `Cell`.
-- What Google defines as JSON (a CellFormat, a DataValidationRule) is kept as JSON; it may be
-  shared between cells, so it is never changed in place.
-- A number is always a float: Google knows no other.
+Rules:
+- A grid stores most cells as bare values; only a cell with more than a value is a `Cell`.
+- JSON objects of Google (CellFormat, DataValidationRule) are stored as JSON. Cells may share them,
+  so they are never modified.
+- Numbers are always floats, as in Google Sheets.
 """
 
 from dataclasses import dataclass, replace
@@ -16,13 +16,13 @@ from sheets_emulator.formats.pattern import default_pattern
 from sheets_emulator.reply import Json
 
 CellValue = bool | float | str | None
-LONGEST_TEXT = 50_000  # characters of one cell, Google's limit
+MAX_TEXT_LENGTH = 50_000  # characters per cell, Google's limit
 NOTHING: Json = MappingProxyType({})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Cell:
-    """A value or a formula, and what else belongs to the cell.
+    """A value or formula with the cell's other properties.
 
     `format` is the CellFormat as entered, `validation` the DataValidationRule.
     """
@@ -35,12 +35,12 @@ class Cell:
 
     @property
     def is_blank(self) -> bool:
-        """Does the cell show nothing, whatever its format and its note?"""
+        """Whether the cell displays nothing, whatever its format and note."""
         return self.value is None and self.formula is None
 
     @property
     def pattern(self) -> str | None:
-        """The number format, such as `yyyy-mm-dd`; None is the automatic one."""
+        """The number format, such as `yyyy-mm-dd`; None: automatic."""
         if self.format is None:
             return None
         wanted = cast(Json, self.format.get("numberFormat", NOTHING))
@@ -50,7 +50,7 @@ class Cell:
 
     @property
     def is_plain_text(self) -> bool:
-        """Is the cell formatted as plain text, so that whatever is typed into it stays text?"""
+        """Whether the cell has the plain text format, in which typed input stays text."""
         wanted = cast(Json, (self.format or NOTHING).get("numberFormat", NOTHING))
         return wanted.get("type") == "TEXT" or wanted.get("pattern") == "@"
 
@@ -61,30 +61,30 @@ BLANK = Cell()
 
 @cache
 def number_format(kind: str, pattern: str) -> Json:
-    """The CellFormat of a number format; kind: Google's NumberFormatType, such as `DATE`."""
+    """The CellFormat of a number format; `kind` is Google's NumberFormatType, such as `DATE`."""
     return {"numberFormat": {"type": kind, "pattern": pattern}}
 
 
 def whole(content: Content) -> Cell:
-    """The cell that a grid's content stands for."""
+    """The `Cell` of a grid's content."""
     return content if isinstance(content, Cell) else Cell(value=content)
 
 
 def bare(cell: Cell) -> Content:
-    """The cell as a grid keeps it: its value where it has nothing else."""
+    """The cell as stored in a grid: its bare value if it has nothing else."""
     is_plain = cell.formula is None and cell.format is None
     return cell.value if is_plain and cell.note is None and cell.validation is None else cell
 
 
 def is_blank(content: Content) -> bool:
-    """Does the content show nothing?"""
+    """Whether the content displays nothing."""
     return content is None or (isinstance(content, Cell) and content.is_blank)
 
 
 def rewritten(old: Content, new: Cell) -> Content:
-    """What is there after `new` was entered over `old`: all but value and formula stays.
+    """The cell after entering `new` over `old`, which keeps everything but value and formula.
 
-    A number format that entering `new` gives takes the place of the one before.
+    If `new` has a number format, it replaces the old one.
     """
     if not isinstance(old, Cell):
         return bare(new)
@@ -93,5 +93,5 @@ def rewritten(old: Content, new: Cell) -> Content:
 
 
 def emptied(old: Content) -> Content:
-    """What is there after a cell was cleared: its value is gone, the rest stays."""
+    """The cell after clearing its value."""
     return rewritten(old, BLANK)

@@ -1,11 +1,11 @@
-"""Colours as Google keeps and answers them.
+"""Colours as Google stores and returns them.
 
-Rules
-- A component has 8 bits: it is 255 times the given one, in single precision and cut off (recorded:
-  0.5 is answered as 0.49803922, which is 127/255), and is written as the shortest decimal that is
-  the same in single precision; a component of zero is left out.
-- A colour stands in two members, the plain one (`backgroundColor`) and its style
-  (`backgroundColorStyle`), which says the same and outdoes the plain one where both are given.
+Rules:
+- A component has 8 bits: 255 times the given value, in single precision and truncated (recorded:
+  0.5 is returned as 0.49803922, which is 127/255). It is printed as the shortest decimal with the
+  same single-precision value; zero components are left out.
+- A colour has two members with the same value, the plain one (`backgroundColor`) and its style
+  (`backgroundColorStyle`). If both are given, the style takes precedence.
 """
 
 import struct
@@ -32,7 +32,7 @@ THEME: Mapping[str, tuple[int, int, int]] = {  # Google's standard theme
 
 
 def rgb(color: Json) -> Json:
-    """A Color, whose components are numbers, as it is answered; out of 0 to 1 it is the nearest.
+    """A Color as returned, with components limited to 0 to 1.
 
     `alpha` is left out: Google does not support it.
     """
@@ -41,13 +41,13 @@ def rgb(color: Json) -> Json:
 
 
 def answered_style(style: Json) -> Json:
-    """A ColorStyle whose Color, if it has one, is as it is answered."""
+    """A ColorStyle with its Color as returned."""
     color = cast(Json | None, style.get("rgbColor"))
     return style if color is None else {**style, "rgbColor": rgb(color)}
 
 
 def color_of(style: Json) -> Json | None:
-    """The Color that a ColorStyle says; None where it says none."""
+    """The Color of a ColorStyle; None if it has none."""
     theme = THEME.get(cast(str, style.get("themeColor", "")))
     if theme is not None:
         return _answered(*theme)
@@ -55,9 +55,9 @@ def color_of(style: Json) -> Json | None:
 
 
 def with_both(holder: Json, plain: str, style: str) -> Json:
-    """An object in which a colour's plain member and its style say the same, or neither is.
+    """The object with a colour's plain member and style in agreement, or without both.
 
-    Both are as they are answered.
+    Both are in the form of answers.
     """
     given_style = answered_style(cast(Json, holder.get(style) or NOTHING))
     given_color = cast(Json | None, holder.get(plain))
@@ -91,6 +91,6 @@ def _shortest(step: int) -> float:
 
 
 def _single(number: float) -> float:
-    """The number in single precision."""
+    """Round to single precision."""
     found: float = struct.unpack("f", struct.pack("f", number))[0]
     return found

@@ -1,11 +1,12 @@
-"""Dates, times and durations as they are typed, in the locale en_US.
+"""Typed dates, times and durations in the locale en_US.
 
-Rules
-- ISO dates are recorded; day and month the other way round stay text (users report); the rest
-  follows Google's documentation and what Sheets commonly does.
-- The format that Google gives shows the date as it was typed, but hours without a leading zero.
-- Left as text, as it is not known or depends on today: dates without a year, a day or with a
-  weekday, `T` between date and time, years before 1000, dots between the parts, a lone hour.
+Rules:
+- ISO dates are recorded; dates with day and month swapped stay text (reported by users). The rest
+  follows Google's documentation and the common behaviour of Sheets.
+- The number format displays the date as typed, but hours without a leading zero.
+- These stay text, because the behaviour is unknown or depends on the current date: dates without a
+  year, without a day or with a weekday, `T` between date and time, years before 1000, dots between
+  the parts, a single hour.
 """
 
 import re
@@ -33,14 +34,14 @@ DATE_FORMS = tuple(re.compile(rf"{form}(?: {TIME})?", re.ASCII) for form in DATE
 MONTH_NUMBERS = {name.lower(): number for number, name in enumerate(MONTHS, start=1)} | {
     name[:3].lower(): number for number, name in enumerate(MONTHS, start=1)
 }
-FIRST_YEAR_OF_1900S = 30  # a year of two digits: 30 is 1930, 29 is 2029
+FIRST_YEAR_OF_1900S = 30  # two-digit years: 30 is 1930, 29 is 2029
 HOURS_OF_DAY = 24
 
 Parts = Mapping[str, str | None]
 
 
 def typed_date(text: str) -> Cell | None:
-    """The cell of a typed date, time or duration; None: the text is none of these."""
+    """The cell of a typed date, time or duration; None for other texts."""
     time = TIME_FORM.fullmatch(text)
     if time:
         return _timed(time.groupdict())
@@ -88,7 +89,7 @@ def _moment(parts: Parts) -> datetime | None:
 
 
 def _clock(parts: Parts) -> tuple[int, int, int, int] | None:
-    """Hour, minute, second, millisecond; midnight where no time was typed, None: no such time."""
+    """Hour, minute, second, millisecond; midnight if no time was typed, None if invalid."""
     hour, minute, second = (int(parts[part] or 0) for part in ("hour", "minute", "second"))
     half = (parts["half"] or "").lower()
     if minute > 59 or second > 59 or (half and not 1 <= hour <= 12):
@@ -110,7 +111,7 @@ def _year(text: str) -> int:
 
 
 def _date_pattern(match: Match[str]) -> str:
-    """The typed date with each part replaced by its letters: `01/02/2020` gives `mm/dd/yyyy`."""
+    """The format of a typed date: `01/02/2020` gives `mm/dd/yyyy`."""
     parts = sorted(("year", "month", "day"), key=match.start)
     is_padded = parts[0] == "year" or any(match[part].startswith("0") for part in ("month", "day"))
     text, done = "", 0

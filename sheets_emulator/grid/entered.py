@@ -1,15 +1,15 @@
-"""What a cell holds after a text was typed into it (USER_ENTERED, en_US) or stored as it is (RAW).
+"""Conversion of input to cells: typed (USER_ENTERED, en_US) or stored unchanged (RAW).
 
-Rules
+Rules:
 - Sources: `0042`, `2,000,000.01`, ISO dates, `50%`, `$1,234.50`, `TRUE`, `'` and `3_1_0` are
-  recorded or pinned by other projects against Google; the rest follows Google's documentation and
-  what Sheets commonly does.
-- A text that is nothing else stays the text it is, blanks included. What is not known stays text:
-  blanks inside a number, grouping in other than threes, a currency after the number, `$5%`.
-- `=` starts a formula; so does `+` where the text is no number and no date (`+A1` is `=+A1`).
-  `-A1` stays text.
-- Into a cell formatted as plain text only texts can be typed.
-- Blanks round a number are those of ASCII; a number with a non-breaking blank is text.
+  recorded, or tested by other projects against Google. The rest follows Google's documentation and
+  the common behaviour of Sheets.
+- All other input stays text, including blanks. So do forms with unknown behaviour: blanks within a
+  number, groups other than threes, a currency after the number, `$5%`.
+- `=` starts a formula; so does `+` unless the text is a number or date (`+A1` is `=+A1`). `-A1`
+  stays text.
+- Input to cells with the plain text format stays text.
+- Blanks around a number are ASCII blanks; a number with a non-breaking blank is text.
 """
 
 import re
@@ -33,7 +33,7 @@ CURRENCY = rf"(?P<symbol>[{''.join(SYMBOLS)}])"
 
 @dataclass(frozen=True, kw_only=True)
 class NumberReader:
-    """A form of typed number: `suffix` follows its digits as Python reads them."""
+    """A form of typed numbers; `suffix` is appended to the digits for Python's parser."""
 
     pattern: Pattern[str]
     suffix: Callable[[Match[str]], str]
@@ -46,9 +46,9 @@ def stored(value: CellValue) -> Cell:
 
 
 def entered(value: CellValue, old: Content = None) -> Cell:
-    """The cell of a JSON value under USER_ENTERED: strings are read as typed by a person.
+    """The cell of a JSON value under USER_ENTERED: strings are parsed as typed by a person.
 
-    `old` is what is there before.
+    `old` is the cell before.
     """
     if not isinstance(value, str):
         return Cell(value=value)
@@ -57,7 +57,7 @@ def entered(value: CellValue, old: Content = None) -> Cell:
 
 
 def typed(text: str) -> Cell:
-    """The cell that a typed text becomes."""
+    """The cell of a typed text."""
     if text.startswith("'"):
         return stored(text[1:])
     if text.startswith("=") and len(text) > 1:
@@ -70,12 +70,12 @@ def typed(text: str) -> Cell:
 
 
 def _typed_sum(text: str) -> Cell | None:
-    """The formula that a text with a leading `+` is."""
+    """The formula of a text that starts with `+`."""
     return Cell(formula=f"={text}") if text.startswith("+") and len(text) > 1 else None
 
 
 def _typed_number(text: str) -> Cell | None:
-    """The cell of a typed number; None: the text is none. Parentheses make it negative."""
+    """The cell of a typed number; None for other texts. Parentheses make it negative."""
     if not (text.startswith("(") and text.endswith(")")):
         return _signed_number(text)
     inner = text[1:-1]
@@ -95,7 +95,7 @@ def _signed_number(text: str) -> Cell | None:
 
 
 def _value(match: Match[str], reader: NumberReader) -> float | None:
-    """The number; None past all doubles. There is no negative zero."""
+    """The number; None if it exceeds doubles. Negative zero becomes zero."""
     size = float(match["digits"].replace(",", "") + reader.suffix(match))
     if size == float("inf"):
         return None

@@ -1,9 +1,8 @@
 """Groups of rows or columns.
 
-Rules
-- Each line knows in how many groups it is, its depth. A group of depth d is a run, as long as can
-  be, of lines of depth d or more: so groups that touch are one, and those that overlap become a
-  wider and an inner one (Google's documentation of adding and deleting groups).
+Rules: each line has a depth, the number of groups that contain it. A group of depth d is a maximal
+run of lines of depth d or more: so adjacent groups merge, and overlapping groups become a wider and
+an inner one (Google's documentation of adding and deleting groups).
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,7 +13,7 @@ from sheets_emulator.grid.marks import PLAIN_LINE, Line
 
 @dataclass(frozen=True, kw_only=True)
 class Group:
-    """Lines from `start` up to `end` that are folded together."""
+    """A group of lines from `start` to `end`."""
 
     start: int
     end: int
@@ -23,9 +22,9 @@ class Group:
 
 
 def groups_of(lines: Mapping[int, Line]) -> list[Group]:
-    """All groups of some lines, by where they start and then by depth."""
+    """All groups of lines, by start and depth."""
     found: list[Group] = []
-    starts: list[int] = []  # of the group of each depth that is not at its end
+    starts: list[int] = []  # start of the open group of each depth
     previous = -1
     for index in sorted(index for index, line in lines.items() if line.depth):
         depth = lines[index].depth
@@ -37,7 +36,7 @@ def groups_of(lines: Mapping[int, Line]) -> list[Group]:
 
 
 def deepened(lines: Mapping[int, Line], indexes: Iterable[int]) -> dict[int, Line]:
-    """The lines with some of them in one group more."""
+    """Increase the depth of some lines."""
     changed = {}
     for index in indexes:
         line = lines.get(index, PLAIN_LINE)
@@ -46,7 +45,7 @@ def deepened(lines: Mapping[int, Line], indexes: Iterable[int]) -> dict[int, Lin
 
 
 def raised(lines: Mapping[int, Line], indexes: Iterable[int]) -> dict[int, Line]:
-    """The lines with those of some that are in a group in one less."""
+    """Decrease the depth of those lines that are in a group."""
     changed = {}
     for index in indexes:
         line = lines.get(index, PLAIN_LINE)
@@ -57,7 +56,7 @@ def raised(lines: Mapping[int, Line], indexes: Iterable[int]) -> dict[int, Line]
 
 
 def folded(lines: Mapping[int, Line], group: Group, *, is_collapsed: bool) -> dict[int, Line]:
-    """The lines with a group collapsed or not; its lines are hidden or shown (Google's word)."""
+    """Collapse or expand a group; its lines are hidden or shown (Google's documentation)."""
     changed = {}
     for index in range(group.start, group.end):
         line = lines[index]
@@ -68,7 +67,7 @@ def folded(lines: Mapping[int, Line], group: Group, *, is_collapsed: bool) -> di
 
 
 def extended(lines: Mapping[int, Line], start: int, count: int) -> dict[int, Line]:
-    """The lines after some were put in at `start`: those inside of a group belong to it."""
+    """The lines after an insertion at `start`: new lines within a group belong to it."""
     before, after = (lines.get(index, PLAIN_LINE) for index in (start - 1, start + count))
     depth = min(before.depth, after.depth)
     if not depth:
@@ -81,7 +80,7 @@ def extended(lines: Mapping[int, Line], start: int, count: int) -> dict[int, Lin
 def _close(
     starts: list[int], depth: int, end: int, lines: Mapping[int, Line], found: list[Group]
 ) -> None:
-    """End the groups that are deeper than `depth`."""
+    """End the groups deeper than `depth`."""
     while len(starts) > depth:
         level = len(starts)
         start = starts.pop()

@@ -1,8 +1,8 @@
-"""What lies over the cells of a worksheet: protections, names, merges, filter, sizes of lines.
+"""Marks of a worksheet: protections, names, merges, filter, sizes of rows and columns.
 
-Rules
-- A mark has a `span`, which moves with the rows and columns under it (`dimensions`).
-- Lines are rows or columns; only those that differ from a new one are kept, by index.
+Rules:
+- A mark's `span` moves with its rows and columns (`dimensions`).
+- Lines are rows or columns; only lines with non-default properties are stored, by index.
 """
 
 from dataclasses import dataclass
@@ -18,8 +18,9 @@ COLUMN_PIXELS = 100
 class Protection:
     """A protected part of a worksheet.
 
-    `editors` are e-mail addresses, `groups` those of groups. `range_id`: the named range that it
-    protects, whose span it has. `open_spans`: what of a protected worksheet anyone may write.
+    `editors` are e-mail addresses of users, `groups` those of groups. `range_id` is the protected
+    named range, whose span it has. `open_spans` are the unprotected ranges of a protected
+    worksheet.
     """
 
     protection_id: int
@@ -33,13 +34,13 @@ class Protection:
     open_spans: tuple[Span, ...] = ()
 
     def allows(self, account: str) -> bool:
-        """May the account write here? An account of "" is the owner, who always may."""
+        """Whether the account may write here. An account of "" is the owner, who always may."""
         return not account or self.warning_only or account in self.editors
 
 
 @dataclass(frozen=True, kw_only=True)
 class NamedRange:
-    """A range with a name, which is as good as the range in a request."""
+    """A named range, which requests may use like a range."""
 
     range_id: str
     name: str
@@ -48,14 +49,14 @@ class NamedRange:
 
 @dataclass(frozen=True, kw_only=True)
 class Merge:
-    """Cells that are shown as one, the first of them."""
+    """Merged cells; the first one is displayed."""
 
     span: Span
 
 
 @dataclass(frozen=True, kw_only=True)
 class Filter:
-    """A worksheet's basic filter; `settings` is the rest of Google's BasicFilter."""
+    """A worksheet's basic filter; `settings` are the other members of Google's BasicFilter."""
 
     span: Span
     settings: Json
@@ -63,10 +64,10 @@ class Filter:
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """A row or a column that is not as a new one is.
+    """A row or column with non-default properties.
 
-    `pixels` None: the size of a new one. `depth`: how many groups it is in; `collapsed`: the
-    depths of those that are collapsed.
+    `pixels` None: the default size. `depth` is the number of its groups; `collapsed` are the depths
+    of collapsed groups.
     """
 
     pixels: int | None = None

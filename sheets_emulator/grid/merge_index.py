@@ -1,8 +1,8 @@
-"""The merges of a worksheet, found again by their rows.
+"""Index of a worksheet's merges by row.
 
-Rules
-- The list of merges only gets longer, or another list takes its place: then the index is of no use.
-- Merges are looked for between their first rows; one that is very high makes the search slower.
+Rules:
+- Merges may only be appended to the list; otherwise the index becomes invalid.
+- Merges are searched by their first rows; a very high merge makes the search slower.
 """
 
 from bisect import bisect_left, bisect_right
@@ -17,15 +17,15 @@ ENDLESS = 2**31  # past the last row and column of every grid
 
 @dataclass(kw_only=True)
 class MergeIndex:
-    """The index of a list of merges; what is added to the list is taken in when it is asked."""
+    """Index of a list of merges; appended merges are indexed at the next search."""
 
     merges: list[Merge]
     _tops: list[int] = field(default_factory=list)
-    _boxes: list[Box] = field(default_factory=list)  # in the order of their tops
+    _boxes: list[Box] = field(default_factory=list)  # by top row
     _tallest: int = 0
 
     def overlapping(self, box: Box) -> list[Box]:
-        """The merges that have cells in a box, from the top to the bottom."""
+        """The merges that overlap a box, from top to bottom."""
         for merge in self.merges[len(self._boxes) :]:
             self._add(merge)
         first = bisect_right(self._tops, box.top - self._tallest)
@@ -33,7 +33,7 @@ class MergeIndex:
         return [each for each in self._boxes[first:end] if each.overlaps(box)]
 
     def without(self, boxes: Iterable[Box]) -> "MergeIndex":
-        """The index of a list that lacks merges which this one has found."""
+        """The index after removing these merges from the list."""
         gone = {(each.top, each.left) for each in boxes}
         kept = [each for each in self._boxes if (each.top, each.left) not in gone]
         return MergeIndex(

@@ -1,10 +1,10 @@
-"""One worksheet: a grid of cells with a size, and the marks over it.
+"""A worksheet: a grid of cells with a size, and marks.
 
-Rules
-- Rows and columns are zero-based; a Box given to this file lies inside the grid.
-- Rows are tuples that end where the last used cell is or later; a write puts a new tuple in the
-  place of the old one, so that copies of a worksheet share all rows that are the same.
-- Limits of the workbook and texts of errors are not known here.
+Rules:
+- Rows and columns are zero-based; boxes passed to this module are within the grid.
+- Rows are tuples up to the last used cell or longer. A write replaces a row's tuple, so that copies
+  of a worksheet share unchanged rows.
+- Limits of the workbook and error texts are elsewhere.
 """
 
 from bisect import bisect_left, insort
@@ -32,9 +32,9 @@ Row = tuple[Content, ...]
 class Sheet:
     """A worksheet.
 
-    `options` are the members of GridProperties besides the sizes, `look` those of SheetProperties
-    that change nothing else (`tabColorStyle`, `rightToLeft`); both are shown only when set.
-    `has_formulas` is false where no cell can hold one.
+    `options` are the members of GridProperties besides sizes, `look` the members of SheetProperties
+    without other effects (`tabColorStyle`, `rightToLeft`); both contain only set members.
+    `has_formulas` is false if no cell can have one.
     """
 
     sheet_id: int
@@ -49,7 +49,7 @@ class Sheet:
     protections: list[Protection] = field(default_factory=list)
     names: list[NamedRange] = field(default_factory=list)
     merges: list[Merge] = field(default_factory=list)
-    filters: list[Filter] = field(default_factory=list)  # one at most
+    filters: list[Filter] = field(default_factory=list)  # at most one
     row_lines: dict[int, Line] = field(default_factory=dict)
     column_lines: dict[int, Line] = field(default_factory=dict)
     _blank_rows: list[int] | None = field(default=None, repr=False, compare=False)
@@ -58,7 +58,7 @@ class Sheet:
     _merge_index: MergeIndex | None = field(default=None, repr=False, compare=False)
 
     def copy(self) -> "Sheet":
-        """An independent copy; the rows, which never change, are shared."""
+        """An independent copy that shares the immutable rows."""
         return replace(
             self,
             rows=self.rows.copy(),
@@ -82,14 +82,14 @@ class Sheet:
 
     @property
     def width(self) -> int:
-        """No cell is used in this column or any right of it."""
+        """The number of columns up to the last used one."""
         if self._width is None:
             self._width = max(map(len, self.rows), default=0)
         return self._width
 
     @property
     def margin(self) -> int:
-        """No cell is used left of this column."""
+        """The number of unused columns at the left."""
         if self._margin is None:
             margin = ENDLESS
             for row in self.rows:
@@ -101,7 +101,7 @@ class Sheet:
 
     @property
     def blank_rows(self) -> Sequence[int]:
-        """The rows in which nothing is used, in order, as far as rows are kept at all."""
+        """The unused rows in order, among the stored ones."""
         if self._blank_rows is None:
             self._blank_rows = [
                 index
@@ -111,15 +111,15 @@ class Sheet:
         return self._blank_rows
 
     def lines(self, *, is_rows: bool) -> dict[int, Line]:
-        """The rows or the columns that are not as new ones are, by index."""
+        """The rows or columns with non-default properties, by index."""
         return self.row_lines if is_rows else self.column_lines
 
     def holds(self, span: Span) -> bool:
-        """Does the span start inside the grid?"""
+        """Whether the span starts inside the grid."""
         return span.top < self.row_count and span.left < self.column_count
 
     def clamped(self, span: Span) -> Box:
-        """The part of a span that lies in the grid."""
+        """The part of a span within the grid."""
         bottom = self.row_count if span.bottom is None else span.bottom
         right = self.column_count if span.right is None else span.right
         return Box(
@@ -130,28 +130,28 @@ class Sheet:
         )
 
     def content(self, row: int, column: int) -> Content:
-        """What is kept at a place; None outside of what is kept."""
+        """The stored content at a place; None if there is none."""
         if 0 <= row < len(self.rows) and 0 <= column < len(self.rows[row]):
             return self.rows[row][column]
         return None
 
     def cell(self, row: int, column: int) -> Cell:
-        """The cell at a place; blank outside of what is kept."""
+        """The cell at a place; blank if nothing is stored."""
         return whole(self.content(row, column))
 
     def read(self, box: Box) -> list[Row]:
-        """The contents of a box row by row, without what was never written at its ends."""
+        """The contents of a box by row, without trailing cells that were never written."""
         if box.left == 0 and box.right >= self.width:
             return self.rows[box.top : box.bottom]
         return [row[box.left : box.right] for row in self.rows[box.top : box.bottom]]
 
     def padded(self, row: int, width: int) -> list[Content]:
-        """The contents of a row as a list at least this long."""
+        """The contents of a row as a list of at least this length."""
         kept = self.rows[row] if row < len(self.rows) else ()
         return [*kept, *[None] * (width - len(kept))]
 
     def write(self, row: int, left: int, cells: Sequence[Cell | None]) -> None:
-        """Enter cells over those of a row; None leaves one alone, formats and notes stay."""
+        """Enter cells into a row; None leaves a cell unchanged. Formats and notes stay."""
         contents = self.padded(row, left + len(cells))
         for column, cell in enumerate(cells, start=left):
             if cell is not None:
@@ -160,7 +160,7 @@ class Sheet:
         self.replace_row(row, contents)
 
     def clear(self, box: Box) -> None:
-        """Empty the cells of a box; formats and notes stay."""
+        """Clear the values of a box; formats and notes stay."""
         for index in range(box.top, min(box.bottom, len(self.rows))):
             row = self.rows[index]
             if any(content is not None for content in row[box.left : box.right]):
@@ -168,7 +168,7 @@ class Sheet:
                 self.replace_row(index, [*row[: box.left], *inner, *row[box.right :]])
 
     def replace_row(self, index: int, contents: Sequence[Content]) -> None:
-        """Keep a row; those above it are there, be they blank."""
+        """Store a row; missing rows before it are added as blank."""
         known = self._blank_rows
         if known is not None:
             known.extend(range(len(self.rows), index))
@@ -180,17 +180,15 @@ class Sheet:
             self._margin = _first_used(contents[: self._margin], self._margin)
 
     def replace_rows(self, rows: list[Row]) -> None:
-        """Keep these rows instead of all."""
         self.rows = rows
         self._blank_rows = self._width = self._margin = None
 
     def grow(self, *, row_count: int, column_count: int) -> None:
-        """Make the grid at least this large."""
         self.row_count = max(self.row_count, row_count)
         self.column_count = max(self.column_count, column_count)
 
     def is_used(self, box: Box) -> bool:
-        """Does a box hold anything? What lies outside the grid holds nothing."""
+        """Whether a box contains anything; outside the grid there is nothing."""
         left = max(box.left, self.margin)
         if box.right <= left or left >= self.width:
             return False
@@ -198,17 +196,16 @@ class Sheet:
         return any(not is_blank(content) for row in rows for content in row[left : box.right])
 
     def merges_in(self, box: Box) -> list[Box]:
-        """The merges that have cells in a box."""
         return self._indexed().overlapping(box)
 
     def remove_merges(self, boxes: Sequence[Box]) -> None:
-        """Take some merges that `merges_in` has found apart."""
+        """Remove merges found by `merges_in`."""
         if boxes:
             self._merge_index = self._indexed().without(boxes)
             self.merges = self._merge_index.merges
 
     def last_used(self, box: Box) -> tuple[int, int] | None:
-        """The place of the last non-blank cell of a box, by row and then by column."""
+        """The last non-blank cell of a box, by row and then column."""
         for row in range(min(box.bottom, len(self.rows)) - 1, box.top - 1, -1):
             contents = self.rows[row]
             for column in range(min(box.right, len(contents)) - 1, box.left - 1, -1):
@@ -223,20 +220,20 @@ class Sheet:
 
 
 def full_row(sheet: Sheet, row: int, box: Box) -> list[Cell]:
-    """The cells of a row of the box, all of them."""
+    """All cells of a row in the box."""
     return [sheet.cell(row, column) for column in range(box.left, box.right)]
 
 
 def _first_used(contents: Sequence[Content], otherwise: int) -> int:
-    """The index of the first content that shows something."""
-    if contents.count(None) == len(contents):  # most are so; the rest may have formats only
+    """The index of the first non-blank content."""
+    if contents.count(None) == len(contents):  # common case; other contents may have only formats
         return otherwise
     used = (index for index, each in enumerate(contents) if not is_blank(each))
     return next(used, otherwise)
 
 
 def _note(indexes: list[int], index: int, *, is_among: bool) -> None:
-    """Make an index be among those of an ordered list, or not."""
+    """Add an index to a sorted list, or remove it."""
     at = bisect_left(indexes, index)
     was_among = at < len(indexes) and indexes[at] == index
     if is_among and not was_among:

@@ -1,13 +1,11 @@
-"""Where Google sees a table: the data that hangs together round a cell.
+"""Detection of tables: connected data around a cell.
 
-Rules
-- A table is the smallest box round a cell beyond whose edges, corners included, lies no data: a
-  blank row or column ends it (recorded: a blank cell in row 1 splits it), a blank cell inside the
-  box does not.
-- In a range that holds several tables the last one counts (Google's guide): here the one with the
-  last non-blank cell of the range, by row and then by column.
-- A table that spans all columns of its worksheet that are used is found without a look at each of
-  its rows.
+Rules:
+- A table is the smallest box around a cell with no data next to its edges and corners: blank rows
+  or columns end it (recorded: a blank cell in row 1 splits it), blank cells within the box do not.
+- If a range contains several tables, the last one counts (Google's guide): here the one with the
+  range's last non-blank cell, by row and then column.
+- For a table that spans all used columns of its worksheet, not every row is examined.
 """
 
 from bisect import bisect_left
@@ -20,13 +18,13 @@ FEW_ROWS = 30
 
 
 def find_table(sheet: Sheet, searched: Box) -> Box | None:
-    """The last table that has cells in the searched box; None where all of it is blank."""
+    """The last table that overlaps the searched box; None if the box is blank."""
     last = sheet.last_used(searched)
     return None if last is None else table_round(sheet, *last)
 
 
 def table_round(sheet: Sheet, row: int, column: int) -> Box:
-    """The table that a non-blank cell belongs to."""
+    """The table of a non-blank cell."""
     box = sized(top=row, left=column, height=1, width=1)
     while True:
         wider = _taller(sheet, _wider(sheet, box))
@@ -46,7 +44,7 @@ def _wider(sheet: Sheet, box: Box) -> Box:
 
 
 def _taller(sheet: Sheet, box: Box) -> Box:
-    """Some rows more, at most about twice as many: the next ones may be wider."""
+    """The box with more rows, at most about twice as many: the next ones may be wider."""
     if box.left - 1 <= sheet.margin and box.right + 1 >= sheet.width:
         return _between_blank_rows(sheet, box)
     top, bottom = box.top, box.bottom
@@ -64,7 +62,7 @@ def _taller(sheet: Sheet, box: Box) -> Box:
 
 
 def _between_blank_rows(sheet: Sheet, box: Box) -> Box:
-    """All columns count: the box reaches from one blank row to the next."""
+    """All columns are included: extend the box to the blank rows above and below."""
     blank = sheet.blank_rows
     above = bisect_left(blank, box.top)
     below = bisect_left(blank, box.bottom)

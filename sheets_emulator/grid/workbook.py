@@ -1,4 +1,4 @@
-"""A spreadsheet: its worksheets in order, their ids and titles, and Google's limit of cells."""
+"""A spreadsheet: worksheets in order, their IDs and titles, and Google's cell limit."""
 
 import zlib
 from collections.abc import Iterable
@@ -8,19 +8,19 @@ from sheets_emulator.grid.sheet import Sheet
 from sheets_emulator.refusal import WORKBOOK_FULL, Refusal, invalid
 from sheets_emulator.reply import Json
 
-MOST_CELLS = 10_000_000
+MAX_CELLS = 10_000_000
 NEW_ROWS = 1000
 NEW_COLUMNS = 26
 LARGEST_ID = 0x7FFFFFFF
-LONGEST_TITLE = 100
+MAX_TITLE_LENGTH = 100
 
 
 @dataclass(kw_only=True)
 class Workbook:
-    """A spreadsheet and its properties; `sheets` are in the order of their tabs.
+    """A spreadsheet and its properties; `sheets` are in tab order.
 
-    `look` are the members of SpreadsheetProperties that change nothing here, as they were set.
-    One that the store holds is never changed: each write makes a copy that takes its place.
+    `look` are the members of SpreadsheetProperties without effect here. A workbook in the store is
+    never modified: each write replaces it with a changed copy.
     """
 
     spreadsheet_id: str
@@ -32,11 +32,11 @@ class Workbook:
     ids_given: int = field(default=0)
 
     def copy(self) -> "Workbook":
-        """An independent copy, on which a write is tried."""
+        """An independent copy for a write."""
         return replace(self, sheets=[sheet.copy() for sheet in self.sheets])
 
     def titled(self, title: str) -> Sheet | None:
-        """The worksheet of that very title; else the one that differs by case only."""
+        """The worksheet with this title, otherwise one whose title differs only in case."""
         folded = title.casefold()
         found = None
         for sheet in self.sheets:
@@ -47,11 +47,10 @@ class Workbook:
         return found
 
     def numbered(self, sheet_id: int) -> Sheet | None:
-        """The worksheet of an id."""
         return next((sheet for sheet in self.sheets if sheet.sheet_id == sheet_id), None)
 
     def new_id(self) -> int:
-        """An id that no worksheet or protected range has had, the same in each run."""
+        """A new ID for a worksheet or protected range; the sequence is the same in each run."""
         taken = {sheet.sheet_id for sheet in self.sheets}
         while True:
             self.ids_given += 1
@@ -61,30 +60,30 @@ class Workbook:
                 return number
 
     def require_room(self, extra_cells: int) -> None:
-        """Raise what Google answers where the workbook would pass its limit of cells."""
-        if sum(sheet.cell_count for sheet in self.sheets) + extra_cells > MOST_CELLS:
+        """Raise Google's error if the workbook would exceed its cell limit."""
+        if sum(sheet.cell_count for sheet in self.sheets) + extra_cells > MAX_CELLS:
             raise invalid(WORKBOOK_FULL)
 
     def require_free_title(self, title: str, *, owner: Sheet | None = None) -> None:
-        """Raise where the title is empty or too long, or another worksheet has it."""
+        """Raise if the title is empty, too long or used by another worksheet."""
         if not title:
             raise invalid("The sheet name cannot be empty.")
-        if len(title) > LONGEST_TITLE:
-            raise invalid(f"The sheet name cannot be greater than {LONGEST_TITLE} characters.")
+        if len(title) > MAX_TITLE_LENGTH:
+            raise invalid(f"The sheet name cannot be greater than {MAX_TITLE_LENGTH} characters.")
         holder = self.titled(title)
         if holder is not None and holder is not owner:
             raise title_taken(title)
 
     def free_title(self, stems: Iterable[str]) -> str:
-        """The first of some titles that is not taken."""
+        """The first title that is free."""
         return next(title for title in stems if self.titled(title) is None)
 
 
 def title_taken(title: str) -> Refusal:
-    """Two worksheets cannot share a title."""
+    """The error of a title used by another worksheet."""
     return invalid(f'A sheet with the name "{title}" already exists. Please enter another name.')
 
 
 def new_sheet(sheet_id: int = 0, title: str = "Sheet1") -> Sheet:
-    """A worksheet as a new spreadsheet has it."""
+    """A worksheet with default properties."""
     return Sheet(sheet_id=sheet_id, title=title, row_count=NEW_ROWS, column_count=NEW_COLUMNS)

@@ -1,4 +1,4 @@
-"""Answers on the wire: JSON as Google writes it, gzip, and bodies that stop too early."""
+"""HTTP answers: Google's JSON format, gzip, and truncated bodies."""
 
 import gzip
 from collections.abc import Mapping
@@ -14,12 +14,12 @@ from sheets_emulator.refusal import Refusal
 JSON_TYPE = "application/json; charset=UTF-8"
 HTML_TYPE = "text/html; charset=UTF-8"
 SMALLEST_ZIPPED = 1024  # bytes
-FAST = 1  # the gzip level: the emulator need not save bytes
+FAST = 1  # the emulator need not save bytes
 
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """Status, body and the headers that are special to it."""
+    """Status, body and additional headers."""
 
     status: int = 200
     body: bytes
@@ -28,7 +28,7 @@ class Answer:
 
 
 def json_answer(content: object, *, status: int = 200, is_pretty: bool = True) -> Answer:
-    """A JSON answer, indented by two blanks unless it is to be compact."""
+    """A JSON answer, indented by two blanks unless compact."""
     body = msgspec.json.encode(content)
     if is_pretty:
         body = msgspec.json.format(body, indent=2) + b"\n"
@@ -36,13 +36,12 @@ def json_answer(content: object, *, status: int = 200, is_pretty: bool = True) -
 
 
 def refusal_answer(refusal: Refusal, *, is_pretty: bool = True) -> Answer:
-    """Google's error body."""
     answer = json_answer(refusal.body(), status=refusal.code, is_pretty=is_pretty)
     return Answer(status=refusal.code, body=answer.body, headers=refusal.headers)
 
 
 def text_answer(text: str, *, status: int) -> Answer:
-    """A text as it is: JSON if it is an object or a list, a page otherwise."""
+    """A text as it is: JSON if it is an object or a list, otherwise HTML."""
     body = text.encode()
     return Answer(status=status, body=body, content_type=JSON_TYPE if _is_json(body) else HTML_TYPE)
 
@@ -50,7 +49,7 @@ def text_answer(text: str, *, status: int) -> Answer:
 async def send_answer(
     answer: Answer, scope: Scope, receive: Receive, send: Send, *, truncate: int | None = None
 ) -> None:
-    """Send an answer; with `truncate` so many of the announced bytes, never all, then close."""
+    """Send an answer; with `truncate`, only so many of the announced bytes, then close."""
     body, headers = _encoded(answer, scope)
     await send(
         {

@@ -1,8 +1,7 @@
-"""Closing a connection in the middle of things, which ASGI has no message for.
+"""Closing a connection during an answer, for which ASGI has no message.
 
-Rules
-- All that is known of uvicorn's inside is here: `receive` is a method of the request's cycle, and
-  the cycle has the `transport`. Without one (a test client in the same process) closing raises.
+Rules: only this module knows uvicorn internals: `receive` is a method of the request's cycle, which
+has the `transport`. Without a transport (a test client in the same process) closing raises.
 """
 
 from typing import Protocol, runtime_checkable
@@ -12,16 +11,16 @@ from starlette.types import Receive
 
 @runtime_checkable
 class Transport(Protocol):
-    """A connection; uvloop's transports are not asyncio's by inheritance."""
+    """A connection; uvloop's transports do not inherit from asyncio's."""
 
     def close(self) -> None:
-        """Send what is buffered, then close."""
+        """Close after sending the buffered data."""
 
 
 async def close_connection(receive: Receive) -> None:
-    """Close the client's connection after what was sent so far, and wait until it is closed.
+    """Close the client's connection after the data sent so far, and wait until it is closed.
 
-    Raises ConnectionAbortedError where the server has no connection to close.
+    Raises ConnectionAbortedError if there is no connection.
     """
     cycle = getattr(receive, "__self__", None)
     transport = getattr(cycle, "transport", None)

@@ -1,4 +1,4 @@
-"""The one service account that may use the emulator, and its credentials file."""
+"""The emulator's only service account and its key file."""
 
 import json
 import os
@@ -27,7 +27,7 @@ KEPT_AS = "private_key"
 
 @dataclass(frozen=True, kw_only=True)
 class ServiceAccount:
-    """An account and the key that it signs with."""
+    """An account and its signing key."""
 
     email: str
     private_key: RSAPrivateKey
@@ -35,13 +35,16 @@ class ServiceAccount:
 
 @cache
 def service_account() -> ServiceAccount:
-    """The account of this process; its key is made once, as that takes a while."""
+    """The account of this process; creating its key takes a while, so it is created once."""
     key = generate_private_key(public_exponent=PUBLIC_EXPONENT, key_size=KEY_BITS)
     return ServiceAccount(email=EMAIL, private_key=key)
 
 
-def kept_account(disk: Disk) -> ServiceAccount:
-    """The account of a file, so that its credentials outlive a process; raises DiskError."""
+def stored_account(disk: Disk) -> ServiceAccount:
+    """The account stored in a database file, so that its key survives a restart.
+
+    Raises DiskError.
+    """
     pem = disk.recall(KEPT_AS)
     if pem is None:
         account = service_account()
@@ -57,7 +60,7 @@ def kept_account(disk: Disk) -> ServiceAccount:
 
 
 def write_file(account: ServiceAccount, path: Path, token_uri: str) -> None:
-    """Write the service-account file that google-auth reads, for its owner's eyes only."""
+    """Write the key file for google-auth, readable by its owner only."""
     content = {
         "type": "service_account",
         "project_id": PROJECT,
@@ -71,7 +74,7 @@ def write_file(account: ServiceAccount, path: Path, token_uri: str) -> None:
     }
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE_MODE)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        os.chmod(path, PRIVATE_MODE)  # a file that was there keeps its mode otherwise
+        os.chmod(path, PRIVATE_MODE)  # an existing file would keep its mode
         json.dump(content, file, indent=2)
 
 

@@ -1,10 +1,9 @@
-"""Which call a request line is.
+"""Routes: the API call of a request line.
 
-Rules
-- A call of the API that is not covered is 501 and named; no route at all has only what Google does
-  not know either.
-- The raw path is split, and `:append` or `:clear` taken off, before anything is decoded: a title
-  may hold `/` and `:`. Each part is decoded once, as strict UTF-8.
+Rules:
+- Unsupported calls of the API get 501 and are named; only paths unknown to Google have no route.
+- The raw path is split, and `:append` or `:clear` removed, before decoding: a title may contain `/`
+  and `:`. Each part is decoded once, as strict UTF-8.
 """
 
 import re
@@ -28,7 +27,7 @@ OF_RANGE = {"GET": "values.get", "PUT": "values.update"}
 TAB = re.compile(r"-?[0-9]+")
 OF_TAB = {("POST", "copyTo"): "spreadsheets.sheets.copyTo"}
 RANGE_VERBS = {":append": "values.append", ":clear": "values.clear"}
-NOT_COVERED = {  # an asterisk is an id
+NOT_COVERED = {  # an asterisk is an ID
     "spreadsheets.getByDataFilter": ("POST", "*:getByDataFilter"),
     "spreadsheets.developerMetadata.get": ("GET", "*/developerMetadata/*"),
     "spreadsheets.developerMetadata.search": ("POST", "*/developerMetadata:search"),
@@ -40,7 +39,7 @@ NOT_COVERED = {  # an asterisk is an id
 
 @dataclass(frozen=True, kw_only=True)
 class Route:
-    """The call of a request line; `tab` is the id of a worksheet, as it was sent."""
+    """The call of a request line; `tab` is the undecoded ID of a worksheet."""
 
     name: str
     spreadsheet_id: str = ""
@@ -49,9 +48,9 @@ class Route:
 
 
 def find_route(method: str, raw_path: bytes) -> Route | None:
-    """The call that a method and an undecoded path ask for; None where Google knows none.
+    """Find the call of a method and an undecoded path; None for a path unknown to Google.
 
-    501 for a call of the API that is not covered.
+    Unsupported calls of the API get 501.
     """
     path = raw_path.decode("latin-1")
     route = _covered_route(method, path)
@@ -83,7 +82,7 @@ def _covered_route(method: str, path: str) -> Route | None:
 
 
 def _require_no_call(method: str, path: str) -> None:
-    """Raise where the API has such a call that is not covered."""
+    """Raise if the API has such a call, which is unsupported."""
     for name, (verb, form) in NOT_COVERED.items():
         pattern = f"{ROOT}/{form}".replace("*", "[^/:]+")
         if method == verb and re.fullmatch(pattern, path):

@@ -1,7 +1,7 @@
-"""The OAuth token endpoint: a signed assertion of the service account for a bearer token.
+"""OAuth token endpoint: exchanges a signed assertion of the service account for a bearer token.
 
-Errors are those of RFC 6749 in Google's words: 400 with `error` and `error_description`; those that
-a fault asks for have other statuses, too.
+Errors follow RFC 6749 with Google's texts: 400 with `error` and `error_description`. Faults may use
+other statuses.
 """
 
 import base64
@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from sheets_emulator.http.credentials import ServiceAccount
 
 GRANT_TYPE = "urn:ietf:params:oauth:grant-type:jwt-bearer"
-GOOGLE_AUDIENCE = "https://oauth2.googleapis.com/token"  # google-auth names it for any token URI
+GOOGLE_AUDIENCE = "https://oauth2.googleapis.com/token"  # google-auth uses it with any token URI
 LIFETIME_SECONDS = 3600.0
 CLOCK_SKEW_SECONDS = 300.0
 SCOPES = ("https://www.googleapis.com/auth/spreadsheets", "https://www.googleapis.com/auth/drive")
@@ -28,7 +28,7 @@ SHORT_LIVED = (
     "Check your iat and exp values in the JWT claim."
 )
 
-FAILURES = {  # of an HTTP status: the code of the error and its description
+FAILURES = {  # by HTTP status: error code and description
     400: ("invalid_grant", "Invalid JWT Signature."),
     401: ("invalid_client", "The OAuth client was not found."),
     403: ("access_denied", "Account restricted."),
@@ -39,7 +39,7 @@ FAILURES = {  # of an HTTP status: the code of the error and its description
 
 
 class GrantError(Exception):
-    """No token is given; `error` is the code of RFC 6749, the message its description."""
+    """A refused token; `error` is the code of RFC 6749, the message its description."""
 
     def __init__(self, error: str, description: str) -> None:
         super().__init__(description)
@@ -50,12 +50,12 @@ class GrantError(Exception):
 
 
 def failure(status: int) -> GrantError:
-    """The error that the endpoint has for an HTTP status from 400 on."""
+    """The endpoint's error for an HTTP status of 400 or more."""
     return GrantError(*FAILURES.get(status, FAILURES[500 if status >= 500 else 400]))
 
 
 class Header(msgspec.Struct, frozen=True):
-    """The head of an assertion."""
+    """The header of an assertion."""
 
     alg: str
 
@@ -72,7 +72,7 @@ class Claims(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, kw_only=True)
 class Grant:
-    """Who a token stands for, and until when (seconds since 1970)."""
+    """The account of a token, and its expiry in seconds since 1970."""
 
     account: str
     expires_at: float
@@ -80,7 +80,7 @@ class Grant:
 
 @dataclass(kw_only=True)
 class Tokens:
-    """Issues tokens to one service account and knows them again. `now`: seconds since 1970."""
+    """Issues and verifies tokens of one service account; `now` returns seconds since 1970."""
 
     account: ServiceAccount
     now: Callable[[], float]
@@ -88,7 +88,7 @@ class Tokens:
     grants: dict[str, Grant] = field(default_factory=dict)
 
     def issue(self, body: bytes) -> dict[str, object]:
-        """The answer to a token request; raises GrantError."""
+        """Answer a token request. Raises GrantError."""
         form = parse_qs(body.decode("utf-8", "replace"))
         grant_type = form.get("grant_type", [""])[0]
         if grant_type != GRANT_TYPE:
@@ -98,7 +98,7 @@ class Tokens:
         return self._granted(claims.iss)
 
     def account_of(self, authorization: str | None) -> str | None:
-        """The account that an `Authorization` header stands for; None: not a valid token."""
+        """The account of an `Authorization` header; None without a valid token."""
         scheme, _, token = (authorization or "").partition(" ")
         grant = self.grants.get(token.strip())
         if scheme.lower() != "bearer" or grant is None or grant.expires_at <= self.now():
@@ -119,7 +119,7 @@ class Tokens:
         }
 
     def _verified(self, assertion: str) -> Claims:
-        """The claims of an assertion that the account has signed."""
+        """The claims of an assertion signed by the account."""
         head, _, rest = assertion.partition(".")
         payload, _, signature = rest.partition(".")
         try:
@@ -151,5 +151,5 @@ class Tokens:
 
 
 def _unpadded(text: str) -> bytes:
-    """The bytes of base64url without padding."""
+    """Decode base64url without padding."""
     return base64.b64decode(text.encode() + b"=" * (-len(text) % 4), altchars=b"-_", validate=True)

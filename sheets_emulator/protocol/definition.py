@@ -1,11 +1,11 @@
-"""Google's definition of the Sheets API: its methods, parameters, schemas and enumerations.
+"""Google's definition of the Sheets API: methods, parameters, schemas and enumerations.
 
-Rules
-- The table beside this module has the names and types of Google's discovery document
-  (`sheets.v4.json`) and is made from it: by hand nothing is changed in it.
-- A type is the name of a schema, of an enumeration or of a plain type (`int32`); a list with the
-  type of its items; or `{"map": type}`.
-- No schema is anywhere within itself.
+Rules:
+- The table beside this module is generated from Google's discovery document (`sheets.v4.json`) and
+  never edited by hand.
+- A type is the name of a schema, an enumeration or a plain type (`int32`); a list with the type of
+  its items; or `{"map": type}`.
+- No schema contains itself.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ NO_VALUE = ("_UNSPECIFIED", "_UNDEFINED")
 
 @dataclass(frozen=True, kw_only=True)
 class Method:
-    """A method; `request` is the schema of its body, None where it takes none."""
+    """A method; `request` is the schema of its body, or None."""
 
     parameters: Mapping[str, Type]
     request: str | None
@@ -30,7 +30,7 @@ class Method:
 
 @dataclass(frozen=True, kw_only=True)
 class Definition:
-    """`parameters` are those that every method takes; the members of schemas by their names."""
+    """`parameters` are those of every method; the members of schemas are by name."""
 
     enumerations: Mapping[str, Sequence[str]]
     methods: Mapping[str, Method]
@@ -44,13 +44,13 @@ DEFINITION = msgspec.json.decode(
 
 
 def method(call: str) -> Method:
-    """The method of a call: `spreadsheets.get`, `values.get`."""
+    """A method by its call, such as `spreadsheets.get` or `values.get`."""
     name = call if call in DEFINITION.methods else f"spreadsheets.{call}"
     return DEFINITION.methods[name]
 
 
 def members(kind: Type) -> Mapping[str, Type] | None:
-    """What is in a value or in each of a list: {} for nothing, None for any name."""
+    """The members of a type or of a list's items: {} for none, None for any name."""
     if isinstance(kind, list):
         return members(kind[0])
     if isinstance(kind, dict):
@@ -59,10 +59,10 @@ def members(kind: Type) -> Mapping[str, Type] | None:
 
 
 def choices(enumeration: str) -> Sequence[str]:
-    """The values of an enumeration without the one that says nothing; first the default."""
-    return [each for each in DEFINITION.enumerations[enumeration] if not says_nothing(each)]
+    """The values of an enumeration without the unspecified one; the default comes first."""
+    return [each for each in DEFINITION.enumerations[enumeration] if not is_unspecified(each)]
 
 
-def says_nothing(value: str) -> bool:
-    """Is a value of an enumeration as good as none?"""
+def is_unspecified(value: str) -> bool:
+    """Whether an enumeration's value means "unspecified"."""
     return value.endswith(NO_VALUE)

@@ -1,8 +1,7 @@
-"""Field masks: `sheets.properties`, `sheets/properties(title,sheetId)`, `a,b`.
+"""Field masks, such as `sheets.properties`, `sheets/properties(title,sheetId)` or `a,b`.
 
-Rules
-- A mask is checked against what Google's definition has, then cut out of the full answer; a
-  parent stays although nothing is left in it (recorded: `{"sheets": [{"properties": {}}]}`).
+Rules: a mask is checked against Google's definition, then applied to the full answer. A parent
+stays even if it is empty (recorded: `{"sheets": [{"properties": {}}]}`).
 """
 
 import re
@@ -13,14 +12,14 @@ from sheets_emulator.protocol.message import snake
 from sheets_emulator.protocol.scalar import camel_mask
 from sheets_emulator.refusal import Refusal, invalid, invalid_field, of_code
 
-Mask = dict[str, "Mask"]  # field -> mask of its inner fields; an empty mask takes all of them
+Mask = dict[str, "Mask"]  # field -> mask of its inner fields; an empty mask includes all
 
 TOKEN = re.compile(r"[A-Za-z0-9_]+|\*|[,()./]")
-DEEPEST = 50  # names in one path; Google's definition has fewer
+MAX_DEPTH = 50  # names in one path; Google's definition has fewer
 
 
 def read_mask(text: str) -> Mask:
-    """The parsed mask, in camelCase whatever it was in; 400 where it is malformed."""
+    """Parse a mask to camelCase; 400 if it is malformed."""
     tokens = TOKEN.findall(camel_mask(text))
     if "".join(tokens) != re.sub(r"\s", "", camel_mask(text)) or not tokens:
         raise _bad_mask(text)
@@ -32,21 +31,21 @@ def read_mask(text: str) -> Mask:
 
 
 def require_known(mask: Mask, kind: Type) -> None:
-    """Raise where the mask of an answer names what Google's definition does not have in a type."""
+    """Raise if an answer's mask contains a field that the type does not have."""
     path = _unknown_path(mask, kind, "")
     if path is not None:
         raise _bad_mask(path)
 
 
 def require_updatable(mask: Mask, kind: Type) -> None:
-    """Raise where the mask of an update names what Google's definition does not have in a type."""
+    """Raise if an update's mask contains a field that the type does not have."""
     path = _unknown_path(mask, kind, "")
     if path is not None:
         raise invalid(f"Invalid field: {snake(path)}")
 
 
 def cut(answer: object, mask: Mask) -> object:
-    """The part of an answer that the mask names."""
+    """The part of an answer selected by the mask."""
     if not mask or "*" in mask:
         return answer
     if isinstance(answer, Mapping):
@@ -66,9 +65,10 @@ def leaves(mask: Mask, path: str = "") -> list[str]:
 
 
 def update_paths(text: str, kind: Type) -> list[str]:
-    """The dotted paths that the mask of an update of a type names, each taken apart to the end.
+    """The dotted leaf paths of an update's mask.
 
-    `gridProperties` gives a path for each of its fields, `*` those of all; 400 for an unknown one.
+    `gridProperties` gives a path for each of its fields, `*` those of all; 400 for an unknown
+    field.
     """
     mask = read_mask(text)
     require_updatable(mask, kind)
@@ -91,7 +91,7 @@ def _paths(mask: Mask, known: Mapping[str, Type], path: str) -> Iterator[str]:
 def _unknown_path(mask: Mask, kind: Type, path: str) -> str | None:
     """The first path of a mask that a type does not have."""
     known = members(kind)
-    if known is None:  # a map, whose keys may be any
+    if known is None:  # a map, which may have any keys
         return None
     for name, inner in mask.items():
         if name == "*":
@@ -104,7 +104,7 @@ def _unknown_path(mask: Mask, kind: Type, path: str) -> str | None:
 
 
 def _read_list(tokens: list[str], position: int, mask: Mask, text: str, depth: int) -> int:
-    """Read `a.b,c(d)` into the mask; returns the position of what follows."""
+    """Parse `a.b,c(d)` into the mask; returns the position after it."""
     while True:
         position = _read_path(tokens, position, mask, text, depth)
         if position >= len(tokens) or tokens[position] != ",":
@@ -116,7 +116,7 @@ def _read_path(tokens: list[str], position: int, mask: Mask, text: str, depth: i
     inner = mask
     while True:
         depth += 1
-        if position >= len(tokens) or tokens[position] in ",()./" or depth > DEEPEST:
+        if position >= len(tokens) or tokens[position] in ",()./" or depth > MAX_DEPTH:
             raise _bad_mask(text)
         is_shared = tokens[position] in inner
         whole = is_shared and not inner[tokens[position]]
@@ -124,7 +124,7 @@ def _read_path(tokens: list[str], position: int, mask: Mask, text: str, depth: i
         position += 1
         following = tokens[position] if position < len(tokens) else ""
         if whole and following:
-            inner = {}  # the field was taken whole before: what is named inside adds nothing
+            inner = {}  # the whole field is selected already
         if following == "(":
             position = _read_list(tokens, position + 1, inner, text, depth)
             if position >= len(tokens) or tokens[position] != ")":

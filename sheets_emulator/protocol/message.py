@@ -1,9 +1,8 @@
-"""A JSON object of a request, read by the types that its definition has; Google's words for places.
+"""Typed access to JSON objects of requests, and Google's notation for places.
 
-Rules
-- A message is made of what `payload` has checked: nothing here asks for types again, and nothing in
-  it is null.
-- The place of a message is told in the words of Google's own definition: `requests[0].add_sheet`.
+Rules:
+- Messages come from `payload`, which has checked their types; they contain no null.
+- Places use the names of Google's definition: `requests[0].add_sheet`.
 """
 
 import re
@@ -19,12 +18,12 @@ from sheets_emulator.reply import Json
 SNAKE = re.compile(r"([A-Z])")
 LIST_VALUE = "type.googleapis.com/google.protobuf.ListValue"
 ENUM_TYPE = "type.googleapis.com/google.apps.sheets.v4."
-LONGEST_SHOWN = 1000  # characters of a value or a name in an error
+MAX_SHOWN_LENGTH = 1000  # characters of a value or a name in an error
 
 
 @dataclass(frozen=True, kw_only=True)
 class Message:
-    """A JSON object and where it stands in the request; the place of a whole body is ""."""
+    """A JSON object and its place in the request; "" is the whole body."""
 
     fields: Json
     place: str = ""
@@ -49,7 +48,7 @@ class Message:
         return cast(float, self.fields.get(name, 0.0))
 
     def message(self, name: str) -> "Message":
-        """An inner object; an empty one where the field is absent."""
+        """An inner object; empty if missing."""
         fields = cast(Json, self.fields.get(name, {}))
         return Message(fields=fields, place=self._path(name))
 
@@ -64,11 +63,11 @@ class Message:
         return cast(Sequence[str], self.fields.get(name, ()))
 
     def rows(self, name: str) -> Sequence[Sequence[object]]:
-        """A list of lists of anything: the `values` of a request."""
+        """A list of lists: the `values` of a request."""
         return cast(Sequence[Sequence[object]], self.fields.get(name, ()))
 
     def require_implemented(self, names: Sequence[str]) -> None:
-        """Raise for a field that this emulator would have to pass over in silence."""
+        """Raise for a field that the emulator would otherwise ignore."""
         for name in self.fields:
             if name not in names:
                 raise unimplemented(f"the field '{name}' of '{self.place}'")
@@ -78,7 +77,7 @@ class Message:
 
 
 def decode_object(body: bytes) -> dict[str, object]:
-    """The JSON object of a request body; an empty body is an empty object. 400 otherwise."""
+    """The JSON object of a body, {} for an empty body; otherwise 400."""
     if not body.strip():
         return {}
     try:
@@ -96,15 +95,15 @@ def snake(name: str) -> str:
 
 
 def wrong_type_text(place: str, kind: str, value: object, text: str = "") -> str:
-    """How Google tells of a value of another type; `text` in place of the value."""
+    """Google's error text for a value of a wrong type; `text` replaces the value."""
     shown = text or msgspec.json.encode(value).decode()
-    if len(shown) > LONGEST_SHOWN:
-        shown = f"{shown[:LONGEST_SHOWN]}..."
+    if len(shown) > MAX_SHOWN_LENGTH:
+        shown = f"{shown[:MAX_SHOWN_LENGTH]}..."
     return f"Invalid value at '{place}' ({kind}), {shown}"
 
 
 def unknown_name_text(name: str, place: str, reason: str = "Cannot find field.") -> str:
-    """How Google tells of a name that has no place where it stands."""
+    """Google's error text for an unknown name."""
     where = f" at '{place}'" if place else ""
-    shown = name if len(name) <= LONGEST_SHOWN else f"{name[:LONGEST_SHOWN]}..."
+    shown = name if len(name) <= MAX_SHOWN_LENGTH else f"{name[:MAX_SHOWN_LENGTH]}..."
     return f'Invalid JSON payload received. Unknown name "{shown}"{where}: {reason}'

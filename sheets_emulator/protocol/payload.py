@@ -1,20 +1,19 @@
-"""The bodies of requests, read as Google's definition says.
+"""Request bodies, parsed by Google's definition.
 
-Rules
-- What comes out has Google's camelCase names, the types of the definition and no null; below there
-  is nothing left to check of names and types. What stands in cells of `values` is not looked at.
-- All spellings that protobuf's JSON reader takes are taken: snake_case names, numbers as texts,
-  1.0 for 1, an enumeration's numbers, a lone item for a list of one. null is as good as absent, and
-  so are an empty list and a value of an enumeration that says nothing. Of a name that comes twice
-  the last one counts.
-- All that is wrong is told in one refusal, a line for each (reported of Google), and before
-  anything is looked up (recorded).
+Rules:
+- The result has Google's camelCase names, the types of the definition and no null, so later code
+  need not check names and types. Cells in `values` are not checked.
+- All forms of protobuf's JSON parser are accepted: snake_case names, numbers as texts, 1.0 for 1,
+  an enumeration's numbers, a single item for a list of one. Null, an empty list and an unspecified
+  enumeration value mean absent. Of a repeated name, the last value counts.
+- One refusal lists all mistakes, a line each (reported of Google), before anything is looked up
+  (recorded).
 """
 
 from collections.abc import Mapping
 from functools import cache
 
-from sheets_emulator.protocol.definition import DEFINITION, Type, says_nothing
+from sheets_emulator.protocol.definition import DEFINITION, Type, is_unspecified
 from sheets_emulator.protocol.findings import Findings, Place, Read
 from sheets_emulator.protocol.message import ENUM_TYPE, LIST_VALUE, Message, decode_object, snake
 from sheets_emulator.protocol.scalar import SCALARS, whole
@@ -25,12 +24,12 @@ TWICE = "The field is set twice."
 
 
 def read_body(body: bytes, schema: str, *, place: str = "") -> Message:
-    """The body of a request, whose schema has this name; 400 for anything else."""
+    """Parse a request body with this schema; otherwise 400."""
     return Message(fields=check(schema, decode_object(body), place), place=place)
 
 
 def check(schema: str, value: Mapping[str, object], place: str = "") -> Json:
-    """The object as the rules above say; 400 with all that is wrong in it."""
+    """Check an object by the rules above; 400 with all mistakes."""
     findings = Findings()
     found = _schema_reader(schema)(dict(value), place, findings)
     if findings.found:
@@ -101,7 +100,7 @@ def _map_reader(read_value: Read) -> Read:
 
 
 def _enumeration_reader(name: str) -> Read:
-    numbered = [None if says_nothing(each) else each for each in DEFINITION.enumerations[name]]
+    numbered = [None if is_unspecified(each) else each for each in DEFINITION.enumerations[name]]
     named = dict(zip(DEFINITION.enumerations[name], numbered, strict=True))
 
     def read(value: object, place: Place, findings: Findings) -> object:
@@ -116,7 +115,7 @@ def _enumeration_reader(name: str) -> Read:
 
 
 def _read_cells(value: object, place: Place, findings: Findings) -> object:
-    """A list of lists of anything; the only lists that no lone item stands for (recorded)."""
+    """A list of lists of any values; a single item does not replace these lists (recorded)."""
     if not isinstance(value, list):
         return findings.type(LIST_VALUE, value, place)
     for number, row in enumerate(value):

@@ -1,10 +1,10 @@
-"""The query parameters of a call, read as Google's definition says.
+"""Query parameters of a call, parsed by Google's definition.
 
-Rules
-- All of them are checked, those that have no effect here as well; what is wrong is told at once.
-  The parameters that every Google API takes are known everywhere.
+Rules:
+- All parameters are checked, even those without effect; all mistakes are reported at once. The
+  parameters common to all Google APIs are known.
 - Names may be in snake_case. Booleans may be in any case: clients send `False`.
-- An empty value stands for none, an empty boolean is true (assumed).
+- An empty value means absent; an empty boolean is true (assumed).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ BOOLEANS = {
     **dict.fromkeys(("true", "t", "yes", "y", "1", ""), True),
     **dict.fromkeys(("false", "f", "no", "n", "0"), False),
 }
-NOT_COVERED: Mapping[str, Sequence[str]] = {  # values of parameters that no answer here obeys
+NOT_COVERED: Mapping[str, Sequence[str]] = {  # values that the emulator does not support
     "alt": ("media", "proto"),
     "$.xgafv": ("1",),
 }
@@ -30,7 +30,7 @@ NOT_COVERED_AT_ALL = ("callback",)
 
 @dataclass(frozen=True, kw_only=True)
 class Query:
-    """The parameters by their names; only a list has more than one value."""
+    """The parameters by name; only lists have more than one value."""
 
     given: Mapping[str, Sequence[str]]
     types: Mapping[str, Type]
@@ -47,7 +47,7 @@ class Query:
         return BOOLEANS[values[-1].lower()] if values else default
 
     def choice(self, name: str) -> str:
-        """The value of an enumeration; its default where it is absent or says nothing."""
+        """The value of an enumeration; its default if it is absent or unspecified."""
         known = choices(str(self.types[name]))
         value = self.text(name)
         return value if value in known else known[0]
@@ -57,14 +57,14 @@ class Query:
         return input_option(self.text("valueInputOption"))
 
     def rendering(self) -> Rendering:
-        """How a read wants its values."""
+        """The rendering of values that a read requests."""
         return Rendering(
             value=self.choice("valueRenderOption"),
             date_time=self.choice("dateTimeRenderOption"),
         )
 
     def response_rendering(self) -> Rendering | None:
-        """How a write wants its values back; None: not at all."""
+        """The rendering of values that a write requests; None: no values."""
         if not self.flag("includeValuesInResponse"):
             return None
         return Rendering(
@@ -74,14 +74,14 @@ class Query:
 
 
 def input_option(value: str) -> str:
-    """The given `valueInputOption`, or Google's refusal where there is none."""
+    """The given `valueInputOption`; Google's refusal if it is missing."""
     if value not in choices("ValueInputOption"):
         raise invalid("'valueInputOption' is required but not specified")
     return value
 
 
 def read_query(query_string: bytes, call: str) -> Query:
-    """The parameters of a call; 400 for what Google does not know, 501 for what is not covered."""
+    """Parse a call's parameters; 400 for unknown ones, 501 for unsupported ones."""
     types = {**DEFINITION.parameters, **method(call).parameters}
     names = {**{snake(name): name for name in types}, **{name: name for name in types}}
     given: dict[str, list[str]] = {}
@@ -100,7 +100,7 @@ def read_query(query_string: bytes, call: str) -> Query:
 
 
 def is_pretty(query_string: bytes) -> bool:
-    """Is the answer to be indented? It is unless `prettyPrint` is false."""
+    """Whether to indent the answer: yes unless `prettyPrint` is false."""
     values = [value.lower() for name, value in _pairs(query_string) if name == "prettyPrint"]
     return not values or BOOLEANS.get(values[-1], True)
 
@@ -110,7 +110,7 @@ def _pairs(query_string: bytes) -> Sequence[tuple[str, str]]:
 
 
 def _mistakes(name: str, value: str, kind: Type, *, is_second: bool) -> Iterator[tuple[str, str]]:
-    """What is wrong with a value: (field, description)."""
+    """The mistakes of a value: (field, description)."""
     place = snake(name)
     if is_second and not isinstance(kind, list):
         yield "", unknown_name_text(name, "", NOT_REPEATING)

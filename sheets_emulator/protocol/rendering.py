@@ -1,4 +1,4 @@
-"""How a call wants the values of its answer."""
+"""Rendering options for the values of an answer."""
 
 from dataclasses import dataclass
 

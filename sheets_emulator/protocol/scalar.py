@@ -1,10 +1,10 @@
-"""Values of the plain types of Google's definition, in all the ways that JSON may write them.
+"""Values of plain types in all JSON forms.
 
-Rules
-- Numbers may be texts and whole numbers may be `1.0`, as for protobuf's JSON reader; booleans may
-  not be texts here.
-- Protobuf's reader takes "NaN" and "Infinity" too. No cell, colour or setting here can be that, so
-  they are refused with the other mistakes (an assumption: what Google says of them is not known).
+Rules:
+- As in protobuf's JSON parser, numbers may be texts and whole numbers may be `1.0`; booleans may
+  not be texts.
+- Protobuf's parser accepts "NaN" and "Infinity" too. No cell, colour or setting can have these
+  values, so they are refused like other mistakes (an assumption: Google's answer is unknown).
 """
 
 import math
@@ -24,12 +24,12 @@ BEYOND = {"TYPE_FLOAT": 2.0**128, "TYPE_DOUBLE": math.inf}
 
 
 def camel_mask(text: str) -> str:
-    """A field mask in camelCase: `user_entered_value` is `userEnteredValue`."""
+    """Convert a field mask to camelCase: `user_entered_value` is `userEnteredValue`."""
     return HUMP.sub(lambda match: match[1].upper(), text)
 
 
 def whole(value: object) -> int | None:
-    """A whole number, however it is written; None for anything else."""
+    """A whole number in any form, otherwise None."""
     if isinstance(value, bool):
         return None
     if isinstance(value, str):
@@ -41,7 +41,7 @@ def whole(value: object) -> int | None:
 
 
 def int32(value: object) -> int | None:
-    """A whole number of 32 bits, however it is written; None for anything else."""
+    """A 32-bit whole number in any form, otherwise None."""
     number = whole(value)
     is_within = number is not None and LEAST_INT32 <= number <= LARGEST_INT32
     return number if is_within else None
@@ -71,7 +71,7 @@ def _number_reader(kind: str) -> Read:
 
 
 def _number(value: object) -> float | None:
-    """A number, however it is written; infinite where it is too large."""
+    """A number in any form; infinite if it is too large."""
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if is_number or (isinstance(value, str) and NUMBER.fullmatch(value)):
         try:

@@ -1,13 +1,12 @@
-"""CellData: what a cell holds, as requests bring it and as spreadsheets.get answers it.
+"""CellData: the content of a cell in requests and in answers of spreadsheets.get.
 
-Rules
-- A request changes the members that its field mask names, and clears those of them that it does
-  not bring; what else it brings is passed over, as Google does.
-- Rich text, chips, pivot tables and data source tables are not kept: 501 where a mask takes one.
-- `effectiveFormat` is the entered format and the number format that a formula takes over; what the
-  spreadsheet's default format and conditional formats would add is not known here.
-- Blank cells at the end of a row and blank rows at the end are not answered (recorded); a blank
-  cell is `{}`, and so is a blank row.
+Rules:
+- A request sets the members named by its field mask, and clears those of them that it does not
+  contain. Other members are ignored, as by Google.
+- Rich text, chips, pivot tables and data source tables are unsupported: 501 if a mask includes one.
+- `effectiveFormat` is the entered format plus the number format inherited by a formula. The
+  spreadsheet's default format and conditional formats are not applied.
+- Trailing blank cells and rows are left out (recorded); other blank cells and rows are `{}`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +17,7 @@ from sheets_emulator.formulas.display import displayed, plain
 from sheets_emulator.formulas.evaluate import Results
 from sheets_emulator.formulas.result import CellError, Evaluated
 from sheets_emulator.grid.box import Box
-from sheets_emulator.grid.cell import BLANK, LONGEST_TEXT, NOTHING, Cell, CellValue, whole
+from sheets_emulator.grid.cell import BLANK, MAX_TEXT_LENGTH, NOTHING, Cell, CellValue, whole
 from sheets_emulator.grid.entered import stored
 from sheets_emulator.grid.sheet import Row, Sheet
 from sheets_emulator.protocol.fields import Mask, read_mask, require_updatable
@@ -43,19 +42,19 @@ READ_ONLY = (
 
 @dataclass(frozen=True, kw_only=True)
 class Patch:
-    """What a CellData puts into a cell; `merge` makes the new format of the old one."""
+    """The change of a cell by a CellData; `merge` combines the old format with the new one."""
 
     cell: Cell
     merge: Callable[[Json | None], Json | None]
 
 
 def clearing(mask: Mask) -> Patch:
-    """What clears all that the mask names."""
+    """A patch that clears all members in the mask."""
     return Patch(cell=BLANK, merge=_merging(NOTHING, mask))
 
 
 def read_cell_mask(text: str) -> Mask:
-    """The mask of a request that writes cells; 400 for what a CellData does not have."""
+    """Parse the mask of a request that writes cells; 400 for unknown members."""
     mask = read_mask(text)
     require_updatable(mask, "CellData")
     for name in (*NOT_KEPT, *READ_ONLY):
@@ -65,12 +64,12 @@ def read_cell_mask(text: str) -> Mask:
 
 
 def read_rows(rows: Sequence[Message], mask: Mask) -> list[list[Patch]]:
-    """The cells of some RowData."""
+    """The cells of RowData objects."""
     return [[read_patch(cell, mask) for cell in row.messages("values")] for row in rows]
 
 
 def read_patch(data: Message, mask: Mask) -> Patch:
-    """A CellData; 501 for one that has what the mask takes and is not kept here."""
+    """Parse a CellData; 501 for an unsupported member in the mask."""
     for name in NOT_KEPT:
         if data.has(name) and "*" in mask:
             raise unimplemented(f"writing '{name}' of a cell")
@@ -84,7 +83,7 @@ def read_patch(data: Message, mask: Mask) -> Patch:
 
 
 def patched(old: Cell, patch: Patch, mask: Mask) -> Cell:
-    """The cell with the members that the mask names put in, or cleared."""
+    """The cell with the members in the mask replaced or cleared."""
     takes_all = "*" in mask
     new = old
     if takes_all or "userEnteredValue" in mask:
@@ -99,7 +98,7 @@ def patched(old: Cell, patch: Patch, mask: Mask) -> Cell:
 
 
 def grid_data(sheet: Sheet, box: Box, results: Results) -> Reply:
-    """The GridData of a box, without what is known of its rows and columns."""
+    """The GridData of a box, without row and column metadata."""
     starts = {"startRow": box.top, "startColumn": box.left}
     data: Reply = {name: start for name, start in starts.items() if start}
     rows = [
@@ -112,7 +111,7 @@ def grid_data(sheet: Sheet, box: Box, results: Results) -> Reply:
 
 
 def describe_cell(cell: Cell, evaluated: Evaluated) -> Reply:
-    """The CellData of a cell and what it comes to."""
+    """The CellData of a cell and its value."""
     shown: Reply = {}
     if not cell.is_blank:
         shown["userEnteredValue"] = _entered(cell)
@@ -182,7 +181,7 @@ def _read_formula(value: Message, name: str) -> Cell:
 
 
 def _short(text: str) -> str:
-    if len(text) > LONGEST_TEXT:
+    if len(text) > MAX_TEXT_LENGTH:
         raise invalid(CELL_TOO_LONG)
     return text
 

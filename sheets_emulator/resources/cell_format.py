@@ -1,10 +1,10 @@
-"""CellFormat: how it is merged by a field mask, and completed as Google answers it.
+"""CellFormat: merged by a field mask, and completed for answers.
 
-Rules
-- A colour is in its plain member and in its style (`color`); a border has the width of its style;
-  a number format without a pattern has the default one of its type.
-- What says nothing is not there: an empty object, a border of the style NONE.
-- A format is never changed in place.
+Rules:
+- A colour appears in its plain member and in its style (`color`); a border's width follows from its
+  style; a number format without a pattern gets the default one of its type.
+- Members without meaning are left out: an empty object, a border of the style NONE.
+- A format is never modified.
 """
 
 from collections.abc import Callable, Mapping
@@ -35,7 +35,7 @@ BLACK: Json = {}
 
 
 def merged_format(old: Json | None, given: Json, mask: Mask) -> Json | None:
-    """The format with what the mask names taken from the one given; None where nothing is left.
+    """The format with the members in the mask taken from `given`; None if nothing remains.
 
     An empty mask takes all. 400 for a number format without a type.
     """
@@ -43,8 +43,10 @@ def merged_format(old: Json | None, given: Json, mask: Mask) -> Json | None:
 
 
 def merging(given: Json, mask: Mask) -> Callable[[Json | None], Json | None]:
-    """`merged_format` with these for many cells: the same format is merged once and then shared."""
-    known: dict[int, tuple[Json | None, Json | None]] = {}  # the old one is kept, so is its id
+    """`merged_format` for many cells: each distinct format is merged once, then shared."""
+    known: dict[
+        int, tuple[Json | None, Json | None]
+    ] = {}  # keeps the old format alive, so that its id stays unique
 
     def merge(old: Json | None) -> Json | None:
         if id(old) not in known:
@@ -55,12 +57,12 @@ def merging(given: Json, mask: Mask) -> Callable[[Json | None], Json | None]:
 
 
 def completed_format(given: Json) -> Json | None:
-    """A format as Google answers it after it was given; None where it says nothing."""
+    """A format as Google returns it; None if it is empty."""
     return _completed(given) or None
 
 
 def bordering(side: str, border: Json) -> Callable[[Json | None], Json | None]:
-    """Gives a format another border at a side, completed."""
+    """A function that sets the border at a side of a format."""
     return merging({"borders": {side: border}}, {"borders": {side: {}}})
 
 
@@ -70,7 +72,7 @@ def _merged(old: Json, given: Json, mask: Mask) -> Json:
     result = {
         name: value
         for name, value in old.items()
-        if name not in mask and TWINS.get(name) not in mask  # a twin is made anew
+        if name not in mask and TWINS.get(name) not in mask  # the twin is derived again
     }
     for name, inner in mask.items():
         value = given.get(name)
@@ -86,7 +88,7 @@ def _object(holder: Json, name: str) -> Json:
 
 
 def _completed(given: Json) -> Json:
-    """The object with all in it completed, and without what says nothing."""
+    """The object without empty members, recursively."""
     result = {name: _completed_member(name, value) for name, value in given.items()}
     kept: Json = {name: value for name, value in result.items() if value is not None}
     for plain, style in STYLES.items():

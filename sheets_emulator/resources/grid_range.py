@@ -1,4 +1,4 @@
-"""The parts of a batchUpdate request that say where: GridRange, DimensionRange, GridCoordinate."""
+"""Locations in batchUpdate requests: GridRange, DimensionRange, GridCoordinate."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ LINE_NAMES = {True: "row", False: "column"}
 
 @dataclass(frozen=True, kw_only=True)
 class Editing:
-    """What a request of a batchUpdate works on; an account of "" is the spreadsheet's owner."""
+    """The spreadsheet and account of a batchUpdate request; an account of "" is the owner."""
 
     workbook: Workbook
     account: str
@@ -23,7 +23,7 @@ class Editing:
 
 @dataclass(frozen=True, kw_only=True)
 class Area:
-    """A GridRange: `span` as it was given, `box` its part in the grid."""
+    """A GridRange: `span` as given, `box` its part within the grid."""
 
     sheet: Sheet
     span: Span
@@ -32,7 +32,7 @@ class Area:
 
 @dataclass(frozen=True, kw_only=True)
 class Lines:
-    """A DimensionRange: rows or columns from `start` up to `end`."""
+    """A DimensionRange: rows or columns from `start` to `end`."""
 
     sheet: Sheet
     is_rows: bool
@@ -41,7 +41,7 @@ class Lines:
 
     @property
     def name(self) -> str:
-        """What one of them is called: row or column."""
+        """ "row" or "column"."""
         return LINE_NAMES[self.is_rows]
 
     @property
@@ -50,12 +50,12 @@ class Lines:
 
     @property
     def existing(self) -> int:
-        """How many rows or columns the grid has."""
+        """The number of rows or columns in the grid."""
         return self.sheet.row_count if self.is_rows else self.sheet.column_count
 
     @property
     def across(self) -> int:
-        """How many cells one row or column has."""
+        """The number of cells in each row or column."""
         return self.sheet.column_count if self.is_rows else self.sheet.row_count
 
     def box(self, start: int, end: int) -> Box:
@@ -66,7 +66,7 @@ class Lines:
 
 
 def require_sheet(workbook: Workbook, sheet_id: int) -> Sheet:
-    """The worksheet of an id, or Google's refusal."""
+    """The worksheet with this ID; Google's refusal if it does not exist."""
     sheet = workbook.numbered(sheet_id)
     if sheet is None:
         raise invalid(f"No grid with id: {sheet_id}")
@@ -74,7 +74,7 @@ def require_sheet(workbook: Workbook, sheet_id: int) -> Sheet:
 
 
 def read_area(workbook: Workbook, message: Message) -> Area:
-    """A GridRange that starts inside the grid."""
+    """Parse a GridRange that starts inside the grid."""
     sheet = require_sheet(workbook, message.integer("sheetId"))
     span = Span(
         top=message.integer("startRowIndex"),
@@ -90,7 +90,7 @@ def read_area(workbook: Workbook, message: Message) -> Area:
 
 
 def read_lines(workbook: Workbook, message: Message) -> Lines:
-    """A DimensionRange; an open end is the grid's, an end past the grid is left as it is."""
+    """Parse a DimensionRange; an open end is the grid's, an end past the grid is kept."""
     sheet = require_sheet(workbook, message.integer("sheetId"))
     is_rows = read_is_rows(message)
     existing = sheet.row_count if is_rows else sheet.column_count
@@ -104,7 +104,7 @@ def read_lines(workbook: Workbook, message: Message) -> Lines:
 
 
 def require_existing(lines: Lines, verb: str) -> None:
-    """Raise where some of the lines are past the grid; `verb` is what is to be done with them."""
+    """Raise if some lines are past the grid; `verb` names the intended change."""
     if lines.end > lines.existing:
         name = lines.name
         missing = max(lines.start, lines.existing)
@@ -123,7 +123,7 @@ def read_is_rows(message: Message, name: str = "dimension") -> bool:
 
 
 def read_coordinate(workbook: Workbook, message: Message) -> tuple[Sheet, int, int]:
-    """A GridCoordinate: worksheet, row, column; inside the grid."""
+    """Parse a GridCoordinate inside the grid: worksheet, row, column."""
     sheet = require_sheet(workbook, message.integer("sheetId"))
     row, column = message.integer("rowIndex"), message.integer("columnIndex")
     _require_inside("GridCoordinate.rowIndex", row, sheet.row_count, "row")
@@ -132,7 +132,7 @@ def read_coordinate(workbook: Workbook, message: Message) -> tuple[Sheet, int, i
 
 
 def describe_span(sheet_id: int, span: Span) -> Reply:
-    """A GridRange as Google replies it: zeros of `sheetId` are left out (recorded)."""
+    """A GridRange in Google's replies: a `sheetId` of zero is left out (recorded)."""
     bounds = {
         "startRowIndex": span.top if span.bottom is not None or span.top else None,
         "endRowIndex": span.bottom,

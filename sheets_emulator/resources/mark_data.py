@@ -1,4 +1,4 @@
-"""How spreadsheets.get and the replies of batchUpdate tell the marks over a worksheet's cells."""
+"""Marks of a worksheet (protections, names, merges, filters, groups) in answers."""
 
 from sheets_emulator.grid.box import Box
 from sheets_emulator.grid.line_groups import groups_of
@@ -20,7 +20,7 @@ PIXELS = {True: ROW_PIXELS, False: COLUMN_PIXELS}
 
 
 def describe_marks(sheet: Sheet, account: str) -> Reply:
-    """The members of a Sheet that tell its marks, as an account sees them; only what there is."""
+    """The members of a Sheet for its existing marks, as an account sees them."""
     marks: Reply = {
         "merges": [describe_span(sheet.sheet_id, merge.span) for merge in sheet.merges],
         "protectedRanges": [
@@ -34,7 +34,7 @@ def describe_marks(sheet: Sheet, account: str) -> Reply:
 
 
 def describe_protection(sheet: Sheet, protection: Protection, account: str) -> Reply:
-    """A ProtectedRange; its editors are told only to those who may edit it."""
+    """A ProtectedRange; editors are included only for accounts that may edit it."""
     may_edit = protection.allows(account)
     members: Reply = {
         "namedRangeId": protection.range_id,
@@ -54,7 +54,6 @@ def describe_protection(sheet: Sheet, protection: Protection, account: str) -> R
 
 
 def describe_editors(protection: Protection) -> Reply:
-    """The Editors of a protection."""
     members: Reply = {
         "users": list(protection.editors),
         "groups": list(protection.groups),
@@ -64,7 +63,6 @@ def describe_editors(protection: Protection) -> Reply:
 
 
 def describe_name(sheet: Sheet, named: NamedRange) -> Reply:
-    """A NamedRange."""
     return {
         "namedRangeId": named.range_id,
         "name": named.name,
@@ -73,12 +71,10 @@ def describe_name(sheet: Sheet, named: NamedRange) -> Reply:
 
 
 def describe_filter(sheet: Sheet, kept: Filter) -> Reply:
-    """A BasicFilter."""
     return {"range": describe_span(sheet.sheet_id, kept.span), **kept.settings}
 
 
 def describe_groups(sheet: Sheet, *, is_rows: bool) -> list[Reply]:
-    """The DimensionGroups of the rows or of the columns."""
     place: Reply = {"sheetId": sheet.sheet_id} if sheet.sheet_id else {}
     place["dimension"] = DIMENSION[is_rows]
     return [
@@ -92,7 +88,7 @@ def describe_groups(sheet: Sheet, *, is_rows: bool) -> list[Reply]:
 
 
 def describe_lines(sheet: Sheet, box: Box) -> Reply:
-    """The DimensionProperties of the rows and the columns of a box."""
+    """The DimensionProperties of a box's rows and columns."""
     return {
         "rowMetadata": _properties(sheet, range(box.top, box.bottom), is_rows=True),
         "columnMetadata": _properties(sheet, range(box.left, box.right), is_rows=False),

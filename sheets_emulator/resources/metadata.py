@@ -1,4 +1,4 @@
-"""The Spreadsheet resource that spreadsheets.get and spreadsheets.create reply."""
+"""Spreadsheet resource in replies of spreadsheets.get and spreadsheets.create."""
 
 from collections.abc import Sequence
 
@@ -42,7 +42,7 @@ def describe(
 
 
 def sheet_properties(sheet: Sheet, index: int) -> Reply:
-    """The SheetProperties of a worksheet: zeros are shown, `hidden` only when true (recorded)."""
+    """The SheetProperties of a worksheet: zeros are included, `hidden` only if true (recorded)."""
     properties: Reply = {
         "sheetId": sheet.sheet_id,
         "title": sheet.title,
@@ -58,7 +58,7 @@ def sheet_properties(sheet: Sheet, index: int) -> Reply:
 
 
 def _boxes(workbook: Workbook, ranges: Sequence[str]) -> dict[int, list[Box]]:
-    """The boxes to show of each worksheet; a worksheet that no range touches is not there."""
+    """The boxes of each worksheet to include; worksheets without one are left out."""
     if not ranges:
         return {sheet.sheet_id: [sheet.grid] for sheet in workbook.sheets}
     boxes: dict[int, list[Box]] = {}

@@ -1,4 +1,4 @@
-"""From the range text of a request to cells of a worksheet, or Google's refusal."""
+"""Resolution of range texts to cells of a worksheet."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from sheets_emulator.grid.a1 import Reference, Span, print_range, readings
 from sheets_emulator.grid.box import Box
 from sheets_emulator.grid.marks import NamedRange
 from sheets_emulator.grid.sheet import Sheet
-from sheets_emulator.grid.workbook import MOST_CELLS, Workbook
+from sheets_emulator.grid.workbook import MAX_CELLS, Workbook
 from sheets_emulator.refusal import PROTECTED, Refusal, invalid
 
 ENDLESS = 2**31
@@ -17,7 +17,7 @@ ENDLESS = 2**31
 class Place:
     """A range that starts inside a worksheet's grid; `box` is its part within the grid.
 
-    `is_anchor`: it is a lone cell, where values start that may go on past it.
+    `is_anchor`: a single cell, from which written values may extend.
     """
 
     sheet: Sheet
@@ -27,12 +27,12 @@ class Place:
 
     @property
     def text(self) -> str:
-        """The range as Google echoes it."""
+        """The range as Google returns it."""
         return print_range(self.sheet.title, self.box)
 
 
 def find_place(workbook: Workbook, text: str) -> Place:
-    """The cells a range text names; 400 where it cannot be parsed or starts past the grid."""
+    """Find the cells of a range text; 400 if it is malformed or starts past the grid."""
     for reference in readings(text):
         found = _resolved(workbook, reference)
         if found is not None:
@@ -45,7 +45,7 @@ def find_place(workbook: Workbook, text: str) -> Place:
 
 
 def past_grid(sheet: Sheet, span: Span | Box) -> Refusal:
-    """The range starts where the grid has ended."""
+    """The error of a range that starts past the grid."""
     return invalid(
         f"Range ({print_range(sheet.title, span)}) exceeds grid limits. "
         f"Max rows: {sheet.row_count}, max columns: {sheet.column_count}"
@@ -53,20 +53,20 @@ def past_grid(sheet: Sheet, span: Span | Box) -> Refusal:
 
 
 def require_unprotected(sheet: Sheet, box: Box, account: str) -> None:
-    """Raise where the box touches cells that the account may not write."""
+    """Raise if the account may not write all cells of the box."""
     for protection in sheet.protections:
         if not protection.allows(account) and _unbounded(protection.span).overlaps(box):
             _require_covered(box, [_unbounded(span) for span in protection.open_spans])
 
 
 def require_readable(boxes: Iterable[Box]) -> None:
-    """Raise where a reader asks for more cells at once than a spreadsheet can have (ours)."""
-    if sum(box.height * box.width for box in boxes) > MOST_CELLS:
-        raise invalid(f"Request too large: the ranges together hold more than {MOST_CELLS} cells.")
+    """Raise if a read requests more cells than a spreadsheet can have (our own limit)."""
+    if sum(box.height * box.width for box in boxes) > MAX_CELLS:
+        raise invalid(f"Request too large: the ranges together hold more than {MAX_CELLS} cells.")
 
 
 def _require_covered(box: Box, openings: Sequence[Box]) -> None:
-    """Raise where a part of the box is in none of the openings of a protected worksheet."""
+    """Raise unless the box is covered by the unprotected ranges of a protected worksheet."""
     rest = [box]
     for opening in openings:
         rest = [part for piece in rest for part in piece.without(opening)]
@@ -75,14 +75,14 @@ def _require_covered(box: Box, openings: Sequence[Box]) -> None:
 
 
 def _unbounded(span: Span) -> Box:
-    """The span with its open ends past every grid: what is appended there is protected too."""
+    """The span with infinite ends, so that cells appended later are protected too."""
     bottom = ENDLESS if span.bottom is None else span.bottom
     right = ENDLESS if span.right is None else span.right
     return Box(top=span.top, left=span.left, bottom=bottom, right=right)
 
 
 def named_range(workbook: Workbook, name: str) -> tuple[Sheet, NamedRange] | None:
-    """The range of a name, whatever its case."""
+    """The named range with this name, case-insensitively."""
     folded = name.casefold()
     for sheet in workbook.sheets:
         for named in sheet.names:

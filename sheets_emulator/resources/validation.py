@@ -1,9 +1,7 @@
-"""DataValidationRule: how it is kept.
+"""DataValidationRule.
 
-Rules
-- A rule is remembered and answered; a value that it forbids is written all the same, as by Google's
-  API.
-- As in every answer of Google's, a flag that is false is left out.
+Rules: rules are stored and returned, but not enforced, as in Google's API. As in all answers of
+Google, a false flag is left out.
 """
 
 from collections.abc import Mapping
@@ -13,7 +11,7 @@ from sheets_emulator.protocol.message import Message
 from sheets_emulator.refusal import invalid
 from sheets_emulator.reply import Json
 
-# How many values a condition has: at least and at most (None: any number).
+# Minimum and maximum number of values of each condition (None: unlimited).
 COUNTS: Mapping[str, tuple[int, int | None]] = {
     **dict.fromkeys(("NUMBER_GREATER", "NUMBER_GREATER_THAN_EQ", "NUMBER_LESS"), (1, 1)),
     **dict.fromkeys(("NUMBER_LESS_THAN_EQ", "NUMBER_EQ", "NUMBER_NOT_EQ"), (1, 1)),
@@ -37,7 +35,7 @@ COUNTS: Mapping[str, tuple[int, int | None]] = {
 
 
 def read_rule(message: Message) -> Json | None:
-    """A rule as it is kept; None where it is empty. 400 for a condition that makes no sense."""
+    """A rule as stored; None if it is empty. 400 for an invalid condition."""
     rule = message.fields
     if not rule:
         return None

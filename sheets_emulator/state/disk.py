@@ -1,15 +1,14 @@
-"""The file that keeps the spreadsheets of an emulator: SQLite, so that a person can look into it.
+"""SQLite file of an emulator's spreadsheets, readable with the usual tools.
 
-Rules
-- A save is one transaction, which is on the disk when `save` returns; a save that fails has changed
-  nothing.
-- The file is locked from its opening to its closing: one process has it.
-- Rows are numbered from 1 here, as a worksheet shows them. Rows with nothing in them are not kept;
-  `sheets.kept_rows` tells where a worksheet's list of rows ends.
-- No message of an error tells what a cell holds.
-- Only what SQLite refuses, what JSON cannot write and what was spoilt by hand is a DiskError.
-  Anything else is a mistake of the emulator's and passes through as it is; such a save has changed
-  nothing either.
+Rules:
+- A save is one transaction, on disk when `save` returns; a failed save changes nothing.
+- The file is locked from opening to closing, for one process.
+- Rows are numbered from 1, as in a worksheet. Empty rows are not stored; `sheets.kept_rows` is the
+  length of a worksheet's list of rows.
+- Error messages do not contain cells.
+- A DiskError means that SQLite failed, that JSON cannot represent a value, or that the file was
+  damaged by hand. Other exceptions are bugs of the emulator and are not translated; such a save has
+  changed nothing either.
 """
 
 import errno
@@ -35,9 +34,9 @@ from sheets_emulator.state.disk_text import (
     workbook_text,
 )
 
-APPLICATION = 0x53474557  # "SGEW", which no other program writes
+APPLICATION = 0x53474557  # "SGEW", used by no other program
 VERSION = 1
-PRIVATE_MODE = 0o600  # the file holds the account's key
+PRIVATE_MODE = 0o600  # the file contains the account's key
 SCHEMA = (
     "CREATE TABLE emulator (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
     "CREATE TABLE spreadsheets (id TEXT PRIMARY KEY, properties TEXT NOT NULL)",
@@ -76,7 +75,7 @@ SHEETS = (
 )
 ROWS = 'SELECT "row", cells FROM rows WHERE spreadsheet = ? AND sheet_id = ?'
 
-UNWRITABLE = (UnicodeEncodeError, RecursionError)  # a text that is no Unicode; a too deep object
+UNWRITABLE = (UnicodeEncodeError, RecursionError)  # invalid Unicode; an object nested too deeply
 SPOILT = (msgspec.MsgspecError, RecursionError, IndexError)
 
 T = TypeVar("T")
@@ -86,25 +85,25 @@ Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class DiskError(Exception):
-    """The file cannot be used; the message says in one line which file and why."""
+    """The file cannot be used; the message gives the file and the reason in one line."""
 
 
 @dataclass(kw_only=True)
 class Disk:
-    """An open file. Its methods raise DiskError."""
+    """An open file. Methods raise DiskError."""
 
     path: Path
     connection: sqlite3.Connection
 
     def save(self, changes: Iterable[Change], *, created: int) -> None:
-        """Bring spreadsheets from what the file has to what they are now; None: not there."""
+        """Save changed spreadsheets and the number of created ones; None: does not exist."""
         with self._transaction():
             for before, after in changes:
                 self._bring(before, after)
             self._remember("created", str(created))
 
     def load(self) -> list[Workbook]:
-        """All spreadsheets, in the order in which they came."""
+        """Load all spreadsheets in the order of their creation."""
         with self._readable():
             found = self.connection.execute(SPREADSHEETS).fetchall()
             return [
@@ -113,24 +112,24 @@ class Disk:
             ]
 
     def created(self) -> int:
-        """How many spreadsheets have been made, those that are gone again too."""
+        """The number of spreadsheets ever created."""
         with self._readable():
             return msgspec.convert(self.recall("created") or 0, type=Count, strict=False)
 
     def recall(self, name: str) -> str | None:
-        """What was remembered under a name."""
+        """The text stored under a name."""
         with self._explained():
             found = self.connection.execute("SELECT value FROM emulator WHERE name = ?", (name,))
             row = found.fetchone()
         return None if row is None else str(row[0])
 
     def remember(self, name: str, value: str) -> None:
-        """Keep a text that belongs to no spreadsheet."""
+        """Store a text that belongs to no spreadsheet."""
         with self._transaction():
             self._remember(name, value)
 
     def close(self) -> None:
-        """Give the file back; saves fail from now on."""
+        """Close the file; later saves fail."""
         self.connection.close()
 
     def _remember(self, name: str, value: str) -> None:
@@ -197,15 +196,15 @@ class Disk:
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Raise what SQLite raises as a DiskError."""
+        """Translate SQLite's errors to DiskError."""
         try:
             yield
         except sqlite3.Error as error:
-            raise DiskError(f"{self.path}: {_told(error)}") from error
+            raise DiskError(f"{self.path}: {_message(error)}") from error
 
     @contextmanager
     def _readable(self) -> Iterator[None]:
-        """Raise what a file comes to that cannot be read, or is not as it was written, too."""
+        """Translate errors of an unreadable or damaged file too."""
         try:
             with self._explained():
                 yield
@@ -214,7 +213,7 @@ class Disk:
 
 
 def open_disk(path: Path) -> Disk:
-    """The file at a path, made if there is none; raises DiskError."""
+    """Open the file at a path, creating it if needed. Raises DiskError."""
     try:
         place = _writable(path.absolute())
         connection = sqlite3.connect(
@@ -228,7 +227,7 @@ def open_disk(path: Path) -> Disk:
         _take(connection, path)
     except sqlite3.Error as error:
         connection.close()
-        raise DiskError(f"{path}: {_told(error)}") from error
+        raise DiskError(f"{path}: {_message(error)}") from error
     except DiskError:
         connection.close()
         raise
@@ -236,10 +235,10 @@ def open_disk(path: Path) -> Disk:
 
 
 def _writable(place: Path) -> Path:
-    """The place, made if there is nothing; OSError where SQLite could not write.
+    """The path, with the file created if missing; OSError if SQLite could not write to it.
 
-    A new file is for its owner only. One that is there is not opened here: closing it again would
-    end the locks that SQLite may have on it in this process.
+    A new file is readable by its owner only. An existing file is not opened here: closing it would
+    release the locks that SQLite may hold on it in this process.
     """
     with suppress(FileExistsError):
         os.close(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE_MODE))
@@ -251,7 +250,7 @@ def _writable(place: Path) -> Path:
 
 
 def _take(connection: sqlite3.Connection, path: Path) -> None:
-    """Lock a file that is an emulator's or empty, and make its tables."""
+    """Lock an emulator's file or an empty one, and create its tables."""
     connection.execute("PRAGMA locking_mode = EXCLUSIVE")
     _require_own(connection, path)
     connection.execute("PRAGMA journal_mode = WAL")
@@ -264,7 +263,7 @@ def _take(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _require_own(connection: sqlite3.Connection, path: Path) -> None:
-    """Raise for a file of another program, or of another version of this one."""
+    """Raise if the file belongs to another program or another version."""
     tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
     version = _number(connection, "user_version")
     application = _number(connection, "application_id")
@@ -280,8 +279,8 @@ def _number(connection: sqlite3.Connection, pragma: str) -> int:
     return int(connection.execute(f"PRAGMA {pragma}").fetchone()[0])
 
 
-def _told(error: sqlite3.Error) -> str:
-    """What SQLite says, in the words of the one who gave the file."""
+def _message(error: sqlite3.Error) -> str:
+    """SQLite's message, about the file as the operator named it."""
     return TELLINGS.get(getattr(error, "sqlite_errorname", ""), f"{error}.")
 
 

@@ -1,10 +1,10 @@
-"""What a file keeps of a spreadsheet, as JSON texts, and what of it a write has changed.
+"""JSON texts of stored spreadsheets, and detection of changed rows.
 
-Rules
-- A member of a spreadsheet or a worksheet is kept under its own name, whatever it is; those with an
-  underscore are found out again, and those in `APART` have tables or columns of their own.
-- A cell is its bare value, or an object of what it has.
-- Rows are compared by identity: a write puts a new tuple in the place of each row that it touches.
+Rules:
+- Members of a spreadsheet or worksheet are stored under their own names. Members with an underscore
+  are derived, and those in `APART` have their own tables or columns.
+- A cell is its bare value, or an object with its members.
+- Rows are compared by identity: a write replaces the tuple of each changed row.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,41 +27,40 @@ NO_ROWS: Sequence[Row] = ()
 
 
 def workbook_text(workbook: Workbook) -> str:
-    """The members of a spreadsheet, without its worksheets."""
+    """The members of a spreadsheet without its worksheets."""
     return _ENCODER.encode(_members(workbook)).decode()
 
 
 def read_workbook(spreadsheet_id: str, text: str, sheets: list[Sheet]) -> Workbook:
-    """The spreadsheet of a text and its worksheets; raises msgspec.MsgspecError."""
+    """Decode a spreadsheet with its worksheets. Raises msgspec.MsgspecError."""
     workbook = _read(text, Workbook, spreadsheet_id=spreadsheet_id, sheets=[])
     workbook.sheets = sheets
     return workbook
 
 
 def sheet_text(sheet: Sheet) -> str:
-    """The members of a worksheet, without its rows."""
+    """The members of a worksheet without its rows."""
     return _ENCODER.encode(_members(sheet)).decode()
 
 
 def read_sheet(sheet_id: int, text: str, rows: list[Row]) -> Sheet:
-    """The worksheet of a text and its rows; raises msgspec.MsgspecError."""
+    """Decode a worksheet with its rows. Raises msgspec.MsgspecError."""
     sheet = _read(text, Sheet, sheet_id=sheet_id)
     sheet.rows = rows
     return sheet
 
 
 def row_text(row: Row) -> str:
-    """The cells of a row."""
     return _ENCODER.encode([_shown(content) for content in row]).decode()
 
 
 def read_row(text: str) -> Row:
-    """The row of a text; raises msgspec.MsgspecError."""
+    """Decode a row. Raises msgspec.MsgspecError."""
     return _ROW.decode(text)
 
 
 def changed_rows(before: Sheet | None, after: Sheet) -> Iterator[int]:
-    """The rows of `after` that are not the very same in `before`."""
+    """The rows of `after` that are not identical objects in `before`."""
     old = NO_ROWS if before is None else before.rows
     yield from compress(count(), map(is_not, old, after.rows))
     yield from range(len(old), len(after.rows))
@@ -90,7 +89,7 @@ def _shown(content: Content) -> object:
 
 
 def _plain(kept: object) -> object:
-    """What the encoder does not know of itself."""
+    """Convert types that the encoder does not support."""
     if isinstance(kept, MappingProxyType):
         return dict(cast(Mapping[str, object], kept))
     raise TypeError(f"A file cannot keep a {type(kept).__name__}.")

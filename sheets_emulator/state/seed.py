@@ -1,17 +1,16 @@
-"""The spreadsheets that a seed directory describes.
+"""Spreadsheets from a seed directory.
 
-Rules
-- `DIR/<spreadsheetId>/<worksheet>.csv` is a worksheet, its title the file name without `.csv`,
-  percent-decoded once (`A%2FB.csv` is `A/B`); worksheets are in the order of their file names.
-- `DIR/<spreadsheetId>.xlsx` is a spreadsheet, too: what `seed_xlsx` says.
-- `DIR/<spreadsheetId>.unshared`, a file, is a spreadsheet that is not shared with the service
-  account.
-- Anything else in `DIR` or in a spreadsheet's directory is an error; other hidden files are
-  passed over.
-- A spreadsheet has one entry in `DIR`; titles of worksheets are refused as `addSheet` refuses them.
-- Cells of a .csv file are read as typed by a person, but what starts with `+` and is no formula
-  that is known here stays the text it is: a telephone number, say. The grid is exactly as large as
-  the data.
+Rules:
+- `DIR/<spreadsheetId>/<worksheet>.csv` is a worksheet. Its title is the file name without `.csv`,
+  percent-decoded once (`A%2FB.csv` is `A/B`). Worksheets are in the order of file names.
+- `DIR/<spreadsheetId>.xlsx` is a spreadsheet too: see `seed_xlsx`.
+- The file `DIR/<spreadsheetId>.unshared` is a spreadsheet not shared with the service account.
+- Other hidden files are ignored. Anything else in `DIR` or in a spreadsheet's directory is an
+  error.
+- A spreadsheet has one entry in `DIR`. Titles of worksheets must satisfy the rules of `addSheet`.
+- CSV cells are parsed as if typed by a person; but texts that start with `+` and are not a
+  supported formula stay texts: phone numbers, for example. The grid is exactly as large as the
+  data.
 - Nothing is written.
 """
 
@@ -23,17 +22,17 @@ from urllib.parse import unquote
 
 from sheets_emulator.formulas.formula import parse
 from sheets_emulator.formulas.result import CellError
-from sheets_emulator.grid.cell import LONGEST_TEXT, Cell, bare
+from sheets_emulator.grid.cell import MAX_TEXT_LENGTH, Cell, bare
 from sheets_emulator.grid.entered import stored, typed
 from sheets_emulator.grid.sheet import Sheet
-from sheets_emulator.grid.workbook import MOST_CELLS, Workbook
+from sheets_emulator.grid.workbook import MAX_CELLS, Workbook
 from sheets_emulator.refusal import Refusal
 from sheets_emulator.state.seed_xlsx import XlsxError, read_xlsx
 
 UNSHARED = ".unshared"
 XLSX = ".xlsx"
-TOO_LONG = f"a cell holds more than {LONGEST_TEXT} characters."
-PAST_READER = "field larger than field limit"  # what csv says of a text that is longer still
+TOO_LONG = f"a cell holds more than {MAX_TEXT_LENGTH} characters."
+PAST_READER = "field larger than field limit"  # csv's error for an even longer text
 MISTAKEN = {
     UNSHARED: "a spreadsheet that is not shared is an empty file of this name.",
     XLSX: "a spreadsheet in this format is a file.",
@@ -41,19 +40,19 @@ MISTAKEN = {
 
 
 class SeedError(Exception):
-    """The seed directory cannot be used; the message says which file and why."""
+    """The seed directory cannot be used; the message gives the file and the reason."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Seed:
-    """What the emulator starts with."""
+    """Initial data of an emulator."""
 
     workbooks: Mapping[str, Workbook] = field(default_factory=dict)
     unshared: frozenset[str] = frozenset()
 
 
 def read_seed(directory: Path) -> Seed:
-    """Everything a seed directory describes; raises SeedError."""
+    """Read a seed directory. Raises SeedError."""
     if not directory.is_dir():
         raise SeedError(f"The seed {directory} is not a directory.")
     workbooks: dict[str, Workbook] = {}
@@ -71,7 +70,7 @@ def read_seed(directory: Path) -> Seed:
 
 
 def _spreadsheet_id(path: Path) -> str:
-    """The id that an entry of the seed is for; raises for what is no entry."""
+    """The spreadsheet ID of an entry; raises for an invalid entry."""
     is_file = path.is_file()
     if path.suffix in MISTAKEN:
         if not is_file:
@@ -93,7 +92,7 @@ def _utf8(path: Path, name: str) -> str:
 
 
 def _entries(directory: Path) -> list[Path]:
-    """What is not hidden, in order; a title may begin with a dot."""
+    """The visible entries in order; a title may start with a dot."""
     return sorted(
         path
         for path in directory.iterdir()
@@ -109,8 +108,8 @@ def _workbook(path: Path, spreadsheet_id: str, sheets: list[Sheet]) -> Workbook:
         except Refusal as refusal:
             raise SeedError(f"{path}: {refusal.message}") from refusal
         workbook.sheets.append(sheet)
-    if sum(sheet.cell_count for sheet in sheets) > MOST_CELLS:
-        raise SeedError(f"{path}: a spreadsheet holds {MOST_CELLS} cells at most.")
+    if sum(sheet.cell_count for sheet in sheets) > MAX_CELLS:
+        raise SeedError(f"{path}: a spreadsheet holds {MAX_CELLS} cells at most.")
     return workbook
 
 
@@ -158,13 +157,13 @@ def _lines(path: Path) -> list[list[str]]:
         with path.open(encoding="utf-8-sig", newline="") as file:
             return list(csv.reader(file, strict=True))
     except (UnicodeDecodeError, csv.Error, OSError) as error:
-        told = TOO_LONG if str(error).startswith(PAST_READER) else error
-        raise SeedError(f"{path}: {told}") from error
+        reason = TOO_LONG if str(error).startswith(PAST_READER) else error
+        raise SeedError(f"{path}: {reason}") from error
 
 
 def _cells(path: Path, line: list[str]) -> Iterator[Cell]:
     for text in line:
-        if len(text) > LONGEST_TEXT:
+        if len(text) > MAX_TEXT_LENGTH:
             raise SeedError(f"{path}: {TOO_LONG}")
         yield _read(text)
 

@@ -1,11 +1,11 @@
-"""A spreadsheet of a seed that is an .xlsx file, as Google imports one.
+"""Spreadsheets from .xlsx files, converted like Google's import.
 
-Rules
-- Texts stay texts, whatever they look like; a formula is its last result, as the reader of these
-  files gives no more. A cell that is an error (`#N/A`) is blank for the same reason.
-- Dates and times get the formats below whatever their own were; other formats are left out.
-- The grid is exactly as large as the data, from A1 on; hidden worksheets stay hidden, and what is
-  no worksheet (a chart) is left out.
+Rules:
+- Texts stay texts. A formula becomes its last result, because the file reader returns no formulas;
+  for the same reason an error cell (`#N/A`) becomes blank.
+- Dates and times get the formats below; other formats are dropped.
+- The grid is exactly as large as the data, starting at A1. Hidden worksheets stay hidden; charts
+  are left out.
 """
 
 import math
@@ -25,7 +25,7 @@ from python_calamine import (
 )
 
 from sheets_emulator.formats.serial import EPOCH, from_moment
-from sheets_emulator.grid.cell import LONGEST_TEXT, Cell, Content, number_format
+from sheets_emulator.grid.cell import MAX_TEXT_LENGTH, Cell, Content, number_format
 from sheets_emulator.grid.sheet import Sheet
 
 DAY = timedelta(days=1)
@@ -39,11 +39,11 @@ Read = str | bool | int | float | date | datetime | time | timedelta
 
 
 class XlsxError(Exception):
-    """The file cannot be read; the message says why, without the file's name."""
+    """The file cannot be read; the message gives the reason without the file name."""
 
 
 def read_xlsx(path: Path) -> list[Sheet]:
-    """The worksheets of a file, in order; raises XlsxError and OSError."""
+    """The worksheets of a file, in order. Raises XlsxError and OSError."""
     try:
         with CalamineWorkbook.from_path(path) as book:
             return [
@@ -77,8 +77,8 @@ def _content(read: Read) -> Content:
 
 
 def _text(read: str) -> Content:
-    if len(read) > LONGEST_TEXT:
-        raise XlsxError(f"a cell holds more than {LONGEST_TEXT} characters.")
+    if len(read) > MAX_TEXT_LENGTH:
+        raise XlsxError(f"a cell holds more than {MAX_TEXT_LENGTH} characters.")
     return read or None
 
 

@@ -1,11 +1,11 @@
-"""The spreadsheets that the emulator holds, and how they were when it started.
+"""The emulator's spreadsheets, and their initial state.
 
-Rules
-- With a disk, what is kept here is on the disk first: a save that fails has changed nothing, here
-  neither, and is a 500. Why it failed is in the log, without a cell.
-- A save waits for the disk on the event loop, on purpose: between the look of a call at what is
-  here and its effect nothing else may run, and that is what makes every call atomic. A thread would
-  need a lock round each call, with the same wait for all.
+Rules:
+- With a database file, changes are saved to it first. A failed save changes nothing, in memory
+  neither, and gives a 500; the log has the reason, without a cell.
+- A save blocks the event loop on purpose: between a call's reading of the state and its effect
+  nothing else may run, which makes every call atomic. A thread would need a lock around each call,
+  with the same wait for all.
 """
 
 import logging
@@ -23,9 +23,9 @@ LOG = logging.getLogger(__name__)
 
 @dataclass(kw_only=True)
 class Store:
-    """All spreadsheets by id; those in `unshared` exist but are not shared with the account.
+    """All spreadsheets by ID; those in `unshared` exist but are not shared with the account.
 
-    `computed` are the formulas of those versions that were read.
+    `computed` has the results of formulas, by the version that was read.
     """
 
     workbooks: dict[str, Workbook] = field(default_factory=dict)
@@ -35,7 +35,7 @@ class Store:
     computed: dict[str, Results] = field(default_factory=dict)
 
     def workbook(self, spreadsheet_id: str) -> Workbook:
-        """The spreadsheet of an id; 404 where there is none, 403 where it is not shared."""
+        """The spreadsheet with this ID; 404 if it does not exist, 403 if it is not shared."""
         if spreadsheet_id in self.unshared:
             raise of_code(403)
         if spreadsheet_id not in self.workbooks:
@@ -43,18 +43,18 @@ class Store:
         return self.workbooks[spreadsheet_id]
 
     def results(self, workbook: Workbook) -> Results:
-        """What the formulas of one of the spreadsheets come to, known until it changes."""
+        """The results of a spreadsheet's formulas, cached until it changes."""
         known = self.computed.get(workbook.spreadsheet_id)
         if known is None or known.workbook is not workbook:
             known = self.computed[workbook.spreadsheet_id] = Results(workbook)
         return known
 
     def draft(self, spreadsheet_id: str) -> Workbook:
-        """A copy of a spreadsheet to try a write on; refused as `workbook` refuses."""
+        """A copy of a spreadsheet for a write; errors as in `workbook`."""
         return self.workbook(spreadsheet_id).copy()
 
     def keep(self, draft: Workbook) -> None:
-        """Let a draft take the place of the spreadsheet, or be a new one; 500: it cannot be."""
+        """Replace the spreadsheet with the draft, or add it; 500 if it cannot be saved."""
         before = self.workbooks.get(draft.spreadsheet_id)
         created = self.created + (before is None)
         self._save([(before, draft)], created)
@@ -63,13 +63,13 @@ class Store:
         self.computed.pop(draft.spreadsheet_id, None)
 
     def discard(self, spreadsheet_id: str) -> None:
-        """Forget a spreadsheet; its id is not given again. 404 where there is none."""
+        """Delete a spreadsheet; its ID is never used again. 404 if it does not exist."""
         self._save([(self.workbook(spreadsheet_id), None)], self.created)
         del self.workbooks[spreadsheet_id]
         self.computed.pop(spreadsheet_id, None)
 
     def new_id(self) -> str:
-        """An id for a spreadsheet, the same in each run."""
+        """A new spreadsheet ID; the sequence is the same in each run."""
         number = self.created
         while True:
             number += 1
@@ -78,13 +78,13 @@ class Store:
                 return spreadsheet_id
 
     def rehearsal(self) -> "Store":
-        """A store in which a call can be tried without effect."""
+        """A copy of the store for trying out a call without effect."""
         return replace(
             self, workbooks=dict(self.workbooks), computed=dict(self.computed), disk=None
         )
 
     def restore(self, seeded: Mapping[str, Workbook]) -> None:
-        """Go back to the spreadsheets as they were seeded, on the disk too; 500: it cannot be."""
+        """Restore the seeded spreadsheets, in the file too; 500 if they cannot be saved."""
         known = {**self.workbooks, **seeded}
         self._save([(self.workbooks.get(each), seeded.get(each)) for each in known], 0)
         self.workbooks = dict(seeded)
@@ -104,7 +104,10 @@ class Store:
 def open_store(
     seeded: Mapping[str, Workbook], *, unshared: frozenset[str], disk: Disk | None
 ) -> Store:
-    """A store at the start: what the disk has, and of the seed what it has not. DiskError."""
+    """The initial store: the file's spreadsheets, and those of the seed that it lacks.
+
+    DiskError.
+    """
     if disk is None:
         return Store(workbooks=dict(seeded), unshared=unshared)
     workbooks = {workbook.spreadsheet_id: workbook for workbook in disk.load()}

@@ -1,13 +1,13 @@
-"""values.append: find the table, write under it.
+"""values.append: find the table and write below it.
 
-Rules
-- The row goes under the table, from the table's first column on; with no table it goes exactly
-  where the range starts, and the reply has no `tableRange` (recorded).
-- OVERWRITE writes into whatever lies there; INSERT_ROWS first inserts as many rows as are written.
-- Only append makes a grid larger, by exactly what is needed (how much is not known of Google).
-- The table may have been looked for earlier, and the row goes where it was seen then: that is how
-  parallel appends overwrite each other (reported of Google). A place that has vanished since is
-  looked for again.
+Rules:
+- Rows go below the table, from its first column on. Without a table they go exactly to the start of
+  the range, and the reply has no `tableRange` (recorded).
+- OVERWRITE overwrites existing cells; INSERT_ROWS first inserts as many rows as are written.
+- Only append extends the grid, by exactly the needed size (Google's size is unknown).
+- The table may have been searched earlier; then rows go to that position, so parallel appends
+  overwrite each other (reported of Google). If that position no longer exists, it is searched
+  again.
 """
 
 from dataclasses import dataclass, replace
@@ -28,7 +28,7 @@ from sheets_emulator.values.ranges import Write, update_reply, value_range
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """Where an append writes, from a cell on; `table` is None where the range touches none."""
+    """The first cell of an append's rows; `table` is None if the range touches none."""
 
     sheet: Sheet
     table: Box | None
@@ -37,7 +37,7 @@ class Target:
 
 
 def find_target(workbook: Workbook, range_text: str) -> Target:
-    """Where an append to a range would write now; raises Refusal."""
+    """Find where an append to a range would write now. Raises Refusal."""
     place = find_place(workbook, range_text)
     table = find_table(place.sheet, place.box)
     if table is None:
@@ -56,9 +56,9 @@ def append(
     account: str,
     rendering: Rendering | None,
 ) -> Reply:
-    """The AppendValuesResponse, with `updatedData` where a rendering is given.
+    """The AppendValuesResponse; it has `updatedData` if a rendering is given.
 
-    `seen` is where the row goes, if that was looked up before.
+    `seen` is the result of an earlier search.
     """
     target = _still_there(workbook, seen) or find_target(workbook, write.range_text)
     sheet = target.sheet
@@ -77,7 +77,7 @@ def append(
 
 
 def _still_there(workbook: Workbook, seen: Target | None) -> Target | None:
-    """A place seen in an older version of the spreadsheet as it is in this one; None: gone."""
+    """An earlier search result in this version of the spreadsheet; None if it no longer exists."""
     sheet = None if seen is None else workbook.numbered(seen.sheet.sheet_id)
     if seen is None or sheet is None:
         return None
@@ -94,7 +94,7 @@ def _make_room(
     is_inserting: bool,
     account: str,
 ) -> None:
-    """Insert rows or grow the grid; raises before anything has changed."""
+    """Insert rows or extend the grid; raises before any change."""
     inserted = entries.height if is_inserting else 0
     rows = max(sheet.row_count + inserted, box.top + entries.height)
     columns = max(sheet.column_count, box.left + entries.width)

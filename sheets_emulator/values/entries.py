@@ -1,8 +1,9 @@
-"""The values of a writing request: read, placed in a worksheet, and counted.
+"""Values of write requests: parsed, written to a worksheet, and counted.
 
-Rules
-- `null` leaves its cell alone and is not counted; `""` empties its cell and is (recorded).
-- What a text typed into a cell becomes depends on the cell's format, so it is read when written.
+Rules:
+- `null` leaves its cell unchanged and is not counted; `""` empties its cell and is counted
+  (recorded).
+- The meaning of a typed text depends on the cell's format, so it is parsed when written.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,10 +11,10 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from sheets_emulator.grid.box import Box, sized
-from sheets_emulator.grid.cell import LONGEST_TEXT, Cell, CellValue, Content
+from sheets_emulator.grid.cell import MAX_TEXT_LENGTH, Cell, CellValue, Content
 from sheets_emulator.grid.entered import entered, stored
 from sheets_emulator.grid.sheet import Sheet
-from sheets_emulator.grid.workbook import MOST_CELLS
+from sheets_emulator.grid.workbook import MAX_CELLS
 from sheets_emulator.protocol.message import Message
 from sheets_emulator.refusal import CELL_TOO_LONG, WORKBOOK_FULL, invalid
 from sheets_emulator.values.value_text import value_text
@@ -26,9 +27,9 @@ EntryRow = Sequence[CellValue]
 
 @dataclass(frozen=True, kw_only=True)
 class Entries:
-    """What to write, row by row; None leaves a cell alone. `dimension` is how it was sent.
+    """Values by row; None leaves a cell unchanged. `dimension` is the order in the request.
 
-    `read` makes the cell of a value, given what is there before.
+    `read` converts a value to a cell, given the cell before.
     """
 
     rows: Sequence[EntryRow]
@@ -44,40 +45,40 @@ class Entries:
         return max((len(row) for row in self.rows), default=0)
 
     def box_at(self, top: int, left: int) -> Box:
-        """The rectangle that is written from a cell on; at least that cell."""
+        """The written rectangle from a cell on, at least one cell."""
         return sized(top=top, left=left, height=max(self.height, 1), width=max(self.width, 1))
 
     def require_short(self) -> None:
-        """Raise for a text that is too long for a cell."""
+        """Raise if a text is too long for a cell."""
         for row in self.rows:
             for value in row:
-                if isinstance(value, str) and len(value) > LONGEST_TEXT:
+                if isinstance(value, str) and len(value) > MAX_TEXT_LENGTH:
                     self._require_short(self.read(value, None))
 
     def _require_short(self, cell: Cell) -> None:
         text = cell.formula or cell.value
-        if isinstance(text, str) and len(text) > LONGEST_TEXT:
+        if isinstance(text, str) and len(text) > MAX_TEXT_LENGTH:
             raise invalid(CELL_TOO_LONG)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Touched:
-    """What a write has touched: rows and columns are (sheet id, index)."""
+    """Changed cells; rows and columns are (sheet ID, index)."""
 
     rows: frozenset[tuple[int, int]]
     columns: frozenset[tuple[int, int]]
     cells: int
 
     def counts(self, prefix: str) -> dict[str, int]:
-        """The counts of an answer; Google leaves zeros out."""
+        """The counts in an answer; Google leaves out zeros."""
         counts = {"Rows": len(self.rows), "Columns": len(self.columns), "Cells": self.cells}
         return {f"{prefix}{name}": count for name, count in counts.items() if count}
 
 
 def read_entries(message: Message, option: str, *, prefix: str = "") -> Entries:
-    """The values of a ValueRange under a `valueInputOption`; 400 for what no cell can hold.
+    """Parse the values of a ValueRange by its `valueInputOption`; 400 for invalid values.
 
-    `prefix` is told before a value that is none.
+    `prefix` precedes the error of an invalid value.
     """
     dimension = message.text("majorDimension", "ROWS")
     complaint = f"{prefix}Invalid values"
@@ -107,7 +108,7 @@ def write_entries(sheet: Sheet, top: int, left: int, entries: Entries) -> Touche
 
 
 def total(parts: Sequence[Touched]) -> Touched:
-    """Several writes as one: rows and columns that two of them touched count once."""
+    """Combine several writes; shared rows and columns count once."""
     return Touched(
         rows=frozenset[tuple[int, int]]().union(*(part.rows for part in parts)),
         columns=frozenset[tuple[int, int]]().union(*(part.columns for part in parts)),
@@ -125,8 +126,8 @@ def _cells(
 
 
 def _transposed(columns: Sequence[EntryRow]) -> list[EntryRow]:
-    """Rows of columns; all are as long as the longest, so few cells may come to very many."""
-    if len(columns) * max(map(len, columns), default=0) > MOST_CELLS:
+    """Rows from columns, padded to the longest one, so few cells may become many."""
+    if len(columns) * max(map(len, columns), default=0) > MAX_CELLS:
         raise invalid(WORKBOOK_FULL)
     return [*zip_longest(*columns)]
 

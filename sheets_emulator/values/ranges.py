@@ -1,9 +1,10 @@
-"""The `values` of a spreadsheet: get, update and clear, alone and in batches.
+"""values.get, update and clear, individually and in batches.
 
-Rules
-- A batch is checked as a whole before any of it is written, so it is all or nothing.
-- Nothing here makes a grid larger; only `append` does.
-- Each function takes parsed input and returns its reply.
+Rules:
+- A batch is checked completely before anything is written, so it is applied completely or not at
+  all.
+- Nothing here extends the grid; only `append` does.
+- Functions take parsed input and return the reply.
 """
 
 from collections.abc import Iterable, Sequence
@@ -30,7 +31,7 @@ from sheets_emulator.values.entries import Entries, Touched, total, write_entrie
 
 @dataclass(frozen=True, kw_only=True)
 class Write:
-    """One range to write and what to write there."""
+    """A range and its new values."""
 
     range_text: str
     entries: Entries
@@ -38,7 +39,7 @@ class Write:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """A checked write: it can be carried out. `window` is the range it was asked for."""
+    """A checked write; `window` is the requested range."""
 
     sheet: Sheet
     window: Box
@@ -47,7 +48,6 @@ class Plan:
 
 
 def get(results: Results, text: str, *, dimension: str, rendering: Rendering) -> Reply:
-    """values.get: one ValueRange."""
     place = find_place(results.workbook, text)
     return value_range(results, place.sheet, place.box, dimension, rendering)
 
@@ -55,7 +55,6 @@ def get(results: Results, text: str, *, dimension: str, rendering: Rendering) ->
 def batch_get(
     results: Results, texts: Sequence[str], *, dimension: str, rendering: Rendering
 ) -> Reply:
-    """values.batchGet: a ValueRange for each text."""
     places = [find_place(results.workbook, text) for text in texts]
     require_readable([place.box for place in places])
     ranges = [
@@ -66,7 +65,6 @@ def batch_get(
 
 
 def update(workbook: Workbook, write: Write, *, account: str, rendering: Rendering | None) -> Reply:
-    """values.update."""
     plan = _planned(workbook, write, account)
     touched = write_entries(plan.sheet, plan.box.top, plan.box.left, plan.entries)
     return _updated(Results(workbook), workbook, plan, touched, rendering)
@@ -75,7 +73,7 @@ def update(workbook: Workbook, write: Write, *, account: str, rendering: Renderi
 def batch_update(
     workbook: Workbook, writes: Sequence[Write], *, account: str, rendering: Rendering | None
 ) -> Reply:
-    """values.batchUpdate: all of the writes or none."""
+    """values.batchUpdate: all writes or none."""
     plans = [_planned_in_batch(workbook, writes, index, account) for index in range(len(writes))]
     parts = [write_entries(plan.sheet, plan.box.top, plan.box.left, plan.entries) for plan in plans]
     sheets = len({plan.sheet.sheet_id for plan in plans})
@@ -93,14 +91,14 @@ def batch_update(
 
 
 def clear(workbook: Workbook, text: str, *, account: str) -> Reply:
-    """values.clear: the whole range, but not its formats."""
+    """values.clear: the whole range, without its formats."""
     place = _clearable(workbook, text, account)
     place.sheet.clear(place.box)
     return {"spreadsheetId": workbook.spreadsheet_id, "clearedRange": place.text}
 
 
 def batch_clear(workbook: Workbook, texts: Sequence[str], *, account: str) -> Reply:
-    """values.batchClear: all of the ranges or none."""
+    """values.batchClear: all ranges or none."""
     places = []
     for index, text in enumerate(texts):
         try:
@@ -117,7 +115,7 @@ def batch_clear(workbook: Workbook, texts: Sequence[str], *, account: str) -> Re
 def value_range(
     results: Results, sheet: Sheet, box: Box, dimension: str, rendering: Rendering
 ) -> Reply:
-    """A ValueRange: trailing blanks are trimmed, and `values` is absent where nothing is left."""
+    """A ValueRange without trailing blanks; without `values` if all are blank."""
     blocks = rendered_blocks(sheet, box, rendering, results)
     values = _columns(blocks) if dimension == "COLUMNS" else _rows(blocks)
     while values and not values[-1]:
@@ -156,14 +154,14 @@ def _planned(workbook: Workbook, write: Write, account: str) -> Plan:
 
 
 def _window(place: Place) -> Box:
-    """Where the values may go: from an anchor on as far as the grid reaches."""
+    """The cells that may be written: from an anchor to the end of the grid."""
     if not place.is_anchor:
         return place.box
     return place.sheet.clamped(Span(top=place.box.top, left=place.box.left))
 
 
 def _require_within(place: Place, window: Box, entries: Entries) -> None:
-    """Raise where there are more values than fit; the range is told as it was asked for."""
+    """Raise if there are more values than fit; the error has the requested range."""
     for index, row in enumerate(entries.rows, start=window.top):
         reached = f"row [{index + 1}]" if row and index >= window.bottom else ""
         if not reached and len(row) > window.width:
@@ -218,7 +216,7 @@ def _columns(blocks: Iterable[Block]) -> list[Sequence[Shown]]:
 
 
 def _trimmed(line: Sequence[Shown]) -> Sequence[Shown]:
-    """The values without the blank ones at the end; those between are the empty string."""
+    """The values without trailing blanks; other blanks are the empty string."""
     end = len(line)
     while end and line[end - 1] is None:
         end -= 1

@@ -1,15 +1,15 @@
-"""JSON values as Google's errors quote them: a `google.protobuf.Value` in protobuf's text format.
+"""JSON values in Google's errors: `google.protobuf.Value` in protobuf's text format.
 
-Rules
-- Fields and indents are as reported (gspread#668); that texts are escaped to ASCII and numbers
-  always have a fraction is how Java prints that format, an assumption here.
-- A value may be huge, so what is quoted of it ends somewhere.
+Rules:
+- Fields and indentation are as reported (gspread#668). ASCII escapes and fractions of all numbers
+  follow Java's output of this format, an assumption.
+- The quoted value is truncated, because it may be huge.
 """
 
 from collections.abc import Iterator, Mapping
 
-LONGEST = 10_000  # characters
-DEEPEST = 400  # blanks before a line
+MAX_LENGTH = 10_000  # characters
+MAX_INDENT = 400  # blanks before a line
 ESCAPES: Mapping[int, str] = {
     **{byte: f"\\{byte:03o}" for byte in (*range(0x20), *range(0x7F, 0x100))},
     **dict(zip(b"\a\b\f\n\r\t\v", (f"\\{letter}" for letter in "abfnrtv"), strict=True)),
@@ -18,17 +18,17 @@ ESCAPES: Mapping[int, str] = {
 
 
 def value_text(value: object) -> str:
-    """The text of a JSON value, a line for each field and each closing brace."""
+    """The text of a JSON value, with a line per field and closing brace."""
     text = ""
     for line in _lines(value, ""):
         text += f"{line}\n"
-        if len(text) > LONGEST:
-            return f"{text[:LONGEST]}..."
+        if len(text) > MAX_LENGTH:
+            return f"{text[:MAX_LENGTH]}..."
     return text
 
 
 def _lines(value: object, indent: str) -> Iterator[str]:
-    if len(indent) > DEEPEST:
+    if len(indent) > MAX_INDENT:
         yield f"{indent}..."
     elif isinstance(value, list):
         yield f"{indent}list_value {{"
@@ -71,5 +71,5 @@ def _number(number: int | float) -> str:
 
 
 def _quoted(text: str) -> str:
-    shown = text[:LONGEST].encode(errors="surrogatepass")
+    shown = text[:MAX_LENGTH].encode(errors="surrogatepass")
     return '"' + "".join(ESCAPES.get(byte) or chr(byte) for byte in shown) + '"'

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.types import Message
 
 from sheets_emulator.app import EmulatorOptions
-from sheets_emulator.http.body import MOST_BYTES, whole_body
+from sheets_emulator.http.body import MAX_BYTES, whole_body
 from sheets_emulator.refusal import Refusal
 from tests.sheets_emulator.stock.served import serving
 
@@ -18,7 +18,7 @@ PATHS = ("/token", "/v4/spreadsheets", "/_emulator/faults")
 
 
 def too_much() -> Iterator[bytes]:
-    for _ in range(MOST_BYTES // len(PIECE)):
+    for _ in range(MAX_BYTES // len(PIECE)):
         yield PIECE
     yield b"x"
 
@@ -60,13 +60,13 @@ async def test_no_more_is_read_than_is_taken() -> None:
     with pytest.raises(Refusal):
         await whole_body(Request({"type": "http", "headers": []}, receive))
 
-    assert sum(map(len, received)) == MOST_BYTES + 1
+    assert sum(map(len, received)) == MAX_BYTES + 1
 
 
 async def test_largest_body_is_taken() -> None:
     """The limit itself is not over the limit."""
-    pieces = iter([PIECE] * (MOST_BYTES // len(PIECE)))
-    left = MOST_BYTES
+    pieces = iter([PIECE] * (MAX_BYTES // len(PIECE)))
+    left = MAX_BYTES
 
     async def receive() -> Message:
         nonlocal left
@@ -75,4 +75,4 @@ async def test_largest_body_is_taken() -> None:
 
     body = await whole_body(Request({"type": "http", "headers": []}, receive))
 
-    assert len(body) == MOST_BYTES
+    assert len(body) == MAX_BYTES

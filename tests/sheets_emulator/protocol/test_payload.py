@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sheets_emulator.protocol.findings import MOST_FINDINGS
+from sheets_emulator.protocol.findings import MAX_FINDINGS
 from sheets_emulator.protocol.payload import check, read_body
 from sheets_emulator.refusal import Refusal
 
@@ -241,7 +241,7 @@ def test_a_refusal_stays_short() -> None:
     rows = ["x" * 50_000] * 10_000
     found = violations("ValueRange", {"y" * 50_000: 1, "values": rows}, "data")
 
-    assert len(found) == MOST_FINDINGS
+    assert len(found) == MAX_FINDINGS
     assert max(len(each["description"]) for each in found) < 1500
 
 

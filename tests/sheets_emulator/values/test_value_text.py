@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sheets_emulator.values.value_text import LONGEST, value_text
+from sheets_emulator.values.value_text import MAX_LENGTH, value_text
 
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -58,7 +58,7 @@ def test_huge_value_is_cut() -> None:
         deep = [deep]
 
     for value in (["x"] * 10**6, ["x" * 10**6], deep):
-        assert len(value_text(value)) < 2 * LONGEST
+        assert len(value_text(value)) < 2 * MAX_LENGTH
 
 
 @given(JSON_VALUES)

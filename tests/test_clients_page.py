@@ -37,10 +37,10 @@ def covered(cases: Sequence[Case]) -> set[str]:
 
 
 CASES: Mapping[str, Sequence[Case]] = {
-    "Second readings": SECOND_READINGS,
-    "Read as it stands": PLAIN_READINGS,
-    "Refused, in words that help": REFUSALS,
-    "What stays different": REFUSALS,
+    "Lenient decoding": SECOND_READINGS,
+    "Accepted variants": PLAIN_READINGS,
+    "Refused requests": REFUSALS,
+    "Differences": REFUSALS,
 }
 
 
@@ -72,10 +72,10 @@ def test_the_readings_of_the_page_are_those_of_the_code() -> None:
         lenient.JSON_AS_TEXT,
     }
 
-    assert set(lines("Second readings")) == names | {_SEVERAL}
+    assert set(lines("Lenient decoding")) == names | {_SEVERAL}
 
 
-@pytest.mark.parametrize("line", lines("Second readings"))
+@pytest.mark.parametrize("line", lines("Lenient decoding"))
 def test_a_second_reading_is_the_logs(line: str) -> None:
     """Cases of a line are logged with its name, or needed no second reading."""
     logged = {case.reading for case in SECOND_READINGS if case.line == line}
@@ -94,7 +94,7 @@ def test_the_codes_of_refusals_are_told() -> None:
     """A line of what is refused has the status and the code that its cases are answered."""
     told = {
         name: rest
-        for title in ("Refused, in words that help", "What stays different")
+        for title in ("Refused requests", "Differences")
         for name, _, rest in _ROW.findall(section(title))
     }
     untold = [
@@ -111,7 +111,7 @@ def test_the_codes_of_refusals_are_told() -> None:
 def test_the_switches_are_settings_with_these_defaults() -> None:
     """Each switch is a setting of that name, and has cases with its default and without."""
     switches = {
-        name: default for name, default, _ in _ROW.findall(section("Switches for who migrates"))
+        name: default for name, default, _ in _ROW.findall(section("Migration settings"))
     }
     settings = {".".join(path).replace("*", "NAME") for path in setting_paths()}
 
@@ -128,7 +128,7 @@ def test_the_switches_are_settings_with_these_defaults() -> None:
 
 def test_the_count_of_readings_works(tmp_path: Path) -> None:
     """The commands of the page find the clients in a log, and pass over all others."""
-    block = section("Finding the clients").partition("```sh\n")[2].partition("```")[0]
+    block = section("Finding clients in the log").partition("```sh\n")[2].partition("```")[0]
     readings = [None, "where-twice", "query-in-name", "query-in-name"]
     log = b"".join(encoded_line(logged(reading)) for reading in readings)
     (tmp_path / "gateway.log").write_bytes(b'{"event":"breaker","is_open":true}\n' + log)

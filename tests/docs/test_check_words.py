@@ -82,7 +82,7 @@ TROUBLES = [
 ]
 
 
-def told(title: str = "What check says") -> Sequence[str]:
+def told(title: str = "Findings of check") -> Sequence[str]:
     """The words that the tables of a section tell of."""
     section = PAGE.partition(f"## {title}\n")[2].partition("\n## ")[0]
     cells = re.findall(r"^\| (`.*?) \|", section, re.MULTILINE)
@@ -106,7 +106,7 @@ def test_check_says_these_words(words: str) -> None:
     assert any(is_in(words, text) for path in (*CHECKS, *BESIDE) for text in SAID[path])
 
 
-@pytest.mark.parametrize("words", told("When the gateway does not start"))
+@pytest.mark.parametrize("words", told("Startup errors"))
 def test_the_start_says_these_words(words: str) -> None:
     """So does each of the table on a gateway that does not start."""
     assert any(is_in(words, text) for path in (*STARTING, *BESIDE) for text in SAID[path])

@@ -9,8 +9,9 @@
 
 Reads cost nothing while a snapshot is fresh (`cache.rows_ttl_seconds`, longer when the budget is
 short), and all that ask at once share these calls. One or two more reads if the sheet changed
-between its renderings, or between reads that overlap. Worksheets known to be large are listed and
-read in windows: 1 read, 1 more where nothing follows a window, or a blank row.
+between its renderings or between reads that overlap; one more for the first search after rows were
+dropped. Worksheets known to be large are listed and read in windows: 1 read, 1 more where nothing
+follows a window, or a blank row.
 
 Writes that wait for the same worksheet share their calls: all creates, then all updates. A full
 grid costs 1 read + 1 write more if its last row begins with a blank; a refused group at most 4

@@ -315,10 +315,13 @@ class Worksheet:
         return await self._loader.joined(displayed, await self._loader.typed())
 
     def _may_lag(self, snapshot: Snapshot, began: int) -> bool:
-        """Whether the types of a snapshot may be older than rows that were answered."""
+        """Whether the types of a snapshot may be older than rows that were answered.
+
+        Without a snapshot to compare with they may, unless nothing was answered so far.
+        """
         if self._typed is not None:
             return snapshot.lags(self._typed)
-        return any(self._landed[span] > began for span in self._windows)
+        return self._lost >= 0 or any(self._landed[span] > began for span in self._windows)
 
     async def _joined(self) -> Snapshot:
         rows = await self.read(DISPLAYED).outcome()

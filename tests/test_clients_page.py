@@ -110,9 +110,7 @@ def test_the_codes_of_refusals_are_told() -> None:
 
 def test_the_switches_are_settings_with_these_defaults() -> None:
     """Each switch is a setting of that name, and has cases with its default and without."""
-    switches = {
-        name: default for name, default, _ in _ROW.findall(section("Migration settings"))
-    }
+    switches = {name: default for name, default, _ in _ROW.findall(section("Migration settings"))}
     settings = {".".join(path).replace("*", "NAME") for path in setting_paths()}
 
     assert switches == {

@@ -6,9 +6,10 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, event
+from sqlalchemy import URL, Column, Table, event
 from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from sqlalchemy.schema import CreateColumn
 
 from gateway.settings.model import ConfigError
 from gateway.settings.private_file import HOW_TO_MEND, is_open_to_others
@@ -31,6 +32,26 @@ async def open_database(database: Path, prepare: Prepare) -> AsyncIterator[Async
         yield engine
     finally:
         await engine.dispose()
+
+
+async def add_missing_columns(connection: AsyncConnection, table: Table) -> bool:
+    """Add the missing columns in a transaction, which is left open; False if there are none."""
+    if not await _missing_columns(connection, table):
+        return False
+    # Other processes that open the database wait here, then find nothing to do.
+    await connection.exec_driver_sql("BEGIN IMMEDIATE")
+    missing = await _missing_columns(connection, table)
+    for column in missing:
+        definition = CreateColumn(column).compile(dialect=connection.dialect)
+        await connection.exec_driver_sql(f"ALTER TABLE {table.name} ADD COLUMN {definition}")
+    return bool(missing)
+
+
+async def _missing_columns(connection: AsyncConnection, table: Table) -> list[Column[Any]]:
+    """Columns that the table of an earlier version lacks."""
+    found = await connection.exec_driver_sql(f"PRAGMA table_info({table.name})")
+    names = {row.name for row in found}
+    return [column for column in table.columns if column.name not in names]
 
 
 def _engine(database: Path) -> AsyncEngine:

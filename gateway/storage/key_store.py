@@ -41,9 +41,9 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
-from sqlalchemy.schema import CreateColumn, CreateTable
+from sqlalchemy.schema import CreateTable
 
-from gateway.storage.database import open_database
+from gateway.storage.database import add_missing_columns, open_database
 from gateway.storage.write_ledger import DEFAULT_BYTES, SqlLedger, open_ledger
 from gateway.storage.write_records import TABLES
 from gateway.table.view import ALL_COLUMNS, ColumnGrant
@@ -269,27 +269,10 @@ async def _prepare(connection: AsyncConnection) -> None:
     for statement in (*own, *TABLES):
         await connection.execute(statement)
     await connection.commit()
-    await _add_columns(connection)
+    await add_missing_columns(connection, _keys)
     await connection.commit()
     await _prepare_changes(connection)
     await connection.commit()
-
-
-async def _add_columns(connection: AsyncConnection) -> None:
-    """Add columns that a table of an earlier version lacks."""
-    if not await _missing_columns(connection):
-        return
-    # Other processes that open the store wait here, then find nothing to do.
-    await connection.exec_driver_sql("BEGIN IMMEDIATE")
-    for column in await _missing_columns(connection):
-        definition = CreateColumn(column).compile(dialect=connection.dialect)
-        await connection.exec_driver_sql(f"ALTER TABLE {_keys.name} ADD COLUMN {definition}")
-
-
-async def _missing_columns(connection: AsyncConnection) -> list[Column[Any]]:
-    found = await connection.exec_driver_sql(f"PRAGMA table_info({_keys.name})")
-    names = {row.name for row in found}
-    return [column for column in _keys.columns if column.name not in names]
 
 
 async def _prepare_changes(connection: AsyncConnection) -> None:

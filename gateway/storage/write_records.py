@@ -5,7 +5,6 @@ earlier versions. The size of a record is that of its texts plus a constant.
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 import msgspec
 from sqlalchemy import (
@@ -27,9 +26,10 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
-from sqlalchemy.schema import CreateColumn, CreateIndex, CreateTable
+from sqlalchemy.schema import CreateIndex, CreateTable
 from sqlalchemy.sql import Executable
 
+from gateway.storage.database import add_missing_columns
 from gateway.worksheets.idempotency import Answer, Rows
 from gateway.worksheets.replay import encode_answer, shortened
 from gateway.worksheets.worksheet_id import WorksheetId
@@ -143,27 +143,10 @@ def forget_oldest(key_id: str, kept_bytes: int) -> Executable:
 
 async def prepare(connection: AsyncConnection) -> None:
     """Add columns that a table of an earlier version lacks, in one transaction."""
-    if await _missing_columns(connection):
-        # Other processes that open the database wait here, then find nothing to do.
-        await connection.exec_driver_sql("BEGIN IMMEDIATE")
-        await _add_columns(connection)
-    await connection.execute(CreateIndex(_by_key, if_not_exists=True))
-
-
-async def _add_columns(connection: AsyncConnection) -> None:
-    missing = await _missing_columns(connection)
-    for column in missing:
-        definition = CreateColumn(column).compile(dialect=connection.dialect)
-        await connection.exec_driver_sql(f"ALTER TABLE {records.name} ADD COLUMN {definition}")
-    if missing:
+    if await add_missing_columns(connection, records):
         size = func.length(records.c.rows) + func.coalesce(func.length(records.c.answer), 0)
         await connection.execute(update(records).values(size=size + BYTES_BESIDE))
-
-
-async def _missing_columns(connection: AsyncConnection) -> list[Column[Any]]:
-    found = await connection.exec_driver_sql(f"PRAGMA table_info({records.name})")
-    names = {row.name for row in found}
-    return [column for column in records.columns if column.name not in names]
+    await connection.execute(CreateIndex(_by_key, if_not_exists=True))
 
 
 def _record(

@@ -30,7 +30,7 @@ Part = Whole | RowSpan
 """The unit of a read."""
 
 MOST_COMPARED = 1000
-"""Cells of a column that display something new; after an inserted row all do."""
+"""Upper bound of cells of a column that `lags` looks at; after an inserted row all differ."""
 
 DISPLAYED, TYPED = Whole(has_types=False), Whole(has_types=True)
 

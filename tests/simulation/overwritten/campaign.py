@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
 from pathlib import Path
+from threading import Event
 
 import httpx2
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -153,8 +154,15 @@ async def _course(
     updating = asyncio.gather(
         *(_update_until(ends, client, numbers, row, pause_seconds) for row in ROWS)
     )
-    edits = await asyncio.to_thread(_edit_until, ends, google_url, folder / CREDENTIALS, campaign)
-    return [request for requests in await updating for request in requests], edits
+    is_over = Event()
+    editing = asyncio.create_task(
+        asyncio.to_thread(_edit_until, is_over, google_url, folder / CREDENTIALS, campaign)
+    )
+    try:
+        requests = [request for each in await updating for request in each]
+    finally:
+        is_over.set()
+    return requests, await editing
 
 
 async def _update_until(
@@ -191,20 +199,19 @@ async def _update_until(
 
 
 def _edit_until(
-    ends: float, google_url: str, credentials: Path, campaign: Overwriting
+    is_over: Event, google_url: str, credentials: Path, campaign: Overwriting
 ) -> list[Edit]:
     """Type a note and its number into some rows, one edit after the other."""
     chance = random.Random(campaign.seed)  # noqa: S311 - no secret
     numbers = Counter[int]()
     edits: list[Edit] = []
     with person_at(google_url, credentials, SPREADSHEET) as person:
-        while time.monotonic() < ends:
+        while not is_over.wait(2 * campaign.edit_pause_seconds * chance.random()):
             rows = chance.sample(ROWS, EDITED_ROWS)
             numbers.update(rows)
             person.send("POST", ":batchUpdate", _typing({row: numbers[row] for row in rows}))
             now = time.monotonic()
             edits += [Edit(row=row, number=numbers[row], answered_at=now) for row in rows]
-            time.sleep(2 * campaign.edit_pause_seconds * chance.random())
     return edits
 
 

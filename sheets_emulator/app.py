@@ -30,6 +30,7 @@ class EmulatorOptions:
 
     `db` is a file that stores all spreadsheets and the account's key, created if needed.
     Spreadsheets of the seed that it lacks are added. A reset also restores the file to the seed.
+    `repeatable_metadata_ids`: developer metadata may get the ID of other metadata.
     """
 
     seed: Path | None = None
@@ -37,6 +38,7 @@ class EmulatorOptions:
     latency_ms: int = 0
     latency_jitter_ms: int = 0
     racing_inserts: bool = False
+    repeatable_metadata_ids: bool = False
     reads_per_minute: int = 0
     writes_per_minute: int = 0
 
@@ -91,9 +93,11 @@ def _emulator(
     options: EmulatorOptions, timing: Timing, seed: Seed, *, disk: Disk | None
 ) -> Emulator:
     account = service_account() if disk is None else stored_account(disk)
+    store = open_store(seed.workbooks, unshared=seed.unshared, disk=disk)
+    store.repeatable_metadata_ids = options.repeatable_metadata_ids
     service = Service(
         seed=seed,
-        store=open_store(seed.workbooks, unshared=seed.unshared, disk=disk),
+        store=store,
         tokens=Tokens(account=account, now=timing.now),
         quota=Quota(
             limits={"read": options.reads_per_minute, "write": options.writes_per_minute},

@@ -20,6 +20,7 @@ from sheets_emulator.protocol.rendering import Rendering
 from sheets_emulator.refusal import Refusal, invalid
 from sheets_emulator.reply import Reply
 from sheets_emulator.resources.metadata import describe
+from sheets_emulator.resources.metadata_search import get_metadata, search_metadata
 from sheets_emulator.state.store import Store
 from sheets_emulator.values.append import Target, append, find_target
 from sheets_emulator.values.entries import read_entries
@@ -45,13 +46,14 @@ BODIES = {
 class Call:
     """A request of the API; `account` is the e-mail address of its account.
 
-    `seen` is the result of an append's earlier search for its table.
+    `number` is the ID of a worksheet or of metadata in the path. `seen` is the result of an
+    append's earlier search for its table.
     """
 
     name: str
     spreadsheet_id: str = ""
     range_text: str = ""
-    tab: str = ""
+    number: str = ""
     query_string: bytes = b""
     body: bytes = b""
     account: str
@@ -96,8 +98,7 @@ def with_seen_table(store: Store, call: Call, *, is_inserting_too: bool) -> Call
 
 
 def _get_spreadsheet(store: Store, call: Call, query: Query) -> Reply:
-    wanted = query.text("fields")
-    masked = read_mask(wanted) if wanted else None
+    masked = _mask(query)
     has_data = query.flag("includeGridData") if masked is None else _names_data(masked)
     return describe(
         store.results(store.workbook(call.spreadsheet_id)),
@@ -107,10 +108,22 @@ def _get_spreadsheet(store: Store, call: Call, query: Query) -> Reply:
     )
 
 
+def _mask(query: Query) -> Mask | None:
+    """The field mask of a call, if it has one."""
+    wanted = query.text("fields")
+    return read_mask(wanted) if wanted else None
+
+
 def _names_data(mask: Mask) -> bool:
     """With a mask, `includeGridData` has no effect: the reply has data if the mask names it."""
     sheets = mask.get("sheets", {"data": {}} if "*" in mask else {})
     return "data" in sheets or "*" in sheets or ("sheets" in mask and not sheets)
+
+
+def _names_data_after(mask: Mask) -> bool:
+    """As `_names_data`, for the spreadsheet in a batchUpdate's reply."""
+    updated = mask.get("updatedSpreadsheet")
+    return "*" in mask if updated is None else not updated or _names_data(updated)
 
 
 def _create(store: Store, call: Call, _: Query) -> Reply:
@@ -123,17 +136,33 @@ def _copy_to(store: Store, call: Call, _: Query) -> Reply:
     body = _body(call)
     source = store.workbook(call.spreadsheet_id)
     draft = store.draft(body.text("destinationSpreadsheetId"))
-    reply = copy_sheet(source, call.tab, draft)
+    reply = copy_sheet(source, call.number, draft)
     store.keep(draft)
     return reply
 
 
-def _edit(store: Store, call: Call, _: Query) -> Reply:
+def _edit(store: Store, call: Call, query: Query) -> Reply:
     body = _body(call)
+    masked = _mask(query)
     draft = store.draft(call.spreadsheet_id)
-    reply = edit(draft, body, account=call.account)
+    reply = edit(
+        draft,
+        body,
+        account=call.account,
+        repeatable_metadata_ids=store.repeatable_metadata_ids,
+        has_grid_data=None if masked is None else _names_data_after(masked),
+    )
     store.keep(draft)
     return reply
+
+
+def _get_metadata(store: Store, call: Call, _: Query) -> Reply:
+    return get_metadata(store.workbook(call.spreadsheet_id), call.number, account=call.account)
+
+
+def _search_metadata(store: Store, call: Call, _: Query) -> Reply:
+    body = _body(call)
+    return search_metadata(store.workbook(call.spreadsheet_id), body, account=call.account)
 
 
 def _get(store: Store, call: Call, query: Query) -> Reply:
@@ -232,6 +261,8 @@ OPERATIONS: dict[str, Operation] = {
     "spreadsheets.create": Operation(kind="write", run=_create),
     "spreadsheets.sheets.copyTo": Operation(kind="write", run=_copy_to),
     "spreadsheets.batchUpdate": Operation(kind="write", run=_edit),
+    "developerMetadata.get": Operation(kind="read", run=_get_metadata),
+    "developerMetadata.search": Operation(kind="read", run=_search_metadata),
     "values.get": Operation(kind="read", run=_get),
     "values.batchGet": Operation(kind="read", run=_batch_get),
     "values.append": Operation(kind="write", run=_append),

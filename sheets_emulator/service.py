@@ -188,7 +188,12 @@ class Service:
     def _edit(self, spreadsheet_id: str, body: dict[str, object]) -> None:
         """Apply a person's edit: it is not counted, and protections do not stop it."""
         draft = self.store.draft(spreadsheet_id)
-        edit(draft, Message(fields=body, place=""), account="")
+        edit(
+            draft,
+            Message(fields=body, place=""),
+            account="",
+            repeatable_metadata_ids=self.store.repeatable_metadata_ids,
+        )
         self.store.keep(draft)
 
     def _schedule_effect(self, call: Call, fault: Fault) -> None:

@@ -58,7 +58,7 @@ class Wire:
                 name=route.name,
                 spreadsheet_id=route.spreadsheet_id,
                 range_text=route.range_text,
-                tab=route.tab,
+                number=route.number,
                 query_string=scope["query_string"],
                 body=body,
                 account=self._account(scope),

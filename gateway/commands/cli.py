@@ -154,6 +154,13 @@ def emulator(
             help="Appends with INSERT_ROWS race too; calls overlap only with --latency-ms.",
         ),
     ] = False,
+    repeatable_metadata_ids: Annotated[
+        bool,
+        typer.Option(
+            "--repeatable-metadata-ids",
+            help="Developer metadata may get the id of other metadata instead of a refusal.",
+        ),
+    ] = False,
     reads_per_minute: Annotated[
         int, typer.Option(metavar="N", min=0, help="Read quota; 0: no limit.")
     ] = 0,
@@ -174,6 +181,7 @@ def emulator(
         latency_ms=latency_ms,
         latency_jitter_ms=latency_jitter_ms,
         racing_inserts=racing_inserts,
+        repeatable_metadata_ids=repeatable_metadata_ids,
         reads_per_minute=reads_per_minute,
         writes_per_minute=writes_per_minute,
     )

@@ -31,6 +31,10 @@ from sheets_emulator.edits.line_requests import (
     update_dimension_properties,
 )
 from sheets_emulator.edits.merge_requests import merge_cells, unmerge_cells
+from sheets_emulator.edits.metadata_requests import (
+    create_developer_metadata,
+    delete_developer_metadata,
+)
 from sheets_emulator.edits.name_requests import (
     add_named_range,
     delete_named_range,
@@ -99,15 +103,30 @@ KINDS: dict[str, Callable[[Editing, Message], Reply]] = {
     "deleteProtectedRange": delete_protected_range,
     "setBasicFilter": set_basic_filter,
     "clearBasicFilter": clear_basic_filter,
+    "createDeveloperMetadata": create_developer_metadata,
+    "deleteDeveloperMetadata": delete_developer_metadata,
 }
 
 
-def edit(draft: Workbook, message: Message, *, account: str) -> Reply:
-    """The reply to a batchUpdate body; an account of "" is the spreadsheet's owner."""
+def edit(
+    draft: Workbook,
+    message: Message,
+    *,
+    account: str,
+    repeatable_metadata_ids: bool = False,
+    has_grid_data: bool | None = None,
+) -> Reply:
+    """The reply to a batchUpdate body; an account of "" is the spreadsheet's owner.
+
+    `has_grid_data` says whether a field mask includes grid data; None: there is no mask. Ranges of
+    the response are those after all updates; one past the grid is refused without a prefix.
+    """
     requests = message.messages("requests")
     if not requests:
         raise invalid("Must specify at least one request.")
-    editing = Editing(workbook=draft, account=account)
+    editing = Editing(
+        workbook=draft, account=account, repeatable_metadata_ids=repeatable_metadata_ids
+    )
     replies = [_reply(editing, request, index) for index, request in enumerate(requests)]
     reply: Reply = {"spreadsheetId": draft.spreadsheet_id, "replies": replies}
     if message.flag("includeSpreadsheetInResponse"):
@@ -115,7 +134,9 @@ def edit(draft: Workbook, message: Message, *, account: str) -> Reply:
             Results(draft),
             account=account,
             ranges=message.texts("responseRanges"),
-            has_grid_data=message.flag("responseIncludeGridData"),
+            has_grid_data=(
+                message.flag("responseIncludeGridData") if has_grid_data is None else has_grid_data
+            ),
         )
     return reply
 

@@ -11,13 +11,14 @@ from typing import TypeVar
 from sheets_emulator.formulas.references import Shift, shifted
 from sheets_emulator.grid.a1 import Span
 from sheets_emulator.grid.cell import Cell, Content
+from sheets_emulator.grid.developer_metadata import DeveloperMetadata
 from sheets_emulator.grid.line_groups import extended
 from sheets_emulator.grid.marks import Filter, Line, Merge, NamedRange, Protection
 from sheets_emulator.grid.sheet import Row, Sheet
 from sheets_emulator.grid.workbook import Workbook
 
 Item = TypeVar("Item")
-Mark = TypeVar("Mark", Protection, NamedRange, Merge, Filter)
+Mark = TypeVar("Mark", Protection, NamedRange, Merge, Filter, DeveloperMetadata)
 
 
 def insert_rows(workbook: Workbook, sheet: Sheet, start: int, count: int) -> None:
@@ -163,6 +164,7 @@ def _shift(
     sheet.names = _shifted_marks(sheet.names, rows, columns)
     sheet.merges = _shifted_marks(sheet.merges, rows, columns)
     sheet.filters = _shifted_marks(sheet.filters, rows, columns)
+    sheet.metadata = _shifted_marks(sheet.metadata, rows, columns)
     sheet.row_lines = _shifted_lines(sheet.row_lines, rows)
     sheet.column_lines = _shifted_lines(sheet.column_lines, columns)
 

@@ -62,10 +62,13 @@ def duplicate_sheet(editing: Editing, message: Message) -> Reply:
 
 
 def copied(source: Sheet, workbook: Workbook) -> Sheet:
-    """A copy named `Copy of X`, without protections and named ranges, not yet in the workbook."""
+    """A copy named `Copy of X`, not yet in the workbook.
+
+    It has no protections, named ranges and developer metadata.
+    """
     workbook.require_room(source.cell_count)
     duplicate = source.copy()
-    duplicate.protections, duplicate.names = [], []
+    duplicate.protections, duplicate.names, duplicate.metadata = [], [], []
     duplicate.sheet_id = workbook.new_id()
     duplicate.title = workbook.free_title(_copy_titles(source.title))
     workbook.require_free_title(duplicate.title)

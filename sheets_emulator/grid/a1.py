@@ -30,6 +30,9 @@ class Span:
     right: int | None = None
 
 
+WHOLE = Span()
+
+
 @dataclass(frozen=True, kw_only=True)
 class Reference:
     """A parsed range text; without `title` it refers to the first worksheet.

@@ -21,6 +21,7 @@ from sheets_emulator.grid.cell import (
     rewritten,
     whole,
 )
+from sheets_emulator.grid.developer_metadata import DeveloperMetadata
 from sheets_emulator.grid.marks import Filter, Line, Merge, NamedRange, Protection
 from sheets_emulator.grid.merge_index import ENDLESS, MergeIndex
 from sheets_emulator.reply import Json
@@ -50,6 +51,7 @@ class Sheet:
     names: list[NamedRange] = field(default_factory=list)
     merges: list[Merge] = field(default_factory=list)
     filters: list[Filter] = field(default_factory=list)  # at most one
+    metadata: list[DeveloperMetadata] = field(default_factory=list)
     row_lines: dict[int, Line] = field(default_factory=dict)
     column_lines: dict[int, Line] = field(default_factory=dict)
     _blank_rows: list[int] | None = field(default=None, repr=False, compare=False)
@@ -66,6 +68,7 @@ class Sheet:
             names=self.names.copy(),
             merges=self.merges.copy(),
             filters=self.filters.copy(),
+            metadata=self.metadata.copy(),
             row_lines=self.row_lines.copy(),
             column_lines=self.column_lines.copy(),
             _blank_rows=None if self._blank_rows is None else self._blank_rows.copy(),

@@ -4,6 +4,7 @@ import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+from sheets_emulator.grid.developer_metadata import DeveloperMetadata
 from sheets_emulator.grid.sheet import Sheet
 from sheets_emulator.refusal import WORKBOOK_FULL, Refusal, invalid
 from sheets_emulator.reply import Json
@@ -19,8 +20,9 @@ MAX_TITLE_LENGTH = 100
 class Workbook:
     """A spreadsheet and its properties; `sheets` are in tab order.
 
-    `look` are the members of SpreadsheetProperties without effect here. A workbook in the store is
-    never modified: each write replaces it with a changed copy.
+    `look` are the members of SpreadsheetProperties without effect here, `metadata` belongs to the
+    spreadsheet as a whole. A workbook in the store is never modified: each write replaces it with a
+    changed copy.
     """
 
     spreadsheet_id: str
@@ -29,11 +31,13 @@ class Workbook:
     locale: str = "en_US"
     time_zone: str = "Etc/GMT"
     look: Json = field(default_factory=dict)
+    metadata: list[DeveloperMetadata] = field(default_factory=list)
     ids_given: int = field(default=0)
 
     def copy(self) -> "Workbook":
         """An independent copy for a write."""
-        return replace(self, sheets=[sheet.copy() for sheet in self.sheets])
+        sheets = [sheet.copy() for sheet in self.sheets]
+        return replace(self, sheets=sheets, metadata=self.metadata.copy())
 
     def titled(self, title: str) -> Sheet | None:
         """The worksheet with this title, otherwise one whose title differs only in case."""

@@ -18,19 +18,19 @@ OF_SPREADSHEET = {
     ("GET", ""): "spreadsheets.get",
     ("POST", "batchUpdate"): "spreadsheets.batchUpdate",
 }
-OF_VALUES = {
-    ("GET", "batchGet"): "values.batchGet",
-    ("POST", "batchUpdate"): "values.batchUpdate",
-    ("POST", "batchClear"): "values.batchClear",
+OF_COLLECTIONS = {
+    ("GET", "values:batchGet"): "values.batchGet",
+    ("POST", "values:batchUpdate"): "values.batchUpdate",
+    ("POST", "values:batchClear"): "values.batchClear",
+    ("POST", "developerMetadata:search"): "developerMetadata.search",
 }
 OF_RANGE = {"GET": "values.get", "PUT": "values.update"}
-TAB = re.compile(r"-?[0-9]+")
+NUMBER = re.compile(r"-?[0-9]+")
 OF_TAB = {("POST", "copyTo"): "spreadsheets.sheets.copyTo"}
+OF_METADATA = {"GET": "developerMetadata.get"}
 RANGE_VERBS = {":append": "values.append", ":clear": "values.clear"}
 NOT_COVERED = {  # an asterisk is an ID
     "spreadsheets.getByDataFilter": ("POST", "*:getByDataFilter"),
-    "spreadsheets.developerMetadata.get": ("GET", "*/developerMetadata/*"),
-    "spreadsheets.developerMetadata.search": ("POST", "*/developerMetadata:search"),
     "spreadsheets.values.batchGetByDataFilter": ("POST", "*/values:batchGetByDataFilter"),
     "spreadsheets.values.batchUpdateByDataFilter": ("POST", "*/values:batchUpdateByDataFilter"),
     "spreadsheets.values.batchClearByDataFilter": ("POST", "*/values:batchClearByDataFilter"),
@@ -39,12 +39,12 @@ NOT_COVERED = {  # an asterisk is an ID
 
 @dataclass(frozen=True, kw_only=True)
 class Route:
-    """The call of a request line; `tab` is the undecoded ID of a worksheet."""
+    """The call of a request line; `number` is the ID of a worksheet or of metadata."""
 
     name: str
     spreadsheet_id: str = ""
     range_text: str = ""
-    tab: str = ""
+    number: str = ""
 
 
 def find_route(method: str, raw_path: bytes) -> Route | None:
@@ -69,15 +69,15 @@ def _covered_route(method: str, path: str) -> Route | None:
         spreadsheet_id, _, verb = parts[0].partition(":")
         return _route(OF_SPREADSHEET.get((method, verb)), spreadsheet_id)
     if len(parts) == 2:
-        collection, _, verb = parts[1].partition(":")
-        name = OF_VALUES.get((method, verb)) if collection == "values" else None
-        return _route(name, parts[0])
+        return _route(OF_COLLECTIONS.get((method, parts[1])), parts[0])
     if len(parts) == 3 and parts[1] == "values" and parts[2]:
         return _range_route(method, parts[0], parts[2])
+    if len(parts) == 3 and parts[1] == "developerMetadata" and NUMBER.fullmatch(parts[2]):
+        return _route(OF_METADATA.get(method), parts[0], number=parts[2])
     if len(parts) == 3 and parts[1] == "sheets":
-        tab, _, verb = parts[2].partition(":")
-        is_number = TAB.fullmatch(tab) is not None
-        return _route(OF_TAB.get((method, verb)) if is_number else None, parts[0], tab=tab)
+        number, _, verb = parts[2].partition(":")
+        is_number = NUMBER.fullmatch(number) is not None
+        return _route(OF_TAB.get((method, verb)) if is_number else None, parts[0], number=number)
     return None
 
 
@@ -99,7 +99,7 @@ def _range_route(method: str, spreadsheet_id: str, text: str) -> Route | None:
 
 
 def _route(
-    name: str | None, spreadsheet_id: str = "", range_text: str = "", *, tab: str = ""
+    name: str | None, spreadsheet_id: str = "", range_text: str = "", *, number: str = ""
 ) -> Route | None:
     if name is None:
         return None
@@ -107,7 +107,7 @@ def _route(
         name=name,
         spreadsheet_id=_decoded(spreadsheet_id),
         range_text=_decoded(range_text),
-        tab=_decoded(tab),
+        number=_decoded(number),
     )
 
 

@@ -15,10 +15,14 @@ LINE_NAMES = {True: "row", False: "column"}
 
 @dataclass(frozen=True, kw_only=True)
 class Editing:
-    """The spreadsheet and account of a batchUpdate request; an account of "" is the owner."""
+    """The spreadsheet and account of a batchUpdate request; an account of "" is the owner.
+
+    `repeatable_metadata_ids`: developer metadata may get the ID of other metadata.
+    """
 
     workbook: Workbook
     account: str
+    repeatable_metadata_ids: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

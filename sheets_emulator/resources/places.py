@@ -55,14 +55,21 @@ def past_grid(sheet: Sheet, span: Span | Box) -> Refusal:
 def require_unprotected(sheet: Sheet, box: Box, account: str) -> None:
     """Raise if the account may not write all cells of the box."""
     for protection in sheet.protections:
-        if not protection.allows(account) and _unbounded(protection.span).overlaps(box):
-            _require_covered(box, [_unbounded(span) for span in protection.open_spans])
+        if not protection.allows(account) and unbounded(protection.span).overlaps(box):
+            _require_covered(box, [unbounded(span) for span in protection.open_spans])
 
 
 def require_readable(boxes: Iterable[Box]) -> None:
     """Raise if a read requests more cells than a spreadsheet can have (our own limit)."""
     if sum(box.height * box.width for box in boxes) > MAX_CELLS:
         raise invalid(f"Request too large: the ranges together hold more than {MAX_CELLS} cells.")
+
+
+def unbounded(span: Span) -> Box:
+    """The span with infinite ends, so that cells appended later are protected too."""
+    bottom = ENDLESS if span.bottom is None else span.bottom
+    right = ENDLESS if span.right is None else span.right
+    return Box(top=span.top, left=span.left, bottom=bottom, right=right)
 
 
 def _require_covered(box: Box, openings: Sequence[Box]) -> None:
@@ -72,13 +79,6 @@ def _require_covered(box: Box, openings: Sequence[Box]) -> None:
         rest = [part for piece in rest for part in piece.without(opening)]
     if rest:
         raise invalid(PROTECTED)
-
-
-def _unbounded(span: Span) -> Box:
-    """The span with infinite ends, so that cells appended later are protected too."""
-    bottom = ENDLESS if span.bottom is None else span.bottom
-    right = ENDLESS if span.right is None else span.right
-    return Box(top=span.top, left=span.left, bottom=bottom, right=right)
 
 
 def named_range(workbook: Workbook, name: str) -> tuple[Sheet, NamedRange] | None:

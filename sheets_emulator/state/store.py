@@ -25,7 +25,8 @@ LOG = logging.getLogger(__name__)
 class Store:
     """All spreadsheets by ID; those in `unshared` exist but are not shared with the account.
 
-    `computed` has the results of formulas, by the version that was read.
+    `computed` has the results of formulas, by the version that was read. With
+    `repeatable_metadata_ids` developer metadata may get the ID of other metadata.
     """
 
     workbooks: dict[str, Workbook] = field(default_factory=dict)
@@ -33,6 +34,7 @@ class Store:
     created: int = 0
     disk: Disk | None = None
     computed: dict[str, Results] = field(default_factory=dict)
+    repeatable_metadata_ids: bool = False
 
     def workbook(self, spreadsheet_id: str) -> Workbook:
         """The spreadsheet with this ID; 404 if it does not exist, 403 if it is not shared."""

@@ -24,6 +24,7 @@ BODIES = {
     f"{ROOT}/book/values:batchClear": "BatchClearValuesRequest",
     f"{ROOT}/book/values/Data!A1:append": "ValueRange",
     f"{ROOT}/book/sheets/0:copyTo": "CopySheetToAnotherSpreadsheetRequest",
+    f"{ROOT}/book/developerMetadata:search": "SearchDeveloperMetadataRequest",
 }
 """Paths of a POST and the schemas of their bodies."""
 
@@ -35,16 +36,21 @@ NEEDED = (
     *("condition", "type", "find", "length", "sourceSheetId", "sortSpecs", "namedRange", "data"),
     *("protectedRange", "filter", "userEnteredValue", "destinationSpreadsheetId", "mergeType"),
     *("shiftDimension", "pasteType", "destinationIndex", "rowIndex", "columnIndex", "dimensions"),
+    *("developerMetadata", "metadataKey", "visibility", "location", "dataFilter", "dataFilters"),
     *("dimensionGroup", "depth", "namedRangeId", "protectedRangeId", "delimiterType", "delimiter"),
+    "developerMetadataLookup",
 )
 """Members without which little happens: a tame body always has them."""
 
 NOT_TOGETHER = (  # of these a tame body has the first one only
     *(("start", "range"), ("sheetId", "allSheets"), ("range", "sheetId"), ("range", "allSheets")),
     *(("range", "tableId"), ("source", "useAlternateSeries")),
+    *(("sheetId", "spreadsheet"), ("sheetId", "dimensionRange")),
+    *(("developerMetadataLookup", "a1Range"), ("developerMetadataLookup", "gridRange")),
 )
 LACKING: Mapping[str, str] = {  # what a tame object never has
     "BasicFilter": "sortSpecs",
+    "DimensionProperties": "developerMetadata",
     "ProtectedRange": "namedRangeId",
 }
 FOREIGN = ("dataSource", "comment", "chip", "pivot", "table")  # beginnings of what a tame one lacks

@@ -46,8 +46,6 @@ def test_other_paths_are_not_found(bench: Bench, method: str, path: str) -> None
     ("method", "path", "name"),
     [
         ("POST", f"{BOOK}:getByDataFilter", "getByDataFilter"),
-        ("GET", f"{BOOK}/developerMetadata/7", "developerMetadata.get"),
-        ("POST", f"{BOOK}/developerMetadata:search", "developerMetadata.search"),
         ("POST", f"{BOOK}/values:batchGetByDataFilter", "values.batchGetByDataFilter"),
         ("POST", f"{BOOK}/values:batchUpdateByDataFilter", "values.batchUpdateByDataFilter"),
         ("POST", f"{BOOK}/values:batchClearByDataFilter", "values.batchClearByDataFilter"),

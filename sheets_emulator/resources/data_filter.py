@@ -1,0 +1,114 @@
+"""DataFilter: a selection of metadata, or of cells by a range or by metadata.
+
+Rules:
+- A lookup selects the metadata that has all its members; a range selects the metadata of locations
+  that intersect it.
+- Cells of a lookup are those of its metadata's worksheets, rows and columns; metadata of the
+  spreadsheet has no cells (assumed).
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from sheets_emulator.grid.workbook import Workbook
+from sheets_emulator.protocol.message import Message
+from sheets_emulator.refusal import invalid, invalid_field
+from sheets_emulator.reply import Json
+from sheets_emulator.resources.developer_metadata import Located, Location, read_location
+from sheets_emulator.resources.grid_range import read_area
+from sheets_emulator.resources.places import find_place
+
+FILTERS = ("developerMetadataLookup", "a1Range", "gridRange")
+EXACT, INTERSECTING = "EXACT_LOCATION", "INTERSECTING_LOCATION"
+SPREADSHEET = "SPREADSHEET"
+
+Selects = Callable[[Located], bool]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataFilter:
+    """A parsed filter: `fields` as given, and the metadata that it selects.
+
+    `area` is the location of a range; None for a lookup.
+    """
+
+    fields: Json
+    selects: Selects
+    area: Location | None = None
+
+
+def read_filters(workbook: Workbook, message: Message) -> list[DataFilter]:
+    """The `dataFilters` of a request, at least one."""
+    filters = [read_filter(workbook, each) for each in message.messages("dataFilters")]
+    if not filters:
+        raise invalid("Must specify at least one data filter.")
+    return filters
+
+
+def read_filter(workbook: Workbook, message: Message) -> DataFilter:
+    """Parse a DataFilter; 400 if it has no filter or several, or a range that does not exist."""
+    given = [name for name in FILTERS if message.has(name)]
+    if len(given) > 1:
+        complaint = "oneof field 'filter' is already set. Cannot set"
+        text = f"Invalid value at '{message.place}' (oneof), {complaint} '{given[1]}'"
+        raise invalid_field(message.place, text)
+    if not given:
+        raise invalid("A data filter must have a lookup or a range.")
+    if given[0] == "developerMetadataLookup":
+        lookup = message.message("developerMetadataLookup")
+        return DataFilter(fields=message.fields, selects=_read_lookup(workbook, lookup))
+    area = _read_area(workbook, message)
+    return DataFilter(
+        fields=message.fields, area=area, selects=lambda each: each.location.intersects(area)
+    )
+
+
+def _read_area(workbook: Workbook, message: Message) -> Location:
+    if message.has("a1Range"):
+        place = find_place(workbook, message.text("a1Range"))
+        return Location(sheet=place.sheet, span=place.span)
+    area = read_area(workbook, message.message("gridRange"))
+    return Location(sheet=area.sheet, span=area.span)
+
+
+def _read_lookup(workbook: Workbook, lookup: Message) -> Selects:
+    """A function that says whether metadata has all members of a DeveloperMetadataLookup."""
+    _require_consistent(lookup)
+    conditions = [_condition(lookup, name) for name in MEMBERS if lookup.has(name)]
+    if lookup.has("metadataLocation"):
+        location = read_location(workbook, lookup.message("metadataLocation"))
+        if lookup.text("locationMatchingStrategy") == EXACT:
+            conditions.append(lambda each: each.location.is_same(location))
+        else:
+            _require_reachable(lookup, location)
+            conditions.append(lambda each: each.location.intersects(location))
+    return lambda each: all(holds(each) for holds in conditions)
+
+
+def _condition(lookup: Message, name: str) -> Selects:
+    wanted = lookup.fields[name]
+    return lambda each: MEMBERS[name](each) == wanted
+
+
+def _require_consistent(lookup: Message) -> None:
+    strategy = lookup.text("locationMatchingStrategy")
+    if strategy and not lookup.has("metadataLocation"):
+        raise invalid("A locationMatchingStrategy requires a metadataLocation.")
+    if strategy == EXACT and lookup.has("locationType"):
+        raise invalid("A locationType cannot be specified with EXACT_LOCATION.")
+    if strategy == INTERSECTING and lookup.text("locationType") == SPREADSHEET:
+        raise invalid("The locationType cannot be SPREADSHEET with INTERSECTING_LOCATION.")
+
+
+def _require_reachable(lookup: Message, location: Location) -> None:
+    if lookup.text("locationType") == SPREADSHEET and location.sheet is not None:
+        raise invalid("The locationType cannot be SPREADSHEET with another metadataLocation.")
+
+
+MEMBERS: Mapping[str, Callable[[Located], object]] = {
+    "metadataId": lambda each: each.item.metadata_id,
+    "metadataKey": lambda each: each.item.key,
+    "metadataValue": lambda each: each.item.value or "",
+    "visibility": lambda each: each.item.visibility,
+    "locationType": lambda each: each.location.kind,
+}

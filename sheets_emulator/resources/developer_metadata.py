@@ -1,0 +1,141 @@
+"""DeveloperMetadata and its locations in requests and answers.
+
+Rules: a location is the spreadsheet, a worksheet, or a single row or column of one. Metadata of
+other projects with the visibility `PROJECT` does not exist for an account.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from sheets_emulator.grid.a1 import WHOLE, Span
+from sheets_emulator.grid.developer_metadata import DeveloperMetadata
+from sheets_emulator.grid.sheet import Sheet
+from sheets_emulator.grid.workbook import Workbook
+from sheets_emulator.protocol.message import Message
+from sheets_emulator.refusal import invalid, invalid_field
+from sheets_emulator.reply import Json, Reply
+from sheets_emulator.resources.grid_range import read_lines, require_existing, require_sheet
+from sheets_emulator.resources.places import unbounded
+
+LOCATIONS = ("spreadsheet", "sheetId", "dimensionRange")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Location:
+    """A spreadsheet (`sheet` is None), a worksheet, or a row or column of one."""
+
+    sheet: Sheet | None
+    span: Span = WHOLE
+
+    @property
+    def kind(self) -> str:
+        """Google's DeveloperMetadataLocationType."""
+        if self.sheet is None:
+            return "SPREADSHEET"
+        if self.span.bottom is not None:
+            return "ROW"
+        return "SHEET" if self.span.right is None else "COLUMN"
+
+    def is_same(self, other: "Location") -> bool:
+        return self.sheet is other.sheet and self.span == other.span
+
+    def intersects(self, other: "Location") -> bool:
+        """Whether they share cells; a spreadsheet intersects only itself (Google's guide)."""
+        if self.sheet is None or other.sheet is None:
+            return self.sheet is other.sheet
+        return self.sheet is other.sheet and unbounded(self.span).overlaps(unbounded(other.span))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Located:
+    """Metadata and its location in a version of a spreadsheet."""
+
+    item: DeveloperMetadata
+    location: Location
+
+
+def all_metadata(workbook: Workbook) -> Iterator[Located]:
+    """All metadata of a spreadsheet, of all projects."""
+    for item in workbook.metadata:
+        yield Located(item=item, location=Location(sheet=None))
+    for sheet in workbook.sheets:
+        for item in sheet.metadata:
+            yield Located(item=item, location=Location(sheet=sheet, span=item.span))
+
+
+def visible_metadata(workbook: Workbook, project: str) -> list[Located]:
+    """The metadata that exists for a project."""
+    return [each for each in all_metadata(workbook) if each.item.is_visible_to(project)]
+
+
+def holder(workbook: Workbook, location: Location) -> list[DeveloperMetadata]:
+    """The list that holds the metadata of a location and of its rows and columns."""
+    return workbook.metadata if location.sheet is None else location.sheet.metadata
+
+
+def moved(item: DeveloperMetadata, location: Location) -> DeveloperMetadata:
+    """The item at another location, to be put into its holder."""
+    return replace(item, span=location.span)
+
+
+def read_location(workbook: Workbook, message: Message) -> Location:
+    """Parse a DeveloperMetadataLocation; its `locationType` is read-only, and ignored."""
+    given = [name for name in LOCATIONS if message.has(name)]
+    if len(given) > 1:
+        complaint = "oneof field 'location' is already set. Cannot set"
+        text = f"Invalid value at '{message.place}' (oneof), {complaint} '{given[1]}'"
+        raise invalid_field(message.place, text)
+    if message.has("dimensionRange"):
+        return _read_line(workbook, message.message("dimensionRange"))
+    if message.has("sheetId"):
+        return Location(sheet=require_sheet(workbook, message.integer("sheetId")))
+    if message.flag("spreadsheet"):
+        return Location(sheet=None)
+    raise invalid("Developer metadata must have a location.")
+
+
+def describe_metadata(located: Located) -> Reply:
+    """A DeveloperMetadata resource."""
+    item = located.item
+    return {
+        "metadataId": item.metadata_id,
+        "metadataKey": item.key,
+        **({"metadataValue": item.value} if item.value else {}),
+        "location": {
+            "locationType": located.location.kind,
+            **_described_location(located.location),
+        },
+        "visibility": item.visibility,
+    }
+
+
+def _read_line(workbook: Workbook, message: Message) -> Location:
+    if not message.has("endIndex"):
+        raise invalid("The dimensionRange of developer metadata cannot be unbounded.")
+    lines = read_lines(workbook, message)
+    if lines.count != 1:
+        raise invalid(
+            "The dimensionRange of developer metadata must be a single row or column, not "
+            f"{lines.count} {lines.name}s."
+        )
+    require_existing(lines, "add metadata to")
+    if lines.is_rows:
+        return Location(sheet=lines.sheet, span=Span(top=lines.start, bottom=lines.end))
+    return Location(sheet=lines.sheet, span=Span(left=lines.start, right=lines.end))
+
+
+def _described_location(location: Location) -> Json:
+    if location.sheet is None:
+        return {"spreadsheet": True}
+    sheet_id, span = location.sheet.sheet_id, location.span
+    if location.kind == "SHEET":
+        return {"sheetId": sheet_id}
+    is_row = span.bottom is not None
+    return {
+        "dimensionRange": {
+            **({"sheetId": sheet_id} if sheet_id else {}),
+            "dimension": "ROWS" if is_row else "COLUMNS",
+            "startIndex": span.top if is_row else span.left,
+            "endIndex": span.bottom if is_row else span.right,
+        }
+    }

@@ -19,10 +19,17 @@ from sheets_emulator.protocol.query import Query, input_option, read_query
 from sheets_emulator.protocol.rendering import Rendering
 from sheets_emulator.refusal import Refusal, invalid
 from sheets_emulator.reply import Reply
+from sheets_emulator.resources.data_filter import read_filters
 from sheets_emulator.resources.metadata import describe
 from sheets_emulator.resources.metadata_search import get_metadata, search_metadata
+from sheets_emulator.resources.places import find_places
 from sheets_emulator.state.store import Store
 from sheets_emulator.values.append import Target, append, find_target
+from sheets_emulator.values.by_filter import (
+    batch_clear_by_filter,
+    batch_get_by_filter,
+    batch_update_by_filter,
+)
 from sheets_emulator.values.entries import read_entries
 from sheets_emulator.values.ranges import (
     Write,
@@ -100,10 +107,26 @@ def with_seen_table(store: Store, call: Call, *, is_inserting_too: bool) -> Call
 def _get_spreadsheet(store: Store, call: Call, query: Query) -> Reply:
     masked = _mask(query)
     has_data = query.flag("includeGridData") if masked is None else _names_data(masked)
+    ranges = query.texts("ranges")
+    workbook = store.workbook(call.spreadsheet_id)
     return describe(
-        store.results(store.workbook(call.spreadsheet_id)),
+        store.results(workbook),
         account=call.account,
-        ranges=query.texts("ranges"),
+        places=find_places(workbook, ranges) if ranges else None,
+        has_grid_data=has_data,
+    )
+
+
+def _get_by_filter(store: Store, call: Call, query: Query) -> Reply:
+    body = _body(call)
+    masked = _mask(query)
+    has_data = body.flag("includeGridData") if masked is None else _names_data(masked)
+    workbook = store.workbook(call.spreadsheet_id)
+    filters = read_filters(workbook, body)
+    return describe(
+        store.results(workbook),
+        account=call.account,
+        places=[place for each in filters for place in each.places(workbook, call.account)],
         has_grid_data=has_data,
     )
 
@@ -152,6 +175,40 @@ def _edit(store: Store, call: Call, query: Query) -> Reply:
         repeatable_metadata_ids=store.repeatable_metadata_ids,
         has_grid_data=None if masked is None else _names_data_after(masked),
     )
+    store.keep(draft)
+    return reply
+
+
+def _batch_get_by_filter(store: Store, call: Call, _: Query) -> Reply:
+    body = _body(call)
+    results = store.results(store.workbook(call.spreadsheet_id))
+    return batch_get_by_filter(
+        results,
+        read_filters(results.workbook, body),
+        account=call.account,
+        dimension=body.text("majorDimension", "ROWS"),
+        rendering=_rendering(body, "valueRenderOption", "dateTimeRenderOption"),
+    )
+
+
+def _batch_update_by_filter(store: Store, call: Call, _: Query) -> Reply:
+    body = _body(call)
+    option = input_option(body.text("valueInputOption"))
+    writes = [
+        (part.message("dataFilter"), read_entries(part, option, prefix=f"Invalid data[{index}]: "))
+        for index, part in enumerate(body.messages("data"))
+    ]
+    rendering = _response_rendering(body)
+    draft = store.draft(call.spreadsheet_id)
+    reply = batch_update_by_filter(draft, writes, account=call.account, rendering=rendering)
+    store.keep(draft)
+    return reply
+
+
+def _batch_clear_by_filter(store: Store, call: Call, _: Query) -> Reply:
+    body = _body(call)
+    draft = store.draft(call.spreadsheet_id)
+    reply = batch_clear_by_filter(draft, read_filters(draft, body), account=call.account)
     store.keep(draft)
     return reply
 
@@ -218,12 +275,7 @@ def _batch_update(store: Store, call: Call, _: Query) -> Reply:
         _read_write(part.text("range"), part, option, prefix=f"Invalid data[{index}]: ")
         for index, part in enumerate(body.messages("data"))
     ]
-    rendering = None
-    if body.flag("includeValuesInResponse"):
-        rendering = Rendering(
-            value=body.text("responseValueRenderOption", "FORMATTED_VALUE"),
-            date_time=body.text("responseDateTimeRenderOption", "SERIAL_NUMBER"),
-        )
+    rendering = _response_rendering(body)
     draft = store.draft(call.spreadsheet_id)
     reply = batch_update(draft, writes, account=call.account, rendering=rendering)
     store.keep(draft)
@@ -252,12 +304,27 @@ def _body(call: Call) -> Message:
     return read_body(call.body, schema, place=BODIES.get(call.name, ""))
 
 
+def _rendering(body: Message, value: str, date_time: str) -> Rendering:
+    """The rendering in these members of a body."""
+    return Rendering(
+        value=body.text(value, "FORMATTED_VALUE"), date_time=body.text(date_time, "SERIAL_NUMBER")
+    )
+
+
+def _response_rendering(body: Message) -> Rendering | None:
+    """The rendering of values that the body of a write requests; None: no values."""
+    if not body.flag("includeValuesInResponse"):
+        return None
+    return _rendering(body, "responseValueRenderOption", "responseDateTimeRenderOption")
+
+
 def _read_write(range_text: str, body: Message, option: str, *, prefix: str = "") -> Write:
     return Write(range_text=range_text, entries=read_entries(body, option, prefix=prefix))
 
 
 OPERATIONS: dict[str, Operation] = {
     "spreadsheets.get": Operation(kind="read", run=_get_spreadsheet),
+    "spreadsheets.getByDataFilter": Operation(kind="read", run=_get_by_filter),
     "spreadsheets.create": Operation(kind="write", run=_create),
     "spreadsheets.sheets.copyTo": Operation(kind="write", run=_copy_to),
     "spreadsheets.batchUpdate": Operation(kind="write", run=_edit),
@@ -270,4 +337,7 @@ OPERATIONS: dict[str, Operation] = {
     "values.batchUpdate": Operation(kind="write", run=_batch_update),
     "values.clear": Operation(kind="write", run=_clear),
     "values.batchClear": Operation(kind="write", run=_batch_clear),
+    "values.batchGetByDataFilter": Operation(kind="read", run=_batch_get_by_filter),
+    "values.batchUpdateByDataFilter": Operation(kind="write", run=_batch_update_by_filter),
+    "values.batchClearByDataFilter": Operation(kind="write", run=_batch_clear_by_filter),
 }

@@ -34,6 +34,7 @@ from sheets_emulator.edits.merge_requests import merge_cells, unmerge_cells
 from sheets_emulator.edits.metadata_requests import (
     create_developer_metadata,
     delete_developer_metadata,
+    update_developer_metadata,
 )
 from sheets_emulator.edits.name_requests import (
     add_named_range,
@@ -63,6 +64,7 @@ from sheets_emulator.refusal import Refusal, invalid, prefixed, unimplemented
 from sheets_emulator.reply import Reply
 from sheets_emulator.resources.grid_range import Editing
 from sheets_emulator.resources.metadata import describe
+from sheets_emulator.resources.places import find_places
 
 KINDS: dict[str, Callable[[Editing, Message], Reply]] = {
     "addSheet": add_sheet,
@@ -104,6 +106,7 @@ KINDS: dict[str, Callable[[Editing, Message], Reply]] = {
     "setBasicFilter": set_basic_filter,
     "clearBasicFilter": clear_basic_filter,
     "createDeveloperMetadata": create_developer_metadata,
+    "updateDeveloperMetadata": update_developer_metadata,
     "deleteDeveloperMetadata": delete_developer_metadata,
 }
 
@@ -130,10 +133,11 @@ def edit(
     replies = [_reply(editing, request, index) for index, request in enumerate(requests)]
     reply: Reply = {"spreadsheetId": draft.spreadsheet_id, "replies": replies}
     if message.flag("includeSpreadsheetInResponse"):
+        ranges = message.texts("responseRanges")
         reply["updatedSpreadsheet"] = describe(
             Results(draft),
             account=account,
-            ranges=message.texts("responseRanges"),
+            places=find_places(draft, ranges) if ranges else None,
             has_grid_data=(
                 message.flag("responseIncludeGridData") if has_grid_data is None else has_grid_data
             ),

@@ -1,11 +1,14 @@
 """batchUpdate: developer metadata."""
 
+from dataclasses import replace
+
 from sheets_emulator.grid.developer_metadata import DeveloperMetadata, project_of
 from sheets_emulator.grid.workbook import Workbook
+from sheets_emulator.protocol.fields import read_mask, update_paths
 from sheets_emulator.protocol.message import Message
 from sheets_emulator.refusal import invalid
 from sheets_emulator.reply import Reply
-from sheets_emulator.resources.data_filter import DataFilter, read_filter
+from sheets_emulator.resources.data_filter import DataFilter, read_filter, read_filters
 from sheets_emulator.resources.developer_metadata import (
     Located,
     Location,
@@ -15,7 +18,7 @@ from sheets_emulator.resources.developer_metadata import (
     read_location,
     visible_metadata,
 )
-from sheets_emulator.resources.grid_range import Editing
+from sheets_emulator.resources.grid_range import Editing, require_fields
 
 MAX_SIZE = 30_000  # characters of keys and values of a spreadsheet or worksheet, Google's limit
 
@@ -38,6 +41,22 @@ def create_developer_metadata(editing: Editing, message: Message) -> Reply:
     return {"createDeveloperMetadata": {"developerMetadata": describe_metadata(created)}}
 
 
+def update_developer_metadata(editing: Editing, message: Message) -> Reply:
+    """updateDeveloperMetadata: the fields in the mask, of all metadata that a filter selects.
+
+    The ID cannot be changed; with `*` it stays (assumed).
+    """
+    names = _updated_names(require_fields(message))
+    wanted = message.message("developerMetadata")
+    filters = read_filters(editing.workbook, message)
+    found = _selected(editing, filters)
+    if not found:
+        raise invalid("No developer metadata matches the data filters.")
+    updated = [_update(editing.workbook, each, wanted, names) for each in found]
+    described = [describe_metadata(each) for each in updated]
+    return {"updateDeveloperMetadata": {"developerMetadata": described}}
+
+
 def delete_developer_metadata(editing: Editing, message: Message) -> Reply:
     """deleteDeveloperMetadata: all that the filter selects, which may be nothing (assumed)."""
     wanted = read_filter(editing.workbook, message.message("dataFilter"))
@@ -47,6 +66,40 @@ def delete_developer_metadata(editing: Editing, message: Message) -> Reply:
     described = [describe_metadata(each) for each in found]
     deleted: Reply = {"deletedDeveloperMetadata": described} if described else {}
     return {"deleteDeveloperMetadata": deleted}
+
+
+def _updated_names(mask: str) -> set[str]:
+    """The members in a mask; of a location, any part means the whole."""
+    if "metadataId" in read_mask(mask):
+        raise invalid("The metadataId of developer metadata cannot be changed.")
+    paths = update_paths(mask, "DeveloperMetadata")
+    return {path.partition(".")[0] for path in paths}
+
+
+def _update(workbook: Workbook, old: Located, wanted: Message, names: set[str]) -> Located:
+    item, location = old.item, old.location
+    if "metadataKey" in names:
+        item = replace(item, key=_required(wanted, "metadataKey"))
+    if "metadataValue" in names:
+        item = replace(item, value=wanted.text("metadataValue") or None)
+    if "visibility" in names:
+        item = replace(item, visibility=_required(wanted, "visibility"))
+    if "location" in names:
+        location = read_location(workbook, wanted.message("location"))
+        item = replace(item, span=location.span)
+    _put(workbook, old, Located(item=item, location=location))
+    _require_room(workbook, location)
+    return Located(item=item, location=location)
+
+
+def _put(workbook: Workbook, old: Located, new: Located) -> None:
+    """Put an item in place of another, or at the end of those of another worksheet."""
+    if new.location.sheet is not old.location.sheet:
+        _remove(workbook, old)
+        holder(workbook, new.location).append(new.item)
+        return
+    items = holder(workbook, old.location)
+    items[:] = [new.item if each is old.item else each for each in items]
 
 
 def _selected(editing: Editing, filters: list[DataFilter]) -> list[Located]:

@@ -1,7 +1,7 @@
 """Routes: the API call of a request line.
 
 Rules:
-- Unsupported calls of the API get 501 and are named; only paths unknown to Google have no route.
+- All calls of the API have a route.
 - The raw path is split, and `:append` or `:clear` removed, before decoding: a title may contain `/`
   and `:`. Each part is decoded once, as strict UTF-8.
 """
@@ -10,18 +10,22 @@ import re
 from dataclasses import dataclass
 from urllib.parse import unquote_to_bytes
 
-from sheets_emulator.refusal import of_code, unimplemented
+from sheets_emulator.refusal import of_code
 
 ROOT = "/v4/spreadsheets"
 OF_ALL = {"POST": "spreadsheets.create"}
 OF_SPREADSHEET = {
     ("GET", ""): "spreadsheets.get",
     ("POST", "batchUpdate"): "spreadsheets.batchUpdate",
+    ("POST", "getByDataFilter"): "spreadsheets.getByDataFilter",
 }
 OF_COLLECTIONS = {
     ("GET", "values:batchGet"): "values.batchGet",
     ("POST", "values:batchUpdate"): "values.batchUpdate",
     ("POST", "values:batchClear"): "values.batchClear",
+    ("POST", "values:batchGetByDataFilter"): "values.batchGetByDataFilter",
+    ("POST", "values:batchUpdateByDataFilter"): "values.batchUpdateByDataFilter",
+    ("POST", "values:batchClearByDataFilter"): "values.batchClearByDataFilter",
     ("POST", "developerMetadata:search"): "developerMetadata.search",
 }
 OF_RANGE = {"GET": "values.get", "PUT": "values.update"}
@@ -29,12 +33,6 @@ NUMBER = re.compile(r"-?[0-9]+")
 OF_TAB = {("POST", "copyTo"): "spreadsheets.sheets.copyTo"}
 OF_METADATA = {"GET": "developerMetadata.get"}
 RANGE_VERBS = {":append": "values.append", ":clear": "values.clear"}
-NOT_COVERED = {  # an asterisk is an ID
-    "spreadsheets.getByDataFilter": ("POST", "*:getByDataFilter"),
-    "spreadsheets.values.batchGetByDataFilter": ("POST", "*/values:batchGetByDataFilter"),
-    "spreadsheets.values.batchUpdateByDataFilter": ("POST", "*/values:batchUpdateByDataFilter"),
-    "spreadsheets.values.batchClearByDataFilter": ("POST", "*/values:batchClearByDataFilter"),
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,18 +46,8 @@ class Route:
 
 
 def find_route(method: str, raw_path: bytes) -> Route | None:
-    """Find the call of a method and an undecoded path; None for a path unknown to Google.
-
-    Unsupported calls of the API get 501.
-    """
+    """Find the call of a method and an undecoded path; None for a path unknown to Google."""
     path = raw_path.decode("latin-1")
-    route = _covered_route(method, path)
-    if route is None:
-        _require_no_call(method, path)
-    return route
-
-
-def _covered_route(method: str, path: str) -> Route | None:
     if path == ROOT:
         return _route(OF_ALL.get(method))
     parts = path.removeprefix(f"{ROOT}/").split("/")
@@ -67,6 +55,8 @@ def _covered_route(method: str, path: str) -> Route | None:
         return None
     if len(parts) == 1:
         spreadsheet_id, _, verb = parts[0].partition(":")
+        if not spreadsheet_id:
+            return None
         return _route(OF_SPREADSHEET.get((method, verb)), spreadsheet_id)
     if len(parts) == 2:
         return _route(OF_COLLECTIONS.get((method, parts[1])), parts[0])
@@ -79,14 +69,6 @@ def _covered_route(method: str, path: str) -> Route | None:
         is_number = NUMBER.fullmatch(number) is not None
         return _route(OF_TAB.get((method, verb)) if is_number else None, parts[0], number=number)
     return None
-
-
-def _require_no_call(method: str, path: str) -> None:
-    """Raise if the API has such a call, which is unsupported."""
-    for name, (verb, form) in NOT_COVERED.items():
-        pattern = f"{ROOT}/{form}".replace("*", "[^/:]+")
-        if method == verb and re.fullmatch(pattern, path):
-            raise unimplemented(f"the call '{name}'")
 
 
 def _range_route(method: str, spreadsheet_id: str, text: str) -> Route | None:

@@ -10,13 +10,19 @@ Rules:
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from sheets_emulator.grid.developer_metadata import project_of
 from sheets_emulator.grid.workbook import Workbook
 from sheets_emulator.protocol.message import Message
 from sheets_emulator.refusal import invalid, invalid_field
 from sheets_emulator.reply import Json
-from sheets_emulator.resources.developer_metadata import Located, Location, read_location
+from sheets_emulator.resources.developer_metadata import (
+    Located,
+    Location,
+    read_location,
+    visible_metadata,
+)
 from sheets_emulator.resources.grid_range import read_area
-from sheets_emulator.resources.places import find_place
+from sheets_emulator.resources.places import Place, find_place, place_of
 
 FILTERS = ("developerMetadataLookup", "a1Range", "gridRange")
 EXACT, INTERSECTING = "EXACT_LOCATION", "INTERSECTING_LOCATION"
@@ -29,12 +35,21 @@ Selects = Callable[[Located], bool]
 class DataFilter:
     """A parsed filter: `fields` as given, and the metadata that it selects.
 
-    `area` is the location of a range; None for a lookup.
+    `place` is that of a range; None for a lookup.
     """
 
     fields: Json
     selects: Selects
-    area: Location | None = None
+    place: Place | None = None
+
+    def places(self, workbook: Workbook, account: str) -> list[Place]:
+        """The cells of the range, or of the metadata that an account sees."""
+        if self.place is not None:
+            return [self.place]
+        visible = visible_metadata(workbook, project_of(account))
+        locations = [each.location for each in visible if self.selects(each)]
+        found = [place_of(each.sheet, each.span) for each in locations if each.sheet is not None]
+        return [place for index, place in enumerate(found) if place not in found[:index]]
 
 
 def read_filters(workbook: Workbook, message: Message) -> list[DataFilter]:
@@ -57,18 +72,21 @@ def read_filter(workbook: Workbook, message: Message) -> DataFilter:
     if given[0] == "developerMetadataLookup":
         lookup = message.message("developerMetadataLookup")
         return DataFilter(fields=message.fields, selects=_read_lookup(workbook, lookup))
-    area = _read_area(workbook, message)
+    place = _read_place(workbook, message)
+    location = Location(sheet=place.sheet, span=place.span)
     return DataFilter(
-        fields=message.fields, area=area, selects=lambda each: each.location.intersects(area)
+        fields=message.fields,
+        place=place,
+        selects=lambda each: each.location.intersects(location),
     )
 
 
-def _read_area(workbook: Workbook, message: Message) -> Location:
+def _read_place(workbook: Workbook, message: Message) -> Place:
     if message.has("a1Range"):
-        place = find_place(workbook, message.text("a1Range"))
-        return Location(sheet=place.sheet, span=place.span)
+        found = find_place(workbook, message.text("a1Range"))
+        return place_of(found.sheet, found.span)
     area = read_area(workbook, message.message("gridRange"))
-    return Location(sheet=area.sheet, span=area.span)
+    return place_of(area.sheet, area.span)
 
 
 def _read_lookup(workbook: Workbook, lookup: Message) -> Selects:

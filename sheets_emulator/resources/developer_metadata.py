@@ -4,11 +4,11 @@ Rules: a location is the spreadsheet, a worksheet, or a single row or column of 
 other projects with the visibility `PROJECT` does not exist for an account.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from sheets_emulator.grid.a1 import WHOLE, Span
-from sheets_emulator.grid.developer_metadata import DeveloperMetadata
+from sheets_emulator.grid.developer_metadata import DeveloperMetadata, project_of
 from sheets_emulator.grid.sheet import Sheet
 from sheets_emulator.grid.workbook import Workbook
 from sheets_emulator.protocol.message import Message
@@ -73,9 +73,23 @@ def holder(workbook: Workbook, location: Location) -> list[DeveloperMetadata]:
     return workbook.metadata if location.sheet is None else location.sheet.metadata
 
 
-def moved(item: DeveloperMetadata, location: Location) -> DeveloperMetadata:
-    """The item at another location, to be put into its holder."""
-    return replace(item, span=location.span)
+def described_by_span(
+    items: Sequence[DeveloperMetadata], sheet: Sheet | None, account: str
+) -> dict[Span, Reply]:
+    """The member `developerMetadata` of resources, by their span in a worksheet.
+
+    That of a whole worksheet or spreadsheet is under `WHOLE`. Resources without metadata that the
+    account sees are left out.
+    """
+    described: dict[Span, Reply] = {}
+    found: dict[Span, list[Reply]] = {}
+    for item in items:
+        if item.is_visible_to(project_of(account)):
+            located = Located(item=item, location=Location(sheet=sheet, span=item.span))
+            shown = found.setdefault(item.span, [])
+            shown.append(describe_metadata(located))
+            described[item.span] = {"developerMetadata": shown}
+    return described
 
 
 def read_location(workbook: Workbook, message: Message) -> Location:

@@ -13,6 +13,7 @@ from sheets_emulator.grid.marks import (
 )
 from sheets_emulator.grid.sheet import Sheet
 from sheets_emulator.reply import Reply
+from sheets_emulator.resources.developer_metadata import described_by_span
 from sheets_emulator.resources.grid_range import describe_span
 
 DIMENSION = {True: "ROWS", False: "COLUMNS"}
@@ -87,17 +88,23 @@ def describe_groups(sheet: Sheet, *, is_rows: bool) -> list[Reply]:
     ]
 
 
-def describe_lines(sheet: Sheet, box: Box) -> Reply:
-    """The DimensionProperties of a box's rows and columns."""
+def describe_lines(sheet: Sheet, box: Box, account: str) -> Reply:
+    """The DimensionProperties of a box's rows and columns, as an account sees them."""
+    rows, columns = range(box.top, box.bottom), range(box.left, box.right)
     return {
-        "rowMetadata": _properties(sheet, range(box.top, box.bottom), is_rows=True),
-        "columnMetadata": _properties(sheet, range(box.left, box.right), is_rows=False),
+        "rowMetadata": _properties(sheet, rows, account, is_rows=True),
+        "columnMetadata": _properties(sheet, columns, account, is_rows=False),
     }
 
 
-def _properties(sheet: Sheet, indexes: range, *, is_rows: bool) -> list[Reply]:
+def _properties(sheet: Sheet, indexes: range, account: str, *, is_rows: bool) -> list[Reply]:
     lines = sheet.lines(is_rows=is_rows)
-    return [_line(lines.get(index, PLAIN_LINE), PIXELS[is_rows]) for index in indexes]
+    found = [_line(lines.get(index, PLAIN_LINE), PIXELS[is_rows]) for index in indexes]
+    for span, metadata in described_by_span(sheet.metadata, sheet, account).items():
+        start, end = (span.top, span.bottom) if is_rows else (span.left, span.right)
+        if end is not None and start in indexes:
+            found[start - indexes.start].update(metadata)
+    return found
 
 
 def _line(line: Line, usual: int) -> Reply:

@@ -3,21 +3,30 @@
 from collections.abc import Sequence
 
 from sheets_emulator.formulas.evaluate import Results
+from sheets_emulator.grid.a1 import WHOLE
 from sheets_emulator.grid.box import Box
 from sheets_emulator.grid.sheet import Sheet
 from sheets_emulator.grid.workbook import Workbook
 from sheets_emulator.reply import Reply
 from sheets_emulator.resources.cell_data import grid_data
+from sheets_emulator.resources.developer_metadata import described_by_span
 from sheets_emulator.resources.mark_data import describe_lines, describe_marks, describe_name
-from sheets_emulator.resources.places import find_place, require_readable
+from sheets_emulator.resources.places import Place, require_readable
 
 
 def describe(
-    results: Results, *, account: str, ranges: Sequence[str] = (), has_grid_data: bool = False
+    results: Results,
+    *,
+    account: str,
+    places: Sequence[Place] | None = None,
+    has_grid_data: bool = False,
 ) -> Reply:
-    """The Spreadsheet resource for an account; `ranges` limit its worksheets and their data."""
+    """The Spreadsheet resource for an account; `places` limit its worksheets and their data.
+
+    None: there is no limit.
+    """
     workbook = results.workbook
-    boxes = _boxes(workbook, ranges)
+    boxes = _boxes(workbook, places)
     if has_grid_data:
         require_readable([box for each in boxes.values() for box in each])
     sheets = [
@@ -35,8 +44,9 @@ def describe(
             "timeZone": workbook.time_zone,
             **workbook.look,
         },
-        "sheets": sheets,
+        **({"sheets": sheets} if sheets else {}),
         **({"namedRanges": names} if names else {}),
+        **described_by_span(workbook.metadata, None, account).get(WHOLE, {}),
         "spreadsheetUrl": f"https://docs.google.com/spreadsheets/d/{workbook.spreadsheet_id}/edit",
     }
 
@@ -57,13 +67,12 @@ def sheet_properties(sheet: Sheet, index: int) -> Reply:
     return {**properties, **({"hidden": True} if sheet.hidden else {}), **sheet.look}
 
 
-def _boxes(workbook: Workbook, ranges: Sequence[str]) -> dict[int, list[Box]]:
+def _boxes(workbook: Workbook, places: Sequence[Place] | None) -> dict[int, list[Box]]:
     """The boxes of each worksheet to include; worksheets without one are left out."""
-    if not ranges:
+    if places is None:
         return {sheet.sheet_id: [sheet.grid] for sheet in workbook.sheets}
     boxes: dict[int, list[Box]] = {}
-    for text in ranges:
-        place = find_place(workbook, text)
+    for place in places:
         boxes.setdefault(place.sheet.sheet_id, []).append(place.box)
     return boxes
 
@@ -74,6 +83,8 @@ def _described(
     described: Reply = {"properties": sheet_properties(sheet, index)}
     if boxes:
         described["data"] = [
-            {**grid_data(sheet, box, results), **describe_lines(sheet, box)} for box in boxes
+            {**grid_data(sheet, box, results), **describe_lines(sheet, box, account)}
+            for box in boxes
         ]
-    return {**described, **describe_marks(sheet, account)}
+    metadata = described_by_span(sheet.metadata, sheet, account).get(WHOLE, {})
+    return {**described, **describe_marks(sheet, account), **metadata}

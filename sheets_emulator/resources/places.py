@@ -44,6 +44,16 @@ def find_place(workbook: Workbook, text: str) -> Place:
     raise invalid(f"Unable to parse range: {text}")
 
 
+def find_places(workbook: Workbook, texts: Iterable[str]) -> list[Place]:
+    """Find the cells of range texts, as `find_place`."""
+    return [find_place(workbook, text) for text in texts]
+
+
+def place_of(sheet: Sheet, span: Span) -> Place:
+    """The cells of a span that starts inside the grid; values written there must fit."""
+    return Place(sheet=sheet, span=span, box=sheet.clamped(span), is_anchor=False)
+
+
 def past_grid(sheet: Sheet, span: Span | Box) -> Refusal:
     """The error of a range that starts past the grid."""
     return invalid(

@@ -75,6 +75,14 @@ def batch_update(
 ) -> Reply:
     """values.batchUpdate: all writes or none."""
     plans = [_planned_in_batch(workbook, writes, index, account) for index in range(len(writes))]
+    totals, responses = write_all(workbook, plans, rendering)
+    return {**totals, **({"responses": responses} if responses else {})}
+
+
+def write_all(
+    workbook: Workbook, plans: Sequence[Plan], rendering: Rendering | None
+) -> tuple[Reply, list[Reply]]:
+    """Write in order; returns the totals, and an UpdateValuesResponse for each plan."""
     parts = [write_entries(plan.sheet, plan.box.top, plan.box.left, plan.entries) for plan in plans]
     sheets = len({plan.sheet.sheet_id for plan in plans})
     results = Results(workbook)
@@ -82,12 +90,23 @@ def batch_update(
         _updated(results, workbook, plan, part, rendering)
         for plan, part in zip(plans, parts, strict=True)
     ]
-    return {
+    totals = {
         "spreadsheetId": workbook.spreadsheet_id,
         **total(parts).counts("totalUpdated"),
         **({"totalUpdatedSheets": sheets} if sheets else {}),
-        **({"responses": responses} if responses else {}),
     }
+    return totals, responses
+
+
+def planned_at(place: Place, entries: Entries, account: str) -> Plan:
+    """Check a write to a place; raises if it does not fit or is not allowed."""
+    box = entries.box_at(place.box.top, place.box.left)
+    window = _window(place)
+    _require_within(place, window, entries)
+    entries.require_short()
+    require_unprotected(place.sheet, box, account)
+    whole = box if place.is_anchor else window
+    return Plan(sheet=place.sheet, window=whole, box=box, entries=entries)
 
 
 def clear(workbook: Workbook, text: str, *, account: str) -> Reply:
@@ -143,14 +162,7 @@ def _planned_in_batch(
 
 
 def _planned(workbook: Workbook, write: Write, account: str) -> Plan:
-    place = find_place(workbook, write.range_text)
-    box = write.entries.box_at(place.box.top, place.box.left)
-    window = _window(place)
-    _require_within(place, window, write.entries)
-    write.entries.require_short()
-    require_unprotected(place.sheet, box, account)
-    whole = box if place.is_anchor else window
-    return Plan(sheet=place.sheet, window=whole, box=box, entries=write.entries)
+    return planned_at(find_place(workbook, write.range_text), write.entries, account)
 
 
 def _window(place: Place) -> Box:

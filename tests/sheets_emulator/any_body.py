@@ -25,6 +25,10 @@ BODIES = {
     f"{ROOT}/book/values/Data!A1:append": "ValueRange",
     f"{ROOT}/book/sheets/0:copyTo": "CopySheetToAnotherSpreadsheetRequest",
     f"{ROOT}/book/developerMetadata:search": "SearchDeveloperMetadataRequest",
+    f"{ROOT}/book:getByDataFilter": "GetSpreadsheetByDataFilterRequest",
+    f"{ROOT}/book/values:batchGetByDataFilter": "BatchGetValuesByDataFilterRequest",
+    f"{ROOT}/book/values:batchUpdateByDataFilter": "BatchUpdateValuesByDataFilterRequest",
+    f"{ROOT}/book/values:batchClearByDataFilter": "BatchClearValuesByDataFilterRequest",
 }
 """Paths of a POST and the schemas of their bodies."""
 
@@ -59,6 +63,7 @@ MASKS = (
     *("gridProperties.hideGridlines", "gridProperties.frozenRowCount", "pixelSize"),
     "userEnteredFormat",
     "index,hidden",
+    "metadataValue",
 )
 SEEN: Mapping[str, st.SearchStrategy[Any]] = {
     "fields": st.sampled_from(MASKS),
@@ -70,6 +75,9 @@ SEEN: Mapping[str, st.SearchStrategy[Any]] = {
     "depth": st.just(1),
     "namedRangeId": st.sampled_from(["n", "m"]),
     "protectedRangeId": st.sampled_from([7, 8]),
+    "metadataId": st.sampled_from([1, 1, 1, 2]),
+    "metadataKey": st.sampled_from(["fence", "fence", "k"]),
+    "metadataValue": st.sampled_from(["token", "token", "v"]),
     "title": st.sampled_from(["Data", "New", "It's"]),
     "name": st.sampled_from(["one", "two", "A1"]),
     "destinationSpreadsheetId": st.just("book"),

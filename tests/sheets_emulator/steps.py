@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from tests.sheets_emulator.bench import Bench, values_path
 from tests.sheets_emulator.kept import created
+from tests.sheets_emulator.metadata_of import create, delete, row
 from tests.sheets_emulator.requests_of import Request, dimension, grid_range, properties_of
 
 Step = tuple[Any, ...]
@@ -52,6 +53,10 @@ REQUESTS: list[Request] = [
             "fields": "note,userEnteredFormat,dataValidation",
         }
     },
+    create(7),
+    create(8, location=row(1)),
+    create(value="🙂", location={"sheetId": 0}, visibility="PROJECT"),
+    delete(metadataId=8),
     {
         "updateSpreadsheetProperties": {
             "properties": {"title": "Renamed", "locale": "de", "timeZone": "Europe/Berlin"},

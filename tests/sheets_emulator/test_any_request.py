@@ -13,6 +13,7 @@ from sheets_emulator.app import EmulatorOptions
 from sheets_emulator.edits.batch import KINDS
 from tests.sheets_emulator.any_body import requests_of
 from tests.sheets_emulator.bench import Bench, build_bench, write_seed
+from tests.sheets_emulator.metadata_of import create, row
 
 GROUPED = {"sheetId": 0, "dimension": "ROWS", "startIndex": 1, "endIndex": 3}
 START: list[dict[str, Any]] = [  # one of everything that a request may be about
@@ -21,6 +22,7 @@ START: list[dict[str, Any]] = [  # one of everything that a request may be about
     {"addDimensionGroup": {"range": GROUPED}},
     {"setBasicFilter": {"filter": {"range": {"startRowIndex": 1}}}},
     {"addSheet": {"properties": {"sheetId": 7, "title": "x"}}},
+    create(1, location=row(1)),
 ]
 NAMES_A_GROUP = "updateDimensionGroup"  # exactly, so hardly by chance
 

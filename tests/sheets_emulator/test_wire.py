@@ -42,29 +42,6 @@ def test_other_paths_are_not_found(bench: Bench, method: str, path: str) -> None
     assert answer.headers["Content-Type"].startswith("text/html")
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "name"),
-    [
-        ("POST", f"{BOOK}:getByDataFilter", "getByDataFilter"),
-        ("POST", f"{BOOK}/values:batchGetByDataFilter", "values.batchGetByDataFilter"),
-        ("POST", f"{BOOK}/values:batchUpdateByDataFilter", "values.batchUpdateByDataFilter"),
-        ("POST", f"{BOOK}/values:batchClearByDataFilter", "values.batchClearByDataFilter"),
-    ],
-)
-def test_calls_that_are_not_covered_are_named(
-    bench: Bench, method: str, path: str, name: str
-) -> None:
-    """What Google could do and the emulator cannot is a 501 in Google's shape."""
-    answer = bench.call(method, path, {} if method == "POST" else None)
-
-    assert answer.status_code == 501
-    assert answer.json()["error"] == {
-        "code": 501,
-        "message": f"The emulator does not implement the call 'spreadsheets.{name}'.",
-        "status": "UNIMPLEMENTED",
-    }
-
-
 def test_verb_is_taken_off_before_the_path_is_decoded(build: BenchBuilder) -> None:
     """An encoded `:append` is part of the title; the one after it is the verb."""
     bench = build({"x%3Aappend": "a\n"})

@@ -1,4 +1,4 @@
-"""Developer metadata: createDeveloperMetadata and deleteDeveloperMetadata."""
+"""Developer metadata: creation, updates, deletion, and rows and columns that move."""
 
 from typing import Any
 
@@ -7,43 +7,25 @@ import pytest
 from sheets_emulator.app import EmulatorOptions
 from tests.sheets_emulator.bench import Bench, message
 from tests.sheets_emulator.conftest import BLANK_GRID, BenchBuilder
+from tests.sheets_emulator.metadata_of import (
+    SPREADSHEET,
+    by,
+    column,
+    create,
+    delete,
+    found,
+    row,
+    values,
+)
+from tests.sheets_emulator.requests_of import Request, dimension, properties_of
 
-SPREADSHEET = {"spreadsheet": True}
-
-
-def create(metadata_id: int | None = None, value: str = "token", **members: object) -> Any:
-    """A createDeveloperMetadata request, on the spreadsheet unless told otherwise."""
-    metadata: dict[str, object] = {
-        "metadataKey": "fence",
-        "metadataValue": value,
-        "location": SPREADSHEET,
-        "visibility": "DOCUMENT",
-    }
-    if metadata_id is not None:
-        metadata["metadataId"] = metadata_id
-    return {"createDeveloperMetadata": {"developerMetadata": metadata | members}}
-
-
-def by(**lookup: object) -> dict[str, Any]:
-    """A DataFilter with a lookup."""
-    return {"developerMetadataLookup": lookup}
+KEY = "fence"
+LIMIT = 30_000
 
 
-def delete(**lookup: object) -> Any:
-    """A deleteDeveloperMetadata request."""
-    return {"deleteDeveloperMetadata": {"dataFilter": by(**lookup)}}
-
-
-def found(bench: Bench, *filters: dict[str, Any]) -> list[dict[str, Any]]:
-    """The metadata that a search finds."""
-    path = "/v4/spreadsheets/book/developerMetadata:search"
-    answer = bench.call("POST", path, {"dataFilters": list(filters)}).json()
-    return [each["developerMetadata"] for each in answer.get("matchedDeveloperMetadata", [])]
-
-
-def values(bench: Bench, *filters: dict[str, Any]) -> list[str]:
-    """The values of the metadata that a search finds."""
-    return [each["metadataValue"] for each in found(bench, *filters)]
+def rows_of(start: int, end: int) -> Request:
+    """A DimensionRange of rows."""
+    return {"sheetId": 0, "dimension": "ROWS", "startIndex": start, "endIndex": end}
 
 
 def test_created_metadata_is_returned_and_found(bench: Bench) -> None:
@@ -157,69 +139,240 @@ def test_a_late_batch_update_applies_if_its_id_is_still_free(bench: Bench) -> No
 
 
 @pytest.mark.parametrize(
-    ("text", "fields", "rows"),
+    ("location", "described"),
     [
-        ("'Data'!A3:ZZ", "", None),
+        (SPREADSHEET, {"locationType": "SPREADSHEET", **SPREADSHEET}),
+        ({"sheetId": 0}, {"locationType": "SHEET", "sheetId": 0}),
         (
-            "'Data'!A3:ZZ",
-            "replies,updatedSpreadsheet(sheets(data(startRow,rowData)))",
-            [["x"], ["y"]],
+            row(2),
+            {
+                "locationType": "ROW",
+                "dimensionRange": {"dimension": "ROWS", "startIndex": 2, "endIndex": 3},
+            },
         ),
-        ("'Data'!3:1000", "updatedSpreadsheet.sheets.data", [["x"], ["y"]]),
-        ("'Data'!A4:C", "updatedSpreadsheet(sheets(properties(title),data))", [["y"]]),
-        ("'Data'", "updatedSpreadsheet", [["a"], [], ["x"], ["y"]]),
-        ("Data!A3", "replies", None),
-        ("Data!A3", "*", [["x"]]),
+        (
+            {**column(0), "locationType": "ROW"},
+            {
+                "locationType": "COLUMN",
+                "dimensionRange": {"dimension": "COLUMNS", "startIndex": 0, "endIndex": 1},
+            },
+        ),
+    ],
+    ids=["spreadsheet", "sheet", "row", "column"],
+)
+def test_a_location_is_returned_with_its_type(
+    bench: Bench, location: dict[str, Any], described: dict[str, Any]
+) -> None:
+    """The type follows from the location; a given one is ignored."""
+    bench.edit(create(7, location=location))
+
+    assert found(bench, by(metadataId=7))[0]["location"] == described
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        pytest.param({"metadataKey": ""}, id="no key"),
+        pytest.param({"visibility": None}, id="no visibility"),
+        pytest.param({"metadataId": -1}, id="negative ID"),
+        pytest.param({"metadataId": 2**31}, id="ID that is no int32"),
+        pytest.param({"location": None}, id="no location"),
+        pytest.param({"location": {"spreadsheet": False}}, id="location of false"),
+        pytest.param({"location": {"sheetId": 0, "spreadsheet": True}}, id="two locations"),
+        pytest.param({"location": {"sheetId": 9}}, id="unknown worksheet"),
+        pytest.param({"location": row(5)}, id="row past the grid"),
+        pytest.param({"location": column(-1)}, id="negative column"),
+        pytest.param(
+            {"location": {"dimensionRange": {"dimension": "ROWS", "startIndex": 4}}},
+            id="unbounded rows",
+        ),
+        pytest.param(
+            {"location": {"dimensionRange": {"dimension": "ROWS", "endIndex": 2}}},
+            id="two rows",
+        ),
+        pytest.param({"metadataValue": "x" * LIMIT}, id="too long"),
     ],
 )
-def test_a_response_has_ranges_of_the_state_after_the_updates(
-    bench: Bench, text: str, fields: str, rows: object
-) -> None:
-    """Open ends reach the end of the grid; with a mask, the mask alone asks for grid data."""
-    bench.update("Data!A1", [["a"], [""], ["b"]])
-    body = {
-        "requests": [
-            {"updateCells": cells(2, ["x"], ["y"])},
-        ],
-        "includeSpreadsheetInResponse": True,
-        "responseRanges": [text],
-    }
-    path = "/v4/spreadsheets/book:batchUpdate"
-    answer = bench.call("POST", path, body, **({"fields": fields} if fields else {})).json()
-
-    [sheet] = answer.get("updatedSpreadsheet", {}).get("sheets", [{}])
-    assert shown(sheet) == rows
-
-
-def test_a_response_range_past_the_grid_refuses_the_batch(bench: Bench) -> None:
-    """The refusal names no request, and nothing is applied."""
-    body = {
-        "requests": [create(7)],
-        "includeSpreadsheetInResponse": True,
-        "responseRanges": ["Data!A6:C"],
-    }
-    answer = bench.call("POST", "/v4/spreadsheets/book:batchUpdate", body)
+def test_metadata_that_cannot_be_is_refused(bench: Bench, members: dict[str, Any]) -> None:
+    """It needs a key, a visibility, one location that exists, and room."""
+    answer = bench.edit(create(**members))
 
     assert answer.status_code == 400
-    assert message(answer).startswith("Range (Data!A6:C) exceeds grid limits.")
     assert found(bench, by()) == []
 
 
-def cells(row: int, *rows: list[str]) -> dict[str, Any]:
-    """The members of an updateCells of texts."""
+@pytest.mark.parametrize("location", [SPREADSHEET, {"sheetId": 0}], ids=["spreadsheet", "sheet"])
+def test_keys_and_values_share_the_room_of_their_object(
+    bench: Bench, location: dict[str, Any]
+) -> None:
+    """30,000 characters fit; metadata of rows counts towards that of their worksheet."""
+    rest = "x" * (LIMIT - 2 * len(KEY) - 1)
+    full = bench.edit(create(value="y", location=location), create(value=rest, location=location))
+    place = row(1) if "sheetId" in location else location
+    refused = bench.edit(create(value="", location=place))
+    bench.edit(delete(metadataValue="y"))
+
+    assert (full.status_code, refused.status_code) == (200, 400)
+    assert message(refused).startswith("Invalid requests[0].createDeveloperMetadata: ")
+    assert bench.edit(create(value="", location=place)).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("request_", "rows"),
+    [
+        (dimension("insertDimension", "ROWS", 0, 2), [4]),
+        (dimension("insertDimension", "ROWS", 2, 3), [3]),
+        (dimension("insertDimension", "ROWS", 3, 4), [2]),
+        (dimension("deleteDimension", "ROWS", 0, 1), [1]),
+        (dimension("deleteDimension", "ROWS", 1, 4), []),
+        (dimension("deleteDimension", "COLUMNS", 0, 1), [2]),
+        ({"moveDimension": {"source": rows_of(2, 3), "destinationIndex": 5}}, [4]),
+        ({"moveDimension": {"source": rows_of(3, 5), "destinationIndex": 0}}, [4]),
+        (properties_of("gridProperties.rowCount", gridProperties={"rowCount": 2}), []),
+        ({"sortRange": {"range": {}, "sortSpecs": [{"dimensionIndex": 0}]}}, [2]),
+    ],
+)
+def test_metadata_of_a_row_moves_and_goes_with_it(
+    bench: Bench, request_: Request, rows: list[int]
+) -> None:
+    """Sorting moves values, not rows."""
+    bench.update("Data!A1", [["c"], ["b"], ["a"]])
+    bench.edit(create(7, location=row(2)), request_)
+    ranges = [each["location"]["dimensionRange"] for each in found(bench, by(metadataId=7))]
+
+    assert [each["startIndex"] for each in ranges] == rows
+    assert [each["endIndex"] for each in ranges] == [start + 1 for start in rows]
+
+
+def test_metadata_of_a_column_moves_with_it(bench: Bench) -> None:
+    """Rows that come and go do not matter to it."""
+    bench.edit(
+        create(7, location=column(1)),
+        dimension("insertDimension", "COLUMNS", 0, 1),
+        dimension("deleteDimension", "ROWS", 0, 2),
+    )
+    [metadata] = found(bench, by(metadataId=7))
+
+    assert metadata["location"]["dimensionRange"]["startIndex"] == 2
+
+
+def test_metadata_goes_with_its_worksheet(bench: Bench) -> None:
+    """That of the spreadsheet stays; a copy of the worksheet has none."""
+    bench.edit(
+        create(1, location={"sheetId": 0}),
+        create(2, location=row(0)),
+        create(3),
+        {"duplicateSheet": {"sourceSheetId": 0}},
+        {"deleteSheet": {"sheetId": 0}},
+    )
+
+    assert [each["metadataId"] for each in found(bench, by())] == [3]
+
+
+def test_metadata_of_another_project_is_visible_only_in_the_document(bench: Bench) -> None:
+    """`PROJECT` metadata that the owner's program created does not exist for the account."""
+    bench.owner_edits(create(1, "shown"), create(2, "hidden", visibility="PROJECT"))
+    bench.edit(create(3, "own", visibility="PROJECT"))
+    path = "/v4/spreadsheets/book/developerMetadata/2"
+    bench.edit(delete(metadataKey=KEY, visibility="PROJECT"))
+    refused = bench.edit(create(2, "taken"))
+    bench.owner_edits(
+        {
+            "updateDeveloperMetadata": {
+                "dataFilters": [by(metadataId=2)],
+                "developerMetadata": {"visibility": "DOCUMENT"},
+                "fields": "visibility",
+            }
+        }
+    )
+
+    assert bench.call("GET", path).json()["metadataValue"] == "hidden"
+    assert refused.status_code == 400
+    assert values(bench, by()) == ["shown", "hidden"]
+
+
+def update(fields: str, *filters: dict[str, Any], **members: object) -> Any:
+    """An updateDeveloperMetadata request."""
     return {
-        "start": {"sheetId": 0, "rowIndex": row, "columnIndex": 0},
-        "rows": [
-            {"values": [{"userEnteredValue": {"stringValue": text}} for text in each]}
-            for each in rows
-        ],
-        "fields": "userEnteredValue",
+        "updateDeveloperMetadata": {
+            "dataFilters": list(filters),
+            "developerMetadata": members,
+            "fields": fields,
+        }
     }
 
 
-def shown(sheet: dict[str, Any]) -> list[list[str]] | None:
-    """The displayed cells of a Sheet's grid data; None without data."""
-    if "data" not in sheet:
-        return None
-    [data] = sheet["data"]
-    return [[cell["formattedValue"] for cell in row.get("values", [])] for row in data["rowData"]]
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ("metadataValue", ("fence", "new", "DOCUMENT", "SPREADSHEET")),
+        ("metadataKey,visibility", ("k", "old", "PROJECT", "SPREADSHEET")),
+        ("location", ("fence", "old", "DOCUMENT", "ROW")),
+        ("*", ("k", "new", "PROJECT", "ROW")),
+    ],
+)
+def test_an_update_replaces_the_members_in_its_mask(
+    bench: Bench, fields: str, expected: tuple[str, ...]
+) -> None:
+    """The reply has the whole resource; the ID stays."""
+    bench.edit(create(7, "old"), create(8, "other", location=row(1)))
+    members = {"metadataKey": "k", "metadataValue": "new", "visibility": "PROJECT"}
+    request_ = update(fields, by(metadataId=7), **members, location=row(4))
+    [reply] = bench.edit(request_).json()["replies"]
+    [metadata] = found(bench, by(metadataId=7))
+
+    assert reply["updateDeveloperMetadata"]["developerMetadata"] == [metadata]
+    kind = metadata["location"]["locationType"]
+    names = ("metadataKey", "metadataValue", "visibility")
+    assert (*(metadata[name] for name in names), kind) == expected
+    assert values(bench, by(metadataId=8)) == ["other"]
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        pytest.param(update("metadataValue", by(metadataId=9), metadataValue="x"), id="no match"),
+        pytest.param(update("metadataValue", metadataValue="x"), id="no filter"),
+        pytest.param(update("", by(), metadataValue="x"), id="no mask"),
+        pytest.param(update("metadataId", by(), metadataId=9), id="ID"),
+        pytest.param(update("metadataKey", by()), id="no key"),
+        pytest.param(update("visibility", by()), id="no visibility"),
+        pytest.param(update("location", by()), id="no location"),
+        pytest.param(update("metadataValue", by(), metadataValue="x" * LIMIT), id="too long"),
+    ],
+)
+def test_an_update_that_cannot_be_is_refused(bench: Bench, request_: Request) -> None:
+    """It needs a match, a mask and what metadata must have."""
+    bench.edit(create(7, "old"))
+    answer = bench.edit(request_)
+
+    assert answer.status_code == 400
+    assert message(answer).startswith("Invalid requests[0].updateDeveloperMetadata: ")
+    assert values(bench, by()) == ["old"]
+
+
+def test_resources_have_their_metadata(bench: Bench) -> None:
+    """A spreadsheet, a worksheet, a row and a column have their own, by the field mask."""
+    bench.edit(
+        create(1), create(2, location={"sheetId": 0}),
+        create(3, location=row(1)), create(4, location=column(2)),
+    )  # fmt: skip
+    bench.owner_edits(create(5, visibility="PROJECT"))
+    mask = "developerMetadata.metadataId"
+    data = f"rowMetadata.{mask},columnMetadata.{mask}"
+    fields = f"{mask},sheets({mask},data({data}))"
+
+    assert bench.described(ranges="Data!A2:C3", fields=fields) == {
+        "developerMetadata": [{"metadataId": 1}],
+        "sheets": [
+            {
+                "developerMetadata": [{"metadataId": 2}],
+                "data": [
+                    {
+                        "rowMetadata": [{"developerMetadata": [{"metadataId": 3}]}, {}],
+                        "columnMetadata": [{}, {}, {"developerMetadata": [{"metadataId": 4}]}],
+                    }
+                ],
+            }
+        ],
+    }

@@ -56,6 +56,7 @@ from sheets_emulator.edits.sheet_requests import (
 )
 from sheets_emulator.edits.sort_requests import delete_duplicates, sort_range
 from sheets_emulator.edits.spreadsheet_properties import update_spreadsheet_properties
+from sheets_emulator.edits.table_requests import add_table, delete_table, update_table
 from sheets_emulator.edits.text_requests import text_to_columns, trim_whitespace
 from sheets_emulator.formulas.evaluate import Results
 from sheets_emulator.grid.workbook import Workbook
@@ -105,6 +106,9 @@ KINDS: dict[str, Callable[[Editing, Message], Reply]] = {
     "deleteProtectedRange": delete_protected_range,
     "setBasicFilter": set_basic_filter,
     "clearBasicFilter": clear_basic_filter,
+    "addTable": add_table,
+    "updateTable": update_table,
+    "deleteTable": delete_table,
     "createDeveloperMetadata": create_developer_metadata,
     "updateDeveloperMetadata": update_developer_metadata,
     "deleteDeveloperMetadata": delete_developer_metadata,

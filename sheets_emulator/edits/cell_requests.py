@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from sheets_emulator.edits.block import change_all, change_each, open_area, put
+from sheets_emulator.edits.table_requests import make_room_in_table
 from sheets_emulator.formulas.references import translated
 from sheets_emulator.grid.box import Box, sized
 from sheets_emulator.grid.cell import Cell
 from sheets_emulator.grid.sheet import Sheet, full_row
 from sheets_emulator.protocol.fields import Mask
 from sheets_emulator.protocol.message import Message
-from sheets_emulator.refusal import invalid, unimplemented
+from sheets_emulator.refusal import invalid
 from sheets_emulator.reply import Reply
 from sheets_emulator.resources.cell_data import (
     Patch,
@@ -54,20 +55,29 @@ def update_cells(editing: Editing, message: Message) -> Reply:
 
 
 def append_cells(editing: Editing, message: Message) -> Reply:
-    """appendCells: below the last row with data in any column."""
-    if message.has("tableId"):
-        raise unimplemented("the field 'tableId' of appendCells")
+    """appendCells: below the last row with data of the worksheet or of a table's body."""
     mask = read_cell_mask(require_fields(message))
-    sheet = require_sheet(editing.workbook, message.integer("sheetId"))
     rows = read_rows(message.messages("rows"), mask)
-    last = sheet.last_used(sheet.grid)
-    box = sized(top=last[0] + 1 if last else 0, left=0, height=len(rows), width=_width(rows))
+    if message.has("tableId"):
+        sheet, box = make_room_in_table(
+            editing, message.text("tableId"), height=len(rows), width=_width(rows)
+        )
+    else:
+        sheet, box = _make_room(editing, message.integer("sheetId"), rows)
+    write_patches(sheet, box.top, box.left, rows, mask)
+    return {}
+
+
+def _make_room(editing: Editing, sheet_id: int, rows: Patches) -> tuple[Sheet, Box]:
+    """The cells for rows that are appended to a worksheet, whose grid grows by what is missing."""
+    sheet = require_sheet(editing.workbook, sheet_id)
+    top = sheet.data_end(sheet.grid)
+    box = sized(top=top, left=0, height=len(rows), width=_width(rows))
     require_unprotected(sheet, box, editing.account)
     grown = max(sheet.row_count, box.bottom) * max(sheet.column_count, box.right)
     editing.workbook.require_room(grown - sheet.cell_count)
     sheet.grow(row_count=box.bottom, column_count=box.right)
-    write_patches(sheet, box.top, box.left, rows, mask)
-    return {}
+    return sheet, box
 
 
 def repeat_cell(editing: Editing, message: Message) -> Reply:

@@ -13,12 +13,29 @@ from sheets_emulator.grid.a1 import Span
 from sheets_emulator.grid.cell import Cell, Content
 from sheets_emulator.grid.developer_metadata import DeveloperMetadata
 from sheets_emulator.grid.line_groups import extended
-from sheets_emulator.grid.marks import Filter, Line, Merge, NamedRange, Protection
+from sheets_emulator.grid.marks import (
+    Filter,
+    Line,
+    Merge,
+    NamedRange,
+    NativeTable,
+    Protection,
+    TableColumn,
+)
 from sheets_emulator.grid.sheet import Row, Sheet
 from sheets_emulator.grid.workbook import Workbook
 
 Item = TypeVar("Item")
-Mark = TypeVar("Mark", Protection, NamedRange, Merge, Filter, DeveloperMetadata)
+Mark = TypeVar(
+    "Mark",
+    Protection,
+    NamedRange,
+    Merge,
+    Filter,
+    NativeTable,
+    TableColumn,
+    DeveloperMetadata,
+)
 
 
 def insert_rows(workbook: Workbook, sheet: Sheet, start: int, count: int) -> None:
@@ -164,6 +181,8 @@ def _shift(
     sheet.names = _shifted_marks(sheet.names, rows, columns)
     sheet.merges = _shifted_marks(sheet.merges, rows, columns)
     sheet.filters = _shifted_marks(sheet.filters, rows, columns)
+    tables = _shifted_marks(sheet.tables, rows, columns)
+    sheet.tables = [_shifted_columns(each, rows, columns) for each in tables]
     sheet.metadata = _shifted_marks(sheet.metadata, rows, columns)
     sheet.row_lines = _shifted_lines(sheet.row_lines, rows)
     sheet.column_lines = _shifted_lines(sheet.column_lines, columns)
@@ -187,6 +206,11 @@ def _shifted_openings(protection: Protection, rows: Shift, columns: Shift) -> Pr
     """The protection with its unprotected ranges moved."""
     spans = (_shifted_span(span, rows, columns) for span in protection.open_spans)
     return replace(protection, open_spans=tuple(span for span in spans if span is not None))
+
+
+def _shifted_columns(table: NativeTable, rows: Shift, columns: Shift) -> NativeTable:
+    """The table with the settings of its columns moved."""
+    return replace(table, columns=tuple(_shifted_marks([*table.columns], rows, columns)))
 
 
 def _shifted_span(span: Span, rows: Shift, columns: Shift) -> Span | None:

@@ -9,6 +9,7 @@ from sheets_emulator.edits.sheet_properties import (
     read_properties,
     update_properties,
 )
+from sheets_emulator.edits.table_requests import copied_tables
 from sheets_emulator.formulas.references import without_sheet
 from sheets_emulator.grid.sheet import Sheet
 from sheets_emulator.grid.workbook import Workbook, new_sheet
@@ -64,11 +65,12 @@ def duplicate_sheet(editing: Editing, message: Message) -> Reply:
 def copied(source: Sheet, workbook: Workbook) -> Sheet:
     """A copy named `Copy of X`, not yet in the workbook.
 
-    It has no protections, named ranges and developer metadata.
+    It has no protections, named ranges and developer metadata. Its tables have new IDs and names.
     """
     workbook.require_room(source.cell_count)
     duplicate = source.copy()
     duplicate.protections, duplicate.names, duplicate.metadata = [], [], []
+    duplicate.tables = copied_tables(source, workbook)
     duplicate.sheet_id = workbook.new_id()
     duplicate.title = workbook.free_title(_copy_titles(source.title))
     workbook.require_free_title(duplicate.title)

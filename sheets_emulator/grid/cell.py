@@ -49,6 +49,12 @@ class Cell:
         )
 
     @property
+    def is_checkbox(self) -> bool:
+        """Whether the cell has the validation rule of a checkbox, ticked or not."""
+        condition = cast(Json, (self.validation or NOTHING).get("condition", NOTHING))
+        return condition.get("type") == "BOOLEAN"
+
+    @property
     def is_plain_text(self) -> bool:
         """Whether the cell has the plain text format, in which typed input stays text."""
         wanted = cast(Json, (self.format or NOTHING).get("numberFormat", NOTHING))
@@ -79,6 +85,13 @@ def bare(cell: Cell) -> Content:
 def is_blank(content: Content) -> bool:
     """Whether the content displays nothing."""
     return content is None or (isinstance(content, Cell) and content.is_blank)
+
+
+def has_data(content: Content) -> bool:
+    """Whether the content displays something, or is a formula or checkbox."""
+    if not isinstance(content, Cell):
+        return content is not None
+    return not content.is_blank or content.is_checkbox
 
 
 def rewritten(old: Content, new: Cell) -> Content:

@@ -1,17 +1,19 @@
-"""Marks of a worksheet: protections, names, merges, filter, sizes of rows and columns.
+"""Marks of a worksheet: protections, names, merges, filter, tables, sizes of rows and columns.
 
 Rules:
 - A mark's `span` moves with its rows and columns (`dimensions`).
 - Lines are rows or columns; only lines with non-default properties are stored, by index.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sheets_emulator.grid.a1 import Span
+from sheets_emulator.grid.box import Box
 from sheets_emulator.reply import Json
 
 ROW_PIXELS = 21  # of a new row and a new column (recorded)
 COLUMN_PIXELS = 100
+FOOTER = "footerColorStyle"  # the row property that gives a table a footer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +62,43 @@ class Filter:
 
     span: Span
     settings: Json
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableColumn:
+    """The settings of a table's column: the other members of Google's TableColumnProperties."""
+
+    span: Span
+    settings: Json
+
+
+@dataclass(frozen=True, kw_only=True)
+class NativeTable:
+    """A table of Google Sheets, unlike data that `table` detects; `span` is bounded.
+
+    `rows` is Google's TableRowsProperties. Columns without settings are left out of `columns`.
+    """
+
+    table_id: str
+    name: str
+    span: Span
+    columns: tuple[TableColumn, ...] = ()
+    rows: Json
+
+    @property
+    def box(self) -> Box:
+        """All cells, with header and footer."""
+        bottom, right = self.span.bottom or 0, self.span.right or 0
+        return Box(top=self.span.top, left=self.span.left, bottom=bottom, right=right)
+
+    @property
+    def has_footer(self) -> bool:
+        return FOOTER in self.rows
+
+    @property
+    def body(self) -> Box:
+        """The cells between header and footer."""
+        return replace(self.box, top=self.box.top + 1, bottom=self.box.bottom - self.has_footer)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,12 +17,13 @@ from sheets_emulator.grid.cell import (
     Cell,
     Content,
     emptied,
+    has_data,
     is_blank,
     rewritten,
     whole,
 )
 from sheets_emulator.grid.developer_metadata import DeveloperMetadata
-from sheets_emulator.grid.marks import Filter, Line, Merge, NamedRange, Protection
+from sheets_emulator.grid.marks import Filter, Line, Merge, NamedRange, NativeTable, Protection
 from sheets_emulator.grid.merge_index import ENDLESS, MergeIndex
 from sheets_emulator.reply import Json
 
@@ -51,6 +52,7 @@ class Sheet:
     names: list[NamedRange] = field(default_factory=list)
     merges: list[Merge] = field(default_factory=list)
     filters: list[Filter] = field(default_factory=list)  # at most one
+    tables: list[NativeTable] = field(default_factory=list)
     metadata: list[DeveloperMetadata] = field(default_factory=list)
     row_lines: dict[int, Line] = field(default_factory=dict)
     column_lines: dict[int, Line] = field(default_factory=dict)
@@ -68,6 +70,7 @@ class Sheet:
             names=self.names.copy(),
             merges=self.merges.copy(),
             filters=self.filters.copy(),
+            tables=self.tables.copy(),
             metadata=self.metadata.copy(),
             row_lines=self.row_lines.copy(),
             column_lines=self.column_lines.copy(),
@@ -215,6 +218,13 @@ class Sheet:
                 if not is_blank(contents[column]):
                     return row, column
         return None
+
+    def data_end(self, box: Box) -> int:
+        """The row after the last one with data in a box; an unticked checkbox is data (assumed)."""
+        for row in range(min(box.bottom, len(self.rows)) - 1, box.top - 1, -1):
+            if any(map(has_data, self.rows[row][box.left : box.right])):
+                return row + 1
+        return box.top
 
     def _indexed(self) -> MergeIndex:
         if self._merge_index is None or self._merge_index.merges is not self.merges:

@@ -12,6 +12,7 @@ from sheets_emulator.resources.cell_data import grid_data
 from sheets_emulator.resources.developer_metadata import described_by_span
 from sheets_emulator.resources.mark_data import describe_lines, describe_marks, describe_name
 from sheets_emulator.resources.places import Place, require_readable
+from sheets_emulator.resources.table_data import describe_tables
 
 
 def describe(
@@ -87,4 +88,5 @@ def _described(
             for box in boxes
         ]
     metadata = described_by_span(sheet.metadata, sheet, account).get(WHOLE, {})
-    return {**described, **describe_marks(sheet, account), **metadata}
+    tables = describe_tables(sheet, results)
+    return {**described, **describe_marks(sheet, account), **tables, **metadata}

@@ -6,7 +6,7 @@ Rules
   meets wrong types, huge numbers and unknown names.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hypothesis import strategies as st
@@ -42,22 +42,22 @@ NEEDED = (
     *("shiftDimension", "pasteType", "destinationIndex", "rowIndex", "columnIndex", "dimensions"),
     *("developerMetadata", "metadataKey", "visibility", "location", "dataFilter", "dataFilters"),
     *("dimensionGroup", "depth", "namedRangeId", "protectedRangeId", "delimiterType", "delimiter"),
-    "developerMetadataLookup",
+    *("developerMetadataLookup", "table", "tableId"),
 )
 """Members without which little happens: a tame body always has them."""
 
 NOT_TOGETHER = (  # of these a tame body has the first one only
     *(("start", "range"), ("sheetId", "allSheets"), ("range", "sheetId"), ("range", "allSheets")),
-    *(("range", "tableId"), ("source", "useAlternateSeries")),
+    ("source", "useAlternateSeries"),
     *(("sheetId", "spreadsheet"), ("sheetId", "dimensionRange")),
     *(("developerMetadataLookup", "a1Range"), ("developerMetadataLookup", "gridRange")),
 )
-LACKING: Mapping[str, str] = {  # what a tame object never has
-    "BasicFilter": "sortSpecs",
-    "DimensionProperties": "developerMetadata",
-    "ProtectedRange": "namedRangeId",
+LACKING: Mapping[str, Sequence[str]] = {  # what a tame object never has
+    "BasicFilter": ("sortSpecs", "tableId"),
+    "DimensionProperties": ("developerMetadata",),
+    "ProtectedRange": ("namedRangeId", "tableId"),
 }
-FOREIGN = ("dataSource", "comment", "chip", "pivot", "table")  # beginnings of what a tame one lacks
+FOREIGN = ("dataSource", "comment", "chip", "pivot")  # beginnings of what a tame one lacks
 MASKS = (
     *("*", "*", "userEnteredValue", "note", "title", "userEnteredFormat.textFormat", "name"),
     *("gridProperties.hideGridlines", "gridProperties.frozenRowCount", "pixelSize"),
@@ -78,6 +78,7 @@ SEEN: Mapping[str, st.SearchStrategy[Any]] = {
     "metadataId": st.sampled_from([1, 1, 1, 2]),
     "metadataKey": st.sampled_from(["fence", "fence", "k"]),
     "metadataValue": st.sampled_from(["token", "token", "v"]),
+    "tableId": st.sampled_from(["t", "t", "u"]),
     "title": st.sampled_from(["Data", "New", "It's"]),
     "name": st.sampled_from(["one", "two", "A1"]),
     "destinationSpreadsheetId": st.just("book"),
@@ -141,7 +142,7 @@ def _names(
     if is_wild:
         return some
     names = [name for name in names if not name.startswith(FOREIGN)]
-    names = [name for name in names if name != LACKING.get(schema)]
+    names = [name for name in names if name not in LACKING.get(schema, ())]
     some = st.lists(st.sampled_from(names), max_size=3, unique=True)
     needed = [name for name in names if name in NEEDED]
     if depth >= DEEPEST - 2:

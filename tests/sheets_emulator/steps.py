@@ -58,6 +58,15 @@ REQUESTS: list[Request] = [
     create(value="🙂", location={"sheetId": 0}, visibility="PROJECT"),
     delete(metadataId=8),
     {
+        "addTable": {
+            "table": {
+                "range": grid_range(0, 0, 3, 2),
+                "columnProperties": [{"columnIndex": 1, "columnType": "DOUBLE"}],
+                "rowsProperties": {"footerColorStyle": {"themeColor": "TEXT"}},
+            }
+        }
+    },
+    {
         "updateSpreadsheetProperties": {
             "properties": {"title": "Renamed", "locale": "de", "timeZone": "Europe/Berlin"},
             "fields": "title,locale,timeZone",

@@ -23,6 +23,7 @@ START: list[dict[str, Any]] = [  # one of everything that a request may be about
     {"setBasicFilter": {"filter": {"range": {"startRowIndex": 1}}}},
     {"addSheet": {"properties": {"sheetId": 7, "title": "x"}}},
     create(1, location=row(1)),
+    {"addTable": {"table": {"tableId": "t", "range": {"sheetId": 7, "endRowIndex": 3}}}},
 ]
 NAMES_A_GROUP = "updateDimensionGroup"  # exactly, so hardly by chance
 

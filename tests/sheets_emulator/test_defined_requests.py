@@ -182,7 +182,7 @@ def test_what_cannot_matter_is_passed_over(bench: Bench, path: str, body: Any) -
             {"requests": [{"addSheet": {"properties": {"sheetType": "DATA_SOURCE"}}}]},
             id="type of a worksheet",
         ),
-        pytest.param(BATCH_PATH, {"requests": [{"addTable": {}}]}, id="kind"),
+        pytest.param(BATCH_PATH, {"requests": [{"addBanding": {}}]}, id="kind"),
     ],
 )
 def test_what_google_has_and_the_emulator_has_not_is_501(

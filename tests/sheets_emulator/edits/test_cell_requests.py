@@ -92,6 +92,28 @@ def test_append_cells_goes_under_the_last_row_with_data(build: BenchBuilder) -> 
     assert bench.size() == (3, 2)
 
 
+@pytest.mark.parametrize(
+    ("cell", "row"),
+    [
+        pytest.param({"userEnteredValue": {"formulaValue": '=""'}}, 4, id="formula of nothing"),
+        pytest.param({"userEnteredValue": {"boolValue": False}}, 4, id="unticked value"),
+        pytest.param({"dataValidation": {"condition": {"type": "BOOLEAN"}}}, 4, id="checkbox"),
+        pytest.param({"dataValidation": RULE}, 2, id="dropdown without a value"),
+        pytest.param({"userEnteredFormat": {"textFormat": {"bold": True}}}, 2, id="format"),
+        pytest.param({"note": "why"}, 2, id="note"),
+    ],
+)
+def test_append_cells_goes_under_what_counts_as_data(bench: Bench, cell: Request, row: int) -> None:
+    """A formula that displays nothing and an unticked checkbox count, assumed of Google."""
+    bench.update("Data!A1", [["a"]])
+    fields = next(iter(cell))
+    bench.edit(repeated(cell, fields, startRowIndex=2, endRowIndex=3, endColumnIndex=1))
+    rows = [{"values": [{"userEnteredValue": {"stringValue": "=new"}}]}]
+    bench.edit({"appendCells": {"sheetId": 0, "rows": rows, "fields": "userEnteredValue"}})
+
+    assert bench.grid(f"Data!A{row}") == [["=new"]]
+
+
 def test_repeated_formula_moves_its_references(bench: Bench) -> None:
     """Google's own example: `=A1` into B2:C4 is `=A2` in B3 and `=B1` in C2."""
     cell = {"userEnteredValue": {"formulaValue": "=A1+$A$1"}}

@@ -3,117 +3,26 @@
 Prints a line for each fact: the question, what was answered, and whether the emulator assumes the
 same. Where a line says DIFFERS, the emulator (and the fake in memory) is to be changed, or the
 difference told in `docs/emulator.md`.
-
-Every fact is asked on a worksheet of its own, which is deleted afterwards.
 """
 
 import argparse
 import json
-import operator
 import os
-import random
 import re
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 
 import anyio
 
-from gateway.errors import GatewayError, UpstreamRefusal
-from gateway.google.sheets import Value
+from gateway.errors import GatewayError
 from gateway.settings.model import ConfigError
+from tests.contract.facts import Bench, Fact, Finding, ask
+from tests.contract.metadata_facts import METADATA_FACTS
 from tests.contract.place import CREDENTIALS, GOOGLE, SPREADSHEET, Place
-from tests.contract.spreadsheet import Spreadsheet, open_spreadsheet
+from tests.contract.spreadsheet import open_spreadsheet
 
 AT_ONCE = 20
-
-
-@dataclass(frozen=True, kw_only=True)
-class Bench:
-    """A worksheet to ask a fact on."""
-
-    spreadsheet: Spreadsheet
-    title: str
-
-    def at(self, cells: str) -> str:
-        return f"'{self.title}'!{cells}"
-
-    def without_title(self, text: str) -> str:
-        return text.replace(f"{self.title}!", "")
-
-    async def append(self, cells: str, rows: Sequence[Sequence[Value]], insertion: str) -> str:
-        """The range that was written."""
-        updates = await self.spreadsheet.append(self.at(cells), rows, insertion=insertion)
-        return self.without_title(updates["updatedRange"])
-
-    async def rows(self) -> int:
-        """How many rows the grid has."""
-        listed = await self.spreadsheet.sheets().list_worksheets(self.spreadsheet.id)
-        [found] = [each for each in listed if each.title == self.title]
-        return found.rows
-
-
-@dataclass(frozen=True, kw_only=True)
-class Fact:
-    """A question to Google, on a worksheet of some lines, and what the emulator assumes.
-
-    `fits` says of an answer and `assumed` whether the one is what the other says.
-    """
-
-    question: str
-    assumed: str
-    ask: Callable[[Bench], Awaitable[str]]
-    fits: Callable[[str, str], bool] = operator.eq
-    lines: Sequence[Sequence[Value]] = (("a", "b"), ("1", "2"))
-    blank_rows: int = 0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Finding:
-    """A fact and what was answered."""
-
-    fact: Fact
-    answer: str
-
-    @property
-    def agrees(self) -> bool:
-        return self.fact.fits(self.answer, self.fact.assumed)
-
-    def line(self) -> str:
-        verdict = "AGREES " if self.agrees else "DIFFERS"
-        return (
-            f"{verdict} {self.fact.question} Answered: {self.answer}. "
-            f"The emulator assumes: {self.fact.assumed}."
-        )
-
-
-async def ask(fact: Fact, spreadsheet: Spreadsheet) -> Finding:
-    """The answer of Google, or its refusal, which is an answer too."""
-    async with _worksheet(fact, spreadsheet) as bench:
-        try:
-            answer = await fact.ask(bench)
-        except UpstreamRefusal as refusal:
-            answer = f"refused, {bench.without_title(refusal.google_message)!r}"
-    return Finding(fact=fact, answer=answer)
-
-
-@asynccontextmanager
-async def _worksheet(fact: Fact, spreadsheet: Spreadsheet) -> AsyncIterator[Bench]:
-    title = f"Fact_{random.randrange(10**9)}"  # noqa: S311 - only so that no two are the same
-    sheet_id = await spreadsheet.add_worksheet(
-        title,
-        rows=max(len(fact.lines), 1) + fact.blank_rows,
-        columns=max(map(len, fact.lines), default=1),
-    )
-    try:
-        bench = Bench(spreadsheet=spreadsheet, title=title)
-        if fact.lines:
-            await spreadsheet.update(bench.at("A1"), fact.lines, option="USER_ENTERED")
-        yield bench
-    finally:
-        await spreadsheet.delete_worksheets([sheet_id])
 
 
 async def _append_past_the_grid(bench: Bench) -> str:
@@ -246,6 +155,7 @@ FACTS = (
         assumed=("refused, 'Requested writing within range [B2], but tried writing to column [C]'"),
         ask=_overrun,
     ),
+    *METADATA_FACTS,
 )
 
 

@@ -16,6 +16,7 @@ import anyio
 import google.auth
 from google.auth.credentials import Credentials
 from gspread.http_client import HTTPClient
+from gspread.urls import SPREADSHEETS_API_V4_BASE_URL
 
 from gateway.google.adapter import GoogleSheets, Gspread
 from gateway.google.credentials import load_service_account
@@ -50,13 +51,13 @@ class Spreadsheet:
         """A blank worksheet with a grid of this size; gives its id. 1 write."""
         grid = {"rowCount": rows, "columnCount": columns}
         request = {"addSheet": {"properties": {"title": title, "gridProperties": grid}}}
-        answer = await self._edit([request])
+        answer = await self.edit(request)
         sheet_id: int = answer["replies"][0]["addSheet"]["properties"]["sheetId"]
         return sheet_id
 
     async def delete_worksheets(self, sheet_ids: Sequence[int]) -> None:
         """1 write."""
-        await self._edit([{"deleteSheet": {"sheetId": each}} for each in sheet_ids])
+        await self.edit(*({"deleteSheet": {"sheetId": each}} for each in sheet_ids))
 
     async def update(
         self, range_: str, rows: Sequence[Sequence[Value]], *, option: str = "RAW"
@@ -85,17 +86,36 @@ class Spreadsheet:
         values: list[list[Value]] = answer.get("values", [])
         return values
 
-    async def _edit(self, requests: Sequence[Answer]) -> Answer:
+    async def edit(
+        self, *requests: Answer, ranges: Sequence[str] | None = None, fields: str = "*"
+    ) -> Answer:
+        """A batchUpdate; with `ranges`, their cells after it are in the answer. 1 write."""
+        body: Answer = {"requests": requests}
+        if ranges is not None:
+            body |= {"includeSpreadsheetInResponse": True, "responseRanges": ranges}
+        return await self.post(":batchUpdate", body, fields=fields)
+
+    async def post(self, path: str, body: Answer, *, fields: str = "*") -> Answer:
+        """A call whose path follows the spreadsheet's ID. 1 read or write."""
+        url = f"{SPREADSHEETS_API_V4_BASE_URL}/{self.id}{path}"
         return await self._call(
-            lambda gspread: gspread.batch_update(self.id, {"requests": list(requests)})
+            lambda gspread: gspread.request("post", url, json=body).json(), fields
         )
 
-    async def _call(self, verb: Verb) -> Answer:
-        return await patiently(partial(self._send, verb), self.sleep)
+    async def described(self, range_: str, fields: str) -> Answer:
+        """The spreadsheet as far as a range and a field mask go. 1 read."""
+        url = f"{SPREADSHEETS_API_V4_BASE_URL}/{self.id}"
+        params: Any = {"ranges": range_}
+        return await self._call(
+            lambda gspread: gspread.request("get", url, params=params).json(), fields
+        )
 
-    async def _send(self, verb: Verb) -> Answer:
+    async def _call(self, verb: Verb, fields: str = "*") -> Answer:
+        return await patiently(partial(self._send, verb, fields), self.sleep)
+
+    async def _send(self, verb: Verb, fields: str) -> Answer:
         deadline = asyncio.get_running_loop().time() + self.settings.write_timeout_seconds
-        message = verb(Gspread(endpoint=self.settings.endpoint, fields="*"))
+        message = verb(Gspread(endpoint=self.settings.endpoint, fields=fields))
         try:
             signed = replace(
                 message, headers={**message.headers, **await self.tokens.authorization(deadline)}

@@ -105,40 +105,6 @@ def test_an_id_is_assigned_where_none_is_given(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "drop"), [(503, False), (504, False), (None, True)], ids=["503", "504", "dropped"]
-)
-def test_a_late_batch_update_is_refused_when_its_effect_would_come(
-    bench: Bench, status: int | None, drop: bool
-) -> None:
-    """A used ID is looked for at the moment of the effect, not of the answer."""
-    late = {"call": "spreadsheets.batchUpdate", "late_ms": 5000, "status": status, "drop": drop}
-    bench.fault({**late, "match": "late"})
-    first = {"addSheet": {"properties": {"title": "New"}}}
-    if drop:
-        with pytest.raises(ConnectionAbortedError):
-            bench.edit(first, create(7, "late"))
-    else:
-        assert bench.edit(first, create(7, "late")).status_code == status
-    bench.edit(create(7, "in time"))
-    bench.clock.advance(6)
-
-    assert values(bench, by(metadataId=7)) == ["in time"]
-    assert [sheet["title"] for sheet in bench.sheets()] == ["Data"]
-
-
-def test_a_late_batch_update_applies_if_its_id_is_still_free(bench: Bench) -> None:
-    """Before the effect the ID is free, after it the metadata is there."""
-    bench.fault({"call": "spreadsheets.batchUpdate", "late_ms": 5000})
-    answer = bench.edit(create(7, "late"))
-    before = found(bench, by(metadataId=7))
-    bench.clock.advance(6)
-
-    assert answer.status_code == 503
-    assert before == []
-    assert values(bench, by(metadataId=7)) == ["late"]
-
-
-@pytest.mark.parametrize(
     ("location", "described"),
     [
         (SPREADSHEET, {"locationType": "SPREADSHEET", **SPREADSHEET}),

@@ -117,6 +117,8 @@ def _remove(workbook: Workbook, located: Located) -> None:
 def _new_id(editing: Editing, wanted: int) -> int:
     """The given ID if it is allowed, or a new one for 0."""
     taken = {each.item.metadata_id for each in all_metadata(editing.workbook)}
+    if not wanted:
+        return next(number for number in iter(editing.workbook.new_id, 0) if number not in taken)
     if wanted < 0:
         raise invalid(f"The metadataId[{wanted}] must be positive.")
     if wanted in taken and not editing.repeatable_metadata_ids:
@@ -124,8 +126,6 @@ def _new_id(editing: Editing, wanted: int) -> int:
             f"Cannot add developer metadata with ID: {wanted}, developer metadata with that ID "
             "already exists."
         )
-    while not wanted or (wanted in taken and not editing.repeatable_metadata_ids):
-        wanted = editing.workbook.new_id()
     return wanted
 
 

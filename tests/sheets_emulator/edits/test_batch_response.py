@@ -43,6 +43,28 @@ def test_a_response_has_ranges_of_the_state_after_the_updates(
     assert shown(sheet) == rows
 
 
+@pytest.mark.parametrize(
+    ("members", "rows"),
+    [
+        ({"responseIncludeGridData": True}, [["a"], ["b"]]),
+        ({"responseIncludeGridData": True, "responseRanges": ["A2:B9"]}, [["b"]]),
+        ({"responseRanges": ["A2:B9"]}, None),
+        ({"includeSpreadsheetInResponse": False, "responseRanges": ["Data!A9"]}, None),
+    ],
+    ids=["all", "range", "range without data", "no spreadsheet"],
+)
+def test_without_a_mask_a_flag_asks_for_grid_data(
+    bench: Bench, members: dict[str, Any], rows: object
+) -> None:
+    """Ranges without a spreadsheet in the answer are ignored."""
+    requests = [{"updateCells": cells(0, ["a"], ["b"])}]
+    body = {"requests": requests, "includeSpreadsheetInResponse": True, **members}
+    answer = bench.call("POST", "/v4/spreadsheets/book:batchUpdate", body).json()
+
+    [sheet] = answer.get("updatedSpreadsheet", {}).get("sheets", [{}])
+    assert shown(sheet) == rows
+
+
 def test_a_response_range_past_the_grid_refuses_the_batch(bench: Bench) -> None:
     """The refusal names no request, and nothing is applied."""
     body = {

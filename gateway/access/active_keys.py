@@ -1,14 +1,14 @@
 """Active keys in memory, by digest; a refresh reads what changed in the store.
 
 Rules:
-- What the store said is believed for `BELIEVED_SECONDS` from when it was asked, so that a
-  revocation counts after that at the latest.
-- A digest is unknown only after a refresh that began after it came: a new key counts at once, and
-  what the store cannot be asked is no reason to call a key unknown.
-- There is one refresh at a time, and at most one in `PAUSE_SECONDS`. All who need one join it, so
-  guesses cost the store the same however many they are.
-- Until it ends well, the keys known from before are served as long as they are believed.
-- The keys themselves are not here, only their digests.
+- An answer of the store is valid for `BELIEVED_SECONDS` from when it was requested, which limits
+  the delay of a revocation.
+- A digest is unknown only after a refresh that began after the digest came: a new key works at
+  once, and a failing store makes no key unknown.
+- One refresh runs at a time, at most one in `PAUSE_SECONDS`, and all requests share it. So guessed
+  keys cost the store the same, however many they are.
+- A failed refresh keeps the known keys, as long as they are valid.
+- Only digests are here, no keys.
 """
 
 import asyncio
@@ -26,28 +26,28 @@ from gateway.settings.plans import PlanSettings
 from gateway.storage.key_store import KeyChange, KeyRecord, StoredKey, record_of
 from gateway.telemetry.events import current_event, request_failed
 
-BELIEVED_SECONDS = 4.5  # and half a second of cached authorisations are the 5 of a revocation
+BELIEVED_SECONDS = 4.5  # plus 0.5 s of cached authorisations: a revocation takes at most 5 s
 REFRESH_SECONDS = 2.0
-"""After which a key in use has what is known refreshed, while it is served from it."""
+"""Age after which the use of a key starts a refresh in the background."""
 PAUSE_SECONDS = 0.05
 RETRY_SECONDS = 5
-"""After which a store that failed may answer again."""
+"""Pause after a failure of the store."""
 MAX_HOLDERS = 10_000
-"""Keys whose holders are at hand; those of the others are made anew at each use."""
+"""Maximum number of cached holders; others are decoded at each use."""
 
 
 class KeySource(Protocol):
-    """The key store, as far as its active keys need it."""
+    """The part of the key store that active keys need."""
 
     async def changes(
         self, last: KeyChange | None, now: datetime
     ) -> Sequence[tuple[KeyChange, StoredKey | None]] | None:
-        """Some changes after the last one known, as `KeyStore` has them."""
+        """Some changes after `last`, as in `KeyStore.changes`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Who holds an active key; `caller` is None if its plan is not configured."""
+    """Holder of an active key; `caller` is None if its plan is not configured."""
 
     key_id: str
     plan_name: str
@@ -56,7 +56,7 @@ class Holder:
 
 
 class ActiveKeys:
-    """The active keys of a store, and who holds them; `clock` gives the present instant in UTC."""
+    """Active keys of a store, with their holders; `clock` returns the time in UTC."""
 
     def __init__(
         self,
@@ -81,25 +81,24 @@ class ActiveKeys:
         self._as_of = -math.inf
 
     async def load(self) -> None:
-        """Read all keys, before the first request needs them; raises as `find` does."""
+        """Read all keys before the first request. Raises as `find` does."""
         await self._refreshed()
 
     def __contains__(self, digest: bytes) -> bool:
-        """Whether the key with this digest was known when the store was last asked."""
         return digest in self._keys
 
     async def aclose(self) -> None:
-        """Returns when no refresh is under way any more."""
+        """Wait for a running refresh."""
         if self._refresh is not None:
             await asyncio.wait([self._refresh])
 
     async def find(self, digest: bytes) -> Holder | None:
-        """Who holds the key with this digest, expired or not; None if it is unknown or revoked.
+        """The holder of a digest's key, even if expired; None if the key is unknown or revoked.
 
-        Raises `KeysUnavailable` if the store cannot be asked and nothing known can be believed.
+        Raises `KeysUnavailable` if the store fails and no earlier answer is valid.
         """
         if digest not in self._keys:
-            needed = self._begun + 1  # one under way may have passed it by
+            needed = self._begun + 1  # a running refresh may have passed the key already
             while self._done < needed:
                 await self._refreshed()
         else:
@@ -112,7 +111,7 @@ class ActiveKeys:
         return None if key is None else self._holder(key)
 
     async def _refreshed(self) -> None:
-        await asyncio.shield(self._under_way())  # whoever leaves takes it from nobody
+        await asyncio.shield(self._under_way())  # it outlives a cancelled request
 
     def _under_way(self) -> asyncio.Task[None]:
         if self._refresh is None:
@@ -134,7 +133,7 @@ class ActiveKeys:
         self._began_at = self._timer()
         try:
             await self._read_changes()
-        except Exception as error:  # the edge of a background task: perhaps nobody waits for it
+        except Exception as error:  # the edge of a background task: perhaps no request waits for it
             request_failed(current_event(), error)
             raise KeysUnavailable(
                 "The gateway cannot look up keys now; nothing was done. Send it again.",
@@ -146,7 +145,7 @@ class ActiveKeys:
         keys, last = self._keys, self._last
         while (changes := await self._store.changes(last, self._clock())) != []:
             if changes is None:
-                keys, last = {}, None  # those from before are served until all of these are read
+                keys, last = {}, None  # keys from before are served until all of these are read
                 continue
             for last, key in changes:
                 if key is None:
@@ -158,7 +157,7 @@ class ActiveKeys:
 
 def _retrieve(task: asyncio.Task[None]) -> None:
     if not task.cancelled():
-        task.exception()  # it is in the log; those who waited for it may all have left
+        task.exception()  # already logged; all waiting requests may have left
 
 
 def _holder(record: KeyRecord, plans: Mapping[str, PlanSettings]) -> Holder:

@@ -1,9 +1,9 @@
 """The caller of a request and its grants, decided before any cache or call to Google.
 
 Rules:
-- A key may do what it was granted, nothing else; "any" is `None`, never an empty set.
-- The spreadsheet is decided first, and one that is not granted answers as one that is not there.
-- No refusal tells whether a spreadsheet or worksheet exists.
+- A key may do only what it was granted; "any" is `None`, never an empty set.
+- The spreadsheet is checked first; one without a grant gets the same answer as a missing one.
+- No refusal reveals whether a spreadsheet or worksheet exists.
 """
 
 import enum
@@ -30,7 +30,7 @@ READ_METHODS = ("GET", "HEAD", "OPTIONS")
 
 
 class Operation(enum.Enum):
-    """What a request does to a worksheet."""
+    """Operation of a request on a worksheet."""
 
     READ = "read"
     WRITE = "write"
@@ -38,10 +38,10 @@ class Operation(enum.Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Grants:
-    """What a key may touch: `None` is any spreadsheet, all worksheets; no origins are any origin.
+    """Grants of a key. `None` means any spreadsheet or all worksheets; no origins mean any origin.
 
-    `formulas`: what it writes may be formulas, where values are typed in.
-    Origins are as `normal_origin` gives them.
+    `formulas`: written values may be formulas, if values are parsed as typed input. Origins have
+    the form of `normal_origin`.
     """
 
     spreadsheets: frozenset[str] | None
@@ -68,10 +68,10 @@ class Caller:
 def authorise(
     caller: Caller, *, spreadsheet: str | None, worksheet: str, operation: Operation
 ) -> Target:
-    """The worksheet that the caller may use for this operation, or the error that says why not.
+    """The worksheet of a request, if the caller may use it for this operation.
 
-    What a key was not granted is told before what its plan leaves out.
-    Without an id (None or blank) the one granted spreadsheet is meant, if there is exactly one.
+    A missing grant is reported before a limit of the plan. Without an ID (None or blank) the only
+    granted spreadsheet is meant, if there is exactly one.
     """
     found = granted_spreadsheet(caller.grants, spreadsheet)
     if caller.grants.worksheets is not None and worksheet not in caller.grants.worksheets:
@@ -91,7 +91,7 @@ def authorise(
 
 
 def check_origin(caller: Caller, origin: str | None) -> None:
-    """Refuses a browser's `Origin` that is not among the key's; callers without one pass."""
+    """Refuse a browser's `Origin` that the key does not allow; requests without one pass."""
     allowed = caller.grants.origins
     if origin is None or not allowed or normal_origin(origin) in allowed:
         return
@@ -102,7 +102,7 @@ def check_origin(caller: Caller, origin: str | None) -> None:
 
 
 def check_query(caller: Caller, *, uses_where: bool, uses_order: bool) -> None:
-    """Refuses `where` and `order` on a plan without them: dropping them would show other rows."""
+    """Refuse `where` and `order` on a plan without them: dropping them would show other rows."""
     if caller.plan.where_and_order:
         return
     used = [name for name, is_used in (("where", uses_where), ("order", uses_order)) if is_used]
@@ -115,7 +115,7 @@ def check_query(caller: Caller, *, uses_where: bool, uses_order: bool) -> None:
 
 
 def check_conditional(caller: Caller, *, is_conditional: bool) -> None:
-    """Refuses an update that does not say which state of the row it was made for, if it must."""
+    """Refuse an unconditional update if the plan requires conditions."""
     if caller.plan.require_if_match and not is_conditional:
         raise PreconditionRequired(
             f"The plan '{caller.plan_name}' of this key takes no update without If-Match. Read the "
@@ -124,7 +124,7 @@ def check_conditional(caller: Caller, *, is_conditional: bool) -> None:
 
 
 def granted_spreadsheet(grants: Grants, spreadsheet: str | None) -> str:
-    """The spreadsheet that a caller means, if they were granted it."""
+    """The ID of the spreadsheet that a caller means, if granted."""
     granted = grants.spreadsheets
     if not spreadsheet:
         if granted is not None and len(granted) == 1:
@@ -141,7 +141,7 @@ def granted_spreadsheet(grants: Grants, spreadsheet: str | None) -> str:
 
 
 def _no_id_words(given: str) -> str:
-    """What was given in the place of an id, and where one is found."""
+    """Describe a malformed ID, and where to find the right one."""
     found = id_in(given)
     if found:
         return (
@@ -155,7 +155,7 @@ def _no_id_words(given: str) -> str:
 
 
 def _check_writes(caller: Caller) -> None:
-    """Refuses a write with a key that may only read, or on a plan without writes."""
+    """Refuse a write with a read-only key, or on a plan without writes."""
     if caller.grants.read_only:
         raise ReadOnlyKey(
             "This key may only read. Ask the gateway's operator for a key that may write.",

@@ -1,9 +1,9 @@
-"""Allowance of invalid keys for each client address.
+"""Limit of invalid keys per client address.
 
 Rules:
-- Only failures count: an address that has failed too often may still use every key that counts.
-- An IPv6 client has a /64 to choose from, so that is its address here.
-- There is a bound to what is kept; who failed longest ago is forgotten first.
+- Only failures count: valid keys always work, whatever the address did before.
+- An IPv6 client has a /64 network, so that counts as its address.
+- The number of addresses is bounded; the one that failed longest ago is forgotten first.
 """
 
 import time
@@ -19,10 +19,7 @@ _NETWORK_BYTES = 8
 
 
 class FailedKeys:
-    """What each address has used of its failures: so many a minute, and as many at once.
-
-    0 a minute is no limit.
-    """
+    """Rate limit of failures per address; the burst is one minute's number. 0 means no limit."""
 
     def __init__(
         self,
@@ -37,7 +34,7 @@ class FailedKeys:
         self._failures: OrderedDict[str, Gcra] = OrderedDict()
 
     def count(self, address: str) -> float:
-        """Count a failure; gives 0, or the seconds to wait if it was one too many."""
+        """Count a failure; returns 0, or the seconds to wait if it exceeds the limit."""
         return self._failures_of(address).take(self._limit, self._timer())
 
     def _failures_of(self, address: str) -> Gcra:
@@ -53,7 +50,7 @@ class FailedKeys:
 
 
 def network_of(address: str) -> str:
-    """What stands for all addresses that a client may choose from; any text may come."""
+    """The address that counts for a client: IPv4, the /64 network of IPv6, or any other text."""
     if ":" not in address:
         return address
     try:

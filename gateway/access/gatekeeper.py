@@ -1,10 +1,10 @@
 """Authentication: from the key of a request to its caller.
 
 Rules:
-- A key that counts is never refused for what others do: whether a key is known is asked first, of
-  all active keys in memory. The allowance of wrong keys only decides how the others are refused.
-- An expiry counts at its instant, a revocation as `gateway.access.active_keys` says.
-- The key itself is kept nowhere.
+- A valid key is never refused because of others: the active keys in memory are checked first. The
+  limit of invalid keys only decides how the others are refused.
+- An expiry takes effect at once, a revocation as described in `gateway.access.active_keys`.
+- The key itself is not stored.
 """
 
 import math
@@ -19,13 +19,13 @@ from gateway.access.keys import digest, is_well_formed
 from gateway.errors import InvalidApiKey, MissingApiKey, PlanLimit, TooManyAuthFailures
 
 WhereFrom = Callable[[], str]
-"""Gives the address of the client; it is asked only where a key does not count."""
+"""Returns the client's address; called only for invalid keys."""
 
 NO_KEY = (
     "A key is needed. Send it as 'Authorization: Bearer KEY', in the header API-Key or X-API-Key, "
     "or, to read only, in the query parameter apiKey."
 )
-# One text for all reasons: which of them it was is nobody's business but the operator's.
+# One text for all reasons, which concern only the operator.
 BAD_KEY = (
     "This key is not valid: it is mistyped, unknown, revoked or expired. Copy it once more, or "
     "ask the gateway's operator for a new one."
@@ -34,10 +34,7 @@ BAD_KEY = (
 
 @dataclass(frozen=True)
 class Gatekeeper:
-    """Knows every key of the store; `clock` gives the present instant in UTC.
-
-    `used` is told the id of each key that is used and counts.
-    """
+    """Identifies callers by key; `clock` returns UTC, `used` receives the ID of each valid key."""
 
     keys: ActiveKeys = field(repr=False)
     pepper: bytes = field(repr=False)
@@ -46,19 +43,18 @@ class Gatekeeper:
     used: Callable[[str], None] = field(repr=False, default=lambda _: None)
 
     async def identify(self, key: str | None, where_from: WhereFrom) -> Caller:
-        """The caller who holds this key; any text may come.
+        """The caller with this key, which may be any text.
 
-        Raises `MissingApiKey` for none or a blank one, `InvalidApiKey` alike for all others that
-        do not count, or `TooManyAuthFailures` if too many of those came from this address,
-        `PlanLimit` for a valid key whose plan is not configured any more, and `KeysUnavailable`
-        if the store cannot be asked.
+        Raises `MissingApiKey` for none or a blank one, `InvalidApiKey` for every kind of invalid
+        key, `TooManyAuthFailures` if too many of those came from this address, `PlanLimit` if the
+        key's plan is no longer configured, and `KeysUnavailable` if the store fails.
         """
         if key is None or not key.strip():
             raise MissingApiKey(NO_KEY)
         holder = None
         if key.isascii():
             found = digest(key, self.pepper)
-            # The checksum spares the store what is mistyped; a known key need not wait for it.
+            # The checksum saves a refresh for mistyped keys; a known key needs none.
             if found in self.keys or is_well_formed(key):
                 holder = await self.keys.find(found)
         expires_at = None if holder is None else holder.expires_at

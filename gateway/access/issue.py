@@ -1,4 +1,4 @@
-"""Issue keys: check the operator's request, mint a key, store its record."""
+"""Creation of keys: validate the operator's request, create a key, store its record."""
 
 import secrets
 from collections.abc import Collection, Iterator, Mapping
@@ -20,7 +20,7 @@ MAX_NAME_CHARACTERS = 200
 
 @dataclass(frozen=True, kw_only=True)
 class KeyRequest:
-    """What an operator asks for: `None` is any spreadsheet, all worksheets, never expires."""
+    """An operator's request; `None` means any spreadsheet, all worksheets, no expiry."""
 
     name: str
     plan: str = "paid"
@@ -42,9 +42,9 @@ async def create_key(
     now: datetime,
     random_bytes: RandomBytes = secrets.token_bytes,
 ) -> tuple[KeyRecord, str]:
-    """The record kept, and the key, which is nowhere else from now on.
+    """The stored record and the key, which is stored nowhere.
 
-    Raises `ConfigError` with all that is wrong with the request; nothing is kept then.
+    Raises `ConfigError` with all problems of the request; nothing is stored then.
     """
     problems = list(_problems(request, plans, now))
     if problems:

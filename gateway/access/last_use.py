@@ -1,4 +1,4 @@
-"""Time of each key's last use, written in the background."""
+"""Time of each key's last use, stored in the background."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -10,17 +10,14 @@ from gateway.telemetry.events import last_use_failed
 
 COARSENESS = timedelta(hours=1)
 MAX_KEPT = 100_000
-"""More keys in use at once touch the store more often than they need to."""
+"""Maximum number of remembered keys; beyond it some are stored more often."""
 
 Touch = Callable[[str, datetime], Awaitable[object]]
-"""Keeps the instant at which a key, by its id, was used."""
+"""Stores the time at which the key with this ID was used."""
 
 
 class LastUse:
-    """Touches each key that is used, once an hour at most; what fails is not tried before then.
-
-    One key after another: requests need the store, too.
-    """
+    """Stores the use of each key at most once an hour, one key at a time, without retries."""
 
     def __init__(self, touch: Touch, clock: Callable[[], datetime]) -> None:
         self._touch = touch
@@ -30,7 +27,7 @@ class LastUse:
         self._task: asyncio.Task[None] | None = None
 
     def note(self, key_id: str) -> None:
-        """The key is used now; returns at once."""
+        """Note a use; does not wait."""
         now, noted = self._clock(), self._noted.get(key_id)
         if noted is not None and now - noted < COARSENESS:
             return
@@ -39,7 +36,7 @@ class LastUse:
             self._task = asyncio.get_running_loop().create_task(self._keep_all())
 
     async def aclose(self) -> None:
-        """Returns when all that was noted is kept."""
+        """Wait until all noted uses are stored."""
         if self._task is not None:
             await self._task
 
@@ -48,5 +45,5 @@ class LastUse:
             key_id, used_at = self._waiting.popitem()
             try:
                 await self._touch(key_id, used_at)
-            except Exception as error:  # the edge of a background task: nobody else would hear
+            except Exception as error:  # the edge of a background task
                 last_use_failed(key_id, error)

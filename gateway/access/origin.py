@@ -10,7 +10,7 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 def normal_origin(text: str) -> str | None:
-    """`scheme://host[:port]` in small letters without a default port; None for any other text."""
+    """`scheme://host[:port]` in lower case without default port; None for any other text."""
     match = _ORIGIN.fullmatch(text)
     if match is None:
         return None

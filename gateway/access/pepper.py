@@ -15,8 +15,7 @@ from gateway.storage.key_store import KeyStore
 LENGTH = 32
 
 MARK_LENGTH = 4
-"""Bytes that the store keeps of it: no other pepper has the same ones by chance, but so many have
-them that they help nobody to find a pepper that a person made up."""
+"""Bytes of the stored mark: enough to detect another pepper, too few to find one by brute force."""
 
 _ELSE = "else revoke all keys (sheets-gateway keys list, keys revoke ID) and make others"
 
@@ -24,11 +23,11 @@ _ELSE = "else revoke all keys (sheets-gateway keys list, keys revoke ID) and mak
 async def pepper_of(
     store: KeyStore, settings: AccessSettings, *, replaced: Callable[[], None] = lambda: None
 ) -> bytes:
-    """The pepper that the keys of the store were made with.
+    """The pepper for the keys of the store.
 
-    Calls `replaced` where there are no keys, and another was used before: a gateway may run with
-    that one. Raises `ConfigError` as `load_pepper` does, and where there are keys and it is gone
-    or another: with another pepper no key works.
+    Calls `replaced` if the store has no keys and another pepper was used before. Raises
+    `ConfigError` as `load_pepper` does, and if there are keys and the pepper is missing or
+    different: no key works with another pepper.
     """
     has_keys = await store.has_keys()
     path = _path(settings)
@@ -50,7 +49,7 @@ async def pepper_of(
                 f"the pepper back as it was; {_ELSE}"
             ]
         )
-    # Keys of an earlier version left no mark: whether this is their pepper is not known.
+    # Keys of an earlier version left no mark, so the pepper cannot be verified.
     if kept != mark and not has_keys:
         if kept is not None:
             replaced()
@@ -59,14 +58,14 @@ async def pepper_of(
 
 
 def pepper_mark(pepper: bytes) -> bytes:
-    """What the store keeps of a pepper, to tell another one from it."""
+    """The stored mark, which detects a change of the pepper."""
     return hmac.digest(pepper, b"pepper", hashlib.sha256)[:MARK_LENGTH]
 
 
 def load_pepper(settings: AccessSettings) -> bytes:
-    """The configured pepper, or that of `DATABASE.pepper`, which is made where it is not there.
+    """The configured pepper, or that of `DATABASE.pepper`, which is created if missing.
 
-    Raises `ConfigError` when the file cannot be had, is damaged, or is open to others.
+    Raises `ConfigError` if the file is unusable, damaged, or open to other users.
     """
     if settings.pepper is not None:
         return settings.pepper.get_secret_value().encode()
@@ -86,9 +85,9 @@ def _path(settings: AccessSettings) -> Path:
 
 
 def _create(path: Path) -> None:
-    """Makes the file whole and at once; whoever comes second leaves the first one's."""
-    # mkstemp opens with O_EXCL and 0600. The link appears with all bytes in it or not at all, so
-    # neither a crash nor a second process meets half a pepper.
+    """Create the file atomically; if another process was first, its file stays."""
+    # mkstemp uses O_EXCL and 0600. The link appears with all bytes or not at all, so neither a
+    # crash nor a second process sees a partial pepper.
     descriptor, temporary = tempfile.mkstemp(prefix=f"{path.name}.", dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:

@@ -1,11 +1,11 @@
-"""Rate limits of keys: requests a minute, and requests in flight.
+"""Rate limits of keys: requests per minute, and concurrent requests.
 
 Rules:
 - The rate is GCRA (`gateway.gcra`). A burst is a tenth of a minute's requests, at least 10.
-- A request that the rate refuses is not charged; any other is, whatever its answer. A request
-  keeps its place among those in flight until it leaves; leaving twice is once.
-- Only valid keys come here, so nobody can fill the memory; it has a bound all the same. A key that
-  has requests in flight is never forgotten.
+- Requests refused by the rate are not charged; all others are. A request holds its place among the
+  concurrent ones until `leave`, which may be called twice.
+- Only valid keys come here, and the number of stored keys is bounded. A key with running requests
+  is never forgotten.
 """
 
 import math
@@ -22,12 +22,12 @@ from gateway.settings.plans import PlanSettings
 
 SMALLEST_BURST = 10
 FRESH_PRICE = 5
-"""The price of a request for fresh data, which may cost a call to Google each time."""
+"""Price of a request for fresh data, each of which may cost a call to Google."""
 MAX_KEPT = 10_000
 
 
 class KeyUsage:
-    """The use of a key's rate limit, and the number of its requests in flight."""
+    """Used rate and number of running requests of a key."""
 
     __slots__ = ("gcra", "in_flight")
 
@@ -38,7 +38,7 @@ class KeyUsage:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Limits:
-    """The limits of a plan; `per_minute` is 0 if there is none."""
+    """Limits of a plan; `per_minute` 0 means no limit."""
 
     per_minute: int
     max_concurrent: int
@@ -46,7 +46,7 @@ class Limits:
 
 
 class RateLease:
-    """One request of a key, from its admission until its answer is out."""
+    """A request of a key, from its admission until its answer is sent."""
 
     __slots__ = ("_is_in", "_limits", "_timer", "_usage")
 
@@ -58,11 +58,10 @@ class RateLease:
 
     @property
     def per_minute(self) -> int:
-        """The rate, 0 for none."""
         return self._limits.per_minute
 
     def enter(self) -> None:
-        """Charge for the request and take a place; `RateLimited` or `TooManyInFlight`."""
+        """Charge the request and take a place. Raises `RateLimited` or `TooManyInFlight`."""
         limits, usage = self._limits, self._usage
         wait_seconds = usage.gcra.take(limits.rate, self._timer())
         if wait_seconds:
@@ -77,25 +76,25 @@ class RateLease:
         self._is_in = True
 
     def charge(self, price: int = 1) -> None:
-        """Charge for something; `RateLimited`, and nothing is charged, if it is too much now."""
+        """Charge `price`, or nothing and raise `RateLimited`."""
         wait_seconds = self._usage.gcra.take(self._limits.rate, self._timer(), price)
         if wait_seconds:
             raise self._rate_limited(wait_seconds)
 
     def raise_to(self, price: int) -> None:
-        """Charge a request that is in so much in all, or nothing if `RateLimited` is raised.
+        """Raise the price of a running request, or charge nothing and raise `RateLimited`.
 
-        Its wait is one for the whole price.
+        The error's waiting time is that of the whole price.
         """
         self._usage.gcra.give_back(self._limits.rate)
         self.charge(price)
 
     def standing(self) -> Standing:
-        """The requests that the key may send now, if it has a rate limit."""
+        """The number of requests that the key may send now; None without a rate limit."""
         return self._usage.gcra.standing(self._limits.rate, self._timer())
 
     def leave(self) -> None:
-        """Give the place back, if one was taken."""
+        """Return the place, if taken."""
         if self._is_in:
             self._is_in = False
             self._usage.in_flight -= 1
@@ -109,7 +108,7 @@ class RateLease:
 
 
 class KeyRates:
-    """The usage of each key, under its plan's limits."""
+    """Usage of each key, under its plan's limits."""
 
     def __init__(
         self,
@@ -123,7 +122,7 @@ class KeyRates:
         self._usages: OrderedDict[str, KeyUsage] = OrderedDict()
 
     def lease(self, caller: Caller) -> RateLease:
-        """A request of this caller that has not entered yet."""
+        """A lease for a request that has not entered yet."""
         key_id, usages = caller.key_id, self._usages
         usage = usages.get(key_id)
         if usage is None:

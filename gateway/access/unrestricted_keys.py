@@ -8,14 +8,14 @@ from gateway.telemetry.events import unbounded_keys
 
 
 async def warn_of_unbounded_keys(store: KeyStore, now: datetime) -> None:
-    """One line in the log with the ids of all that count now; none if there are none."""
+    """Log the IDs of all active keys without spreadsheet restrictions, if any."""
     key_ids = [record.id for record in unbounded(await store.list(), now)]
     if key_ids:
         unbounded_keys(key_ids)
 
 
 def unbounded(records: Sequence[KeyRecord], now: datetime) -> Sequence[KeyRecord]:
-    """Those with the grant for any spreadsheet, neither revoked nor expired."""
+    """Active keys with the grant for any spreadsheet."""
     return [
         record
         for record in records

@@ -48,7 +48,7 @@ def host_in(header: str) -> str:
 
 
 def is_ip_address(host: str) -> bool:
-    """Whether `host` is an IPv4 or IPv6 address without brackets."""
+    """True if `host` is an IPv4 or IPv6 address without brackets."""
     try:
         ip_address(host)
     except ValueError:
@@ -96,7 +96,7 @@ def _parse_proxy(written: object) -> Proxy:
 
 
 def is_allowed_endpoint(url: str, *, allow_insecure: bool) -> bool:
-    """Whether Google credentials or sheet rows may be sent to this http(s) URL.
+    """True if Google credentials or sheet rows may be sent to this http(s) URL.
 
     Allowed are https at Google and loopback addresses; `allow_insecure` allows every host. URLs
     with user information are never allowed. The path may be anything: token URLs have one.
@@ -120,7 +120,7 @@ def _is_google(host: str) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host name or address is a loopback address."""
+    """True if a host name or address is a loopback address."""
     try:
         return host == "localhost" or ip_address(host).is_loopback
     except ValueError:

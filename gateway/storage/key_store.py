@@ -234,7 +234,7 @@ class KeyStore:
             await connection.execute(update(_keys).where(is_news).values(last_used_at=hour))
 
     async def has_keys(self) -> bool:
-        """Whether any key is not revoked."""
+        """True if any key is not revoked."""
         query = select(_keys.c.id).where(_keys.c.revoked_at.is_(None)).limit(1)
         async with self._engine.connect() as connection:
             return (await connection.execute(query)).first() is not None

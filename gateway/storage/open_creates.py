@@ -60,8 +60,7 @@ class OpenCreates:
         own_rows: Mapping[str, int],
         now: float,
     ) -> None:
-        """Register creates again whose result could not be stored, with the rows that belong to
-        others.
+        """Register creates again whose result could not be stored, with rows of others.
 
         `own_rows` has each create's own first row.
         """

@@ -72,7 +72,7 @@ class RecordQuota:
 
     @property
     def is_over(self) -> bool:
-        """Whether records must be deleted, according to the counts."""
+        """True if records must be deleted, according to the counts."""
         sizes = self._used().values()
         is_full = sum(sizes) > self._max_bytes or max(sizes, default=0) > self._per_key
         return is_full and bool(self.limits())

@@ -1,7 +1,7 @@
 """Evaluate a query: the page of rows that answers it.
 
 Rules: the order is total over every mix of types, and no cell raises an exception. An empty cell
-matches no range and is last both ways.
+matches no range and is last in both directions.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -27,8 +27,6 @@ Join = Callable[[Iterable[RowSet], Ranked], RowSet]
 
 @dataclass(frozen=True)
 class Page:
-    """The row numbers of a page, and whether more rows follow."""
-
     rows: Sequence[int]
     has_next: bool
     total: int | None = None
@@ -43,9 +41,9 @@ def check_fields(query: Query, view: View) -> None:
 
 
 def evaluate(table: Table, query: Query, view: View) -> Work[Page]:
-    """The page of a query with `where` or `order` on the fields of a view.
+    """The page of a query with `where` or `order`. Raises UnknownField.
 
-    The table must have its typed rendering. Raises UnknownField for a field that the view lacks.
+    The table must have its typed rendering.
     """
     check_fields(query, view)
     request = PageRequest(query.skip, query.skip + query.limit, query.wants_total)
@@ -66,7 +64,7 @@ def evaluate(table: Table, query: Query, view: View) -> Work[Page]:
 
 
 def plain_page(table: Table, query: Query) -> Page:
-    """The page of a query without `where` and `order`: rows in the order of the worksheet."""
+    """The page of a query without `where` and `order`, in worksheet order."""
     first, rows = FIRST_DATA_ROW + query.skip, table.last_row + 1
     end = first + query.limit
     total = max(0, rows - FIRST_DATA_ROW) if query.wants_total else None
@@ -101,7 +99,7 @@ def _joined(works: Iterable[Work[RowSet]], join: Join, rows: Ranked) -> Work[Row
 
 
 def _terms(table: Table, query: Query, view: View) -> Work[tuple[Term, ...]]:
-    """The terms to sort by, up to `rowIndex`: by that no two rows are equal."""
+    """The sort terms; the last is the row number, so that no two rows are equal."""
     terms: list[Term] = []
     for term in query.order:
         if term.field == ROW_INDEX:

@@ -1,8 +1,8 @@
 """Row sets of conditions on one field: column indexes, and `rowIndex`.
 
-Rules: an operand is looked up in the index of its kind of cell. No row matches an operand that does
-not compare, and odd content raises nothing. All operands of a condition together become at most
-one set for each kind of cell.
+Rules: an operand is looked up in the index of its kind of cell. An operand that does not compare
+matches no row, and odd content raises nothing. All operands of a condition together become at most
+one set per kind of cell.
 """
 
 import math
@@ -33,28 +33,24 @@ _LOOK_UP_STEPS = 40
 
 Bounds = Callable[[int, int, int], range]
 """The groups of a range: `low` of them are below the operand, those up to `high` equal it, and
-there are `end` of them."""
+there are `end` of them.
+"""
 
 
 class Field(Protocol):
-    """A field of the rows, as conditions search it."""
+    """A field as conditions search it."""
 
-    def equal(self, operands: Sequence[Operand]) -> Work[RowSet]:
-        """Rows whose field equals any of the operands."""
+    def equal(self, operands: Sequence[Operand]) -> Work[RowSet]: ...
 
-    def within(self, bounds: Bounds, operand: Operand) -> Work[RowSet]:
-        """Rows whose field is on one side of an operand."""
+    def within(self, bounds: Bounds, operand: Operand) -> Work[RowSet]: ...
 
     def containing(self, text: str) -> Work[RowSet]:
-        """Rows whose displayed field contains a text, in any case."""
+        """Rows whose displayed text contains `text`, ignoring case."""
 
-    def filled(self, *, is_filled: bool) -> Work[RowSet]:
-        """Rows whose field is not empty, or is."""
+    def filled(self, *, is_filled: bool) -> Work[RowSet]: ...
 
 
 class ColumnField(msgspec.Struct, frozen=True):
-    """A column of the worksheet."""
-
     index: ColumnIndex
     rows: Ranked
 
@@ -126,7 +122,7 @@ class ColumnField(msgspec.Struct, frozen=True):
         return OfKind(self.whole, kinds.codes, frozenset(wanted), kinds.count(*wanted))
 
     def _equal_numbers(self, operands: Sequence[Operand]) -> Work[list[RowSet]]:
-        """Numbers whose plain notation is the operand, and dates at its time."""
+        """Numbers with the operand as plain notation, and dates of its time."""
         kinds = yield from self.index.kinds()
         found: list[RowSet] = []
         integers = [operand.integer for operand in operands if operand.integer is not None]
@@ -142,7 +138,7 @@ class ColumnField(msgspec.Struct, frozen=True):
 
 
 class RowIndexField(msgspec.Struct, frozen=True):
-    """The row number, which compares like a number cell that displays it plainly."""
+    """The row number, compared like a number cell."""
 
     rows: Ranked
 
@@ -170,7 +166,6 @@ class RowIndexField(msgspec.Struct, frozen=True):
 
 
 def _values(run: Run, keys: Iterable[Any]) -> RowSet:
-    """The groups of these keys."""
     return groups_of(run.ranked, {number for key in keys if (number := run.group(key)) is not None})
 
 
@@ -206,7 +201,7 @@ def _date_bounds(run: Run, serial: float) -> tuple[int, int]:
 
 
 def _row(operand: Operand) -> int | None:
-    """The row number that equals the operand, if it is a whole number or its plain notation."""
+    """The row number that equals the operand: a whole number or its plain notation."""
     if operand.number is None or operand.number != int(operand.number):
         return None
     row = int(operand.number)

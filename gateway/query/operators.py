@@ -1,8 +1,8 @@
 """The table of `where` operators.
 
-Rules: an operator is one entry of `OPERATORS`. From it the parser knows the operand, the evaluator
-the rows, and `/openapi.json` the description; none of them knows an operator by its name, but for
-`EQUAL`, which a plain value stands for. Steps are counted in the lookups of `Field`.
+Rules: an operator is one entry of `OPERATORS`, from which parser, evaluator and `/openapi.json` are
+made. Only `EQUAL`, the operator of a plain value, is known by name elsewhere. Steps are counted in
+the lookups of `Field`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +18,7 @@ Lookup = Callable[[Field, Sequence[Operand]], Work[RowSet]]
 
 
 class OperandShape(msgspec.Struct, frozen=True, kw_only=True):
-    """The JSON that an operator takes: one scalar, perhaps of one type, or a list of scalars."""
+    """JSON type of an operand: one scalar, perhaps of one type, or a list of scalars."""
 
     is_list: bool = False
     python_type: type = object
@@ -41,7 +41,7 @@ class Operator(msgspec.Struct, frozen=True):
     description: str
     """The sentence of `/openapi.json`."""
     is_negated: bool = False
-    """Whether all rows match except those of `lookup`."""
+    """True if the operator matches all rows except those of `lookup`."""
     aliases: tuple[str, ...] = ()
 
 

@@ -1,4 +1,4 @@
-"""Sort order of a query: places read from an index in order, and a sort of any others."""
+"""Sort order of a query: places read from an index in order, and a sort of the others."""
 
 from array import array
 from bisect import bisect_left, bisect_right
@@ -15,7 +15,7 @@ _FIRST_BLOCK = 64
 
 
 class Term(msgspec.Struct, frozen=True):
-    """A rank to sort by; places in none of its groups are empty cells, last both ways."""
+    """A rank to sort by; places in none of its groups are empty cells, last in both directions."""
 
     ranked: Ranked
     empties: Sequence[int] = ()
@@ -23,7 +23,7 @@ class Term(msgspec.Struct, frozen=True):
 
 
 class Source(msgspec.Struct, frozen=True):
-    """Slices of indexed places, one after the other; only `cut` copies."""
+    """Consecutive slices of indexed places; only `cut` copies."""
 
     segments: tuple[tuple[Sequence[int], int, int], ...]
     """A sequence, the start and the end of its slice."""
@@ -59,7 +59,7 @@ class Ordering(msgspec.Struct, frozen=True):
 
     @property
     def has_ties(self) -> bool:
-        """Whether other terms must order the rows that the first one leaves equal."""
+        """True if other terms must order rows that are equal by the first one."""
         return len(self.terms) > 1
 
     def source(self, parts: Sequence[RowSet]) -> Work[tuple[Source, Sequence[RowSet]]]:
@@ -80,13 +80,13 @@ class Ordering(msgspec.Struct, frozen=True):
                 if first.descending:
                     low, high = len(places) - high, len(places) - low
                 return Source(((places, low, high),)), others
-            if isinstance(ranked.places, range) and len(part.numbers) == 1:  # it is ascending
+            if isinstance(ranked.places, range) and len(part.numbers) == 1:  # ascending
                 return (yield from _group(part, first)), others
         empties = first.empties
         return Source(((places, 0, len(places)), (empties, 0, len(empties)))), parts
 
     def sort(self, places: Sequence[int]) -> Work[Sequence[int]]:
-        """Any places in the order of all terms, ties as in the worksheet."""
+        """Sort places by all terms; ties stay in worksheet order."""
         size = self.terms[0].ranked.size
         places = yield from ascending(places, size)
         for term in reversed(self.terms):
@@ -94,7 +94,7 @@ class Ordering(msgspec.Struct, frozen=True):
         return places
 
     def sort_ties(self, found: Sequence[int], skip: int, end: int) -> Work[Sequence[int]]:
-        """The page of places that the first term has ordered, its ties sorted by the others.
+        """The page of places ordered by the first term, with ties sorted by the others.
 
         The last group on the page must be complete.
         """
@@ -108,7 +108,7 @@ class Ordering(msgspec.Struct, frozen=True):
         return ordered[skip - low : skip - low + len(page)]
 
     def position(self) -> Work[Callable[[int], int]]:
-        """The position of a place's group by the first term: it ascends along its source."""
+        """Position of a place's group by the first term; it ascends along its source."""
         first = self.terms[0]
         ranks, groups = (yield from first.ranked.ranks()), first.ranked.groups
         if not first.descending:
@@ -127,7 +127,7 @@ def _group(part: Groups, term: Term) -> Work[Source]:
 
 def _sorted_by(term: Term, places: Sequence[int]) -> Work[Sequence[int]]:
     ranked = term.ranked
-    if isinstance(ranked.places, range):  # all rows, and the places are ascending
+    if isinstance(ranked.places, range):  # all rows: the places are ascending
         return places[::-1] if term.descending else places
     ranks, nowhere = (yield from ranked.ranks()), ranked.groups
     filled, empty = array("I"), array("I")

@@ -16,7 +16,6 @@ from gateway.table.ordered import SORT_STEPS
 from gateway.table.steps import BLOCK, Work
 
 _PATIENCE = 3
-"""The most steps of a walk, as a multiple of its steps if the matches were spread evenly."""
 
 
 class PageRequest(msgspec.Struct, frozen=True):
@@ -28,7 +27,7 @@ class PageRequest(msgspec.Struct, frozen=True):
 
 
 class PagePlaces(msgspec.Struct, frozen=True):
-    """The places of a page, whether more follow, and the number of all places, if wanted."""
+    """The places of a page, whether more follow, and the number of all places if requested."""
 
     places: Sequence[int]
     has_next: bool
@@ -36,7 +35,6 @@ class PagePlaces(msgspec.Struct, frozen=True):
 
 
 def find_page(row_set: RowSet | None, ordering: Ordering, request: PageRequest) -> Work[PagePlaces]:
-    """The page of the rows of a set, or of all rows."""
     parts = () if row_set is None else parts_of(row_set)
     source, rest = yield from ordering.source(parts)
     if not rest and not ordering.has_ties:
@@ -63,7 +61,7 @@ def _walk_steps(
     ordering: Ordering,
     request: PageRequest,
 ) -> float:
-    """The most steps of a walk before the plan falls back to gathering; 0 is no walk at all."""
+    """Maximum steps of a walk before the plan falls back to gathering; 0 means no walk."""
     if not rest:
         return inf
     weight = 1 + sum(part.weight for part in rest)
@@ -85,7 +83,7 @@ def _walk(
     request: PageRequest,
     most_steps: float,
 ) -> Work[PagePlaces | None]:
-    """Sift the source until the page is full; None if that takes too many steps."""
+    """Filter the source until the page is full; None if that takes too many steps."""
     must_end = request.wants_total and parts
     weight = 1 + sum(part.weight for part in parts)
     found, steps = array("I"), 0
@@ -105,7 +103,7 @@ def _walk(
         if position is None or not request.end:
             break
         if position(found[-1]) != position(found[request.end - 1]):
-            break  # the last of its groups is complete
+            break  # the last group is complete
     total = (len(found) if parts else source.length) if request.wants_total else None
     page = yield from ordering.sort_ties(found, request.skip, request.end)
     return PagePlaces(page, request.end < len(found), total)

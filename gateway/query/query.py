@@ -13,11 +13,11 @@ Scalar = str | int | float | bool | None
 
 
 class Operand(msgspec.Struct, frozen=True):
-    """A value that cells are compared with, parsed once into all forms that it can equal."""
+    """A value to compare cells with, parsed once into all forms that can equal it."""
 
     value: Scalar
     number: float | int | None = None
-    """The number that it is, or that its text spells."""
+    """The number that it is, or that its text represents."""
     double: float | None = None
     """The number, if its text is the plain notation of that double."""
     integer: int | None = None
@@ -27,13 +27,11 @@ class Operand(msgspec.Struct, frozen=True):
 
     @property
     def is_empty(self) -> bool:
-        """Whether empty cells equal it."""
+        """True if empty cells equal it."""
         return self.value is None or self.value == ""
 
 
 class Comparison(msgspec.Struct, frozen=True):
-    """One operator on one field."""
-
     field: str
     operator: str
     """A name in `gateway.query.operators.OPERATORS`."""
@@ -64,8 +62,8 @@ class SortTerm(msgspec.Struct, frozen=True):
 class Query(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
     """A list request: condition, order, page and fields.
 
-    Everything made for each request here is a struct: making one takes a quarter of a dataclass's
-    time. The hash is cached, because cached answers are looked up by their query.
+    Query objects are structs, which take a quarter of a dataclass's time to create. The hash is
+    cached, because cached answers are looked up by their query.
     """
 
     where: Condition | None = None
@@ -73,17 +71,17 @@ class Query(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
     skip: int = 0
     limit: int = DEFAULT_LIMIT
     keys: Selection | None = None
-    """The fields of the answer; None is all of them."""
+    """Fields of the answer; None means all."""
     wants_total: bool = False
-    """Whether to count all matching rows, which may take longer than finding a page of them."""
+    """Whether to count all matching rows, which may take longer than finding a page."""
 
     @property
     def needs_types(self) -> bool:
-        """Whether the typed rendering is needed to answer."""
+        """True if the answer needs the typed rendering."""
         return self.where is not None or bool(self.order)
 
     def fields(self) -> list[tuple[str, str]]:
-        """The parameter and name of every field that must exist for the query to make sense."""
+        """Parameter and name of every field that must exist."""
         where = [] if self.where is None else condition_fields(self.where)
         return [
             *[("where", name) for name in where],
@@ -92,7 +90,6 @@ class Query(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
 
 
 def make_operands(values: Iterable[Scalar]) -> tuple[Operand, ...]:
-    """The distinct operands of a list."""
     unique = dict.fromkeys(
         (isinstance(value, bool), None if value == "" else value) for value in values
     )
@@ -113,7 +110,7 @@ def make_operand(value: Scalar) -> Operand:
 
 
 def condition_fields(condition: Condition) -> list[str]:
-    """The names of all fields of a condition, in its order, with repeats."""
+    """Names of all fields of a condition in order, with repetitions."""
     names: list[str] = []
     _add_fields(condition, names)
     return names

@@ -3,8 +3,8 @@
 Rules
 - A place is a row number less 1. A set is made without walking its column, knows bounds of its
   size, and shares the places of the index.
-- A set lists all its places or sifts a block of places; both count their steps. The number of steps
-  depends on the rows and on the number of conditions, never on the number of operands.
+- A set lists all its places or filters a block of places; both count their steps. The number of
+  steps depends on the rows and the number of conditions, never on the number of operands.
 """
 
 from array import array
@@ -27,9 +27,9 @@ _FEW = 8
 
 
 class RowSet(Protocol):
-    """Some of the rows; `least` and `most` are bounds of their number.
+    """A set of rows; `least` and `most` are bounds of their number.
 
-    `weight`: the most steps that sifting one place takes.
+    `weight`: maximum steps to filter one place.
     """
 
     @property
@@ -49,7 +49,7 @@ class RowSet(Protocol):
 
 
 class Groups(msgspec.Struct, frozen=True):
-    """Some groups of a rank: a range of values, or a posting list for each of several values."""
+    """Some groups of a rank: a range of values, or the posting lists of several values."""
 
     weight: ClassVar[int] = 1
 
@@ -86,7 +86,7 @@ class Groups(msgspec.Struct, frozen=True):
 
 
 class OfKind(msgspec.Struct, frozen=True):
-    """The rows whose cell is of one of some kinds."""
+    """Rows whose cell is of one of some kinds."""
 
     weight: ClassVar[int] = 1
 
@@ -113,7 +113,7 @@ class OfKind(msgspec.Struct, frozen=True):
 
 
 class Containing(msgspec.Struct, frozen=True):
-    """The rows whose cell contains a case-folded text, in any case."""
+    """Rows whose cell contains a case-folded text."""
 
     whole: range
     texts: FoldedTexts
@@ -139,7 +139,7 @@ class Containing(msgspec.Struct, frozen=True):
 
 
 class NumberContaining(msgspec.Struct, frozen=True):
-    """The rows whose number contains a text."""
+    """Rows whose number contains a text."""
 
     weight: ClassVar[int] = 3
 
@@ -194,7 +194,7 @@ class Complement(msgspec.Struct, frozen=True):
 
 
 class Intersection(msgspec.Struct, frozen=True):
-    """The rows of all of several sets: the smallest set first, then those that sift out most."""
+    """Rows in all of several sets: the smallest set first, then the most selective."""
 
     parts: tuple[RowSet, ...]
 
@@ -223,7 +223,7 @@ class Intersection(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, eq=False)
 class Union:
-    """The rows of any of several sets."""
+    """Rows in any of several sets."""
 
     whole: range
     parts: tuple[RowSet, ...]
@@ -268,7 +268,7 @@ class Union:
         return frozenset(gathered)
 
     def _sift_by_parts(self, places: Sequence[int]) -> Work[Sequence[int]]:
-        """Sift by each part the places that no part before it has."""
+        """Filter by each part the places that no earlier part has."""
         taken: set[int] = set()
         rest = places
         for part in self.parts:
@@ -299,7 +299,6 @@ def sifted(places: Sequence[int], parts: Sequence[RowSet]) -> Work[Sequence[int]
 
 
 def groups_of(ranked: Ranked, numbers: range | Set[int]) -> Groups:
-    """The set of these groups."""
     starts = ranked.starts
     if len(numbers) == 1 and not isinstance(numbers, range):
         (number,) = numbers
@@ -312,7 +311,7 @@ def groups_of(ranked: Ranked, numbers: range | Set[int]) -> Groups:
 
 
 def all_of(sets: Iterable[RowSet], rows: Ranked) -> RowSet:
-    """The intersection of sets; ranges of one rank become one, sets of all rows are left out."""
+    """The intersection of sets; ranges of one rank are merged, sets of all rows dropped."""
     groups: dict[Ranked, Groups] = {}
     parts: list[RowSet] = []
     everything: RowSet | None = None
@@ -333,7 +332,7 @@ def all_of(sets: Iterable[RowSet], rows: Ranked) -> RowSet:
 
 
 def any_of(sets: Iterable[RowSet], rows: Ranked) -> RowSet:
-    """The union of sets; single values of one rank become one set."""
+    """The union of sets; single values of one rank are merged."""
     values: dict[Ranked, set[int]] = {}
     parts: list[RowSet] = []
     for part in sets:
@@ -348,7 +347,7 @@ def any_of(sets: Iterable[RowSet], rows: Ranked) -> RowSet:
 
 
 def parts_of(row_set: RowSet) -> tuple[RowSet, ...]:
-    """The parts of an intersection, the smallest first; any other set is its own only part."""
+    """The parts of an intersection, the smallest first; any other set is its only part."""
     return row_set.parts if isinstance(row_set, Intersection) else (row_set,)
 
 
@@ -370,7 +369,7 @@ def _most(row_set: RowSet) -> int:
 
 
 def _expected(row_set: RowSet) -> float:
-    """An estimate of its size: half of all rows for a search in texts, whose size is unknown."""
+    """Estimated size: half of all rows for a text search, whose size is unknown."""
     return (row_set.least + row_set.most) / 2
 
 

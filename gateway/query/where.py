@@ -1,9 +1,9 @@
 """Parse `where`: from decoded JSON to a condition tree of bounded depth and size.
 
-Rules: a member of the object is a field name or a combinator; the value of a field is an operand
-of equality or an object of operators. Anything else is an error that names the place, never a
-condition that every row meets. A top-level name that begins with `$` may be a header: the parser
-refuses it only if its value cannot be a criterion of a field.
+Rules: a member of the object is a field name or a combinator; the value of a field is an operand of
+equality or an object of operators. Anything else is an error that names the place, never a
+condition that matches every row. A top-level name that begins with `$` may be a header: it is
+refused only if its value cannot be a criterion of a field.
 """
 
 import math
@@ -40,16 +40,14 @@ _ALLOWED_ANYWHERE = ", ".join((*COMBINATORS, _ALLOWED))
 
 
 def parse_where(decoded: object) -> Condition:
-    """The condition of a decoded `where`. Raises InvalidQuery with the place and the mistake.
+    """The condition of a decoded `where`; `{}` matches every row.
 
-    Every row meets the condition of `{}`.
+    Raises InvalidQuery with the place and the mistake.
     """
     return _Parser().condition(decoded, "where", depth=1)
 
 
 class _Parser:
-    """Counts conditions while it walks."""
-
     def __init__(self) -> None:
         self._conditions = 0
 

@@ -32,7 +32,7 @@ class Area:
 
 
 def is_spreadsheet_id(text: str) -> bool:
-    """Whether the text can be an id: anything else could lead a call to another API of Google."""
+    """True if the text can be an ID; any other text could lead a call to another Google API."""
     return _SPREADSHEET_ID.fullmatch(text) is not None
 
 

@@ -20,7 +20,7 @@ from gateway.table.record import Stored
 
 
 class CellMatch(IntEnum):
-    """The result of comparing a cell with the written value; the least of several cells counts."""
+    """Result of comparing a cell with the written value; the minimum over several cells counts."""
 
     OTHER = 0
     OPEN = 1
@@ -45,7 +45,7 @@ def cell_match(cells: Sequence[object], written: Sequence[Stored], compare: Comp
 
 
 def holds_no_more(cells: Sequence[object], written: Sequence[Stored]) -> bool:
-    """Whether the cells that were not written are blank."""
+    """True if the cells that were not written are blank."""
     return all(
         cell in (None, "") for cell, value in zip_longest(cells, written) if value in (None, "")
     )
@@ -100,7 +100,7 @@ def _entered_text(cell: bool | float | int, written: str) -> CellMatch:
 
 
 def _readings(text: str) -> Iterator[Stored]:
-    """The numbers, dates and booleans that a text is in most languages."""
+    """The numbers, dates and booleans that a text means in most languages."""
     if _DIGITS.fullmatch(text):
         yield int(text)
     for found in (number_in(text), serial_in(text), _BOOLEANS.get(text.casefold())):
@@ -109,7 +109,7 @@ def _readings(text: str) -> Iterator[Stored]:
 
 
 def _is_number(cell: float | int, written: object) -> bool:
-    # Google stores doubles; how many of their digits it prints is not known.
+    # Google stores doubles; how many of their digits it prints is unknown.
     return isinstance(written, int | float) and math.isclose(cell, written, rel_tol=1e-13)
 
 

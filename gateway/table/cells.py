@@ -27,7 +27,7 @@ _ISO_DATE_TIME = re.compile(
 
 
 def number_in(text: str) -> float | None:
-    """The number that a text spells, or None."""
+    """The number that a text represents, or None."""
     if _NUMBER.fullmatch(text) is None:
         return None
     number = float(text)
@@ -41,7 +41,7 @@ def plain_notation(number: float | int) -> str:
 
 
 def is_date_text(text: str) -> bool:
-    """Whether a number cell that displays this text is a date: undecorated, it is not a number."""
+    """True if a number cell with this displayed text is a date: undecorated, it is not a number."""
     if _PLAIN_NUMBER.fullmatch(text) is not None:
         return False
     if text.isascii() and _NOT_IN_A_NUMBER.search(text) is not None:

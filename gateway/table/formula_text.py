@@ -1,10 +1,10 @@
-"""Escape texts that a spreadsheet would take for formulas.
+"""Escape texts that a spreadsheet would parse as formulas.
 
 Rules
-- A typed `=1+1` or `+A1` is a formula; `-1+1` and `@x` are formulas in other spreadsheets. Programs
-  that import such texts take them for formulas too, so all of them count, also after blanks and in
-  their wide forms (`＝`).
-- Escaping a text too many does no harm: a leading apostrophe forces text, and is not part of it.
+- A typed `=1+1` or `+A1` is a formula; `-1+1` and `@x` are formulas in other spreadsheets, and in
+  programs that import such texts. So all of them are escaped, also after blanks and in their wide
+  forms (`＝`).
+- Unnecessary escaping does no harm: a leading apostrophe forces text, and is not part of it.
 """
 
 import unicodedata
@@ -12,20 +12,20 @@ import unicodedata
 from gateway.table.record import Stored
 
 FORCES_TEXT = "'"
-"""Typed in front of a value, it makes a text of it (Google and others)."""
+"""As the first typed character, it makes the value a text (Google and others)."""
 
 _STARTS = frozenset("=+-@−")
 """Characters that formulas begin with; the last is U+2212, the minus sign."""
 
 _CONTROL_STARTS = ("\t", "\r")
-"""Some programs cut these off, and read on."""
+"""Some programs remove these before they parse a text."""
 
 _BLANK_CATEGORIES = frozenset({"Zs", "Zl", "Zp", "Cc", "Cf"})
 """Blanks, line ends and invisible characters."""
 
 
 def is_formula_text(text: str) -> bool:
-    """Whether a typed text might be a formula, also after blanks."""
+    """True if a typed text might be a formula, also after blanks."""
     if text.startswith(_CONTROL_STARTS):
         return True
     for character in text:

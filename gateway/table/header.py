@@ -1,4 +1,4 @@
-"""The header row: which columns have a name, and which a key sees."""
+"""The header row: names of columns, and which of them a key sees."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping

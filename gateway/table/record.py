@@ -114,11 +114,10 @@ def check_has_value(values: Iterable[Stored], *, at: str = WHOLE_BODY) -> None:
 def changed_runs(
     cells: Mapping[int, Stored], displayed: Sequence[object]
 ) -> list[tuple[int, list[Stored]]]:
-    """Neighbouring cells that an update writes, as (first column, values).
+    """Neighbouring cells to write in an update, as (first column, values).
 
-    A string that its cell already displays is not written, nor is null to a cell that displays
-    nothing: clients send whole records back, and that must not turn numbers, dates and formulas
-    into text or empty cells.
+    Omits strings equal to the displayed text, and null for an empty cell: clients send whole
+    records back, which must not turn numbers, dates and formulas into text or empty cells.
     """
     runs: list[tuple[int, list[Stored]]] = []
     for column in sorted(cells):

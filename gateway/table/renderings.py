@@ -14,11 +14,11 @@ Column = Sequence[object]
 """The cells of one column from row 1 down; blank cells at its end are left out."""
 
 _PIECE = 16_384
-"""The most cells that one call of C compares."""
+"""Maximum number of cells in one C call of a comparison."""
 
 _COMPARISON_STEPS = 1 / 2
 _SHARING_STEPS = 3
-"""Steps of a cell."""
+"""Steps per cell."""
 
 _NOT_TEXT = frozenset({int, float, bool})
 
@@ -29,11 +29,11 @@ class TypedColumns:
 
     columns: tuple[Column, ...]
     is_mixed: bool
-    """Whether the typed rendering was read from another state of the worksheet."""
+    """True if the typed rendering was read from another state of the worksheet."""
 
 
 def share_cells(displayed: Sequence[Column], typed: Sequence[Column]) -> Work[TypedColumns]:
-    """Replace the cells of the typed rendering that equal the displayed ones by these."""
+    """Replace typed cells by equal displayed ones."""
     nothing: Column = ()
     columns: list[Column] = []
     is_mixed = False
@@ -59,7 +59,7 @@ def _is_equal(values: Column, texts: Column) -> Work[bool]:
 
 
 def _is_without_text(values: Column, texts: Column) -> Work[bool]:
-    """Whether the header is equal and all cells below it are numbers or booleans."""
+    """True if the header is equal and all cells below it are numbers or booleans."""
     if len(values) != len(texts) or values[:1] != texts[:1]:
         return False
     for start in range(1, len(values), _PIECE):
@@ -70,7 +70,7 @@ def _is_without_text(values: Column, texts: Column) -> Work[bool]:
 
 
 def _with_shared_texts(values: Column, texts: Column) -> Work[Column]:
-    """The values; each that equals its displayed text is replaced by it."""
+    """The values, each replaced by its displayed text if equal."""
     same: list[object] = []
     for start in range(0, min(len(values), len(texts)), BLOCK):
         yield BLOCK
@@ -98,7 +98,7 @@ def _is_consistent_cell(pair: tuple[object, object]) -> bool:
 
 
 def _is_displayed_as(typed: str, shown: object) -> bool:
-    """Whether a typed text is displayed so: `#N/A (Did not find …)` is displayed as `#N/A`."""
+    """True if a typed text is displayed as `shown`: `#N/A (Did not find …)` as `#N/A`."""
     if typed == shown:
         return True
     return typed.startswith("#") and typed.partition(" (")[0] == shown

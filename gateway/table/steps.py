@@ -43,9 +43,9 @@ class Metered(Generic[T]):
         """Steps announced so far."""
 
     def advance(self, steps: float) -> bool:
-        """Take the block that is due, and more until so many steps are announced.
+        """Run the next block, and more until `steps` are announced.
 
-        Returns whether the work is done. Raises OutOfSteps if a block is due beyond the budget.
+        Returns True if the work is done. Raises OutOfSteps if a block exceeds the budget.
         """
         end = self.steps + steps
         while self.steps < end:
@@ -62,7 +62,7 @@ class Metered(Generic[T]):
 
 
 def finish(work: Work[T]) -> T:
-    """The result of work without a budget."""
+    """Run work without a budget."""
     while True:
         try:
             next(work)

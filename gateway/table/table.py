@@ -35,7 +35,7 @@ class Table:
     """The last row with a filled cell; 0 for a blank worksheet."""
     typed: Sequence[Column] | None = None
     is_mixed: bool = False
-    """Whether the renderings were read from different states of the worksheet."""
+    """True if the renderings were read from different states of the worksheet."""
     indexes: dict[int, ColumnIndex] = field(default_factory=dict, repr=False, compare=False)
     """Column indexes by column, made on first use."""
 

@@ -12,12 +12,12 @@ _DIGEST_BYTES = 12
 
 @dataclass(frozen=True)
 class IfMatch:
-    """The states of a row that an update is made for: those of these tags, or any (None)."""
+    """The row states that an update accepts: those with these tags, or any (None)."""
 
     tags: frozenset[str] | None
 
     def holds(self, tag: str) -> bool:
-        """Whether a row of this tag may be updated."""
+        """True if a row with this tag may be updated."""
         return self.tags is None or tag in self.tags
 
 

@@ -29,7 +29,7 @@ class ColumnGrant:
     writable: frozenset[str] | None = None
 
     def withholds(self, name: str) -> bool:
-        """Whether the key may see a field but not write it, whatever the header is."""
+        """True if the key may see a field but not write it, whatever the header is."""
         return bool(self._withheld) and name.strip() in self._withheld
 
     @cached_property
@@ -61,7 +61,7 @@ class View:
     header_cells: Sequence[str]
     """The cells of row 1 that the holder sees."""
     is_whole: bool = True
-    """Whether nothing is hidden, the cells below blank headers included."""
+    """True if nothing is hidden, including cells below blank headers."""
     writable: frozenset[int] | None = None
     """The columns that the holder may write; None is all of these."""
 

@@ -34,7 +34,7 @@ from gateway.google.translation import UNREADABLE, GoogleRefusal
 T = TypeVar("T")
 
 _is_exempt: ContextVar[bool] = ContextVar("is_exempt", default=False)
-"""Whether the current call may be sent while the breaker is open."""
+"""True if the current call may be sent while the breaker is open."""
 
 FAILURES_TO_OPEN = 5
 PROBE_SECONDS = 5.0
@@ -81,7 +81,7 @@ class Breaker:
         return _circuit_open(self._next_probe_at - self._clock(), is_write=is_write)
 
     def _let_pass(self, *, is_write: bool) -> bool:
-        """Whether the call may be sent even while the breaker is open. Raises CircuitOpen."""
+        """True if the call may be sent while the breaker is open. Raises CircuitOpen."""
         if current_call_context().is_verification:
             return True
         if not self._is_open:
@@ -125,7 +125,7 @@ class LastCheck:
 
 
 def _was_sent(error: GatewayError) -> bool:
-    """Whether a call that failed without an outage was sent to Google."""
+    """True if a call that failed without an outage was sent to Google."""
     if isinstance(error, QuotaSpent):
         return error.is_from_google
     return not isinstance(error, InvalidSpreadsheetId | CircuitOpen)
@@ -140,7 +140,7 @@ def _circuit_open(seconds: float, *, is_write: bool) -> CircuitOpen:
 
 
 def is_outage(error: GatewayError) -> bool:
-    """Whether Google was unreachable, broke off, timed out or failed (5xx).
+    """True if Google was unreachable, broke off, timed out or failed (5xx).
 
     A refusal is not an outage. Neither is an unreadable answer: other worksheets may be readable.
     """
@@ -148,14 +148,14 @@ def is_outage(error: GatewayError) -> bool:
 
 
 def is_brief_outage(error: GatewayError) -> bool:
-    """Whether the call failed quickly, so that a retry may succeed."""
+    """True if the call failed quickly, so that a retry may succeed."""
     if not isinstance(error, UpstreamError) or isinstance(error, UpstreamRefusal):
         return False
     return isinstance(error, UpstreamUnreachable) or not _was_answered(error)
 
 
 def _was_answered(error: UpstreamError) -> bool:
-    """Whether Google answered, with a refusal or with an unreadable answer."""
+    """True if Google answered, with a refusal or with an unreadable answer."""
     cause = error.__cause__
     if isinstance(cause, GoogleRefusal):
         return 400 <= cause.status < 500

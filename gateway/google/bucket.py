@@ -1,16 +1,14 @@
 """Rate limiter for reads or writes: calls wait for their turn, or fail at once.
 
 Rules
-- No call is sent that Google would refuse: a call waits for its turn, or fails at once.
+- No call is sent that Google would refuse: it waits for its turn, or fails at once.
 - `gateway.google.fair_queue` decides the turns. If another key joins a waiting call, the call also
-  stands in the line of that key, so that no key waits behind other calls of another one. The limit
-  of its wait begins again then.
-- The wait is foreseen when it begins: a call that would wait too long fails at once. If a wait
-  becomes too long later (other keys came, or Google refused a call), the call fails as soon as that
-  is known.
-- A cancelled waiter takes nothing of the rate, nor does a call that was never sent.
-- One timer is set at a time, for the instant at which the next call may be sent. That instant
-  never comes sooner than it was foreseen.
+  joins the line of that key, and the limit of its wait starts again.
+- A call fails at once if its wait would be too long, and later as soon as that becomes known (other
+  keys came, or Google refused a call).
+- Cancelled waiters and unsent calls use nothing of the rate.
+- One timer is set at a time, for the instant at which the next call may be sent. That instant never
+  moves forward.
 """
 
 import asyncio
@@ -29,7 +27,7 @@ MAX_WAITING_PER_KEY = 50
 MAX_WAITING = 500
 
 _SHORTEST_TIMER_SECONDS = 0.001
-"""Timers may come a little early by another clock; then this is waited once more."""
+"""Minimum delay of the timer: timers may fire a little early by another clock."""
 
 
 class Timer(Protocol):
@@ -37,7 +35,7 @@ class Timer(Protocol):
 
 
 SetTimer = Callable[[float, Callable[[], None]], Timer]
-"""Has something done in so many seconds, as `loop.call_later` does."""
+"""Schedules a callback in some seconds, as `loop.call_later` does."""
 
 
 def call_later(seconds: float, act: Callable[[], None]) -> Timer:
@@ -66,7 +64,6 @@ class Bucket:
 
     @property
     def rate_per_second(self) -> float:
-        """The sustained rate, configured or learnt."""
         return self._rate.limit(self._clock()).per_minute / 60
 
     @property
@@ -74,7 +71,7 @@ class Bucket:
         return len(self._turns)
 
     async def take(self, call_context: CallContext) -> None:
-        """Wait until a call may be sent, which has to be sent then. QuotaSpent if it may not."""
+        """Wait until a call may be sent; the caller must send it then. Raises QuotaSpent."""
         now = self._clock()
         if not self._turns and self._rate.take(now):
             return
@@ -93,13 +90,13 @@ class Bucket:
         self._go_on()
 
     def refused(self, *, sent_at: float, limit: int | None) -> None:
-        """Learn from the 429 of a call, and from the limit a minute that it names."""
+        """Learn from a call's 429 and the limit per minute that it names."""
         self._rate.refused(self._clock(), sent_at=sent_at, limit=limit)
         self._go_on()
 
     @contextmanager
     def _joined(self, call_context: CallContext, now: float) -> Iterator[Waiter]:
-        """Stand in line, also in those of all keys that it is for, now or later."""
+        """Join the lines of all keys that the call is for, now or later."""
         waiter = Waiter(
             call_context=call_context,
             until_seconds=now + self._max_waiting_seconds,
@@ -120,7 +117,7 @@ class Bucket:
             beneficiaries.leave(join_as)
 
     def _check_wait(self, waiter: Waiter, now: float) -> None:
-        """Let nobody begin to wait whose turn would come too late, as far as it can be foreseen."""
+        """Raise QuotaSpent if the expected wait is too long."""
         before_seconds = self._turns.before(waiter) * self._rate.limit(now).interval_seconds
         seconds = max(0.0, self._rate.free_at(now) - now) + before_seconds
         is_over_full = (
@@ -131,7 +128,7 @@ class Bucket:
             raise self._spent(seconds)
 
     def _withdraw(self, waiter: Waiter) -> None:
-        """Take out a waiter that was cancelled, perhaps after its turn had come."""
+        """Remove a cancelled waiter, perhaps after its turn."""
         self._turns.leave(waiter)
         had_turn = waiter.turn.done() and not waiter.turn.cancelled()
         if had_turn and waiter.turn.exception() is None:
@@ -139,7 +136,7 @@ class Bucket:
         self._go_on()
 
     def _go_on(self) -> None:
-        """Let go whose turn it is, end the waits that cannot end well, and set the timer."""
+        """Wake waiters whose turn it is, end waits that became too long, and set the timer."""
         now = self._clock()
         while self._turns and self._rate.take(now):
             waiter = self._turns.take_next()

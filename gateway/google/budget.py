@@ -3,8 +3,8 @@
 Rules:
 - Every attempt takes from its bucket at the moment it is sent.
 - The bucket decides who waits, in which order and for how long; the rate decides what may be sent.
-- A write that must follow a look takes its quota before the look, so that nothing waits between the
-  two.
+- A write that must follow a read reserves its quota before the read, so that nothing waits between
+  the two.
 """
 
 import time

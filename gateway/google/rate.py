@@ -2,13 +2,13 @@
 
 Rules
 - Pure: the caller passes the time, in seconds of one monotonic clock.
-- In no minute are there more calls than the rate's and the burst together. Google counts some
-  minute or other; if their sum is its limit, nothing is refused in any.
-- A 429 means that somebody else spends the same quota, or that it is smaller than was configured.
-  All calls pause: 5 s, twice as long each time another follows, 60 s at most. A minute without
-  one after a pause, and the next pause is 5 s again.
-- Where the 429 names a limit below the configured rate, the rate is nine tenths of it from then
-  on. Ten minutes without a 429, or a restart, and the configured rate holds again.
+- No minute has more calls than rate and burst together. Google counts an unknown minute, so their
+  sum must not exceed its limit.
+- A 429 means that somebody else uses the same quota, or that it is smaller than configured. All
+  calls pause for 5 s, twice as long each time another follows, 60 s at most. After a minute without
+  one the next pause is 5 s again.
+- If the 429 names a limit below the configured rate, the rate becomes nine tenths of it. Ten
+  minutes without a 429, or a restart, restore the configured rate.
 """
 
 import math
@@ -18,24 +18,24 @@ from gateway.gcra import Gcra, RateLimit, rate_limit
 FIRST_PAUSE_SECONDS = 5.0
 LONGEST_PAUSE_SECONDS = 60.0
 CALM_SECONDS = 60.0
-"""So long after a pause another 429 is a new trouble, not the same one going on."""
+"""Time after a pause until another 429 counts as a new problem."""
 RECOVERY_SECONDS = 600.0
-"""So long after the last 429 the configured rate is tried again."""
+"""Time after the last 429 until the configured rate is used again."""
 
 
 def configured_limit(per_minute: int) -> RateLimit:
-    """54 a minute have a burst of 6: 60, Google's limit, in any minute."""
+    """54 per minute have a burst of 6: at most 60, Google's limit, in any minute."""
     return rate_limit(per_minute, burst=max(1, per_minute // 9))
 
 
 def learnt_limit(quota: int) -> RateLimit:
-    """The limit that keeps to a quota of so many calls a minute, 1 or more."""
+    """The limit for a quota of `quota` calls per minute, 1 or more."""
     per_minute = 0.9 * quota
     return rate_limit(per_minute, burst=quota - math.floor(per_minute))
 
 
 class Rate:
-    """The rate of one kind of call: its use, its pauses, and its limit as Google corrected it."""
+    """Rate of one kind of call: its use, its pauses, and its limit as corrected by Google."""
 
     def __init__(self, per_minute: int) -> None:
         self._configured = self._limit = configured_limit(per_minute)
@@ -45,13 +45,13 @@ class Rate:
         self._paused_at = self._paused_until = -math.inf
 
     def limit(self, now: float) -> RateLimit:
-        """The limit that holds by now, learnt or configured."""
+        """The current limit, learnt or configured."""
         if now - self._refused_at >= RECOVERY_SECONDS:
             self._limit = self._configured
         return self._limit
 
     def free_at(self, now: float) -> float:
-        """The first instant at which a call may be sent; in the past if one could have been."""
+        """The earliest time at which a call may be sent, perhaps in the past."""
         return max(self._gcra.free_at(self.limit(now)), self._paused_until)
 
     def take(self, now: float) -> bool:
@@ -61,15 +61,15 @@ class Rate:
         return not self._gcra.take(self.limit(now), now)
 
     def give_back(self) -> None:
-        """Take back the last count: its call is not sent."""
+        """Undo the last `take`: its call is not sent."""
         self._gcra.give_back(self._limit)
 
     def refused(self, now: float, *, sent_at: float, limit: int | None) -> None:
-        """Note that Google refused a call with a 429, and the limit a minute that it named."""
+        """Learn from a call's 429 and the limit per minute that it names."""
         self._refused_at = now
         if limit and 0.9 * limit < self._limit.per_minute:
             self._limit = learnt_limit(limit)
-        if sent_at > self._paused_at:  # else it left before the pause that began meanwhile
+        if sent_at > self._paused_at:  # otherwise it was sent before the current pause
             self._pause(now)
         self._gcra.empty_until(self._limit, self._paused_until)
 

@@ -220,7 +220,7 @@ class TokenSource:
 
     @property
     def clock_offset_seconds(self) -> float | None:
-        """How far this machine's clock is ahead of the token endpoint's; negative if behind."""
+        """Offset of this machine's clock to the token endpoint's; negative if behind."""
         return self._clock_offset_seconds
 
     async def authorization(
@@ -331,7 +331,7 @@ def _headers(credentials: Credentials) -> Mapping[str, str]:
 
 
 def _is_retryable(error: GoogleAuthError) -> bool:
-    """Whether the connection to the token endpoint failed, rather than the account."""
+    """True if the connection to the token endpoint failed, rather than the account."""
     is_transport = isinstance(error, TransportError) or isinstance(error.__cause__, TransportError)
     return is_transport or bool(error.retryable)
 
@@ -385,7 +385,7 @@ def google_words(error: GoogleAuthError) -> str:
 
 
 def clock_offset_seconds(date: str | None, *, sent: float, received: float) -> float | None:
-    """How far this machine's clock is ahead of the Date header, at least; negative if behind.
+    """Minimum offset of this machine's clock to the Date header; negative if behind.
 
     `sent` and `received` are seconds since the epoch by this machine's clock. None without a valid
     header.

@@ -89,7 +89,7 @@ class GoogleRefusal(Exception):
 
     @property
     def is_page(self) -> bool:
-        """Whether the answer is not an API error: another server or a load balancer answered."""
+        """True if the answer is not an API error: another server or a load balancer answered."""
         return not self.body.status
 
     @property

@@ -82,13 +82,13 @@ class Connection(HttpToolsProtocol):
 
     @property
     def is_idle(self) -> bool:
-        """Whether it waits for a request of which no byte has arrived."""
+        """True if the connection waits for a request of which no byte has arrived."""
         is_free = not (self._ignores_input or self.waiting or self._is_answering)
         return is_free and self.intake.phase == BETWEEN
 
     @property
     def _is_answering(self) -> bool:
-        """Whether a whole request has arrived and its answer has not been sent."""
+        """True if a complete request has arrived and its answer has not been sent."""
         if self.cycle is None or self.intake.phase != BETWEEN:
             return False
         return self.flow.write_paused or not self.cycle.response_complete

@@ -58,7 +58,7 @@ def _lock_file(database: Path) -> Path:
 
 
 def _try_lock(descriptor: int, path: Path) -> bool:
-    """Whether we hold the lock now."""
+    """True if we hold the lock now."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:

@@ -22,8 +22,7 @@ EXIT_GRACE_SECONDS = 4.5
 
 
 class GatewayServer(uvicorn.Server):
-    """Graceful stop: stop accepting, answer open connections, wait for running requests, end the
-    app.
+    """Graceful stop: accept no connections, answer open ones, finish requests, end the app.
 
     Open connections stay readable for a while, and their next answer is their last. With an
     inherited socket, connections not yet accepted are left to the successor; otherwise the server

@@ -11,9 +11,7 @@ TESTED: Sequence[str] = ("0.53", "0.54")
 
 
 def version_problem(found: str | None = None) -> str | None:
-    """The reason why the gateway does not support a version of uvicorn, by default the installed
-    one.
-    """
+    """Explain why a version of uvicorn, by default the installed one, is not supported."""
     found = version("uvicorn") if found is None else found
     if found.split(".")[:2] in [each.split(".") for each in TESTED]:
         return None

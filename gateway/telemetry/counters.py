@@ -1,10 +1,9 @@
-"""Plain counters behind the metrics, counted on the event loop's thread.
+"""Plain counters for the metrics, updated on the event loop's thread.
 
 Rules:
-- Every label is one of the names here; never a key, a spreadsheet, a worksheet or a path.
-- Nothing is locked, and nothing is formatted before somebody asks (`gateway.telemetry.metrics`):
-  counting a request takes a fraction of a microsecond, where prometheus-client's own counter and
-  histogram take more than one.
+- Every label is one of the names here, never a key, a spreadsheet, a worksheet or a path.
+- No locks, and no formatting before `/metrics` is read (`gateway.telemetry.metrics`): counting a
+  request takes a fraction of a microsecond, with prometheus-client's types more than one.
 """
 
 from bisect import bisect_left
@@ -22,17 +21,17 @@ CACHE_RESULTS: tuple[CacheResult, ...] = get_args(CacheResult)
 CALL_OUTCOMES: tuple[CallOutcome, ...] = get_args(CallOutcome)
 CALL_KINDS: tuple[CallKind, ...] = get_args(CallKind)
 STATUS_CLASSES = ("none", "1xx", "2xx", "3xx", "4xx", "5xx")
-"""By the hundreds of a status; 0 is a request that got no answer."""
+"""By hundreds of the status; 0 is a request without an answer."""
 BUCKET_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0)
-"""Upper bounds of the buckets, each included; the last bucket has none."""
+"""Upper bounds of the buckets, inclusive; the last bucket has none."""
 
 
 @dataclass(slots=True)
 class Durations:
-    """How many took how long."""
+    """A histogram of durations."""
 
     counts: list[int] = field(default_factory=lambda: [0] * (len(BUCKET_SECONDS) + 1))
-    """By bucket, each without those below it."""
+    """By bucket, not cumulative."""
     seconds: float = 0.0
 
     def add(self, seconds: float) -> None:
@@ -42,15 +41,13 @@ class Durations:
 
 @dataclass(slots=True)
 class RequestTally:
-    """The requests of one kind."""
-
     statuses: list[int] = field(default_factory=lambda: [0] * len(STATUS_CLASSES))
     durations: Durations = field(default_factory=Durations)
 
 
 @dataclass(slots=True)
 class Tallies:
-    """All that is counted since the process began, and how things stand now."""
+    """All counters of the process, and the current gauges."""
 
     requests: dict[Kind, RequestTally] = field(
         default_factory=lambda: {kind: RequestTally() for kind in KINDS}

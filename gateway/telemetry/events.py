@@ -1,10 +1,10 @@
 """Events; this module decides which become a log line or a metric.
 
-Rules: one line per request, JSON, control characters escaped by the encoding. Never a key, a token
-or a cell's value; what looks like a secret is masked in every line all the same. Other modules
-describe what happened and do not log. The line of a request has a way of its own once logging is
-configured, of about 2 microseconds; all others go through structlog, which takes 14 for the same
-line. Metrics have labels of a few known names only (`gateway.telemetry.counters`).
+Rules: one line per request, JSON, control characters escaped by the encoding. A line never contains
+a key, a token or a cell's value; in addition, everything that looks like a secret is masked. Other
+modules emit events and do not log. Once logging is configured, request lines are encoded directly
+in about 2 microseconds; all others go through structlog, which takes 14 for the same line. Labels
+of metrics are a few known names (`gateway.telemetry.counters`).
 """
 
 import asyncio
@@ -37,7 +37,7 @@ _encode = msgspec.json.Encoder().encode
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger("gateway")
 tallies = Tallies()
-"""What this process has counted."""
+"""Counters of this process."""
 
 _CALL_OUTCOMES: Sequence[tuple[type[BaseException], CallOutcome]] = (
     (QuotaSpent, "quota"),
@@ -53,7 +53,7 @@ _current: ContextVar["RequestEvent | None"] = ContextVar("request_event", defaul
 
 
 class RequestEvent(msgspec.Struct, kw_only=True, gc=False):
-    """One request from its first byte to its answer, filled in as it passes the layers."""
+    """A request from its first byte to its answer; each layer fills in its part."""
 
     request_id: str
     method: str
@@ -73,7 +73,7 @@ class RequestEvent(msgspec.Struct, kw_only=True, gc=False):
 
 
 class RequestLine(msgspec.Struct, tag_field="event", tag="request", gc=False):
-    """The members of a request's line, in their order."""
+    """Members of a request's log line, in order."""
 
     id: str
     method: str
@@ -94,7 +94,7 @@ class RequestLine(msgspec.Struct, tag_field="event", tag="request", gc=False):
 
 
 class request_event:  # noqa: N801 - it reads as a function, as those of contextlib do
-    """Make `event` the one that `current_event` gives, in this context and those copied of it."""
+    """Set the event that `current_event` returns, in this context and its copies."""
 
     __slots__ = ("_event", "_token")
 
@@ -113,7 +113,7 @@ def current_event() -> RequestEvent | None:
 
 
 def note_reading(name: str, *, worksheet: str | None = None) -> None:
-    """The request was understood at a second reading; `worksheet` is what its path meant."""
+    """Record lenient decoding of the request; `worksheet` is the title that its path meant."""
     event = _current.get()
     if event is not None:
         event.worksheet = worksheet or event.worksheet
@@ -121,7 +121,7 @@ def note_reading(name: str, *, worksheet: str | None = None) -> None:
 
 
 def upstream_called(*, is_write: bool, seconds: float, error: BaseException | None = None) -> None:
-    """Count a call to Google that ended so, also for the request on whose behalf it was made."""
+    """Count a finished call to Google, also for its request."""
     tallies.count_call("write" if is_write else "read", _call_outcome(error), seconds)
     event = _current.get()
     if event is None:
@@ -134,23 +134,23 @@ def upstream_called(*, is_write: bool, seconds: float, error: BaseException | No
 
 
 def budget_waited(seconds: float) -> None:
-    """A call waited so long until the budget let it go, or until it gave up."""
+    """Count the time that a call waited for the quota, whether it was sent or not."""
     tallies.budget_waits.add(seconds)
 
 
 def breaker_changed(is_open: bool) -> None:
-    """Google is not asked any more, but for probes; or it is asked again."""
+    """Record that the circuit breaker opened or closed."""
     tallies.note_breaker(is_open=is_open)
     log.warning("breaker", is_open=is_open)
 
 
 def snapshots_kept(count: int, byte_count: int) -> None:
-    """So many worksheets are kept now, and take about so much memory."""
+    """Set the number of cached worksheets and their approximate memory."""
     tallies.snapshots, tallies.snapshot_bytes = count, byte_count
 
 
 def request_done(event: RequestEvent) -> None:
-    """Count the request and write its one line."""
+    """Count the request and write its line."""
     tallies.count_request(event.kind, event.status, event.seconds, event.cache)
     _write_line(
         RequestLine(
@@ -175,12 +175,12 @@ def request_done(event: RequestEvent) -> None:
 
 
 def request_failed(event: RequestEvent | None, error: BaseException) -> None:
-    """Log a fault of ours with its traceback, under the request's id."""
+    """Log an internal error with its traceback, under the request's ID."""
     log.error("fault", id=event and event.request_id, exc_info=error)
 
 
 def header_trouble(spreadsheet: str, worksheet: str, duplicates: list[str]) -> None:
-    """A worksheet has the same header more than once; later columns are not served."""
+    """Log duplicate headers of a worksheet; only the first column of a name is served."""
     log.warning(
         "duplicate-headers",
         spreadsheet=spreadsheet,
@@ -190,24 +190,24 @@ def header_trouble(spreadsheet: str, worksheet: str, duplicates: list[str]) -> N
 
 
 def google_refused(google_message: str) -> None:
-    """Keep Google's own words about a refused request; its client does not get them."""
+    """Log Google's message about a refused request, which its client does not get."""
     event = _current.get()
     log.warning("google-refused", id=event and event.request_id, text=_unquoted(google_message))
 
 
 def upstream_failed(error: BaseException) -> None:
-    """Keep what lies behind an error that the client is told little of."""
+    """Log the causes of an error that the client gets few details of."""
     event = _current.get()
     log.warning("upstream-failed", id=event and event.request_id, causes=causes(error))
 
 
 def causes(error: BaseException) -> list[str]:
-    """What an error was raised from, in Google's or the library's own words; no cells."""
+    """The chain of causes in the words of Google or the library, without cells."""
     return [f"{type(each).__name__}: {_unquoted(str(each))}" for each in islice(_chain(error), 5)]
 
 
 def header_drift(spreadsheet: str, worksheet: str, rows: Sequence[int]) -> None:
-    """The header changed around writes: these rows may have values in other columns than meant."""
+    """Log that the header changed around writes: these rows may have values in wrong columns."""
     log.warning(
         "header-drift",
         spreadsheet=spreadsheet,
@@ -218,7 +218,7 @@ def header_drift(spreadsheet: str, worksheet: str, rows: Sequence[int]) -> None:
 
 
 def look_failed(error: BaseException) -> None:
-    """A look at what became of an open write failed."""
+    """Log a failed reconciliation of an open write."""
     event = _current.get()
     log.warning(
         "look-failed",
@@ -229,17 +229,17 @@ def look_failed(error: BaseException) -> None:
 
 
 def last_use_failed(key_id: str, error: BaseException) -> None:
-    """That a key was used could not be kept."""
+    """Log that the time of a key's use could not be stored."""
     log.warning("last-use-failed", key_id=key_id, error=type(error).__name__)
 
 
 def unbounded_keys(key_ids: Sequence[str]) -> None:
-    """These keys may use every spreadsheet that is shared with the service account."""
+    """Log keys that may use every spreadsheet shared with the service account."""
     log.warning("any-spreadsheet-keys", keys=list(key_ids[:50]), count=len(key_ids))
 
 
 def misplaced_write(expected: str, found: str) -> None:
-    """An append went somewhere else than asked."""
+    """Log an append that landed at another place than expected."""
     event = _current.get()
     log.error(
         "misplaced-write", id=event and event.request_id, expected=expected[:80], found=found[:80]
@@ -247,7 +247,7 @@ def misplaced_write(expected: str, found: str) -> None:
 
 
 def _call_outcome(error: BaseException | None) -> CallOutcome:
-    """The first line of the table that fits."""
+    """The first matching line of the table."""
     if error is None:
         return "ok"
     return next((found for kind, found in _CALL_OUTCOMES if isinstance(error, kind)), "failed")
@@ -255,20 +255,20 @@ def _call_outcome(error: BaseException | None) -> CallOutcome:
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
     cause = error.__cause__
-    while cause is not None and cause is not error:  # nothing keeps one from being its own cause
+    while cause is not None and cause is not error:  # a chain of causes may contain a cycle
         yield cause
         cause = cause.__cause__
 
 
 def _unquoted(text: str) -> str:
-    """Google's words up to what they quote, which may be a cell."""
+    """Google's message up to its first quotation, which may be a cell."""
     return text.partition('"')[0][:_LONGEST_TEXT]
 
 
 def line_writer(stream: TextIO) -> Callable[[RequestLine], None]:
-    """What writes such lines to a stream, those of one turn of the event loop together.
+    """A writer for a stream that combines the lines of one turn of the event loop.
 
-    So the lines of busy moments share a call of the system, and nothing waits for a timer.
+    So busy moments need one system call for many lines, and no timer.
     """
     buffer: Any = getattr(stream, "buffer", None)
     waiting: list[bytes] = []
@@ -288,17 +288,17 @@ def line_writer(stream: TextIO) -> Callable[[RequestLine], None]:
         if len(waiting) == 1:
             try:
                 asyncio.get_running_loop().call_soon(write_all)
-            except RuntimeError:  # no event loop runs, or it has ended
+            except RuntimeError:  # no event loop is running
                 write_all()
 
     return write_line
 
 
 def encoded_line(line: RequestLine) -> bytes:
-    """The line with its end: JSON, ASCII without control characters, secrets masked."""
+    """JSON with line end, ASCII without control characters, secrets masked."""
     try:
         text = _encode(line)
-    except UnicodeEncodeError:  # half of a surrogate pair, which UTF-8 does not have
+    except UnicodeEncodeError:  # a lone surrogate, which UTF-8 cannot encode
         text = _escaped(line)
     if not text.isascii() or _DELETE in text:
         text = _escaped(line)
@@ -310,9 +310,9 @@ def _escaped(line: RequestLine) -> bytes:
 
 
 def configure_logging(stream: TextIO = sys.stderr) -> None:
-    """JSON lines on `stream`, from this program and from the libraries it runs on.
+    """Write JSON lines to `stream`, for this program and its libraries.
 
-    Each line is handed to the system before the call that logs it returns.
+    Each line is passed to the system before the logging call returns.
     """
     global _write_line
     _write_line = line_writer(stream)
@@ -345,12 +345,12 @@ def configure_logging(stream: TextIO = sys.stderr) -> None:
 
 
 def _masked(_: object, __: str, line: Any) -> str:
-    """The last processor: a rendered line without what looks like a secret."""
+    """The last processor: masks what looks like a secret in a rendered line."""
     return redacted(str(line))
 
 
 def reset_logging() -> None:
-    """Logging as it was before `configure_logging`: requests go through structlog, too."""
+    """Undo `configure_logging`: requests go through structlog too."""
     global _write_line
     _write_line = _log_line
     structlog.reset_defaults()

@@ -1,9 +1,9 @@
-"""`/metrics` for Prometheus, on a listener of its own.
+"""`/metrics` for Prometheus, on its own listener.
 
-Rules: every name and label is in docs/operating.md, and none comes from a request. Here numbers are
-only read, when they are asked for; they are counted by `gateway.telemetry.events`. Requests for a
-host name that is not configured are refused: a page whose name is made to resolve to this address
-(DNS rebinding) shares no origin with an address, and its browser sends the page's name in `Host`.
+Rules: every name and label is in docs/operating.md, and none comes from a request. This module only
+reads counters; `gateway.telemetry.events` updates them. Requests for a host name that is not
+configured are refused: after DNS rebinding a page could read this address, but its browser sends
+the page's name in `Host`.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -26,9 +26,9 @@ _UNKNOWN_HOST = "Unknown host name. Ask under an IP address, or add the name to 
 
 
 def create_metrics(tallies: Tallies = counted, *, hosts: Collection[str] = ()) -> Starlette:
-    """An application that answers `/metrics`, in the form that the Accept header asks for.
+    """An application that answers `/metrics` in the format of the Accept header.
 
-    Requests are answered for IP addresses, localhost and the names in `hosts`, at any port; others
+    It answers requests for IP addresses, localhost and the names in `hosts`, at any port; others
     get 421.
     """
     names = {"localhost", *hosts}
@@ -47,8 +47,6 @@ def create_metrics(tallies: Tallies = counted, *, hosts: Collection[str] = ()) -
 
 
 class TallyCollector(Collector):
-    """The tallies as Prometheus sees them."""
-
     def __init__(self, tallies: Tallies) -> None:
         self._tallies = tallies
 

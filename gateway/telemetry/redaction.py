@@ -1,11 +1,11 @@
-"""Mask secrets in what is about to be logged.
+"""Mask secrets in log lines.
 
 Rules
-- This is a net below everything else: nobody hands a secret to the log on purpose. Clients put
-  keys into paths, libraries quote URLs and tokens in their errors.
-- What only looks like a secret goes too; a part of one that was cut goes as well.
-- Patterns find most spellings. Where they miss a secret that decoding shows, as in the encoding of
-  an encoding, all of the value goes.
+- This is a safety net: no code logs a secret on purpose. Clients put keys into paths, and libraries
+  quote URLs and tokens in errors.
+- Everything that looks like a secret is masked, including truncated secrets.
+- Patterns find most spellings. If decoding reveals a secret that they miss, such as a doubly
+  encoded one, the whole value is masked.
 """
 
 import re
@@ -17,26 +17,28 @@ MASK = "***"
 
 
 def _percent(text: str) -> str:
-    """The pattern of a text each of whose characters may be percent-encoded, once or more."""
+    """A pattern for a text whose characters may be percent-encoded, also repeatedly."""
     return "".join(f"(?:{re.escape(each)}|%(?:25)*{ord(each):02x})" for each in text)
 
 
 _DIGIT = r"(?:[0-9A-Za-z]|%(?:25)*[3-7][0-9A-Fa-f])"
 
 _CHARACTER = r"(?:\\[^\"]|[^&\s\"'#\\])"
-"""Of a parameter in JSON's text: an escape goes whole or, before a quote, not at all."""
+"""A character of a parameter within JSON text: an escape is masked whole or, before a quote, not at
+all.
+"""
 
 _SECRETS: Sequence[tuple[Pattern[str], str]] = tuple(
     (re.compile(pattern, re.IGNORECASE | re.DOTALL), masked)
     for pattern, masked in (
-        # A key of ours, and the parameter that carries one, whatever is in it.
+        # Our keys, and parameters that contain one, whatever the value is.
         (rf"{_percent('sgw_')}{_DIGIT}+", f"sgw_{MASK}"),
         (rf"({_percent('apiKey')}(?:=|%(?:25)*3d))(?:(?!%(?:25)*26){_CHARACTER})+", rf"\1{MASK}"),
-        # Google's access tokens, the signed claims that they are made for, whatever is a bearer.
+        # Google's access tokens, the signed claims for them, and any bearer token.
         (r"\bya29\.[\w.-]+", f"ya29.{MASK}"),
         (r"(?<![\w-])eyJ[\w-]{8,}\.[\w.-]+", f"eyJ{MASK}"),
         (r"\b(bearer)\s+[\w.~+/=-]{8,}", rf"\1 {MASK}"),
-        # A private key, whole or its beginning.
+        # A private key, complete or truncated.
         (
             r"(-----BEGIN [A-Z ]*PRIVATE KEY-----)(?:(?!-----END)(?:\\[^\"]|[^\"'\\]))*",
             rf"\1{MASK}",
@@ -47,19 +49,19 @@ _SECRETS: Sequence[tuple[Pattern[str], str]] = tuple(
 )
 
 _VALUE = re.compile(r'(?:[^"\\]|\\.)+', re.DOTALL)
-"""What stands between the quotes of JSON; in other texts there are few."""
+"""Text between the quotes of JSON; other texts have few quotes."""
 
 _ENCODED_PERCENTS = re.compile("%(?:25)+")
 
 _MARKS = ("sgw_", "apikey", "ya29.", "eyj", "bearer", "-----begin", "://")
-"""One of these, in small letters, is in every text that the patterns find something in."""
+"""Every text with a match of the patterns contains one of these, in lower case."""
 
 _MOST_ENCODINGS = 5
-"""No value is encoded so often with a good intention."""
+"""Maximum depth of encodings in harmless values."""
 
 
 def redacted(text: str) -> str:
-    """The text with whatever looks like a secret masked."""
+    """The text with secrets masked."""
     plain = _decoded(text)
     if plain is not None:
         small = plain.lower()
@@ -71,7 +73,7 @@ def redacted(text: str) -> str:
 
 
 def _without_encoded(found: Match[str]) -> str:
-    """The value, or a mask if it has a secret of which the patterns would leave some."""
+    """The value, or a mask if the patterns would miss part of a secret in it."""
     value = found[0]
     if "%" not in value:
         return value
@@ -87,7 +89,7 @@ def _masked(text: str) -> str:
 
 
 def _decoded(text: str) -> str | None:
-    """The text without percent-encoding, however often it was encoded; None if too often."""
+    """The text without percent-encoding at any depth; None if it is too deep."""
     for _ in range(_MOST_ENCODINGS):
         if "%" not in text:
             return text
@@ -99,7 +101,7 @@ def _decoded(text: str) -> str | None:
 
 
 def redacted_line(line: bytes) -> bytes:
-    """A line of ASCII with whatever looks like a secret masked."""
+    """An ASCII line with secrets masked."""
     if b"sgw" not in line and b"%" not in line and b"=" not in line:
-        return line  # most, and quickly: a path or a name holds nothing else that could be one
+        return line  # the usual case: paths and names contain none of the marks
     return redacted(line.decode("ascii")).encode("ascii")

@@ -1,7 +1,7 @@
-"""Authenticate and authorise a request before anything of it is parsed.
+"""Authenticate and authorise a request before parsing it.
 
-Rules: nothing is asked of Google here. A key that counts is charged for its request whatever comes
-of it, and before all that could be refused.
+Rules: no call to Google. A valid key is charged for its request, whatever the result, before
+anything else can be refused.
 """
 
 from collections.abc import Mapping
@@ -40,18 +40,18 @@ _OPERATIONS: Mapping[Kind, Operation] = {
 
 
 class Admitted(msgspec.Struct, frozen=True):
-    """Who calls, and the worksheet that they may use."""
+    """The caller, and the worksheet that they may use."""
 
     caller: Caller
     target: Target
     asked: bytes
-    """The parameters that reads know, encoded as they came."""
+    """The parameters of reads, still encoded."""
     lease: RateLease
     head: Head
 
 
 class Recognised(NamedTuple):
-    """Who calls, the spreadsheet that they name, if any, and what they are charged with."""
+    """The caller, the requested spreadsheet if any, and the rate-limit lease."""
 
     caller: Caller
     spreadsheet: str | None
@@ -59,7 +59,7 @@ class Recognised(NamedTuple):
 
 
 async def admit(request: Request[State], kind: Kind) -> Admitted:
-    """Find out who calls, charge them, and see whether they may."""
+    """Authenticate, charge and authorise a request."""
     event, scope = current_event(), request.scope
     state: State = scope["state"]
     if event is not None:
@@ -97,7 +97,7 @@ async def admit(request: Request[State], kind: Kind) -> Admitted:
 async def recognise(
     scope: Scope, head: Head, parameters: Sifted, operation: Operation
 ) -> Recognised:
-    """Find out whose key it is, charge them, and see whether it may come from this origin."""
+    """Authenticate and charge a request, and check its origin."""
     state: State = scope["state"]
     credentials = find_credentials(
         head, parameters.credentials, is_write=operation is Operation.WRITE
@@ -107,7 +107,7 @@ async def recognise(
     )
     lease = _lease(scope, head, caller, parameters.asked)
     if b"origin" in head.lines:
-        for origin in head.values(b"origin"):  # a browser sends one; each of several must count
+        for origin in head.values(b"origin"):  # a browser sends one; each must be allowed
             check_origin(caller, origin)
     return Recognised(caller, credentials.spreadsheet, lease)
 
@@ -115,7 +115,7 @@ async def recognise(
 def _authorised(
     caller: Caller, spreadsheet: str | None, title: str, operation: Operation
 ) -> tuple[Target, str]:
-    """The worksheet that the caller may use of this name, or of a second reading of it."""
+    """The caller's worksheet of this name or of its second reading."""
     try:
         return authorise(caller, spreadsheet=spreadsheet, worksheet=title, operation=operation), ""
     except NotGranted:
@@ -129,7 +129,7 @@ def _authorised(
 
 
 def _lease(scope: Scope, head: Head, caller: Caller, asked: bytes) -> RateLease:
-    """Charge a caller for the request."""
+    """A lease for the request."""
     event = current_event()
     if event is not None:
         event.key_id = caller.key_id
@@ -138,8 +138,8 @@ def _lease(scope: Scope, head: Head, caller: Caller, asked: bytes) -> RateLease:
     try:
         lease.enter()
     except RateLimited:
-        # A request that is not parsed, but looks as if it would cost more than others: it is
-        # raised anew, with the wait for all that it will cost.
+        # The request may cost more than others; it is charged again later, with the wait for the
+        # whole price.
         may_be_fresh = asks_for_fresh(head) or b"no-cache=" in asked
         if may_be_fresh and scope["method"] in ("GET", "HEAD"):
             lease.charge(FRESH_PRICE)

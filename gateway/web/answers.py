@@ -36,7 +36,7 @@ def record_answer(
 def created_answer(
     records: Iterable[Record], empty_cell: EmptyCell, *, headers: Mapping[str, str] | None = None
 ) -> Response:
-    """The rows that a list of objects became, in its order."""
+    """The created rows, in the order of the request."""
     results = [shaped(record, empty_cell) for record in records]
     return json_answer({"results": results}, status=201, headers=headers)
 
@@ -54,7 +54,7 @@ def json_answer(
 
 @dataclass(frozen=True, eq=False)
 class JsonEncoder:
-    """Rows and pages as JSON; one object for each way of showing empty cells."""
+    """Rows and pages as JSON; one object per representation of empty cells."""
 
     empty_cell: EmptyCell
 
@@ -64,21 +64,21 @@ class JsonEncoder:
         return [*map(_encode, records)]
 
     def page(self, rows: Sequence[bytes], *, has_next: bool, total: int | None) -> Encoded:
-        """A list of rows; its tag is weak, since it is of the answer and not of the worksheet."""
+        """A list of rows; its tag is weak, because it is not of the worksheet."""
         counted = b"" if total is None else b',"total":%d' % total
         end = b'],"hasNextPage":true' if has_next else b'],"hasNextPage":false'
         body = b"".join((b'{"results":[', b",".join(rows), end, counted, b"}"))
         return Encoded(body, f"W/{opaque_tag(body)}")
 
 
-# Answers are kept by what encoded them.
+# Cached answers are keyed by their encoder.
 ENCODERS: Final[Mapping[EmptyCell, JsonEncoder]] = {
     empty_cell: JsonEncoder(empty_cell) for empty_cell in get_args(EmptyCell)
 }
 
 
 def shaped(record: Record, empty_cell: EmptyCell) -> Record:
-    """The record with its empty cells (None) as the operator wants them."""
+    """The record with its empty cells (None) as configured."""
     if empty_cell == "null":
         return record
     if empty_cell == "":
@@ -87,8 +87,8 @@ def shaped(record: Record, empty_cell: EmptyCell) -> Record:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Names for a header, each as a JSON string in ASCII; the first ones, cut where long.
+    """Names for a header, each as a JSON string in ASCII; a long list is cut.
 
-    A client cannot read an answer whose head is too large, and would send its write again.
+    A client cannot read an answer with a head that is too large, and would repeat its write.
     """
     return ", ".join(json.dumps(name[:_LONGEST_NAME]) for name in names[:_MOST_NAMES])

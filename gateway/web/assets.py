@@ -11,7 +11,7 @@ from gateway.table.tag import opaque_tag
 from gateway.web.head import Head, head_of, is_known
 
 CHUNK_BYTES = 64 * 1024
-"""What is handed to a connection at once."""
+"""Size of the pieces passed to a connection."""
 
 _MEDIA_TYPES: Mapping[str, str] = {
     ".css": "text/css; charset=utf-8",
@@ -25,10 +25,10 @@ _REFUSING_WEIGHTS = frozenset({"q=0", "q=0.0", "q=0.00", "q=0.000"})
 
 @dataclass(frozen=True, kw_only=True)
 class Asset:
-    """The content of a file or page, plain and packed, as an answer of its own."""
+    """Content of a file or page, plain and compressed, as an answer."""
 
     content: Sequence[bytes]
-    """In chunks that all answers share, so that who reads slowly holds no copy of them."""
+    """In chunks shared by all answers, so that slow readers do not hold copies."""
     packed: Sequence[bytes]
     headers: Sequence[tuple[bytes, bytes]]
     tag: str
@@ -52,7 +52,7 @@ class Asset:
 
 
 def make_asset(content: bytes, suffix: str, headers: Mapping[str, str]) -> Asset:
-    """An asset of some content; its tag is weak, since both codings have it."""
+    """An asset of some content; its tag is weak, because both encodings have it."""
     tag = f"W/{opaque_tag(content)}"
     lines = {**headers, "Content-Type": _MEDIA_TYPES[suffix], "ETag": tag} | {
         "Vary": "Accept-Encoding"
@@ -70,12 +70,12 @@ def _chunks(content: bytes) -> Sequence[bytes]:
 
 
 def read_asset(file: Path, headers: Mapping[str, str]) -> Asset:
-    """Read a file; its name's end tells what it is."""
+    """Read a file; its suffix gives the media type."""
     return make_asset(file.read_bytes(), file.suffix, headers)
 
 
 def accepts_gzip(head: Head) -> bool:
-    """Whether `Accept-Encoding` names gzip (RFC 9110, 12.5.3); `*` alone is not taken for it."""
+    """True if `Accept-Encoding` names gzip (RFC 9110, 12.5.3); `*` does not suffice."""
     codings = ",".join(head.values(b"accept-encoding")).lower().replace(" ", "").split(",")
     weights = dict(coding.partition(";")[::2] for coding in codings)
     return "gzip" in weights and weights["gzip"] not in _REFUSING_WEIGHTS

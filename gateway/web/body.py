@@ -1,8 +1,8 @@
 """Bodies of creates and updates: from bytes to checked values.
 
-Rules: what is not exactly right is refused whole, with a pointer to every place, before anything
-is asked of Google. Credentials and `rowIndex` that clients leave in a body are dropped. What begins
-with `{` or `[` is JSON, whatever its type says. Long bodies are looked into beside the event loop.
+Rules: an invalid body is refused as a whole, with a pointer to every problem, before any call to
+Google. Credentials and `rowIndex` in a body are dropped. A body that begins with `{` or `[` is
+JSON, whatever its type. Long bodies are parsed in a thread.
 """
 
 import asyncio
@@ -34,43 +34,42 @@ _UNREAD = {
     "multipart/form-data": "multipart/form-data is not read. In a page, send new "
     "URLSearchParams(new FormData(form)); or JSON with Content-Type: application/json.",
 }
-"""Types that are refused, and what to send instead."""
+"""Refused media types, and alternatives."""
 _ESCAPED = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
 
 
 class Form(Pairs):
-    """The fields of a form, as they were written; each value is a text."""
+    """Fields of a form as written; each value is a text."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RowsBody:
-    """Rows to create, one at least; `is_array`: they came as a list, and are answered as one."""
+    """Rows to create, at least one; `is_array`: sent as a list, and answered as one."""
 
     rows: tuple[Fields, ...]
     is_array: bool
 
 
 async def read_fields(request: Request[State], key_id: str) -> Fields:
-    """The fields of a JSON object or a form, checked; at least one."""
+    """Checked fields of a JSON object or a form; at least one."""
     body, content_type = await _read(request)
     work = partial(parse_fields, body, content_type)
     return _required(await request.state["parsing"].run(key_id, len(body), work))
 
 
 async def read_rows(request: Request[State], key_id: str) -> RowsBody:
-    """The rows of a JSON list of objects, or the one row of an object or a form, all checked."""
+    """Checked rows of a JSON list of objects, or the one row of an object or a form."""
     body, content_type = await _read(request)
     work = partial(parse_rows, body, content_type)
     return await request.state["parsing"].run(key_id, len(body), work)
 
 
 def parse_fields(body: bytes, content_type: str) -> Fields:
-    """The fields of a JSON object or a form."""
     return _object_fields(_decoded(body, content_type))
 
 
 def parse_rows(body: bytes, content_type: str) -> RowsBody:
-    """Up to 500 rows of a JSON list of objects, else the row that `parse_fields` finds."""
+    """Up to 500 rows of a JSON list of objects, otherwise the row of `parse_fields`."""
     decoded = _decoded(body, content_type)
     if isinstance(decoded, list) and not isinstance(decoded, Pairs):
         return RowsBody(rows=_listed_rows(decoded), is_array=True)
@@ -81,7 +80,7 @@ def parse_rows(body: bytes, content_type: str) -> RowsBody:
 
 
 def _decoded(body: bytes, content_type: str) -> object:
-    """Names and values as `Pairs`, or whatever else the JSON is."""
+    """Names and values as `Pairs`, or any other JSON value."""
     is_json_type = content_type == JSON or content_type.endswith("+json")
     if is_json_type or body.lstrip().startswith(_JSON_STARTS):
         if not is_json_type:
@@ -146,9 +145,9 @@ def _stored(fields: Fields) -> Fields:
 
 
 async def _read(request: Request[State]) -> tuple[bytes, str]:
-    """The body and its type, without parameters and in small letters.
+    """The body and its media type without parameters, in lower case.
 
-    Compressed bodies are refused: they can unpack to any size.
+    Compressed bodies are refused: they can expand to any size.
     """
     headers, settings = request.headers, request.state["server"]
     if headers.get("content-encoding", "").strip().lower() not in ("", "identity"):
@@ -180,7 +179,7 @@ def _decode_text(body: bytes) -> str:
 
 
 def _decode_form(text: str) -> Iterator[tuple[str, object]]:
-    """The fields of a form (WHATWG URL, 5.1), percent-encoded UTF-8; other `%` stay as they are."""
+    """The fields of a form (WHATWG URL, 5.1), percent-encoded UTF-8; any other `%` stays."""
     if text.count("&") >= MAX_FIELDS:
         raise invalid_body(f"The form has more than {MAX_FIELDS} fields.")
     for field in filter(None, text.split("&")):

@@ -1,9 +1,8 @@
-"""Response to a read, from bytes that may be cached with a snapshot, and how fresh they are.
+"""Response to a read, from bytes that may be cached with a snapshot, and their freshness.
 
-Rules for `Age`, and `Cache-Status` of RFC 9211: `hit` is said of what was kept, also where Google
-was waited for in vain; `fwd` of what was read for the request. Times are whole seconds, rounded
-down: an answer is never called younger than it is by more than one, and what is stale has a
-negative `ttl`.
+Rules for `Age` and `Cache-Status` (RFC 9211): `hit` means a cached answer, even after a failed call
+to Google; `fwd` means rows read for the request. Times are whole seconds, rounded down: no answer
+claims to be more than a second younger than it is. Stale answers have a negative `ttl`.
 """
 
 import math
@@ -24,7 +23,7 @@ from gateway.worksheets.freshness import Freshness
 CACHE = "sheets-gateway"
 
 Outcome = Literal["hit", "miss", "stale"]
-"""What the cache did for a request, in a word."""
+"""Use of the cache, as a word for the log."""
 
 RawHeaders = list[tuple[bytes, bytes]]
 
@@ -33,7 +32,7 @@ _JSON = (b"content-type", JSON.encode("ascii"))
 
 
 class CachedResponse(msgspec.Struct):
-    """Bytes and header lines that go out as they are: there is nothing left to work out."""
+    """Complete body and header lines."""
 
     status: int
     headers: RawHeaders
@@ -46,7 +45,7 @@ class CachedResponse(msgspec.Struct):
 
 
 def read_answer(head: Head, served: Served, *, no_cache: bool) -> CachedResponse:
-    """What was read, or 304 without a body if the client knows it already."""
+    """The answer, or 304 without a body if the client has it already."""
     encoded, freshness = served.encoded, served.freshness
     event = current_event()
     if event is not None:
@@ -57,7 +56,7 @@ def read_answer(head: Head, served: Served, *, no_cache: bool) -> CachedResponse
 def encoded_answer(
     head: Head, encoded: Encoded, lines: Iterable[tuple[bytes, bytes]]
 ) -> CachedResponse:
-    """Bytes with their tag and further header lines, or 304 if the client knows them already."""
+    """Bytes with their tag and further header lines, or 304 if the client has them already."""
     headers = [_CACHING, (b"etag", encoded.tag.encode("ascii")), *lines]
     if is_known(head, encoded.tag):
         return CachedResponse(304, headers, b"")
@@ -72,7 +71,7 @@ def outcome(freshness: Freshness) -> Outcome:
 
 
 def freshness_lines(freshness: Freshness, *, no_cache: bool) -> Sequence[tuple[bytes, bytes]]:
-    """`Age` and `Cache-Status` as raw lines; those of a second and a ttl are made once."""
+    """`Age` and `Cache-Status` as raw lines, cached by second and ttl."""
     seconds = Freshness(
         math.floor(freshness.age_seconds),
         math.floor(freshness.ttl_seconds),
@@ -96,10 +95,10 @@ def age(freshness: Freshness) -> str:
 
 
 def cache_status(freshness: Freshness, *, no_cache: bool) -> str:
-    """The header's one member; `no_cache` is what the request asked for."""
+    """The only member of `Cache-Status`; `no_cache` is a member of the request."""
     if freshness.is_hit:
         handled = "hit"
-    elif freshness.reason:  # Google was asked in vain
+    elif freshness.reason:  # a call to Google failed
         handled = "fwd=stale"
     else:
         return f"{CACHE}; fwd=request; stored" if no_cache else f"{CACHE}; fwd=miss; stored"

@@ -1,13 +1,12 @@
 """Client address of a request, also behind proxies.
 
 Rules:
-- It is the socket's, unless that is a trusted proxy's: only then its header is looked at, and of
-  the hops in it the last one that no trusted proxy is. What stands before it a client may have
-  made up.
-- The peer of a Unix socket has no address, and is a trusted proxy if "unix" is among them.
-- A hop that is no address ends the search: then it is the last proxy that counts.
-- X-Forwarded-For and Forwarded (RFC 7239) count alike. A proxy that writes one may pass the other
-  through as it came, so where the two differ neither is believed.
+- It is the socket's address, unless that is a trusted proxy's. Then it is the last hop in the
+  proxy's header that is not a trusted proxy; earlier hops may be forged by the client.
+- The peer of a Unix socket has no address; it is trusted if "unix" is configured.
+- A hop that is not an address ends the search: the last proxy counts.
+- X-Forwarded-For and Forwarded (RFC 7239) are equivalent. A proxy that writes one may pass the
+  other through unchanged, so if they differ, neither counts.
 """
 
 import re
@@ -22,29 +21,29 @@ from gateway.web.head import Head, head_of
 
 MAX_HOPS = 32
 _LONGEST_HOP = 100
-"""An address of IPv6 with its zone and port, and blanks around it."""
+"""An IPv6 address with zone, port and blanks around it."""
 _KEPT = 1024
-"""Addresses that are not parsed again."""
+"""Maximum number of cached addresses."""
 
 _PAIR = re.compile(r"""[ \t]*([a-z]+)=("(?:[^"\\]|\\.)*"|[^ \t",;=]*)[ \t]*""", re.IGNORECASE)
 _WITH_PORT = re.compile(r"\[([0-9A-Fa-f:.]+)\](?::[0-9]+)?|([0-9.]+):[0-9]+")
 
 
 def client_address(scope: Scope, proxies: Sequence[Proxy]) -> str:
-    """The client's address; blank if the server knows none, as of the peer of a Unix socket."""
+    """The client's address; blank if unknown, as for the peer of a Unix socket."""
     if not is_from_proxy(scope, proxies):
         return _peer(scope)
     return _named_client(scope, proxies)
 
 
 def forwarded_address(scope: Scope, proxies: Sequence[Proxy]) -> str:
-    """The client that a trusted proxy names; blank if it names none, or a proxy."""
+    """The client named by a trusted proxy; blank if it names none, or a proxy."""
     address = _named_client(scope, proxies)
     return "" if address == _peer(scope) or _is_proxy(_parsed(address), proxies) else address
 
 
 def is_from_proxy(scope: Scope, proxies: Sequence[Proxy]) -> bool:
-    """Whether the socket's peer is a trusted proxy; of the scope, its addresses suffice."""
+    """True if the socket's peer is a trusted proxy; only the scope's addresses are used."""
     if not proxies:
         return False
     peer = _peer(scope)
@@ -65,7 +64,7 @@ def _peer(scope: Scope) -> str:
 
 
 def _is_unix(scope: Scope, proxies: Sequence[Proxy]) -> bool:
-    """Whether a peer without an address is trusted; one that has left TCP has none either."""
+    """True if a peer without an address is trusted; a closed TCP connection has none either."""
     server = scope.get("server")
     return UNIX in proxies and (server is None or server[1] is None)
 
@@ -97,9 +96,9 @@ def _forwarded(head: Head) -> Sequence[str]:
 
 
 def _hops(line: str) -> Sequence[str]:
-    """The `for` of each hop of a line, blank where a hop has none; one blank if it is damaged.
+    """The `for` of each hop of a line, blank if missing; a single blank if the line is malformed.
 
-    A comma within quotes begins no hop: a client may choose the host that a proxy writes there.
+    A comma within quotes does not separate hops: the proxy may quote a host that the client chose.
     """
     hops, at = [""], 0
     while (pair := _PAIR.match(line, at)) is not None:
@@ -118,7 +117,7 @@ def _hops(line: str) -> Sequence[str]:
 
 @lru_cache(_KEPT)
 def _parsed(text: str) -> IPv4Address | IPv6Address | None:
-    """An address, with or without a port; one of IPv4 in the clothes of IPv6 is that of IPv4."""
+    """An address with or without a port; IPv4 in IPv6 form becomes IPv4."""
     match = _WITH_PORT.fullmatch(text.strip())
     try:
         address = ip_address((match[1] or match[2]) if match else text.strip())

@@ -1,8 +1,7 @@
 """CORS: open to every page, without credentials; keys may restrict origins.
 
-Rules: a preflight brings no key, so all are answered alike, whatever they ask for and wherever;
-which pages may use a key is decided when it comes. All other answers get lines that are the same
-for every request.
+Rules: a preflight has no key, so all get the same answer, whatever they ask for; the request itself
+is checked against its key's origins. Other answers have the same CORS lines for every request.
 """
 
 from gateway.web.head import Head
@@ -12,7 +11,7 @@ EXPOSED = (
     "Retry-After, Server-Timing, WWW-Authenticate, X-Ignored-Fields, X-Request-Id"
 )
 METHODS = "DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT"
-"""Also such as no route has: a page may read why it is refused."""
+"""Includes methods without a route: a page may read the reason of a refusal."""
 PREFLIGHT_SECONDS = 86_400
 
 ANY_PROGRAM = [(b"vary", b"Origin")]
@@ -37,12 +36,12 @@ _FOR_PREFLIGHTS = [
 
 
 def is_preflight(head: Head) -> bool:
-    """Whether `OPTIONS` with this head asks, in the name of a page, what it may send."""
+    """True if this head of an `OPTIONS` request is a preflight."""
     return b"origin" in head.lines and _METHOD_ASKED in head.lines
 
 
 def preflight_lines(head: Head) -> list[tuple[bytes, bytes]]:
-    """The answer to a preflight: the headers that it asks for, as `*` omits Authorization."""
+    """The answer to a preflight: it lists the requested headers, as `*` omits Authorization."""
     asked = head.lines.get(_HEADERS_ASKED, ())
     allowed = [(b"access-control-allow-headers", b", ".join(asked))] if asked else []
     return [*_FOR_PREFLIGHTS, *allowed]

@@ -1,12 +1,12 @@
-"""Key and spreadsheet id of a request, and a cache of the reads that they were authorised for.
+"""Key and spreadsheet ID of a request, and a 0.5 s cache of authorised reads.
 
 Rules
-- Blanks around a value are cut, an empty value is absent. Every place is looked at, so that two
-  places that differ are an error and no proxy or log can be fooled about who called.
-- An entry of the cache is for one head: the same credentials, worksheet and origin to the byte. It
-  says who called and what they may read, and nothing of rates: each request is charged.
-- It goes by a keyed digest, so that no key is kept; the digest's key is made at start.
-- It counts for `TTL_SECONDS`, which is part of the time after which a revocation counts.
+- Values are trimmed, an empty value is absent. Every place is read: two places with different
+  values are an error, so that no proxy or log attributes a request to another key.
+- A cache entry is valid for one head: identical credentials, worksheet and origin. It holds the
+  caller and their read access, and no rates: each request is charged.
+- Entries are keyed by a digest with a random key of the process, so that no API key is stored.
+- Entries expire after `TTL_SECONDS`, which adds to the delay of a revocation.
 """
 
 import secrets
@@ -26,16 +26,16 @@ from gateway.worksheets.access import Target
 
 
 class Credentials(msgspec.Struct, frozen=True):
-    """The key and the spreadsheet id of a request, None where it has none."""
+    """Key and spreadsheet ID of a request; None if absent."""
 
     key: str | None
     spreadsheet: str | None
 
 
 def find_credentials(head: Head, parameters: bytes, *, is_write: bool) -> Credentials:
-    """Look in all places; a key in the URL counts for reads only.
+    """Search all places; a key in the URL is valid for reads only.
 
-    `parameters` are those of credentials, sifted out of the URL.
+    `parameters` are the URL's parameters for credentials.
     """
     in_headers = _in_headers(head, KEY_HEADERS)
     in_url = _in_url(parameters, KEY_PARAMETER) if parameters else []
@@ -66,7 +66,7 @@ SPREADSHEET_HEADERS: Mapping[bytes, Callable[[str], str]] = {
 
 
 def _in_headers(head: Head, places: Mapping[bytes, Callable[[str], str]]) -> list[str]:
-    """What is in these headers, each read in its way."""
+    """The parsed values of these headers."""
     found: list[str] = []
     for name, read in places.items():
         for value in head.lines.get(name, ()):
@@ -80,7 +80,7 @@ def _in_url(parameters: bytes, name: str) -> list[str]:
 
 
 def _refuse_misplaced(head: Head, *, is_in_url: bool) -> None:
-    """Tell a write without a key in its headers that its key is in a place that does not count."""
+    """Refuse a write whose key is only in a place that is not valid for writes."""
     if is_in_url:
         raise KeyNotAllowedInUrl(
             "A key in the URL may only read. Send it as 'Authorization: Bearer KEY'."
@@ -93,7 +93,7 @@ def _refuse_misplaced(head: Head, *, is_in_url: bool) -> None:
 
 
 def _only(values: Sequence[str], what: str) -> str | None:
-    """The value, however often it is there; None if it is nowhere."""
+    """The value, which may be repeated; None if absent."""
     if not values:
         return None
     if len(values) > 1 and len(set(values)) > 1:
@@ -104,27 +104,27 @@ def _only(values: Sequence[str], what: str) -> str | None:
 TTL_SECONDS = 0.5
 MAX_KEPT = 4096
 LONGEST_TITLE = 256
-"""Of worksheets that are cached; Google's titles are shorter still."""
+"""Of cached worksheets; Google's titles are shorter."""
 
 _TELLING = (*KEY_HEADERS, *SPREADSHEET_HEADERS, b"origin")
-"""The headers that decide who may read what."""
+"""Headers that decide the access of a read."""
 
 _DIGEST_BYTES = 16
 _ABSENT = b"\1"
 
 
 class CachedCaller(NamedTuple):
-    """Who was let in, to which worksheet, and until when that is believed."""
+    """An authorised caller and worksheet, with the expiry of this entry."""
 
     caller: Caller
     target: Target
     until_seconds: float
     reading: str
-    """The second reading of the worksheet's name that it took, "" for none."""
+    """The second reading of the worksheet's name, "" for none."""
 
 
 class AuthCache:
-    """The authorised reads of one gateway."""
+    """Authorised reads of one gateway."""
 
     def __init__(self, timer: Callable[[], float] = time.monotonic) -> None:
         self._timer = timer
@@ -136,7 +136,7 @@ class AuthCache:
         return found if found is not None and self._timer() < found.until_seconds else None
 
     def issue(self, number: bytes, caller: Caller, target: Target, reading: str = "") -> None:
-        """Let this head in again for a moment; a key that may expire in it shows itself anew."""
+        """Cache the authorisation of this head, unless its key may expire meanwhile."""
         if caller.expires or len(target.worksheet.title) > LONGEST_TITLE:
             return
         if len(self._kept) >= MAX_KEPT:
@@ -144,9 +144,9 @@ class AuthCache:
         self._kept[number] = CachedCaller(caller, target, self._timer() + TTL_SECONDS, reading)
 
     def number(self, head: Head, credentials: bytes, segment: str) -> bytes:
-        """What an entry goes by: `credentials` of the URL, the worksheet that `segment` names.
+        """The cache key: the URL's `credentials`, the worksheet's `segment`, and headers.
 
-        No header line and no part of a URL holds the bytes that part them here.
+        Header lines and URLs cannot contain the separators.
         """
         lines = head.lines
         parts = [credentials, segment.encode("latin-1", "replace")]

@@ -24,7 +24,7 @@ from gateway.web.idempotency import REPLAYED
 from gateway.web.media_types import JSON, PROBLEM_JSON
 
 ERROR_TYPE = "SheetsonError"
-"""What clients of this API test `type` for."""
+"""Clients of this API compare `type` with it."""
 
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 _MENDS = {
@@ -32,7 +32,7 @@ _MENDS = {
     "PATCH": "PUT and PATCH update a row: put its rowIndex into the path.",
     "PUT": "PUT and PATCH update a row: put its rowIndex into the path.",
 }
-"""By a method that is no operation on rows: what to do instead."""
+"""Alternatives to methods that are not row operations."""
 _NO_ROUTE = (
     "There is nothing at this path. Rows are at /v2/sheets/{sheetName} and "
     "/v2/sheets/{sheetName}/{rowIndex}; /docs tells the rest."
@@ -41,14 +41,14 @@ _TWO_SLASHES = " This path has two slashes together, which stand for nothing: se
 
 
 async def on_gateway_error(request: Request, error: Exception) -> Response:
-    """Exception handler for the whole error tree."""
+    """Exception handler of the error tree."""
     if not isinstance(error, GatewayError):
         raise error
     return error_response(request, error)
 
 
 async def on_http_exception(request: Request, error: Exception) -> Response:
-    """Exception handler for what the framework itself refuses."""
+    """Exception handler of the framework's refusals."""
     if not isinstance(error, HTTPException):
         raise error
     if error.status_code == 405 and request.method == "OPTIONS":
@@ -65,7 +65,7 @@ def error_response(request: Request, error: GatewayError) -> Response:
         upstream_failed(error)
     as_problem = PROBLEM_JSON in request.headers.get("accept", "").lower()
     outcome = None if request.method in _READING else write_outcome(error)
-    # A client's own text in the message may hold half a surrogate pair.
+    # A client's text in the message may contain a lone surrogate.
     message = error.message.encode("utf-8", "replace").decode("utf-8")
     body: dict[str, object] = {
         "type": ERROR_TYPE,
@@ -138,7 +138,7 @@ def _from_framework(request: Request, error: HTTPException) -> GatewayError:
 
 
 def _allowed_methods(request: Request) -> Sequence[str]:
-    """The methods of all routes of this path; the framework names those of the first."""
+    """Methods of all routes of this path; the framework reports only the first route's."""
     methods = {"OPTIONS"}
     for route in request.app.routes:
         if isinstance(route, Route) and route.path_regex.match(request.scope["path"]):

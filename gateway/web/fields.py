@@ -1,4 +1,4 @@
-"""Check the fields of a body one by one, each problem with its place."""
+"""Check the fields of a body one by one; each problem has its place."""
 
 import math
 from collections.abc import Sequence
@@ -20,9 +20,9 @@ MAX_INTEGER = 2**53
 def checked_fields(
     pairs: Sequence[tuple[str, object]], *, at: str = WHOLE_BODY
 ) -> tuple[Fields, list[Problem]]:
-    """The fields of the object that `at` points to, and what is wrong with them.
+    """The fields of the object that `at` points to, and their problems.
 
-    Of too many none is looked at, and none behind as many faults as are told.
+    With too many fields none is checked; the check stops at the maximum number of problems.
     """
     fields: dict[str, Stored] = {}
     problems: list[Problem] = []
@@ -39,7 +39,7 @@ def checked_fields(
 
 
 def unstorable(problems: Sequence[Problem]) -> InvalidBody:
-    """The error for fields with these problems, one at least; it tells the first ones."""
+    """The error for fields with these problems, at least one; it lists the first ones."""
     first = problems[0]
     return InvalidBody(
         "The body holds what cannot be stored; nothing was written. First: "
@@ -49,12 +49,12 @@ def unstorable(problems: Sequence[Problem]) -> InvalidBody:
 
 
 def invalid_body(detail: str) -> InvalidBody:
-    """The error for a body that is wrong as a whole."""
+    """The error for an invalid body as a whole."""
     return InvalidBody(detail, problems=[Problem(WHOLE_BODY, detail)])
 
 
 def _fault(name: str, value: object) -> str | None:
-    """What keeps a value from being stored, if anything does."""
+    """The reason why a value cannot be stored, if any."""
     if not (name.isascii() or _is_encodable(name)):
         return "The name holds half of a surrogate pair."
     if isinstance(value, str):

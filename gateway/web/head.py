@@ -1,9 +1,8 @@
-"""Request head: its header lines, gathered in one pass, and the conditions in them.
+"""Request head: header lines collected in one pass, and conditions in them.
 
-Rules: several headers of one name count as one list, and a comma inside quotes is part of a tag.
-A weak tag never fulfils `If-Match` (RFC 9110, 13.1.1). A header that cannot be read names no tag:
-an update is refused then with 412, since to pass over its condition could lose somebody's change,
-and a read is answered in full.
+Rules: several headers of one name form one list, and a comma inside quotes is part of a tag. A weak
+tag never fulfils `If-Match` (RFC 9110, 13.1.1). A malformed header names no tag: an update then
+gets 412, since ignoring its condition could overwrite a change, and a read gets a full answer.
 """
 
 import re
@@ -16,35 +15,35 @@ from gateway.table.tag import IfMatch
 
 _KEPT = "gateway.head"
 _LINE_BYTES = 4
-"""What a line has beside its name and value: a colon, a blank and its end."""
+"""Bytes of a line besides name and value: colon, blank and line end."""
 _ANY = "*"
 _TAG = re.compile(r'(W/)?("[\x21\x23-\x7e\x80-\xff]*")')
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.?)*"?')
-"""A string, or all the rest behind a quote that is never closed."""
+"""A quoted string, or the rest of the text after an unclosed quote."""
 
 
 class Head(msgspec.Struct, frozen=True):
-    """The values of each header by its name in small letters, as they came, and their size.
+    """Raw header values by lower-case name, and the size of the head.
 
-    A struct takes a quarter of a dataclass's time to make, and every request makes one.
+    A struct takes a quarter of a dataclass's time to create, and every request creates one.
     """
 
     lines: Mapping[bytes, Sequence[bytes]]
     byte_count: int
 
     def values(self, name: bytes) -> Sequence[str]:
-        """The values of all lines of this name; it is given in small letters."""
+        """The values of all lines of this lower-case name."""
         values = self.lines.get(name)
         return [value.decode("latin-1") for value in values] if values else ()
 
     def first(self, name: bytes) -> str | None:
-        """The value of the first line of this name, if there is one."""
+        """The value of the first line of this name, if any."""
         values = self.lines.get(name)
         return values[0].decode("latin-1") if values else None
 
 
 def head_of(scope: Scope) -> Head:
-    """The head of a request, gathered when it is asked for first and kept in the scope."""
+    """The head of a request, parsed at the first use and cached in the scope."""
     kept: Head | None = scope.get(_KEPT)
     if kept is None:
         kept = scope[_KEPT] = read_head(scope["headers"])
@@ -52,7 +51,7 @@ def head_of(scope: Scope) -> Head:
 
 
 def read_head(headers: Iterable[tuple[bytes, bytes]]) -> Head:
-    """Gather raw header lines, whose names are in small letters as ASGI has them."""
+    """Parse raw header lines, whose names are in lower case as in ASGI."""
     lines: dict[bytes, list[bytes]] = {}
     byte_count = 0
     for name, value in headers:
@@ -65,7 +64,7 @@ def read_head(headers: Iterable[tuple[bytes, bytes]]) -> Head:
 
 
 def read_condition(head: Head) -> IfMatch | None:
-    """The states of the row that `If-Match` names; None without the header."""
+    """The accepted row states of `If-Match`; None without the header."""
     if b"if-match" not in head.lines:
         return None
     given = _given(head, b"if-match")
@@ -75,7 +74,7 @@ def read_condition(head: Head) -> IfMatch | None:
 
 
 def is_known(head: Head, tag: str) -> bool:
-    """Whether `If-None-Match` names the tag of an answer, which need not be sent again then."""
+    """True if `If-None-Match` names the tag of an answer, so that 304 suffices."""
     if b"if-none-match" not in head.lines:
         return False
     given = _given(head, b"if-none-match")
@@ -86,7 +85,7 @@ def is_known(head: Head, tag: str) -> bool:
 
 
 def asks_for_fresh(head: Head) -> bool:
-    """Whether `Cache-Control` has the directive no-cache, in capitals or not."""
+    """True if `Cache-Control` has the directive no-cache, in any case."""
     if b"cache-control" not in head.lines:
         return False
     given = _given(head, b"cache-control")
@@ -99,6 +98,6 @@ def _given(head: Head, name: bytes) -> str:
 
 
 def _listed(text: str) -> list[tuple[str, str]]:
-    """The entity tags of a list, each after its `W/` or ""; none if anything else is in it."""
+    """Pairs of `W/` or "" and the tag, for each tag of a list; none if it is malformed."""
     is_list = not _TAG.sub("", text).strip(" \t,")
     return _TAG.findall(text) if is_list else []

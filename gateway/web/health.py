@@ -1,4 +1,4 @@
-"""`/livez` and `/readyz`; neither asks Google anything."""
+"""`/livez` and `/readyz`, without calls to Google."""
 
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.requests import Request

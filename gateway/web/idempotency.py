@@ -18,22 +18,22 @@ from gateway.worksheets.writes import Fields, WriteIdentity
 
 IDEMPOTENCY_KEY = "Idempotency-Key"
 REPLAYED: Mapping[str, str] = {"Idempotent-Replayed": "true"}
-"""What marks an answer that an earlier request had."""
+"""Header of a replayed answer."""
 
 _QUOTED = re.compile(r'"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"')
-"""A string of structured fields (RFC 9651), as the draft on this header has it."""
+"""A string of structured fields (RFC 9651), as in the draft of this header."""
 
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 
 _MANY_FIELDS = 2000
-"""A digest of more of them is made beside the event loop."""
+"""More fields are digested in a thread."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class IdempotentRequest:
-    """What a write with an Idempotency-Key is told apart by, whatever worksheet it turns out for.
+    """Identity of an idempotent write, for any worksheet that its title may mean.
 
-    `row` is the row of an update, None of a create.
+    `row` is the row of an update, None for a create.
     """
 
     key: str
@@ -43,7 +43,7 @@ class IdempotentRequest:
     texts: frozenset[str] = frozenset()
 
     def identity(self, target: Target) -> WriteIdentity:
-        """The identity of the write to this worksheet, which its caller may write to."""
+        """The identity of the write to this worksheet."""
         row = None if self.row is None else str(self.row)
         worksheet, key_id = target.worksheet, target.access.key_id
         scope = [key_id, self.key, self.method, worksheet.spreadsheet, worksheet.title, row]
@@ -60,7 +60,7 @@ class IdempotentRequest:
 async def read_idempotent_request(
     request: Request[State], body: Fields | Sequence[Fields], key_id: str, *, row: int | None
 ) -> IdempotentRequest | None:
-    """The idempotent request, None if it has no Idempotency-Key; raises InvalidIdempotencyKey."""
+    """The idempotent request; None without an Idempotency-Key. Raises InvalidIdempotencyKey."""
     given = request.headers.getlist(IDEMPOTENCY_KEY)
     key = parse_key(given) if given else None
     if key is None:
@@ -76,7 +76,7 @@ async def read_idempotent_request(
 
 
 def parse_key(values: Sequence[str]) -> str | None:
-    """The key of all headers of this name, quoted or bare; None if there is none."""
+    """The key of all headers of this name, quoted or bare; None if absent."""
     keys = {_parse(value.strip()) for value in values}
     if len(keys) > 1:
         raise InvalidIdempotencyKey("The request holds two Idempotency-Keys; send one of them.")
@@ -84,7 +84,7 @@ def parse_key(values: Sequence[str]) -> str | None:
 
 
 def fingerprint(body: Fields | Sequence[Fields]) -> str:
-    """A digest of what a body says, however it spells it: the order of fields, 1 or 1.0."""
+    """A digest of a body's meaning, independent of its spelling: order of fields, 1 or 1.0."""
     if isinstance(body, Mapping):
         return _digest(_plain(body))
     return _digest([_plain(fields) for fields in body])
@@ -111,7 +111,7 @@ def _plain(fields: Fields) -> list[tuple[str, Stored]]:
 
 
 def _number(value: Stored) -> Stored:
-    """Each number as one type: JSON knows no difference between 1 and 1.0."""
+    """Numbers as one type: JSON does not distinguish 1 and 1.0."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return value
     return value + 0.0  # -0.0 becomes 0.0

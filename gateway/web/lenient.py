@@ -1,13 +1,12 @@
-"""Lenient decoding: what requests of clients that encode oddly mean.
+"""Lenient decoding: second readings of requests with unusual encodings.
 
 Rules
-- Tried only where the plain reading fails, so that no name or value that is really spelled so can
-  be missed. What a second reading cannot read either gets the error of the plain one.
-- Each has a name, which the line of the request in the log has.
-- Text in, text out: nothing here knows requests, worksheets or Google. Who tries them:
-  `query_string` a query folded into a name, `parameters` the encodings of values, `lenient_retry`
-  names that the worksheet lacks and worksheets that the spreadsheet lacks, `body` JSON under
-  another type.
+- A second reading is tried only if the plain one fails, so that names and values that are really
+  spelled so are found. If both fail, the plain reading's error counts.
+- Each has a name, which appears in the request's log line.
+- Text in, text out: this module does not know requests, worksheets or Google. Its callers:
+  `query_string` for a query folded into a name, `parameters` for encodings of values,
+  `lenient_retry` for missing fields and worksheets, `body` for JSON of another type.
 """
 
 import re
@@ -19,7 +18,7 @@ from gateway.errors import InvalidQuery
 from gateway.query.where import COMBINATORS, LIST_OPERATORS
 
 Twice = Literal["where", "order", "keys"]
-"""The parameters whose values may have been percent-encoded twice."""
+"""Parameters whose values may be percent-encoded twice."""
 
 TWICE: Final[Sequence[Twice]] = get_args(Twice)
 QUERY_IN_NAME = "query-in-name"
@@ -29,7 +28,7 @@ WORKSHEET_PLUS = "worksheet-plus"
 JSON_AS_TEXT = "json-as-text"
 
 BRACKETED = ("where[", "keys[", "order[")
-"""How the names of parameters begin whose parts stand in brackets."""
+"""Prefixes of the names of parameters with brackets."""
 
 _ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}")
 _QUOTED_OR_WORD = re.compile(
@@ -47,32 +46,32 @@ _TREE_HELP = 'Send where as one JSON object, such as {"state":"California"}.'
 
 
 def twice(parameter: str) -> str:
-    """The name of the second reading that decodes a parameter once more."""
+    """Name of the second reading that decodes a parameter once more."""
     return f"{parameter}-twice"
 
 
 def in_brackets(parameter: str) -> str:
-    """The name of the second reading that puts a parameter together from brackets."""
+    """Name of the second reading that assembles a parameter from brackets."""
     return f"{parameter}-brackets"
 
 
 def is_escaped(text: str) -> bool:
-    """Whether decoding once more would change the text."""
+    """True if decoding once more changes the text."""
     return _ESCAPE.search(text) is not None
 
 
 def decoded_again(text: str) -> str:
-    """The text without its percent-encoding; what is no UTF-8 is left as a replacement."""
+    """The text without its percent-encoding; invalid UTF-8 becomes replacement characters."""
     return unquote(text)
 
 
 def json_of(text: str) -> str:
-    """JSON for what is written with single quotes, or with Python's words."""
+    """JSON of a text with single quotes or Python's words."""
     return _QUOTED_OR_WORD.sub(_as_json, text)
 
 
 def other_titles(title: str) -> Iterator[tuple[str, str]]:
-    """What a worksheet's name may mean beside itself, each by the name of its reading."""
+    """Other titles that a worksheet's name may mean, each with the name of its reading."""
     if "%" in title and is_escaped(title):
         try:
             once_more = unquote_to_bytes(title).decode("utf-8")
@@ -85,10 +84,10 @@ def other_titles(title: str) -> Iterator[tuple[str, str]]:
 
 
 def where_of(parameters: Mapping[str, Sequence[str]], *, max_bytes: int) -> object:
-    """The tree that `where[field][$operator]=value` spells, its values strings.
+    """The tree of `where[field][$operator]=value`, with strings as values.
 
-    `[]` and numbers make lists, under `$and`, `$or`, `$in` and `$nin` alone the latter. Raises
-    InvalidQuery for what is spelled in two ways, or longer.
+    `[]` and numbers make lists; under `$and`, `$or`, `$in` and `$nin` only numbers are needed.
+    Raises InvalidQuery for contradictory or longer spellings.
     """
     length = 0
     tree: dict[str, object] = {}
@@ -103,7 +102,7 @@ def where_of(parameters: Mapping[str, Sequence[str]], *, max_bytes: int) -> obje
 
 
 def names_of(parameter: Twice, parameters: Mapping[str, Sequence[str]]) -> list[str]:
-    """The names that `keys[]=a&keys[]=b` or `keys[0]=a&keys[1]=b` spell, in their order."""
+    """The names of `keys[]=a&keys[]=b` or `keys[0]=a&keys[1]=b`, in order."""
     named: list[tuple[int, str]] = []
     for name, values in _bracketed(parameter, parameters):
         segments = _segments(name, parameter)
@@ -120,7 +119,7 @@ def _as_json(found: re.Match[str]) -> str:
     if found["json"]:
         return found["json"]
     if not found["end"].startswith("'"):
-        return found["single"]  # it has no end
+        return found["single"]  # not closed
     return '"' + _INSIDE_SINGLE.sub(_unescaped, found["single"][1:-1]) + '"'
 
 
@@ -135,7 +134,7 @@ def _bracketed(
 
 
 def _segments(name: str, parameter: Twice) -> list[str]:
-    """What stands in the brackets of a name."""
+    """The texts in the brackets of a name."""
     brackets = name.removeprefix(parameter)
     segments = brackets[1:-1].split("][")
     if _SEGMENTS.fullmatch(brackets) is None or len(segments) > _MOST_SEGMENTS:
@@ -144,7 +143,7 @@ def _segments(name: str, parameter: Twice) -> list[str]:
 
 
 def _put(tree: dict[str, object], segments: Sequence[str], value: str, name: str) -> None:
-    """Hang a value into the tree; a blank segment is the next place of its list."""
+    """Insert a value into the tree; a blank segment is the next item of a list."""
     node = tree
     *inner, last = segments
     for segment in inner:
@@ -159,7 +158,7 @@ def _put(tree: dict[str, object], segments: Sequence[str], value: str, name: str
 
 
 def _shaped(node: object, name: str) -> object:
-    """The tree with lists and flags where the operator `name` takes them."""
+    """The tree with lists and booleans for operators (`name`) that take them."""
     if not isinstance(node, dict):
         return _FLAGS.get(str(node).lower(), node) if name == "$exists" else node
     if name in _LISTS and all(map(str.isdecimal, node)):

@@ -1,15 +1,15 @@
 """Retry a request with lenient decoding if its field or worksheet does not exist.
 
-If the worksheet stays unknown, the error names those that the caller may hear of.
+If the worksheet stays unknown, the error names those that the caller may know.
 
 Rules
-- The plain reading comes first; only its failure to name something lets another be tried. If that
-  fails as well, the error is the first one's.
-- A worksheet's other name is tried if the look that found none of the plain name saw one of it,
-  and if the key may hear of it. So it costs no call of its own.
-- What a name was found to mean is remembered, or each such request would cost the two reads that it
-  takes to learn that there is no worksheet of the plain name: for reads `REMEMBERED_SECONDS`, for
-  writes as long as a look at the header counts. Keys that see other worksheets share nothing.
+- The plain reading comes first; only a missing name allows another. If that fails too, the first
+  error counts.
+- Another title of a worksheet is tried if it was in the list that lacked the plain name, and if the
+  key may know it. So it costs no additional call.
+- The result is remembered, because finding out that a worksheet is missing costs two reads: for
+  reads `REMEMBERED_SECONDS`, for writes as long as a header is fresh. Keys with access to other
+  worksheets share nothing.
 """
 
 import time
@@ -35,17 +35,17 @@ from gateway.worksheets.worksheet_id import WorksheetId, worksheet_not_found
 REMEMBERED_SECONDS = 60.0
 MAX_REMEMBERED = 1000
 MAX_LISTED = 10
-"""Worksheets of which a message names all."""
+"""Maximum number of worksheets that a message names in full."""
 MAX_NAMED = 3
 MAX_COMPARED = 200
-"""Titles that are looked at; the work on each is bounded too."""
+"""Maximum number of compared titles; the work per title is bounded too."""
 
 _LONGEST = 40
-"""Characters of a title that are compared."""
+"""Compared characters of a title."""
 _MAX_WEIGHED = 8
-"""Titles, those with the most characters in common, of which their order counts as well."""
+"""Number of titles, those with most common characters, whose order of characters is compared."""
 _LIKE = 0.6
-"""How much two titles have in common that are near, 1.0 being all; as in difflib."""
+"""Minimum similarity of near titles, at most 1.0, as in difflib."""
 _KEPT = 64
 
 A = TypeVar("A")
@@ -54,7 +54,7 @@ _Place = tuple[WorksheetId, frozenset[str] | None]
 
 
 class TitleAlias(NamedTuple):
-    """What the name of a worksheet means, by which reading, and when that was seen."""
+    """The worksheet that a name means, its reading, and when this was found."""
 
     reading: str
     title: str
@@ -62,9 +62,9 @@ class TitleAlias(NamedTuple):
 
 
 class TitleAliases:
-    """The names of worksheets that were understood at the second reading.
+    """Names of worksheets that needed a second reading.
 
-    `write_seconds` is how long that is believed for writes.
+    `write_seconds` is their lifetime for writes.
     """
 
     def __init__(
@@ -77,14 +77,14 @@ class TitleAliases:
         )
 
     def find(self, target: Target, *, is_write: bool) -> TitleAlias | None:
-        """What this name was found to mean a moment ago."""
+        """The remembered alias of this name."""
         known = self._known.get(_place(target))
         if known is None or self._timer() - known.seen_seconds >= self._seconds[is_write]:
             return None
         return known
 
     def learn(self, target: Target, error: WorksheetNotFound) -> TitleAlias | None:
-        """What the name means if there is no worksheet of it, by the look that says so."""
+        """Find the alias of a missing name among the titles of the error."""
         for reading, title in other_titles(target.worksheet.title):
             if title in error.titles and target.access.may_hear_of(title):
                 alias = TitleAlias(reading, title, self._timer())
@@ -97,11 +97,10 @@ class TitleAliases:
 
 
 class Attempt(Generic[A]):
-    """How a request is understood while it is tried: of which worksheet, and asking for what.
+    """The current reading of a request: its worksheet and its parsed parameters.
 
-    It begins with what the worksheet's name was found to mean a moment ago, else with the name as
-    it stands. `parse` reads the sifted parameters `text`, some of them decoded once more; a write
-    has neither.
+    It starts with the remembered alias of the worksheet's name, otherwise with the name itself.
+    `parse` parses the parameters `text`, some of them decoded once more; writes have neither.
     """
 
     __slots__ = (
@@ -141,7 +140,7 @@ class Attempt(Generic[A]):
                 self.target = _meant(known, target)
 
     def retry(self, error: UnknownField | WorksheetNotFound) -> None:
-        """Take another reading after this failure of the last one; raises if there is none."""
+        """Switch to another reading after this error; raises it if there is none."""
         if isinstance(error, WorksheetNotFound):
             self.target = self._other_worksheet(error)
             self.asked, self._again, self._failed = self._plain_asked, PLAIN, {}
@@ -157,7 +156,7 @@ class Attempt(Generic[A]):
             self._first = error
             return _meant(alias, plain)
         title_aliases.forget(plain)
-        if self._first is not None:  # what it was just found to mean is gone, too
+        if self._first is not None:  # the remembered worksheet does not exist any more
             raise not_found_by(plain, self._first) from self._first
         return plain
 
@@ -173,7 +172,7 @@ class Attempt(Generic[A]):
 
 
 def note_readings(readings: Iterable[str]) -> None:
-    """What it took to understand the parameters."""
+    """Log the readings that the parameters needed."""
     for reading in readings:
         note_reading(reading)
 
@@ -197,9 +196,9 @@ def not_found_by(target: Target, error: WorksheetNotFound) -> WorksheetNotFound:
 
 
 def _hint(target: Target, titles: Sequence[str]) -> str:
-    """The titles that the caller may hear of, or if they are many those near to the one asked for.
+    """The titles that the caller may know, or the similar ones if they are many.
 
-    They need not be all that the spreadsheet has, so no more is said than that it has these.
+    The spreadsheet may have more, so the text does not claim to be complete.
     """
     access = target.access
     heard_of = list(islice(filter(access.may_hear_of, titles), MAX_LISTED + 1))
@@ -211,13 +210,13 @@ def _hint(target: Target, titles: Sequence[str]) -> str:
     return f" {words} {', '.join(map(quoted, names))}." if names else ""
 
 
-@lru_cache(_KEPT)  # many may have asked for one title at once
+@lru_cache(_KEPT)  # many requests may ask for the same title at once
 def near_titles(
     title: str, titles: tuple[str, ...], visible: frozenset[str] | None
 ) -> Sequence[str]:
-    """Those of the titles most like this one, the case aside, that may be heard of; None is all.
+    """The most similar of the visible titles, ignoring case; None means all are visible.
 
-    What may not be heard of plays no part in it.
+    Hidden titles have no influence.
     """
     heard_of = [each for each in titles if visible is None or each in visible]
     matchers = {each: _matcher(title, each) for each in heard_of[:MAX_COMPARED]}

@@ -1,8 +1,8 @@
-"""Middleware around every request: id, log line, CORS, rate headers, limits, error net.
+"""Middleware of every request: ID, log line, CORS, rate headers, limits, error net.
 
-Rules: pure ASGI. Whatever happens, the client gets an answer in the contract's form with the
-common headers, the log gets one line, and the key gets back its place among the requests under
-way. Headers are added outside the net, so that the errors that it makes carry them, too.
+Rules: pure ASGI. Every request gets an answer with the common headers and one log line, and returns
+its place among the concurrent requests. Headers are added outside the net, so that its errors have
+them too.
 """
 
 import asyncio
@@ -30,9 +30,9 @@ from gateway.web.error_responses import error_response
 from gateway.web.head import Head, head_of
 
 RATE_LEASE = "gateway.rate_lease"
-"""Key of the rate-limit lease in the scope of a request, from its admission on."""
+"""Scope key of a request's rate-limit lease, set at its admission."""
 CLIENT_GONE = 499
-"""Status in the log only, for a client that left before it was answered."""
+"""Status, in the log only, for a client that disconnected before its answer."""
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _SAFETY = [(b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-referrer")]
@@ -51,7 +51,7 @@ class RequestFrame:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        # A name may hold an encoded slash: nothing is decoded before the path is split.
+        # A name may contain an encoded slash: the path is split before decoding.
         scope["path"] = scope["raw_path"].decode("latin-1").removesuffix("/") or "/"
         head, method = head_of(scope), scope["method"]
         event = RequestEvent(
@@ -92,7 +92,7 @@ class RequestFrame:
 
 
 class ErrorNet:
-    """Refuses heads over their limits and answers for whatever nothing inside could answer."""
+    """Refuses heads that exceed the limits, and answers all unhandled errors."""
 
     def __init__(self, app: ASGIApp, settings: ServerSettings) -> None:
         self._app = app
@@ -114,14 +114,14 @@ class ErrorNet:
         except asyncio.CancelledError:  # the server's time to stop is over
             if not _is_answered():
                 await error_response(Request(scope), _stopping())(scope, receive, send)
-        except Exception as error:  # the edge: the log has all of it, the client an answer
+        except Exception as error:  # the edge: full details go to the log, an error to the client
             request_failed(current_event(), error)
             if not _is_answered():
                 await error_response(Request(scope), _fault_of_ours())(scope, receive, send)
 
 
 def check_head(scope: Scope, settings: ServerSettings) -> None:
-    """Refuse a URL or head over its limit, also one that came in a single packet."""
+    """Refuse a URL or head that exceeds its limit, also one that arrived in a single packet."""
     url_bytes = len(scope["raw_path"]) + 1 + len(scope["query_string"])
     if url_bytes > settings.max_url_bytes:
         raise UriTooLong(f"The URL is longer than {settings.max_url_bytes} bytes.")
@@ -131,7 +131,7 @@ def check_head(scope: Scope, settings: ServerSettings) -> None:
 
 
 def _request_id(head: Head) -> str:
-    """The client's own id if it is one, else a new one."""
+    """The client's ID if valid, otherwise a new one."""
     given = head.first(b"x-request-id") if b"x-request-id" in head.lines else None
     return given if given and _REQUEST_ID.fullmatch(given) else os.urandom(8).hex()
 
@@ -143,8 +143,8 @@ def _timing(upstream_seconds: float) -> tuple[bytes, bytes]:
 def rate_lines(lease: RateLease | None) -> Sequence[tuple[bytes, bytes]]:
     """`RateLimit` and `RateLimit-Policy` of draft-ietf-httpapi-ratelimit-headers.
 
-    `r` requests may be sent at once. After `t` seconds it is more: one, where it is 0 now, else
-    as many as ever.
+    `r` requests may be sent at once. After `t` seconds it is one if `r` is 0, otherwise the
+    maximum.
     """
     per_minute = 0 if lease is None else lease.per_minute
     if lease is None or not per_minute:

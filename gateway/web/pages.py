@@ -1,8 +1,8 @@
 """HTML pages: `/` and `/docs`.
 
-Rules: nothing here asks Google anything, and only the first page looks into the key store. No part
-of a path reaches the file system: what can be had is in a table that is read before anything is
-served. Links are relative, so that a proxy may serve the gateway under any host or path.
+Rules: no calls to Google, and only the first page uses the key store. No part of a path reaches the
+file system: a table of all files is read at startup. Links are relative, so that a proxy may serve
+the gateway under any host or path.
 """
 
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ POLICY = "; ".join(
         "frame-ancestors 'none'",
     ]
 )
-"""Nothing from elsewhere, nothing inline, no frame around it; Swagger UI needs no more."""
+"""Nothing external, nothing inline, no frames; Swagger UI needs no more."""
 
 _STATIC = Path(__file__).parent / "static"
 _SAFE = {
@@ -51,10 +51,10 @@ _A_DAY = {"Cache-Control": "public, max-age=86400", **_SAFE}
 ASSETS: Mapping[str, Asset] = {
     Path(name).name: read_asset(_STATIC / name, _A_DAY) for name in _FILES
 }
-"""The files of the pages by their names below /docs/."""
+"""Files of the pages by their names below /docs/."""
 
 _VERSION = opaque_tag("".join(asset.tag for asset in ASSETS.values()).encode()).strip('"')
-"""Is in the URLs of all files, so that no page meets a browser's copy of an older one."""
+"""Part of all file URLs, so that no page gets an older copy from a browser's cache."""
 
 _HOME = Template((_STATIC / "home.html").read_text("utf-8"))
 _DOCS = Template((_STATIC / "docs.html").read_text("utf-8"))
@@ -72,8 +72,8 @@ _DOCS_PAGES: Mapping[bool, Asset] = {
 
 
 async def home(request: Request[State]) -> ASGIApp:
-    """What this is, whether it is ready, and where the documentation is."""
-    if len(request.scope["raw_path"]) > 1:  # two slashes, of which routes see one
+    """Start page: name, readiness, link to the documentation."""
+    if len(request.scope["raw_path"]) > 1:  # two slashes, which the routes see as one
         raise RouteNotFound("There is nothing at this path. The documentation is at /docs.")
     readiness = await readyz(request)
     is_ready = readiness.status_code == 200
@@ -88,12 +88,11 @@ async def home(request: Request[State]) -> ASGIApp:
 
 
 async def docs(request: Request[State]) -> ASGIApp:
-    """The documentation; a slash at the end of the path changes what links are relative to."""
+    """The documentation; a slash at the end of the path would change the base of its links."""
     return _DOCS_PAGES[request.scope["raw_path"].endswith(b"/")]
 
 
 async def docs_file(request: Request[State]) -> ASGIApp:
-    """A file that the pages need."""
     asset = ASSETS.get(request.path_params["file"])
     if asset is None:
         raise RouteNotFound("There is no such file. The documentation is at /docs.")

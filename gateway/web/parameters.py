@@ -1,10 +1,10 @@
-"""Query parameters of a read, parsed once into a `Query`; LRU cache of these by query string.
+"""Query parameters of a read, parsed once into a `Query`; LRU cache by query string.
 
 Rules
-- An empty parameter is absent, unknown parameters are passed over, and what cannot be understood is
-  an error that says where: a filter is never dropped in silence. Each is read as it stands; where
-  that fails, as clients that encode oddly mean it (`gateway.web.lenient`).
-- What is kept is bounded, in number and in bytes of text. Errors are not kept.
+- An empty parameter is absent, unknown parameters are ignored, and an invalid value is an error
+  that names its place: no filter is dropped silently. If the plain reading fails, lenient ones are
+  tried (`gateway.web.lenient`).
+- The cache is bounded in entries and bytes of text. Errors are not cached.
 """
 
 import json
@@ -36,12 +36,12 @@ from gateway.web.query_string import Parameters, decoded
 
 KEPT_TEXTS = 512
 LONGEST_KEPT_TEXT = 2048
-"""In bytes: lists and rows keep 1 MiB of text each at most; a longer one is parsed each time."""
+"""In bytes: lists and rows cache at most 1 MiB of text each; longer texts are parsed each time."""
 
 MAX_WHERE_BYTES = 4096
 MAX_ORDER_FIELDS = 16
 _LONGEST_ESCAPE = 3
-"""Characters that stand for a byte, if it is percent-encoded."""
+"""Characters of a percent-encoded byte."""
 
 _COUNT = re.compile(r"[0-9]+")
 _COUNT_DIGITS = 15
@@ -50,16 +50,16 @@ _FLAGS = {"true": True, "false": False}
 
 
 class Leniency(msgspec.Struct, frozen=True):
-    """What is percent-decoded once more, for as it stands it names fields that are none.
+    """Parts to decode once more, because they name missing fields as they are.
 
-    Values of parameters as a whole, and single names of `keys`, where others may be fields.
+    Whole parameters, and single names of `keys`, where others may be fields.
     """
 
     parameters: frozenset[str] = frozenset()
     keys: frozenset[str] = frozenset()
 
     def with_unknown(self, parameter: str, names: Sequence[str]) -> "Leniency":
-        """The same and what a parameter named that is no field."""
+        """The same, and a parameter's names that are not fields."""
         if parameter == "keys":
             return Leniency(self.parameters, self.keys | set(names))
         return Leniency(self.parameters | {parameter}, self.keys)
@@ -69,16 +69,16 @@ PLAIN: Final = Leniency()
 
 
 class ListAsked(msgspec.Struct, frozen=True):
-    """What a list request asks for, and whether of Google itself."""
+    """A parsed list request; `no_cache`: with fresh data."""
 
     query: Query
     no_cache: bool
     readings: tuple[str, ...] = ()
-    """The second readings that it took to understand it."""
+    """The second readings that were used."""
 
 
 class RowAsked(msgspec.Struct, frozen=True):
-    """Which fields of a row are asked for, None for all, and whether of Google itself."""
+    """A parsed request for a row; `no_cache`: with fresh data."""
 
     keys: Selection | None
     no_cache: bool
@@ -86,7 +86,7 @@ class RowAsked(msgspec.Struct, frozen=True):
 
 
 def list_asked(text: bytes, max_limit: int, again: Leniency = PLAIN) -> ListAsked:
-    """What the sifted parameters of a list say, on a plan with this maximum for `limit`.
+    """Parse the parameters of a list, on a plan with this maximum for `limit`.
 
     The values of those in `again` are decoded once more.
     """
@@ -95,7 +95,7 @@ def list_asked(text: bytes, max_limit: int, again: Leniency = PLAIN) -> ListAske
 
 
 def row_asked(text: bytes, again: Leniency = PLAIN) -> RowAsked:
-    """What the sifted parameters of a read of one row say."""
+    """Parse the parameters of a read of one row."""
     parse = _kept_row if len(text) <= LONGEST_KEPT_TEXT else _parse_row
     return parse(text, again)
 
@@ -118,14 +118,14 @@ _kept_row = lru_cache(KEPT_TEXTS)(_parse_row)
 
 @dataclass(frozen=True)
 class Asking:
-    """The parameters of a read, and how they are being read."""
+    """The parameters of a read while they are parsed."""
 
     parameters: Parameters
     bracketed: frozenset[str]
-    """Those that come in brackets."""
+    """Parameters with brackets."""
     again: Leniency
     readings: list[str] = field(default_factory=list)
-    """The second readings that were needed."""
+    """The second readings that were used."""
 
     def note(self, reading: str) -> None:
         if reading not in self.readings:
@@ -133,13 +133,12 @@ class Asking:
 
 
 def asking_of(parameters: Parameters, again: Leniency | None = None) -> Asking:
-    """Parameters to be read, some of them decoded once more."""
     bracketed = [name.partition("[")[0] for name in parameters if "[" in name]
     return Asking(parameters, frozenset(bracketed), again or PLAIN)
 
 
 def parse_query(asking: Asking, *, max_limit: int) -> Query:
-    """The query of a list request; a `limit` over the plan's maximum is cut to it."""
+    """The query of a list request; a `limit` above the plan's maximum is reduced to it."""
     limit = _count(asking, "limit")
     return Query(
         where=_where(asking),
@@ -154,7 +153,7 @@ def parse_query(asking: Asking, *, max_limit: int) -> Query:
 def parse_keys(asking: Asking) -> Selection | None:
     """The field names of `keys`: comma-separated, or a JSON array; None for all fields.
 
-    Those that have a second reading are checked, so that it is tried if they are no fields.
+    Names with a second reading are marked as checked, so that it is tried if they are not fields.
     """
     if "keys" in asking.bracketed:
         listed = _bracketed_names(asking, "keys")
@@ -174,13 +173,13 @@ def parse_keys(asking: Asking) -> Selection | None:
 
 
 def parse_no_cache(parameters: Parameters) -> bool:
-    """Whether fresh data is asked for; like a directive that nobody knows, other values are not."""
+    """True if fresh data is requested; other values are ignored, as unknown directives are."""
     given = parameters.get("no-cache")
     return given is not None and any(_FLAGS.get(_folded(value)) for value in given)
 
 
 def _text(asking: Asking, name: str) -> str | None:
-    """The one value of a parameter; None if it is absent or empty."""
+    """The only value of a parameter; None if absent or empty."""
     values = set(asking.parameters.get(name, ()))
     values.discard("")
     if len(values) > 1:
@@ -195,7 +194,6 @@ def _text(asking: Asking, name: str) -> str | None:
 
 
 def _bracketed_names(asking: Asking, name: Twice) -> list[str]:
-    """The names that a parameter spells in brackets."""
     if _text(asking, name) is not None:
         raise InvalidQuery(f"{name} is given in two ways; send {name}=NAME,NAME.")
     asking.note(in_brackets(name))
@@ -203,19 +201,19 @@ def _bracketed_names(asking: Asking, name: Twice) -> list[str]:
 
 
 def _count(asking: Asking, name: str) -> int | None:
-    """A whole number; None if it is absent or empty."""
+    """A whole number; None if absent or empty."""
     text = _text(asking, name) if name in asking.parameters else None
     if text is None:
         return None
     stripped = text.strip()
     if _COUNT.fullmatch(stripped) is None:
         raise InvalidQuery(f"{name} must be a whole number from 0.")
-    # Thousands of digits are slow to parse; no worksheet has so many rows.
+    # Thousands of digits are slow to parse, and no worksheet has so many rows.
     return int(stripped) if len(stripped) <= _COUNT_DIGITS else 10**_COUNT_DIGITS
 
 
 def _flag(asking: Asking, name: str) -> bool:
-    """Whether it is true; false if it is absent or empty."""
+    """False if absent or empty."""
     text = _text(asking, name) if name in asking.parameters else None
     if text is None:
         return False
@@ -237,7 +235,7 @@ def _order(asking: Asking) -> tuple[SortTerm, ...]:
         listed = [] if text is None else text.split(",")
     terms: dict[str, SortTerm] = {}
     for term in map(_sort_term, listed):
-        terms.setdefault(term.field, term)  # a second term of a field has nothing left to sort
+        terms.setdefault(term.field, term)  # a second term of a field would have no effect
     if len(terms) > MAX_ORDER_FIELDS:
         raise InvalidQuery(f"order names more than {MAX_ORDER_FIELDS} fields.")
     return tuple(terms.values())
@@ -279,7 +277,7 @@ def _where(asking: Asking) -> Condition | None:
         return None
     try:
         decoded = _decoded_where(text)
-    except json.JSONDecodeError as error:  # nothing else lets it be read otherwise
+    except json.JSONDecodeError as error:  # only invalid JSON has other readings
         decoded = _decoded_leniently(asking, text, error)
     return parse_where(decoded)
 
@@ -298,7 +296,7 @@ def _decoded_leniently(asking: Asking, text: str, plain: json.JSONDecodeError) -
 
 
 def _other_readings(text: str) -> Iterator[tuple[Sequence[str], str]]:
-    """The text as clients that encode oddly may mean it."""
+    """The text as clients with unusual encodings may mean it."""
     if len(text) > MAX_WHERE_BYTES * _LONGEST_ESCAPE:
         return
     once_more = decoded_again(text) if is_escaped(text) else None
@@ -336,7 +334,7 @@ def _refuse_constant(constant: str) -> NoReturn:
 
 
 def _distinct_members(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """The object; one of two criteria of the same name would be lost in silence."""
+    """The object; refuses repeated names, since one criterion would be lost."""
     members = dict(pairs)
     if len(members) < len(pairs):
         raise InvalidQuery("where names a member twice; join them with $and.")
@@ -344,7 +342,7 @@ def _distinct_members(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _integer(digits: str) -> int | float:
-    """The integer; one of so many digits is beyond every double, and slow to parse or refused."""
+    """The integer; very long ones exceed every double, and are slow to parse or refused."""
     return int(digits) if len(digits) <= _MOST_DIGITS else math.inf
 
 

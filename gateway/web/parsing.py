@@ -1,15 +1,13 @@
-"""Parse bodies: JSON as it was written, and large ones in a thread, in fair turns.
+"""Parse bodies: JSON as written; large ones in a thread, in fair turns.
 
 Rules
-- What is refused in any case is decoded no further than it takes to see that: to the first member
-  or element too many, to a long value that is a list or an object, to as many places as are told.
-  What is left out is behind something that cannot be stored, so nobody can take the rest for the
-  whole.
-- The two outer levels, which alone may be long, are walked here; short objects, and all values, are
-  left to the scanner of the standard library. It holds the interpreter while it is at work.
-- Large bodies have a thread of their own, so that bodies wait for no query of rows and queries for
-  no body; and of each key one body is in line for it, so that nobody waits for all that another key
-  has sent.
+- A body that is refused anyway is decoded only up to the reason: the first member or element too
+  many, a list or object as a long value, the maximum number of problems. Only parts behind
+  something invalid are left out, so no incomplete body is accepted.
+- The two outer levels, which alone may be long, are parsed here; short objects and all values by
+  the scanner of the standard library, which does not release the interpreter lock.
+- Large bodies have their own thread, so that bodies and queries do not wait for each other. Each
+  key has one body in its queue, so that no key waits for all bodies of another.
 """
 
 import asyncio
@@ -27,19 +25,19 @@ from gateway.table.record import MAX_PROBLEMS
 from gateway.web.fields import MAX_FIELDS, invalid_body
 
 MOST_BYTES = 32_768
-"""Of bodies that are parsed on the event loop; one of many small fields takes about 5 ms."""
+"""Size of bodies parsed on the event loop; one of many small fields takes about 5 ms."""
 
 MAX_ROWS = 500
-"""Rows that one request may create."""
+"""Maximum number of rows in one create."""
 
 NEAR = 8192
-"""Characters in which an object is looked for as a whole, and a value that is none to be stored."""
+"""Characters within which an object is parsed as a whole, and other values are checked."""
 
 _skip_blanks = re.compile(r"[ \t\n\r]*").match
 
 T = TypeVar("T")
 Found = tuple[T, int | None]
-"""What begins somewhere, and where it ends; None if what follows was not looked at."""
+"""A parsed value and its end; None if the rest was not parsed."""
 
 
 class Parsing:
@@ -50,31 +48,31 @@ class Parsing:
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def run(self, key_id: str, byte_count: int, work: Callable[[], T]) -> T:
-        """What the work gives on a body of so many bytes that came with this key."""
+        """Run the work on a body of this size, sent with this key."""
         if byte_count <= MOST_BYTES:
             return work()
         return await self.beside(key_id, work)
 
     async def beside(self, key_id: str, work: Callable[[], T]) -> T:
-        """What the work gives, made in the thread when it is this key's turn."""
+        """Run the work in the thread when it is this key's turn."""
         turn = self._turns.setdefault(key_id, asyncio.Lock())
         async with turn:
             return await anyio.to_thread.run_sync(work, limiter=self._limiter)
 
 
 class Pairs(list[tuple[str, object]]):
-    """A JSON object as it was written, repeated members and all."""
+    """A JSON object as written, including repeated members."""
 
 
 def decode_json(text: str) -> object:
-    """The value; objects in it are `Pairs`, lists are lists. InvalidBody says where it is broken.
+    """The value; objects become `Pairs`. Raises InvalidBody with the place of a syntax error.
 
-    NaN and the infinities are let through, for the error that names their field. Of too many
-    members or elements there is one more than there may be, of a long list or object within a row
-    an empty list.
+    NaN and infinities pass, so that a later error can name their field. Too many members or
+    elements are cut to one more than the maximum; a long list or object within a row becomes an
+    empty list.
     """
     if len(text) <= NEAR and text.startswith("{"):
-        with suppress(json.JSONDecodeError, RecursionError):  # told below, in words
+        with suppress(json.JSONDecodeError, RecursionError):  # reported below
             return _decoder.decode(text)
     try:
         value, end = _whole(text, _after_blanks(text, 0))
@@ -118,14 +116,14 @@ def _member(text: str, at: int) -> Found[tuple[str, object]]:
 
 
 def _value(text: str, at: int) -> Found[object]:
-    """What cannot be stored is only looked through where it is short."""
+    """A value; one that cannot be stored is parsed only if it is short."""
     if not text.startswith(("{", "["), at) or len(text) - at <= NEAR:
         return _decoder.raw_decode(text, at)
     return _near(text, at) or ([], None)
 
 
 def _near(text: str, at: int) -> Found[object] | None:
-    """The object or list that begins here, if it ends soon and is not broken."""
+    """The object or list that begins here, if it is short and valid."""
     try:
         value, end = _decoder.raw_decode(text[at : at + NEAR])
     except json.JSONDecodeError:
@@ -149,7 +147,7 @@ def _listed(
     most: int,
     is_fault: Callable[[T], bool],
 ) -> Found[list[T]]:
-    """What stands between the mark at `at` and the closing one; of too many, one more than most."""
+    """The items between the mark at `at` and the closing one; at most one more than `most`."""
     found: list[T] = []
     faults = 0
     at = _after_blanks(text, at + 1)
@@ -176,7 +174,7 @@ def _after_blanks(text: str, at: int) -> int:
 
 
 def _parse_integer(digits: str) -> int:
-    """The integer, or one that is as surely too large: parsing thousands of digits is slow."""
+    """The integer, or one that is equally too large: parsing thousands of digits is slow."""
     return int(digits[:18])
 
 

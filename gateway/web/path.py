@@ -10,7 +10,7 @@ _ROW = re.compile(r"[1-9][0-9]{0,7}")
 
 
 def decode_title(segment: str) -> str:
-    """The worksheet name that a raw path segment stands for."""
+    """The worksheet name of a raw path segment."""
     try:
         title = urllib.parse.unquote_to_bytes(segment).decode("utf-8")
     except UnicodeDecodeError as error:
@@ -25,7 +25,7 @@ def encode_title(title: str) -> str:
 
 
 def parse_row(segment: str) -> int:
-    """The row number that a raw path segment stands for."""
+    """The row number of a raw path segment."""
     text = urllib.parse.unquote(segment)
     if _ROW.fullmatch(text) is None:
         raise InvalidPath(

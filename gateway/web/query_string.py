@@ -1,8 +1,8 @@
-"""Split a raw query string before anything of it is decoded.
+"""Split a raw query string before decoding it.
 
-Rules: parameters that nobody knows end here, so that a text made of them cannot miss a cache or
-fill one. Credentials never are part of what queries are kept by. A query folded into the name of a
-parameter that nobody knows is unfolded: its second reading.
+Rules: unknown parameters are dropped here, so that they can neither miss a cache nor fill one.
+Credentials are never part of a cache key of queries. A query folded into the name of an unknown
+parameter is unfolded: its second reading.
 """
 
 import re
@@ -26,29 +26,29 @@ _UNFOLDED = re.compile(b"&(?=(?:" + _KNOWN + rb")(?:=|\[|%5[Bb]))")
 _ESCAPE = re.compile(rb"%[0-9A-Fa-f]{2}")
 _TWICE = re.compile(rb"%25[0-9A-Fa-f]{2}")
 _OF_TEXT = frozenset((b"where", b"order", b"keys"))
-"""Parameters whose values may hold any text."""
+"""Parameters whose values may contain any text."""
 _ENCODED = frozenset(b"%+")
 
 Parameters = Mapping[str, Sequence[str]]
-"""The values of each parameter by its name, in their order."""
+"""The values of each parameter by name, in order."""
 
 _NONE: Final[Parameters] = {}
 
 
 class Sifted(NamedTuple):
-    """The known parameters, encoded as they came: those of reads, and those of credentials."""
+    """Known parameters, still encoded: those of reads, and those of credentials."""
 
     asked: bytes
     credentials: bytes
     is_unfolded: bool = False
-    """Whether some came folded into the name of another, or with names encoded twice."""
+    """True if some were folded into the name of another, or had encoded names."""
 
 
 _NOTHING: Final = Sifted(b"", b"")
 
 
 def sift(query_string: bytes) -> Sifted:
-    """Keep what is known of a raw query string."""
+    """The known parts of a raw query string."""
     if not query_string:
         return _NOTHING
     asked: list[bytes] = []
@@ -56,7 +56,7 @@ def sift(query_string: bytes) -> Sifted:
     is_unfolded = False
     for part in query_string.split(b"&"):
         name = part.partition(b"=")[0]
-        if not _ENCODED.isdisjoint(name):  # clients may encode more of it than they must
+        if not _ENCODED.isdisjoint(name):  # clients may encode more of it than necessary
             name = unquote_plus(name.decode("latin-1")).encode("utf-8", "surrogatepass")
         if name in _READS or name.startswith(_BRACKETS):
             asked.append(part)
@@ -71,7 +71,7 @@ def sift(query_string: bytes) -> Sifted:
 
 
 def decoded(parameters: bytes) -> Parameters:
-    """The values of each parameter, as a form's: `+` is a blank, the rest percent-encoded UTF-8."""
+    """The values of each parameter, decoded as a form: `+` is a blank, other text is UTF-8."""
     if not parameters:
         return _NONE
     values: dict[str, list[str]] = {}
@@ -90,9 +90,9 @@ def _text(encoded: bytes) -> str:
 
 
 def _unfolded(part: bytes) -> bytes:
-    """What was percent-encoded as a whole, its values encoded if they were not before.
+    """Decode a part that was percent-encoded as a whole; its values stay encoded.
 
-    Of a part with a value of its own only the name was surely encoded twice.
+    If the part has a value of its own, only the name is known to be encoded twice.
     """
     name, _, value = part.partition(b"=")
     if value and not _FOLDED.match(part):
@@ -105,7 +105,7 @@ def _unfolded(part: bytes) -> bytes:
 def _encoded(part: bytes) -> bytes:
     name, _, value = part.partition(b"=")
     if name not in _OF_TEXT and not name.startswith(_BRACKETS):
-        value = value.partition(b"&")[0]  # what follows is a parameter that nobody knows
+        value = value.partition(b"&")[0]  # an unknown parameter follows
     if _ESCAPE.search(part) is None:
         value = quote(value, safe=b"").encode("ascii")
     return name + b"=" + value

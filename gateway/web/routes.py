@@ -19,14 +19,14 @@ from gateway.web.rows import create_rows, list_rows, read_row, update_row
 from gateway.web.state import State
 
 Handler = Callable[[Request[State]], Awaitable[Any]]
-"""Gives the answer, itself an ASGI application."""
+"""Returns the answer, itself an ASGI application."""
 
 
 class Endpoint:
     """Wraps a handler as an ASGI application.
 
-    Spares a request what Starlette wraps functions in: a second catcher of errors. The first one
-    stands around all routes, and knows what to make of them.
+    Starlette would wrap functions in a second error handler; the first one, around all routes,
+    suffices.
     """
 
     def __init__(self, handle: Handler) -> None:
@@ -61,7 +61,7 @@ ROUTES: list[BaseRoute] = [
 
 
 def middleware(settings: ServerSettings) -> list[Middleware]:
-    """What every request passes, from the outside in."""
+    """Middleware of every request, outermost first."""
     return [
         Middleware(RequestFrame),
         Middleware(ErrorNet, settings=settings),

@@ -38,7 +38,7 @@ async def list_rows(request: Request[State]) -> CachedResponse:
     query = asked.query
     check_query(caller, uses_where=query.where is not None, uses_order=bool(query.order))
     no_cache = asked.no_cache or asks_for_fresh(admitted.head)
-    if no_cache:  # it costs more than the request was charged at first
+    if no_cache:  # more expensive than the initial charge
         admitted.lease.raise_to(FRESH_PRICE)
     encoder = ENCODERS[state["api"].empty_cell]
     attempt = Attempt(state["title_aliases"], admitted.target, asked, text=text, parse=parse)
@@ -63,7 +63,7 @@ async def read_row(request: Request[State]) -> CachedResponse:
     parse = partial(row_asked, text)
     asked = parse()
     no_cache = asked.no_cache or asks_for_fresh(admitted.head)
-    if no_cache:  # it costs more than the request was charged at first
+    if no_cache:  # more expensive than the initial charge
         admitted.lease.raise_to(FRESH_PRICE)
     encoder = ENCODERS[state["api"].empty_cell]
     attempt = Attempt(state["title_aliases"], admitted.target, asked, text=text, parse=parse)
@@ -131,7 +131,7 @@ async def update_row(request: Request[State]) -> Response:
 
 
 def _written_headers(settled: Settled) -> dict[str, str]:
-    """What is told of a write beside its rows."""
+    """Headers of a write's answer about its result."""
     ignored = dict.fromkeys(chain.from_iterable([row.ignored for row in settled.results]))
     dropped = {"X-Ignored-Fields": listed(tuple(ignored))} if ignored else {}
     return {**dropped, **REPLAYED} if settled.is_replayed else dropped

@@ -1,4 +1,4 @@
-"""Lifespan state that every handler finds in its request."""
+"""Lifespan state, available in every request."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypedDict
@@ -20,7 +20,7 @@ class State(TypedDict):
     auth_cache: AuthCache
     parsing: Parsing
     ready: Callable[[], Awaitable[None]]
-    """Returns if keys can be looked up now, and raises otherwise."""
+    """Raises an error unless keys can be looked up now."""
     title_aliases: TitleAliases
     proxies: Sequence[Proxy]
     rows: RowService

@@ -49,19 +49,19 @@ _OF_KEY = (
 
 
 def document_of(reach: Reach, listed: Sequence[Listed] = ()) -> Encoded:
-    """The document of a key's worksheets, encoded, with its strong tag."""
+    """The encoded document of a key's worksheets, with its strong tag."""
     body = msgspec.json.encode(assembled(reach, listed))
     return Encoded(body, opaque_tag(body))
 
 
 @lru_cache(_KEPT_GENERAL)
 def general_document(reach: Reach) -> Encoded:
-    """The document that anybody gets."""
+    """The document without a key."""
     return document_of(reach)
 
 
 def assembled(reach: Reach, listed: Sequence[Listed] = ()) -> Node:
-    """The document as JSON would have it; of worksheets only if it is for a key."""
+    """The document as a JSON tree; with worksheets only for a key."""
     places = list(places_of(listed, reach)) if reach.is_for_key else [ANY_WORKSHEET]
     paths = dict(path for place in places for path in paths_of(place, reach))
     return {

@@ -17,7 +17,7 @@ from gateway.web.state import State
 
 
 async def describe(request: Request[State]) -> CachedResponse:
-    """Without a key no call to Google; with one those of `Catalogue` once a minute at most."""
+    """Without a key no call to Google; with one those of `Catalogue`, at most once a minute."""
     scope, state = request.scope, request.state
     head, parameters = head_of(scope), sift(scope["query_string"])
     if find_credentials(head, parameters.credentials, is_write=False).key is None:

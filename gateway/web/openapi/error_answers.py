@@ -86,7 +86,6 @@ def error_references(kind: Kind) -> Node:
 
 
 def error_responses(kinds: Iterable[Kind]) -> Nodes:
-    """The components that these references lead to."""
     return {
         _name(kind, status): error_answer(kind, status)
         for kind in kinds
@@ -96,7 +95,7 @@ def error_responses(kinds: Iterable[Kind]) -> Nodes:
 
 
 def error_answer(kind: Kind, status: int) -> Node:
-    """What an operation answers with a status: the codes it may be, and an example of each."""
+    """The answer with a status: its possible codes, and an example of each."""
     errors = by_status(kind)[status]
     common = EVERYWHERE if kind == "health" else OF_KEYS
     return {
@@ -116,12 +115,12 @@ def error_answer(kind: Kind, status: int) -> Node:
 
 
 def error_examples(kinds: Iterable[Kind]) -> Nodes:
-    """An example of each error, as it is answered to reads and to writes."""
+    """Examples of each error for reads and for writes."""
     return {name: _EXAMPLES[name] for kind in kinds for name in _example_names(kind)}
 
 
 def error_schema(kind: Kind, status: int) -> Node:
-    """The schema of all errors, with what is sure of those of this status."""
+    """The schema of errors with this status."""
     errors = by_status(kind)[status]
     sure = {
         "name": {"enum": names_of(errors)},
@@ -137,7 +136,7 @@ def _of_writes(kind: Kind) -> tuple[str, ...]:
 
 
 def _kind_of(kind: Kind, status: int) -> Kind:
-    """The first kind whose answers of this status are the same."""
+    """The first kind with the same answers of this status."""
     errors, is_write = by_status(kind)[status], kind in WRITES
     alike = (
         other
@@ -161,7 +160,7 @@ def _example_name(kind: Kind, error: GatewayError) -> str:
 
 
 def _example(kind: Kind, error: GatewayError) -> Node:
-    """What the gateway answers with this error, its request id aside."""
+    """The gateway's answer with this error, without its request ID."""
     method = "POST" if kind in WRITES else "GET"
     scope = {"type": "http", "method": method, "headers": [], "state": {"api": ApiSettings()}}
     body: dict[str, object] = json.loads(bytes(error_response(Request(scope), error).body))
@@ -171,7 +170,7 @@ def _example(kind: Kind, error: GatewayError) -> Node:
     }
 
 
-# Made before there are requests: answering an error tells the event of the one under way.
+# Created at import, outside of requests: answering an error records it in the current event.
 _EXAMPLES: Nodes = {
     _example_name(kind, error): _example(kind, error)
     for kind in FAILURES

@@ -1,7 +1,7 @@
 """Example errors of each operation.
 
-Rules: the examples of answers are what `gateway.web.error_responses` makes of these errors. Every
-error with a code is here, those aside that no operation of the document can meet.
+Rules: `gateway.web.error_responses` makes the examples of answers from these errors. Every error
+with a code is here, except those that no operation of the document can return.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -152,7 +152,7 @@ WRITES: frozenset[Kind] = frozenset({"create", "update"})
 
 @lru_cache(8)
 def by_status(kind: Kind) -> Mapping[int, Sequence[GatewayError]]:
-    """The errors of an operation, by their status, each class once."""
+    """The errors of an operation by status, each class once."""
     found: dict[int, dict[type[GatewayError], GatewayError]] = {}
     for error in FAILURES[kind]:
         found.setdefault(error.status, {}).setdefault(type(error), error)

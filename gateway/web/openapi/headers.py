@@ -56,7 +56,7 @@ OF_ERRORS: Mapping[int, Iterable[str]] = {
     503: ("Retry-After",),
     504: ("Retry-After",),
 }
-"""By status, what errors have beside what all answers have."""
+"""Additional headers of errors, by status."""
 
 
 def header_references(names: Iterable[str]) -> Node:

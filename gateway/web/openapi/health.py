@@ -1,4 +1,4 @@
-"""Paths of the document that need no key."""
+"""Paths that need no key."""
 
 from collections.abc import Iterator
 

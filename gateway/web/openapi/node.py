@@ -22,5 +22,5 @@ def json_content(schema: Node, **more: object) -> Node:
 
 
 def named(names: Sequence[str]) -> str:
-    """Names in running text."""
+    """Names as running text."""
     return ", ".join(f"`{name}`" for name in names)

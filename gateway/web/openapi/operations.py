@@ -1,4 +1,4 @@
-"""Row operations of the document, as far as the key may use them."""
+"""Row operations of the document, limited to those of the key."""
 
 from collections.abc import Iterator, Mapping
 
@@ -29,11 +29,11 @@ from gateway.web.openapi.security import security
 ANY_TAG = "Rows"
 
 _UPDATES: Mapping[str, str] = {"post": "update", "put": "put", "patch": "patch"}
-"""The methods of the same operation, and what their names begin with."""
+"""Methods of the same operation, and the prefixes of their names."""
 
 
 def paths_of(place: Place, reach: Reach) -> Iterator[tuple[str, Node]]:
-    """The two paths of a place: its rows, and one of them."""
+    """The two paths of a place: its rows, and one row."""
     rows: dict[str, object] = {
         "parameters": path_parameters(place, reach, has_row=False),
         "get": _list(place, reach),

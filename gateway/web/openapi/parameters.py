@@ -15,7 +15,7 @@ from gateway.web.query_string import SPREADSHEET_PARAMETER
 SPREADSHEET_ID = "X-Spreadsheet-Id"
 LARGEST_ROW = 99_999_999
 IDEMPOTENCY_KEYS = "^[!#-~][!-~]{0,254}$"
-"""Bare ones; in quotes they mean the same."""
+"""Bare keys; quoted ones have the same meaning."""
 
 SHEET_NAME: Node = {
     "name": "sheetName",
@@ -81,7 +81,7 @@ _SPREADSHEET_TOLD = (
 
 
 def shared_parameters(reach: Reach) -> Nodes:
-    """The components: what is alike for all worksheets."""
+    """Components shared by all worksheets."""
     of_writes = {"IdempotencyKey": _IDEMPOTENCY_KEY, "IfMatch": _if_match(reach)}
     return {
         **({} if reach.is_for_key else {"SheetName": SHEET_NAME}),
@@ -97,7 +97,7 @@ def shared_parameters(reach: Reach) -> Nodes:
 
 
 def path_parameters(place: Place, reach: Reach, *, has_row: bool) -> Sequence[Node]:
-    """Those of all operations of a path."""
+    """Parameters of all operations of a path."""
     return _shared(
         *(["SheetName"] if place.is_any else []),
         *(["Row"] if has_row else []),
@@ -106,7 +106,7 @@ def path_parameters(place: Place, reach: Reach, *, has_row: bool) -> Sequence[No
 
 
 def list_parameters(place: Place, reach: Reach) -> Sequence[Node]:
-    """Those of a list, as far as the plan has them."""
+    """Parameters of a list that the plan allows."""
     query = [_where(place), _order(place)] if reach.may_query else []
     return [
         *_shared("Limit", "Skip"),
@@ -117,7 +117,7 @@ def list_parameters(place: Place, reach: Reach) -> Sequence[Node]:
 
 
 def read_parameters(place: Place) -> Sequence[Node]:
-    """Those of a row."""
+    """Parameters of a row."""
     return [_keys(place), *_shared("NoCache", "IfNoneMatch")]
 
 
@@ -134,12 +134,12 @@ def _shared(*names: str) -> Sequence[Node]:
 
 
 def _takes_spreadsheet(reach: Reach) -> bool:
-    """Whether there is a choice, or the request chose."""
+    """True if the key has several spreadsheets, or the request named one."""
     return not reach.is_for_key or reach.spreadsheet is not None
 
 
 def _spreadsheet(reach: Reach) -> Node:
-    """The id; where the request named it, it is that one."""
+    """The ID parameter; fixed if the request named a spreadsheet."""
     told = {"name": SPREADSHEET_ID, "in": "header", "description": _SPREADSHEET_TOLD}
     if reach.spreadsheet is None:
         return {**told, "schema": {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,128}$"}}

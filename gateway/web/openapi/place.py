@@ -1,4 +1,4 @@
-"""Worksheets that the document describes: any, or each one that a key sees."""
+"""Worksheets in the document: a generic one, or each one that a key sees."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -15,15 +15,15 @@ _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9]+")
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """Where rows are: its path, and what is known of it."""
+    """Location of rows: its path, and what is known about it."""
 
     stem: str
-    """What the names of its components begin with; "" for any worksheet."""
+    """Prefix of its components' names; "" for any worksheet."""
     path: str
     title: str | None = None
-    """The name on the tab; None for any worksheet."""
+    """Title of the tab; None for any worksheet."""
     fields: Sequence[str] = ()
-    """The fields that are seen, in sheet order."""
+    """Visible fields, in sheet order."""
     writable: Sequence[str] = ()
 
     @property
@@ -35,7 +35,7 @@ ANY_WORKSHEET = Place(stem="", path="/v2/sheets/{sheetName}")
 
 
 def places_of(listed: Sequence[Listed], reach: Reach) -> Iterator[Place]:
-    """The worksheets that a key sees, without those whose first row names no field."""
+    """The worksheets that a key sees, without those whose header names no field."""
     taken: set[str] = set()
     for worksheet in listed:
         title = worksheet.title
@@ -58,12 +58,12 @@ def places_of(listed: Sequence[Listed], reach: Reach) -> Iterator[Place]:
 
 
 def writes_to(place: Place, reach: Reach) -> bool:
-    """Whether there is anything to write there."""
+    """True if the key may write any field there."""
     return reach.may_write and (place.is_any or bool(place.writable))
 
 
 def _stem(title: str, taken: set[str]) -> str:
-    """A name for components made of a title: letters and digits, not taken, whatever the case."""
+    """A unique component name from a title: letters and digits, unique ignoring case."""
     plain = _NOT_IN_NAMES.sub("_", title).strip("_")[:_LONGEST_STEM]
     stem = plain if plain[:1].isalpha() else f"Worksheet{plain}"
     number, free = 1, stem

@@ -22,7 +22,7 @@ _NAMES = (*OPERATORS, *ALIASES, NOT)
 
 
 def shared_query_schemas(reach: Reach) -> Nodes:
-    """What the filters of all worksheets have in common."""
+    """Schemas shared by the filters of all worksheets."""
     if not reach.may_query:
         return {}
     return {
@@ -43,7 +43,7 @@ def shared_query_schemas(reach: Reach) -> Nodes:
 
 
 def query_schemas(place: Place, reach: Reach) -> Nodes:
-    """The names of a worksheet's fields, and its filter."""
+    """Field names and filter of a worksheet."""
     schemas: dict[str, Node] = {f"{place.stem}Field": field_schema(place)}
     if reach.may_query:
         schemas[f"{place.stem}Where"] = _where(place)
@@ -51,14 +51,13 @@ def query_schemas(place: Place, reach: Reach) -> Nodes:
 
 
 def field_schema(place: Place) -> Node:
-    """The name of a field."""
     if place.is_any:
         return {"type": "string", "minLength": 1, "description": "The name of a field."}
     return {"type": "string", "enum": [ROW_INDEX, *place.fields]}
 
 
 def order_schema(place: Place) -> Node:
-    """Names to sort by; none with a comma, nor with a minus in front, can be named."""
+    """Names to sort by; names with a comma or a leading minus are not possible."""
     if place.is_any:
         term: Node = {"type": "string", "pattern": "^-?[^,-][^,]*$"}
     else:

@@ -51,19 +51,18 @@ _VALUE: Node = {
 
 
 def shared_schemas(reach: Reach) -> dict[str, Node]:
-    """What the rows of all worksheets have in common."""
+    """Schemas shared by the rows of all worksheets."""
     written = {VALUE: _VALUE} if reach.may_write else {}
     return {CELL: CELLS[reach.empty_cell], **written}
 
 
 def row_schemas(place: Place, reach: Reach) -> Nodes:
-    """The components of a worksheet: its row, and what may be written of it."""
+    """Components of a worksheet: its row, and the bodies of its writes."""
     fields = {f"{place.stem}Fields": _fields(place, reach)} if writes_to(place, reach) else {}
     return {f"{place.stem}Row": _row(place), **fields}
 
 
 def page_schema(place: Place) -> Node:
-    """A list of rows."""
     return {
         "type": "object",
         "properties": {
@@ -84,7 +83,7 @@ def page_schema(place: Place) -> Node:
 
 
 def created_schema(place: Place) -> Node:
-    """The row that was created, or those that a list of objects became."""
+    """The created row, or the rows of a list."""
     row = schema_reference(f"{place.stem}Row")
     several = {
         "type": "object",
@@ -103,7 +102,7 @@ def create_body(place: Place) -> Node:
 
 
 def create_example(place: Place) -> Node:
-    """A row that can be told from others by its first field; the rest waits to be filled in."""
+    """A row with a distinctive first field; the rest waits to be filled in."""
     if place.is_any:
         return _EXAMPLE
     first, *others = place.writable[:_LONGEST_EXAMPLE]
@@ -111,7 +110,7 @@ def create_example(place: Place) -> Node:
 
 
 def update_example(place: Place) -> Node:
-    """One field alone: tools that make up a body would fill, and so overwrite, all of them."""
+    """A single field: tools that generate a body would fill, and so overwrite, all of them."""
     name, value = next(iter(create_example(place).items()))
     return {name: value}
 

@@ -1,4 +1,4 @@
-"""Security schemes, and which operation takes which."""
+"""Security schemes and the operations that accept them."""
 
 from collections.abc import Sequence
 

@@ -1,6 +1,6 @@
-"""Access: what the caller of a request may see and write of a worksheet.
+"""Access: fields and worksheets that the caller of a request may see and write.
 
-Rules: applied where input is read and output is made. No cached rows and no batch depend on it.
+Rules: applied where input is read and output is made. Cached rows and batches do not depend on it.
 """
 
 from dataclasses import dataclass
@@ -11,9 +11,9 @@ from gateway.worksheets.worksheet_id import WorksheetId
 
 @dataclass(frozen=True, kw_only=True)
 class Access:
-    """`key_id` is whose turn it is; `titles` are the worksheets that the caller may hear of.
+    """Access of a caller; `key_id` decides turns, `titles` are the visible worksheets.
 
-    `titles` None is all of them. `formulas` counts where values are typed in.
+    `titles` None means all. `formulas` matters if values are parsed as typed input.
     """
 
     key_id: str = ""

@@ -36,10 +36,10 @@ class Served(NamedTuple):
 
 
 class Encoder(Protocol):
-    """A way of encoding; what it makes is kept by it, so that one way is one object."""
+    """An encoding; cached answers are keyed by it, so it must be one object."""
 
     def rows(self, records: Iterable[Record]) -> list[bytes]:
-        """Records, each as it stands in a page or alone."""
+        """Encoded records, as in a page or alone."""
 
     def page(self, rows: Sequence[bytes], *, has_next: bool, total: int | None) -> Encoded:
         """A page of such rows."""
@@ -56,7 +56,7 @@ class EncodedRows:
     def get(
         self, way: Hashable, rows: Sequence[int], make: Callable[[Sequence[int]], Iterable[bytes]]
     ) -> Sequence[bytes]:
-        """The rows, in their order; `make` encodes those that are not kept."""
+        """The rows in order; `make` encodes those that are not cached."""
         kept = self._kept.get(way, {})
         found = [kept.get(row) for row in rows]
         if None in found:
@@ -77,7 +77,7 @@ class EncodedRows:
 
 
 class Answers:
-    """Encoded answers of one snapshot. When they take too much, all are dropped."""
+    """Encoded answers of one snapshot. If they exceed the limit, all are dropped."""
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
         self._max_bytes = max_bytes

@@ -1,16 +1,16 @@
 """Worksheets of a spreadsheet with their headers, for its OpenAPI document.
 
-    nothing kept                       2 reads: the titles, then all headers at once
-    kept, `KEPT_SECONDS` at most       none
-    a worksheet went in between        2 more
-    titles too long for one URL        1 more for each `URL_BYTES`, `MOST_CALLS` at most
+    nothing cached                     2 reads: the titles, then all headers at once
+    cached, up to `KEPT_SECONDS`       none
+    a worksheet vanished in between    2 more
+    titles too long for one URL        1 more for each `URL_BYTES`, up to `MOST_CALLS`
 
 Rules
 - Concurrent requests for a spreadsheet share these reads. Callers apply access to the result.
 - Documents made of the worksheets are cached with them.
-- Nothing is made of half an answer: if Google fails, that is the answer. Failures are not kept.
-- However large a spreadsheet is, so much is looked at, in the order of the tabs: the worksheets
-  whose titles fit into these calls, and whose headers fit into `MAX_CHARACTERS`.
+- If Google fails, the result is that error, never a partial document. Failures are not cached.
+- The size of a spreadsheet is bounded: the first worksheets in tab order count, as long as their
+  titles fit into these calls and their headers into `MAX_CHARACTERS`.
 """
 
 import math
@@ -32,39 +32,39 @@ from gateway.worksheets.freshness import Freshness
 from gateway.worksheets.single_flight import SingleFlight
 
 KEPT_SECONDS = 60.0
-"""How long a spreadsheet is not looked at again."""
+"""Lifetime of a cached spreadsheet."""
 
 URL_BYTES = 6_000
 """Ranges in the URL of one call, percent-encoded; 50 worksheets with plain titles take 2,500."""
 
 MOST_CALLS = 5
-"""Calls for the headers of one spreadsheet."""
+"""Maximum number of calls for the headers of one spreadsheet."""
 
 MAX_CHARACTERS = 1_000_000
 """All headers of one spreadsheet: 50 worksheets of 1,000 columns with short names are 750,000."""
 
 _COLUMN_CHARACTERS = 10
-"""What a column counts beside its name."""
+"""Weight of a column in addition to its name."""
 
 _SHARE_CHARACTERS = 1_000
-"""A header of so many characters counts as one more worksheet, where worksheets are counted."""
+"""Characters of a header that weigh as much as a worksheet."""
 
 _SHARES_BESIDE = 4
-"""Worksheets that a document weighs without any worksheet in it."""
+"""Weight of a document without worksheets."""
 
 _SHARE_BYTES = 65_536
-"""Cached bytes for each worksheet so counted."""
+"""Cached bytes per unit of weight."""
 
 _MOST_SHARES_KEPT = 256
-"""Upper bound for the cached documents of one spreadsheet: 16 MiB."""
+"""Maximum weight of the cached documents of one spreadsheet: 16 MiB."""
 
 _MOST_SHARES_AT_ONCE = 8
-"""So much is described on the event loop: it takes about 2 ms."""
+"""Maximum weight of a document made on the event loop; takes about 2 ms."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Listed:
-    """A worksheet of a spreadsheet, in the order of its tabs; its header may name no field."""
+    """A worksheet of a spreadsheet, in tab order; its header may be empty."""
 
     title: str
     header: Header
@@ -84,7 +84,7 @@ class _Contents:
 
 
 class Catalogue:
-    """The worksheets of the spreadsheets that were asked for, for a short time."""
+    """Cached worksheets of spreadsheets."""
 
     def __init__(self, sheets: Sheets, *, max_worksheets: int, clock: Callable[[], float]) -> None:
         self._sheets = sheets
@@ -100,8 +100,8 @@ class Catalogue:
     ) -> Served:
         """A document made of a spreadsheet's worksheets; 2 reads, none while they are cached.
 
-        The result is kept by its `way`, which says all that it depends on beside the worksheets.
-        Large spreadsheets are made something of in a thread. Raises what `Sheets` raises.
+        The result is cached by `way`, which must contain everything else that it depends on. Large
+        documents are made in a thread. Raises the errors of `Sheets`.
         """
         contents = self._fresh(spreadsheet)
         is_hit = contents is not None
@@ -119,7 +119,7 @@ class Catalogue:
         return kept
 
     def _flight(self, spreadsheet: str) -> SingleFlight[_Contents]:
-        """The look that is under way, or one that begins now."""
+        """The running read, or a new one."""
         under_way = self._flights.get(spreadsheet)
         if under_way is not None and not under_way.is_over:
             return under_way
@@ -136,7 +136,7 @@ class Catalogue:
         began = self._clock()
         try:
             worksheets = await self._worksheets(spreadsheet)
-        except UpstreamRefusal:  # a title is not there any more
+        except UpstreamRefusal:  # a title does not exist any more
             worksheets = await self._worksheets(spreadsheet)
         shares = _SHARES_BESIDE + sum(map(_shares, worksheets))
         contents = _Contents(
@@ -161,7 +161,7 @@ class Catalogue:
 
     async def _made(self, contents: _Contents, way: Hashable, make: Describe) -> Encoded:
         def find_or_make() -> Encoded:
-            kept = contents.answers.get(way)  # somebody else may have waited for the same
+            kept = contents.answers.get(way)  # another request may have made the document meanwhile
             return kept or contents.answers.keep(way, make(contents.worksheets))
 
         kept = contents.answers.get(way)
@@ -175,9 +175,9 @@ class Catalogue:
 async def read_headers(
     sheets: Sheets, spreadsheet: str, titles: Sequence[str]
 ) -> AsyncIterator[Listed]:
-    """The headers of these worksheets, of the first ones if they are very many.
+    """The headers of these worksheets, of the first ones if there are too many.
 
-    1 read for each `URL_BYTES` of titles, `MOST_CALLS` at most.
+    1 read for each `URL_BYTES` of titles, at most `MOST_CALLS`.
     """
     for some in _in_calls(titles):
         ranges = [a1.header_range(title) for title in some]
@@ -187,7 +187,7 @@ async def read_headers(
 
 
 def _in_calls(titles: Sequence[str]) -> Iterator[Sequence[str]]:
-    """The titles, as many at a time as one URL holds; those that no call is left for are not."""
+    """The titles in groups that fit into one URL; titles beyond the last call are dropped."""
     some: list[str] = []
     calls, left = 0, URL_BYTES
     for title in titles:

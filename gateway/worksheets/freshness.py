@@ -1,9 +1,7 @@
-"""Freshness of answers: their age, how long rows are served again, and when as stale ones.
+"""Freshness of answers: age, lifetime of cached rows, and use of stale rows.
 
-Rules: rows are served longer, for all alike, when the read budget is short. Each worksheet that is
-being asked for costs one or two reads whenever its time is over. Where the budget cannot pay for
-all of them, the time of each grows by the same factor: all are refreshed, a little later, rather
-than some never.
+Rules: each worksheet in use costs one or two reads per ttl. If the read budget cannot pay for all
+of them, the ttl of each grows by the same factor: all are refreshed, a little later.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -22,10 +20,10 @@ from gateway.errors import (
 )
 
 BUDGET_SHARE = 0.8
-"""Of the read budget for refreshing; the rest is for worksheets not seen yet, and for writes."""
+"""Share of the read budget for refreshing; the rest is for new worksheets and writes."""
 
 SHORTEST_ACTIVITY_SECONDS = 10.0
-"""A worksheet asked for so recently counts as active, however short its time is."""
+"""A worksheet requested so recently is active, however short its ttl is."""
 
 _LOOK_SECONDS = 1.0
 _RETRY_SECONDS = 5
@@ -40,23 +38,23 @@ _REASONS: Mapping[type[GatewayError], str] = {
 }
 
 DEGRADING = tuple(_REASONS)
-"""Failures of Google or of the connection to it. Stale rows may stand in for these."""
+"""Failures of Google or of the connection to it, for which stale rows may be served."""
 
 
 class Freshness(NamedTuple):
     """Age and remaining lifetime of the rows behind an answer."""
 
     age_seconds: float
-    """Since the read began that the answer rests on."""
+    """Since the start of the read behind the answer."""
     ttl_seconds: float
-    """Until it is read anew; negative for a stale answer."""
+    """Until the next read; negative for a stale answer."""
     is_hit: bool
-    """Whether no call to Google was waited for."""
+    """True if no call to Google was awaited."""
     reason: str = ""
-    """Why it is stale, one word; "" for a fresh answer."""
+    """Reason for a stale answer, one word; "" for a fresh answer."""
 
     def later(self, seconds: float) -> "Freshness":
-        """The same after so much time."""
+        """The freshness some seconds later."""
         return self._replace(
             age_seconds=self.age_seconds + seconds, ttl_seconds=self.ttl_seconds - seconds
         )
@@ -64,16 +62,16 @@ class Freshness(NamedTuple):
 
 @dataclass(kw_only=True)
 class Demand:
-    """When a worksheet was asked for, and how its reads ended, by a monotonic clock."""
+    """Last requests for a worksheet and the result of its last read, by a monotonic clock."""
 
     asked_seconds: float = float("-inf")
     typed_seconds: float = float("-inf")
-    """When it was last asked for with types."""
+    """Last request for typed rows."""
     forced_seconds: float = float("-inf")
-    """When it was last read for the sake of `no-cache`."""
+    """Last read for `no-cache`."""
     failed_seconds: float = float("-inf")
     failure: str = ""
-    """Why its last read failed, one word."""
+    """Failure of its last read, one word."""
 
     def note(self, now: float, *, has_types: bool) -> None:
         self.asked_seconds = now
@@ -91,7 +89,7 @@ class AdaptiveTtl:
         self._looked_seconds = float("-inf")
 
     def ttl_seconds(self, now: float, demands: Callable[[], Iterable[Demand]]) -> float:
-        """How long a snapshot is fresh now, by what all worksheets are asked for."""
+        """The current lifetime of snapshots, according to the demand for all worksheets."""
         if self._least_seconds and now - self._looked_seconds >= _LOOK_SECONDS:
             self._looked_seconds = now
             since = now - max(2 * self._ttl_seconds, SHORTEST_ACTIVITY_SECONDS)
@@ -102,7 +100,7 @@ class AdaptiveTtl:
 
 
 def _cost(demand: Demand, since: float) -> int:
-    """The reads that keeping a worksheet fresh takes each time."""
+    """Reads per refresh of a worksheet."""
     if demand.asked_seconds < since:
         return 0
     return 2 if demand.typed_seconds >= since else 1

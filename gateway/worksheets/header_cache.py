@@ -1,9 +1,9 @@
-"""Header cache: header and extent of a worksheet, by the last look at it.
+"""Header cache: header and extent of a worksheet, by its last read.
 
 Rules
-- It saves a create its look, and a list the wait for one; an update never trusts it.
-- It never hides a newer look behind an older one.
-- Rows that were written are noted until a look from after that shows their header unchanged.
+- It saves creates a read, and lists the wait for one; updates never trust it.
+- It never replaces newer data by older.
+- Written rows are noted until a later read confirms their header.
 """
 
 import itertools
@@ -16,16 +16,16 @@ from gateway.telemetry.events import header_drift
 from gateway.worksheets.worksheet_id import WorksheetId
 
 MAX_NOTES = 500
-"""Writes that are noted for a worksheet; of more than that the oldest are left out."""
+"""Maximum number of noted writes of a worksheet; the oldest are dropped."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SheetExtent:
     """A worksheet's header and its end.
 
-    `as_of` is the moment as of which the last row is known, the beginning of the look or the end
-    of our append, as `HeaderCache.moment` counts; `header_as_of` is when the look at the header
-    began, in seconds of the monotonic clock.
+    `as_of` is the moment at which the last row was known: the start of the read or the end of our
+    append, as counted by `HeaderCache.moment`. `header_as_of` is when the header's read began, in
+    seconds of the monotonic clock.
     """
 
     header: Header
@@ -34,7 +34,7 @@ class SheetExtent:
     starts_blank: bool
     """Whether column A of the last row is blank."""
     grid_rows: int
-    """Rows of the grid, at least."""
+    """Minimum number of rows of the grid."""
     header_as_of: float
     as_of: int
 
@@ -48,7 +48,7 @@ class _Forgotten:
 
 @dataclass(kw_only=True)
 class _Trust:
-    """A header by the last look at it, and the rows, with their moments, written under it."""
+    """A header by its last read, and the rows written under it with their moments."""
 
     cells: tuple[str, ...]
     as_of: int
@@ -70,7 +70,7 @@ class HeaderCache:
         self._trusted: _Trust | None = None
 
     def moment(self) -> int:
-        """A number for now, larger than that of any moment before."""
+        """A number for the present that is larger than all earlier moments."""
         return next(self._moments)
 
     def fresh(self) -> SheetExtent | None:
@@ -81,12 +81,12 @@ class HeaderCache:
         return extent
 
     def last(self) -> SheetExtent | None:
-        """The extent, however old: a hint where to look."""
+        """The extent, however old, as a hint where to read."""
         kept = self._kept
         return kept if isinstance(kept, SheetExtent) else None
 
     def keep(self, extent: SheetExtent) -> None:
-        """Keep an extent, unless a newer one or a later change is known."""
+        """Cache an extent, unless a newer one or a later change is known."""
         trust = self._trusted
         if trust is not None and trust.cells != extent.header.cells:
             return
@@ -95,14 +95,14 @@ class HeaderCache:
             self._kept = extent
 
     def forget(self) -> None:
-        """Trust nothing that was seen up to now, nor a look that has begun by now."""
+        """Discard everything read so far, including reads that are running."""
         self._kept = _Forgotten(as_of=self.moment())
 
     def compare(self, header: Header, *, as_of: int) -> None:
-        """Take in the header that a look begun at a moment showed.
+        """Compare with the header of a read that began at `as_of`.
 
-        If the header changed, forget the extent and report the rows written since, once. If it is
-        the same, these rows are in the right columns.
+        If the header changed, forget the extent and report the rows written since, once. Otherwise
+        these rows are in the right columns.
         """
         trust = self._trusted
         if trust is None:
@@ -120,16 +120,16 @@ class HeaderCache:
         self._tell(trust)
 
     def note_rows(self, header: Header, first_row: int, count: int) -> None:
-        """Remember rows that were written as this header says, until a look confirms it."""
+        """Note rows written under this header, until a read confirms it."""
         trust = self._trusted
         if trust is None:
             trust = self._trusted = _Trust(cells=header.cells, as_of=self.moment())
         trust.notes.append((self.moment(), range(first_row, first_row + count)))
-        if trust.cells != header.cells:  # seen by another look while the write was under way
+        if trust.cells != header.cells:  # another read saw a change during the write
             self._tell(trust)
 
     def _distrust(self, header: Header, as_of: int) -> None:
-        """Forget an extent under another header, unless it is of a later look."""
+        """Forget an extent with another header, unless it is from a later read."""
         last = self.last()
         if last is not None and last.header.cells != header.cells:
             self._kept = _Forgotten(as_of=max(as_of, last.as_of))

@@ -1,8 +1,8 @@
 """Worksheet loader: all rows or a window for reads, header and end for appends.
 
-Rules: each look passes the header and the end that it saw to the header cache. A window is read
-with its header in one call. Where its last rows are blank, one more call tells whether anything
-follows them: after the last row that is not blank nothing is listed.
+Rules: each read updates the header cache. A window is read with its header in one call. If its last
+rows are blank, one more call checks whether anything follows them: lists end with the last row that
+is not blank.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,7 +28,7 @@ from gateway.worksheets.worksheet_id import WorksheetId, own_area
 
 @dataclass(frozen=True, kw_only=True)
 class TypedRead:
-    """The typed rendering as it was read; no rendering if it is the known one."""
+    """The typed rendering as read; no rendering if it is the known one."""
 
     rendering: Rendering | None
     began_seconds: float
@@ -53,7 +53,7 @@ class Loader:
         self._clock = clock
 
     async def displayed(self, known: Snapshot | None = None) -> tuple[Snapshot, SheetExtent]:
-        """The worksheet as it displays itself, and what an append needs of it. 1 read.
+        """The displayed worksheet, and its extent for appends. 1 read.
 
         If `known` has not changed it is returned, with its typed rendering if it has one.
         """
@@ -82,7 +82,7 @@ class Loader:
         return snapshot, extent
 
     async def typed(self, known: Snapshot | None = None) -> TypedRead:
-        """What the worksheet's cells hold. 1 read."""
+        """The typed rendering. 1 read."""
         started = self._clock()
         origin = None if known is None else known.typed
         with recording_sent_at() as sent_at:
@@ -104,7 +104,7 @@ class Loader:
     async def joined(
         self, snapshot: Snapshot, typed: TypedRead, known: Snapshot | None = None
     ) -> Snapshot:
-        """Both renderings as one snapshot, whatever state of the worksheet they are of."""
+        """Both renderings as one snapshot, even of different states."""
         table, columns = snapshot.table, _typed_columns(typed, known)
         both = await self._scheduler.build(table.with_typed(columns))
         origin = _typed_origin(typed, known)
@@ -117,9 +117,9 @@ class Loader:
         )
 
     async def look_again(self) -> SheetExtent | None:
-        """Header and end by way of the last row of an earlier look. 1 read, none without one.
+        """Header and end, based on the last row of an earlier read. 1 read, none without one.
 
-        None if that does not settle it: rows were deleted.
+        None if the result is not clear: rows were deleted.
         """
         known = self._header_cache.last()
         if known is None:
@@ -150,9 +150,9 @@ class Loader:
         return extent
 
     async def window(self, span: RowSpan) -> Window:
-        """So many rows from one on, and whether there are more. 1 read, 2 at the end, 3 past it."""
+        """Some rows, and whether there are more. 1 read, 2 at the end, 3 past it."""
         moment, started = self._header_cache.moment(), self._clock()
-        last_row = span.first_row + span.row_count  # one more than asked for: does anything follow?
+        last_row = span.first_row + span.row_count  # one more than requested: does any row follow?
         ranges = [
             a1.header_range(self._id.title),
             a1.rows_between(self._id.title, span.first_row, last_row),
@@ -186,7 +186,7 @@ class Loader:
         )
 
     async def _goes_on(self, row: int) -> bool:
-        """Whether a row from this one on is not blank. 1 read, 2 past the end of the grid."""
+        """True if a row from this one on is not blank. 1 read, 2 past the end of the grid."""
         try:
             (below,) = await self._sheets.read_ranges(
                 self._id.spreadsheet, [a1.rows_from(self._id.title, row)]

@@ -1,8 +1,8 @@
 """Pool of worksheets, bounded in number and in the memory of their rows.
 
-Rules: a worksheet with a read in flight or a write in its queue stays. Worksheets of which nothing
-was seen go first, so that made-up names push out no others. Rows renewed longest ago go
-first; to note each use would only take time, as rows in use are renewed every few seconds.
+Rules: a worksheet with a running read or a queued write stays. Worksheets that were never read go
+first, so that invented names displace no others; then those whose rows were renewed longest ago.
+Uses are not recorded: rows in use are renewed every few seconds.
 """
 
 from collections import OrderedDict
@@ -37,13 +37,13 @@ class Pool:
         return worksheet
 
     def demands(self) -> Iterator[Demand]:
-        """How the worksheets with rows are asked for."""
+        """The demand for each worksheet with rows."""
         return (self._worksheets[each].demand for each in self._weights)
 
     def weigh(self, worksheet: Worksheet) -> None:
-        """Count the memory of a worksheet whose rows changed, and make room for it."""
+        """Count the memory of a worksheet whose rows changed, and evict others."""
         if self._worksheets.get(worksheet.id) is not worksheet:
-            return  # forgotten meanwhile
+            return  # evicted meanwhile
         byte_count = worksheet.byte_count
         while byte_count > self._max_bytes and worksheet.make_lighter():
             byte_count = worksheet.byte_count
@@ -58,7 +58,7 @@ class Pool:
         snapshots_kept(len(self._weights), self._byte_count)
 
     def _make_room(self) -> None:
-        """Forget the worksheets of which nothing was seen, or the one used longest ago."""
+        """Evict worksheets that were never read, or the one renewed longest ago."""
         idle = [each for each in self._worksheets.values() if each.is_idle]
         unseen = [each for each in idle if not each.has_rows and each.header.last() is None]
         for worksheet in unseen or idle[: len(self._worksheets) - self._max_worksheets + 1]:

@@ -1,12 +1,12 @@
 """Write queue of a worksheet: its limits per key, and whose turn it is.
 
 Rules
-- What waits is bounded for each key, so that one cannot keep the others from writing, and in all.
-- A key that has nothing waiting is let in however many rows others have there: its first write
-  waits for a turn of the others, not behind all that they have. Only memory ends that.
-- Only the key that a group began with has had its turn. What goes along with another's costs none:
-  else the creates of a key would wait for ever while its updates go along, or the reverse.
-- Where nothing waits anything is let in, however large.
+- Waiting writes are bounded per key and in total, so that no key blocks the others.
+- A key without waiting writes may always join, unless memory is full: its first write waits for one
+  turn of the others, not for all their writes.
+- Only the key of a group's first write uses its turn. Otherwise the creates of a key could wait for
+  ever while its updates go along, or the reverse.
+- An empty queue accepts a write of any size.
 """
 
 from collections import deque
@@ -18,7 +18,7 @@ from gateway.settings.model import WriteSettings
 from gateway.worksheets.group import ExclusiveTask, Waiting, row_count, take_group
 
 SHARE = 4
-"""One key may fill a quarter of the memory that all have."""
+"""Fraction of the total memory that one key may use."""
 
 RETRY_SECONDS = 5
 
@@ -26,7 +26,7 @@ W = TypeVar("W", bound=Waiting)
 
 
 class Room:
-    """A measure of what waits, and its bounds. `is_hard`: none may pass the one for all keys."""
+    """A limited quantity of waiting writes. `is_hard`: the total limit has no exception."""
 
     def __init__(self, *, per_key: int, in_all: int, is_hard: bool) -> None:
         self._per_key = per_key
@@ -39,7 +39,7 @@ class Room:
         return key_id in self._by_key
 
     def has(self, key_id: str, amount: int) -> bool:
-        """Whether so much more of a key fits in."""
+        """True if so much more of a key is allowed."""
         own = self._by_key.get(key_id, 0)
         if own and own + amount > self._per_key:
             return False
@@ -58,12 +58,12 @@ class Room:
 
 
 def memory_room(in_all: int) -> Room:
-    """Room of so many bytes."""
+    """A memory limit in bytes."""
     return Room(per_key=in_all // SHARE, in_all=in_all, is_hard=True)
 
 
 class BoundedQueue(Generic[W]):
-    """What waits for one worksheet; `all_lines` is the memory that all worksheets share."""
+    """Waiting writes of one worksheet; `all_lines` is the memory shared by all worksheets."""
 
     def __init__(self, settings: WriteSettings, all_lines: Room) -> None:
         self._rows = Room(
@@ -82,17 +82,17 @@ class BoundedQueue(Generic[W]):
 
     @property
     def key_ids(self) -> list[str]:
-        """The keys that have something here, in the order of their turns."""
+        """Keys with waiting writes, in the order of their turns."""
         return [*self._turns]
 
     @property
     def first(self) -> W:
-        """Whose turn it is."""
+        """The next write."""
         leader = next(iter(self._turns))
         return next(waiting for waiting in self._waiting if waiting.key_id == leader)
 
     def join(self, waiting: W) -> None:
-        """Wait at the end; QueueFull if there is no room."""
+        """Add a write at the end. Raises QueueFull."""
         key_id = waiting.key_id
         if not all(room.has(key_id, amount) for room, amount in self._rooms(waiting)):
             raise too_busy()
@@ -102,7 +102,7 @@ class BoundedQueue(Generic[W]):
         self._turns.setdefault(key_id)
 
     def leave(self, waiting: W) -> bool:
-        """Take a write out before its turn; False if it is not here any more."""
+        """Remove a write before its turn; False if it is not here any more."""
         if waiting not in self._waiting:
             return False
         self._waiting.remove(waiting)
@@ -110,7 +110,7 @@ class BoundedQueue(Generic[W]):
         return True
 
     def take_group(self) -> list[W]:
-        """Take out whose turn it is, and what goes with it; the others' turns come next."""
+        """Remove the next write and those sent with it; then other keys have their turn."""
         leader = next(iter(self._turns))
         group = take_group(self._waiting, self._turns)
         for waiting in group:
@@ -128,7 +128,7 @@ class BoundedQueue(Generic[W]):
             del self._turns[key_id]
 
     def _rooms(self, waiting: W) -> Iterator[tuple[Room, int]]:
-        """What a write takes room of, and how much."""
+        """The limits that apply to a write, with its quantity."""
         write = waiting.write
         size = 1 if isinstance(write, ExclusiveTask) else write.memory_bytes
         yield self._rows, row_count(write)

@@ -1,12 +1,12 @@
-"""Reads: choose the kept rows, read them anew, or serve stale ones.
+"""Reads: serve cached rows, read them again, or serve stale ones.
 
 Rules
-- Rows are served for their ttl. After that they are read anew, and served in the meantime, marked
-  as stale, if Google is slow, fails, or may not be asked, up to `cache.max_stale_seconds`.
-- `no-cache` has the rows read anew, for all who ask for a worksheet once in `NO_CACHE_SECONDS`; it
-  is never answered with stale rows.
-- Plain pages and rows of a worksheet that is known to be large are read in windows; filters, sorts
-  and totals need all rows.
+- Rows are served for their ttl, then read again. Meanwhile they are served as stale, if Google is
+  slow, fails, or may not be called, up to `cache.max_stale_seconds`.
+- `no-cache` reads rows again, for all requests together at most once in `NO_CACHE_SECONDS`; it is
+  never answered with stale rows.
+- Plain pages and rows of a large worksheet are read in windows; filters, sorts and totals need all
+  rows.
 """
 
 import math
@@ -31,16 +31,16 @@ from gateway.worksheets.snapshot import DISPLAYED, TYPED, Part, RowSpan, Snapsho
 from gateway.worksheets.worksheet import Rows, Worksheet
 
 NO_CACHE_SECONDS = 10.0
-"""A worksheet is read anew for the sake of `no-cache` once in so long at most."""
+"""Minimum interval of reads for `no-cache`, per worksheet."""
 
 PATIENCE_SECONDS = 2.0
-"""How long Google may take before stale rows are served in the meantime."""
+"""Time that Google may take before stale rows are served."""
 
 QUEUE_PATIENCE_SECONDS = 0.25
-"""How long a read may wait for its turn at Google before that."""
+"""Time that a read may wait for the quota before stale rows are served."""
 
 HOLD_SECONDS = 1.0
-"""After a failure no read is tried for so long, where stale rows can be served."""
+"""Pause after a failure, if stale rows can be served."""
 
 
 _PAST = math.nextafter(0.0, -math.inf)
@@ -48,14 +48,14 @@ _PAST = math.nextafter(0.0, -math.inf)
 
 
 class Read(NamedTuple):
-    """The rows that answer, and how fresh they are."""
+    """Rows and their freshness."""
 
     rows: Rows
     freshness: Freshness
 
 
 class _Need(NamedTuple):
-    """What an answer needs: a part read since then (monotonic clock); `is_strict`: not stale."""
+    """A required part, read after a time (monotonic clock); `is_strict`: not stale."""
 
     part: Part
     since_seconds: float
@@ -63,7 +63,7 @@ class _Need(NamedTuple):
 
 
 class Reader:
-    """`demands` gives how the worksheets with rows are asked for."""
+    """Serves reads; `demands` returns the demand for each worksheet with rows."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class Reader:
         self._clock = clock
 
     def fresh(self, worksheet: Worksheet, part: Part) -> Read | None:
-        """The kept rows if they may be served as they are. No call."""
+        """The cached rows if they are fresh. No call."""
         rows = worksheet.cached(part)
         if rows is None or rows.is_expired:
             return None
@@ -90,11 +90,11 @@ class Reader:
         return Read(rows, Freshness(age, left, True)) if left > 0 else None
 
     async def displayed(self, worksheet: Worksheet, *, no_cache: bool = False) -> Read:
-        """The worksheet as displayed. 1 read, none if it is fresh."""
+        """The displayed worksheet. 1 read, none if it is fresh."""
         return await self._read(worksheet, self._need(worksheet, DISPLAYED, no_cache=no_cache))
 
     async def some(self, worksheet: Worksheet, span: RowSpan, *, no_cache: bool = False) -> Read:
-        """The worksheet as displayed, or a span of it if it is too large for that. 1 to 3 reads."""
+        """The displayed worksheet, or a span of it if it is too large. 1 to 3 reads."""
         if not worksheet.is_large:
             try:
                 return await self.displayed(worksheet, no_cache=no_cache)
@@ -110,8 +110,8 @@ class Reader:
     ) -> Read:
         """Both renderings. 2 reads, none if they are fresh; 1 if the query names an unknown field.
 
-        The renderings are read side by side if a recent look knew all fields of the query. Two
-        more reads if the sheet changed between the two.
+        The renderings are read concurrently if a recent read knew all fields of the query. Two more
+        reads if the sheet changed between the two.
         """
         need = self._need(worksheet, TYPED, no_cache=no_cache)
         plain = need._replace(part=DISPLAYED)
@@ -119,7 +119,7 @@ class Reader:
         if base is None and not _knows_fields(worksheet, query, columns):
             read = await self._read(worksheet, plain)
             base = read.rows
-            if read.freshness.reason:  # it is stale, and Google was waited for already
+            if read.freshness.reason:  # stale, after waiting for Google already
                 stale = self._stale(worksheet, need, read.freshness.reason)
                 if stale is not None:
                     return stale
@@ -141,7 +141,7 @@ class Reader:
         flight = worksheet.read(need.part, base)
         if self._stale(worksheet, need, "slow") is not None:
             reason = await self._overdue(flight, now)
-            # Other rows by now, or none, if there was a write meanwhile.
+            # A write may have changed or dropped the rows meanwhile.
             stale = self._stale(worksheet, need, reason) if reason else None
             if stale is not None:
                 return stale
@@ -158,7 +158,7 @@ class Reader:
         return Read(rows, self._freshness(rows, need.part, is_hit=False))
 
     async def _overdue(self, flight: SingleFlight[Rows], now: float) -> str:
-        """Wait for a read as long as is reasonable; why it is not there by then, or ""."""
+        """Wait for a read for a limited time; the reason if it is not done by then, or ""."""
         queue_seconds = flight.began_seconds + QUEUE_PATIENCE_SECONDS - now
         if await flight.done_within(queue_seconds):
             return ""
@@ -173,7 +173,7 @@ class Reader:
         since = now - self._ttl_seconds(now)
         if no_cache and now - demand.forced_seconds >= NO_CACHE_SECONDS:
             demand.forced_seconds = since = now
-        elif no_cache:  # what was read for the last one, or later
+        elif no_cache:  # read for an earlier `no-cache`, or later
             since = max(since, math.nextafter(demand.forced_seconds, -math.inf))
         return _Need(part, since, no_cache)
 
@@ -185,7 +185,7 @@ class Reader:
         return rows if rows.began_seconds(need.part) > need.since_seconds else None
 
     def _stale(self, worksheet: Worksheet, need: _Need, reason: str) -> Read | None:
-        """The kept rows however old, as far as they may be served."""
+        """The cached rows, as far as they may be served stale."""
         rows = worksheet.cached(need.part)
         if rows is None or need.is_strict:
             return None
@@ -211,7 +211,7 @@ def _check_fields(rows: Rows, query: Query, columns: ColumnGrant) -> None:
 
 
 def _knows_fields(worksheet: Worksheet, query: Query, columns: ColumnGrant) -> bool:
-    """Whether a recent look at the header knew all fields of the query."""
+    """True if a recently read header had all fields of the query."""
     extent = worksheet.header.fresh()
     if extent is None:
         return False

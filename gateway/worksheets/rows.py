@@ -114,7 +114,7 @@ class RowService:
     async def list_rows(
         self, target: Target, query: Query, encoder: Encoder, *, no_cache: bool = False
     ) -> Served:
-        """The page of rows that a query asks for; UnknownField if it names one.
+        """The page of rows for a query. Raises UnknownField.
 
         The encoded page is cached with the rows for all callers who see the same columns.
         """
@@ -199,7 +199,7 @@ class RowService:
             )
 
     async def aclose(self) -> None:
-        """Finish the writes that wait."""
+        """Finish the waiting writes."""
         await self._queues.aclose()
 
     async def _read(
@@ -227,7 +227,7 @@ class RowService:
         except OutOfSteps:
             raise _too_costly(query, table.last_row - 1, self._max_query_steps) from None
         finally:
-            if work.steps > table.last_row // 4:  # an index takes as many at least
+            if work.steps > table.last_row // 4:  # an index takes at least as many
                 self._pool.weigh(worksheet)
         return work.result
 
@@ -253,7 +253,7 @@ def _too_costly(query: Query, rows: int, budget_steps: int) -> QueryTooCostly:
 def _page_of(
     snapshot: Snapshot, page: Page, query: Query, encoder: Encoder, grant: ColumnGrant
 ) -> Encoded:
-    """The rows that a query found; each is encoded once for all pages that show it."""
+    """The rows of a page; each is encoded once for all pages that contain it."""
     rows = _rows_of(snapshot, page.rows, query.keys, encoder, grant)
     return encoder.page(rows, has_next=page.has_next, total=page.total)
 
@@ -265,13 +265,12 @@ def _row_of(
     encoder: Encoder,
     grant: ColumnGrant,
 ) -> Encoded:
-    """A row that the table has."""
     (body,) = _rows_of(snapshot, [row], keys, encoder, grant)
     return Encoded(body, snapshot.table.tag(row, snapshot.table.header.seen_with(grant)))
 
 
 def _page_in(window: Window, query: Query, encoder: Encoder, grant: ColumnGrant) -> Encoded:
-    """The rows of a window, which is the page that was asked for."""
+    """The rows of a window, which is the requested page."""
     columns = window.header.seen_with(grant).select(query.keys)
     rows = encoder.rows(
         row_record(row, columns, texts)
@@ -283,7 +282,7 @@ def _page_in(window: Window, query: Query, encoder: Encoder, grant: ColumnGrant)
 def _row_in(
     window: Window, row: int, keys: Selection | None, encoder: Encoder, grant: ColumnGrant
 ) -> Encoded:
-    """The first row of a window; RowNotFound if neither it nor one below has anything in it."""
+    """The first row of a window; RowNotFound if all rows from it on are blank."""
     if not window.rows:
         raise row_not_found(row)
     texts, view = window.rows[0], window.header.seen_with(grant)
@@ -299,7 +298,7 @@ def _rows_of(
     encoder: Encoder,
     grant: ColumnGrant,
 ) -> Sequence[bytes]:
-    """Encoded rows, cached for all callers who see the same columns and ask for the same fields."""
+    """Encoded rows, cached for all callers who see the same columns and request the same fields."""
 
     def encode(missing: Sequence[int]) -> list[bytes]:
         columns = snapshot.table.header.seen_with(grant).select(keys)

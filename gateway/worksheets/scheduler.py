@@ -1,13 +1,13 @@
 """Scheduler of counted work on the event loop: slices and fair turns.
 
 Rules
-- One slice runs, then everything else that is ready: long work holds nobody up for more than a
-  slice, and takes no thread, whose turns at the interpreter would be longer.
-- The queries of a key get one slice at once in a round of the loop, together. A query that needs
-  more than a slice joins its key's queue; a key may queue `MAX_WAITING` queries.
-- Keys take turns, slice by slice, and so does building rows, which serves everybody: it has every
-  second turn. Who took more than a slice, in a long block, sits out turns for it. Within a lane:
-  first come, first served.
+- One slice runs, then everything else that is ready: long work delays others by one slice at most,
+  and needs no thread, which would hold the interpreter for longer.
+- In each round of the loop, the queries of a key share one immediate slice. A query that needs more
+  joins its key's queue of at most `MAX_WAITING` queries.
+- Keys take turns, slice by slice; every second turn builds rows, which serve all keys. A lane that
+  took more than a slice, in a long block, skips turns for it. Within a lane: first come, first
+  served.
 """
 
 import asyncio
@@ -23,10 +23,10 @@ SLICE_STEPS = 20_000
 """About 1 to 2 ms."""
 
 MAX_WAITING = 32
-"""Queries of one key that wait for their turns."""
+"""Maximum number of waiting queries of one key."""
 
 MAX_SECONDS = 60.0
-"""How long a query waits until it is done."""
+"""Maximum time from a query's start to its end."""
 
 Lane = str | None
 """The id of a key, or None for building rows."""
@@ -53,14 +53,14 @@ class Scheduler:
         self._task: asyncio.Task[None] | None = None
 
     def try_at_once(self, work: Metered[Any], lane: Lane) -> bool:
-        """Run the rest of the first slice of work, if there is room; True if it is done.
+        """Run the rest of the first slice, if the lane has room; True if the work is done.
 
         Raises OutOfSteps past its budget.
         """
         return lane not in self._beginners and self._begin(work, lane)
 
     async def finish(self, work: Metered[T], lane: Lane) -> T:
-        """The result of work that was not done at once.
+        """Run work that was not done at once.
 
         Raises OutOfSteps past its budget, and TooManyInFlight if many queries of the key wait, or
         if they take too long.
@@ -79,7 +79,7 @@ class Scheduler:
         return work.result
 
     async def build(self, work: Work[T]) -> T:
-        """The result of work on rows, which serves everybody and has no budget."""
+        """Run work on rows, which serves all keys and has no budget."""
         metered = Metered(work)
         if self.try_at_once(metered, None):
             return metered.result
@@ -96,13 +96,13 @@ class Scheduler:
             self._room_steps[lane] = room - (work.steps - before)
 
     def _see_to_round(self) -> None:
-        """Have a round begin when the loop comes round."""
+        """Schedule a round for the next turn of the loop."""
         if not self._is_round_due:
             self._is_round_due = True
             asyncio.get_running_loop().call_soon(self._begin_round)
 
     def _begin_round(self) -> None:
-        """Give each lane new room; those that wait for it share one slice, lane after lane."""
+        """Give each lane new room; waiting lanes share one slice, one after another."""
         self._is_round_due = False
         self._room_steps.clear()
         for lane in [*self._beginners]:
@@ -112,12 +112,12 @@ class Scheduler:
             while jobs and self._has_begun(jobs[0], lane):
                 jobs.popleft()
             if jobs:
-                self._beginners[lane] = jobs  # behind the others
+                self._beginners[lane] = jobs  # behind the other lanes
         if self._beginners:
             self._see_to_round()
 
     def _has_begun(self, job: _Job, lane: Lane) -> bool:
-        """Whether a job is done with its first slice, after what room there is for it."""
+        """True if a job's first slice is complete, after using the lane's room."""
         if job.done.done():
             return True
         try:
@@ -153,7 +153,7 @@ class Scheduler:
             self._task = None
 
     def _next_key(self) -> Lane:
-        """The key whose turn it is; None if only rows are built."""
+        """The next key; None if only rows are built."""
         keys = [lane for lane in self._lanes if lane is not None]
         least = min((self._debts.get(key, 0) for key in keys), default=0)
         for key in keys:
@@ -173,7 +173,7 @@ class Scheduler:
 
 
 def _run_slice(job: _Job) -> bool:
-    """Run a slice of a job; True if it is done, or nobody waits for it any more."""
+    """Run a slice of a job; True if it is done or was cancelled."""
     if job.done.done():
         return True
     try:

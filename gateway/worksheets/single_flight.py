@@ -1,7 +1,7 @@
 """Single-flight: one read in progress that concurrent requests share.
 
-Rules: a read goes on when waiters leave, since Google has counted it. Each waiter gets the outcome.
-Until it is sent, it waits for its turn at Google on behalf of all waiters.
+Rules: a read goes on when waiters leave, since Google has counted it. Each waiter gets its outcome.
+Until it is sent, it waits for the quota on behalf of all waiters.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class SingleFlight(Generic[T]):
-    """One read under way; made in the context of the request that needed it first."""
+    """A running read, in the context of the request that started it."""
 
     def __init__(self, work: Coroutine[Any, Any, T], began_seconds: float) -> None:
         self.began_seconds = began_seconds
@@ -37,7 +37,7 @@ class SingleFlight(Generic[T]):
 
     @property
     def sent_seconds(self) -> float | None:
-        """When its last call was sent; None while it waits for its turn."""
+        """Time at which its last call was sent; None while it waits for the quota."""
         return self._sent_at.at_seconds
 
     def when_over(self, act: Callable[[], None]) -> None:
@@ -50,14 +50,14 @@ class SingleFlight(Generic[T]):
         return await asyncio.shield(self._task)
 
     async def done_within(self, seconds: float) -> bool:
-        """Wait for the end, so long at most; whether it came."""
+        """Wait for the end for a limited time; False if it did not come."""
         self._join()
         if seconds > 0:
             await asyncio.wait([self._task], timeout=seconds)
         return self._task.done()
 
     def _join(self) -> None:
-        """Add the waiter's key to those that the calls are for."""
+        """Add the waiter's key to the beneficiaries of the calls."""
         call_context = current_call_context()
         self._beneficiaries.join(call_context.key_id)
         if call_context.beneficiaries is not None:
@@ -65,6 +65,6 @@ class SingleFlight(Generic[T]):
 
 
 def _look_at(task: asyncio.Task[Any]) -> None:
-    """Mark an error as seen; the next read meets it again."""
+    """Mark an error as retrieved; the next read meets it again."""
     if not task.cancelled():
         task.exception()

@@ -30,17 +30,17 @@ Part = Whole | RowSpan
 """The unit of a read."""
 
 MOST_COMPARED = 1000
-"""Upper bound of cells of a column that `lags` looks at; after an inserted row all differ."""
+"""Maximum number of cells of a column that `lags` compares; after an inserted row all differ."""
 
 DISPLAYED, TYPED = Whole(has_types=False), Whole(has_types=True)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Effect:
-    """The rows that a write of ours left, as they display now, and the header it was made under.
+    """Displayed rows after a write of ours, and its header.
 
-    `before`: the rows as displayed at the look for the write; a row that was appended has none.
-    `keeps_values`: the cells hold what was sent; else only the displayed texts are known.
+    `before`: the rows as displayed before the write; none for appended rows. `keeps_values`: the
+    cells hold the sent values; otherwise only the displayed texts are known.
     """
 
     header: Header
@@ -50,7 +50,7 @@ class Effect:
 
 
 def texts_of(effects: Sequence[Effect]) -> Mapping[int, Mapping[int, str]]:
-    """What the rows of writes that follow each other display in the end, by row and column."""
+    """The final displayed texts after consecutive writes, by row and column."""
     texts: dict[int, dict[int, str]] = {}
     for effect in effects:
         for patch in effect.rows:
@@ -69,7 +69,7 @@ class Origin:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Snapshot:
-    """All rows of a worksheet, the reads behind its renderings, and the answers made of them."""
+    """All rows of a worksheet, the reads behind its renderings, and its cached answers."""
 
     table: Table
     grid_rows: int
@@ -77,33 +77,33 @@ class Snapshot:
     typed: Origin | None = None
     encodings: Encodings
     is_expired: bool = False
-    """Whether the rows may have changed since: they may be served as stale ones only."""
+    """True if the rows may have changed since: they may only be served as stale."""
 
     def began_seconds(self, part: Part) -> float:
-        """When the read of a part began; of both renderings, the earlier read."""
+        """Start of the read of a part; for both renderings, of the earlier read."""
         if part is not TYPED or self.typed is None:
             return self.displayed.began_seconds
         return min(self.displayed.began_seconds, self.typed.began_seconds)
 
     @property
     def byte_count(self) -> int:
-        """About how much memory it takes at most: rows, their indexes, and answers kept."""
+        """Approximate maximum memory: rows, their indexes, and cached answers."""
         typed = 0 if self.typed is None else self.typed.byte_count
         rows_bytes = self.displayed.byte_count + typed
         return rows_bytes + self.table.index_bytes + self.encodings.max_bytes
 
     def displays_as(self, other: "Snapshot") -> bool:
-        """Whether both display the same."""
+        """True if both have equal displayed rows."""
         digest = self.displayed.digest
         return (
             digest is not None and digest == other.displayed.digest
         ) or self.table.displayed == other.table.displayed
 
     def lags(self, before: "Snapshot") -> bool:
-        """Whether its types seem older than what it displays, compared with a snapshot before it.
+        """True if the types seem older than the displayed rows, compared with an earlier snapshot.
 
-        Then a number displays something new and is what it was, or is not displayed plainly any
-        more. Its format may have changed: only a later read of the types can tell.
+        Then a number displays something new but has its old value, or is not displayed plainly any
+        more. Its format may have changed: only a later read of the types can show it.
         """
         typed, typed_before = self.table.typed or (), before.table.typed or ()
         columns = zip(
@@ -118,7 +118,7 @@ class Snapshot:
         )
 
     def shows(self, header: Header, texts: Mapping[int, Mapping[int, str]]) -> bool:
-        """Whether the cells of some rows, by row and column, display these texts."""
+        """True if the cells of some rows, by row and column, display these texts."""
         return self.table.header.cells == header.cells and all(
             self.table.text(row, column) == text
             for row, cells in texts.items()
@@ -126,7 +126,7 @@ class Snapshot:
         )
 
     def after(self, effects: Sequence[Effect]) -> "Snapshot | None":
-        """The snapshot after writes that follow each other; None if it contradicts them.
+        """The snapshot after consecutive writes; None if it contradicts them.
 
         The read behind it may have seen the first ones already.
         """
@@ -135,11 +135,11 @@ class Snapshot:
         return self._patched(effects) if is_possible else None
 
     def changed(self, effect: Effect) -> "Snapshot | None":
-        """The snapshot after a write; None if it shows another worksheet than was written to."""
+        """The snapshot after a write; None if its header or rows do not match the write."""
         return self._patched([effect]) if self._may_have_seen([effect], 0) else None
 
     def _may_have_seen(self, effects: Sequence[Effect], count: int) -> bool:
-        """Whether the rows fit to the first `count` writes being in them, and to the others."""
+        """True if the rows are consistent with exactly the first `count` writes."""
         if any(effect.header.cells != self.table.header.cells for effect in effects):
             return False
         if not self.shows(self.table.header, texts_of(effects[:count])):
@@ -150,7 +150,7 @@ class Snapshot:
     def _patched(self, effects: Sequence[Effect]) -> "Snapshot":
         rows = [patch for effect in effects for patch in effect.rows if patch.values]
         if not rows:
-            return self  # looks alone, and they saw the same
+            return self  # only reads for writes, with the same rows
         keeps_values = all(effect.keeps_values for effect in effects)
         base = self if keeps_values else self._without_types()
         return replace(
@@ -168,7 +168,7 @@ class Snapshot:
 
 
 def _lags(cell: tuple[object, object], before: tuple[object, object]) -> bool:
-    """Whether one cell, as text and value, seems to have an older value than it displays."""
+    """True if a cell, as text and value, seems to have an older value than it displays."""
     (text, value), (text_before, value_before) = cell, before
     if isinstance(value, str):
         return False
@@ -181,7 +181,7 @@ def _plain(value: object) -> str:
 
 
 class _State:
-    """The displayed rows of a table while writes are laid over them."""
+    """The displayed rows of a table while writes are applied to them."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
@@ -189,10 +189,10 @@ class _State:
         self._written: dict[int, dict[int, str]] = {}
 
     def takes(self, effect: Effect) -> bool:
-        """Lay a write over the rows, if they are as they were before it, or after it."""
+        """Apply a write, if the rows are as they were before it or after it."""
         new = [patch.row for patch in effect.rows if patch.row > self._last_row]
         if new and min(new) != self._last_row + 1:
-            return False  # rows of others lie between that the table does not have
+            return False  # rows of others, which the table lacks, lie in between
         if not all(self._fits(patch, effect.before.get(patch.row)) for patch in effect.rows):
             return False
         for patch in effect.rows:
@@ -201,7 +201,7 @@ class _State:
         return True
 
     def _fits(self, patch: RowPatch, before: Sequence[str] | None) -> bool:
-        if before is None:  # the row is new
+        if before is None:  # a new row
             is_shown = all(self._text(patch.row, at) == text for at, text in patch.texts.items())
             return patch.row > self._last_row or is_shown
         if patch.row > self._last_row:

@@ -10,19 +10,19 @@ from gateway.table.table import Table
 from gateway.worksheets.snapshot import Effect, Part, RowSpan, texts_of
 
 CELL_BYTES = 65
-"""About what a cell takes beside its characters."""
+"""Approximate memory of a cell besides its characters."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Window:
-    """The rows of a span as displayed; blank ones at the worksheet's end left out."""
+    """The displayed rows of a span, without blank ones at the worksheet's end."""
 
     span: RowSpan
     header: Header
     rows: Sequence[Sequence[str]]
     has_next: bool
     read_seconds: float
-    """When its read began."""
+    """Start of its read."""
     is_expired: bool = False
 
     @cached_property
@@ -31,14 +31,14 @@ class Window:
 
     @property
     def last_row(self) -> int:
-        """The last row that is not blank, as far as the window goes."""
+        """The last row that is not blank, within the window."""
         return self._end - 1 if self.has_next else self.span.first_row + len(self.rows) - 1
 
     def began_seconds(self, _: Part) -> float:
         return self.read_seconds
 
     def agrees(self, other: "Window | Table") -> bool:
-        """Whether the rows that are in both, the headers and the ends are the same.
+        """True if common rows, headers and ends are equal.
 
         A window past the grid has no header.
         """
@@ -57,14 +57,14 @@ class Window:
         return all(_trimmed(self._row(row)) == _trimmed(other._row(row)) for row in common)
 
     def is_ended_before(self, other: "Window") -> bool:
-        """Whether the worksheet ends in this window, and the other shows rows below it."""
+        """True if the worksheet ends in this window, and the other has rows below it."""
         if self.has_next:
             return False
         last = other._end if other.has_next else other.span.first_row + len(other.rows) - 1
         return last >= self._end
 
     def shows(self, header: Header, texts: Mapping[int, Mapping[int, str]]) -> bool:
-        """Whether rows in the window display these texts, by row and column."""
+        """True if rows in the window display these texts, by row and column."""
         if self.header.cells and self.header.cells != header.cells:
             return False
         if not self.has_next and any(
@@ -79,7 +79,7 @@ class Window:
         )
 
     def after(self, effects: Sequence[Effect]) -> "Window | None":
-        """The window after writes that follow each other; None if it contradicts them.
+        """The window after consecutive writes; None if it contradicts them.
 
         The read behind it may have seen the first ones already.
         """

@@ -1,13 +1,13 @@
-"""A worksheet: its header, its rows as last read, its reads in flight and its write queue.
+"""A worksheet: its header, cached rows, running reads and write queue.
 
 Rules
-- Single-flight: of each part (all rows displayed, all rows with types, a window) one read is in
-  flight. Whoever asks meanwhile joins it, unless a write has ended since it was sent.
-- Read-your-writes: a write that ended is in all rows that are kept. A read that was in flight with
-  it is brought up to it.
-- Monotonic reads: only rows that are kept are answered, and nothing older replaces them. A read
-  that cannot be brought up to a write, or that differs from rows answered while it was in flight,
-  is done again, at last in the write queue and while no other read begins.
+- Single-flight: each part (all rows displayed, all rows with types, a window) has at most one
+  running read. Other requests join it, unless a write has ended since it was sent.
+- Read-your-writes: all cached rows contain every finished write. A read that ran at the same time
+  is patched with it.
+- Monotonic reads: only cached rows are answered, and nothing older replaces them. A read that
+  cannot be patched, or that differs from rows answered while it ran, is repeated, finally in the
+  write queue and while no other read begins.
 - An error of the worksheet itself drops its rows; a failure of Google does not.
 """
 
@@ -42,20 +42,20 @@ from gateway.worksheets.write_queue import WriteQueue, WriteQueues
 from gateway.worksheets.writes import Outcome, Write
 
 ABANDONED_SECONDS = 8.0
-"""A read sent so long ago is not joined any more: Google may have come back since."""
+"""Age at which a running read is not joined any more: Google may have recovered since."""
 
 FREE_TRIES = 2
 LAST_TRIES = 3
 """Attempts of one read: first beside others, then alone."""
 
 MAX_EFFECTS = 64
-"""A read in flight with more writes and looks than this is done again."""
+"""A read is repeated if more writes and reads than this ended while it ran."""
 
 MAX_WINDOWS = 500
-"""Windows of one worksheet: each read is compared with all of them."""
+"""Maximum number of windows of one worksheet: each read is compared with all of them."""
 
 WINDOW_SHARE = 8
-"""The windows of one worksheet take up to this part of the memory for all rows."""
+"""Fraction of the memory for all rows that the windows of one worksheet may use."""
 
 TOO_FAST = "The worksheet changes faster than it can be read."
 
@@ -122,7 +122,7 @@ class Worksheet:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing of it is in flight or waits."""
+        """True if nothing of it is running or waiting."""
         return not self._flights and not self._began and self.queue.is_idle
 
     @property
@@ -131,20 +131,19 @@ class Worksheet:
         return sum(snapshots.values()) + sum(each.byte_count for each in self._windows.values())
 
     def cached(self, part: Part) -> Rows | None:
-        """The kept rows of a part, however old."""
+        """The cached rows of a part, however old."""
         if part is DISPLAYED:
             return self._latest
         return self._typed if part is TYPED else self._windows.get(part)  # type: ignore[arg-type]
 
     def snapshots(self) -> Iterator[Snapshot]:
-        """The kept snapshots."""
         yield from (each for each in (self._latest, self._typed) if each is not None)
 
     def read(self, part: Part, base: Snapshot | None = None) -> SingleFlight[Rows]:
-        """The read of a part that is in flight, or one that begins now.
+        """The running read of a part, or a new one.
 
-        All rows displayed 1 read; with types 2, or 1 with a displayed rendering at hand (`base`),
-        and 2 more if the worksheet changed between the two; a window 1 to 3.
+        All rows displayed: 1 read; with types 2, or 1 with a displayed rendering (`base`), and 2
+        more if the worksheet changed between the two; a window 1 to 3.
         """
         now, under_way = self._clock(), self._flights.get(part)
         if under_way is not None and not under_way.is_over:
@@ -157,10 +156,9 @@ class Worksheet:
         return flight
 
     async def look(self) -> SheetExtent:
-        """The header and the end of the worksheet as they are now, for a write. 1 read.
+        """The current header and end of the worksheet, for a write in the queue. 1 read.
 
-        One more read if an earlier look's last row is blank by now: rows were deleted. To be
-        awaited in the write queue.
+        One more read if the last row of an earlier read is blank now: rows were deleted.
         """
         extent = await self._loader.look_again()
         if extent is None:
@@ -170,7 +168,7 @@ class Worksheet:
         return extent
 
     def saw(self, header: Header, rows: Mapping[int, Sequence[str]]) -> None:
-        """A look for a write showed these rows, and a client may hear of them."""
+        """Take in rows read for a write, which a client may see in an answer."""
         width = max([len(header.cells), *map(len, rows.values())])
         texts = {
             row: {column: text_at(cells, column) for column in range(width)}
@@ -185,7 +183,7 @@ class Worksheet:
                 self._drop(span)
 
     def missed(self, row: int) -> None:
-        """A client heard that the worksheet has no such row."""
+        """Take in that a client was answered that this row does not exist."""
         self._note(None)
         if any(each.table.last_row >= row for each in self.snapshots()):
             self.expire()
@@ -194,7 +192,7 @@ class Worksheet:
                 self._drop(span)
 
     def written(self, effect: Effect) -> None:
-        """Google confirmed a write: no later answer may miss it."""
+        """Take in a confirmed write: no later answer may miss it."""
         self._overtake(effect)
         latest, typed = self._latest, self._typed
         self._latest = latest and latest.changed(effect)
@@ -214,17 +212,17 @@ class Worksheet:
         self._resources.weigh(self)
 
     def may_be_written(self) -> None:
-        """Nobody knows whether a write was carried out: later reads have to look."""
+        """Take in a write with unknown outcome: later reads have to check."""
         self._overtake(None)
         self.expire()
 
     def forget(self) -> None:
-        """The worksheet was written to, where is not known: nothing that was read holds."""
+        """Discard everything read: the worksheet was written to at an unknown place."""
         self._overtake(None)
         self.drop_rows()
 
     def expire(self) -> None:
-        """Have all rows read anew before they are served as fresh."""
+        """Require a new read before the rows are served as fresh."""
         is_same = self._typed is self._latest
         self._latest = self._latest and replace(self._latest, is_expired=True)
         self._typed = (
@@ -235,7 +233,6 @@ class Worksheet:
         }
 
     def drop_rows(self) -> None:
-        """Forget the rows."""
         for span in [*self._windows]:
             self._drop(span)
         self._drop(DISPLAYED)
@@ -252,7 +249,7 @@ class Worksheet:
         return True
 
     async def _fly(self, part: Part, base: Snapshot | None) -> Rows:
-        """Read a part until the result can be kept."""
+        """Read a part until the result can be cached."""
         try:
             for _ in range(FREE_TRIES):
                 if self._alone.locked():
@@ -273,7 +270,7 @@ class Worksheet:
             raise
 
     async def _read_alone(self, part: Part) -> Rows:
-        """Read a part; only reads that are in flight already can contradict it."""
+        """Read a part; only reads that are already running can contradict it."""
         async with self._alone:
             for _ in range(LAST_TRIES):
                 landed = await self._attempt(part, None, is_alone=True)
@@ -284,7 +281,7 @@ class Worksheet:
     async def _attempt(
         self, part: Part, base: Snapshot | None, *, is_alone: bool = False
     ) -> Rows | None:
-        """The rows, if they can be kept. Alone it joins no other read, which would wait for it."""
+        """The rows, if they can be cached. Alone it joins no other read: that would wait for it."""
         with self._in_flight() as began:
             if isinstance(part, RowSpan):
                 return self._land(began, await self._loader.window(part))
@@ -296,9 +293,9 @@ class Worksheet:
         return (await self._loader.displayed(self._latest))[0]
 
     async def _both(self, base: Snapshot | None, began: int, *, is_alone: bool) -> Snapshot:
-        """Both renderings, read side by side unless one is at hand.
+        """Both renderings, read concurrently unless one is available.
 
-        1 read more if the types seem older than the rows, 2 more if both are of different states.
+        1 more read if the types seem older than the rows, 2 more if both are of different states.
         """
         known = self._typed
         if base is not None and base is self._latest:
@@ -315,9 +312,9 @@ class Worksheet:
         return await self._loader.joined(displayed, await self._loader.typed())
 
     def _may_lag(self, snapshot: Snapshot, began: int) -> bool:
-        """Whether the types of a snapshot may be older than rows that were answered.
+        """True if the types of a snapshot may be older than answered rows.
 
-        Without a snapshot to compare with they may, unless nothing was answered so far.
+        Without an earlier snapshot they may, unless nothing was answered so far.
         """
         if self._typed is not None:
             return snapshot.lags(self._typed)
@@ -331,7 +328,7 @@ class Worksheet:
 
     @contextmanager
     def _in_flight(self) -> Iterator[int]:
-        """Note the writes that end while a read is in flight; gives the moment of its begin."""
+        """Record the writes that end during the block; yields the moment of its start."""
         began = self.header.moment()
         self._began.append(began)
         try:
@@ -346,7 +343,7 @@ class Worksheet:
             self._effects.append((self.header.moment(), effect))
 
     def _overtake(self, effect: Effect | None) -> None:
-        """A write ended. Later requests join no read from before it: its formulas may be older."""
+        """Note the end of a write. Later requests join no earlier read: its formulas may be old."""
         self._note(effect)
         for part, flight in [*self._flights.items()]:
             if flight.sent_seconds is not None:
@@ -357,7 +354,7 @@ class Worksheet:
             del self._flights[part]
 
     def _drop(self, part: Part) -> None:
-        """Forget rows. A read from before they landed must not show older ones than these."""
+        """Drop rows, and let no running read show older ones."""
         if isinstance(part, RowSpan):
             del self._windows[part]
         else:
@@ -365,7 +362,7 @@ class Worksheet:
         self._lost = max(self._lost, self._landed.pop(part, -1))
 
     def _land(self, began: int, rows: Rows) -> Rows | None:
-        """Keep the result of a read; None if it has to be read again."""
+        """Cache the result of a read; None if it must be repeated."""
         effects = [effect for moment, effect in self._effects if moment > began]
         known = [effect for effect in effects if effect is not None]
         if began < self._lost or len(known) < len(effects) or len(known) > MAX_EFFECTS:
@@ -396,7 +393,7 @@ class Worksheet:
         self.is_large = cells > self._resources.settings.window_above_cells
         if snapshot.typed is not None:
             self._typed = snapshot
-        elif self._typed is not None:  # a search must not show what a list does not show any more
+        elif self._typed is not None:  # a search must not show rows that a list no longer shows
             self._typed = replace(self._typed, is_expired=True)
         self._resources.weigh(self)
         return snapshot
@@ -421,7 +418,7 @@ class Worksheet:
         return window
 
     def _limit_windows(self) -> None:
-        """Forget the windows read longest ago if they are too many or take too much."""
+        """Drop the windows read longest ago if there are too many or they are too large."""
         left = self._max_window_bytes - sum(each.byte_count for each in self._windows.values())
         for span in [*self._windows][:-1]:
             if left >= 0 and len(self._windows) <= MAX_WINDOWS:

@@ -10,7 +10,7 @@ from gateway.table.quoting import quoted
 
 @dataclass(frozen=True)
 class WorksheetId:
-    """The only key of caches, queues and batches. `spreadsheet` matches the id pattern."""
+    """The only key of caches, queues and batches. `spreadsheet` matches the ID pattern."""
 
     spreadsheet: str
     title: str
@@ -19,7 +19,7 @@ class WorksheetId:
 def worksheet_not_found(
     worksheet: WorksheetId, titles: Sequence[str], hint: str = ""
 ) -> WorksheetNotFound:
-    """The error for a title that does not exist beside `titles`, which the message leaves out."""
+    """The error for a missing title; the message does not list `titles`."""
     error = WorksheetNotFound(
         f"The spreadsheet has no worksheet named {quoted(worksheet.title)}. The name is on the "
         f"tab; case and blanks count.{hint}"
@@ -29,10 +29,10 @@ def worksheet_not_found(
 
 
 def own_area(worksheet: WorksheetId, echo: str) -> Area:
-    """The area of an echoed range, which must be of this very worksheet.
+    """The area of an echoed range, which must be of this worksheet.
 
-    Google finds titles whatever their case, the contract does not: another spelling in the
-    echo means that the worksheet asked for is not there.
+    Google ignores the case of titles, our contract does not: another spelling in the echo means
+    that the requested worksheet does not exist.
     """
     try:
         area = parse_area(echo)
@@ -44,7 +44,7 @@ def own_area(worksheet: WorksheetId, echo: str) -> Area:
 
 
 def written_area(worksheet: WorksheetId, echo: str) -> Area:
-    """The area of a range that was written; whatever is odd about its echo, it was written."""
+    """The area of a written range; it was written, however odd its echo is."""
     try:
         return own_area(worksheet, echo)
     except GatewayError as error:

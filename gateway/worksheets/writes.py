@@ -44,7 +44,7 @@ class Create:
     access: Access = FULL_ACCESS
 
     def path(self, number: int) -> str:
-        """Where one of the rows is in the body, as a JSON pointer."""
+        """JSON pointer to a row in the body."""
         return pointer(str(number)) if self.is_array else pointer()
 
     @cached_property
@@ -84,7 +84,7 @@ Write = Create | Update
 
 @dataclass(frozen=True, kw_only=True)
 class Written:
-    """Where a row is, what its written cells display now, its tag, and the dropped fields."""
+    """A written row: its number, displayed cells and tag, and the ignored fields."""
 
     row: int
     record: Mapping[str, object]

@@ -42,13 +42,13 @@ OpenSheets = Callable[[], AbstractAsyncContextManager[Sheets]]
 
 
 def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Starlette:
-    """The whole gateway; `open_sheets` replaces Google, for tests.
+    """The gateway as an application; `open_sheets` replaces Google in tests.
 
-    Raises ConfigError for files that cannot be used, before anything is served.
+    Raises ConfigError for unusable files before serving.
     """
     pepper = load_pepper(settings.access)
     if open_sheets is None:
-        # Read once more when the app starts; a mistake in it is told here, in words.
+        # Read again when the app starts; reported here as a configuration problem.
         check_credentials(settings.google, os.environ)
 
     @asynccontextmanager
@@ -131,7 +131,7 @@ _now = partial(datetime.now, UTC)
 
 
 def guarded(sheets: Sheets, budgeted: Budgeted) -> Sheets:
-    """Google as the service asks it: each attempt passes the breaker, then waits for its turn."""
+    """The service's `Sheets`: each attempt passes the breaker, then waits for the quota."""
     breaker = Breaker(changed=breaker_changed)
     return GuardedSheets(
         sheets,

@@ -37,19 +37,19 @@ from typing import ClassVar, Literal
 Outcome = Literal["not_applied", "applied", "unknown"]
 
 UNKNOWN_RETRY_SECONDS = 185
-"""A request may run for 180 s at Google: later than this no write lands any more."""
+"""Google runs a request for at most 180 s; no write is applied later than this."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One place of a request that is wrong: a JSON pointer as a URI fragment, and what is wrong."""
+    """A problem at one place of a request: a JSON pointer as a URI fragment, and the reason."""
 
     pointer: str
     detail: str
 
 
 class GatewayError(Exception):
-    """Root of the tree; `message` says what is wrong and how to mend it, never a secret."""
+    """Root of the tree; `message` gives problem and remedy, never a secret."""
 
     code: ClassVar[int]
     name: ClassVar[str]
@@ -84,7 +84,7 @@ class MissingApiKey(Unauthorized):
 
 
 class InvalidApiKey(Unauthorized):
-    """Unknown, mistyped, revoked and expired keys answer alike."""
+    """Unknown, mistyped, revoked and expired keys get the same answer."""
 
     code, name = 4011, "InvalidApiKey"
 
@@ -146,7 +146,7 @@ class NotFound(GatewayError):
 
 
 class SpreadsheetNotFound(NotFound):
-    """Unknown to Google, or not granted to the key: the two answer alike, byte for byte."""
+    """Unknown to Google, or not granted to the key: the answers are identical."""
 
     code, name = 101, "SpreadsheetIdNotFound"
 
@@ -163,7 +163,7 @@ class RowNotFound(NotFound):
 
 
 class WorksheetNotFound(NotFound):
-    """No worksheet has this name; `titles` are those seen, which not every key may hear of."""
+    """No worksheet has this name; `titles` are the existing ones, which not every key may know."""
 
     code, name = 105, "WorksheetNotFound"
     titles: Sequence[str] = ()
@@ -217,22 +217,22 @@ class UnsupportedDocument(GatewayError):
 
 
 class InternalError(GatewayError):
-    """A fault of ours: no detail leaves the gateway, all of it is in the log."""
+    """An internal error: its details are only in the log."""
 
     code, name, status = 5000, "InternalError", 500
 
 
 class UpstreamError(GatewayError):
-    """Google failed, or answered something that makes no sense."""
+    """Google failed, or its answer is unreadable."""
 
     code, name, status = 5020, "UpstreamError", 502
     retryable = True
 
 
 class UpstreamRefusal(UpstreamError):
-    """Google called our request invalid (400 INVALID_ARGUMENT), before it did anything.
+    """Google refused our request as invalid (400 INVALID_ARGUMENT), without executing it.
 
-    `google_message` is Google's own text; it can quote cells, so it is never sent to a client.
+    `google_message` is Google's text; it can quote cells, so it is never sent to a client.
     """
 
     retryable = False
@@ -246,13 +246,13 @@ class UpstreamRefusal(UpstreamError):
 
 
 class UpstreamUnreachable(UpstreamError):
-    """Nothing was sent: no connection to Google could be had."""
+    """Nothing was sent: no connection to Google."""
 
     code = 5021
 
 
 class UpstreamAuth(GatewayError):
-    """Google refused the service account itself, not the access to one spreadsheet."""
+    """Google refused the service account itself, not its access to one spreadsheet."""
 
     code, name, status = 5022, "UpstreamAuth", 502
 
@@ -263,10 +263,10 @@ class TemporarilyUnavailable(GatewayError):
 
 
 class QuotaSpent(TemporarilyUnavailable):
-    """Google's quota is spent, or the share of it that the gateway keeps to.
+    """Google's quota, or the gateway's share of it, is used up.
 
-    `is_from_google`: Google refused the call with a 429; else it was not sent. `limit`: calls a
-    minute that Google allows, where it told.
+    `is_from_google`: Google refused the call with a 429; otherwise it was not sent. `limit`: calls
+    per minute that Google allows, if it named them.
     """
 
     code = 5030
@@ -286,13 +286,13 @@ class QuotaSpent(TemporarilyUnavailable):
 
 
 class CircuitOpen(TemporarilyUnavailable):
-    """Google failed several times in a row, and is left alone for a while: nothing was sent."""
+    """The circuit breaker is open after several failures of Google: nothing was sent."""
 
     code = 5030
 
 
 class NotFresh(TemporarilyUnavailable):
-    """Rows as of now were asked for, and cannot be had."""
+    """Fresh rows were requested but are not available."""
 
     code = 5030
 
@@ -317,7 +317,7 @@ class StorageFull(GatewayError):
 
 
 class InvalidRequest(BadRequest):
-    """It is no request of HTTP that can be read in one way only."""
+    """Not an unambiguous HTTP request."""
 
     code, name = 4000, "InvalidRequest"
 
@@ -331,7 +331,7 @@ class HeadersTooLarge(TooLarge):
 
 
 class QueryTooCostly(BadRequest):
-    """Answering would take more steps than a query may take."""
+    """The query needs more steps than allowed."""
 
     code, name = 4006, "QueryTooCostly"
 
@@ -351,19 +351,15 @@ class TooManyRequests(GatewayError):
 
 
 class RateLimited(TooManyRequests):
-    """The key has sent more requests than its plan lets it."""
-
     code, name = 4290, "RateLimited"
 
 
 class TooManyInFlight(TooManyRequests):
-    """The key has more requests under way than its plan lets it."""
-
     code, name = 4291, "TooManyInFlight"
 
 
 class TooManyAuthFailures(TooManyRequests):
-    """The client's address has sent too many keys that do not count: `per_minute` may be."""
+    """The client's address sent too many invalid keys: more than `per_minute`."""
 
     code, name = 4292, "TooManyAuthFailures"
 
@@ -375,7 +371,7 @@ class TooManyAuthFailures(TooManyRequests):
 
 
 class KeysUnavailable(TemporarilyUnavailable):
-    """The key store does not answer, so nobody can be told apart."""
+    """The key store does not answer, so no caller can be identified."""
 
     code = 5031
 
@@ -385,7 +381,7 @@ class InvalidIdempotencyKey(BadRequest):
 
 
 class IdempotencyInProgress(GatewayError):
-    """The first request with this Idempotency-Key is not answered yet."""
+    """The first request with this Idempotency-Key is still running."""
 
     code, name, status = 4090, "IdempotencyInProgress", 409
     retryable = True
@@ -398,7 +394,7 @@ class IdempotencyKeyReused(GatewayError):
 
 
 class PreconditionFailed(GatewayError):
-    """The row is not as `If-Match` says; `existing` is its whole record now, of this `tag`."""
+    """The row does not match `If-Match`; `existing` is its current record with this `tag`."""
 
     code, name, status = 4120, "PreconditionFailed", 412
 
@@ -416,10 +412,10 @@ class PreconditionRequired(GatewayError):
 
 
 class WriteOutcomeUnknown(GatewayError):
-    """A write was sent and Google's answer does not say whether it was applied.
+    """A write was sent, and Google's answer does not say whether it was applied.
 
-    `was_answered`: something came back, an error or half an answer. If nothing did, the write may
-    still be applied later.
+    `was_answered`: an error or a partial answer arrived. Otherwise the write may still be applied
+    later.
     """
 
     code, name, status = 5041, "WriteOutcomeUnknown", 504
@@ -437,9 +433,9 @@ class WriteOutcomeUnknown(GatewayError):
 
 
 def write_outcome(error: GatewayError) -> Outcome:
-    """What became of a write that ended so.
+    """The outcome of a write that ended with this error.
 
-    One that failed before it was sent was not applied; a fault of ours proves nothing.
+    A write that failed before it was sent was not applied; an internal error proves nothing.
     """
     is_open = isinstance(error, InternalError | WriteOutcomeUnknown)
     return error.outcome or ("unknown" if is_open else "not_applied")

@@ -1,12 +1,12 @@
 """GCRA (generic cell rate algorithm): a rate limit with a burst, stored as one instant.
 
 Rules
-- Pure: the caller passes the time, in seconds of one monotonic clock. No timer runs, and an idle
-  limit costs nothing.
-- In no minute more is taken than the rate and the burst together. After a burst requests pass
-  evenly, at the rate.
-- A refused request takes nothing, not even a part. It passes after the wait that `take` returned,
-  unless another request takes of the limit meanwhile.
+- Pure: the caller passes the time, in seconds of one monotonic clock. There is no timer, and an
+  idle limit costs nothing.
+- No minute allows more than rate and burst together. After a burst, requests pass evenly at the
+  rate.
+- A refused request takes nothing. It passes after the wait that `take` returned, unless another
+  request takes of the limit meanwhile.
 """
 
 import math
@@ -27,7 +27,7 @@ class RateLimit:
     burst: int
     interval_seconds: float
     burst_seconds: float
-    """The time in which a spent burst comes back."""
+    """The time in which a used burst recovers."""
 
 
 class Standing(NamedTuple):
@@ -38,7 +38,7 @@ class Standing(NamedTuple):
 
 
 class Gcra:
-    """The use of a rate limit, which may be a different one at each call."""
+    """Use of a rate limit, which may be a different one at each call."""
 
     __slots__ = ("full_at",)
 
@@ -47,7 +47,7 @@ class Gcra:
         """The instant at which the whole burst is available: the theoretical arrival time."""
 
     def take(self, limit: RateLimit, now: float, price: int = 1) -> float:
-        """Take so many at once and return 0; or take none and return the seconds to wait."""
+        """Take `price` at once and return 0; or take none and return the seconds to wait."""
         full_at = self.full_at
         full_at = (full_at if full_at > now else now) + price * limit.interval_seconds
         wait_seconds = full_at - now - limit.burst_seconds
@@ -61,7 +61,7 @@ class Gcra:
         self.full_at -= price * limit.interval_seconds
 
     def free_at(self, limit: RateLimit) -> float:
-        """The first instant at which one may be taken; it may have passed."""
+        """The earliest instant at which one may be taken; it may have passed."""
         return self.full_at - (limit.burst_seconds - limit.interval_seconds)
 
     def empty_until(self, limit: RateLimit, instant: float) -> None:
@@ -69,7 +69,7 @@ class Gcra:
         self.full_at = max(self.full_at, instant + (limit.burst_seconds - limit.interval_seconds))
 
     def standing(self, limit: RateLimit, now: float) -> Standing:
-        """The seconds are those to the whole burst, or to the next request if none remains."""
+        """The requests available now; the seconds to the full burst, or to the next if none is."""
         owed_seconds = self.full_at - now
         if owed_seconds <= 0:
             return Standing(limit.burst, 0)
@@ -81,7 +81,7 @@ class Gcra:
 
 
 def rate_limit(per_minute: float, *, burst: int) -> RateLimit:
-    """The limit of so many requests a minute; 0 is no limit."""
+    """A limit per minute; 0 means no limit."""
     interval_seconds = MINUTE_SECONDS / per_minute if per_minute else 0.0
     return RateLimit(
         per_minute=per_minute,

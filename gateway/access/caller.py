@@ -20,8 +20,7 @@ from gateway.errors import (
     SpreadsheetNotFound,
 )
 from gateway.settings.plans import PlanSettings
-from gateway.table.a1 import is_spreadsheet_id
-from gateway.table.spreadsheet_url import id_in
+from gateway.table.a1 import id_in, is_spreadsheet_id
 from gateway.table.view import ALL_COLUMNS, ColumnGrant
 from gateway.worksheets.access import Access, Target
 from gateway.worksheets.worksheet_id import WorksheetId

@@ -14,6 +14,8 @@ LAST_COLUMN = "ZZZ"
 """Google's widest worksheet has 18,278 columns; it clamps a range that ends past the grid."""
 
 _SPREADSHEET_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
+_ID_IN_URL = re.compile(r"(?:/d/|[?&](?:key|id)=)(?!e/)([A-Za-z0-9_-]{1,100})(?![A-Za-z0-9_-])")
+_PUBLISHED = re.compile(r"/d/e/")
 _AREA = re.compile(
     r"(?:'(?P<quoted>(?:[^']|'')*)'|(?P<bare>[^'!]+))!"
     r"(?P<left>[A-Z]{1,3})(?P<top>[0-9]{1,8})(?::(?P<right>[A-Z]{1,3})(?P<bottom>[0-9]{1,8}))?"
@@ -34,6 +36,17 @@ class Area:
 def is_spreadsheet_id(text: str) -> bool:
     """True if the text can be an ID; any other text could lead a call to another Google API."""
     return _SPREADSHEET_ID.fullmatch(text) is not None
+
+
+def id_in(given: str) -> str | None:
+    """The ID in the URL of a spreadsheet, if there is one."""
+    found = _ID_IN_URL.search(given)
+    return None if found is None or is_published(given) else found[1]
+
+
+def is_published(given: str) -> bool:
+    """True for the URL of a published copy, whose ID the Sheets API does not know."""
+    return _PUBLISHED.search(given) is not None
 
 
 def header_range(title: str) -> str:

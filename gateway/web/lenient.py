@@ -15,6 +15,7 @@ from typing import Final, Literal, get_args
 from urllib.parse import unquote, unquote_to_bytes
 
 from gateway.errors import InvalidQuery
+from gateway.query.operators import FLAG, OPERATORS
 from gateway.query.where import COMBINATORS, LIST_OPERATORS
 
 Twice = Literal["where", "order", "keys"]
@@ -41,6 +42,7 @@ _WORDS: Mapping[str, str] = {"True": "true", "False": "false", "None": "null"}
 _SEGMENTS = re.compile(r"(?:\[[^\[\]]*\])+")
 _MOST_SEGMENTS = 20
 _LISTS = frozenset({*COMBINATORS, *LIST_OPERATORS})
+_FLAG_OPERATORS = frozenset(name for name, each in OPERATORS.items() if each.operand is FLAG)
 _FLAGS: Mapping[str, bool] = {"true": True, "false": False}
 _TREE_HELP = 'Send where as one JSON object, such as {"state":"California"}.'
 
@@ -160,7 +162,7 @@ def _put(tree: dict[str, object], segments: Sequence[str], value: str, name: str
 def _shaped(node: object, name: str) -> object:
     """The tree with lists and booleans for operators (`name`) that take them."""
     if not isinstance(node, dict):
-        return _FLAGS.get(str(node).lower(), node) if name == "$exists" else node
+        return _FLAGS.get(str(node).lower(), node) if name in _FLAG_OPERATORS else node
     if name in _LISTS and all(map(str.isdecimal, node)):
         return [_shaped(node[key], "") for key in sorted(node, key=lambda key: int(key[:9]))]
     return {key: _shaped(value, key) for key, value in node.items()}

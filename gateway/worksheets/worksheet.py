@@ -374,7 +374,7 @@ class Worksheet:
             return None
         return self.keep(landed, began)
 
-    def keep(self, snapshot: Snapshot, began: int = 0) -> Snapshot | None:
+    def keep(self, snapshot: Snapshot, began: int) -> Snapshot | None:
         latest = self._latest
         if latest is not None and self._landed.get(DISPLAYED, -1) > began:
             if not latest.displays_as(snapshot):

@@ -1,4 +1,4 @@
-"""A1 ranges, written for Google and read from its echoes."""
+"""A1 ranges, written for Google and read from its echoes; spreadsheet IDs in URLs."""
 
 import re
 
@@ -13,12 +13,15 @@ from gateway.table.a1 import (
     column_index,
     column_letters,
     header_range,
+    id_in,
+    is_published,
     parse_area,
     row_range,
     rows_from,
     run_range,
 )
 
+ID = "1BxiMVs0XRA5nFMdKvBdBZjgmUUqptlbs74OgvE2upms"
 TITLES = st.text(min_size=1, max_size=20) | st.text(alphabet="'!:A1\\ \n", max_size=12)
 
 
@@ -124,3 +127,35 @@ def test_what_is_no_echo_is_refused(text: str) -> None:
     """A text without a worksheet and cells is a ValueError."""
     with pytest.raises(ValueError, match="not a range"):
         parse_area(text)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        f"https://docs.google.com/spreadsheets/d/{ID}/edit?gid=0#gid=0",
+        f"docs.google.com/spreadsheets/u/1/d/{ID}",
+        f"https://drive.google.com/open?id={ID}",
+        f"https://spreadsheets.google.com/ccc?key={ID}&hl=de",
+    ],
+)
+def test_id_in_url(given: str) -> None:
+    """After /d/, or in a parameter of older URLs."""
+    assert id_in(given) == ID
+
+
+@pytest.mark.parametrize(
+    "given",
+    ["", ID, "Sales 2024", "/d/", "https://example.org/d", f"/d/{'x' * 101}", "/d/ä"],
+)
+def test_no_id_in_text(given: str) -> None:
+    """Other texts, and IDs that are too long."""
+    assert id_in(given) is None
+
+
+def test_url_of_a_published_copy() -> None:
+    """The Sheets API does not know the ID after /d/e/."""
+    given = "https://docs.google.com/spreadsheets/d/e/2PACX-1vQ/pub?id=x"
+
+    assert is_published(given)
+    assert id_in(given) is None
+    assert not is_published(f"/d/{ID}")

@@ -91,8 +91,8 @@ def test_indexes_push_out_the_rows_renewed_longest_ago() -> None:
     """Rows with their indexes take the place of other rows."""
     snapshot, other = make_snapshot(), make_snapshot()
     pool = Stage(2 * snapshot.byte_count + ROWS).pool
-    pool[OTHER].keep(other)
-    pool[WORKSHEET].keep(snapshot)
+    pool[OTHER].keep(other, began=0)
+    pool[WORKSHEET].keep(snapshot, began=0)
     searched(snapshot.table)
 
     pool.weigh(pool[WORKSHEET])
@@ -105,7 +105,7 @@ def test_indexes_that_leave_no_room_are_dropped() -> None:
     """The rows stay, and the next query makes its index anew."""
     snapshot = make_snapshot()
     pool = Stage(snapshot.byte_count + ROWS).pool
-    pool[WORKSHEET].keep(snapshot)
+    pool[WORKSHEET].keep(snapshot, began=0)
     searched(snapshot.table)
 
     pool.weigh(pool[WORKSHEET])
@@ -133,7 +133,7 @@ def test_made_up_names_push_out_no_worksheet() -> None:
     first, second, *made_up = worksheets("a", "b", "c", "d", "e")
     known = [pool[first], pool[second]]
     for each in known:
-        each.keep(make_snapshot())
+        each.keep(make_snapshot(), began=0)
 
     for name in made_up:
         pool[name].cached(TYPED)
@@ -148,7 +148,7 @@ def test_the_worksheet_used_longest_ago_goes() -> None:
     known = {}
     for each in (first, second, third):
         known[each] = pool[each]
-        pool[each].keep(make_snapshot())
+        pool[each].keep(make_snapshot(), began=0)
     pool[first].cached(TYPED)
 
     pool[fourth].cached(TYPED)
@@ -166,7 +166,7 @@ async def test_a_busy_worksheet_stays() -> None:
     task = asyncio.create_task(busy.queue.alone(gate.wait))
     await wait_all_tasks_blocked()
     for each in others:
-        pool[each].keep(make_snapshot())
+        pool[each].keep(make_snapshot(), began=0)
 
     is_same = pool[first] is busy
     gate.set()

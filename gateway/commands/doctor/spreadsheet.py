@@ -9,7 +9,6 @@ from gateway.errors import GatewayError
 from gateway.google.sheets import Sheets
 from gateway.table import a1
 from gateway.table.header import Header
-from gateway.table.spreadsheet_url import id_in, is_published
 from gateway.table.view import ROW_INDEX
 from gateway.worksheets.catalogue import read_headers
 
@@ -110,12 +109,12 @@ def _columns(columns: Sequence[int]) -> str:
 
 def _id_words(given: str) -> str:
     """Explain an invalid ID, and extract a valid one from it if possible."""
-    if is_published(given):
+    if a1.is_published(given):
         return (
             "this is the URL of a published copy, which does not contain the ID. Open the "
             "spreadsheet itself and copy the ID from its URL, between /d/ and /edit"
         )
-    found = id_in(given)
+    found = a1.id_in(given)
     if found:
         return f"this is a URL; use only the ID in it, {found}"
     if a1.is_spreadsheet_id(given.strip()):

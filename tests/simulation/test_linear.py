@@ -1,11 +1,10 @@
 """Clients that read and update the same rows at once see one order of all that happened."""
 
-import argparse
 from pathlib import Path
 
 import pytest
 
-from tests.simulation.linear.__main__ import run
+from tests.simulation.linear.__main__ import Histories, run
 from tests.simulation.linear.history import (
     NEVER,
     Operation,
@@ -117,9 +116,9 @@ def test_every_anomaly_is_found(history: list[Operation], name: str) -> None:
 
 def test_rows_are_linearizable(tmp_path: Path) -> None:
     """With If-Match no update is lost, and nobody sees a row older than another saw it before."""
-    options = argparse.Namespace(histories=40, steps=6, seed=1, faults_every=0)
+    campaign = Histories(histories=40, steps=6)
 
-    summary = run(tmp_path, options)
+    summary = run(tmp_path, campaign)
 
     assert summary.problems == [], str(summary)
     assert summary.kinds["swap done"] > summary.histories, str(summary)

@@ -1,0 +1,64 @@
+"""Command line of a campaign: options from its fields, a printed report, an exit status."""
+
+import argparse
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+C = TypeVar("C", bound=Any)
+
+
+class Report(Protocol):
+    @property
+    def problems(self) -> Sequence[object]: ...
+
+
+R = TypeVar("R", bound=Report)
+
+
+def _has_no_problems(report: Report) -> bool:
+    return not report.problems
+
+
+def add_options(parser: argparse.ArgumentParser, campaign: Any) -> None:
+    """An option for each number and boolean of a dataclass, such as `--seconds`."""
+    for field in fields(campaign):
+        usual = getattr(campaign, field.name)
+        option = "--" + field.name.removeprefix("is_").removeprefix("has_").replace("_", "-")
+        if isinstance(usual, bool):
+            parser.add_argument(
+                option, dest=field.name, action=argparse.BooleanOptionalAction, default=usual
+            )
+        elif isinstance(usual, int | float):
+            parser.add_argument(
+                option, dest=field.name, type=type(usual), default=usual, help=f"default: {usual}"
+            )
+
+
+def parsed(campaign: C) -> C:
+    """The campaign as the command line asks for it."""
+    parser = argparse.ArgumentParser()
+    add_options(parser, campaign)
+    return with_options(campaign, parser.parse_args())
+
+
+def with_options(campaign: C, options: argparse.Namespace) -> C:
+    """The campaign with the fields that are options."""
+    changed = {
+        field.name: getattr(options, field.name)
+        for field in fields(campaign)
+        if hasattr(options, field.name)
+    }
+    return replace(campaign, **changed)
+
+
+def exit_status(
+    run: Callable[[Path], R], *, is_fine: Callable[[R], bool] = _has_no_problems
+) -> int:
+    """Run a campaign in a folder of its own and print the report; 1 if that is not fine."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = run(Path(folder))
+    print(report)
+    return 0 if is_fine(report) else 1

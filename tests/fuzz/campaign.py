@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from sheets_emulator.faults import Fault
+from tests.asgi_client import Request
 from tests.fuzz.canaries import found
-from tests.fuzz.client import Request
 from tests.fuzz.requests import requests
 from tests.fuzz.stage import Stage, Wrap, as_it_is, staged
 from tests.fuzz.verdict import problems_of, problems_of_log

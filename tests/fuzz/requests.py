@@ -7,8 +7,8 @@ from urllib.parse import quote, quote_from_bytes
 
 from hypothesis import strategies as st
 
+from tests.asgi_client import Request
 from tests.fuzz.canaries import CELL, OTHER_TENANT
-from tests.fuzz.client import Request
 from tests.journeys.formula_payloads import PAYLOADS
 
 TITLES = ("Cities", "New", "Mixed", "A/B", "a'!B1:Z9,'x", "D3", " lead", "Städte 🏙", "Hidden")

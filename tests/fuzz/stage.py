@@ -25,6 +25,7 @@ from gateway.telemetry.events import configure_logging, reset_logging
 from gateway.telemetry.metrics import create_metrics
 from sheets_emulator.app import Emulator, EmulatorOptions, create_emulator
 from sheets_emulator.faults import Fault
+from tests.asgi_client import Answer, Request, send
 from tests.fuzz.canaries import (
     CELL,
     OTHER_TENANT,
@@ -33,7 +34,6 @@ from tests.fuzz.canaries import (
     Canary,
     make_canaries,
 )
-from tests.fuzz.client import Answer, Request, send
 from tests.journeys.workbook import WORKBOOK
 
 SEEN = ColumnGrant(readable=frozenset({"name", "population", "state", " name"}))

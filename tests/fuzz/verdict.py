@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from tests.asgi_client import Answer, Request
 from tests.fuzz.canaries import Canary, found
-from tests.fuzz.client import Answer, Request
 from tests.journeys.failure import refused
 
 ALWAYS = ("x-request-id", "vary", "x-content-type-options", "referrer-policy")

@@ -11,8 +11,8 @@ from gateway.access.keys import mint_key
 from gateway.settings.model import ServerSettings
 from gateway.web.middleware import ErrorNet, RequestFrame
 from sheets_emulator.faults import Fault
+from tests.asgi_client import Request, send
 from tests.fuzz.canaries import CELL, found
-from tests.fuzz.client import Request, send
 from tests.fuzz.stage import Stage, captured_log, staged
 from tests.journeys.conftest import KeysOnDisk, OpenGateway
 from tests.journeys.connection import said_to

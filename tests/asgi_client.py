@@ -13,7 +13,7 @@ Pairs = Sequence[tuple[bytes, bytes]]
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What a client sends; header names are in small letters, as servers hand them on."""
+    """A request; header names are in lower case, as servers pass them on."""
 
     method: str
     target: bytes
@@ -23,7 +23,7 @@ class Request:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What came back; `problems` is what was wrong with the way it came."""
+    """A response; `problems` are violations of ASGI."""
 
     status_code: int
     pairs: Pairs
@@ -36,7 +36,7 @@ class Answer:
 
     @property
     def said(self) -> bytes:
-        """All of it."""
+        """Headers and body."""
         return b"\n".join([*(b": ".join(pair) for pair in self.pairs), self.content])
 
     def json(self) -> Any:
@@ -44,7 +44,7 @@ class Answer:
 
 
 async def send(app: ASGIApp, state: Mapping[str, Any], request: Request) -> Answer:
-    """One request, as a server would hand it on, and its whole answer."""
+    """Send a request to the application and collect its answer."""
     path, _, query = request.target.partition(b"?")
     messages: list[Message] = []
     arriving = [{"type": "http.request", "body": request.body, "more_body": False}]

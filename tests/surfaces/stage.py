@@ -1,0 +1,166 @@
+"""The gateway in process on the fake `Sheets`: requests of any bytes, calls and cells observed.
+
+Rules: one table of cases for each surface of the API. A case that needs a server, a second client
+or Google's own behaviour is a journey; one that no request shows is a unit test.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+from starlette.types import ASGIApp
+
+from gateway.access.issue import KeyRequest
+from gateway.app import create_app
+from gateway.google.guards import GuardedSheets
+from gateway.google.sheets import Sheets
+from gateway.settings.model import load_settings
+from tests.asgi_client import Answer, Request, send
+from tests.fakes import BOOK, FakeSheets
+from tests.journeys.conftest import LOOKS_EACH_TIME, create_keys
+from tests.journeys.failure import refused
+
+T = TypeVar("T")
+Headers = Sequence[tuple[str, str]]
+
+GRANTED = frozenset({BOOK})
+KEYS: Mapping[str, KeyRequest] = {
+    "paid": KeyRequest(name="paid", spreadsheets=GRANTED),
+    "free": KeyRequest(name="free", plan="free", spreadsheets=GRANTED),
+    "read-only": KeyRequest(name="read-only", spreadsheets=GRANTED, read_only=True),
+    "cities": KeyRequest(name="cities", spreadsheets=GRANTED, worksheets=frozenset({"Cities"})),
+    "misnamed": KeyRequest(
+        name="misnamed", spreadsheets=GRANTED, worksheets=frozenset({"Citiez", "New"})
+    ),
+    "two": KeyRequest(name="two", spreadsheets=frozenset({BOOK, "other"})),
+    "any": KeyRequest(name="any", spreadsheets=None),
+    "expired": KeyRequest(
+        name="expired", spreadsheets=GRANTED, expires_at=datetime(2021, 1, 1, tzinfo=UTC)
+    ),
+    "revoked": KeyRequest(name="revoked", spreadsheets=GRANTED),
+}
+WORKBOOK: Mapping[str, Sequence[Sequence[str | int]]] = {
+    "Cities": [
+        ["name", "state", "country", "population"],
+        ["New York", "New York", "USA", 8804190],
+        ["Los Angeles", "California", "USA", 3898747],
+        ["Chicago", "Illinois", "USA", 2746388],
+    ],
+    "New": [["name", "state", "country", "population"]],
+    "BlankHeader": [["name", "", "amount"], ["a", "hidden", 1]],
+    "BlankFirst": [["", "name", "amount"], ["", "a", 1]],
+    "RowIndex": [["rowIndex", "name"], [99, "a"]],
+    "Spaced": [[" name ", "amount"], ["a", 1]],
+    **{title: [["name"], [name]] for title, name in (("A/B", "slash"), ("D3", "cell"))},
+    **{title: [["name"], [name]] for title, name in ((" lead", "blank"), ("x:y!z", "marks"))},
+    **{title: [["name"], [name]] for title, name in (("1", "one"), ("Städte 🏙", "Umlaut"))},
+}
+FIELDS = ", ".join(f'"{name}"' for name in WORKBOOK["Cities"][0])
+
+
+@dataclass
+class Calls:
+    """Guard that counts calls."""
+
+    reads: int = 0
+    writes: int = 0
+
+    async def __call__(self, call: Callable[[], Awaitable[T]], *, is_write: bool) -> T:
+        self.writes += is_write
+        self.reads += not is_write
+        return await call()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Surface:
+    """A client of the application; sends a key and the spreadsheet ID unless told not to."""
+
+    keys: Mapping[str, str]
+    sheets: FakeSheets
+    calls: Calls
+    app: ASGIApp = field(repr=False)
+    state: Mapping[str, Any] = field(repr=False)
+    portal: BlockingPortal = field(repr=False)
+
+    def reset(self) -> None:
+        self.sheets.worksheets.clear()
+        for title, lines in WORKBOOK.items():
+            self.sheets.add(title, lines)
+        self.calls.reads = self.calls.writes = 0
+
+    def cells(self) -> Mapping[str, object]:
+        return {each.title: each.lines() for each in self.sheets.worksheets}
+
+    def send(
+        self,
+        method: str,
+        target: str,
+        *,
+        key: str | None = "paid",
+        spreadsheet: str | None = BOOK,
+        headers: Headers = (),
+        body: bytes = b"",
+    ) -> Answer:
+        """`target` goes after `/v2/sheets/`, or is whole if it begins with a slash."""
+        pairs = [*headers]
+        if key is not None:
+            pairs.append(("Authorization", f"Bearer {self.keys[key]}"))
+        if spreadsheet is not None:
+            pairs.append(("X-Spreadsheet-Id", spreadsheet))
+        whole = target if target.startswith("/") else f"/v2/sheets/{target}"
+        request = Request(
+            method=method,
+            target=whole.encode("latin-1"),
+            headers=[
+                (name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in pairs
+            ],
+            body=body,
+        )
+        answer: Answer = self.portal.call(send, self.app, self.state, request)
+        assert answer.problems == []
+        return answer
+
+    def refused(
+        self, method: str, target: str, *, reads: int = 0, **options: Any
+    ) -> tuple[tuple[int, int], Answer]:
+        """Status and code of a refusal that changes no cell and costs `reads` calls at most."""
+        before, spent = self.cells(), self.calls.reads
+
+        answer = self.send(method, target, **options)
+
+        assert self.calls.reads - spent <= reads
+        assert self.calls.writes == 0
+        assert self.cells() == before
+        outcome = answer.json().get("outcome")
+        if method not in ("GET", "HEAD") and answer.status_code not in (401, 404, 405, 410):
+            assert outcome == "not_applied"
+        return refused(answer), answer
+
+
+@contextmanager
+def open_surface(folder: Path) -> Iterator[Surface]:
+    """The application with its database in this folder."""
+    database = folder / "keys.db"
+    keys = asyncio.run(create_keys(database, KEYS, revoked=["revoked"]))
+    sheets, calls = FakeSheets(), Calls()
+
+    @asynccontextmanager
+    async def open_sheets() -> AsyncIterator[Sheets]:
+        yield GuardedSheets(sheets, calls)
+
+    settings = load_settings(None, {}, {"access.database": str(database), **LOOKS_EACH_TIME})
+    app = create_app(settings, open_sheets)
+    with (
+        start_blocking_portal("asyncio") as portal,
+        portal.wrap_async_context_manager(app.router.lifespan_context(app)) as state,
+    ):
+        surface = Surface(
+            keys=keys, sheets=sheets, calls=calls, app=app, state=state or {}, portal=portal
+        )
+        surface.reset()
+        yield surface

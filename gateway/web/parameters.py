@@ -244,7 +244,7 @@ def _order(asking: Asking) -> tuple[SortTerm, ...]:
 def _sort_term(term: str) -> SortTerm:
     stripped = term.strip()
     field = stripped.removeprefix("-")
-    if not field.strip():
+    if not field:
         raise InvalidQuery(
             "order holds a term without a field name; it is FIELD or -FIELD, comma-separated."
         )

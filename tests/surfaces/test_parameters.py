@@ -1,0 +1,222 @@
+"""Parameters of reads: everything that is refused, with its message, and what is ignored."""
+
+import json
+from collections.abc import Mapping, Sequence
+from urllib.parse import quote
+
+import pytest
+
+from gateway.query.where import MAX_CONDITIONS, MAX_DEPTH
+from gateway.web.parameters import MAX_WHERE_BYTES
+from tests.surfaces.stage import FIELDS, Surface
+
+ALLOWED = "allowed: $eq, $ne, $lt, $lte, $gt, $gte, $in, $nin, $text, $exists"
+
+
+def nested(depth: int) -> object:
+    """`where` of that many objects, one inside the other."""
+    where: object = {"name": 1}
+    for _ in range(depth - 1):
+        where = {"$not": where}
+    return where
+
+
+def nested_in_field(depth: int) -> object:
+    """The same with `$not` as an operator of a field."""
+    criterion: object = {"$eq": 1}
+    for _ in range(depth - 1):
+        criterion = {"$not": criterion}
+    return {"name": criterion}
+
+
+def query_of(name: str, value: str) -> str:
+    """A parameter, encoded no more than needed: a URL may have 8 KiB."""
+    return f"{name}={quote(value, safe='[]{}:,$')}"
+
+
+NO_JSON: Mapping[str, str] = {
+    "state=California": "position 0",
+    "{": "position 1",
+    "}": "position 0",
+    "{]": "not JSON",
+    '{"name"': "position 7",
+    '{"name":}': "position 8",
+    '{"name":"x"': "position 11",
+    '{"name":"x"}}': "position 12",
+    '{"name":"x",}': "not JSON",
+    '{"a":1} x': "position 8",
+    '"{}"x': "position 4",
+    " ": "position 1",
+    '{"\ufeffa":': "not JSON",
+    '\ufeff{"a":1}': "position 0",
+    "[" * 4000: "not JSON|too deep",
+    '{"a":' * 800: "not JSON|too deep",
+    "[" * 2000 + "]" * 2000: "too deep|JSON object",
+    '{"$not":' * 400 + "1" + "}" * 400: "deep",
+    '{"a":' + "[" * 4000 + "}": "not JSON|too deep",
+}
+NO_OBJECT: Mapping[str, str] = {
+    "[]": "where must be a JSON object, not a list",
+    '[{"name":"x"}]': "where must be a JSON object, not a list",
+    '"x"': "where must be a JSON object, not a string",
+    '"{}"': "where must be a JSON object, not a string",
+    "null": "where must be a JSON object, not null",
+    "true": "where must be a JSON object, not a boolean",
+    "5": "where must be a JSON object, not a number",
+}
+NO_CONDITION: Mapping[str, str] = {
+    '{"name":[]}': "where.name takes one value, not a list",
+    '{"name":{}}': f"where.name holds no operator; {ALLOWED}",
+    '{"name":{"b":1}}': f"where.name.b is not an operator; {ALLOWED}",
+    '{"name":{"":1}}': "where.name. is not an operator",
+    '{"name":{"eq":"x"}}': f"where.name.eq is not an operator; {ALLOWED}",
+    '{"name":{"$regex":"x"}}': f"where.name.$regex is not an operator; {ALLOWED}",
+    '{"name":{"$GTE":1}}': "where.name.$GTE is not an operator",
+    '{"name":{"$gte":1,"$nope":2}}': "where.name.$nope is not an operator",
+    '{"name":{"$or":[1]}}': "where.name.$or is not an operator",
+    '{"$foo":{"name":1}}': "where.$foo.name is not an operator",
+    '{"$nor":[{"name":1}]}': "where.$nor is not an operator; allowed: $and",
+    '{"$and":{"name":1}}': "where.$and takes a list of at least",
+    '{"$and":null}': "where.$and takes a list of at least",
+    '{"$and":[1]}': "where.$and[0] must be a JSON object",
+    '{"$or":[]}': "where.$or takes a list of at least",
+    '{"$or":1}': "where.$or takes a list of at least",
+    '{"$or":[{},"name"]}': "where.$or[1] must be a JSON object",
+    '{"$not":[{"name":1}]}': "where.$not must be a JSON object",
+    '{"$not":1}': "where.$not must be a JSON object",
+    '{"name":{"$not":"x"}}': "where.name.$not takes an object",
+    '{"name":{"$not":{}}}': "where.name.$not holds no operator",
+    '{"name":{"$gt":[1]}}': "where.name.$gt takes one value, not a list",
+    '{"name":{"$eq":["x"]}}': "where.name.$eq takes one value, not a list",
+    '{"name":{"$eq":{}}}': "where.name.$eq takes one value, not an obj",
+    '{"name":{"$in":"x"}}': "where.name.$in takes a list of values",
+    '{"name":{"$in":{}}}': "where.name.$in takes a list of values",
+    '{"name":{"$nin":null}}': "where.name.$nin takes a list of values",
+    '{"name":{"$in":[1,[2]]}}': "where.name.$in[1] takes one value",
+    '{"name":{"$in":[{"$eq":1}]}}': "where.name.$in[0] takes one value",
+    '{"name":{"$text":1}}': "where.name.$text takes a string",
+    '{"name":{"$text":null}}': "where.name.$text takes a string",
+    '{"name":{"$exists":1}}': "where.name.$exists takes true or",
+    '{"name":{"$exists":"true"}}': "where.name.$exists takes true or",
+    '{"name":"a","name":"b"}': "names a member twice",
+    '{"name":{"$gt":"a","$gt":"b"}}': "names a member twice",
+    '{"population":NaN}': "NaN",
+    '{"population":{"$gt":-Infinity}}': "-Infinity",
+    '{"population":1e999}': "where.population is not a finite number",
+    '{"population":{"$lt":-1e999}}': "where.population.$lt is not a finite",
+    '{"population":{"$in":[1e999]}}': "where.population.$in[0] is not a finite",
+    '{"population":' + "9" * 400 + "}": "where.population is not a finite",
+    '{"population":' + "9" * 4000 + "}": "where.population is not a finite",
+    '{"population":-' + "9" * 7000 + "}": "where.population is not a finite|longer than",
+    json.dumps(nested(MAX_DEPTH + 1)): "where is nested deeper than 8",
+    json.dumps(nested_in_field(MAX_DEPTH + 1)): "where is nested deeper than 8",
+    json.dumps({"$or": [{"name": "x"}] * (MAX_CONDITIONS + 1)}): "more than 50 conditions",
+    '{"a":"%20' + "x" * MAX_WHERE_BYTES + '"}': "longer than 4096 bytes",
+    '{"a":"' + "x" * MAX_WHERE_BYTES: "longer than 4096 bytes",
+    '{"a%20b":1,"a%20b":2}': "names a member twice",
+    '{"a%20b":NaN}': "NaN",
+}
+NO_COUNT = [
+    *("-1", "-0", "--1", "+5", "1.5", "1.0", "1e2", "abc", "0x10", "1_000", "１２", "٣", "NaN"),
+    *(" ", "1,5", "1 2", "\0", "true", "null"),
+]
+NO_ORDER = ["-", ",", "name,", ",name", "name,,state", "name,-", " ", "- "]
+NO_FLAG = ["1", "0", "yes", "truefalse", "null", " ", "\u0130"]
+MEANT_OTHERWISE: Mapping[str, str] = {
+    "where=%257B%2522a": "not JSON at position",
+    "where=%2541": "not JSON at position",
+    "where={'a':": "not JSON at position",
+    "where={}&where[a]=1": "in two ways",
+    "keys=a&keys[]=b": "in two ways",
+    f"where[a]={'x' * MAX_WHERE_BYTES}": "longer than 4096",
+    **{
+        f"{name}=1&{name}=2": f"{name} is given more than once"
+        for name in ("limit", "skip", "order", "keys", "where", "count")
+    },
+}
+
+REFUSED: Sequence[tuple[str, str]] = [
+    *(
+        (query_of("where", where), said)
+        for table in (NO_JSON, NO_OBJECT, NO_CONDITION)
+        for where, said in table.items()
+    ),
+    *(
+        (query_of(name, text), f"{name} must be a whole number")
+        for name in ("limit", "skip")
+        for text in NO_COUNT
+    ),
+    *((query_of("order", text), "order holds a term without a field") for text in NO_ORDER),
+    *((query_of("count", text), "count must be true or false") for text in NO_FLAG),
+    *((quote(query, safe="=&%[]{}'"), said) for query, said in MEANT_OTHERWISE.items()),
+]
+
+
+@pytest.mark.parametrize(("query", "said"), REFUSED, ids=lambda text: text[:40])
+def test_parameter_that_is_refused(surface: Surface, query: str, said: str) -> None:
+    """An error names the place and the problem, without a call; no filter is dropped silently."""
+    code, answer = surface.refused("GET", f"Cities?{query}")
+
+    assert code == (400, 4002)
+    assert any(each in answer.json()["message"] for each in said.split("|"))
+
+
+@pytest.mark.parametrize("length", [3_000, 8_000, 20_000])
+def test_long_url(surface: Surface, length: int) -> None:
+    """A filter may be 4 KiB, a URL 8 KiB."""
+    where = '{"name":"' + "x" * length + '"}'
+    status = {3_000: 200, 8_000: 400, 20_000: 414}[length]
+
+    answer = surface.send("GET", f"Cities?where={where}")
+
+    assert answer.status_code == status
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value", "named"),
+    [
+        *(
+            ("order", term, field)
+            for term, field in (
+                *(("nope", "nope"), ("--name", "-name"), ("name,nope", "nope"), ("NAME", "NAME")),
+                *(("name desc", "name desc"), ("name-", "name-"), ("1", "1")),
+            )
+        ),
+        ("where", '{"nope":1}', "nope"),
+        ("where", '{"NAME":"x"}', "NAME"),
+        ("where", '{"__proto__":1}', "__proto__"),
+        ("where", '{"name":"x","nope":1}', "nope"),
+        ("where", '{"$or":[{"name":"x"},{"nope":{"$exists":false}}]}', "nope"),
+        ("where", '{"$not":{"nope":1}}', "nope"),
+        ("where", '{"$nor":1}', "$nor"),
+        ("where", '{"":1}', ""),
+    ],
+)
+def test_field_that_is_no_header(surface: Surface, parameter: str, value: str, named: str) -> None:
+    """The error names the field and lists those of the worksheet; it costs one read."""
+    code, answer = surface.refused("GET", f"Cities?{query_of(parameter, value)}", reads=1)
+
+    assert code == (400, 4002)
+    assert f'"{named}"' in answer.json()["message"]
+    assert FIELDS in answer.json()["message"]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        *("limit=", "skip=&limit=&where=&order=&keys=&count=", "limit=007", "limit=" + "9" * 5000),
+        *("limit=1000000000", "skip=" + "9" * 30, "skip=00", "limit=5&limit=5", "where={}"),
+        *("keys=[", "keys=,,,", "keys=[]", "keys=nope", "keys=%00", "keys=%ff", "keys=[1]"),
+        *('keys=["name",1]', "nope=1", "LIMIT=x", "Where={", "&&&", "=", "?", ";", "a=b=c"),
+        *("%ff=%ff", "%00", "[]=1", "x[]=1", "callback=x", "__proto__[x]=1", "limit%5b%5d=x"),
+        *("no-cache=1", "fields=x", "page=-1"),
+    ],
+    ids=lambda query: query[:30],
+)
+def test_parameter_that_is_ignored(surface: Surface, query: str) -> None:
+    """Empty parameters are absent; unknown parameters and unknown `keys` are ignored."""
+    answer = surface.send("GET", f"Cities?{query}")
+
+    assert answer.status_code == 200
+    assert set(answer.json()) == {"results", "hasNextPage"}
+    assert all("rowIndex" in record for record in answer.json()["results"])

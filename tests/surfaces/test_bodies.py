@@ -1,0 +1,322 @@
+"""Bodies of writes: everything that is refused, with the place of each problem."""
+
+import json
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from gateway.table.record import MAX_CELL_CHARACTERS, MAX_PROBLEMS
+from gateway.web.body import MAX_ROWS
+from gateway.web.fields import MAX_FIELDS
+from tests.journeys.operations import WRITES
+from tests.surfaces.stage import FIELDS, Surface
+
+JSON, FORM = "application/json", "application/x-www-form-urlencoded"
+Case = tuple[bytes, str, list[str], str]
+
+
+def text(value: object) -> bytes:
+    return json.dumps(value).encode()
+
+
+VALUES: Mapping[str, str] = {
+    '{"b":1}': "not an object or a list",
+    "{}": "not an object or a list",
+    "[1]": "not an object or a list",
+    "[]": "not an object or a list",
+    "[" * 500 + "]" * 500: "not an object or a list",
+    "NaN": "not finite",
+    "Infinity": "not finite",
+    "-Infinity": "not finite",
+    "1e999": "not finite",
+    "-1e999": "not finite",
+    "9007199254740993": "2^53",
+    "-9007199254740993": "2^53",
+    "9" * 5000: "2^53",
+    "-1" + "0" * 17: "2^53",
+    r'"\ud800"': "surrogate",
+    r'"x\udc00y"': "surrogate",
+    json.dumps("x" * (MAX_CELL_CHARACTERS + 1)): "50000 char",
+}
+"""Values that cannot be stored."""
+
+MEMBERS: Sequence[Case] = [
+    (b'{"name":1,"name":1}', JSON, ["#/name"], ""),
+    (b'{"name":1,"b":2,"name":[],"name":3}', JSON, ["#/name", "#/name"], ""),
+    (b'{"name":null,"\\u006eame":"y"}', JSON, ["#/name"], ""),
+    (b'{"\\ud800":1}', JSON, ["#/%3F"], ""),
+    (b'{"a":[],"b":{},"c":1e999}', JSON, ["#/a", "#/b", "#/c"], ""),
+    (text({"a/b~c d": []}), JSON, ["#/a~1b~0c%20d"], ""),
+    (text({"größe": []}), JSON, ["#/gr%C3%B6%C3%9Fe"], ""),
+    (text({f"f{n}": [] for n in range(50)}), JSON, [f"#/f{n}" for n in range(MAX_PROBLEMS)], ""),
+    (text({f"f{n}": n for n in range(MAX_FIELDS + 1)}), JSON, ["#"], "fields"),
+    (b'{"name": NaN}', "text/plain", ["#/name"], "not finite"),
+    (b'{"name": []}', FORM, ["#/name"], "not an object or a list"),
+]
+NO_OBJECT: Sequence[Case] = [
+    (b"", JSON, ["#"], "not JSON at line 1, column 1"),
+    (b" \r\n\t ", JSON, ["#"], "not JSON"),
+    (b"{", JSON, ["#"], "not JSON at line 1, column 2"),
+    (b'{"name": "x"', JSON, ["#"], "not JSON"),
+    (b'{"name": "x"}}', JSON, ["#"], "not JSON"),
+    (b'{"name":1,}', JSON, ["#"], "not JSON"),
+    (b"{'name':1}", JSON, ["#"], "not JSON"),
+    (b'{"name": "x" /* y */}', JSON, ["#"], "not JSON"),
+    (b'{"name":01}', JSON, ["#"], "not JSON"),
+    (b'{"name": undefined}', JSON, ["#"], "not JSON"),
+    (b'{"name":"\n"}', JSON, ["#"], "not JSON"),
+    (b"\x00" * 100, JSON, ["#"], "not JSON"),
+    (b"name=x", JSON, ["#"], "not JSON"),
+    (b'\xef\xbb\xbf{"name":1}', JSON, ["#"], "not JSON"),
+    ('{"a":1}'.encode("utf-16"), JSON, ["#"], "not UTF-8 at byte 0"),
+    ('{"a":1}'.encode("utf-16-le"), JSON, ["#"], "not JSON"),
+    (b'{"a":"\xed\xa0\x80"}', JSON, ["#"], "not UTF-8 at byte 6"),
+    (b'{"a":"\xff"}', JSON, ["#"], "not UTF-8 at byte 6"),
+    (b'{"a":' * 100_000, JSON, ["#"], "nested too deep"),
+    (b'{"a":' + b"[" * 100_000, JSON, ["#"], "nested too deep"),
+    (b"null", JSON, ["#"], "must be a JSON object"),
+    (b"true", JSON, ["#"], "must be a JSON object"),
+    (b'"x"', JSON, ["#"], "must be a JSON object"),
+    (b"5", JSON, ["#"], "must be a JSON object"),
+    (b"9" * 5000, JSON, ["#"], "must be a JSON object"),
+    (b"NaN", JSON, ["#"], "must be a JSON object"),
+    (b"5", "application/vnd.api+json", ["#"], "must be a JSON object"),
+    (b"{}", JSON, ["#"], "no field"),
+    (text({"rowIndex": 5}), JSON, ["#"], "no field"),
+    (text({"apiKey": "x", "spreadsheetId": "y"}), JSON, ["#"], "no field"),
+    *(
+        (body, content_type, ["#"], "must be a JSON object")
+        for content_type in ("", "text/plain")
+        for body in (b"", b"a=1", b"hello", b"\xff")
+    ),
+]
+FORMS: Sequence[Case] = [
+    (b"", FORM, ["#"], ""),
+    (b"rowIndex=5&apiKey=x", FORM, ["#"], ""),
+    (b"name=1&b=2&name=3", FORM, ["#/name"], ""),
+    (b"name=" + b"x" * (MAX_CELL_CHARACTERS + 1), FORM, ["#/name"], "50000 char"),
+    (b"name=%ff", FORM, ["#"], ""),
+    (b"name=%ED%A0%80", FORM, ["#"], ""),
+    (b"name=\xff", FORM, ["#"], ""),
+    (b"&".join([b"a=1"] * (MAX_FIELDS + 1)), FORM, ["#"], "more than 1000 fields"),
+    (b"a=%ff&" * MAX_FIELDS, FORM, ["#"], "more than 1000 fields"),
+]
+REFUSED: Sequence[Case] = [
+    *(
+        (f'{{"name":"","a/b":{value},"state":""}}'.encode(), JSON, ["#/a~1b"], said)
+        for value, said in VALUES.items()
+    ),
+    *MEMBERS,
+    *NO_OBJECT,
+    *FORMS,
+]
+BLANK_FORM = (
+    "needs at least one field with a value; the body was read as a form, which holds none. "
+    'JSON looks like {"name": "Ann"}'
+)
+LISTS: Sequence[Case] = [
+    (b"[]", JSON, ["#"], ""),
+    (b"[1]", JSON, ["#/0"], ""),
+    (
+        text([{"name": 1}, None, "x", [], [{}], {"name": 2}]),
+        JSON,
+        ["#/1", "#/2", "#/3", "#/4"],
+        "",
+    ),
+    (text([{"name": 1}, {}]), JSON, ["#/1"], "no field"),
+    (text([{"rowIndex": 2}, {"name": 1}]), JSON, ["#/0"], "no field"),
+    (text([{"name": 1}, {"b": [], "c": {}}]), JSON, ["#/1/b", "#/1/c"], ""),
+    (b'[{"name":1},{"name":1,"name":2}]', JSON, ["#/1/name"], ""),
+    (b'[{"a/b":NaN},{"b":1e999}]', JSON, ["#/0/a~1b", "#/1/b"], "not finite"),
+    (b'[{"name":9007199254740993}]', JSON, ["#/0/name"], "2^53"),
+    (b'[{"name":"\\ud800"}]', JSON, ["#/0/name"], "surrogate"),
+    (text([{"name": "x" * (MAX_CELL_CHARACTERS + 1)}]), JSON, ["#/0/name"], "50000 char"),
+    (text([{"rowIndex": []}]), JSON, ["#/0/rowIndex"], ""),
+    (text([{"name": 1}, dict.fromkeys(map(str, range(MAX_FIELDS + 1)), "")]), JSON, ["#/1"], ""),
+    (b'[{"name":1},', JSON, ["#"], "not JSON"),
+    (b'[{"name":1}]x', JSON, ["#"], "not JSON"),
+    (b"[" * 100_000, JSON, ["#"], "nested too deep"),
+    (text([{"name": 0}] * (MAX_ROWS + 1)), JSON, ["#"], "500"),
+    (text([[]] * (MAX_ROWS + 1)), JSON, ["#"], "500"),
+    (text([0] * 30), JSON, [f"#/{n}" for n in range(MAX_PROBLEMS)], ""),
+    (
+        text([{"a": [], "b": []}] * 30),
+        JSON,
+        [f"#/{n}/{name}" for n in range(MAX_PROBLEMS // 2) for name in "ab"],
+        "",
+    ),
+    (
+        text([{str(n): [] for n in range(30)}]),
+        JSON,
+        [f"#/0/{n}" for n in range(MAX_PROBLEMS)],
+        "",
+    ),
+    (b"'{name:Austin}'", FORM, ["#"], BLANK_FORM),
+    (b"name=&state=", FORM, ["#"], BLANK_FORM),
+    (text({"name": None}), JSON, ["#"], "value"),
+    (text({"name": ""}), JSON, ["#"], "value"),
+    (text({"name": "", "state": None}), JSON, ["#"], "value"),
+]
+"""Refused by creates; updates take no list, and may empty cells."""
+
+
+def check_refused(surface: Surface, method: str, path: str, case: Case, *, reads: int = 0) -> None:
+    body, content_type, pointers, said = case
+    headers = [("Content-Type", content_type)] if content_type else []
+
+    code, answer = surface.refused(method, path, headers=headers, body=body, reads=reads)
+
+    assert code == (400, 104)
+    assert [problem["pointer"] for problem in answer.json()["errors"]] == pointers
+    assert said in answer.json()["message"]
+    assert pointers[0] in answer.json()["message"] or pointers == ["#"] or reads
+
+
+@pytest.mark.parametrize("case", REFUSED, ids=lambda case: f"{case[0][:25]!r} {case[1]}")
+@pytest.mark.parametrize(("method", "path"), WRITES)
+def test_body_that_is_refused(surface: Surface, method: str, path: str, case: Case) -> None:
+    """The error points at every problem, and its message at the first one, without a call."""
+    check_refused(surface, method, path, case)
+
+
+@pytest.mark.parametrize("case", LISTS, ids=lambda case: f"{case[0][:25]!r} {case[1]}")
+def test_body_that_a_create_refuses(surface: Surface, case: Case) -> None:
+    """A list is refused as a whole, with the place of each problem; a row needs a value."""
+    reads = 1 if case[3] == "value" else 0
+
+    check_refused(surface, "POST", "Cities", case, reads=reads)
+
+
+@pytest.mark.parametrize("content_type", [JSON, "", "text/plain", FORM])
+@pytest.mark.parametrize("body", [b"[]", b'[{"name":1}]', b"[1]"])
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH"])
+def test_update_takes_no_list(
+    surface: Surface, method: str, body: bytes, content_type: str
+) -> None:
+    case = (body, content_type, ["#"], "must be a JSON object")
+
+    check_refused(surface, method, "Cities/2", case)
+
+
+@pytest.mark.parametrize(
+    ("body", "pointers"),
+    [
+        ({"nope": 1}, ["#/nope"]),
+        ({"name": "x", "nope": 1}, ["#/nope"]),
+        ({"nope": None, "name": "x"}, ["#/nope"]),
+        ({"a": 1, "name": "x", "b": 2}, ["#/a", "#/b"]),
+        ({"__proto__": 1}, ["#/__proto__"]),
+        ({"constructor": 1}, ["#/constructor"]),
+        ({"NAME": "x"}, ["#/NAME"]),
+        ({"na me": "x"}, ["#/na%20me"]),
+        ({"": "x"}, ["#/"]),
+        ({" ": "x"}, ["#/%20"]),
+        ({"a/b~c": "x"}, ["#/a~1b~0c"]),
+        ({"A": "x"}, ["#/A"]),
+        ({"0": "x"}, ["#/0"]),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize(("method", "path"), WRITES)
+def test_field_that_is_no_header(
+    surface: Surface, method: str, path: str, body: Mapping[str, object], pointers: list[str]
+) -> None:
+    """The error lists the fields of the worksheet; it costs a read of the header at most."""
+    check_refused(surface, method, path, (text(body), JSON, pointers, FIELDS), reads=1)
+
+
+@pytest.mark.parametrize(
+    ("worksheet", "body"),
+    [
+        ("BlankHeader", {"": "x"}),
+        ("BlankFirst", {"": "x", "name": "y"}),
+        ("RowIndex", {"rowIndex": "7"}),
+        ("Spaced", {"na me": "x"}),
+        ("Spaced", {" name ": "x", "name": "y"}),
+    ],
+    ids=["blank header", "blank first header", "rowIndex", "blank inside", "one column twice"],
+)
+@pytest.mark.parametrize(("method", "row"), [("POST", ""), ("PUT", "/2")])
+def test_header_that_is_no_field(
+    surface: Surface, method: str, row: str, worksheet: str, body: Mapping[str, str]
+) -> None:
+    """Columns without a name, and one called rowIndex, cannot be written."""
+    code, _ = surface.refused(method, f"{worksheet}{row}", body=text(body), reads=2)
+
+    assert code == (400, 104)
+
+
+@pytest.mark.parametrize(
+    ("headers", "said"),
+    [
+        *(
+            ({"Content-Type": content_type}, JSON)
+            for content_type in (
+                *("application/xml", "text/xml", "text/csv", "image/png", "json", "nonsense"),
+                *("application/jsonx", "application/octet-stream"),
+            )
+        ),
+        ({"Content-Type": "multipart/form-data; boundary=b"}, "new FormData(form)"),
+        *(
+            ({"Content-Type": JSON, "Content-Encoding": encoding}, "Content-Encoding")
+            for encoding in ("gzip", "GZIP, x", "br", "deflate, gzip", "identity, gzip", "x")
+        ),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("body", [b"", b"a,b", b"\xff\xd8", b"--b--"], ids=repr)
+@pytest.mark.parametrize(("method", "path"), WRITES)
+def test_body_of_another_type(
+    surface: Surface, method: str, path: str, headers: Mapping[str, str], said: str, body: bytes
+) -> None:
+    """Neither JSON nor a form, or compressed: the error names a type that is read."""
+    code, answer = surface.refused(method, path, headers=[*headers.items()], body=body)
+
+    assert code == (415, 4150)
+    assert said in answer.json()["message"]
+
+
+@pytest.mark.parametrize(
+    ("headers", "body"),
+    [
+        *(
+            ({"Content-Type": content_type} if content_type else {}, b' \n{"name":"x"}')
+            for content_type in (
+                *(JSON, "application/json; charset=utf-8", "Application/JSON", " text/plain "),
+                *("application/vnd.api+json", "application/ld+json", "text/plain;charset=UTF-8"),
+                *("text/json", "application/octet-stream", "image/png", FORM, ""),
+            )
+        ),
+        ({"Content-Type": FORM}, b"name=x"),
+        ({"Content-Type": f"{FORM.upper()}; charset=utf-8"}, b"name=x&rowIndex=7&apiKey=k"),
+        ({"Content-Type": JSON}, b'{"name":"x","rowIndex":7,"apiKey":"k","spreadsheetId":"s"}'),
+        *(
+            ({"Content-Type": JSON, "Content-Encoding": encoding}, b'{"name":"x"}')
+            for encoding in ("", "identity", " Identity ")
+        ),
+    ],
+    ids=str,
+)
+def test_body_that_is_read(surface: Surface, headers: Mapping[str, str], body: bytes) -> None:
+    """A JSON object is recognised by its first character, a form by its type.
+
+    Credentials and `rowIndex` in a body are dropped.
+    """
+    updated = surface.send("PUT", "D3/2", headers=[*headers.items()], body=body)
+    created = surface.send("POST", "D3", headers=[*headers.items()], body=body)
+
+    assert updated.json() == {"rowIndex": 2, "name": "x"}
+    assert created.json() == {"rowIndex": 3, "name": "x"}
+    assert surface.cells()["D3"] == [["name"], ["x"], ["x"]]
+
+
+@pytest.mark.parametrize(
+    "content_type", ["", "text/plain", FORM, "application/octet-stream", "application/ld+json"]
+)
+def test_list_that_is_read(surface: Surface, content_type: str) -> None:
+    """A list is recognised by its first character, too."""
+    headers = [("Content-Type", content_type)] if content_type else []
+
+    created = surface.send("POST", "D3", headers=headers, body=b'\n [{"name":"x"}]')
+
+    assert created.json() == {"results": [{"rowIndex": 3, "name": "x"}]}

@@ -1,10 +1,12 @@
-"""All tests: which of them are slow, and how they are reported."""
+"""All tests: event loop, clock, slow files, reports."""
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from tests.clock import ManualClock
 
 # No test fails for the time that it takes.
 settings.register_profile("gateway", deadline=None)
@@ -56,6 +58,17 @@ SLOW: Mapping[str, str] = {
 
 `./scripts/test` leaves them out, `--all` runs them. `pytest --durations=0` measures all tests.
 """
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    """The event loop of the gateway."""
+    return "asyncio"
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
 
 
 def slow_files() -> Iterator[Path]:

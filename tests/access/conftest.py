@@ -1,10 +1,31 @@
-"""An address to call from, beside what the tests of the storage have."""
+"""The key store of the tests of storage, watched; an address to call from."""
 
-from tests.storage.conftest import NOW, anyio_backend, clock, database, store
+from collections.abc import AsyncIterator
+from contextlib import aclosing
 
-__all__ = ["NOW", "anyio_backend", "clock", "database", "here", "store"]
+import pytest
+
+from gateway.access.active_keys import ActiveKeys
+from gateway.storage.key_store import KeyStore
+from tests.access.watched import WatchedStore, active_keys
+from tests.clock import ManualClock
+from tests.storage.conftest import NOW, database, store
+
+__all__ = ["NOW", "database", "here", "keys", "store", "watched"]
 
 
 def here() -> str:
-    """The address that a client of these tests has."""
+    """The client's address."""
     return "192.0.2.1"
+
+
+@pytest.fixture
+def watched(store: KeyStore) -> WatchedStore:
+    return WatchedStore(store)
+
+
+@pytest.fixture
+async def keys(watched: WatchedStore, clock: ManualClock) -> AsyncIterator[ActiveKeys]:
+    """The active keys of that store, not loaded."""
+    async with aclosing(active_keys(watched, clock)) as made:
+        yield made

@@ -2,7 +2,6 @@
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator
 from contextlib import aclosing, closing
 from dataclasses import replace
 from datetime import timedelta
@@ -24,19 +23,6 @@ from tests.access.watched import (
     outcomes,
 )
 from tests.clock import ManualClock
-
-
-@pytest.fixture
-def watched(store: KeyStore) -> WatchedStore:
-    """A watched store, empty as yet."""
-    return WatchedStore(store)
-
-
-@pytest.fixture
-async def keys(watched: WatchedStore, clock: ManualClock) -> AsyncIterator[ActiveKeys]:
-    """The keys of that store, which is asked for them when the first is needed."""
-    async with aclosing(active_keys(watched, clock)) as made:
-        yield made
 
 
 async def test_a_key_that_is_used_costs_the_store_nothing(

@@ -2,8 +2,7 @@
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator
-from contextlib import aclosing, closing
+from contextlib import closing
 from pathlib import Path
 from secrets import token_bytes
 
@@ -14,23 +13,10 @@ from structlog.testing import capture_logs
 from gateway.access.active_keys import ActiveKeys
 from gateway.errors import KeysUnavailable, write_outcome
 from gateway.storage.key_store import KeyStore
-from tests.access.watched import WatchedStore, active_keys, ids, issued_digest, outcomes
+from tests.access.watched import WatchedStore, ids, issued_digest, outcomes
 from tests.clock import ManualClock
 
 LOCKED = OperationalError("select", {}, Exception("database is locked"))
-
-
-@pytest.fixture
-def watched(store: KeyStore) -> WatchedStore:
-    """A watched store, empty as yet."""
-    return WatchedStore(store)
-
-
-@pytest.fixture
-async def keys(watched: WatchedStore, clock: ManualClock) -> AsyncIterator[ActiveKeys]:
-    """The keys of that store, which is asked for them when the first is needed."""
-    async with aclosing(active_keys(watched, clock)) as made:
-        yield made
 
 
 async def test_a_slow_store_ends_no_wait_twice(

@@ -10,8 +10,8 @@ from gateway.access.issue import KeyRequest, create_key
 from gateway.access.keys import digest
 from gateway.settings.model import Settings
 from gateway.storage.key_store import KeyChange, KeyRecord, KeyStore, StoredKey
-from tests.access.conftest import NOW
 from tests.clock import ManualClock
+from tests.storage.conftest import NOW
 
 PEPPER = bytes(range(32))
 PLANS = Settings().plans

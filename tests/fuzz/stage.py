@@ -8,18 +8,15 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from gateway.access.issue import KeyRequest, create_key
-from gateway.access.pepper import load_pepper
+from gateway.access.issue import KeyRequest
 from gateway.app import create_app
 from gateway.server.running import base_url, bind, in_background, make_server
 from gateway.settings.model import Settings, load_settings
-from gateway.storage.key_store import KeyStore
 from gateway.table.view import ColumnGrant
 from gateway.telemetry.events import configure_logging, reset_logging
 from gateway.telemetry.metrics import create_metrics
@@ -34,6 +31,7 @@ from tests.fuzz.canaries import (
     Canary,
     make_canaries,
 )
+from tests.journeys.conftest import create_keys
 from tests.journeys.workbook import WORKBOOK
 
 SEEN = ColumnGrant(readable=frozenset({"name", "population", "state", " name"}))
@@ -175,20 +173,11 @@ def _write_seed(folder: Path) -> None:
 
 
 async def make_keys(settings: Settings, spreadsheets: frozenset[str] = DEMO) -> dict[str, str]:
-    """One of each sort, by their names."""
-    async with KeyStore.open(settings.access.database) as store:
-        return {
-            name: (
-                await create_key(
-                    replace(request, spreadsheets=spreadsheets),
-                    store=store,
-                    pepper=load_pepper(settings.access),
-                    plans=settings.plans,
-                    now=datetime.now(UTC),
-                )
-            )[1]
-            for name, request in KEYS.items()
-        }
+    """A key of each kind by name."""
+    requests = {name: replace(each, spreadsheets=spreadsheets) for name, each in KEYS.items()}
+    secret = settings.access.pepper
+    pepper = None if secret is None else secret.get_secret_value()
+    return await create_keys(settings.access.database, requests, pepper=pepper)
 
 
 @contextmanager

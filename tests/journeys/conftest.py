@@ -162,10 +162,15 @@ def _trimmed(cells: Sequence[Any], blank: object) -> list[Any]:
 
 
 async def create_keys(
-    database: Path, requests: Mapping[str, KeyRequest], *, revoked: Sequence[str] = ()
+    database: Path,
+    requests: Mapping[str, KeyRequest],
+    *,
+    revoked: Sequence[str] = (),
+    pepper: str | None = None,
 ) -> dict[str, str]:
     """A key store with these keys; the keys by name."""
-    settings = load_settings(None, {}, {"access.database": str(database)})
+    overrides = {"access.database": str(database), "access.pepper": pepper}
+    settings = load_settings(None, {}, overrides)
     async with KeyStore.open(settings.access.database) as store:
         created = {
             name: await create_key(

@@ -62,20 +62,6 @@ def without(worksheet: str, *left_out: str) -> list[str]:
         ("Mixed", {"rowIndex": "3"}, ["price"]),
         ("Mixed", {"rowIndex": {"$gte": 4, "$ne": 6}}, ["share", "text", "count"]),
         ("Mixed", {"rowIndex": {"$in": [2, 7, 8]}}, ["zip", "count"]),
-    ],
-    ids=str,
-)
-def test_operators(
-    reading_api: Api, worksheet: str, where: object, expected: Sequence[str]
-) -> None:
-    """Each operator finds its rows; several, and several fields, must all be met."""
-
-    assert labels(reading_api, worksheet, where=json.dumps(where)) == expected
-
-
-@pytest.mark.parametrize(
-    ("worksheet", "where", "expected"),
-    [
         # A number: numeric, against number cells and text that is a number.
         ("Texts", {"value": 1250}, NUMBERS),
         ("Texts", {"value": 1250.0}, NUMBERS),
@@ -140,10 +126,10 @@ def test_operators(
     ],
     ids=str,
 )
-def test_comparison(
+def test_conditions(
     reading_api: Api, worksheet: str, where: object, expected: Sequence[str]
 ) -> None:
-    """Cells compare with an operand as their kind and its kind say, and never fail."""
+    """Operators find their rows; cells compare with an operand according to both kinds."""
 
     assert labels(reading_api, worksheet, where=json.dumps(where)) == expected
 

@@ -14,16 +14,9 @@ from gateway.settings.model import (
     load_settings,
 )
 from gateway.settings.plans import PlanSettings
+from tests.settings.files import written
 
 SECRET = "hunter2-hunter2-hunter2"
-
-
-def written(directory: Path, text: str) -> Path:
-    """A configuration file with this text."""
-    path = directory / "gateway.toml"
-    path.touch(mode=0o600)  # it may hold the pepper
-    path.write_text(text, "utf-8")
-    return path
 
 
 def test_an_empty_file_gives_the_defaults(tmp_path: Path) -> None:

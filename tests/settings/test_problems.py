@@ -6,16 +6,9 @@ from pathlib import Path
 import pytest
 
 from gateway.settings.model import AccessSettings, ConfigError, load_settings
+from tests.settings.files import written
 
 SECRET = "hunter2-hunter2-hunter2"
-
-
-def written(directory: Path, text: str) -> Path:
-    """A configuration file with this text."""
-    path = directory / "gateway.toml"
-    path.touch(mode=0o600)  # it may hold the pepper
-    path.write_text(text, "utf-8")
-    return path
 
 
 def problems_of(path: Path, environ: dict[str, str] | None = None) -> list[str]:

@@ -22,12 +22,6 @@ ROWS: Rows = [["Bern", 1, 1.5, True, None, "", "=1+1 'ü' 🏙"], ["Basel"]]
 
 
 @pytest.fixture
-def anyio_backend() -> str:
-    """The event loop that the gateway runs on."""
-    return "asyncio"
-
-
-@pytest.fixture
 def database(tmp_path: Path) -> Path:
     """A file name that no key store has yet."""
     return tmp_path / "keys.db"
@@ -46,11 +40,6 @@ def results(*rows: int) -> Results:
         Written(row=row, record={"rowIndex": row, "name": None}, tag='"t"', ignored=("x",))
         for row in rows
     )
-
-
-@pytest.fixture
-def clock() -> ManualClock:
-    return ManualClock()
 
 
 @pytest.fixture

@@ -33,11 +33,6 @@ def auth_cache(clock: ManualClock) -> AuthCache:
     return AuthCache(clock)
 
 
-@pytest.fixture
-def clock() -> ManualClock:
-    return ManualClock()
-
-
 def number(
     auth_cache: AuthCache,
     lines: list[tuple[bytes, bytes]],

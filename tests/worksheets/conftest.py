@@ -150,17 +150,6 @@ MakeBench = Callable[..., Bench]
 
 
 @pytest.fixture
-def anyio_backend() -> str:
-    """The event loop that the gateway runs on."""
-    return "asyncio"
-
-
-@pytest.fixture
-def clock() -> ManualClock:
-    return ManualClock()
-
-
-@pytest.fixture
 def events() -> Iterator[list[MutableMapping[str, Any]]]:
     """What was logged, line by line."""
     with capture_logs() as captured:

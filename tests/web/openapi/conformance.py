@@ -2,21 +2,13 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from jsonschema import Draft202012Validator
 
+from tests.journeys.failure import Answer
+
 Document = Mapping[str, Any]
-
-
-class Answer(Protocol):
-    @property
-    def status_code(self) -> int: ...
-    @property
-    def headers(self) -> Mapping[str, str]: ...
-    @property
-    def content(self) -> bytes: ...
-    def json(self) -> Any: ...
 
 
 def problems_of(document: Document, method: str, path: str, answer: Answer) -> Iterator[str]:

@@ -62,7 +62,7 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
 
 @pytest.fixture
 def recorder(context: BrowserContext) -> Recorder:
-    """What the pages of the test's context ask for and complain of."""
+    """Requests and complaints of the pages in the test's context."""
     return record(context)
 
 

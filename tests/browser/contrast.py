@@ -1,4 +1,4 @@
-"""How well the text of a page stands out from what is behind it (WCAG 2.2, 1.4.3)."""
+"""Contrast between a page's text and its background (WCAG 2.2, 1.4.3)."""
 
 from collections.abc import Sequence
 from typing import Any

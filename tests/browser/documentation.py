@@ -21,7 +21,7 @@ def give_key(page: Page, key: str, spreadsheet: str = "") -> None:
 
 
 def message(page: Page) -> Locator:
-    """What the page tells of the key."""
+    """The page's message about the key."""
     return page.locator("#message")
 
 

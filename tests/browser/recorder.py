@@ -1,7 +1,7 @@
-"""What a page did that its text does not show: whom it asked, and what its console complained of.
+"""Requests and console messages of a page.
 
-Rules: it listens to the whole context, so that frames, workers and windows that a page opens count
-too. A request that a policy stopped counts as asked; the console tells that it was stopped.
+Rules: the recorder listens to the whole context, including frames, workers and windows that a page
+opens. A request that a policy stopped counts as a request; the console reports that it was stopped.
 """
 
 from collections.abc import Sequence

@@ -7,7 +7,7 @@ from playwright.sync_api import BrowserContext, Error, Page
 
 
 async def answer() -> str:
-    """What a loop gives that may run."""
+    """The result of a coroutine."""
     await asyncio.sleep(0)
     return "ran"
 

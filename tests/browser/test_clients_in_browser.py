@@ -50,12 +50,12 @@ class Site:
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """What the page's scripts know."""
+        """Settings of the page's scripts."""
         keys = dict(self.api.keys)
         return {"base": f"{self.api.url}/v2", "keys": keys, "spreadsheet": "demo"}
 
     def lines(self, method: str) -> list[dict[str, Any]]:
-        """What the log has of requests with a method."""
+        """Log lines of requests with a method."""
         lines = [json.loads(line) for line in self.log.getvalue().splitlines()]
         return [line for line in lines if line.get("method") == method]
 
@@ -83,7 +83,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 @pytest.fixture(scope="module")
 def outcomes(site: Site, browser: Browser) -> Mapping[str, Any]:
-    """What a page was told by all samples, run once."""
+    """The results of all samples in a page, run once."""
     with browser.new_context() as context:
         page = context.new_page()
         page.goto(site.page)
@@ -118,7 +118,7 @@ def ask(site: Site, browser: Browser) -> Iterator[Ask]:
 
 @pytest.mark.parametrize("sample", SHOWN_TO_PAGES)
 def test_a_page_is_told_what_it_should_be(outcomes: Mapping[str, Any], sample: str) -> None:
-    """What programs may do pages of another origin may, and they can read bodies and headers."""
+    """Pages of another origin may do the same as programs, and can read bodies and headers."""
     assert differences(SHOWN_TO_PAGES[sample], outcomes[sample]) == []
 
 

@@ -25,7 +25,7 @@ def test_a_search_is_typed_as_it_is_meant(shared_page: Page, demo: Demo) -> None
 
 
 def test_an_update_that_nobody_filled_in_writes_nothing(shared_page: Page, demo: Demo) -> None:
-    """Who types a row and presses the button at once overwrites no cell of it."""
+    """Pressing the button without editing the example overwrites no cell."""
     give_key(shared_page, demo.paid_key)
     expect(message(shared_page)).to_contain_text("Cities")
     update = shared_page.locator(".opblock-put").first

@@ -114,7 +114,7 @@ def test_an_older_key_is_not_used_beside_a_wrong_one(shared_page: Page, demo: De
 
 @pytest.mark.parametrize("key", ["ключ", "a\nb", "k\u0000"], ids=["letters", "line", "null"])
 def test_a_key_that_no_header_takes_is_told_of(shared_page: Page, key: str) -> None:
-    """Whatever is pasted, an answer in words follows."""
+    """Any pasted text gets an answer in words."""
     give_key(shared_page, key)
 
     expect(message(shared_page)).to_have_class("notice bad")

@@ -71,7 +71,7 @@ def test_requests_of_scripts_and_windows_are_seen(
 def test_a_violation_of_the_policy_is_seen(
     context: BrowserContext, recorder: Recorder, body: str
 ) -> None:
-    """What the policy stops is among the complaints."""
+    """The complaints contain what the policy stopped."""
     visit(context, body, STRICT)
 
     assert len(recorder.violations()) == 1
@@ -96,7 +96,7 @@ def test_a_complaint_is_seen(
 
 
 def test_a_good_page_is_not_complained_of(context: BrowserContext, recorder: Recorder) -> None:
-    """What comes from its own origin, or from no network, is neither foreign nor a violation."""
+    """Its own origin, and URLs without network, are neither foreign nor a violation."""
     body = "<img src='/own.png'><img src='data:image/png;base64,'><script>console.log(1)</script>"
     visit(context, body, "default-src 'self' data: 'unsafe-inline'")
 

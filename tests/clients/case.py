@@ -64,7 +64,7 @@ def first_fields(answer: RawAnswer) -> list[str]:
 
 
 def all_cells(emulator: EmulatorControl) -> dict[str, object]:
-    """What is in each cell that is not empty, by worksheet, row and column: `Cities!2.1`."""
+    """The content of each filled cell by worksheet, row and column: `Cities!2.1`."""
     return {
         f"{title}!{row}.{column}": cell["formula"] or cell["value"]
         for title, rows in emulator.everything().items()

@@ -1,6 +1,6 @@
-"""What the samples in JavaScript must be told, in Node and in a browser alike.
+"""Expected results of the JavaScript samples, in Node and in a browser.
 
-An expected mapping may leave members out; all else must be equal.
+An expected mapping may omit members; everything else must be equal.
 """
 
 from collections.abc import Mapping, Sequence
@@ -96,7 +96,7 @@ SHOWN_TO_ALL: Mapping[str, Any] = {
 
 
 def differences(expected: object, told: object, at: str = "") -> list[str]:
-    """Where something that is expected is not so, for a person to read."""
+    """Differences from the expectation, for a person to read."""
     if expected is ANY:
         return [] if told is not None else [f"{at}: nothing"]
     if isinstance(expected, Mapping):
@@ -124,7 +124,7 @@ WRITTEN: Mapping[str, Sequence[str]] = {
 
 
 def written(emulator: EmulatorControl) -> dict[str, Sequence[str]]:
-    """What is in these rows; those below them come along."""
+    """The content of these rows and of those below them."""
     ends = {"Cities": 12, "My Sheet": 4, "Orders": 3}
     return {
         f"{worksheet}!{row}": texts

@@ -29,7 +29,7 @@ PAGE = "https://pages.example.org"
 
 @dataclass(frozen=True)
 class Ran:
-    """What the samples were told, and the gateway that told them."""
+    """Results of the samples, and their gateway."""
 
     outcomes: Mapping[str, Any]
     api: Api

@@ -19,5 +19,5 @@ from tests.clients.outcomes import ANY, differences
     ids=["more", "another", "nothing", "any", "not any", "longer", "inside"],
 )
 def test_differences_are_found(expected: object, told: object, found: int) -> None:
-    """What may be left out is not missed; all else is."""
+    """Omitted members are not differences; all others are."""
     assert len(differences(expected, told)) == found

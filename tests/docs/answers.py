@@ -43,7 +43,7 @@ ERRORS: Mapping[int, Asked] = {
 
 
 def problems(block: Block, demo: Demo) -> list[str]:
-    """What is wrong with an example."""
+    """Problems of an example."""
     try:
         example = json.loads(block.text)
     except ValueError as error:
@@ -55,7 +55,7 @@ def problems(block: Block, demo: Demo) -> list[str]:
 
 
 def differences(example: Any, real: Any, at: str = "#") -> list[str]:
-    """Where the shape of an example is not that of the real thing."""
+    """Differences between the shape of an example and that of the real answer."""
     if isinstance(example, dict) and isinstance(real, dict):
         missing = [f"{at} lacks {name}" for name in real if name not in example]
         extra = [f"{at} has {name}" for name in example if name not in real]

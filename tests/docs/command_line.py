@@ -23,7 +23,7 @@ def commands_in(text: str) -> Iterator[Sequence[str]]:
 
 
 def problems_of(words: Sequence[str]) -> list[str]:
-    """What is wrong with a command; nothing is carried out."""
+    """Problems of a command, which is not run."""
     command: Any = typer.main.get_command(main)
     rest = list(words)
     while hasattr(command, "commands"):

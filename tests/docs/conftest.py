@@ -1,4 +1,4 @@
-"""What the blocks of the pages run against: the demo, and an emulator with a key file."""
+"""Environment of the pages' blocks: the demo, and an emulator with a key file."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -52,7 +52,7 @@ class Copying:
 
 
 def instructions(text: str) -> list[Instruction]:
-    """What a Dockerfile says, its comments left out and its lines joined."""
+    """Instructions of a Dockerfile, without comments, with continued lines joined."""
     found: list[Instruction] = []
     first, said = 0, ""
     for number, line in enumerate(text.splitlines(), 1):
@@ -68,7 +68,7 @@ def instructions(text: str) -> list[Instruction]:
 
 
 def problems(found: Sequence[Instruction], checkout: Path) -> list[str]:
-    """What cannot be read in a Dockerfile, and what it copies that there is not."""
+    """Instructions that cannot be parsed, and missing files to copy."""
     wrong = [
         f"{each.line}: {each.name} {each.rest}"
         for each in found
@@ -106,7 +106,7 @@ def copy(found: Sequence[Instruction], checkout: Path, image: Path) -> None:
 
 
 def variables(found: Sequence[Instruction]) -> Mapping[str, str]:
-    """What ENV sets."""
+    """Variables set by ENV."""
     pairs = [word for each in found if each.name == "ENV" for word in each.rest.split()]
     return dict(pair.split("=", 1) for pair in pairs)
 

@@ -87,7 +87,7 @@ def nginx_text(
 
 
 def nginx_problems(text: str, folder: Path) -> str:
-    """What `nginx -t` says of a configuration that it does not take; blank if it does."""
+    """Messages of `nginx -t` about an invalid configuration; blank if it is valid."""
     (folder / "nginx.conf").write_text(text)
     done = _nginx(folder, "-t")
     return "" if done.returncode == 0 else done.stderr
@@ -140,7 +140,7 @@ def write_certificate(folder: Path) -> Path:
 
 
 def caddy_problems(block: Block) -> list[str]:
-    """Whether the blocks of a Caddyfile close, and hold only directives that belong there."""
+    """Problems of a Caddyfile: unclosed blocks and misplaced directives."""
     found: list[str] = []
     within: list[str] = []
     for number, line in enumerate(block.text.splitlines(), block.line):

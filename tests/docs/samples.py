@@ -19,7 +19,7 @@ PATIENCE_SECONDS = 60.0
 
 @dataclass(frozen=True, kw_only=True)
 class Language:
-    """How programs of a language are run, and what a line that prints looks like."""
+    """Interpreter and output lines of a language."""
 
     command: Sequence[str]
     suffix: str

@@ -7,7 +7,7 @@ from tests.docs.blocks import Block
 
 
 def problems(block: Block, folder: Path) -> list[str]:
-    """What `sheets-gateway` says of it as its `config.toml`."""
+    """Messages of `sheets-gateway` about it as its `config.toml`."""
     file = folder / "config.toml"
     file.write_text(block.text)
     try:

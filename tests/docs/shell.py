@@ -106,12 +106,12 @@ def is_run(block: Block) -> bool:
 
 
 def has_comment(text: str) -> bool:
-    """Whether a shell would pass over a part of it."""
+    """True if a shell would pass over a part of it."""
     return _COMMENT.search(_QUOTED.sub("''", text)) is not None
 
 
 def problems_unrun(block: Block) -> list[str]:
-    """What is wrong with a block that is not run, as far as it can be seen."""
+    """Visible problems of a block that is not run."""
     syntax = subprocess.run(
         ["/bin/bash", "-n"], input=block.text, capture_output=True, text=True, check=False
     )
@@ -224,7 +224,7 @@ def _expected_outputs(block: Block) -> Iterator[tuple[int, list[str]]]:
 
 
 def _matches(expected: Sequence[str], said: Sequence[str]) -> bool:
-    """Whether the lines are those expected, in which `…` stands for anything."""
+    """True if the lines are those expected, in which `…` stands for anything."""
     pattern = ".*".join(map(re.escape, "\n".join(expected).split("…")))
     return re.fullmatch(pattern, "\n".join(said)) is not None
 

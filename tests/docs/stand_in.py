@@ -1,8 +1,8 @@
-"""What `sheets-gateway` is while the shell blocks of a page run: the real one, but for two things.
+"""A stand-in for `sheets-gateway` while the shell blocks of a page run; it differs in two ways.
 
-What serves until Ctrl-C (`demo`, `emulator`, `serve`) goes on in the background, at a free port,
-once it has said where it listens. And what a reader would copy from the output, a URL or a key, is
-noted in the folder STATE, for the lines that follow. `tests.docs.shell` ends what was started.
+Commands that serve until Ctrl-C (`demo`, `emulator`, `serve`) continue in the background, on a free
+port, after they report their address. Values that a reader would copy from the output, a URL or a
+key, are stored in the folder STATE for the following lines. `tests.docs.shell` ends the processes.
 """
 
 import os
@@ -44,7 +44,7 @@ def _at_terminal(arguments: list[str]) -> tuple[int, str]:
 
 
 def _read(terminal: int) -> Iterator[bytes]:
-    """What comes from a terminal until nobody writes to it any more, which is an error to read."""
+    """Output of a terminal until all writers closed it, which raises an error."""
     with suppress(OSError):
         while True:
             yield os.read(terminal, 4096)

@@ -59,7 +59,7 @@ def test_the_pages_are_read() -> None:
     ],
 )
 def test_a_block_that_nobody_checks_is_found(text: str) -> None:
-    """Whatever its fence looks like, and where it stands."""
+    """Any fence in any position."""
     assert len(unclaimed(blocks_in(text, "page.md"))) == 1
 
 

@@ -90,12 +90,12 @@ def told(title: str = "Findings of check") -> Sequence[str]:
 
 
 def is_in(words: str, text: str) -> bool:
-    """Whether a text has these words, in which a gap stands for anything."""
+    """True if a text has these words, in which a gap stands for anything."""
     return re.search(".*".join(map(re.escape, words.split(GAP))), text) is not None
 
 
 def test_words_and_troubles_are_found() -> None:
-    """What the next tests go by is more than nothing."""
+    """The next tests are not empty."""
     assert len(told()) > 50
     assert len(TROUBLES) > 50
 
@@ -114,7 +114,7 @@ def test_the_start_says_these_words(words: str) -> None:
 
 @pytest.mark.parametrize("text", TROUBLES)
 def test_the_page_tells_of_this_trouble(text: str) -> None:
-    """Whatever `check` finds wrong has a line."""
+    """Each problem that `check` finds has a line."""
     assert [words for words in told() if is_in(words, text)] != []
 
 

@@ -58,7 +58,7 @@ def test_a_mistake_in_it_is_found(old: str, new: str) -> None:
 
 
 def test_its_command_is_one_of_ours() -> None:
-    """What it starts is a command that the command line takes."""
+    """It starts a command of our command line."""
     entrypoint, command = the(FOUND, "ENTRYPOINT").words(), the(FOUND, "CMD").words()
 
     assert entrypoint == ["sheets-gateway"]

@@ -103,7 +103,7 @@ def tls(url: str, source: str, sent: bytes) -> Iterator[ssl.SSLSocket]:
 
 
 def is_open(client: ssl.SSLSocket) -> bool:
-    """Whether a connection waits: neither an answer nor its end has come."""
+    """True if a connection waits: neither an answer nor its end has come."""
     client.setblocking(False)
     try:
         client.recv(1)
@@ -173,7 +173,6 @@ def test_requests_of_one_address_at_once_are_limited(proxied: httpx2.Client) -> 
     ],
 )
 def test_a_mistake_for_nginx_is_found(old: str, new: str, word: str, tmp_path: Path) -> None:
-    """What nginx does not take does not pass."""
     write_certificate(tmp_path)
     block = NGINX.replaced(old, new)
     text = nginx_text(block, tmp_path, port=1, gateway="127.0.0.1:9")

@@ -39,7 +39,7 @@ def test_commands_for_a_real_machine_can_be_read(each: Block) -> None:
 
 
 def test_few_blocks_are_not_run() -> None:
-    """What is checked only is what installs the gateway or makes an account."""
+    """Only blocks that install the gateway or create an account."""
     pages = {each.page for each in UNRUN}
 
     assert pages <= {"docs/deployment.md", "docs/operating.md"}
@@ -108,7 +108,7 @@ def test_no_command_has_a_comment(each: Block) -> None:
     ],
 )
 def test_a_comment_is_found(text: str, is_one: bool) -> None:
-    """What stands in quotes or within a word is none."""
+    """A `#` in quotes or within a word is none."""
     assert has_comment(text) == is_one
 
 

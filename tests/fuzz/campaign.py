@@ -52,7 +52,7 @@ class Campaign:
 
 @dataclass(kw_only=True)
 class Report:
-    """What was answered how often, and what was wrong."""
+    """Counts of answers, and problems."""
 
     answers: Counter[int] = field(default_factory=Counter)
     searched_bytes: int = 0

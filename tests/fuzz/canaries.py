@@ -35,7 +35,7 @@ def found(canaries: Mapping[str, Canary], said: bytes) -> Iterator[str]:
 
 
 def _title_aliases(said: bytes) -> Iterator[bytes]:
-    """What is said, and the same without the encodings in it, and without those in that."""
+    """The text, without its percent-encoding, and decoded once more."""
     for _ in range(_MOST_ENCODINGS):
         yield said
         plain = _ESCAPED.sub(lambda escape: bytes([int(escape[1], 16)]), unquote_to_bytes(said))

@@ -60,7 +60,7 @@ class Exploration:
 
 @dataclass(kw_only=True)
 class Findings:
-    """What was asked and answered, and what was wrong; the like of a problem is told once."""
+    """Requests, answers and distinct problems."""
 
     answers: Counter[int] = field(default_factory=Counter)
     problems: dict[tuple[str, ...], str] = field(default_factory=dict)
@@ -131,7 +131,7 @@ def map_case(_: schemathesis.HookContext, case: AnyCase) -> AnyCase:
 
 
 def counts(document: Mapping[str, Any], failure: Failure, case: AnyCase) -> bool:
-    """Whether a failure is one."""
+    """True if a failure is one."""
     if isinstance(failure, RejectedPositiveData):
         return not _is_blank_row(case)
     if isinstance(failure, AcceptedNegativeData):
@@ -159,7 +159,7 @@ def _lenient(case: AnyCase) -> frozenset[str]:
 
 
 def _is_of_size(document: Mapping[str, Any], case: AnyCase) -> bool:
-    """Whether nothing is wrong with the body but the size of numbers that are no integers."""
+    """True if nothing is wrong with the body but the size of numbers that are no integers."""
     content = document["paths"][case.path][case.method.lower()].get("requestBody", {})
     media_type = content.get("content", {}).get(case.media_type)
     if media_type is None or not _negated(case) <= _lenient(case) | {BODY}:
@@ -178,7 +178,7 @@ def _clipped(value: object) -> object:
 
 
 def _is_blank_row(case: AnyCase) -> bool:
-    """Whether one of the rows to create has no value."""
+    """True if one of the rows to create has no value."""
     if case.method != "POST" or case.path.endswith("/{rowIndex}"):
         return False
     rows = case.body if isinstance(case.body, list) else [case.body]

@@ -53,7 +53,7 @@ TABLE = finish(make_table(COLUMNS).with_typed(TYPED))
 
 
 def _unless_refused(read: Callable[[], T]) -> T | None:
-    """What is read, or None for an error that tells the client what is wrong."""
+    """The parsed value; None for an error that tells the client what is wrong."""
     try:
         return read()
     except GatewayError as error:
@@ -132,7 +132,7 @@ def ranges(random: Random) -> None:
 
 
 def ids(random: Random) -> None:
-    """What passes for an id stays one segment of a path, whatever is done to it."""
+    """An accepted ID is always one path segment."""
     text = any_text(random)
     if is_spreadsheet_id(text):
         assert quote_from_bytes(text.encode(), safe="") == text
@@ -155,7 +155,7 @@ def fields(random: Random) -> None:
 
 
 def formulas(random: Random) -> None:
-    """What is typed is no formula, a text if it might be one, and is known again when read."""
+    """Typed values are never formulas, are text if they might be one, and match when read back."""
     value = any_stored(random)
     cell = entered("" if (typed := typed_value(value, may_write_formulas=False)) is None else typed)
     assert cell.formula is None

@@ -57,7 +57,7 @@ _CONTINUE = "100"
 
 
 class Told(NamedTuple):
-    """What came back: the statuses in order, how often the last request's id, and how it ended."""
+    """Statuses in order, answers with the last request's ID, end of the connection."""
 
     statuses: tuple[str, ...]
     marks: int
@@ -74,7 +74,7 @@ class Case:
 
 @dataclass(kw_only=True)
 class Comparison:
-    """How many pairs were the same, what was answered, and what was wrong."""
+    """Number of equal pairs, answers and problems."""
 
     cases: int = 0
     answers: Counter[str] = field(default_factory=Counter)
@@ -152,7 +152,7 @@ async def both(url: str, case: Case) -> tuple[Told, Told]:
 
 
 def fault(whole: Told, parts: Told) -> str:
-    """What is wrong with a pair; nothing mostly."""
+    """Problem of a pair, if any."""
     if whole.end == "closed" and "500" not in whole.statuses and whole == parts:
         return ""
     return f"whole {whole}, in parts {parts}"

@@ -74,7 +74,7 @@ class Overheard:
 
 @dataclass(frozen=True, kw_only=True)
 class Stage:
-    """What a campaign asks, and what it looks into afterwards."""
+    """Application, state and log of a campaign."""
 
     app: ASGIApp
     state: Mapping[str, Any]
@@ -93,7 +93,7 @@ class Stage:
         return self.runner.run(send(self.app, self.state, request))
 
     def metrics(self) -> bytes:
-        """What the operators' listener says."""
+        """The content of `/metrics`."""
         metrics = Request(method="GET", target=b"/metrics")
         return self.runner.run(send(create_metrics(hosts=["gateway.example"]), {}, metrics)).content
 

@@ -19,7 +19,7 @@ Change = Callable[[Message], Message]
 
 
 def test_nothing_is_found() -> None:
-    """Whatever is sent, the answers are the contract's, and no canary is in them or in the log."""
+    """All answers keep the contract, and neither they nor the log contain a canary."""
     report = fought(Campaign(cases=CASES))
 
     assert report.problems == []

@@ -1,4 +1,4 @@
-"""Whether a canary is found, in whatever form it is said."""
+"""Canaries in all encodings."""
 
 import json
 from base64 import b64encode, urlsafe_b64encode

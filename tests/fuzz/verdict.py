@@ -1,4 +1,4 @@
-"""What is wrong with an answer, or with the log: nothing, if all is as the contract says."""
+"""Problems of an answer or of the log."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -17,7 +17,7 @@ FAULTS = ('"event": "fault"', "Traceback", '"exception"', "was never retrieved")
 def problems_of(
     request: Request, answer: Answer, canaries: Mapping[str, Canary], *, may_fail: bool
 ) -> Iterator[str]:
-    """What is wrong with an answer; `may_fail`: Google does, so that 502, 503 and 504 are right."""
+    """Problems of an answer; `may_fail`: Google fails, so 502, 503 and 504 are right."""
     yield from answer.problems
     if answer.status_code == 500 or (answer.status_code > 500 and not may_fail):
         yield f"a {answer.status_code}"
@@ -62,7 +62,7 @@ def _check_success(request: Request, answer: Answer, body: Any) -> None:
 
 
 def problems_of_log(text: str, canaries: Mapping[str, Canary]) -> Iterator[str]:
-    """What is wrong with all that was logged."""
+    """Problems of the log."""
     for line in text.removesuffix("\n").split("\n"):
         yield from _of_a_line(line)
     for name in found(canaries, text.encode("utf-8", "replace")):

@@ -86,7 +86,7 @@ class EmulatorControl:
         return self.cells(worksheet)[row - 1][column - 1]
 
     def texts(self, worksheet: str, spreadsheet: str = "demo") -> list[list[str]]:
-        """What the worksheet displays, blank cells and rows at the ends cut."""
+        """Displayed rows, without blank cells and rows at the ends."""
         rows = [[cell["text"] for cell in row] for row in self.cells(worksheet, spreadsheet)]
         return _trimmed([_trimmed(row, "") for row in rows], [])
 

@@ -9,7 +9,7 @@ TIMEOUT_SECONDS = 10.0
 
 
 def said_to(api: Api, sent: bytes) -> bytes:
-    """What is answered until the gateway closes the connection, also if it does so early."""
+    """The answer until the gateway closes the connection, perhaps early."""
     url = urlsplit(api.url)
     said = b""
     with socket.create_connection(

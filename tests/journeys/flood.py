@@ -13,7 +13,7 @@ PIECE_BYTES = 1_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class Flooded:
-    """What came of a flood: all that was answered, and how much was sent until its end."""
+    """Answers to a flood, and the bytes sent until its end."""
 
     answer: bytes
     sent_bytes: int

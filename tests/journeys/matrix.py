@@ -21,7 +21,7 @@ WORKSHEETS = ["Open", "Shut", "Nowhere"]
 
 
 def cell(book: str, worksheet: str, column: str, row: int) -> str:
-    """What a cell holds: where it is, so that it is known wherever it turns up."""
+    """A cell's content: its position, so that it is recognised elsewhere."""
     return f"{book}/{worksheet}/{column}/{row}"
 
 

@@ -37,7 +37,7 @@ class Mortal:
         await asyncio.to_thread(self.incarnation.close)
 
     def log(self) -> str:
-        """What all incarnations logged."""
+        """Logs of all processes."""
         return "".join(path.read_text() for path in sorted(self.folder.glob("log-*")))
 
     def _start(self) -> Process:

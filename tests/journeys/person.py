@@ -24,7 +24,7 @@ class Edit:
 
 @dataclass(frozen=True, kw_only=True)
 class Hand:
-    """Where a person is about to edit; `first` and `second` point somewhere in the worksheet."""
+    """The place of a person's next edit; `first` and `second` point into the worksheet."""
 
     sheet_id: int
     grid: Grid
@@ -50,7 +50,7 @@ class Hand:
         return {"sheetId": self.sheet_id, **limits}
 
     def texts(self, row: int) -> Counter[str]:
-        """What is in a row."""
+        """Texts of a row."""
         cells = self.grid[row] if row < len(self.grid) else ()
         return Counter(text for text in cells if text)
 

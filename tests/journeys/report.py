@@ -16,7 +16,7 @@ NO_DEFAULTS = {"NO_GCE_CHECK": "true", "CLOUDSDK_CONFIG": "none", "HOME": "none"
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """How it ended, and what it said."""
+    """Exit status and output."""
 
     status: int
     lines: Sequence[str]

@@ -1,4 +1,4 @@
-"""What each path costs in calls to Google: the invariant that a cost is known and held."""
+"""Cost of each path in calls to Google."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -145,7 +145,7 @@ def test_an_unknown_field_costs_a_read_at_most(
 def test_what_is_wrong_by_itself_costs_nothing(
     reading_api: Api, method: str, path: str, options: Mapping[str, Any], status: int
 ) -> None:
-    """What the key may not do, and what is wrong without looking at the sheet, costs no call."""
+    """Denied requests, and requests that are invalid without the sheet, cost no call."""
 
     assert cost(reading_api, method, path, **options) == (0, 0, status)
 
@@ -168,7 +168,7 @@ def test_a_refusal_is_looked_into_with_one_read(
 
 
 def test_a_sheet_that_changes_during_a_search_is_read_once_more(open_gateway: OpenGateway) -> None:
-    """Where the two reads of a search saw different sheets both are read again, once."""
+    """If the two reads of a search saw different sheets, both are repeated once."""
     api = open_gateway(NO_ROWS_KEPT)
     api.get("Cities")
     cell = {"userEnteredValue": {"stringValue": "Renamed"}}

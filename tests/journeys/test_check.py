@@ -1,4 +1,4 @@
-"""What `check` finds in settings and keys that work, and yet are not as anybody wants them."""
+"""Findings of `check` about working but undesirable settings and keys."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -106,7 +106,7 @@ def test_a_setting_that_is_seldom_meant(
 
 
 def test_an_endpoint_that_is_not_googles(settings_of: Callable[..., Settings]) -> None:
-    """Where the rows go is told, without asking anything of it."""
+    """The report names the host of the endpoint, without a request to it."""
     overrides = {
         "google.allow_insecure_endpoint": True,
         "google.endpoint": "http://sheets.invalid:1",
@@ -195,7 +195,7 @@ def test_a_pepper_that_is_gone(settings_of: Callable[..., Settings], tmp_path: P
 
 
 def test_the_spreadsheets_of_the_keys_are_named(settings_of: Callable[..., Settings]) -> None:
-    """Who names none to look at reads which there are; those of revoked keys do not count."""
+    """Without an ID, the report lists those of all active keys."""
     settings = settings_of()
     create(settings, KeyRequest(name="any", spreadsheets=None))
     create(settings, KeyRequest(name="two", spreadsheets=frozenset({"other", "demo"})))

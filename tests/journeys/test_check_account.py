@@ -1,4 +1,4 @@
-"""What `check` says of the sign-in, and of this machine's clock."""
+"""Findings of `check` about the sign-in and this machine's clock."""
 
 import asyncio
 import json
@@ -168,7 +168,7 @@ def test_a_key_file_of_another_account_or_key(
     members: Mapping[str, object],
     cause: str,
 ) -> None:
-    """What the emulator, like Google, finds in a signature leads to the same words."""
+    """The emulator's rejection of a signature leads to the same words as Google's."""
     path = changed_key_file(checkup.emulator, tmp_path, private_key=private_pem, **members)
 
     text = checkup.run(google={"credentials": str(path)}).problem

@@ -1,4 +1,4 @@
-"""What `check` says of the configuration file, and of the file with the account's key."""
+"""Findings of `check` about the configuration file and the key file."""
 
 import json
 from collections.abc import Iterator
@@ -81,7 +81,7 @@ KEY_FILES: list[Any] = [
 def test_a_file_that_is_no_key_file(
     checkup: Checkup, tmp_path: Path, content: object, kind: str
 ) -> None:
-    """What it is instead is told, and where the right one is had; nothing of it is quoted."""
+    """The report says what the file is and where to get the right one, without quoting it."""
     path = tmp_path / "account.json"
     path.touch(mode=0o600)
     if isinstance(content, bytes):
@@ -149,7 +149,7 @@ def test_default_credentials_that_are_not_there(checkup: Checkup, tmp_path: Path
 
 
 def test_default_credentials_that_google_auth_cannot_use(checkup: Checkup, tmp_path: Path) -> None:
-    """What is of a right kind and lacks something is told in google-auth's words."""
+    """Files of a right kind with missing members are reported in google-auth's words."""
     path = tmp_path / "person.json"
     path.touch(mode=0o600)
     path.write_text(json.dumps({"type": "authorized_user", "client_id": SECRET}))
@@ -180,7 +180,7 @@ def test_no_default_credentials_get_round_the_defences(
 
 
 def test_an_identity_that_is_asked_of_a_stranger(checkup: Checkup, tmp_path: Path) -> None:
-    """What no look at the file finds is refused when it is to be asked, by its host alone."""
+    """Identities that no file check finds are refused at their use, by host only."""
     path = tmp_path / "identity.json"
     path.touch(mode=0o600)
     identity = {

@@ -1,4 +1,4 @@
-"""What `check` says of the way to Google: names, ports, TLS, proxies."""
+"""Findings of `check` about the connection to Google: names, ports, TLS, proxies."""
 
 import socket
 from collections.abc import Callable, Iterator, Mapping
@@ -99,7 +99,7 @@ def test_a_token_endpoint_that_does_not_answer(checkup: Checkup) -> None:
 def test_an_environment_that_allows_no_requests(
     checkup: Checkup, environ: Mapping[str, str], cause: str
 ) -> None:
-    """Which variable to correct is said, and not what is in it."""
+    """The report names the variable, not its value."""
     report = checkup.run(environ=environ)
 
     assert report.problem.startswith("network: ")

@@ -1,4 +1,4 @@
-"""What `check` says of a spreadsheet: the share, the API, the kind of file, and the headers."""
+"""Findings of `check` about a spreadsheet: share, API, file type, headers."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -28,7 +28,7 @@ def denied(message: str, reason: str | None = None, status: int = 403) -> dict[s
 
 
 def test_a_spreadsheet_that_can_be_read(checkup: Checkup) -> None:
-    """What a Viewer may do as well proves no right to write, so that is said to be untried."""
+    """Reading proves no right to write, which is reported as not tested."""
     report = checkup.run("--spreadsheet", "other")
 
     assert report.status == 0
@@ -208,7 +208,7 @@ def test_an_account_or_api_that_does_not_work(
 
 
 def test_an_office_file(checkup: Checkup) -> None:
-    """How to make a Google Sheet of it is told, and that the new one is to be shared."""
+    """The report says how to convert it, and that the new file must be shared."""
     checkup.emulator.faults({"call": "spreadsheets.get", **OFFICE_FILE})
 
     text = checkup.run("--spreadsheet", "demo").problem
@@ -283,7 +283,7 @@ def test_no_cell_below_the_headers_is_told(checkup: Checkup) -> None:
 
 
 def test_a_title_moves_no_terminal(checkup: Checkup) -> None:
-    """What cannot be seen in a title is escaped."""
+    """Invisible characters in a title are escaped."""
     report = checkup.run("--spreadsheet", "demo")
 
     assert 'worksheet "two\\nlines": 1 field' in report.of("ok")

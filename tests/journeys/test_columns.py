@@ -59,7 +59,7 @@ def staff(open_staff: OpenGateway) -> Api:
 
 
 def answered(api: Api, ask: Ask, key: str, spreadsheet: str) -> tuple[Any, tuple[int, int]]:
-    """What a key is answered, and what that cost in reads and writes."""
+    """The answer for a key, and its cost in reads and writes."""
     if ask.faults:
         api.emulator.faults(*ask.faults)
     before = api.emulator.calls()

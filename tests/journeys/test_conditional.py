@@ -77,7 +77,7 @@ def test_an_update_answers_with_the_tag_of_the_row(
 
 
 def test_a_tag_from_before_a_formula_s_new_result_is_refused(api: Api) -> None:
-    """What an update made a formula show is in no tag before it was read; 412 shows it."""
+    """A formula's result after an update is in no tag before it was read; 412 shows it."""
     updated = api.send("PATCH", "Formulas/2", json={"a": 5})
 
     failed = update(api, "Formulas/2", {"note": "y"}, updated.headers["etag"])
@@ -90,7 +90,7 @@ def test_a_tag_from_before_a_formula_s_new_result_is_refused(api: Api) -> None:
 
 @pytest.mark.parametrize("worksheet", ["Cities", "HeaderOnly", "BlankHeader", "BlankFirst"])
 def test_a_create_answers_with_the_tag_of_the_row(api: Api, worksheet: str) -> None:
-    """What was created can be updated under a condition without a read in between."""
+    """A conditional update after a create needs no read in between."""
     created = api.post(worksheet, json={"name": "x"})
 
     assert created.status_code == 201

@@ -59,7 +59,7 @@ def test_a_list_of_one_is_a_list(api: Api) -> None:
 
 @pytest.mark.parametrize("content_type", ["text/plain", FORM, "", "application/vnd.api+json"])
 def test_a_list_is_one_whatever_it_is_called(api: Api, content_type: str) -> None:
-    """What begins with a bracket is JSON."""
+    """A body that begins with a bracket is JSON."""
     headers = {"Content-Type": content_type} if content_type else {}
 
     answer = api.post("HeaderOnly", content=b' [{"name":"x"},{"name":"y"}]', headers=headers)
@@ -180,7 +180,7 @@ def test_an_update_takes_no_list(shared_api: Api, method: str) -> None:
 
 
 def test_ignored_fields_are_named_once(open_gateway: OpenGateway) -> None:
-    """Where unknown fields are ignored, those of all elements come back in one header."""
+    """The ignored fields of all elements are in one header."""
     api = open_gateway({"api.unknown_fields": "ignore"})
 
     answer = api.post(
@@ -210,7 +210,7 @@ def test_empty_cells_are_shown_as_the_operator_chose(
 
 
 def test_a_refusal_of_google_s_is_of_the_whole_list(api: Api) -> None:
-    """Where the write is refused no row of the list is there, and the answer says so."""
+    """No row of the list is written, and the answer says so."""
     before = api.emulator.everything()
     api.emulator.faults({"call": "values.append", "status": 429, "times": 9})
 
@@ -243,5 +243,5 @@ def test_lists_that_come_together_are_not_mixed(api: Api) -> None:
 
 
 def test_a_read_only_key_creates_no_list(shared_api: Api) -> None:
-    """What a key may do is decided before the body is read."""
+    """Access is checked before the body is read."""
     assert refused(shared_api.post("Cities", key="read-only", json=[{"name": "x"}])) == (405, 4050)

@@ -17,7 +17,7 @@ from tests.journeys.waiting import PATIENCE_SECONDS, until
 
 
 def paste(lines: Sequence[str]) -> list[Any]:
-    """What each line answers in a shell, as JSON."""
+    """The JSON results of lines in a shell."""
     answers = []
     for line in lines:
         done = subprocess.run(  # noqa: S602  (the demo's own lines)

@@ -1,4 +1,4 @@
-"""What a key may not do: keys x spreadsheets x worksheets x operations, refused without a call."""
+"""Denied requests: keys x spreadsheets x worksheets x operations, refused without a call."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ OPERATIONS = [
 
 @dataclass(frozen=True, kw_only=True)
 class May:
-    """What a key of the journeys was granted; None is any."""
+    """Grants of a key; None is any."""
 
     spreadsheets: frozenset[str] | None
     worksheets: frozenset[str] | None = None
@@ -126,7 +126,7 @@ def visible(answer: httpx2.Response) -> tuple[Any, ...]:
 def test_a_denied_spreadsheet_answers_as_an_unknown_one(
     shared_api: Api, key: str, method: str, row: str
 ) -> None:
-    """Whether a spreadsheet is there, is shared, or has a worksheet cannot be told apart."""
+    """Missing, unshared and denied spreadsheets cannot be distinguished."""
     answers = [
         shared_api.send(method, f"{worksheet}{row}", key=key, spreadsheet=spreadsheet, json={})
         for spreadsheet in ("third", "private", "unknown", "x" * 44)
@@ -185,7 +185,7 @@ def test_what_another_key_has_read_is_denied_all_the_same(shared_api: Api) -> No
 
 
 def test_a_denied_request_is_refused_before_its_query_and_body(shared_api: Api) -> None:
-    """What else is wrong with it is not looked at: it could tell one spreadsheet from another."""
+    """Other problems are not reported: they could distinguish spreadsheets."""
     answers = [
         shared_api.get("Cities", spreadsheet="third", params={"where": "{", "limit": "x"}),
         shared_api.post("Cities", spreadsheet="third", content=b"{"),

@@ -68,7 +68,7 @@ def open_books(books: EmulatorControl, tmp_path: Path) -> Iterator[OpenGateway]:
 
 
 def conversation(api: Api, key: str, book: str) -> Iterator[tuple[Asked, httpx2.Response]]:
-    """What is asked, and the answers; a key in the URL stands there by its name."""
+    """Requests and answers; a key in the URL is replaced by its name."""
     for method, path, options in ASKED:
         sent = {"key": key, "spreadsheet": book, **options}
         if "apiKey" in sent.get("params", {}):

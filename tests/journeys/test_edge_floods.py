@@ -184,7 +184,7 @@ def test_one_address_does_not_keep_others_out(emulator: EmulatorControl, tmp_pat
 
 
 def test_what_is_taken_in_is_seen_in_the_memory(emulator: EmulatorControl, tmp_path: Path) -> None:
-    """Where an operator lets a body be large, its size shows: the measure can fail."""
+    """Control test: a large body that is allowed shows up in memory."""
     keys = make_keys(tmp_path, {"paid": KEYS["paid"]})
     with standing_alone(tmp_path, emulator, keys, {"server.max_body_bytes": 300 * MB}) as gateway:
         key = f"Authorization: {gateway.api.keys['paid']}\r\n".encode()

@@ -36,7 +36,7 @@ def serving(folder: Path, config: str, listening: socket.socket) -> Iterator[Pro
 
 
 def is_alive(url: str) -> bool:
-    """Whether a gateway answers there."""
+    """True if a gateway answers there."""
     _, _, address = url.partition("//")
     connection = HTTPConnection(address, timeout=PATIENCE_SECONDS)
     try:

@@ -1,4 +1,4 @@
-"""What is refused before the application sees it: answered and logged like everything else."""
+"""Refusals before the application, which are answered and logged like all others."""
 
 import json
 from pathlib import Path
@@ -25,7 +25,7 @@ CODES = dict(zip(REFUSED, (4000, 4000, 4003, 4310, 4140, 4000, 4051), strict=Tru
 
 
 def is_contract_error(answer: WireAnswer) -> bool:
-    """Whether it has the members and headers that every error of the API has."""
+    """True if it has the members and headers that every error of the API has."""
     return (
         answer.json["type"] == "SheetsonError"
         and answer.json["status"] == answer.status
@@ -63,7 +63,7 @@ def test_a_refusal_keeps_what_was_understood(shared_api: Api) -> None:
 
 
 def test_a_broken_preflight_is_refused(shared_api: Api) -> None:
-    """What cannot be read is not answered as a preflight."""
+    """A malformed request is not answered as a preflight."""
     lines = b"Origin: https://a.example\r\nAccess-Control-Request-Method: POST\r\nX A: b\r\n"
     (answer,) = exchange(shared_api.url, START.replace(b"GET", b"OPTIONS") + lines)
 
@@ -71,7 +71,7 @@ def test_a_broken_preflight_is_refused(shared_api: Api) -> None:
 
 
 def test_a_refusal_behind_another_is_its_own(shared_api: Api) -> None:
-    """What cannot be read behind a request that is refused is not answered with its error."""
+    """A malformed request behind a refused one does not get its error."""
     wrong = b"GET /v2/sheets/Cities HTTP/1.1\r\nHost: gateway\r\nAPI-Key: x\r\n\r\n"
     answers = exchange(shared_api.url, wrong * 2 + REFUSED["broken line"])
 

@@ -37,7 +37,7 @@ def create(gateway: Standalone, worksheet: str, name: str) -> bytes:
 
 
 def begun(gateway: Standalone) -> Mapping[str, bytes]:
-    """What clients have sent that will send no more; the last waits for a slow Google."""
+    """Incomplete requests of clients; the last one waits for a slow Google."""
     chunked = "Transfer-Encoding: chunked"
     return {
         "nothing": b"",

@@ -171,7 +171,6 @@ def test_limits_are_settings(
     body: bytes | None,
     code: int,
 ) -> None:
-    """What is over a limit of the operator's is refused with the limit's own code."""
     api = open_gateway(settings)
 
     answer = send_raw(api, method, target, body=body)
@@ -204,7 +203,7 @@ def test_a_body_in_pieces_is_measured(shared_api: Api) -> None:
 
 @asynccontextmanager
 async def broken_sheets() -> AsyncIterator[Sheets]:
-    """What is asked of it ends in an error that nobody expects."""
+    """The Sheets fake raises an unexpected error."""
     yield cast(Sheets, object())
 
 

@@ -1,4 +1,4 @@
-"""What looks like a formula is stored as the text that it is, whichever way it is written."""
+"""Texts that look like formulas are stored as text, in every kind of write."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -80,7 +80,7 @@ def test_no_payload_becomes_a_formula(writing_api: Api, write: Write) -> None:
 
 
 def test_a_key_that_may_write_formulas(open_gateway: OpenGateway) -> None:
-    """Where values are typed in, such a key writes formulas beside another that does not."""
+    """With typed input, this key writes formulas and another one does not."""
     api = open_gateway(TYPED_IN)
 
     created = api.post("New", key="formulas", json={"name": "=1+1", "state": "+2+3"})

@@ -1,4 +1,4 @@
-"""Whatever a client sends, the answer is the contract's and never a fault of ours."""
+"""Any request gets an answer of the contract, never an internal error."""
 
 import json
 from typing import Any
@@ -33,7 +33,7 @@ SEGMENTS = st.one_of(st.binary(max_size=12).map(quote_from_bytes), st.just("Citi
 
 
 def is_of_the_contract(answer: httpx2.Response | RawAnswer) -> bool:
-    """Whether this is a success, or an error for which the client can do something."""
+    """True if this is a success, or an error for which the client can do something."""
     return answer.status_code < 400 or refused(answer)[0] < 500
 
 

@@ -197,7 +197,7 @@ def test_a_clients_request_id_is_taken_over(shared_api: Api, path: str, given: s
     "given", ["", "r" * 65, "a b", "a/b", "<x>", "a,b", "\xe4", "{}", "a\tb", "%0a", 'a"b']
 )
 def test_what_is_no_request_id_is_replaced(shared_api: Api, given: str) -> None:
-    """Whatever could break a log line or a header is not taken over, and the request served."""
+    """The request is served with a new ID."""
     sent = [
         ("Authorization", shared_api.keys["paid"]),
         ("X-Spreadsheet-Id", "demo"),
@@ -219,7 +219,7 @@ def test_requests_without_an_id_get_different_ones(shared_api: Api) -> None:
 
 
 def test_dropped_fields_are_named_in_a_header(open_gateway: OpenGateway) -> None:
-    """Where unknown fields are ignored, their names come back, escaped to fit a header."""
+    """Names of ignored fields are escaped in the header."""
     api = open_gateway({"api.unknown_fields": "ignore"})
     body = {"name": "x", "größe": 1, "a,b": 2, "line\nbreak": 3, "\U0001f3d9": 4}
 

@@ -52,7 +52,7 @@ def sent_all_the_time(api: Api, hostile: Hostile) -> Iterator[list[httpx2.Respon
 def test_a_good_request_beside_hostile_bodies(
     emulator: EmulatorControl, access: KeysOnDisk, tmp_path: Path, name: str
 ) -> None:
-    """Whoever sends them is refused; nobody else waits for it, and nothing is written."""
+    """Hostile bodies are refused; other requests do not wait, and nothing is written."""
     emulator.reset()
     settings = {**LOOKS_EACH_TIME, "cache.rows_ttl_seconds": 3600}
     with standing_alone(tmp_path, emulator, access, settings) as gateway:

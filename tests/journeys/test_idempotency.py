@@ -68,7 +68,7 @@ def test_an_answer_is_given_again_as_it_was(
 
 
 def test_dropped_fields_are_named_again(open_gateway: OpenGateway, key: str) -> None:
-    """Where unknown fields are ignored, a replay says which, too."""
+    """A replay names the ignored fields, too."""
     api = open_gateway({"api.unknown_fields": "ignore"})
     body = {**BODY, "nope": 1}
     first = send(api, key, json=body)

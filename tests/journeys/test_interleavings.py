@@ -222,14 +222,14 @@ def run(machine: Callable[[], RuleBasedStateMachine]) -> None:
 
 
 def test_edits_before_the_last_look_move_no_value(open_gateway: OpenGateway) -> None:
-    """Whatever a person did before, a write changes its own cells, in the columns of its fields."""
+    """A write changes only its own cells, in the columns of its fields, after any edits."""
     api = open_gateway({"cache.header_ttl_seconds": 0})
 
     run(lambda: EditsBefore(api))
 
 
 def test_edits_inside_the_round_trip_lose_nothing(open_gateway: OpenGateway) -> None:
-    """Whatever a person does meanwhile, a create overwrites nothing, and a drift is logged."""
+    """A create overwrites nothing, and a header drift is logged."""
     api = open_gateway()
 
     run(lambda: EditsInside(api))

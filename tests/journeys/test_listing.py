@@ -158,7 +158,6 @@ def test_unknown_parameters_are_passed_over(reading_api: Api, name: str) -> None
 
 
 def test_search_and_order_can_be_allowed(open_gateway: OpenGateway) -> None:
-    """What a plan may do is a setting."""
     api = open_gateway({"plans.free.where_and_order": True, "plans.paid.where_and_order": False})
     free = api.get("Cities", key="free", params={"order": "-name", "limit": "1", "keys": "name"})
     paid = api.get("Cities", params={"order": "-name"})

@@ -142,7 +142,7 @@ def test_a_google_that_misbehaves(open_gateway: OpenGateway, name: str) -> None:
 def test_a_worksheet_that_is_known_while_google_misbehaves(
     open_gateway: OpenGateway, name: str
 ) -> None:
-    """What was read before is served again, or the right error; never anything else."""
+    """The answer is cached data or the right error."""
     keeping = {"cache.rows_ttl_seconds": 0.01, "cache.max_stale_seconds": 3600.0}
     api = open_gateway({**DEADLINES, **keeping})
     fault, code = nasty.GOOGLE[name]

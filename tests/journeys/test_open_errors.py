@@ -25,7 +25,7 @@ OF_GOOGLE: Mapping[str, Mapping[str, Any]] = {
 
 
 def is_open(headers: Any) -> bool:
-    """Whether a page of any origin may read the answer, and no cookie would be sent for it."""
+    """True if a page of any origin may read the answer, and no cookie would be sent for it."""
     exposed = set(headers.get("access-control-expose-headers", "").split(", "))
     return (
         headers.get("access-control-allow-origin") == "*"

@@ -34,7 +34,7 @@ def test_a_create_that_was_done(looking_api: Api, fault: Fault, is_answered: boo
 
 @pytest.mark.parametrize(("fault", "is_answered"), OPEN_ENDS)
 def test_a_create_that_was_not_done(looking_api: Api, fault: Fault, is_answered: bool) -> None:
-    """Where Google answered, the row surely is not there; where it did not, it may still come."""
+    """If Google answered, the row is certainly missing; otherwise it may still appear."""
     before = looking_api.emulator.texts("Cities")
     looking_api.emulator.faults({"call": "values.append", "times": 9, **fault})
 
@@ -187,7 +187,7 @@ def test_a_row_that_lands_late_overwrites_nothing(api: Api) -> None:
 
 
 def test_a_grid_that_cannot_grow(api: Api) -> None:
-    """Where Google fails to make room for a row the row was not written, and is not."""
+    """The row is not written if the grid cannot grow."""
     before = api.emulator.texts("BlankFirst")
     api.emulator.faults({"call": "spreadsheets.batchUpdate", "status": 503, "apply": True})
     answer = api.post("BlankFirst", json={"name": "n"})

@@ -1,4 +1,4 @@
-"""How much a key may ask, and how often an address may be wrong."""
+"""Rate limits of keys, and of invalid keys per address."""
 
 import asyncio
 import re
@@ -51,7 +51,7 @@ UNKNOWN = [
 
 
 def standing(answer: httpx2.Response) -> tuple[int, int]:
-    """What an answer says is left, and for how long."""
+    """Remaining requests and reset time in an answer."""
     match = RATE.fullmatch(answer.headers["ratelimit"])
     assert match is not None, answer.headers["ratelimit"]
     return int(match[1]), int(match[2])
@@ -119,7 +119,6 @@ def test_a_key_over_its_rate_is_told_to_wait(open_gateway: OpenGateway, method: 
 def test_refused_requests_are_charged(
     open_gateway: OpenGateway, path: str, options: Mapping[str, Any]
 ) -> None:
-    """Whoever only makes mistakes is stopped, too."""
     api = open_gateway(SLOW)
     for _ in range(10):
         assert 400 <= api.get(path, **options).status_code < 429

@@ -1,4 +1,4 @@
-"""How soon a key that was revoked is refused, while it is in use all the time."""
+"""Delay until a revoked key in constant use is refused."""
 
 import asyncio
 import threading
@@ -44,7 +44,7 @@ def test_a_revoked_key_is_refused_everywhere_within_five_seconds(
 
 
 def used(url: str, key: str, use: str, warmed: Callable[[float], object]) -> float | None:
-    """When the last request began that was not refused; None if none ever was."""
+    """Start of the last request that was not refused; None if there was none."""
     method, _, path = use.partition(" ")
     body = {"name": "x"} if method == "PATCH" else None
     ends, last = None, None

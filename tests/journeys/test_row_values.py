@@ -1,4 +1,4 @@
-"""What the values of a body become in their cells, as the contract's section *Rows* says."""
+"""Cells of written values, as in the contract's section *Rows*."""
 
 import pytest
 
@@ -106,7 +106,7 @@ def test_the_answer_shows_what_the_sheet_displays(api: Api) -> None:
 
 @pytest.mark.parametrize("name", ["apiKey", "spreadsheetId", "rowIndex"])
 def test_credentials_and_row_numbers_in_a_body_are_not_stored(api: Api, name: str) -> None:
-    """What names the caller or the row is left out of a body, also where a header has its name."""
+    """Dropped even if a header has such a name."""
     created = api.post("RowIndex", json={name: "secret", "name": "c"})
     updated = api.post("RowIndex/2", json={name: "secret", "name": "d"})
 
@@ -136,7 +136,7 @@ def test_unknown_fields_can_be_dropped(open_gateway: OpenGateway) -> None:
 
 
 def test_only_unknown_fields_are_refused_all_the_same(open_gateway: OpenGateway) -> None:
-    """Where dropping unknown fields leaves nothing to write, the request is refused."""
+    """A request without any known field is refused."""
     api = open_gateway({"api.unknown_fields": "ignore"})
     before = api.emulator.everything()
     answer = api.post("HeaderOnly", json={"surplus": 1})

@@ -1,4 +1,4 @@
-"""What a row is on its way out and on its way in, as the contract's section *Rows* says."""
+"""Rows in answers and bodies, as in the contract's section *Rows*."""
 
 import json
 
@@ -97,7 +97,7 @@ def test_empty_cells_are_shown_as_the_operator_chose(
 @pytest.mark.parametrize("method", ["GET", "POST"])
 @pytest.mark.parametrize("path", ["Empty", "NoHeader", "NoHeader/2", "NoHeader/3"])
 def test_a_blank_header_row_is_a_conflict(reading_api: Api, method: str, path: str) -> None:
-    """Where row 1 is blank every request answers 409, and nothing is written."""
+    """Every request gets 409, and nothing is written."""
     before = reading_api.emulator.everything()
     answer = reading_api.send(method, path, json={"name": "a"} if method == "POST" else None)
 

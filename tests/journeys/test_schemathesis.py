@@ -33,7 +33,7 @@ def cities_api(cities: EmulatorControl, access: KeysOnDisk) -> Iterator[Api]:
 
 
 def test_the_document_of_a_key_is_kept_to(cities_api: Api) -> None:
-    """What it says is accepted, what it rules out refused, and each answer is one it tells of."""
+    """Requests and answers conform to the document."""
     findings = explore_of_key(cities_api, "cities", cases=6)
 
     assert findings.problems == {}, str(findings)

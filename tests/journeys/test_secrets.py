@@ -30,7 +30,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
 
 
 def targets(key: str) -> Mapping[str, bytes]:
-    """Where clients put their keys, beside where they belong."""
+    """Wrong places of keys in requests."""
     encoded = "".join(f"%{ord(each):02x}" for each in key)
     texts = {
         "path": f"/v2/sheets/{key}",
@@ -133,7 +133,7 @@ async def test_a_fault_of_ours_tells_no_secret() -> None:
 
 
 def test_a_server_that_is_sent_nonsense_logs_no_key(open_gateway: OpenGateway) -> None:
-    """What is no HTTP is refused, and not repeated in the log."""
+    """Malformed HTTP is refused and not logged."""
     with captured_log() as log:
         api = open_gateway()
         key = api.keys["paid"]

@@ -38,7 +38,7 @@ def twins(api: Api, path: str, key: str, **request: Any) -> list[httpx2.Response
 
 
 def problems_of(answers: Sequence[httpx2.Response], success: int) -> list[str]:
-    """What is wrong with the answers to twins: one success, the same for all, or 409."""
+    """Problems of answers to concurrent repetitions; expected: one success for all, or 409."""
     found = [
         f"{answer.status_code}: {answer.text}"
         for answer in answers

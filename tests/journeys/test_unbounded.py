@@ -1,4 +1,4 @@
-"""What a gateway says of its keys when it starts."""
+"""Warning about unrestricted keys at startup."""
 
 from pathlib import Path
 

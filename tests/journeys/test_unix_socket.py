@@ -46,7 +46,7 @@ def behind_a_unix_socket(
 
 
 def statuses(client: httpx2.Client, *, last: Sequence[Header] = ()) -> list[tuple[int, int]]:
-    """What eight wrong keys are answered, each from another address by the proxy's word."""
+    """Statuses of eight wrong keys from different addresses behind the proxy."""
     return [
         refused(
             client.get(
@@ -73,7 +73,7 @@ def test_clients_behind_a_unix_socket_may_fail_for_themselves(
     proxies: str,
     expected: Sequence[tuple[int, int]],
 ) -> None:
-    """Where "unix" is a trusted proxy; else all of them are one address."""
+    """With "unix" as trusted proxy; otherwise all of them share one address."""
     settings = {"access.failures_per_minute": 5, "access.trusted_proxies": proxies}
     with behind_a_unix_socket(tmp_path, emulator, access, settings) as client:
         found = statuses(client)

@@ -1,4 +1,4 @@
-"""What Google, or the way to it, does wrong: each fault is asked of the emulator as data."""
+"""Failures of Google and the connection, injected into the emulator."""
 
 import csv
 import io
@@ -143,7 +143,7 @@ def test_a_read_past_its_deadline(open_gateway: OpenGateway) -> None:
 
 
 def test_google_out_of_reach(open_gateway: OpenGateway) -> None:
-    """Where no connection can be had nothing was sent, and every request may be tried again."""
+    """Without a connection nothing was sent, and every request may be retried."""
     with bind("127.0.0.1", 0) as listening:
         closed = base_url(listening)
     api = open_gateway({"google.endpoint": closed})
@@ -241,6 +241,6 @@ def test_a_full_workbook(api: Api) -> None:
 
 
 def cells(text: str) -> int:
-    """How many cells the grid of a seeded worksheet has: it is exactly as large as its data."""
+    """Number of cells of a seeded grid, which is exactly as large as its data."""
     rows = list(csv.reader(io.StringIO(text)))
     return max(len(rows), 1) * max([len(row) for row in rows] or [1])

@@ -1,7 +1,7 @@
-"""What one write may make of a worksheet: the worksheet before, the request, its answer, and after.
+"""Allowed effects of one write: worksheet before, request, answer, worksheet after.
 
 Rules
-- Pure: everything is compared, not only the cells that were to be written.
+- Pure: all cells are compared, not only the written ones.
 - A field belongs to the first column of its name in row 1.
 """
 

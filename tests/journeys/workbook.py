@@ -1,4 +1,4 @@
-"""What the emulator is seeded with for the journeys."""
+"""Seed of the emulator for the journeys."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a person does to a spreadsheet past the gateway."""
+"""Edits by a person, past the gateway."""
 
 import json
 from collections.abc import Iterator, Mapping

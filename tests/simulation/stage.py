@@ -1,4 +1,4 @@
-"""What every simulation runs on: the emulator behind an observer, and a gateway as a process."""
+"""Stage of all simulations: the emulator behind an observer, and a gateway as a process."""
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence

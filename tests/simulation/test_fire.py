@@ -88,7 +88,7 @@ BAD = [
 
 @pytest.mark.parametrize(("entries", "added"), GOOD)
 def test_a_true_ledger_has_no_problems(entries: list[Entry], added: list[list[str]]) -> None:
-    """What may be so after such answers is no problem."""
+    """Every effect that the answers allow is accepted."""
     assert problems_of(entries, BEFORE, [*BEFORE, *added]) == []
 
 

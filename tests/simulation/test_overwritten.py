@@ -48,7 +48,7 @@ async def test_no_edit_before_the_look_is_overwritten(tmp_path: Path) -> None:
 
 
 async def test_a_wait_between_look_and_write_is_found(tmp_path: Path) -> None:
-    """Where writes wait for quota after their look, edits are overwritten, and that is found."""
+    """Planted bug: if writes wait for quota after their read, overwritten edits are found."""
     outcome = await run(tmp_path, Overwriting(seconds=8.0, is_planted=True))
 
     assert any("was there for" in problem for problem in outcome.report.problems)

@@ -1,4 +1,4 @@
-"""How fresh reads are: what is kept has its time, and fresh data may be asked for."""
+"""Freshness of reads: cached rows have a ttl, and fresh data may be requested."""
 
 import asyncio
 import time
@@ -62,7 +62,7 @@ def test_an_answer_says_how_fresh_it_is(open_gateway: OpenGateway, path: str) ->
 
 
 def test_an_edit_is_seen_after_the_ttl(open_gateway: OpenGateway) -> None:
-    """What a person changes is seen by every read that begins later than the ttl after it."""
+    """Every read that begins later than the ttl after an edit shows it."""
     api = open_gateway({**KEEPING, "cache.rows_ttl_seconds": 0.5})
     assert first_name(api) == "New York"
     make(api.emulator, writing(api.emulator, "Cities", 2, 1, "Renamed"))
@@ -97,7 +97,7 @@ def test_nothing_is_kept_without_a_ttl(open_gateway: OpenGateway) -> None:
 def test_fresh_data_on_request(
     open_gateway: OpenGateway, path: str, parameter: str, headers: Mapping[str, str]
 ) -> None:
-    """Who asks for fresh data has a read of Google, whatever is kept."""
+    """A request for fresh data reads from Google, whatever is cached."""
     api = open_gateway({**KEEPING, "cache.rows_ttl_seconds": 60.0})
     api.get(path)
     make(api.emulator, writing(api.emulator, "Cities", 2, 1, "Renamed"))
@@ -111,7 +111,7 @@ def test_fresh_data_on_request(
 
 
 def test_fresh_data_is_for_all(open_gateway: OpenGateway) -> None:
-    """What was read because somebody asked for fresh data is served to the others as well."""
+    """Others are served the rows read for a request for fresh data."""
     api = open_gateway({**KEEPING, "cache.rows_ttl_seconds": 60.0})
     api.get("Cities")
     make(api.emulator, writing(api.emulator, "Cities", 2, 1, "Renamed"))
@@ -152,7 +152,7 @@ def test_fresh_data_of_another_worksheet(open_gateway: OpenGateway) -> None:
 def test_stale_data_is_not_fresh(
     open_gateway: OpenGateway, path: str, parameter: str, headers: Mapping[str, str]
 ) -> None:
-    """Where only stale data is to be had, who asks for fresh data is told when to come again."""
+    """If only stale data is available, the request is told when to retry."""
     api = open_gateway({**KEEPING, "cache.rows_ttl_seconds": 0.2})
     insisting(api, path, parameter, headers)
     api.emulator.faults(AWAY)

@@ -107,7 +107,7 @@ async def test_a_reader_that_leaves_hurts_nobody(
 
 
 async def test_readers_that_all_leave_leave_a_working_gateway(api: Api) -> None:
-    """Where every reader has gone the next one is answered, for one call more at most."""
+    """After all readers left, the next one is answered, for one call more at most."""
     api.emulator.faults(SLOW)
     async with visiting(api) as client:
         tasks = [asyncio.create_task(client.ask(Question(path="Cities"))) for _ in range(5)]
@@ -123,7 +123,7 @@ async def test_readers_that_all_leave_leave_a_working_gateway(api: Api) -> None:
 
 @pytest.mark.parametrize("is_known", [False, True], ids=["cold", "one half known"])
 def test_an_edit_between_the_halves(api: Api, is_known: bool) -> None:
-    """Where a person edits between the reads of the two renderings, both are read once more."""
+    """If a person edits between the reads of the two renderings, both are read again."""
     edit = writing(api.emulator, "Cities", 2, 1, "Renamed")
     if is_known:
         api.get("Cities")
@@ -140,7 +140,7 @@ def test_an_edit_between_the_halves(api: Api, is_known: bool) -> None:
 
 
 def test_reads_after_each_other_share_a_call(api: Api) -> None:
-    """What was read is served again for a while: the second search costs nothing."""
+    """The second search uses cached rows."""
     first = api.get("Cities", params={"order": "-name"})
     again = api.get("Cities", params={"order": "name", "where": '{"state":"Texas"}'})
 

@@ -86,7 +86,7 @@ def test_an_unknown_worksheet_without_google(without_google: Api) -> None:
 
 @pytest.mark.parametrize("path", ["Cities", "Cities/2", 'Long?where={"number":7}'])
 def test_fresh_data_without_google(without_google: Api, path: str) -> None:
-    """Who insists on fresh data is refused and told when to ask; others have what is known."""
+    """Requests for fresh data are refused with a retry time; others get cached rows."""
     assert until(lambda: is_stale(without_google, path))
     calls = without_google.emulator.calls()
     insisting = without_google.get(path, headers={"Cache-Control": "no-cache"})
@@ -148,7 +148,7 @@ def test_what_is_known_without_google(without_google: Api, path: str) -> None:
 
 
 def test_a_stale_answer_may_be_confirmed(without_google: Api) -> None:
-    """Who has the answer already is told that it still stands, with the same marks."""
+    """A client that has the answer already gets 304 with the same headers."""
     tag = without_google.get("Cities").headers["etag"]
     assert until(lambda: is_stale(without_google, "Cities"))
     answer = without_google.get("Cities", headers={"If-None-Match": tag})
@@ -160,7 +160,7 @@ def test_a_stale_answer_may_be_confirmed(without_google: Api) -> None:
 
 
 def test_a_row_that_is_not_there_stays_so(without_google: Api) -> None:
-    """What is known says too what is not there: a missing row and field are told as ever."""
+    """Cached rows show missing rows and fields, too."""
     assert refused(without_google.get("Cities/99")) == (404, 103)
     assert refused(without_google.get("Cities", params={"order": "unknown"})) == (400, 4002)
 

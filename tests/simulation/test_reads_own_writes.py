@@ -1,4 +1,4 @@
-"""Who wrote sees it: at once, for nothing, and whatever reads were under way."""
+"""Read-your-writes: at once, without calls, and despite running reads."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -61,7 +61,7 @@ def test_a_create_is_seen_for_nothing(api: Api, known: Mapping[str, str]) -> Non
 
 @pytest.mark.parametrize("known", [{}, FIND], ids=["displayed half", "both halves"])
 def test_an_update_is_seen_for_nothing(api: Api, known: Mapping[str, str]) -> None:
-    """What an update wrote is seen at once; it costs no read but the update's own look."""
+    """The update costs only its own read."""
     before = records(api, **ALL)
     api.get("Cities", params=known)
     reads = api.emulator.calls()[0]
@@ -111,7 +111,7 @@ def test_the_values_of_a_write_are_compared_as_those_of_a_read(api: Api) -> None
 
 
 def test_a_write_does_not_make_the_rest_younger(api: Api) -> None:
-    """What was not written is as old after a write as it was before."""
+    """Rows that were not written keep their age."""
     api.get("Cities")
     assert until(lambda: age(api) >= 1)
     api.post("Cities", json=OSLO)
@@ -215,7 +215,7 @@ ROUNDS = 8
 
 
 async def test_writers_see_their_own_writes_among_pollers(tmp_path: Path) -> None:
-    """Whatever others read meanwhile, a writer's next list, search and read have its write."""
+    """A writer's next list, search and read contain its write, whatever others read meanwhile."""
     scenery = Scenery(
         worksheets=2,
         latency_ms=40,
@@ -284,7 +284,7 @@ async def write_and_look(client: httpx2.AsyncClient, title: str, number: int) ->
 async def missing(
     client: httpx2.AsyncClient, path: str, row: int, body: Mapping[str, object]
 ) -> list[str]:
-    """Which of a list, a search and a read of a row do not show what was written to it."""
+    """Answers (list, search, row) that lack the written value."""
     wanted = {"rowIndex": row, **{name: str(value) for name, value in body.items()}}
     read = (await client.get(f"{path}/{row}")).json()
     where = f'{{"amount":{body["amount"]}}}'

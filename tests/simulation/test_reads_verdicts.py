@@ -76,7 +76,7 @@ def test_a_mark_is_read(headers: Mapping[str, str], mark: Mark | None) -> None:
     ],
 )
 def test_a_mark_that_makes_no_sense(headers: Mapping[str, str]) -> None:
-    """What RFC 9211 does not allow is not taken for a mark."""
+    """Values that RFC 9211 does not allow are ignored."""
     with pytest.raises(ValueError, match=r"Age|Cache-Status"):
         read_mark(headers)
 
@@ -159,7 +159,7 @@ def test_reads_that_could_not_be_answered() -> None:
 
 
 def test_the_time_until_all_is_fresh_again() -> None:
-    """What counts is the first answer that rests on a read after the return."""
+    """The first answer based on a read after the return counts."""
     replies = [
         reply(GONE - 1.0),
         reply(GONE + 1.0, stale(20)),

@@ -52,7 +52,7 @@ SLACK = 0.001
 
 @dataclass(frozen=True, kw_only=True)
 class Campaign:
-    """How large a fire is and how hot."""
+    """Size and intensity of a fire."""
 
     creates: int
     seed: int = 1
@@ -85,7 +85,7 @@ class Campaign:
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """What came of a fire."""
+    """Results of a fire."""
 
     entries: Sequence[Entry]
     problems: Sequence[Problem]

@@ -43,7 +43,7 @@ class Create:
 
 @dataclass(frozen=True, kw_only=True)
 class Patience:
-    """How long clients go on: of one request, and of one create with its key."""
+    """Limits of a client: per request, and per create with its key."""
 
     answer_seconds: float
     asks: int
@@ -112,7 +112,7 @@ class Clerk:
 
 
 def read_answer(create: Create, answer: httpx2.Response, *, is_cut: bool) -> Entry:
-    """What an answer says of a create."""
+    """Meaning of an answer to a create."""
     try:
         body = answer.json()
     except ValueError:

@@ -1,9 +1,9 @@
-"""What goes wrong at Google while creates are under way, as lists of faults for the emulator.
+"""Failures of Google during creates, as lists of faults for the emulator.
 
 Rules
 - Late effects follow lost connections only. A 5xx may have been applied before it was answered.
-- A plan says for each call by its number whether it goes wrong and how, so that a plan is the
-  same for each run of a seed, whatever the time.
+- A plan gives the failure of each call by its number, so that it is the same for each run of a
+  seed, whatever the time.
 """
 
 import random
@@ -20,7 +20,7 @@ FEWEST_BETWEEN = 3
 
 @dataclass(frozen=True, kw_only=True)
 class Weather:
-    """How often calls go wrong, and the limits of what takes time, in milliseconds."""
+    """Frequency of failures, and limits of delays in milliseconds."""
 
     share: float
     latest_ms: int

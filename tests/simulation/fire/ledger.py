@@ -1,11 +1,11 @@
-"""What clients were told of their creates, held against what the worksheet has in the end.
+"""Answers to creates, compared with the worksheet in the end.
 
 Rules
 - Pure: a ledger and two tables go in, problems come out.
-- Every value names its field ("name:17"), so that one in another column shows by itself.
-- Rows of equal content cannot be told apart; of those the numbers count, and every place.
-- A create whose answer left it open, or that got none, may be there once or not at all, as a
-  whole. Nobody but the gateway inserts rows, so a row stays where its answer said.
+- Every value names its field ("name:17"), so that one in another column is visible.
+- Rows of equal content are indistinguishable; their number and places count.
+- A create with an open answer, or none, may be there once or not at all, as a whole. Only the
+  gateway inserts rows, so a row stays where its answer said.
 """
 
 from collections import Counter, defaultdict

@@ -25,7 +25,7 @@ FIRST_VISITED = 2_000_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class Mixture:
-    """Which of the creates are arrays, carry a key, or have the content of others: shares."""
+    """Shares of creates that are arrays, have a key, or repeat the content of others."""
 
     arrays: float = 0.1
     keyed: float = 0.7
@@ -39,7 +39,7 @@ USUAL = Mixture()
 
 
 def seeds(worksheets: int) -> dict[str, Grid]:
-    """What the worksheets hold before the fire, by their titles."""
+    """Initial contents of the worksheets by title."""
     return {f"Fire{index}": (HEADER, *SEEDS[index % len(SEEDS)]) for index in range(worksheets)}
 
 

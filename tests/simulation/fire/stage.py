@@ -1,4 +1,4 @@
-"""Where a fire burns: the emulator with a witness, a gateway in front of it, and a key."""
+"""Stage of a fire: the emulator with a witness, a gateway in front of it, and a key."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

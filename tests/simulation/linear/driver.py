@@ -19,7 +19,7 @@ WHOLE_LIST = 0.1
 
 @dataclass(frozen=True, kw_only=True)
 class Known:
-    """What a client saw of a row last."""
+    """The state of a row that a client saw last."""
 
     value: str
     etag: str
@@ -130,7 +130,7 @@ class Session:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What came of one history."""
+    """Result of one history."""
 
     problems: Sequence[str]
     kinds: dict[str, int]

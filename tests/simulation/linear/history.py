@@ -37,7 +37,7 @@ class Operation:
 
 
 def anomalies(history: Sequence[Operation], initial: str) -> list[str]:
-    """What is wrong with the history of a cell, by the best name that fits; [] if nothing is."""
+    """Anomalies in the history of a cell by their most specific name; [] if there are none."""
     found = [*_lost_updates(history), *_stale_reads(history)]
     if not found and not is_linearizable(history, initial):
         found.append("not linearizable")
@@ -111,7 +111,7 @@ def _stale_reads(history: Sequence[Operation]) -> Iterator[str]:
 
 
 def _ages(history: Sequence[Operation]) -> Mapping[str | None, int]:
-    """How many updates came before each value, as far as they are a chain."""
+    """Number of updates before each value, as far as they form a chain."""
     follower = {
         each.expected: each.written
         for each in history

@@ -24,7 +24,7 @@ FAULTS: Sequence[dict[str, object]] = (
 
 @dataclass(frozen=True, kw_only=True)
 class Summary:
-    """What came of many histories."""
+    """Results of many histories."""
 
     histories: int
     problems: Sequence[str]

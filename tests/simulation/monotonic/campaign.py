@@ -28,7 +28,7 @@ WINDOW_ABOVE_CELLS = 100
 
 @dataclass(frozen=True, kw_only=True)
 class Monotonic:
-    """Who takes part for how long, and whether the worksheet is read in windows."""
+    """Clients and duration, and whether the worksheet is read in windows."""
 
     seconds: float = 60.0
     readers: int = 8

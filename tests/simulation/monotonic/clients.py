@@ -153,7 +153,7 @@ def cells_of(records: Sequence[Mapping[str, Any]]) -> Iterator[tuple[Cell, int]]
 
 
 def last_row_of(answer: httpx2.Response, records: Sequence[Mapping[str, Any]]) -> int | None:
-    """Where the worksheet ends, if a list says so."""
+    """Last row of the worksheet, if a list shows it."""
     if not answer.is_success or answer.json().get("hasNextPage", True):
         return None
     skip = int(answer.request.url.params.get("skip", "0"))

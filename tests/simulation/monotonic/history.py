@@ -19,7 +19,7 @@ Span = tuple[float, float]
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What a client was shown by one answer."""
+    """Content of one answer for a client."""
 
     client: int
     kind: str
@@ -72,7 +72,7 @@ def _first_regression(answer: Answer, highest: Mapping[Cell, Answer]) -> Iterato
 
 
 def overlapping(spans: Sequence[Span], writes: Sequence[Span]) -> int:
-    """How many spans have a moment in common with a write."""
+    """Number of spans that overlap a write."""
     began, ended = sorted(each[0] for each in writes), sorted(each[1] for each in writes)
     return sum(
         bisect_right(began, last) > bisect_left(ended, first)  # more have begun than were over

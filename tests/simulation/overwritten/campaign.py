@@ -47,7 +47,7 @@ UPDATE = re.compile(rb"update-(\d+)")
 
 @dataclass(frozen=True, kw_only=True)
 class Overwriting:
-    """How long, and how slow Google is; `is_planted`: writes wait for quota after their look."""
+    """Duration and Google's latency; `is_planted`: writes wait for quota after their read."""
 
     seconds: float = 60.0
     latency_ms: int = 100
@@ -59,7 +59,7 @@ class Overwriting:
 
     @property
     def allowed_seconds(self) -> float:
-        """How long an edit may have been there before a write that does not know it."""
+        """Maximum age of an edit that a write may have missed."""
         return self.latency_ms / 1000 + SLACK_SECONDS
 
 

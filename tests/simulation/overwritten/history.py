@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Edit:
-    """What a person typed into a row; the edits of a row are numbered from 1."""
+    """A person's edit of a row; edits of a row are numbered from 1."""
 
     row: int
     number: int

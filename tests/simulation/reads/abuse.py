@@ -47,7 +47,7 @@ class Abuse:
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """Where the abuser finds the gateway, and what it knows of it."""
+    """The abuser's target and knowledge."""
 
     url: str
     key: str

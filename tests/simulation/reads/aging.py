@@ -19,7 +19,7 @@ PACES = (0.5, 1.0, 2.0, 4.0)
 
 @dataclass(frozen=True, kw_only=True)
 class Aging:
-    """How many worksheets are read, and for how long after the first minute."""
+    """Number of worksheets, and duration after the first minute."""
 
     worksheets: int = 40
     warm_up_seconds: float = 60.0

@@ -1,4 +1,4 @@
-"""What the headers of a read say of its freshness: `Age`, and `Cache-Status` as in RFC 9211."""
+"""Freshness in the headers of a read: `Age`, and `Cache-Status` as in RFC 9211."""
 
 import re
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ PARAMETER = re.compile(r'([a-z][a-z-]*)(?:=(-?\d+|[A-Za-z][\w./:*-]*|"[ -~]*"))?
 
 @dataclass(frozen=True, kw_only=True)
 class Mark:
-    """How old an answer is, what is left of its life, and whether Google was asked for it."""
+    """Age and remaining lifetime of an answer, and whether Google was called for it."""
 
     age_seconds: int
     ttl_seconds: int | None = None

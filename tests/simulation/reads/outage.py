@@ -64,7 +64,7 @@ class Outage:
 
 @dataclass(kw_only=True)
 class Course:
-    """What happened, and when: Google went at `gone` and was back at `back`."""
+    """Course of an outage: Google failed at `gone` and was back at `back`."""
 
     gone: float = 0.0
     back: float = 0.0

@@ -16,7 +16,7 @@ from tests.simulation.stage import stop_after
 
 @dataclass(frozen=True, kw_only=True)
 class Polling:
-    """How many poll what, how often, and for how long."""
+    """Number of clients, interval and duration."""
 
     seconds: float = 600.0
     clients: int = 20
@@ -52,7 +52,7 @@ async def polled(
     seconds: float,
     every_seconds: float = 1.0,
 ) -> list[Reply]:
-    """What clients of these numbers were told; number n uses the n-th key, if there are so many."""
+    """Answers to these clients; number n uses the n-th key, if there are so many."""
     async with AsyncExitStack() as stack:
         tasks, visitors = [], []
         for number in numbers:

@@ -1,4 +1,4 @@
-"""What came of a journey: figures to read, and what was wrong."""
+"""Report of a campaign: figures and problems."""
 
 from collections import Counter
 from collections.abc import Sequence

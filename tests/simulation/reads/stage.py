@@ -1,4 +1,4 @@
-"""Where reads are put to the test: a watched emulator, a gateway as a process, and keys."""
+"""Stage of read campaigns: a watched emulator, a gateway as a process, and keys."""
 
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -33,7 +33,7 @@ NAMES_AND_AMOUNTS = "name,group,amount\n" + "".join(
 
 @dataclass(frozen=True, kw_only=True)
 class Scenery:
-    """What is there: worksheets, Google's ways, keys, and the settings of the gateway by table."""
+    """Worksheets, behaviour of Google, keys, and the gateway's settings by table."""
 
     worksheets: int
     text: str = NAMES_AND_AMOUNTS

@@ -1,7 +1,7 @@
-"""What is wrong with what readers were told, and with how often Google was called.
+"""Problems of readers' answers and of the number of calls to Google.
 
 Rules
-- Pure: replies and times of calls go in, a line for each thing that may not be comes out.
+- Pure: replies and times of calls go in, a line per problem comes out.
 """
 
 from collections import Counter
@@ -22,9 +22,9 @@ PROBED_SECONDS = 25.0
 
 @dataclass(frozen=True, kw_only=True)
 class Opening:
-    """What it takes to notice that Google is gone: so many calls that fail, within a time.
+    """Condition under which an outage is noticed: a number of failed calls within a time.
 
-    Calls may be under way by then, or be sent while the last one has yet to fail.
+    Calls may be running by then, or be sent before the last one has failed.
     """
 
     calls: int
@@ -78,7 +78,7 @@ def crowded(calls: Sequence[float], opening: Opening) -> Iterator[str]:
 
 
 def noticed(calls: Sequence[float], opening: Opening) -> float:
-    """When it must have been noticed that Google is gone; never if there was no need to."""
+    """Latest time at which the outage must be noticed; never if it need not be."""
     if len(calls) < opening.calls:
         return float("inf")
     return calls[opening.calls - 1] + opening.seconds
@@ -114,7 +114,7 @@ def unrecovered(
 def recovery_seconds(
     replies: Sequence[Reply], paths: Sequence[str], *, back: float
 ) -> Mapping[str, float]:
-    """How long after Google's return each worksheet was served with fresh data."""
+    """Time from Google's return until each worksheet was served with fresh data."""
     found = dict.fromkeys(paths, float("inf"))
     for reply in replies:
         ended = reply.began + reply.seconds

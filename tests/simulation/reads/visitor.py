@@ -24,7 +24,7 @@ class Question:
 
 @dataclass(frozen=True, kw_only=True)
 class Reply:
-    """What became of a question; `began` is in seconds of the monotonic clock."""
+    """Result of a request; `began` is in seconds of the monotonic clock."""
 
     path: str
     began: float

@@ -61,7 +61,7 @@ class Method:
 
 
 def problems(exchange: Exchange) -> list[str]:
-    """What of an exchange cannot be so at Google; nothing, if all is well."""
+    """Problems of an exchange that could not happen at Google."""
     method = find_method(exchange.method, exchange.raw_path)
     wrong = list(_request_problems(exchange, method))
     if exchange.status == OK:
@@ -79,7 +79,7 @@ def all_problems(exchanges: Iterable[Exchange]) -> list[str]:
 
 
 def request_problems(exchange: Exchange) -> list[str]:
-    """What of a request Google would refuse, whatever its answer was."""
+    """Problems for which Google would refuse a request."""
     method = find_method(exchange.method, exchange.raw_path)
     return [f"{_line(exchange)}: {each}" for each in _request_problems(exchange, method)]
 
@@ -192,7 +192,7 @@ def _error_problems(exchange: Exchange, method: Method | None) -> Iterator[str]:
 
 
 def _shape_problems(body: object, status: int) -> Iterator[str]:
-    """What differs from `{"error": {"code", "message", "status", "details"?}}`."""
+    """Differences from `{"error": {"code", "message", "status", "details"?}}`."""
     error = body.get("error") if isinstance(body, dict) and set(body) == {"error"} else None
     if not isinstance(error, dict):
         yield "is not one object called error"

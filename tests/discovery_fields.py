@@ -60,7 +60,7 @@ def outside(mask: Mask, answer: object, path: str = "$") -> Iterator[str]:
 
 
 def _members(described: Json) -> dict[str, Json] | None:
-    """What the members of a value are, {} where it has none, None where they have any name."""
+    """Schemas of a value's members: {} for no members, None if members may have any name."""
     if "$ref" in described:
         return _members(document()["schemas"][described["$ref"]])
     if "items" in described:
@@ -95,7 +95,7 @@ class _Reader:
         mask[name] = None if known is None or inner is None else _merged(known, inner)
 
     def _inner(self) -> Mask | None:
-        """What follows a name: `.b`, `/b`, `(b,c)`, or nothing."""
+        """The part after a name: `.b`, `/b`, `(b,c)`, or nothing."""
         if self._took("("):
             mask = self.paths()
             if not self._took(")"):

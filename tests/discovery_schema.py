@@ -53,12 +53,12 @@ def snake(name: str) -> str:
 
 
 def request_errors(schema: str, value: object) -> list[str]:
-    """What is wrong with the body of a request, by the schema of this name."""
+    """Problems of a request body, by the schema of this name."""
     return _errors(_request_validator(schema), value)
 
 
 def answer_errors(schema: str, value: object) -> list[str]:
-    """What is wrong with the body of an answer, by the schema of this name."""
+    """Problems of an answer body, by the schema of this name."""
     return _errors(_answer_validator(schema), value)
 
 
@@ -129,7 +129,7 @@ def _is_grid_of_cells(described: Json) -> bool:
 
 
 def _narrowed(described: Json) -> Json:
-    """What is said of a value besides its type."""
+    """Constraints of a value other than its type."""
     narrowed = dict(SCHEMA_OF_FORMAT.get(described.get("format", ""), {}))
     return narrowed | ({"enum": described["enum"]} if "enum" in described else {})
 

@@ -61,7 +61,7 @@ class Recorder:
         return taken
 
     def _faked(self) -> list[tuple[object, int]]:
-        """What changes whenever a fault answers in the emulator's place."""
+        """Changes of a response that a fault replaces."""
         return [(each, each.used) for each in self.faults.pending if each.fault.is_failing]
 
 

@@ -27,7 +27,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Range:
-    """What a text asks for; an end that is None is the edge of the grid."""
+    """A parsed range; an end that is None is the edge of the grid."""
 
     title: str
     top: int

@@ -235,7 +235,7 @@ class FakeSheets:
 
 @dataclass(frozen=True)
 class Target:
-    """Where values go, `box`, and the cells of which the answer tells, `window`."""
+    """Cells to write, `box`, and cells in the answer, `window`."""
 
     worksheet: FakeWorksheet
     box: Box
@@ -300,7 +300,7 @@ def _trimmed(lines: Sequence[Sequence[Value]]) -> tuple[tuple[Value, ...], ...]:
 
 
 def _filled(items: Sequence[object]) -> int:
-    """How many items there are up to the last that is not blank."""
+    """Number of items up to the last one that is not blank."""
     return max((n for n, item in enumerate(items, start=1) if item not in ("", ())), default=0)
 
 

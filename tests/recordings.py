@@ -1,6 +1,6 @@
-"""What was recorded of Google, and the contract of the API: files beside the checkout.
+"""Recordings of Google, and the API contract: files outside of the repository.
 
-Tests that need one of them are marked, and left out where it is not there.
+Tests that need a missing file are skipped.
 """
 
 from pathlib import Path

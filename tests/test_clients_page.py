@@ -53,7 +53,7 @@ def test_every_line_is_tested(title: str, line: str) -> None:
 
 
 def test_every_case_has_its_line() -> None:
-    """What is tested stands on the page, once."""
+    """Every tested case is on the page once."""
     told = [line for title in CASES for line in lines(title)]
 
     assert len(told) == len(set(told)) > 40
@@ -86,7 +86,7 @@ def test_a_second_reading_is_the_logs(line: str) -> None:
 
 @pytest.mark.parametrize("case", PLAIN_READINGS, ids=lambda case: case.id)
 def test_a_plain_reading_is_none_of_the_logs(case: Case) -> None:
-    """What the page says to be read as it stands is logged so."""
+    """Readings that the page calls plain are logged as such."""
     assert case.reading is None
 
 

@@ -73,7 +73,7 @@ def test_the_page_names_settings_that_there_are() -> None:
 
 
 def verified(folder: Path, old: str = "", new: str = "") -> str:
-    """What systemd says of the units, of which one line was changed; blank if all is well."""
+    """Messages of systemd about units with one changed line; blank if they are valid."""
     command = "/opt/sheets-gateway/bin/sheets-gateway"
     for name in UNITS:
         text = (DOCS / "deployment" / name).read_text("utf-8")
@@ -104,7 +104,7 @@ def test_systemd_takes_the_units(tmp_path: Path) -> None:
     ],
 )
 def test_a_mistake_in_a_unit_is_found(old: str, new: str, tmp_path: Path) -> None:
-    """What systemd would pass over with a warning does not pass."""
+    """Settings that systemd ignores with a warning are problems."""
     assert verified(tmp_path, old, new) != ""
 
 
@@ -143,7 +143,7 @@ def bytes_of(size: str) -> int:
 
 
 def memory_needed() -> int:
-    """What the settings allow at the same time, without worksheets that are being read."""
+    """Maximum memory under the settings, without worksheets that are being read."""
     settings = Settings()
     return settings.cache.max_bytes + settings.writes.max_waiting_bytes + MAX_UNREAD_BYTES
 

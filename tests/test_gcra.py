@@ -36,7 +36,7 @@ def test_a_rest_brings_the_burst_back_and_no_more() -> None:
 
 
 def test_a_price_is_taken_as_a_whole_or_not_at_all() -> None:
-    """What is refused leaves the rest as it was."""
+    """A refused price changes nothing."""
     gcra = taken(count=1)
 
     assert gcra.take(LIMIT, 100.0, price=3) == 1.0
@@ -88,7 +88,7 @@ def test_the_standing_is_what_may_come_now(
 def test_one_passes_at_the_instant_that_was_foreseen(
     per_minute: float, burst: int, start: float, count: int
 ) -> None:
-    """Whatever rounding does: at `free_at`, and after the wait that `take` returned."""
+    """Despite rounding: at `free_at`, and after the wait that `take` returned."""
     limit = rate_limit(per_minute, burst=burst)
     at_instant, after_wait = taken(limit, count, start), taken(limit, count, start)
     wait_seconds = after_wait.take(limit, start)

@@ -1,4 +1,4 @@
-"""What the package says of itself, and what goes into it."""
+"""Metadata and contents of the package."""
 
 import tomllib
 from importlib.metadata import metadata

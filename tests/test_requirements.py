@@ -37,7 +37,7 @@ def version_of(pin: Requirement) -> str:
 
 
 def direct(name: str) -> Sequence[Requirement]:
-    """What pyproject.toml names for a file."""
+    """Requirements of pyproject.toml for a file."""
     project = PROJECT["project"]
     listed = [*PROJECT["build-system"]["requires"], *project["dependencies"]]
     if name == TESTS:
@@ -64,7 +64,7 @@ def places() -> Iterator[dict[str, str]]:
 
 
 def applies(requirement: Requirement, place: Mapping[str, str], extras: Sequence[str] = ()) -> bool:
-    """Whether its marker holds there, with one of the extras or without any."""
+    """True if its marker holds there, with one of the extras or without any."""
     marker = requirement.marker
     return marker is None or any(
         marker.evaluate({**place, "extra": extra}) for extra in ("", *extras)
@@ -72,7 +72,7 @@ def applies(requirement: Requirement, place: Mapping[str, str], extras: Sequence
 
 
 def gaps(name: str, pins: Pins, place: Mapping[str, str]) -> Iterator[str]:
-    """What would be missing or wrong there, if the packages were installed from the file."""
+    """Missing and wrong packages after an installation from the file."""
     wanted = list(direct(name))
     seen: set[str] = set()
     while wanted:

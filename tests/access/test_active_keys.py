@@ -70,7 +70,7 @@ async def test_a_new_key_counts_at_once(
 async def test_a_key_made_while_the_store_is_asked_counts_at_once(
     keys: ActiveKeys, watched: WatchedStore, store: KeyStore
 ) -> None:
-    """What was asked before it was made does not decide of it."""
+    """A refresh that began before it was made does not decide."""
     watched.keep_waiting()
     early = asyncio.create_task(keys.find(token_bytes(32)))
     await watched.is_asked.wait()
@@ -138,7 +138,7 @@ async def test_a_flood_of_guesses_asks_the_store_rarely(
 
 
 async def test_a_flood_of_guesses_leaves_nothing(keys: ActiveKeys, store: KeyStore) -> None:
-    """What is kept are the active keys, by their digests."""
+    """Only digests of active keys are stored."""
     _, active = await issued_digest(store)
     key_id, revoked = await issued_digest(store)
     await keys.load()

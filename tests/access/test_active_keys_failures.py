@@ -22,7 +22,7 @@ LOCKED = OperationalError("select", {}, Exception("database is locked"))
 async def test_a_slow_store_ends_no_wait_twice(
     keys: ActiveKeys, watched: WatchedStore, store: KeyStore, clock: ManualClock
 ) -> None:
-    """Whoever has waited for it is answered, however long it took."""
+    """A waiting request is answered after one wait, however long."""
     key_id, digest = await issued_digest(store)
     await keys.load()
     clock.advance(60.0)
@@ -92,7 +92,7 @@ async def test_known_keys_go_on_working_while_the_store_fails(
 async def test_a_failure_that_nobody_waits_for_is_logged(
     keys: ActiveKeys, watched: WatchedStore, store: KeyStore, clock: ManualClock
 ) -> None:
-    """Whatever it is; the key that it was for is served meanwhile."""
+    """The key is served meanwhile."""
     key_id, digest = await issued_digest(store)
     await keys.load()
     clock.advance(2.0)
@@ -108,7 +108,7 @@ async def test_a_failure_that_nobody_waits_for_is_logged(
 async def test_a_spoiled_key_hurts_itself_alone(
     keys: ActiveKeys, store: KeyStore, database: Path
 ) -> None:
-    """What somebody wrote into the table by hand keeps no other key from being read."""
+    """A damaged row in the table keeps no other key from being read."""
     spoiled_id, spoiled = await issued_digest(store)
     key_id, digest = await issued_digest(store)
     with closing(sqlite3.connect(database)) as other:

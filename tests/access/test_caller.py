@@ -1,4 +1,4 @@
-"""What a caller may do."""
+"""Grants and refusals of a caller."""
 
 import pytest
 
@@ -135,7 +135,7 @@ def test_what_cannot_be_an_id_goes_no_further(text: str) -> None:
 
 
 def test_the_id_in_a_url_is_told() -> None:
-    """Who pastes the URL of a spreadsheet reads what of it to send, and nothing else of it."""
+    """The message names the ID in a pasted URL, and quotes nothing else of it."""
     url = "https://docs.google.com/spreadsheets/d/1BxiMVs0/edit?gid=0#secret"
 
     with pytest.raises(InvalidSpreadsheetId) as refusal:
@@ -170,7 +170,7 @@ def test_a_missing_id_says_where_to_put_it() -> None:
 
 
 def test_a_worksheet_refusal_is_the_same_for_every_name() -> None:
-    """Whether a worksheet exists cannot be learnt from the refusal."""
+    """A refusal does not reveal whether a worksheet exists."""
     messages = set()
     for title in ("Salaries", "no such worksheet"):
         with pytest.raises(NotGranted) as refusal:

@@ -1,4 +1,4 @@
-"""How often keys that do not count may come from one address."""
+"""Limit of invalid keys per address."""
 
 import pytest
 
@@ -37,7 +37,7 @@ def test_no_limit_is_one_too(clock: ManualClock) -> None:
 
 
 def test_there_is_a_bound_to_what_is_kept(clock: ManualClock) -> None:
-    """Who failed longest ago is forgotten."""
+    """The address that failed longest ago is forgotten."""
     failures = FailedKeys(1, clock, max_kept=2)
     for address in ("a", "b", "a", "c"):
         failures.count(address)

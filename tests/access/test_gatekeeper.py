@@ -62,7 +62,7 @@ async def test_a_key_is_known_with_all_its_grants(store: KeyStore) -> None:
 
 
 async def test_a_caller_is_the_same_object_each_time(store: KeyStore) -> None:
-    """Who is known need not be made again."""
+    """Callers of known keys are cached."""
     _, key = await issue(store, WIDE)
     keeper = gatekeeper(store)
 
@@ -143,7 +143,7 @@ async def test_nasty_keys_are_only_invalid(store: KeyStore, key: str) -> None:
 @settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(key=st.text(alphabet=st.characters(codec=None, exclude_categories=()), min_size=1))
 async def test_any_text_is_refused_in_order(store: KeyStore, key: str) -> None:
-    """Whatever comes as a key, the answer is one of the two refusals."""
+    """The answer is one of the two refusals."""
     with pytest.raises((InvalidApiKey, MissingApiKey)):
         await gatekeeper(store).identify(key, here)
 

@@ -1,4 +1,4 @@
-"""What the gatekeeper does where too many keys do not count."""
+"""The gatekeeper while addresses exceed the limit of invalid keys."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -59,14 +59,14 @@ async def outcome(
 
 
 async def ids(keeper: Gatekeeper, keys: Iterable[str]) -> list[str]:
-    """Whose keys these are, brought from here."""
+    """Key IDs of the callers of these keys."""
     return [(await keeper.identify(key, here)).key_id for key in keys]
 
 
 async def failed_often(
     keeper: Gatekeeper, key: Callable[[], str] = mint_key, count: int = 25
 ) -> list[type]:
-    """What each of so many keys is answered, sent at once."""
+    """The answers to this many invalid keys sent at once."""
     found = await asyncio.gather(*(outcome(keeper, key()) for _ in range(count)))
     return [type(each) for each in found]
 
@@ -82,7 +82,7 @@ TOO_MANY = [InvalidApiKey] * 20 + [TooManyAuthFailures] * 5
 async def test_too_many_wrong_keys_are_told_to_wait(
     keeper: Gatekeeper, key: Callable[[], str]
 ) -> None:
-    """Whatever is wrong with them, 20 are answered; the others must wait."""
+    """20 are answered; the others must wait."""
     assert await failed_often(keeper, key) == TOO_MANY
 
 
@@ -181,7 +181,7 @@ async def test_a_flood_of_guesses_asks_the_store_rarely(keeper: Gatekeeper, scen
 async def test_a_mistyped_key_does_not_reach_the_store(
     keeper: Gatekeeper, store: KeyStore, scene: Scene
 ) -> None:
-    """What is no key by its form costs nothing, also while one like it is in use."""
+    """A key without a valid form costs nothing, even while a similar one is in use."""
     _, good = await issue(store)
     await keeper.identify(good, here)
     before = scene.watched.asked

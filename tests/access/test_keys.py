@@ -96,7 +96,6 @@ def test_every_transposition_of_neighbours_is_caught(secret: bytes, at: int) -> 
     ],
 )
 def test_other_text_is_not_well_formed(change: Callable[[str], str]) -> None:
-    """What is not exactly a key is none."""
     assert not is_well_formed(change(KEY))
 
 

@@ -1,4 +1,4 @@
-"""When keys were last used."""
+"""Times of the keys' last use."""
 
 import asyncio
 from dataclasses import dataclass, field

@@ -47,7 +47,6 @@ def test_an_origin_has_one_form(text: str, expected: str) -> None:
     ],
 )
 def test_other_text_is_no_origin(text: str) -> None:
-    """What is not scheme, host and port alone is no origin."""
     assert normal_origin(text) is None
 
 

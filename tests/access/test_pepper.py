@@ -16,7 +16,7 @@ from tests.storage.test_key_store import RECORD
 
 
 def pepper_file(database: Path) -> Path:
-    """Where the pepper of this database lies."""
+    """Path of this database's pepper."""
     return database.with_name("keys.db.pepper")
 
 
@@ -86,7 +86,7 @@ def test_a_damaged_pepper_is_refused_and_left_alone(database: Path, content: byt
 
 
 def test_a_missing_directory_is_told(tmp_path: Path) -> None:
-    """Where no file can be made the message names it and says why."""
+    """The message names the file and the reason."""
     settings = AccessSettings(database=tmp_path / "missing" / "keys.db")
 
     with pytest.raises(ConfigError, match=r"missing/keys\.db\.pepper .*: No such file"):
@@ -116,7 +116,7 @@ async def test_the_pepper_of_a_new_store_is_made_and_known_again(
 
 
 async def test_a_pepper_that_is_gone_is_not_made_anew(store: KeyStore, database: Path) -> None:
-    """Where there are keys it would void them all: it is told, with what to do."""
+    """A new pepper would invalidate all keys, so the gateway does not start and says what to do."""
     settings = AccessSettings(database=database)
     await pepper_of(store, settings)
     await store.add(RECORD, b"digest")
@@ -166,7 +166,7 @@ async def test_a_store_without_keys_takes_any_pepper(store: KeyStore, database: 
 async def test_a_store_of_an_earlier_version_takes_its_own_pepper_back(
     store: KeyStore, database: Path
 ) -> None:
-    """Where a key left no mark of its pepper, one that was not tried leaves none either."""
+    """Unverified peppers leave no mark."""
     settings = AccessSettings(database=database)
     right = load_pepper(settings)
     await store.add(RECORD, b"digest")

@@ -1,4 +1,4 @@
-"""How much a key may ask, in a minute and at once."""
+"""Rate limits of keys."""
 
 from collections.abc import Sequence
 
@@ -82,7 +82,6 @@ def test_waiting_as_told_is_enough(rates: KeyRates, clock: ManualClock) -> None:
 
 
 def test_each_key_has_its_own_rate(rates: KeyRates) -> None:
-    """What one key uses is not taken from another."""
     admitted(rates, 60)
     admitted(rates, 60, caller("k2"))
 

@@ -89,5 +89,5 @@ async def ids(keys: ActiveKeys, digests: Sequence[bytes]) -> list[str | None]:
 async def outcomes(
     keys: ActiveKeys, digests: Sequence[bytes]
 ) -> list[Holder | BaseException | None]:
-    """What becomes of all of these, asked for at once."""
+    """Results of concurrent look-ups."""
     return await asyncio.gather(*map(keys.find, digests), return_exceptions=True)

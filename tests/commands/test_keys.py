@@ -101,7 +101,7 @@ def test_formulas_are_an_option(command: Command, database: Path) -> None:
 def test_a_mistake_makes_no_key(
     command: Command, database: Path, options: list[str], complaint: str
 ) -> None:
-    """What is wrong is said in a line, with exit status 2."""
+    """A line names the problem; the exit status is 2."""
     done = command("create", "--name", "n", "--spreadsheet", "one", *options)
 
     assert (done.exit_code, done.stdout) == (2, "")
@@ -172,7 +172,7 @@ def test_all_that_a_key_may_do_is_listed(command: Command, database: Path) -> No
 
 
 def test_no_key_is_told(command: Command) -> None:
-    """Where there is none it is said how to make one."""
+    """The output says how to create one."""
     header, line = command("list").stdout.splitlines()
 
     assert header.startswith("ID")
@@ -180,7 +180,7 @@ def test_no_key_is_told(command: Command) -> None:
 
 
 def test_a_script_gets_a_new_key_in_one_line(command: Command, database: Path) -> None:
-    """What is no terminal reads the id and the key, with two blanks between."""
+    """Without a terminal, the line is the ID and the key, separated by two blanks."""
     done = command("create", "--name", "n", "--spreadsheet", "one")
     (record,) = kept(database)
 

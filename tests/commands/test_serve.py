@@ -9,7 +9,7 @@ from gateway.settings.model import ConfigError
 
 
 def refusal(host: str, port: int, port_by: str) -> str:
-    """What is said of a place where nothing can listen."""
+    """The message about an address that cannot be used."""
     with pytest.raises(ConfigError) as error:
         listening_at(host, port, port_by=port_by)
     (problem,) = error.value.problems

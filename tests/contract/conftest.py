@@ -37,7 +37,7 @@ def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     scope="session", params=[FAKE, EMULATOR, pytest.param("google", marks=pytest.mark.google)]
 )
 def place(request: pytest.FixtureRequest) -> Place | None:
-    """Where the subject's spreadsheet is, None for the one in memory."""
+    """Location of the subject's spreadsheet; None for the one in memory."""
     if request.param == FAKE:
         return None
     if request.param == EMULATOR:

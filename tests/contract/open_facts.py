@@ -1,8 +1,8 @@
-"""What nobody has recorded of Google, asked of it: `python -m tests.contract.open_facts`.
+"""Facts about Google that are not recorded: `python -m tests.contract.open_facts`.
 
-Prints a line for each fact: the question, what was answered, and whether the emulator assumes the
-same. Where a line says DIFFERS, the emulator (and the fake in memory) is to be changed, or the
-difference told in `docs/emulator.md`.
+Prints a line for each fact: the question, the answer, and whether the emulator assumes the same. If
+a line says DIFFERS, the emulator (and the fake in memory) must be changed, or the difference
+described in `docs/emulator.md`.
 """
 
 import argparse

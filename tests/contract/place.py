@@ -1,4 +1,4 @@
-"""Where the spreadsheets are that the contract is held against, besides the one in memory."""
+"""Locations of the spreadsheets under contract, besides the one in memory."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

@@ -80,7 +80,7 @@ class Spreadsheet:
         return updates
 
     async def formulas(self, range_: str) -> list[list[Value]]:
-        """What was entered in the cells of a range. 1 read."""
+        """Entered content of a range's cells. 1 read."""
         params: Any = {"valueRenderOption": "FORMULA"}
         answer = await self._call(lambda gspread: gspread.values_get(self.id, range_, params))
         values: list[list[Value]] = answer.get("values", [])

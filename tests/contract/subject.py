@@ -1,7 +1,7 @@
-"""What the contract suite asks of everything that claims to be `Sheets`.
+"""Requirements of the contract suite for its subjects.
 
-Rules: a test makes its own worksheets and looks at no others, as the spreadsheet at Google may hold
-more. A title is made of a pattern and a number, so that no two tests meet.
+Rules: a test creates its own worksheets and ignores others, because the spreadsheet at Google may
+contain more. A title has a number, so that no two tests collide.
 """
 
 import random

@@ -43,7 +43,7 @@ async def test_rows_go_under_the_table(
 async def test_a_blank_worksheet_is_filled_from_its_first_cell(
     subject: Subject, anchor: str
 ) -> None:
-    """Where there is no table at all the row is the first."""
+    """Without a table, the first row is used."""
     title = await subject.worksheet([], rows=5)
 
     values = await append(subject, title, anchor, [["only"]])

@@ -1,6 +1,6 @@
-"""What is not known of Google, and what the fake and the emulator assume of it alike.
+"""Assumptions about Google, shared by the fake and the emulator.
 
-`open_facts` asks Google about it.
+`open_facts` checks them against Google.
 """
 
 import anyio

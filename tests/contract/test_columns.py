@@ -18,7 +18,7 @@ async def read(
 async def rendering(
     subject: Subject, range_: str, *, render: Render = Render.DISPLAYED
 ) -> Rendering:
-    """What is read where nothing is known."""
+    """A read without a known digest."""
     found = await read(subject, range_, render=render)
     if found is None:
         raise LookupError("nothing was known")
@@ -37,7 +37,7 @@ async def test_blank_ends_are_left_out(subject: Subject) -> None:
 
 @pytest.mark.parametrize("render", Render)
 async def test_a_blank_worksheet_has_no_columns(subject: Subject, render: Render) -> None:
-    """Where nothing is, there are no columns, but the grid is told all the same."""
+    """There are no columns, but the size of the grid is reported."""
     title = await subject.worksheet([], rows=4)
 
     found = await rendering(subject, at(title, "A1:ZZZ"), render=render)
@@ -70,7 +70,7 @@ async def test_a_range_is_read_by_column(subject: Subject) -> None:
 
 
 async def test_an_unchanged_worksheet_is_nothing_new(subject: Subject) -> None:
-    """Whoever knows the digest of the answer gets no half."""
+    """A read with the known digest returns no rendering."""
     title = await subject.worksheet([["a", "b"], [1, 2]])
     before = await rendering(subject, at(title, "A1:ZZZ"))
 

@@ -52,7 +52,7 @@ async def test_another_answer_differs(emulator: Place) -> None:
 
 
 async def test_appends_that_do_not_overlap_differ(emulator: Place) -> None:
-    """Where no call takes time none overlap, and to keep every row is not what is assumed."""
+    """Appends that take no time do not overlap; keeping every row is not the assumption."""
     [fact] = [each for each in FACTS if "OVERWRITE: are all rows kept?" in each.question]
     told: list[str] = []
 
@@ -76,7 +76,7 @@ def test_a_place_is_needed(named: str, capsys: pytest.CaptureFixture[str]) -> No
 def test_a_spreadsheet_that_is_not_there_ends_the_questions(
     emulator: Place, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What stands in the way is told in a sentence, and the status is 1."""
+    """A sentence names the obstacle; the status is 1."""
     status = main(arguments(replace(emulator, spreadsheet="unknown")), {})
     told = capsys.readouterr()
 

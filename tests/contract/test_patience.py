@@ -51,7 +51,6 @@ async def test_gives_up_at_last() -> None:
 
 
 async def test_does_not_wait_for_other_errors() -> None:
-    """What waiting does not help ends the call at once."""
     call = Failing(UpstreamRefusal("no"), times=1)
 
     with pytest.raises(UpstreamRefusal):

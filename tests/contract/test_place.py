@@ -1,4 +1,4 @@
-"""When Google is asked: only where a key file and a scratch spreadsheet are named."""
+"""Conditions for tests against Google: a key file and a scratch spreadsheet."""
 
 import os
 import re
@@ -60,7 +60,7 @@ def test_half_a_place_is_none(environment: Mapping[str, str]) -> None:
 def test_google_is_asked_on_demand(
     environment: Mapping[str, str], options: list[str], subjects: set[str]
 ) -> None:
-    """Where there is a place, too, the tests of Google are left out unless they are asked for."""
+    """Even with a location, tests against Google run only on request."""
     collecting = ("-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", *options)
     file = "tests/contract/test_worksheets.py"
     done = run(sys.executable, *collecting, file, environment=environment)

@@ -73,7 +73,7 @@ async def test_blank_ends_are_left_out(subject: Subject) -> None:
 
 
 async def test_a_blank_range_has_no_values(subject: Subject) -> None:
-    """Where nothing is, there are no rows, not even blank ones."""
+    """There are no rows, not even blank ones."""
     title = await subject.worksheet(ABC, rows=9)
 
     values = await read(subject, at(title, "A2:C5"))

@@ -23,7 +23,7 @@ async def test_raw_calls_wait_for_quota(emulator: Place) -> None:
 
 
 async def test_a_worksheet_is_made_filled_and_deleted(emulator: Place) -> None:
-    """What is typed in becomes what a person's typing would, and nothing is left in the end."""
+    """Entered values become what a person's typing would; nothing remains in the end."""
     async with open_spreadsheet(emulator) as spreadsheet:
         sheet_id = await spreadsheet.add_worksheet("Made", rows=3, columns=2)
         await spreadsheet.update("'Made'!A1", [["007", None]])

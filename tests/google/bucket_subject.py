@@ -58,7 +58,7 @@ class Subject:
 
 
 async def ends(*tasks: asyncio.Task[None]) -> list[BaseException | None]:
-    """How calls ended that have nothing to wait for any more."""
+    """Results of calls that are no longer waiting."""
     await wait_all_tasks_blocked()
     hanging = [task for task in tasks if not task.done()]
     await cancelled(*hanging)

@@ -1,4 +1,4 @@
-"""What the verbs send to Google, and what they make of answers with status 200."""
+"""Requests of the verbs, and results for answers with status 200."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -244,7 +244,7 @@ def range_in(request: httpx.Request) -> str:
 async def test_a_title_stays_in_its_segment(
     title: str, settings: GoogleSettings, google: FakeGoogle
 ) -> None:
-    """Whatever a title holds, the range is one segment of the path and arrives unchanged."""
+    """The range is one path segment and arrives unchanged."""
     google.sheets.respond(json={"range": "A1"})
     quoted = title.replace("'", "''")
 

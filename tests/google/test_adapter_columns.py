@@ -1,4 +1,4 @@
-"""What a read by column sends to Google, and what it makes of the answers."""
+"""Requests and results of reads by column."""
 
 from functools import partial
 from urllib.parse import parse_qsl

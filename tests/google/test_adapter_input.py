@@ -1,4 +1,4 @@
-"""How the values of a write go into cells: as they are, or as if a person typed them."""
+"""Input of written values: as they are, or as if a person typed them."""
 
 import json
 from urllib.parse import parse_qs

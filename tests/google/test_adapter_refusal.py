@@ -1,4 +1,4 @@
-"""What is read off an answer of Google's that is a refusal."""
+"""Information in a refusal of Google's."""
 
 import json
 from collections.abc import Mapping
@@ -50,7 +50,7 @@ def test_the_project_without_the_api(
 
 
 def test_a_page_is_known_from_an_error() -> None:
-    """What is no error of the API may be anybody's."""
+    """An answer that is no API error may come from any server."""
     refusal = GoogleRefusal(Answer(status=403, headers={}, body=b"<p>no", digest=b""))
 
     assert refusal.is_page

@@ -1,7 +1,7 @@
-"""Whether an open write was answered, over real sockets: how much came before the connection broke.
+"""Answers to open writes over real sockets: number of bytes before the connection broke.
 
-The made-up Google of the other tests begins to answer always or never; here a server sends so many
-bytes of an answer, and closes.
+The fake Google of other tests always or never begins an answer; this server sends a given number of
+bytes and closes.
 """
 
 import socket

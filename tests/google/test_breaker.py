@@ -220,7 +220,7 @@ async def test_what_hung_in_an_outage_does_not_open_it_again() -> None:
 
 
 async def test_verifications_are_always_sent(opened: Subject) -> None:
-    """What became of a write is asked even now; an answer shows that Google is back."""
+    """Verifications of writes are sent even now; an answer closes the breaker."""
     with in_call_context(CallContext("k", is_verification=True)):
         await opened.fails(AWAY, AWAY)
         was_open = opened.breaker.is_open
@@ -232,7 +232,7 @@ async def test_verifications_are_always_sent(opened: Subject) -> None:
 
 @pytest.mark.parametrize("before", [[], [AWAY] * 5], ids=["closed", "open"])
 async def test_a_cancelled_call_says_nothing(before: Sequence[Exception]) -> None:
-    """Who gives up waiting for Google neither opens nor closes it."""
+    """A cancelled call neither opens nor closes it."""
     subject = Subject()
     await subject.fails(*before)
     subject.clock.advance(5.0)
@@ -276,7 +276,7 @@ async def test_what_waited_while_it_opened_is_not_sent() -> None:
 
 
 async def test_probes_pass_the_last_check() -> None:
-    """What is sent though the breaker is open is not stopped behind it."""
+    """Calls that pass an open breaker pass the last check."""
     subject = Subject()
     check = LastCheck(subject.breaker)
     await subject.fails(*[AWAY] * 5)
@@ -323,7 +323,7 @@ async def test_an_answer_of_googles_own_trouble_is_an_outage(
 async def test_a_broken_way_is_an_outage(
     error: Exception, is_brief: bool, settings: GoogleSettings, google: FakeGoogle
 ) -> None:
-    """What did not reach Google or broke off is an outage; one that took all its time not brief."""
+    """Failures to connect and broken connections are outages; a timeout is not brief."""
     google.sheets.mock(side_effect=error)
 
     read, write = await read_and_write(settings)
@@ -344,7 +344,7 @@ async def test_an_answer_that_makes_no_sense_is_no_outage_of_reads(
 
 
 def test_errors_of_no_known_cause() -> None:
-    """What fakes raise counts by its class alone."""
+    """Errors of fakes count by class."""
     errors = [UpstreamError("failed"), UpstreamUnreachable("away"), QuotaSpent("spent")]
 
     assert [is_outage(error) for error in errors] == [True, True, False]

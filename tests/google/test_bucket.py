@@ -46,7 +46,7 @@ async def test_keys_take_turns() -> None:
 
 
 async def test_verifications_go_first() -> None:
-    """What verifies a write does not wait for its key's turn, nor for anybody's."""
+    """A verification waits neither for its key's turn nor for another's."""
     subject = await Subject().emptied()
     tasks = subject.calls(A, A, B, CHECK)
     await subject.timers.advance(10.0)
@@ -59,7 +59,7 @@ async def test_verifications_go_first() -> None:
 async def test_a_wait_that_would_be_too_long_does_not_begin(
     is_write: bool, outcome: str | None
 ) -> None:
-    """What cannot be sent in time fails at once, and says when it could have been."""
+    """A call that cannot be sent in time fails at once, and says when it could have been sent."""
     subject = await Subject(is_write=is_write).emptied()
     tasks = subject.calls(*[A] * 9)
     await wait_all_tasks_blocked()
@@ -147,7 +147,7 @@ async def test_when_all_give_up_no_timer_is_left() -> None:
 
 
 async def test_a_turn_that_came_too_late_goes_to_the_next() -> None:
-    """Who is cancelled in the moment of its turn gives it to the next in line."""
+    """A waiter cancelled at its turn passes the turn on."""
     subject = await Subject().emptied()
     first, second = subject.calls(A, B)
     await wait_all_tasks_blocked()
@@ -222,7 +222,7 @@ async def test_a_429_holds_everybody_back() -> None:
 
 
 async def test_a_429_ends_waits_that_cannot_end_well() -> None:
-    """Who waits already and cannot be sent in time any more is told at once."""
+    """A waiter that can no longer be sent in time fails at once."""
     subject = await Subject().emptied()
     now = subject.timers.clock
     tasks = subject.calls(A, A)

@@ -1,4 +1,4 @@
-"""What holds of a bucket however it is used."""
+"""Properties of a bucket under any use."""
 
 import asyncio
 

@@ -104,7 +104,7 @@ async def test_a_write_after_a_look_has_its_turn_already() -> None:
 
 
 async def test_a_turn_without_a_write_is_given_back() -> None:
-    """Whoever waits for a turn has it then."""
+    """The next waiter gets it."""
     guarded = Guarded()
     await guarded.guard(failing(), is_write=True)
     turn = await guarded.guard.write_turn()

@@ -17,7 +17,7 @@ from tests.clock import ManualClock
 
 
 async def test_a_task_inherits_the_errand_it_was_begun_in() -> None:
-    """What a block sets in motion is of its errand, also after the block has ended."""
+    """Tasks started in the block keep its call context after the block ends."""
 
     async def call_context() -> CallContext:
         return current_call_context()
@@ -54,12 +54,12 @@ def test_a_company_tells_who_joins() -> None:
 
 
 def test_an_errand_is_the_same_in_whatever_company() -> None:
-    """Who waits beside its key changes while it waits."""
+    """Beneficiaries may join while a call waits."""
     assert CallContext("k1", beneficiaries=Beneficiaries(["a"])) == CallContext("k1")
 
 
 async def test_a_call_departs_when_it_is_sent() -> None:
-    """What is noted is the moment of sending, of the last attempt if there are several."""
+    """The recorded time is that of the last attempt."""
     clock = ManualClock()
     guard = Counted(clock)
 
@@ -78,7 +78,7 @@ async def test_a_call_departs_when_it_is_sent() -> None:
 
 
 async def test_calls_side_by_side_have_their_own_departures() -> None:
-    """Who waits for both learns of the later one."""
+    """A caller that waits for both sees the later one."""
 
     async def call(at_seconds: float) -> float | None:
         with recording_sent_at() as sent_at:

@@ -21,7 +21,7 @@ def scripted() -> ScriptedSheets:
 
 
 async def test_a_spent_budget_is_no_outage() -> None:
-    """What the budget refuses reaches neither Google nor the breaker, and is not tried again."""
+    """A refusal by the budget reaches neither Google nor the breaker, and is not retried."""
     sheets = scripted()
     guards = guarded(sheets, Budgeted(open_budget(LEAST)))
     await guards.list_worksheets(BOOK)

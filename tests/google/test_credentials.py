@@ -1,4 +1,4 @@
-"""Which key files the gateway starts with, and what it says about the others."""
+"""Accepted key files, and messages about others."""
 
 from pathlib import Path
 
@@ -90,7 +90,7 @@ def test_all_that_is_missing_is_told_at_once(key_file: KeyFile) -> None:
 
 
 def test_a_broken_private_key_is_not_quoted(key_file: KeyFile) -> None:
-    """What stands where the key should be is not repeated, as it may be most of a key."""
+    """The content in place of the key is not quoted: it may be most of a key."""
     path = key_file(private_key="-----BEGIN PRIVATE KEY-----\nc2VjcmV0\n-----END PRIVATE KEY-----")
 
     with pytest.raises(ConfigError, match="private_key") as caught:

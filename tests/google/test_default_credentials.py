@@ -1,4 +1,4 @@
-"""Which file of Application Default Credentials the gateway starts with, if no key file is set."""
+"""Accepted files of Application Default Credentials, without a configured key file."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -70,7 +70,7 @@ def test_a_persons_sign_in_is_taken_where_gcloud_puts_it(made: Made) -> None:
 
 
 def test_the_setting_counts_alone(key_file: KeyFile, made: Made) -> None:
-    """Where a key file is set, no other file is looked at."""
+    """With a configured key file, no other file is read."""
     environ = {VARIABLE: str(made({}, 0o666))}
 
     check_credentials(GoogleSettings(credentials=key_file()), environ)
@@ -104,7 +104,7 @@ STRANGER = "http://stranger.example/token"
 def test_credentials_are_not_shown_to_strangers(
     made: Made, member: str, info: Mapping[str, object]
 ) -> None:
-    """Where tokens are had must be Google's or on this machine, unless the operator allows it."""
+    """Token endpoints must be Google's or on this machine, unless allowed."""
     environ = {VARIABLE: str(made({**info, member: STRANGER}))}
 
     (problem,) = problems_of(environ)

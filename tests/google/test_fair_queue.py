@@ -1,4 +1,4 @@
-"""Who is next of those that wait."""
+"""Order of waiting calls."""
 
 import asyncio
 
@@ -37,7 +37,7 @@ async def test_keys_take_turns() -> None:
 
 
 async def test_verifications_go_first() -> None:
-    """What verifies writes has its turn before all others, oldest first."""
+    """Verifications go before all others, oldest first."""
     a, b = CallContext("a"), CallContext("b")
     other = CallContext("b", is_verification=True)
 
@@ -45,7 +45,7 @@ async def test_verifications_go_first() -> None:
 
 
 async def test_a_key_that_had_its_turn_is_last() -> None:
-    """Who joins anew after a turn stands behind those that have not had theirs."""
+    """A key that joins again after its turn is behind the others."""
     a, b, c = CallContext("a"), CallContext("b"), CallContext("c")
     turns = joined(a, b, c)
     turns.take_next()

@@ -49,7 +49,7 @@ def _sheets() -> FakeSheets:
 
 
 def test_every_method_is_tried() -> None:
-    """What the next tests go through are all methods of the Protocol."""
+    """The next tests cover all methods of the Protocol."""
     methods = {name for name, value in vars(Sheets).items() if callable(value) and name[0] != "_"}
 
     assert methods == set(CALLS)

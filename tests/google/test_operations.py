@@ -1,4 +1,4 @@
-"""How answers are decoded: in the shape that they must have, and not if that takes much memory."""
+"""Decoding of answers: required shape and limited memory."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""What is kept of Google's 429s, worded as Google was recorded to word them."""
+"""Limits in Google's 429s, in recorded wording."""
 
 from typing import Any
 

@@ -15,7 +15,7 @@ SECONDS = st.one_of(
 
 
 def sent(rate: Rate, start: float, seconds: float) -> list[float]:
-    """When calls are sent if one is always wanting to."""
+    """Times of calls if one is always waiting."""
     instants: list[float] = []
     now = start
     while now <= start + seconds:
@@ -127,7 +127,7 @@ def test_pauses_grow_while_it_goes_on() -> None:
 
 
 def test_calls_in_flight_count_as_one_refusal() -> None:
-    """What was sent before a pause began, and is refused during it, does not prolong it."""
+    """A refusal of a call that was sent before the pause does not prolong it."""
     rate = Rate(54)
     for at in (100.0, 100.1, 101.0, 104.0):
         rate.refused(at, sent_at=99.5, limit=None)

@@ -137,7 +137,7 @@ def test_a_known_answer_is_not_decoded() -> None:
     ],
 )
 def test_too_large_ends_the_decoding(columns: Any, max_bytes: int) -> None:
-    """What comes after the bound is not decoded, so it does not matter that it makes no sense."""
+    """Data beyond the limit is not decoded, so it may be invalid."""
     with pytest.raises(SheetTooLarge, match=r"cache\.max_worksheet_bytes"):
         rendering_of(*columns, max_bytes=max_bytes)
 

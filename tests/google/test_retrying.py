@@ -108,7 +108,7 @@ async def test_a_write_that_was_not_sent_is_sent_once_more() -> None:
     "error", [WriteOutcomeUnknown("open"), UpstreamError("4xx", outcome="not_applied"), *NEVER]
 )
 async def test_a_write_that_was_sent_is_never_sent_again(error: Exception) -> None:
-    """Whatever Google or the way to it made of a write, it is not doubled here."""
+    """A sent write is never retried, whatever the error."""
     subject = Subject()
     with pytest.raises(type(error)):
         await subject.make(error, is_write=True)
@@ -117,7 +117,7 @@ async def test_a_write_that_was_sent_is_never_sent_again(error: Exception) -> No
 
 
 async def test_retries_are_a_tenth_of_the_calls() -> None:
-    """When everything fails, retries add at most a tenth to what Google is asked, and three."""
+    """Under constant failure retries add at most a tenth to the calls, plus three."""
     subject = Subject()
     for _ in range(1000):
         with pytest.raises(UpstreamError):

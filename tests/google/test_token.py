@@ -1,4 +1,4 @@
-"""When tokens are asked for, with what, and what happens when there is none."""
+"""Token requests: times, contents, and errors."""
 
 import asyncio
 import json
@@ -201,7 +201,7 @@ TOKEN_FAILURES: dict[str, tuple[httpx.Response | Exception, type]] = {
 async def test_without_a_token_nothing_is_sent(
     answer: httpx.Response | Exception, kind: type, settings: GoogleSettings, google: FakeGoogle
 ) -> None:
-    """Whatever is wrong with the token endpoint, it is asked once and Sheets is not called."""
+    """Sheets is not called if no token is available; the token endpoint is called once."""
     google.token.side_effect = [answer, answer]
 
     read, write = await read_and_write(settings)
@@ -213,7 +213,7 @@ async def test_without_a_token_nothing_is_sent(
 
 
 async def test_waiting_for_a_token_ends_at_the_deadline() -> None:
-    """Who waits while another call asks for a token waits no longer than its call may last."""
+    """A call that waits for another's token request waits no longer than its own deadline."""
     started, ended = Event(), Event()
 
     def find_credentials(**_given: object) -> tuple[Credentials, None]:

@@ -1,4 +1,4 @@
-"""Whom the gateway asks for tokens, whatever a file of credentials says."""
+"""Allowed token endpoints, whatever a credentials file says."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -30,7 +30,7 @@ METADATA = "http://metadata.google.internal/computeMetadata/v1/instance/service-
 
 
 def person(token_uri: str) -> Callable[..., tuple[Credentials, None]]:
-    """What stands for `google.auth.default` where a person has signed in."""
+    """A replacement of `google.auth.default` with a signed-in person."""
 
     def find_credentials(**_given: object) -> tuple[Credentials, None]:
         found = Credentials(  # type: ignore[no-untyped-call]
@@ -144,7 +144,7 @@ async def test_default_credentials_of_a_stranger_send_nothing(
 
 
 async def test_the_setting_holds_for_default_credentials(google: FakeGoogle) -> None:
-    """What the operator allows is asked."""
+    """Allowed endpoints are called."""
     answer = {"access_token": "given", "expires_in": 3599}
     google.router.route(host="stranger.example").mock(return_value=httpx.Response(200, json=answer))
     google.sheets.respond(json=READ_ANSWER)

@@ -128,7 +128,7 @@ def test_no_time_no_offset(date: str | None) -> None:
 
 
 async def test_the_time_that_an_answer_tells_is_kept(key_file: KeyFile, google: FakeGoogle) -> None:
-    """How far our clock is ahead of the token endpoint's is known of answers good and bad."""
+    """The clock's offset is taken from good and bad answers."""
     noon = {"date": "Fri, 20 Nov 2026 12:00:00 GMT"}
     refusal = {"error": "invalid_grant", "error_description": "Invalid JWT Signature."}
     google.token.side_effect = [

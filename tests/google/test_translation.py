@@ -1,4 +1,4 @@
-"""What becomes of Google's refusals and of a broken way to it, for reads and for writes."""
+"""Translation of refusals and broken connections, for reads and writes."""
 
 import traceback
 

@@ -1,4 +1,4 @@
-"""How answers are read and what a broken way means, whatever the other end does."""
+"""Reading of answers, and meaning of broken connections."""
 
 import asyncio
 import gzip
@@ -151,7 +151,7 @@ async def test_an_error_is_read_for_its_words_only(
 async def test_an_oversize_error_is_still_that_error(
     settings: GoogleSettings, google: FakeGoogle
 ) -> None:
-    """What is wrong with an error's body does not hide its status."""
+    """An oversize error body does not hide its status."""
     answer = error_answer(429, "RESOURCE_EXHAUSTED", "x" * 200_000)
     google.sheets.mock(return_value=answer)
 

@@ -93,7 +93,7 @@ class Case:
         )
 
     def expected(self) -> Page:
-        """What the reference answers."""
+        """The reference's answer."""
         matching = matching_rows(self.rows, self.where or {})
         ordered = ordered_rows(self.rows, matching, self.order)
         end = self.skip + self.limit

@@ -12,7 +12,7 @@ from gateway.table.view import View
 
 
 class SheetCell(NamedTuple):
-    """What a cell displays beside what it holds."""
+    """A cell's displayed text and value."""
 
     text: str
     value: object

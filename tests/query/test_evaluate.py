@@ -1,4 +1,4 @@
-"""Which rows answer a query: operators by kinds of cells, order, page."""
+"""Rows that match a query: operators by kinds of cells, order, page."""
 
 import json
 

@@ -145,7 +145,7 @@ def test_order_is_total_and_stable(rows: Rows, order: list[tuple[str, bool]]) ->
 @settings(max_examples=400)
 @given(rows=ROWS, where=ANYTHING)
 def test_no_where_raises_anything_but_invalid_query(rows: Rows, where: object) -> None:
-    """Whatever JSON comes as `where`, it is understood or refused."""
+    """Any JSON is parsed or refused."""
     numbers = run_or_refuse(rows, where)
 
     assert numbers is None or set(numbers) <= set(range(2, len(rows) + 2))

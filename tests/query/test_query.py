@@ -1,4 +1,4 @@
-"""What a parsed query knows of itself."""
+"""Properties of a parsed query."""
 
 import pytest
 

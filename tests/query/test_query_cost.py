@@ -82,7 +82,7 @@ def test_no_query_takes_more_than_its_budget_and_a_block(seed: int) -> None:
 
 
 def is_answered(work: Metered[Any]) -> bool:
-    """Whether work is done before its budget is spent."""
+    """True if work is done before its budget is spent."""
     try:
         while not work.advance(1_000):
             pass

@@ -20,7 +20,7 @@ LARGE_BYTES = 20_000_000
 
 
 async def echo(request: Request) -> Response:
-    """What came: the body is read unless the path asks not to."""
+    """Echo of the request; the body is read unless the path says otherwise."""
     body = b"" if request.url.path.startswith("/unread") else await request.body()
     return JSONResponse(
         {

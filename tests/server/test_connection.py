@@ -87,7 +87,7 @@ async def test_nothing_is_begun_while_an_answer_is_not_taken() -> None:
 
 @pytest.mark.parametrize("room", [1_000_000, 100], ids=["in the making", "not taken"])
 async def test_nothing_is_parsed_behind_an_answer(room: int) -> None:
-    """What comes behind a request waits as it came, in its turn, until the answer has left."""
+    """Pipelined bytes wait unparsed until the answer has been sent."""
     stage = Stage()
     connection, transport = stage.connect(room)
     behind = REQUEST % 2 + REQUEST % 3
@@ -107,7 +107,7 @@ async def test_nothing_is_parsed_behind_an_answer(room: int) -> None:
 
 @pytest.mark.parametrize("chunked", [False, True], ids=["length", "chunks"])
 async def test_nothing_is_parsed_behind_a_body_in_parts(chunked: bool) -> None:
-    """Where a body ends is known, however it comes."""
+    """The end of a body is known for every framing."""
     stage = Stage()
     connection, _ = stage.connect()
     parts = [UPLOAD % 1, b"c", b"de"]
@@ -207,7 +207,7 @@ async def test_what_is_taken_later_is_followed_by_more() -> None:
 
 @pytest.mark.parametrize("is_stop", [False, True], ids=["connection: close", "stop"])
 async def test_a_last_answer_has_its_time(is_stop: bool) -> None:
-    """Who is slow to take it may be: lingering begins when it is taken."""
+    """Lingering begins when the client has taken its answer."""
     stage = Stage()
     stage.app.may_answer.set()
     connection, transport = stage.connect(room=100)
@@ -300,7 +300,7 @@ async def test_a_read_fills_the_room_of_its_connection() -> None:
 
 
 def test_a_body_of_many_reads_is_whole(serve_echo: ServeEcho) -> None:
-    """What came in each of them is told apart from what lies in the shared buffer."""
+    """Bytes of each read are separate from the shared buffer."""
     body = bytes(range(256)) * (READ_BYTES // 64)
     (answer,) = exchange(serve_echo(), LAST_LONG % len(body) + body)
 

@@ -59,7 +59,7 @@ class Recorded(asyncio.Transport):
 
 
 async def answered(app: ASGIApp) -> Recorded:
-    """What a client sees of an application's answer."""
+    """The answer as a client sees it."""
     transport = Recorded()
     cycle = JoinedCycle(
         scope=cast(Any, {"type": "http", "method": "GET", "headers": []}),

@@ -37,7 +37,7 @@ SLOW_SOCKETS = 40
 def test_a_deadline_frees_the_socket(
     serve_echo: ServeEcho, setting: str, sent: bytes, expected: list[int | str]
 ) -> None:
-    """Who stops in the middle of a request is answered if it began one, and is cut off."""
+    """A client that stops within a request is answered and disconnected."""
     answers = exchange(serve_echo(**{setting: SHORT_SECONDS}), sent)
 
     assert [answer.saw for answer in answers] == expected

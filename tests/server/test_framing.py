@@ -104,7 +104,7 @@ CASES: dict[str, tuple[bytes, Answers]] = {
 def test_every_request_has_one_meaning(
     echo_url: str, sent: bytes, expected: Answers, is_split: bool
 ) -> None:
-    """What is not beyond doubt is refused and is the connection's last; else the next is itself."""
+    """An ambiguous request is refused and the connection's last; others keep their meaning."""
     parts = single_bytes(sent + PROBE) if is_split else [sent + PROBE]
     answers = exchange(echo_url, *parts)
 

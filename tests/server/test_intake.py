@@ -1,4 +1,4 @@
-"""Where a request may end in what has come, and how much of it is taken in."""
+"""End of a request in received bytes, and their limits."""
 
 import math
 
@@ -38,7 +38,7 @@ def test_what_ends_once_is_one_portion(data: bytes) -> None:
 
 @pytest.mark.parametrize("cut", range(1, len(HEAD)))
 def test_the_end_of_a_head_is_found_wherever_it_is_cut(cut: int) -> None:
-    """What follows it is another portion."""
+    """The bytes after it are another portion."""
     assert within_head(HEAD[:cut]).portion(HEAD[cut:] + HEAD) == len(HEAD) - cut
 
 

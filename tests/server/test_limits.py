@@ -97,7 +97,7 @@ def test_what_is_around_chunks_has_a_bound(
 
 
 def test_each_body_has_room_of_its_own(serve_echo: ServeEcho) -> None:
-    """What came of one body does not count against the next of the connection."""
+    """The limit starts again for each body of a connection."""
     url = serve_echo(max_body_bytes=10_000, max_head_bytes=10_000)
     upload = CHUNKED + b"%x\r\n%b\r\n0\r\n\r\n" % (10_000, b"x" * 10_000)
     answers = exchange(url, *[upload] * 10, LAST)
@@ -132,7 +132,7 @@ def test_a_body_that_is_not_wanted_ends_the_connection(
 
 
 def test_a_short_body_that_is_not_wanted_keeps_the_connection(serve_echo: ServeEcho) -> None:
-    """Whether it came before the answer or after it: equal requests have equal answers."""
+    """Before and after the answer alike: equal requests have equal answers."""
     url = serve_echo()
     head = b"POST /unread HTTP/1.1\r\nHost: gateway\r\nContent-Length: 3\r\n\r\n"
     together = exchange(url, head + b"abc" + LAST)
@@ -166,7 +166,7 @@ def test_thousands_of_requests_at_once_are_answered(
 
 
 def test_a_connection_too_many_ends_one_that_is_idle(serve_echo: ServeEcho) -> None:
-    """Who waits for nothing makes room; who waits for an answer gets it."""
+    """Idle connections make room; those with a request get their answer."""
     url = serve_echo(max_connections=2)
     with connected(url) as idle, connected(url) as busy:
         idle.sendall(REQUEST)

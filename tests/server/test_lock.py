@@ -105,7 +105,6 @@ def test_a_successor_waits_for_its_turn(tmp_path: Path) -> None:
 
 
 def test_patience_has_an_end(tmp_path: Path) -> None:
-    """Who does not get the lock in time says so."""
     times = iter([0.0, 4.0, 5.0])
     naps: list[float] = []
     with (

@@ -97,7 +97,7 @@ def test_idle_and_fresh_connections_are_answered_for_the_last_time() -> None:
 
 @pytest.mark.parametrize("sent", [b"", b"GET /a HT"], ids=["nothing", "half a head"])
 def test_a_client_that_sends_no_request_does_not_hold_up_the_stop(sent: bytes) -> None:
-    """What is no request after two seconds is given up, though its deadline is later."""
+    """Connections without a request are closed after two seconds, before their deadline."""
     with ExitStack() as stack:
         echo = stack.enter_context(running_echo())
         client = stack.enter_context(connected(echo.url))
@@ -174,7 +174,7 @@ async def test_whoever_has_connected_is_answered() -> None:
 
 
 async def test_an_inherited_socket_keeps_its_callers() -> None:
-    """Who was not accepted before the stop is left to the next server on the socket."""
+    """Connections that were not accepted are left to the next server of the socket."""
     with bind("127.0.0.1", 0) as kept:
         callers = await stop_behind_callers(kept.dup(), is_inherited=True)
         answered, _, _ = select.select(callers, [], [], 0)
@@ -203,7 +203,7 @@ def test_few_bytes_are_read_behind_a_request() -> None:
 
 
 def test_a_hangup_that_is_ignored_stays_so() -> None:
-    """What `nohup` started goes on when its terminal closes, and ends at SIGTERM as ever."""
+    """A process started by `nohup` survives its terminal, and ends at SIGTERM."""
     program = IGNORING + HANGING.replace("await asyncio.Event().wait()", "")
     process = subprocess.Popen(  # noqa: S603  (our own program)
         [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True
@@ -224,7 +224,7 @@ def test_a_hangup_that_is_ignored_stays_so() -> None:
 
 
 def test_an_end_that_hangs_is_cut() -> None:
-    """Where the application does not end, the process does, soon after the time for requests."""
+    """A hanging application is killed soon after the time for requests."""
     process = subprocess.Popen(  # noqa: S603  (our own program)
         [sys.executable, "-c", HANGING], stdout=subprocess.PIPE, text=True
     )

@@ -1,4 +1,4 @@
-"""How long answers may lie in our buffers, and how much of them."""
+"""Limits of unread answers in our buffers."""
 
 import socket
 from collections.abc import Sequence

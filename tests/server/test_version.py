@@ -16,7 +16,7 @@ TOP = Path(__file__).parents[2]
 
 
 def declared() -> Requirement:
-    """What pyproject.toml says of uvicorn."""
+    """Supported versions of uvicorn in pyproject.toml."""
     project = tomllib.loads((TOP / "pyproject.toml").read_text("utf-8"))["project"]
     (found,) = [
         each for each in map(Requirement, project["dependencies"]) if each.name == "uvicorn"
@@ -54,7 +54,7 @@ def test_the_package_asks_for_the_tested_versions() -> None:
 
 @pytest.mark.parametrize("command", ["serve", "demo", "emulator"])
 def test_a_command_ends_with_one_sentence(command: str, tmp_path: Path) -> None:
-    """Where another uvicorn is installed, the command says so and ends with status 1."""
+    """With another uvicorn the command prints a sentence and exits with status 1."""
     installed = tmp_path / "uvicorn-0.99.0.dist-info"
     installed.mkdir()
     (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: uvicorn\nVersion: 0.99.0\n")

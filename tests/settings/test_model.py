@@ -20,7 +20,7 @@ SECRET = "hunter2-hunter2-hunter2"
 
 
 def test_an_empty_file_gives_the_defaults(tmp_path: Path) -> None:
-    """What a file leaves out has its default; the default key store lies beside the file."""
+    """Missing settings have defaults; the key store is in the file's directory."""
     settings = load_settings(written(tmp_path, ""), {"PATH": "/bin", "OTHER_SERVER__PORT": "1"})
 
     assert settings == Settings(access=AccessSettings(database=tmp_path / "keys.db"))
@@ -224,5 +224,5 @@ def test_other_hosts_need_the_flag(url: str) -> None:
     ],
 )
 def test_a_doubtful_url_is_never_allowed(url: str) -> None:
-    """What is not plainly http(s) and a host is refused even with the flag."""
+    """A URL that is not clearly http(s) with a host is refused even with the flag."""
     assert not is_allowed_endpoint(url, allow_insecure=True)

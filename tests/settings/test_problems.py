@@ -12,7 +12,7 @@ SECRET = "hunter2-hunter2-hunter2"
 
 
 def problems_of(path: Path, environ: dict[str, str] | None = None) -> list[str]:
-    """What is wrong with a configuration."""
+    """Problems of a configuration."""
     with pytest.raises(ConfigError) as refusal:
         load_settings(path, environ or {})
     assert str(refusal.value) == "\n".join(refusal.value.problems)
@@ -214,7 +214,7 @@ def test_no_mistake_tells_a_value(tmp_path: Path, text: str) -> None:
 
 
 def test_a_part_made_in_code_tells_no_value_either() -> None:
-    """Whoever builds settings without a file sees no secret in the error."""
+    """Validation errors of settings built in code contain no secret."""
     with pytest.raises(ValueError, match="pepper") as refusal:
         AccessSettings.model_validate({"pepper": SECRET[:15]})
 

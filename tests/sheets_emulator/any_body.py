@@ -133,7 +133,7 @@ def bodies(draw: st.DrawFn, schema: str, *, is_wild: bool, depth: int = 0) -> An
 def _names(
     schema: str, names: list[str], *, is_wild: bool, depth: int
 ) -> st.SearchStrategy[list[str]]:
-    """Which members an object has."""
+    """Names of an object's members."""
     if schema in ONE_OF:
         known = sorted(KINDS) if schema == "Request" else names
         one = st.sampled_from([*known, *known, *names] if is_wild else known)

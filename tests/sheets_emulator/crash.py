@@ -55,7 +55,7 @@ class Client:
         return json.loads(said)
 
     def numbers(self, text: str) -> list[int]:
-        """What is in the cells of a range."""
+        """Contents of a range's cells."""
         rows = self.send("GET", f"/values/{quote(text)}").get("values", [])
         return [int(value) for row in rows for value in row]
 
@@ -123,7 +123,7 @@ class Writer:
             self.logged.add(number)
 
     def problems(self, client: Client) -> Iterator[str]:
-        """What of the writer's own cells is not as it has to be; notes what is there."""
+        """Problems of the writer's own cells; records the present ones."""
         for name, kind in KINDS.items():
             texts = kind.ranges(self.index)
             found = Counter(number for text in texts for number in client.numbers(text))

@@ -45,12 +45,12 @@ def workbook(**sheets: list[Row]) -> Workbook:
 
 
 def evaluated(book: Workbook, row: int, column: int) -> Evaluated:
-    """What a cell of the first worksheet comes to."""
+    """The value of a cell of the first worksheet."""
     return Results(book).of(book.sheets[0], row, column)
 
 
 def result(text: str, *others: Content) -> Evaluated:
-    """What a formula in A1 comes to, with the others in B1, C1 and so on."""
+    """The value of a formula in A1, with others in B1, C1 and so on."""
     return evaluated(workbook(Data=[(formula(text), *others)]), 0, 0)
 
 

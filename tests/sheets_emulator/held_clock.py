@@ -92,7 +92,7 @@ class Traffic:
         return asyncio.ensure_future(self.emulator.service.token(b""))
 
     def column(self, title: str = "Data") -> list[object]:
-        """What the first column of a worksheet holds, row by row."""
+        """The first column of a worksheet, row by row."""
         sheet = self.emulator.service.store.workbook("book").titled(title)
         if sheet is None:
             raise LookupError(title)

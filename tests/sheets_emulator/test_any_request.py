@@ -1,4 +1,4 @@
-"""Whatever a request of a kind of batchUpdate holds, the answer is one of the API's."""
+"""Any request of a kind of batchUpdate gets an answer of the API."""
 
 import json
 from collections.abc import Iterator
@@ -63,7 +63,7 @@ def test_any_request_is_answered_as_the_api_answers(
 
 @pytest.mark.parametrize("kind", sorted(KINDS.keys() - {NAMES_A_GROUP}))
 def test_some_requests_of_each_kind_take_effect(bench: Bench, kind: str) -> None:
-    """What is drawn would test little if all of it were refused."""
+    """Guard against tests in which everything is refused."""
     statuses: list[int] = []
 
     @settings(max_examples=40, derandomize=True, database=None)

@@ -33,7 +33,7 @@ def test_spreadsheet_is_shown_cell_by_cell(build: BenchBuilder) -> None:
 
 
 def test_error_is_shown_without_its_explanation(build: BenchBuilder) -> None:
-    """What the sheet shows is all there is of it."""
+    """Only the displayed error remains."""
     bench = build({"Data": "=1/0\n"})
     cells = bench.client.get("/_emulator/spreadsheets/book").json()["Data"]
 
@@ -41,7 +41,7 @@ def test_error_is_shown_without_its_explanation(build: BenchBuilder) -> None:
 
 
 def test_control_needs_no_credentials_and_counts_nothing(bench: Bench) -> None:
-    """What tests ask is not what the gateway asked."""
+    """Control requests do not count as calls."""
     bench.client.get("/_emulator/spreadsheets/book")
     bench.client.post("/_emulator/faults", json=[])
 

@@ -106,7 +106,7 @@ def write_until_killed(
 
 
 def integrity(db: Path) -> list[str]:
-    """What SQLite has to say against a copy of the file, as the kill left it."""
+    """SQLite's integrity check of a copy of the file after the kill."""
     copy = db.parent / "copy" / db.name
     copy.parent.mkdir(exist_ok=True)
     for path in (db, db.with_name(f"{db.name}-wal")):
@@ -119,7 +119,7 @@ def integrity(db: Path) -> list[str]:
 def found_problems(
     server: Process, folder: Path, spreadsheet_id: str, writers: Sequence[Writer]
 ) -> list[str]:
-    """What is not in the file that has to be, or is and must not; the writers go on from there."""
+    """Missing and unexpected contents of the file; the writers continue from there."""
     client = connected(server.url, account(folder), spreadsheet_id)
     with closing(client.connection):
         problems = [each for writer in writers for each in writer.problems(client)]

@@ -38,7 +38,7 @@ def create(bench: Bench, **body: object) -> Any:
 
 
 def test_spreadsheet_comes_with_its_cells_and_marks(bench: Bench) -> None:
-    """What a worksheet brings is there as if it had been put in by batchUpdate."""
+    """The contents of a worksheet are as if added by batchUpdate."""
     named = {"name": "Total", "range": {"sheetId": 7, **BOX}}
     made = create(bench, sheets=[SHEET], namedRanges=[named]).json()
     sheet = made["sheets"][0]
@@ -75,7 +75,7 @@ def test_what_only_google_sets_of_a_row_is_passed_over(bench: Bench) -> None:
 
 
 def test_described_spreadsheet_can_be_made_again(bench: Bench) -> None:
-    """What spreadsheets.get answers is a body for spreadsheets.create."""
+    """The answer of spreadsheets.get is a valid body for spreadsheets.create."""
     made = create(bench, sheets=[SHEET], properties={"title": "T"}).json()
     path = f"/v4/spreadsheets/{made['spreadsheetId']}"
     first = bench.call("GET", path, includeGridData="true").json()
@@ -126,7 +126,7 @@ def test_described_spreadsheet_can_be_made_again(bench: Bench) -> None:
 def test_spreadsheet_that_cannot_be_made_is_refused(
     bench: Bench, body: Request, status: int, complaint: str
 ) -> None:
-    """What is not covered is 501, what Google does not know 400; nothing is left behind."""
+    """Uncovered parts are 501, unknown ones 400; nothing is created."""
     answer = create(bench, **body)
     made = create(bench).json()["spreadsheetId"]
 

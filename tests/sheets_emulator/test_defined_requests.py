@@ -64,7 +64,7 @@ def test_a_mistake_in_any_kind_is_refused(bench: Bench, kind: str, data: st.Data
 @settings(max_examples=4)
 @given(data=st.data())
 def test_no_name_of_googles_is_refused(bench: Bench, kind: str, data: st.DataObject) -> None:
-    """Whatever Google's definition has is covered, refused for its sense, or 501."""
+    """Every name of Google's definition is covered, refused for its meaning, or 501."""
     body: Body = data.draw(valid_bodies(BATCH, "requests", kind))
     answer = send(bench, BATCH_PATH, body.value)
 

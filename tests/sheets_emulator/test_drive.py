@@ -42,7 +42,7 @@ def found(bench: Bench, query: str) -> list[str]:
 
 
 def times(bench: Bench, file_id: str = "book") -> list[str]:
-    """When a file was made and changed."""
+    """Times of a file's creation and last change."""
     answer = bench.call("GET", f"{FILES}/{file_id}", fields=TIMES).json()
     return [answer["createdTime"], answer["modifiedTime"]]
 
@@ -149,7 +149,7 @@ def test_file_that_is_deleted_is_gone(bench: Bench) -> None:
 def test_what_cannot_be_is_refused(
     bench: Bench, method: str, path: str, body: object, status: int
 ) -> None:
-    """What is not there is 404, what is not covered is 501 and named."""
+    """Missing files are 404, uncovered parts 501 with their name."""
     answer = bench.call(method, path, body)
 
     assert answer.status_code == status

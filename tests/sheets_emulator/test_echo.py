@@ -153,7 +153,7 @@ def test_marks_and_case_change_nothing(bench: Bench, asked: Range, marks: list[b
 @settings(max_examples=120)
 @given(title=TITLES)
 def test_echo_names_the_worksheet_and_is_a_range_itself(bench: Bench, title: str) -> None:
-    """Whatever the title, the echo of a read reads the same cells and is its own echo."""
+    """The echo of a read reads the same cells and is its own echo, for every title."""
     titled(bench, title)
     resized(bench, 3, 2)
     echo: Any = bench.values(quoted(title))["range"]

@@ -160,7 +160,7 @@ def test_any_values_in_any_range(
 @settings(max_examples=100)
 @given(body=st.one_of(BYTES, JUNK.map(written), st.lists(JUNK).map(written)))
 def test_any_list_of_faults(bench: Bench, body: bytes) -> None:
-    """What is no list of faults is refused."""
+    """Invalid lists are refused."""
     answer = send(bench, "POST", "/_emulator/faults", body)
     bench.fault()
 
@@ -168,7 +168,7 @@ def test_any_list_of_faults(bench: Bench, body: bytes) -> None:
 
 
 def test_tame_bodies_mostly_take_effect(bench: Bench) -> None:
-    """What is drawn would test little if all of it were refused."""
+    """Guard against tests in which everything is refused."""
     statuses: list[int] = []
 
     @settings(max_examples=60, derandomize=True, database=None)

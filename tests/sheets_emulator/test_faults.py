@@ -202,7 +202,7 @@ def test_late_effect_without_an_error_is_answered_as_if_done(bench: Bench) -> No
 
 
 def test_reset_stops_late_effects(bench: Bench) -> None:
-    """What was still to come when the data was reset does not come."""
+    """Pending effects of faults do not happen after a reset."""
     bench.fault({"call": "values.append", "late_ms": 200})
     bench.append("Data", [["x"]])
     bench.client.post("/_emulator/reset")

@@ -139,7 +139,7 @@ def recorded() -> dict[str, dict[str, Any]]:
 
 
 def essence(body: dict[str, Any]) -> dict[str, Any]:
-    """What clients classify an error by, and what they show of it."""
+    """Fields by which clients classify an error, and its text."""
     error = body["error"]
     details = error.get("details", [])
     return {

@@ -88,7 +88,7 @@ def test_protection_moves_with_moved_rows_and_columns(
 
 
 def test_protection_stays_where_some_of_its_cells_are_moved_away(bench: Bench) -> None:
-    """What is protected does not fall into parts."""
+    """A protected range is not split."""
     protect(bench, grid_range(1, 0, 3, 5))
     source = {"sheetId": 0, "dimension": "ROWS", "startIndex": 2, "endIndex": 3}
     bench.owner_edits({"moveDimension": {"source": source, "destinationIndex": 5}})
@@ -130,7 +130,7 @@ def test_inserted_rows_may_not_split_what_is_protected(bench: Bench) -> None:
 
 
 def test_editors_and_warnings_do_not_stop_the_account(bench: Bench) -> None:
-    """Who is among the editors may write, and a warning only warns."""
+    """Editors may write, and a warning only warns."""
     email = bench.account["client_email"]
     protect(bench, CELL, editors={"users": [email]})
     warning = protect(bench, grid_range(0, 0, 1, 1), warningOnly=True)

@@ -46,7 +46,7 @@ async def test_appends_that_overlap_overwrite_each_other(traffic_of: TrafficBuil
 async def test_append_that_comes_after_the_write_of_another_loses_nothing(
     traffic_of: TrafficBuilder,
 ) -> None:
-    """What counts is the first half of the latency: the answer may still be on its way."""
+    """Only the first part of the latency counts: the answer may still be on its way."""
     traffic = traffic_of()
     traffic.append("first")
     await traffic.clock.advance(60)
@@ -139,7 +139,7 @@ async def test_place_that_is_cut_off_meanwhile_is_looked_for_again(
 async def test_append_that_sees_no_worksheet_is_refused_at_its_end(
     traffic_of: TrafficBuilder,
 ) -> None:
-    """What it looks for is not there yet when it arrives; it is told so after the latency."""
+    """The worksheet does not exist when the append arrives; the error comes after the latency."""
     traffic = traffic_of()
     traffic.edit({"addSheet": {"properties": {"title": "New"}}})
     await traffic.clock.advance(20)
@@ -180,7 +180,7 @@ async def test_refused_appends_have_no_effect_on_those_beside_them(
 
 
 async def test_append_under_way_at_a_reset_writes_nothing(traffic_of: TrafficBuilder) -> None:
-    """What it saw is of before the reset."""
+    """Its view is from before the reset."""
     traffic = traffic_of()
     append = traffic.append("row")
     await traffic.clock.advance(20)

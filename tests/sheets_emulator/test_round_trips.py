@@ -1,4 +1,4 @@
-"""What is written comes back, under every way of writing and of reading."""
+"""Written values read back, for every way of writing and reading."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -116,7 +116,7 @@ def test_what_is_displayed_may_be_typed_again(bench: Bench, typed: str) -> None:
 @settings(max_examples=100)
 @given(typed=DISPLAYED)
 def test_formula_option_of_a_value_may_be_written_raw(bench: Bench, typed: str) -> None:
-    """What UNFORMATTED_VALUE and FORMULA give of a value is that value."""
+    """The values of UNFORMATTED_VALUE and FORMULA are the written one."""
     fresh(bench)
     bench.update("Data!A1", [[typed]], "USER_ENTERED")
     value = read(bench, "A1", "FORMULA")

@@ -1,4 +1,4 @@
-"""How long calls take."""
+"""Latency of calls."""
 
 from dataclasses import replace
 from pathlib import Path

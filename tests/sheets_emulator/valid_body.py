@@ -43,7 +43,7 @@ WRONG: Mapping[str, tuple[Any, ...]] = {  # what is no value of a type, however 
 
 @dataclass(frozen=True, kw_only=True)
 class Site:
-    """Where in a body a value stands, and of which type it is."""
+    """Position and type of a value in a body."""
 
     holder: Any
     key: str | int

@@ -52,6 +52,6 @@ async def ledger(store: KeyStore, clock: ManualClock) -> AsyncIterator[SqlLedger
 async def found_after_restart(
     database: Path, clock: ManualClock, scope: str = TICKET.scope
 ) -> Entry | None:
-    """What another process finds."""
+    """The record that another process finds."""
     async with KeyStore.open(database) as store, store.open_ledger(clock) as ledger:
         return await ledger.find(scope)

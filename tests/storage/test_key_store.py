@@ -139,7 +139,7 @@ async def test_keys_outlive_the_process(database: Path) -> None:
 async def test_the_command_line_works_beside_a_running_gateway(
     store: KeyStore, database: Path
 ) -> None:
-    """What another process adds or revokes counts at once."""
+    """Keys added or revoked by another process count at once."""
     async with KeyStore.open(database) as other:
         await other.add(RECORD, b"1")
         added = await active(store)

@@ -102,7 +102,7 @@ async def test_a_use_is_no_change(store: KeyStore) -> None:
 async def test_the_changes_of_another_store_are_none_of_these(
     store: KeyStore, known: Callable[[KeyChange], KeyChange]
 ) -> None:
-    """What is known of it must be read anew."""
+    """Changes of another store require a new read."""
     await issue(store)
     ((last, _),) = await news(store, None)
 

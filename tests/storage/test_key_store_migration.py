@@ -92,7 +92,7 @@ async def test_many_may_open_an_earlier_store_at_once(old_database: Path) -> Non
 
 
 async def test_a_store_that_cannot_be_brought_up_to_date_is_told(old_database: Path) -> None:
-    """What is called after the table and is none is an operator's mistake, in words."""
+    """A foreign object with the table's name is reported as a configuration problem."""
     with closing(sqlite3.connect(old_database)) as connection:
         connection.executescript(
             "ALTER TABLE api_keys RENAME TO kept; CREATE VIEW api_keys AS SELECT * FROM kept;"

@@ -9,7 +9,7 @@ from gateway.worksheets.idempotency import LAST_ROW, RowInterval
 def spans(
     creates: OpenCreates, *taken: tuple[int, int], now: float = 0.0
 ) -> dict[str, list[RowInterval]]:
-    """What is to be noted, by scope, when rows of the worksheet are taken."""
+    """Recorded rows by scope when rows of the worksheet are taken."""
     found = creates.take("book/Cities", [RowInterval(*each) for each in taken], now)
     return {scope: list(all_spans) for scope, all_spans in found}
 
@@ -67,7 +67,7 @@ def test_a_create_that_is_not_open_any_more_takes_no_notes(creates: OpenCreates)
 
 
 def test_a_create_that_is_sent_again_starts_anew(creates: OpenCreates) -> None:
-    """What was taken before it was sent again lies above the place that it has now."""
+    """Rows taken before it was sent again lie above its new place."""
     spans(creates, (5, 5))
     creates.add("a", "book/Cities", 10.0)
 

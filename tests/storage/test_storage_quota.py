@@ -1,4 +1,4 @@
-"""How much disk the records of writes may take."""
+"""Disk space of write records."""
 
 from collections.abc import Mapping
 
@@ -55,7 +55,7 @@ def test_who_has_to_give_way(
 
 
 def test_after_measuring_there_is_room_for_a_while() -> None:
-    """What was counted twice, or has gone since, is known then; until then too much is assumed."""
+    """Measuring corrects the counts, which are never too low."""
     made = room({}, {})
     for _ in range(2):
         made.completed("a", PER_KEY - 100)

@@ -45,7 +45,7 @@ def refuse(database: Path, change: str, when: str = "TRUE") -> None:
 async def test_an_open_record_outlives_the_process(
     ledger: SqlLedger, database: Path, clock: ManualClock
 ) -> None:
-    """When the note is made everything in it is on disk, each value of its type."""
+    """Committed before the method returns, with the type of each value."""
     sent_at = clock()
     await ledger.sending([Sending(TICKET, 5, ROWS), Sending(None, 7, [["a"]])])
     clock.advance(10)
@@ -100,7 +100,7 @@ async def test_an_answer_needs_no_note_before(ledger: SqlLedger) -> None:
 
 
 async def test_a_dropped_record_is_no_more(ledger: SqlLedger, database: Path) -> None:
-    """What was not applied may be sent as if it never had been; others stay."""
+    """A write that was not applied may be sent again; other records stay."""
     await ledger.sending([Sending(TICKET, 5, ROWS), Sending(TWIN, 7, ROWS)])
     await ledger.drop(TICKET)
     await ledger.drop(replace(TICKET, scope="unknown"))
@@ -210,7 +210,7 @@ async def test_old_records_are_cleared_away_bit_by_bit(
 
 @pytest.fixture
 def logged() -> Any:
-    """What was logged, line by line."""
+    """Log lines."""
     with capture_logs() as captured:
         yield captured
 

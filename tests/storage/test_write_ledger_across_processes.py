@@ -1,4 +1,4 @@
-"""What a process learns from the ledger of the one before it, and what memory adds to that."""
+"""The ledger of an earlier process, and additions in memory."""
 
 import sqlite3
 from contextlib import closing
@@ -18,7 +18,7 @@ from tests.storage.conftest import ROWS, TICKET, TWIN, WORKSHEET, found_after_re
 async def test_rows_of_others_are_kept_from_an_open_create(
     ledger: SqlLedger, database: Path, clock: ManualClock
 ) -> None:
-    """Whatever was acknowledged since it was sent is taken, also by a process that came later."""
+    """Rows acknowledged since it was sent are taken, also for a later process."""
     await ledger.sending([Sending(TICKET, 5, [["a"]])])
     await ledger.landed(WORKSHEET, [(None, results(5)), (None, results(6, 7))])
     await ledger.landed(replace(WORKSHEET, title="Other"), [(None, results(9))])

@@ -54,7 +54,7 @@ def change_table(database: Path, statement: str) -> None:
 
 
 def full(change: str) -> str:
-    """What makes changes of the table fail as a full disk does."""
+    """A failure of changes as on a full disk."""
     return (
         f"CREATE TRIGGER full_{change} BEFORE {change} ON idempotency_records "
         "BEGIN SELECT RAISE(FAIL, 'database or disk is full'); END;"
@@ -227,7 +227,7 @@ async def test_a_table_of_an_earlier_version_is_taken_over(
 async def test_a_table_is_taken_over_whole_or_not_at_all(
     old_database: Path, clock: ManualClock
 ) -> None:
-    """What fails in the middle leaves the earlier table, and the next start takes it over."""
+    """A failed migration leaves the old table; the next start repeats it."""
     change_table(old_database, full("UPDATE"))
     async with KeyStore.open(old_database) as store:
         with pytest.raises(SQLAlchemyError):
@@ -283,7 +283,7 @@ async def test_a_create_whose_answer_found_no_disk_takes_no_row_of_others(
 async def test_an_answer_that_found_disk_at_its_second_try_is_kept(
     ledger: SqlLedger, database: Path
 ) -> None:
-    """What could not be noted as landed is noted by the request that is answered."""
+    """The request that is answered stores a result that could not be stored before."""
     await ledger.sending([Sending(identity("s1"), 5, [["a"]])])
     change_table(database, full("UPDATE"))
     with capture_logs():

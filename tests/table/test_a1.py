@@ -69,7 +69,7 @@ def test_ranges_are_written(range_: str, expected: str) -> None:
 
 @given(title=TITLES, row=st.integers(1, 99_999_999))
 def test_no_title_escapes_its_quotes(title: str, row: int) -> None:
-    """What follows the closing quote is always the grid area that was asked for."""
+    """The closing quote is followed by the requested grid area."""
     range_ = row_range(title, row)
 
     matched = re.match(r"'((?:[^']|'')*)'(?!')", range_)

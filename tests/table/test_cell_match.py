@@ -1,4 +1,4 @@
-"""Whether cells hold what was written to them, when it was stored as it is and when typed in."""
+"""Comparison of cells with values written as they are and typed in."""
 
 import pytest
 
@@ -67,7 +67,7 @@ STORED = [
 
 @pytest.mark.parametrize(("cell", "written", "expected"), TYPED)
 def test_of_a_typed_value(cell: Stored, written: Stored, expected: CellMatch) -> None:
-    """What is plain in every language is compared; where only the language tells, it is open."""
+    """Values that mean the same in every language are compared; others are open."""
     assert as_entered(cell, written) is expected
 
 

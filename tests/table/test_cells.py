@@ -1,4 +1,4 @@
-"""When a text is a number or a date."""
+"""Numbers and dates in texts."""
 
 import pytest
 from hypothesis import given
@@ -143,5 +143,5 @@ def test_iso_texts_have_a_serial(text: str, serial: float) -> None:
     ],
 )
 def test_other_texts_have_no_serial(text: str) -> None:
-    """What is no ISO 8601 date, or none of the calendar, is text."""
+    """Other formats and impossible dates are text."""
     assert serial_in(text) is None

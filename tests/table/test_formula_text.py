@@ -1,4 +1,4 @@
-"""Which texts might be formulas, and what is typed so that they are none."""
+"""Texts that might be formulas, and their escaped form."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which column each field name stands for."""
+"""Columns of field names."""
 
 import pytest
 

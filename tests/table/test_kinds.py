@@ -1,4 +1,4 @@
-"""What the cells of a column are, by what they display and what they hold."""
+"""Kinds of a column's cells by display and value."""
 
 import pytest
 
@@ -47,7 +47,7 @@ def test_cells_have_a_kind(
 
 
 def test_a_header_has_no_kind() -> None:
-    """Whatever row 1 holds, it is nowhere among the cells."""
+    """The header is never among the cells."""
     kinds = finish(make_kinds(["5", "x", ""], ["5", "x", ""]))
 
     assert [list(finish(kinds.places(kind))) for kind in KINDS] == [

@@ -92,7 +92,7 @@ def test_ranks_number_the_groups(make: Callable[[Random], float | str]) -> None:
 
 @pytest.mark.parametrize("length", [0, 10, 2 * SORTED_AT_ONCE])
 def test_places_of_several_lists_come_once(length: int) -> None:
-    """What lists have in common is not there twice, however many places they have."""
+    """Common places are not repeated, however many there are."""
     lists = [range(length), range(0, length, 2), range(length // 2, length)]
 
     assert sorted(finish(unique(lists, length))) == list(range(length))

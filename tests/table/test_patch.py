@@ -126,7 +126,7 @@ def test_what_is_kept_of_other_columns_stays() -> None:
 
 @pytest.mark.parametrize("row", [4, 5], ids=["fewer", "more"])
 def test_a_change_in_the_number_of_rows_costs_all_indexes(row: int) -> None:
-    """What is kept of a column is for a number of rows."""
+    """Indexes are for a number of rows."""
     table = whole()
     evaluate(table, BY_POPULATION)
     cells: dict[int, tuple[str, object]] = (

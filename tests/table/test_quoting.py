@@ -23,5 +23,5 @@ def test_a_text_is_cut_and_escaped(text: str, shown: str) -> None:
 
 
 def test_the_cut_may_be_elsewhere() -> None:
-    """Whoever has less room says so."""
+    """The limit is an argument."""
     assert quoted("abcdef", longest=3) == '"abc…"'

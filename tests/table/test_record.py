@@ -100,7 +100,7 @@ def test_a_body_of_strangers_is_refused_even_so() -> None:
 
 @pytest.mark.parametrize("ignore_unknown", [False, True])
 def test_two_names_of_one_column_are_refused(ignore_unknown: bool) -> None:
-    """Which of two values to write is not guessed."""
+    """The value to write is not guessed."""
     fields: dict[str, Stored] = {"name": "a", " name": "b"}
 
     with pytest.raises(InvalidBody) as refused:
@@ -120,7 +120,7 @@ def test_two_names_of_one_column_are_refused(ignore_unknown: bool) -> None:
 def test_places_within_a_list_begin_with_the_index(
     fields: Mapping[str, Stored], ignore_unknown: bool, pointers: list[str]
 ) -> None:
-    """What is wrong with an object of a list is told with the object's own place."""
+    """A problem within a list has the place of its object."""
     with pytest.raises(InvalidBody) as refused:
         place(fields, HEADER, ignore_unknown=ignore_unknown, at=pointer("3"))
 
@@ -141,7 +141,7 @@ def test_a_new_row_needs_a_value(values: Sequence[Stored]) -> None:
 
 @pytest.mark.parametrize("values", [[0], [False], [" "], [None, "x"]], ids=str)
 def test_zero_false_and_blanks_are_values(values: Sequence[Stored]) -> None:
-    """Whatever fills a cell makes a row."""
+    """Such values make a row."""
     check_has_value(values)
 
 
@@ -254,7 +254,7 @@ def test_hidden_and_unknown_fields_are_refused_alike(name: str) -> None:
     ],
 )
 def test_misplaced_fields_are_named(names: list[str], words: str) -> None:
-    """What is wrong with each is said in words, and the client's names are cut and escaped."""
+    """The problems are in words; the client's names are cut and escaped."""
     with pytest.raises(InvalidBody) as refused:
         place(dict.fromkeys(names, "x"), SOME, ignore_unknown=False)
 
@@ -271,7 +271,7 @@ def test_no_more_than_ten_misplaced_fields_are_named() -> None:
 
 
 def test_hidden_fields_are_left_aside_as_unknown_ones() -> None:
-    """Where unknown fields are ignored, hidden ones are."""
+    """If unknown fields are ignored, so are hidden ones."""
     placement = place({"salary": 1, "nope": 2, "name": "x"}, SOME, ignore_unknown=True)
 
     assert placement == Placement(cells={0: "x"}, ignored=("salary", "nope"))

@@ -97,7 +97,7 @@ def test_two_who_ask_at_once_share_the_work() -> None:
 
 
 def test_dropped_work_keeps_its_progress() -> None:
-    """Who comes after somebody whose budget was too small takes the rest alone."""
+    """The next caller continues after one whose budget was too small."""
     column = Column()
     with pytest.raises(OutOfSteps):
         Metered(column.value(), 10).advance(inf)

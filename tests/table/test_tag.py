@@ -61,7 +61,7 @@ def test_whatever_is_displayed_changes_the_tag(header: Sequence[str], row: Seque
     "row", [(*ROW, ""), (*ROW, None, "", None), [*ROW]], ids=["''", "null", "list"]
 )
 def test_empty_cells_at_the_end_do_not_count(row: Sequence[object]) -> None:
-    """How far a row was read makes no difference."""
+    """The number of cells that were read does not matter."""
     assert row_tag((*HEADER, ""), row) == row_tag(HEADER, ROW)
     assert row_tag(parse_header([*HEADER, None]).cells, row) == row_tag(HEADER, ROW)
 

@@ -1,4 +1,4 @@
-"""What a key sees of a header: a hidden column is as one that is not there."""
+"""A key's view of a header: a hidden column is like a missing one."""
 
 import time
 from collections.abc import Collection, Sequence
@@ -24,7 +24,7 @@ def view(
     *,
     header: Header = HEADER,
 ) -> View:
-    """What a key sees of the header that was granted these fields."""
+    """The view of a key with these granted fields."""
     grants = (None if names is None else frozenset(names) for names in (readable, writable))
     return header.seen_with(ColumnGrant(*grants))
 
@@ -68,7 +68,7 @@ def test_a_hidden_column_is_not_found(name: str) -> None:
 
 
 def test_a_name_never_leads_to_the_hidden_column_that_looks_alike() -> None:
-    """Where the exact name is hidden, the name stands for the column that is seen."""
+    """If the exact name is hidden, the name means the visible column."""
     first = view(["salary"])
     second = view([" salary"])
 

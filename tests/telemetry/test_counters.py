@@ -1,4 +1,4 @@
-"""What is counted."""
+"""Counters."""
 
 import pytest
 

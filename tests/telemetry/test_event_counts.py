@@ -99,7 +99,7 @@ def test_breaker_is_told() -> None:
 
 
 def test_waits_and_snapshots_are_noted() -> None:
-    """What calls waited for the budget adds up; of snapshots the last word counts."""
+    """Waiting times add up; the last number of snapshots counts."""
     seconds = tallies.budget_waits.seconds
 
     budget_waited(0.5)

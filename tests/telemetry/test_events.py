@@ -41,7 +41,7 @@ NASTY = 'a\nb\r\t\x00\x1b[31m\x7f\u0085\u2028\ud800"\\é'
 
 @pytest.fixture
 def stream() -> Iterator[io.StringIO]:
-    """Where the log goes; logging is as it was before afterwards."""
+    """A log stream; logging is reset afterwards."""
     root = logging.getLogger()
     handlers, level = list(root.handlers), root.level
     root.handlers.clear()
@@ -111,7 +111,7 @@ def test_request_is_one_line(lines: Lines) -> None:
 
 
 def test_request_of_nobody_is_one_line(lines: Lines) -> None:
-    """What is not known of a request is null, and its times are there all the same."""
+    """Unknown members are null; times are always there."""
     request_done(_event(status=404))
 
     [line] = lines()
@@ -144,7 +144,7 @@ def test_request_before_logging_is_configured() -> None:
     ],
 )
 def test_control_characters_are_escaped(lines: Lines, log: Callable[[], None], member: str) -> None:
-    """Whatever a value holds, it makes one line of ASCII and is read back as it was."""
+    """Any value makes one ASCII line and reads back unchanged."""
     log()
 
     [line] = lines()
@@ -237,7 +237,7 @@ def test_fault_outside_a_request(lines: Lines) -> None:
 
 
 def test_library_lines_look_alike(stream: io.StringIO, lines: Lines) -> None:
-    """What libraries log from warnings up are such lines too, tracebacks without locals."""
+    """Warnings of libraries are JSON lines, with tracebacks without locals."""
     logger = logging.getLogger("some.library")
     logger.info("not shown")
 
@@ -259,7 +259,7 @@ def test_google_words_end_before_a_quote(lines: Lines) -> None:
 
 
 def test_causes_are_kept(lines: Lines) -> None:
-    """What lies behind an error is named from the nearest cause on, without what it quotes."""
+    """Causes are listed from the nearest on, without quotations."""
     first = OSError('reset by "peer"')
     second = LookupError("no answer")
     second.__cause__ = first
@@ -334,7 +334,7 @@ def test_a_line_has_all_members() -> None:
 
 @given(path=TEXTS, worksheet=TEXTS)
 def test_any_text_stays_in_its_line(path: str, worksheet: str) -> None:
-    """Whatever a value holds, the line is printable ASCII and is read back as it was."""
+    """The line is printable ASCII and reads back unchanged."""
     text = encoded_line(line(path=path, worksheet=worksheet)).decode("ascii")
     found: dict[str, Any] = json.loads(text)
 
@@ -344,7 +344,7 @@ def test_any_text_stays_in_its_line(path: str, worksheet: str) -> None:
 
 @pytest.mark.parametrize("text", ["\n", "\x7f", "\u0085", "\u2028", "\ud800", "é", "🏙"], ids=ascii)
 def test_what_is_escaped(text: str) -> None:
-    """What ends a line, cannot be seen or is no ASCII is escaped, alone in its line too."""
+    """Line ends, invisible and non-ASCII characters are escaped."""
     found = encoded_line(line(path=text)).removesuffix(b"\n").decode("ascii")
 
     assert found.isprintable()

@@ -1,4 +1,4 @@
-"""What is counted, as Prometheus gets it."""
+"""Metrics in Prometheus format."""
 
 import socket
 import tempfile
@@ -76,7 +76,7 @@ def test_calls_and_states_are_told() -> None:
 
 
 def test_all_series_are_there_from_the_start() -> None:
-    """What was not counted yet is 0, so that the set of series never grows."""
+    """Series start at 0, so that their set never grows."""
     found = samples(Tallies())
 
     assert set(found.values()) == {0.0}

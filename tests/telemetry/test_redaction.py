@@ -1,4 +1,4 @@
-"""What is masked in the log: keys, tokens, private keys and passwords, however they are spelled."""
+"""Masked secrets: keys, tokens, private keys and passwords in all spellings."""
 
 import json
 from urllib.parse import quote, unquote
@@ -94,7 +94,7 @@ ENCODED_AGAIN = [
 
 @pytest.mark.parametrize("text", ENCODED_AGAIN)
 def test_an_encoding_of_an_encoding_is_masked_whole(text: str) -> None:
-    """Where the patterns miss what decoding shows, nothing of the value is left; the line is."""
+    """The whole value is masked if the patterns miss what decoding shows; the line remains."""
     line = json.dumps({"event": "request", "path": text, "worksheet": 'a "b\\', "status": 404})
 
     masked = redacted_line(line.encode()).decode()
@@ -134,7 +134,7 @@ def test_a_key_is_masked_however_it_is_encoded(depths: list[int], all_: bool) ->
     ['/apiKey=a"', r"/x?apiKey=ab\"cd&z=1", '-----BEGIN PRIVATE KEY-----MII"b', "apiKey=a\\"],
 )
 def test_a_masked_line_is_json_still(value: str) -> None:
-    """What stands before a quote in a value goes with it, or not at all."""
+    """An escape before a quote is masked whole or not at all."""
     masked = json.loads(redacted(json.dumps({"path": value, "status": 404})))
 
     assert MASK in masked["path"]

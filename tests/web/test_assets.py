@@ -15,7 +15,7 @@ ASSET = make_asset(CONTENT, ".txt", {"Cache-Control": "no-cache"})
 
 
 async def messages(asset: Asset, method: str, headers: Mapping[str, str]) -> list[Message]:
-    """What a server is told to send."""
+    """ASGI messages to the server."""
     sent: list[Message] = []
 
     async def send(message: Message) -> None:
@@ -104,7 +104,7 @@ def test_another_content_has_another_tag() -> None:
     ids=lambda given: ",".join(given) or "nothing" if isinstance(given, list) else None,
 )
 def test_gzip_is_used_where_it_is_named(accepted: list[str], is_packed: bool) -> None:
-    """Whoever does not name it, or refuses it, gets the plain file."""
+    """Clients that do not name it, or refuse it, get the plain file."""
     head = read_head([(b"accept-encoding", line.encode()) for line in accepted])
 
     assert accepts_gzip(head) is is_packed

@@ -105,7 +105,7 @@ def test_the_event_notes_what_the_cache_did(freshness: Freshness, outcome: str, 
 
 
 def test_headers_are_not_shared_between_answers() -> None:
-    """What one answer's way out adds to its headers is in no other answer."""
+    """Headers added to one answer are in no other."""
     served = Served(ENCODED, HIT)
     first, second = (read_answer(asking(), served, no_cache=False) for _ in range(2))
 
@@ -176,7 +176,7 @@ def test_the_status_says_how_the_answer_came_about(
 def test_the_status_is_a_structured_field(
     reason: str, is_hit: bool, no_cache: bool, ttl_seconds: float
 ) -> None:
-    """Whatever is put together is valid, and says either hit or fwd (RFC 9211, 2.1)."""
+    """Any combination is valid, and contains either hit or fwd (RFC 9211, 2.1)."""
     given = freshness(ttl_seconds=ttl_seconds, is_hit=is_hit, reason=reason)
 
     status = cache_status(given, no_cache=no_cache)

@@ -69,7 +69,7 @@ def test_a_preflight_allows_what_it_asks_for(client: TestClient, method: str, or
 
 
 def test_a_preflight_for_no_header_is_told_of_none(client: TestClient) -> None:
-    """What was not asked for need not be allowed."""
+    """Headers that were not requested need not be allowed."""
     answer = client.options("/", headers={**ORIGIN, "Access-Control-Request-Method": "PUT"})
 
     assert answer.status_code == 204

@@ -72,7 +72,7 @@ def test_who_was_let_in_is_let_in_again_for_a_moment(
     ],
 )
 def test_another_head_has_no_pass(auth_cache: AuthCache, lines: list[tuple[bytes, bytes]]) -> None:
-    """Whatever decides who may read what decides about the pass."""
+    """All headers that decide access are part of the cache key."""
     auth_cache.issue(number(auth_cache, HEAD), CALLER, TARGET)
 
     assert auth_cache.find(number(auth_cache, lines)) is None
@@ -92,7 +92,6 @@ def test_so_do_the_url_and_the_worksheet(
 
 
 def test_other_headers_do_not_matter(auth_cache: AuthCache) -> None:
-    """What says nothing about who calls does not spoil a pass."""
     auth_cache.issue(number(auth_cache, HEAD), CALLER, TARGET)
 
     assert auth_cache.find(

@@ -56,7 +56,7 @@ by_class = pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error
 def answer(
     error: GatewayError, method: str = "GET", headers: Mapping[str, str] | None = None
 ) -> Response:
-    """What a request that met this error is answered with."""
+    """The answer to a request that met this error."""
     request = Request(make_scope(method, headers=headers or {}))
     with request_event(RequestEvent(request_id="req-1", method=method, path="/v2/sheets/Cities")):
         return error_response(request, error)
@@ -111,7 +111,7 @@ def test_a_failed_write_tells_its_outcome(error: GatewayError) -> None:
 def test_an_outcome_decides_whether_a_write_is_retryable(
     method: str, outcome: Outcome, retryable: bool
 ) -> None:
-    """What was or may have been applied must not be sent again."""
+    """Writes that were or may have been applied must not be repeated."""
     body = body_of(answer(UpstreamError("failed", outcome=outcome), method))
 
     assert (body["outcome"], body["retryable"]) == (outcome, retryable)
@@ -296,7 +296,7 @@ def test_options_are_answered(client: TestClient) -> None:
 
 
 def test_raised_errors_are_rendered(client: TestClient) -> None:
-    """What a handler raises from the tree is answered as that error."""
+    """An error that a handler raises is its answer."""
     assert client.get("/refused").json()["name"] == "InvalidApiKey"
 
 

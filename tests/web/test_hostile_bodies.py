@@ -1,4 +1,4 @@
-"""How long bodies that are made to be much work hold everybody else."""
+"""Time for which hostile bodies block others."""
 
 import asyncio
 import time

@@ -69,7 +69,7 @@ async def test_a_large_body_has_its_fingerprint_made_beside_the_event_loop() -> 
 
 
 def test_records_of_earlier_versions_are_found() -> None:
-    """What a record is found by does not change: they are kept over a restart."""
+    """Cache keys of records survive a restart, so they must not change."""
     assert identity(row=7).scope == (
         hashlib.sha256(b'["key_1","k","POST","book","Cities","7"]').hexdigest()
     )
@@ -183,5 +183,5 @@ def test_one_body_has_one_fingerprint(one: Any, other: Any) -> None:
     ids=["boolean", "text", "empty", "absent", "names", "list", "order", "rows"],
 )
 def test_other_bodies_have_others(one: Any, other: Any) -> None:
-    """Whatever differs in type, name, value or place is another write."""
+    """Different types, names, values or places are different writes."""
     assert fingerprint(one) != fingerprint(other)

@@ -1,4 +1,4 @@
-"""What odd spellings mean."""
+"""Lenient decoding of spellings."""
 
 import pytest
 from hypothesis import given
@@ -135,6 +135,6 @@ def test_names_in_brackets_are_a_list(query: str, names: list[str]) -> None:
 
 @pytest.mark.parametrize("query", ["keys[a]=x", "keys[0][1]=x", "keys[-1]=x", "keys[=x"])
 def test_other_brackets_around_names_are_refused(query: str) -> None:
-    """What is no list is an InvalidQuery."""
+    """A text that is no list is an InvalidQuery."""
     with pytest.raises(InvalidQuery, match="not understood"):
         names_of("keys", decoded(query.encode()))

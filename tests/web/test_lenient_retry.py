@@ -1,4 +1,4 @@
-"""Which readings are tried, what is remembered of them, and which worksheets an error names."""
+"""Second readings, remembered aliases, and worksheets named in errors."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
@@ -123,7 +123,7 @@ async def test_a_name_that_the_key_may_not_hear_of_is_not_tried() -> None:
 
 
 async def test_a_key_that_may_not_hear_of_a_name_does_not_hide_it_from_others() -> None:
-    """What one key learns is nothing to keys that see other worksheets."""
+    """An alias of one key is not used for keys that see other worksheets."""
     workbook, title_aliases = Workbook("a b"), make_title_aliases()
     with pytest.raises(WorksheetNotFound):
         await read(title_aliases, target("a+b", frozenset({"a+b"})), workbook)
@@ -241,7 +241,7 @@ async def test_a_field_without_a_second_reading_is_asked_for_once() -> None:
 
 
 async def test_the_first_error_of_a_parameter_is_told() -> None:
-    """What the second reading lacks is nothing that the client wrote."""
+    """Fields of the second reading are not in the client's text."""
 
     async def refuse(asked: RowAsked) -> None:
         raise UnknownField(f"no {asked.no_cache}", parameter="order")
@@ -322,7 +322,7 @@ async def test_another_worksheet_is_asked_for_the_plain_fields() -> None:
 
 
 def message(title: str, titles: list[str], *, visible: set[str] | None = None) -> str:
-    """What a caller who asked for a title is told where there are these."""
+    """The error's message for a missing title among these."""
     worksheet = WorksheetId("book", title)
     granted = None if visible is None else frozenset(visible)
     target = Target(worksheet, Access(titles=granted))
@@ -338,7 +338,7 @@ def test_names_are_those_the_key_may_hear_of() -> None:
 
 
 def test_the_titles_stay_with_the_error() -> None:
-    """Whoever is asked next needs them, for another caller."""
+    """Another caller needs them later."""
     worksheet = WorksheetId("book", "Cities")
     error = worksheet_not_found(worksheet, ["City"])
 

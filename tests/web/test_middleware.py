@@ -60,7 +60,7 @@ def client() -> TestClient:
 
 @pytest.fixture
 def logs() -> Iterator[Logs]:
-    """What was logged while the test ran."""
+    """Log lines of the test."""
     with capture_logs() as lines:
         yield lines
 
@@ -76,7 +76,7 @@ def test_a_request_id_is_taken_over(client: TestClient, logs: Logs, given: str) 
 
 @pytest.mark.parametrize("given", ["", "x" * 65, "a b", "a/b", "a\tb", 'a"', "a,b", "é"])
 def test_another_request_id_is_replaced(client: TestClient, given: str) -> None:
-    """What is no id is not repeated; a new one is made for each request."""
+    """An invalid ID is not repeated; each request gets a new one."""
     headers = {b"X-Request-Id": given.encode("latin-1")}
 
     made = [client.get("/sheets/x", headers=headers).headers["x-request-id"] for _ in range(2)]
@@ -236,7 +236,7 @@ async def test_a_fault_after_the_answer_began_adds_nothing(logs: Logs) -> None:
 
 
 async def test_a_cancelled_request_has_its_line(logs: Logs) -> None:
-    """What is no exception of the request's passes, after the line is written."""
+    """Cancellation continues after the line is written."""
 
     async def cancelled(scope: Scope, receive: Receive, send: Send) -> None:
         raise KeyboardInterrupt

@@ -218,7 +218,7 @@ def test_pages_are_told_to_those_who_hear_them(client: TestClient, path: str) ->
     ],
 )
 def test_no_other_file_is_reached(client: TestClient, path: str) -> None:
-    """What is not in the table is a 404 in the API's form."""
+    """Files outside the table are a 404 in the API's form."""
     answer = client.get(f"http://gateway{path}")
 
     assert answer.status_code == 404

@@ -27,7 +27,7 @@ QUOTED = "{'state':'California'}"
 
 
 def query_of(text: str, max_limit: int = 100) -> Query:
-    """What a query string asks for on a plan with this maximum."""
+    """The query of a query string on a plan with this maximum."""
     return parse_query(asking_of(decoded(text.encode())), max_limit=max_limit)
 
 
@@ -171,7 +171,7 @@ def test_where_has_second_readings(text: str, readings: list[str]) -> None:
 
 
 def test_a_plain_where_is_never_read_otherwise() -> None:
-    """What is JSON as it stands keeps its escapes, quotes and words."""
+    """Valid JSON keeps its escapes, quotes and words."""
     where = query_of(urlencode({"where": """{"a%20b":"it's 100%25 True"}"""})).where
 
     assert where == Comparison("a%20b", "$eq", (make_operand("it's 100%25 True"),))
@@ -266,7 +266,7 @@ def test_other_values_of_no_cache_are_passed_over(text: str, no_cache: bool) -> 
 
 
 def test_a_row_is_asked_for_by_its_keys() -> None:
-    """What only lists know is passed over, wrong or not."""
+    """Parameters of lists are ignored, valid or not."""
     asked = row_asked(b"keys=a,b&limit=x&where=x&order=,&count=x")
 
     assert asked == RowAsked(keys=Selection(("a", "b")), no_cache=False)
@@ -297,7 +297,7 @@ def test_another_spelling_is_an_equal_query() -> None:
 
 
 def test_a_long_text_is_not_kept() -> None:
-    """What is kept stays small; a long text has the same meaning each time."""
+    """A long text is parsed each time, with the same result."""
     names = ",".join(f"name{number:04}" for number in range(250))
     text = f"keys={names}".encode()
 

@@ -84,7 +84,7 @@ def plain(value: object) -> Any:
 def test_it_is_the_json_that_everybody_reads(
     value: object, indent: int | None, is_ascii: bool
 ) -> None:
-    """Whatever it is, and however it is laid out."""
+    """Any value in any layout."""
     text = json.dumps(value, indent=indent, ensure_ascii=is_ascii)
 
     assert json.dumps(plain(decode_json(text))) == json.dumps(json.loads(text))
@@ -148,7 +148,7 @@ def test_long_bodies_are_told_where_they_break(
     ],
 )
 def test_of_too_many_one_is_too_many(start: str, unit: str, taken: int) -> None:
-    """What follows is not looked at, whatever it is."""
+    """The rest is not parsed."""
     decoded = decode_json(start + unit * 2000 + "\0 no JSON")
 
     assert isinstance(decoded, list)

@@ -69,7 +69,7 @@ def test_what_is_left_is_decoded_as_a_whole_query_string_is() -> None:
     ],
 )
 def test_a_query_folded_into_a_name_is_unfolded(text: str, parameters: object) -> None:
-    """Whether its values were encoded before it was, or not."""
+    """With values encoded before or not."""
     sifted = sift(text.encode())
 
     assert decoded(sifted.asked) == parameters

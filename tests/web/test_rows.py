@@ -208,7 +208,7 @@ def test_answers_tell_how_fresh_they_are(client: TestClient, place: str) -> None
 def test_answers_are_always_encoded_by_the_same_function(
     client: TestClient, rows: FakeRows, place: str
 ) -> None:
-    """What is kept is found again, as it is kept by what encoded it."""
+    """Cached answers are keyed by their encoder."""
     for query in ("", "?keys=name", "?limit=3"):
         client.get(place + query)
 

@@ -151,7 +151,7 @@ MakeBench = Callable[..., Bench]
 
 @pytest.fixture
 def events() -> Iterator[list[MutableMapping[str, Any]]]:
-    """What was logged, line by line."""
+    """Log lines."""
     with capture_logs() as captured:
         yield captured
 

@@ -21,12 +21,12 @@ def renamed(*rows: int, **fields: Stored) -> list[Update]:
 
 
 def record(end: Results | BaseException) -> dict[str, object]:
-    """What the answer of an update shows."""
+    """The record in the answer of an update."""
     assert not isinstance(end, BaseException), end
     (written,) = end
     return dict(written.record)
 
 
 def names(bench: Bench, *rows: int) -> list[object]:
-    """What the first cells of rows hold."""
+    """The first cells of rows."""
     return [bench.cities.cells.get((row, 1)) for row in rows]

@@ -34,7 +34,7 @@ _PATIENCE_SECONDS = 5.0
 
 
 class Cost(NamedTuple):
-    """How many calls Google would count."""
+    """Number of calls that Google would count."""
 
     reads: int
     writes: int

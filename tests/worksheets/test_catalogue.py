@@ -1,4 +1,4 @@
-"""What is known of a spreadsheet's worksheets: what it costs, how long it holds, what bounds it."""
+"""Cached worksheets of a spreadsheet: cost, lifetime, bounds."""
 
 import asyncio
 from collections.abc import Sequence
@@ -82,7 +82,7 @@ async def test_what_was_read_is_kept_for_a_while(
 async def test_all_that_ask_at_once_share_the_reads(
     catalogue: Catalogue, sheets: ScriptedSheets
 ) -> None:
-    """Whoever comes while the titles are on their way joins."""
+    """A request that comes during the reads joins them."""
     gate = asyncio.Event()
     sheets.before("list_worksheets", gate)
     asking = [asyncio.ensure_future(ask(catalogue)) for _ in range(5)]

@@ -1,4 +1,4 @@
-"""What callers share in the service, and see apart: looks, groups, snapshots, windows."""
+"""Shared and separate state of callers: reads, groups, snapshots, windows."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -89,7 +89,7 @@ async def test_a_hidden_field_costs_what_an_unknown_one_costs(
 async def test_updates_side_by_side_are_judged_each_by_its_own_grant(
     bench: Bench, first: Target
 ) -> None:
-    """Whatever waits in the same line, a hidden field is none and a tag is of what is seen."""
+    """In one queue, a hidden field stays unknown and a tag covers visible cells only."""
     second = SEEN if first is TARGET else TARGET
     targets = [first, second, first, second]
     ends = await asyncio.gather(

@@ -1,4 +1,4 @@
-"""What a test may do to the in-memory Sheets; as `Sheets` the contract suite holds it to Google."""
+"""Edits of the in-memory Sheets by tests; the contract suite holds the rest to Google."""
 
 from gateway.google.sheets import Render, Writing
 from tests.fakes import BOOK, FakeSheets, Formatted

@@ -1,4 +1,4 @@
-"""What is remembered of worksheets, how long, and of how many."""
+"""Cached headers: lifetime and bounds."""
 
 from dataclasses import replace
 
@@ -75,7 +75,7 @@ def test_forgotten(header_cache: HeaderCache) -> None:
 
 
 def test_a_look_from_before_the_forgetting_is_not_kept(header_cache: HeaderCache) -> None:
-    """What began before a change is not remembered, however late it comes; what began after is."""
+    """Reads that began before a change are not cached; later ones are."""
     before = header_cache.moment()
     header_cache.forget()
     after = header_cache.moment()

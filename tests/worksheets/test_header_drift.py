@@ -1,4 +1,4 @@
-"""Which rows are told when a header turns out to have changed around their writing."""
+"""Rows reported when a header changed around their writing."""
 
 from collections.abc import MutableMapping
 from typing import Any

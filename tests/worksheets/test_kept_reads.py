@@ -1,4 +1,4 @@
-"""What is served from a snapshot, what it costs, and that no write of ours is missed."""
+"""Reads from a snapshot: content, cost, read-your-writes."""
 
 import asyncio
 
@@ -109,7 +109,7 @@ async def test_one_who_leaves_hurts_nobody(kept: Bench) -> None:
 
 
 async def test_a_worksheet_that_is_shared_no_more(kept: Bench) -> None:
-    """What says that the worksheet may not be read ends its snapshot for all."""
+    """An error of access drops the snapshot for all."""
     await kept.page()
     kept.clock.advance(TTL_OF_ROWS_SECONDS)
     kept.sheets.before("read_columns", SpreadsheetNotShared("not shared"))

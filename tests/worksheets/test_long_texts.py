@@ -23,7 +23,7 @@ def test_a_value_is_restored_as_it_was(value: object) -> None:
 
 
 def test_a_digest_of_something_else_is_nothing() -> None:
-    """Which happens to a request with another body only."""
+    """Only a request with another body can have one."""
     kept = shortened(TEXT, frozenset([TEXT]))
 
     assert Restorer([TEXT + "!"])(kept) is None

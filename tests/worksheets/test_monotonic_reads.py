@@ -105,7 +105,7 @@ async def test_a_window_at_the_end_is_read_anew_after_a_create(large: Bench) -> 
 
 
 async def test_the_row_of_a_failed_condition_counts(kept: Bench) -> None:
-    """Who was shown a person's edit in a 412 finds it in the list."""
+    """An edit shown in a 412 is in the next list."""
     await kept.page()
     kept.cities.type(3, "Dover")
     update = Update(row=3, fields={"name": "Reno"}, condition=IfMatch(frozenset({'"x"'})))
@@ -143,7 +143,6 @@ async def test_reads_that_overlap_and_differ_are_not_kept_both(large: Bench) -> 
 
 
 async def test_a_row_past_the_grid_ends_no_window(large: Bench) -> None:
-    """Whoever asks for made-up row numbers costs others nothing."""
     await known(large)
     await large.names(FIRST_TWO)
     with pytest.raises(RowNotFound):
@@ -171,7 +170,7 @@ async def test_the_end_of_a_window_counts(large: Bench) -> None:
 
 
 async def test_a_row_that_is_gone_is_in_no_list(kept: Bench) -> None:
-    """Who got 404 for an update does not find the row afterwards."""
+    """A row that was 404 for an update is not listed afterwards."""
     await kept.page()
     kept.cities.type(4, "", "", "")
     with pytest.raises(RowNotFound):

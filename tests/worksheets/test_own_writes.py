@@ -137,7 +137,7 @@ async def test_who_comes_after_a_write_does_not_wait_for_an_older_read(
 async def test_an_overtaken_read_is_brought_up_to_the_write(
     kept: Bench, write: str, is_seen: bool
 ) -> None:
-    """Whether Google read before or after the write, all that was read is kept."""
+    """The read is cached, whether Google read before or after the write."""
     await kept.page()
     kept.clock.advance(TTL_OF_ROWS_SECONDS)
     gate = asyncio.Event()
@@ -178,7 +178,7 @@ async def test_types_are_brought_up_to_the_write(kept: Bench, write: str) -> Non
 
 
 async def test_a_read_overtaken_by_an_open_write_is_done_again(kept: Bench) -> None:
-    """What such a write left is not known; a read from after it would show it."""
+    """The result of such a write is unknown; only a later read shows it."""
     await kept.page()
     kept.clock.advance(TTL_OF_ROWS_SECONDS)
     gate = asyncio.Event()
@@ -209,7 +209,7 @@ async def test_an_open_write_has_the_rows_read_anew(kept: Bench) -> None:
 
 
 async def test_a_misplaced_row_is_not_missed(kept: Bench) -> None:
-    """Where Google wrote a row elsewhere, what was read before it is not served any more."""
+    """A row at an unexpected place drops earlier reads."""
     await kept.page()
     elsewhere = Answer(Values(range="Cities!B9", cells=(("Reno",),)))
     kept.sheets.after("append_rows", elsewhere)

@@ -1,4 +1,4 @@
-"""Who may join the line of a worksheet, and whose turn it is."""
+"""Admission to a worksheet's queue, and order of turns."""
 
 from collections.abc import Mapping
 
@@ -41,7 +41,7 @@ def made(*waiting: Waiting, **settings: int) -> BoundedQueue[Waiting]:
 
 
 def joined(line: BoundedQueue[Waiting], *waiting: Waiting) -> int:
-    """How many of these were let in."""
+    """Number of accepted writes."""
     return sum(is_let_in(line, each) for each in waiting)
 
 
@@ -139,7 +139,7 @@ def test_what_goes_along_costs_no_turn(is_create: bool) -> None:
 
 
 def test_the_room_of_a_group_is_shared() -> None:
-    """Where not all fit into one group, each key has its part of it, in the order they came."""
+    """If not all fit into one group, each key gets its share, in order of arrival."""
     rendering = MAX_ROWS // 2
     line = made(*(create("a", rows=rendering) for _ in range(2)), create("b", rows=rendering))
 
@@ -147,7 +147,7 @@ def test_the_room_of_a_group_is_shared() -> None:
 
 
 def test_a_turn_may_be_one_to_be_alone() -> None:
-    """What is done alone takes turns with the writes as its key does."""
+    """Exclusive tasks take turns with writes by key."""
     line = made(create("a"), create("b"))
     line.join(Waiting(worksheet=WORKSHEET, key_id="c", write=ExclusiveTask(work=nothing)))
     line.take_group()

@@ -1,4 +1,4 @@
-"""How the halves of a worksheet are read, and what is remembered of them."""
+"""Reads of the renderings of a worksheet, and their cache."""
 
 import asyncio
 from collections.abc import MutableMapping

@@ -1,4 +1,4 @@
-"""What the service does for the API, and what each operation costs in calls to Google."""
+"""The row service: results and cost in calls to Google."""
 
 from collections.abc import Awaitable, Callable, Mapping
 
@@ -158,7 +158,7 @@ async def test_cost_after_the_ttl(bench: Bench, operation: str) -> None:
 @pytest.mark.parametrize("case", FAILURES)
 @pytest.mark.parametrize("is_seen", [False, True], ids=["cold", "header-seen"])
 async def test_cost_of_failures(bench: Bench, case: str, is_seen: bool) -> None:
-    """What is wrong without the sheet costs nothing, a wrong field one read; nothing is written."""
+    """Errors that need no sheet cost nothing, an unknown field one read; nothing is written."""
     operation, error, cold, seen = FAILURES[case]
     if is_seen:
         await _see_header(bench)
@@ -231,7 +231,7 @@ async def test_read_takes_keys(bench: Bench) -> None:
 
 
 async def test_read_sees_a_row_at_once(bench: Bench) -> None:
-    """What was created or updated is there in the next read."""
+    """The next read contains the written row."""
     row = await bench.create(name="Reno", state="NV")
     await bench.updated(row, {"population": 264165})
 

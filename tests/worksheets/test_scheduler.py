@@ -39,7 +39,7 @@ def scheduler() -> Scheduler:
 
 
 async def test_short_work_is_done_at_once(scheduler: Scheduler) -> None:
-    """What takes less than a slice waits for no turn, even beside long work."""
+    """Work that fits into a slice does not wait, even beside long work."""
     long = asyncio.create_task(query(scheduler, Metered(slices(LONG)), "long"))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
@@ -81,7 +81,7 @@ async def test_keys_take_turns_slice_by_slice(scheduler: Scheduler) -> None:
 
 
 async def test_queries_of_a_key_go_one_after_the_other(scheduler: Scheduler) -> None:
-    """What one of them holds in memory is gone when the next begins."""
+    """The memory of one is freed before the next begins."""
     seen: list[int] = []
     tasks = [
         query(scheduler, Metered(slices(3, lambda number=number: seen.append(number))), "key")  # type: ignore[misc]
@@ -148,7 +148,7 @@ async def test_many_short_queries_of_a_key_are_all_answered(scheduler: Scheduler
 
 
 async def test_short_queries_of_a_key_are_answered_in_turn(scheduler: Scheduler) -> None:
-    """Who came first goes first: a newcomer does not take the room of those who wait."""
+    """First come, first served: a newcomer does not take the room of those who wait."""
     seen: list[int] = []
 
     async def ask(number: int) -> None:
@@ -164,7 +164,7 @@ async def test_short_queries_of_a_key_are_answered_in_turn(scheduler: Scheduler)
 
 
 async def test_a_dropped_query_takes_no_room(scheduler: Scheduler) -> None:
-    """Whoever leaves while waiting for the first slice makes way for the next."""
+    """A query cancelled before its first slice makes way for the next."""
     tasks = [asyncio.create_task(query(scheduler, Metered(slices(1)), "key")) for _ in range(4)]
     await asyncio.sleep(0)
     for task in tasks[1:3]:

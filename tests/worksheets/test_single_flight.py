@@ -40,7 +40,7 @@ async def call(bucket: Bucket) -> str:
 
 
 async def asked(call_context: CallContext, flight: SingleFlight[str], *, stays: bool = True) -> str:
-    """What a request gets that joins a read, or only waits for it for a while."""
+    """The result of a request that joins a read, or waits for it for a limited time."""
     with in_call_context(call_context):
         if not stays:
             await flight.done_within(0.0)

@@ -1,4 +1,4 @@
-"""What is served when Google fails, is slow, or may not be asked; and `no-cache`."""
+"""Reads while Google fails, is slow, or may not be called; and `no-cache`."""
 
 import asyncio
 
@@ -73,7 +73,7 @@ async def test_nothing_kept_is_no_answer(kept: Bench) -> None:
 
 
 async def test_after_a_failure_google_is_left_alone_for_a_moment(kept: Bench) -> None:
-    """Where an old snapshot can be served, a failed read is not tried again at once."""
+    """If an old snapshot can be served, a failed read is not retried at once."""
     await kept.page()
     kept.clock.advance(TTL_OF_ROWS_SECONDS)
     kept.sheets.before("read_columns", UpstreamError("503"))
@@ -108,7 +108,7 @@ async def test_a_read_under_way_for_long_is_not_waited_for(kept: Bench) -> None:
 
 
 async def test_an_acknowledged_write_is_never_missed_by_a_stale_answer(kept: Bench) -> None:
-    """What stands in has the rows that were created since."""
+    """Stale rows include created ones."""
     await kept.page()
     row = await kept.create(name="Reno")
     kept.clock.advance(100.0)
@@ -191,7 +191,7 @@ async def test_no_cache_is_never_answered_with_old_rows(kept: Bench) -> None:
 
 
 async def test_pressure_stretches_the_ttl_of_all(make_bench: MakeBench) -> None:
-    """Where the budget cannot refresh all worksheets in time, all live longer, alike."""
+    """If the budget cannot refresh all worksheets in time, all live longer by the same factor."""
     bench = make_bench(cache=KEPT, reads_per_second=1.0)
     refs = [WorksheetId(spreadsheet=BOOK, title=f"T{number}") for number in range(20)]
     for ref in refs:

@@ -1,4 +1,4 @@
-"""What a write is made of, and what its answer shows."""
+"""Contents of a write and of its answer."""
 
 import pytest
 

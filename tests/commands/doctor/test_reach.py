@@ -53,7 +53,7 @@ CAUSES: dict[str, tuple[Exception, str, str]] = {
 
 @pytest.mark.parametrize(("error", "cause", "mend"), CAUSES.values(), ids=CAUSES)
 def test_a_cause_and_its_mend(error: Exception, cause: str, mend: str) -> None:
-    """What the system said deep inside decides, with the host's name in the words."""
+    """The system's original error decides; the words contain the host's name."""
     words = unreachable_words(HOST, error)
 
     assert HOST in words

@@ -1,4 +1,4 @@
-"""What is odd about a header row, column by column."""
+"""Problems of a header row, column by column."""
 
 from collections.abc import Sequence
 

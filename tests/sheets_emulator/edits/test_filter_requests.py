@@ -96,7 +96,7 @@ def test_filter_moves_with_its_cells(bench: Bench) -> None:
     ],
 )
 def test_malformed_filter_is_refused(bench: Bench, members: Request, complaint: str) -> None:
-    """What Google does not know is 400, and sets no filter."""
+    """Unknown members are 400 and set no filter."""
     answer = set_filter(bench, **members)
 
     assert answer.status_code == 400

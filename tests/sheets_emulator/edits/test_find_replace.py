@@ -60,7 +60,7 @@ def test_all_worksheets_are_searched(build: BenchBuilder) -> None:
 
 
 def test_values_are_searched_as_they_are_displayed(build: BenchBuilder) -> None:
-    """What the replacement makes of a value is entered as a person would type it."""
+    """Replaced values are entered as if typed."""
     bench = build({"Data": "2020-01-01,$5,TRUE\n"})
     replaced(bench, "2020", "2021")
     replaced(bench, "$5", "7")

@@ -33,7 +33,7 @@ def test_first_value_of_each_merge_stays(
 
 
 def test_first_value_moves_to_the_first_cell(bench: Bench) -> None:
-    """Where the first cell is blank the first value by row takes its place, format and all."""
+    """If the first cell is blank, the first value by row moves there with its format."""
     bench.update("Data!A1", [["", "50%"], ["x"]], option="USER_ENTERED")
     bench.edit(merged("MERGE_ALL", 0, 0, 2, 2))
 

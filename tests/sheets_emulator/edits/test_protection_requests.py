@@ -49,7 +49,7 @@ def test_who_adds_a_protection_may_edit(bench: Bench) -> None:
 
 
 def test_owners_protection_is_shown_without_its_editors(bench: Bench) -> None:
-    """Who may not edit is not told who may."""
+    """Editors are shown only to editors."""
     editors = {"users": [ADDRESS]}
     protection = {"range": {"sheetId": 0, **CELL}, "description": "d", "editors": editors}
     bench.owner_edits({"addProtectedRange": {"protectedRange": protection}})
@@ -109,7 +109,7 @@ def test_update_sets_what_the_mask_names(bench: Bench) -> None:
 
 
 def test_update_keeps_the_account_among_the_editors(bench: Bench) -> None:
-    """Who changes the editors may still edit."""
+    """An editor cannot remove itself."""
     number = added(bench, range={"sheetId": 0, **CELL})["protectedRangeId"]
     updated(bench, number, "editors", editors={"users": [ADDRESS]})
 

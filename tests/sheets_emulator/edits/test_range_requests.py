@@ -48,7 +48,7 @@ def test_other_cells_make_room(
 
 
 def test_grid_does_not_grow_for_blank_cells(bench: Bench) -> None:
-    """What is blank may fall off the grid's end."""
+    """Blank cells may be cut off at the grid's end."""
     bench.update("Data!A1", [["x"]])
     bench.edit(shift("insertRange", "ROWS", 0, 0, 4, 1))
 

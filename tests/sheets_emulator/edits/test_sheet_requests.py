@@ -111,7 +111,7 @@ def test_index_counts_as_before_the_move(
 
 
 def test_properties_are_set_as_the_mask_says(bench: Bench) -> None:
-    """What the mask does not name stays, even if it is sent."""
+    """Properties outside the mask stay, even if they are sent."""
     grid = {"rowCount": 7, "columnCount": 2, "frozenRowCount": 1}
     bench.edit(
         {"addSheet": {}},

@@ -216,7 +216,7 @@ def test_text_has_no_default_pattern() -> None:
     st.floats(allow_nan=True, allow_infinity=True),
 )
 def test_no_format_and_no_number_is_refused(pattern: str, number: float) -> None:
-    """Whatever the format says, the number is written or left to the automatic format."""
+    """The number is written or left to the automatic format."""
     text = written(number, pattern)
 
     assert text is None or len(text) < 20_000

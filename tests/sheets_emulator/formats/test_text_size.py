@@ -22,6 +22,6 @@ def test_width_is_that_of_the_longest_line(text: str, width: int) -> None:
 
 @given(st.text(max_size=50), st.text(max_size=50))
 def test_longer_texts_take_no_less(text: str, more: str) -> None:
-    """Whatever the characters are."""
+    """For all characters."""
     assert text_width(text + more) >= text_width(text)
     assert text_height(text + more) >= text_height(text) >= 21

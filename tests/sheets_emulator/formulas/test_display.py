@@ -1,4 +1,4 @@
-"""How numbers, dates and whole rows of cells are shown."""
+"""Display of numbers, dates and rows."""
 
 import pytest
 from hypothesis import given

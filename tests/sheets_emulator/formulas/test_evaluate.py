@@ -1,4 +1,4 @@
-"""What formulas make of the cells they refer to."""
+"""Evaluation of formulas with references."""
 
 import pytest
 from hypothesis import given

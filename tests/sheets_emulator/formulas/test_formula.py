@@ -1,4 +1,4 @@
-"""How a formula is read, whatever the cells hold."""
+"""Parsing of formulas."""
 
 import pytest
 from hypothesis import given
@@ -95,7 +95,7 @@ def test_reference_names_cells(text: str, area: Area) -> None:
     ],
 )
 def test_formula_that_is_an_error_whatever_the_cells_hold(formula: str, error: str) -> None:
-    """What cannot be parsed is #ERROR!, what is not known here #NAME?."""
+    """Unparseable text is #ERROR!, an unknown name #NAME?."""
     assert postfix(formula) == error
 
 

@@ -1,4 +1,4 @@
-"""How a formula's text is cut into parts."""
+"""Lexical analysis of formulas."""
 
 import pytest
 from hypothesis import example, given

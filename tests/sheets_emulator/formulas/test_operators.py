@@ -1,4 +1,4 @@
-"""What operators make of numbers, texts, booleans, blanks and formats."""
+"""Operators on numbers, texts, booleans, blanks and formats."""
 
 from functools import reduce
 
@@ -84,7 +84,7 @@ def test_operators(formula: str, value: CellValue) -> None:
     ],
 )
 def test_errors(formula: str, error: str, message: str | None) -> None:
-    """What cannot be computed is an error, and the first error among operands is the result."""
+    """The first error among the operands is the result."""
     value = result(formula).value
 
     assert isinstance(value, CellError)
@@ -168,7 +168,7 @@ def combined(parts: st.SearchStrategy[Computed]) -> st.SearchStrategy[Computed]:
 
 @given(st.recursive(numbers.map(lambda number: (repr(number), number)), combined, max_leaves=8))
 def test_nested_arithmetic_is_that_of_python(expression: Computed) -> None:
-    """Whatever the nesting, the value is the one that Python computes."""
+    """The value is the one that Python computes."""
     text, value = expression
 
     assert shown(result(f"={text}")) == value

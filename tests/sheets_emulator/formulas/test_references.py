@@ -1,4 +1,4 @@
-"""How references follow cells, copies and worksheets."""
+"""References after edits of cells, copies and worksheets."""
 
 import pytest
 from hypothesis import given

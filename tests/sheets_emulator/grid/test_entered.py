@@ -1,4 +1,4 @@
-"""What cells hold after USER_ENTERED and RAW, and what they then show."""
+"""Cells after USER_ENTERED and RAW input, and their display."""
 
 import pytest
 from hypothesis import given
@@ -99,7 +99,7 @@ def test_typed_boolean_is_a_boolean(text: str, value: bool) -> None:
     ],
 )
 def test_apostrophe_makes_a_text(text: str, value: CellValue) -> None:
-    """What follows a leading apostrophe is text, whatever it looks like."""
+    """The text after a leading apostrophe is kept as it is."""
     assert typed(text) == Cell(value=value)
 
 

@@ -76,7 +76,7 @@ def test_depth_is_the_number_of_groups_around(
 
 
 def test_collapsed_group_hides_its_lines_and_shows_them_again() -> None:
-    """What is collapsed is told with its group, not with the one inside."""
+    """Only the collapsed group is marked, not an inner one."""
     lines = added((1, 5), (2, 4))
     outer = groups_of(lines)[0]
     collapsed = folded(lines, outer, is_collapsed=True)

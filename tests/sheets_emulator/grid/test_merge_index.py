@@ -28,7 +28,7 @@ def by_place(boxes: list[Box]) -> list[Box]:
 
 @given(STEPS)
 def test_merges_of_a_box_are_those_that_overlap_it(steps: list[tuple[str, Box]]) -> None:
-    """Whatever was merged, taken apart or put in another list before."""
+    """After any sequence of merging, unmerging and moving."""
     sheet = Sheet(sheet_id=0, title="Data", row_count=50, column_count=20)
     kept: list[Box] = []
     for kind, box in steps:

@@ -1,4 +1,4 @@
-"""Where a table ends, and what a worksheet knows of where its cells are."""
+"""End of a table, and the index of filled cells."""
 
 import pytest
 from hypothesis import given

@@ -49,7 +49,7 @@ def test_body_that_is_too_large_is_refused_in_googles_shape(
 
 
 async def test_no_more_is_read_than_is_taken() -> None:
-    """What comes after the limit stays where it is."""
+    """The bytes after the limit stay unread."""
     pieces = too_much()
     received: list[bytes] = []
 

@@ -106,7 +106,7 @@ def test_other_algorithms_get_no_token(bench: Bench, algorithm: str) -> None:
 
 @pytest.mark.parametrize("assertion", ["", "a.b", "a.b.c", "é.é.é", "e30.e30.e30", "....", "=.=.="])
 def test_malformed_assertion_gets_no_token(bench: Bench, assertion: str) -> None:
-    """What is no assertion at all is an invalid grant."""
+    """A text that is no assertion is an invalid grant."""
     answer = bench.post_assertion(assertion)
 
     assert answer.status_code == 400

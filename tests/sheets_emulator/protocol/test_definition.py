@@ -64,7 +64,7 @@ def test_every_call_and_kind_is_googles() -> None:
 def test_tables_have_every_value_of_their_enumerations(
     enumeration: str, table: Mapping[str, object]
 ) -> None:
-    """Whatever a body may hold has its place there."""
+    """Every possible value of a body has an entry."""
     assert set(table) == set(choices(enumeration))
 
 
@@ -79,7 +79,7 @@ def test_tables_have_every_value_of_their_enumerations(
     ],
 )
 def test_members_are_those_of_a_value_or_of_each_item(kind: Type, names: set[str]) -> None:
-    """What has nothing in it has no members."""
+    """Empty values have no members."""
     assert set(members(kind) or {}) == names
 
 

@@ -18,7 +18,7 @@ def properties(**members: Any) -> dict[str, Any]:
 
 
 def read_properties(**members: Any) -> Any:
-    """What is read of them."""
+    """The properties that were read."""
     body = check("BatchUpdateSpreadsheetRequest", properties(**members))
     requests: Any = body["requests"]
     return requests[0]["updateSheetProperties"]["properties"]

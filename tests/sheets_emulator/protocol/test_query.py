@@ -59,7 +59,7 @@ def refused(query: bytes, call: str) -> Refusal:
     ],
 )
 def test_a_wrong_parameter_is_told_in_googles_words(query: bytes, call: str, message: str) -> None:
-    """Whatever it would have done."""
+    """Before any effect."""
     refusal = refused(query, call)
 
     assert (refusal.code, refusal.message) == (400, message)

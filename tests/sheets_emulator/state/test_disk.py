@@ -47,7 +47,7 @@ def shown(workbook: Workbook) -> list[str]:
 
 
 def rewritten_rows(disk: Disk, before: Workbook, after: Workbook) -> int:
-    """How many rows of the file's tables a save changes."""
+    """Number of rows of the file's tables that a save changes."""
     changes = disk.connection.total_changes
     disk.save([(before, after)], created=0)
     return disk.connection.total_changes - changes
@@ -56,7 +56,7 @@ def rewritten_rows(disk: Disk, before: Workbook, after: Workbook) -> int:
 @EXAMPLES
 @given(workbooks("book"), workbooks("other"))
 def test_what_was_saved_is_loaded(first: Workbook, second: Workbook) -> None:
-    """Whatever spreadsheets hold is the same, types and all, after the file was opened again."""
+    """All contents are equal after the file is opened again, including types."""
     with TemporaryDirectory() as folder:
         disk = open_disk(Path(folder) / "book.db")
         disk.save([(None, first), (None, second)], created=2)
@@ -100,7 +100,7 @@ def test_any_spreadsheet_may_follow_any_other(
 
 
 def size(disk: Disk, table: str) -> int:
-    """How many rows a table has."""
+    """Number of rows of a table."""
     found = disk.connection.execute(f"SELECT count(*) FROM {table}")  # noqa: S608 - our own name
     return int(found.fetchone()[0])
 
@@ -178,7 +178,7 @@ def test_a_mistake_of_the_emulators_passes_through(disk: Disk) -> None:
 
 
 def test_a_full_disk_is_told(disk: Disk) -> None:
-    """What SQLite cannot write is an error, and the file stays as it was."""
+    """A failed write is an error, and the file stays unchanged."""
     before = book(("a",))
     disk.save([(None, before)], created=1)
     disk.connection.execute("PRAGMA max_page_count = 20")
@@ -267,7 +267,7 @@ def test_a_file_of_another_version_says_so(disk: Disk) -> None:
     ],
 )
 def test_a_file_that_was_spoilt_by_hand_is_an_error(disk: Disk, statement: str) -> None:
-    """What cannot be read is told when the file is opened, not guessed."""
+    """A damaged file is an error at its opening."""
     disk.save([(None, book(("a",)))], created=0)
     disk.connection.execute(statement)
 

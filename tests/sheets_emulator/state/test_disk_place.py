@@ -1,4 +1,4 @@
-"""Where the file that keeps spreadsheets may be."""
+"""Allowed places of the file with spreadsheets."""
 
 import os
 from collections.abc import Iterator

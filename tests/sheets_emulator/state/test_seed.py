@@ -113,7 +113,7 @@ def test_plus_before_what_is_no_formula_is_text_in_a_seed(
 
 
 def test_hidden_files_are_passed_over(tmp_path: Path) -> None:
-    """What systems and editors leave behind is no mistake; a title may begin with a dot."""
+    """Files of systems and editors are ignored; a title may begin with a dot."""
     files = {".gitignore": "", "book/.DS_Store": "", "book/.env.csv": "x\n", "shut.unshared": ""}
     seed = read_seed(write_seed(tmp_path, files))
 

@@ -133,7 +133,7 @@ def test_grid_starts_at_a1_and_ends_with_the_data(tmp_path: Path) -> None:
 
 
 def test_worksheets_are_in_order_and_hidden_ones_stay_hidden(tmp_path: Path) -> None:
-    """What is no worksheet is left out."""
+    """Sheets that are no worksheets are left out."""
     tabs = (
         Tab(title="B & <C>"),
         Tab(title="Chart", kind="chartsheet"),

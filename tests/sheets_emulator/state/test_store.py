@@ -1,4 +1,4 @@
-"""What an emulator holds, from one start to the next."""
+"""Contents of an emulator across restarts."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -225,7 +225,6 @@ def test_an_unshared_spreadsheet_stays_as_the_seed_says(tmp_path: Path) -> None:
 
 
 def test_a_rehearsal_has_no_effect() -> None:
-    """What is tried on a rehearsal is not in the store."""
     store = Store(workbooks={"a": book("a")})
     rehearsal = store.rehearsal()
     rehearsal.keep(book("b"))

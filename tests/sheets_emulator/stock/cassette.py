@@ -45,7 +45,7 @@ class Cassette:
 
     @property
     def title(self) -> str:
-        """What the spreadsheet was called when it was made."""
+        """The first title of the spreadsheet."""
         title: str = self.exchanges[0]["response_body"]["properties"]["title"]
         return title
 
@@ -84,7 +84,7 @@ class Take:
 
 @dataclass(frozen=True, kw_only=True)
 class _Numbering:
-    """What ids stand for within one sequence."""
+    """Meaning of IDs within one sequence."""
 
     spreadsheet: str
     ids: dict[str, str]
@@ -115,7 +115,7 @@ def _without_nulls(body: object) -> object:
 
 
 def told_by(exchanges: Iterable[Exchange], spreadsheet: str) -> list[Told]:
-    """What was exchanged with the emulator about a spreadsheet, Drive aside."""
+    """Exchanges with the emulator about a spreadsheet, without Drive."""
     numbering = _Numbering(spreadsheet=spreadsheet, ids={})
     return [
         numbering.told(

@@ -68,7 +68,7 @@ def test_owner_is_the_only_one_with_permissions(client: gspread.Client, served: 
 
 
 def test_sharing_is_not_there_and_says_so(client: gspread.Client) -> None:
-    """What is not covered of Drive is named."""
+    """The error names the part of Drive that is not covered."""
     made = client.create("Alone")
 
     with pytest.raises(gspread.exceptions.APIError, match="/permissions' of Google Drive"):

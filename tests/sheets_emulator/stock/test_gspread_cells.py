@@ -86,7 +86,7 @@ def test_ranges_are_copied_and_cut(sheet: gspread.Worksheet) -> None:
 
 
 def test_cells_are_merged(sheet: gspread.Worksheet) -> None:
-    """What is merged is listed; only the first cell keeps its value."""
+    """Merged ranges are listed; only the first cell keeps its value."""
     sheet.update([["a", "b", "x"], ["c", "d", "y"], ["e", "f", "z"]])
     sheet.merge_cells("A1:B1")
     sheet.batch_merge([{"range": "A2:B3", "mergeType": MergeType.merge_columns}])
@@ -197,7 +197,7 @@ def test_rows_are_filtered(sheet: gspread.Worksheet) -> None:
 
 
 def test_formulas_are_evaluated(sheet: gspread.Worksheet) -> None:
-    """What is displayed follows what a formula refers to."""
+    """Displayed values follow the referenced cells."""
     sheet.update([[1, 2, "=SUM(A1:B1)", '=C1&" in all"']], raw=False)
     before = sheet.row_values(1)
     sheet.update_acell("A1", 40)

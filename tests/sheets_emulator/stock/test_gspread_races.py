@@ -22,7 +22,7 @@ Rows = dict[str, int]
 def appended(
     folder: Path, option: InsertDataOption, *, racing_inserts: bool = False
 ) -> tuple[Rows, list[str]]:
-    """What forty appends were told, and what the first column holds when all of them are over."""
+    """Answers of forty appends, and the first column after all of them."""
     options = EmulatorOptions(latency_ms=LATENCY_MS, racing_inserts=racing_inserts)
     with serving(folder, options) as served, stock_gspread(served) as client:
         sheet = client.create("Race").sheet1

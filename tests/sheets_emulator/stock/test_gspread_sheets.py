@@ -82,7 +82,7 @@ def test_properties_of_a_worksheet(sheet: gspread.Worksheet) -> None:
 
 
 def test_properties_of_a_worksheet_are_taken_back(sheet: gspread.Worksheet) -> None:
-    """What was set is as it was at first."""
+    """The properties are as before."""
     sheet.freeze(rows=1, cols=2)
     sheet.update_tab_color(COLOR)
     sheet.hide_gridlines()
@@ -139,7 +139,7 @@ def test_named_ranges(client: gspread.Client) -> None:
 
 
 def test_protected_ranges(client: gspread.Client) -> None:
-    """Who adds a protection may still edit; it is listed until it is deleted."""
+    """The creator of a protection may edit; it is listed until it is deleted."""
     book = client.create("Protections")
     reply = book.sheet1.add_protected_range("A1:B1", description="header")
     added = reply["replies"][0]["addProtectedRange"]["protectedRange"]

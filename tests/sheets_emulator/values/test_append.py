@@ -120,7 +120,7 @@ def test_insert_rows_pushes_the_rest_down(build: BenchBuilder) -> None:
 
 
 def test_insert_rows_at_a_blank_cell_pushes_down_too(build: BenchBuilder) -> None:
-    """Where the range touches no table the rows are inserted at its first cell."""
+    """If the range touches no table, rows are inserted at its first cell."""
     bench = build({"Sheet1": "a,,\n,,\n,,z\n"})
     bench.append("Sheet1!B2", [["new"]], insertDataOption="INSERT_ROWS")
 

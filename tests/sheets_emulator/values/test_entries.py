@@ -96,7 +96,7 @@ def test_text_typed_into_plain_text_stays_text(bench: Bench) -> None:
 def test_plus_starts_a_formula(
     bench: Bench, text: str, formula: object, shown: str, value: object
 ) -> None:
-    """What is typed after a plus is computed, unless it is a number."""
+    """The text after a plus is evaluated, unless it is a number."""
     bench.update("Data!A1", [[text], [4]], "USER_ENTERED")
     options = ("FORMULA", "FORMATTED_VALUE", "UNFORMATTED_VALUE")
 

@@ -16,7 +16,7 @@ LARGEST = {"rowCount": 10_000_000, "columnCount": 1}
     ids=["batchGet", "grid data"],
 )
 def test_ranges_that_hold_too_much_together_are_refused(bench: Bench, path: str) -> None:
-    """What asks for more cells than a spreadsheet has is a 400, before any is read."""
+    """More cells than a spreadsheet may have are a 400 before any is read."""
     bench.edit(properties_of("gridProperties", sheetId=0, gridProperties=LARGEST))
     answer = bench.call("GET", f"{path}ranges=Data&ranges=A1")
 
@@ -41,7 +41,7 @@ def test_as_many_cells_as_a_spreadsheet_holds_are_read(bench: Bench) -> None:
 
 
 def test_formulas_follow_every_write(build: BenchBuilder) -> None:
-    """What was computed for one version is never shown for the next."""
+    """Cached results belong to one version."""
     bench = build({"Data": "1,=A1*2\n", "Other": "=Data!B1+1\n"})
     before = [bench.grid("Data!B1"), bench.grid("Other")]
     bench.update("Data!A1", [[5]])

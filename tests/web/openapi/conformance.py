@@ -1,4 +1,4 @@
-"""Whether an answer is one of those that a document tells of."""
+"""Conformance of answers to a document."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -12,7 +12,7 @@ Document = Mapping[str, Any]
 
 
 def problems_of(document: Document, method: str, path: str, answer: Answer) -> Iterator[str]:
-    """What is wrong with an answer to a request to a path, without its query."""
+    """Problems of an answer to a request to a path, without its query."""
     operation = _operation(document, method, path)
     if operation is None:
         yield f"no operation {method} {path}"
@@ -36,14 +36,14 @@ def problems_of(document: Document, method: str, path: str, answer: Answer) -> I
 
 
 def errors_in(document: Document, schema: Mapping[str, Any], value: object) -> Iterator[str]:
-    """What is wrong with a value by a schema of the document."""
+    """Problems of a value by a schema of the document."""
     whole = {**schema, "components": document["components"]}
     for error in Draft202012Validator(whole).iter_errors(value):
         yield f"{error.json_path}: {error.message}"[:300]
 
 
 def resolved(document: Document, node: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What a reference to a component leads to."""
+    """The component of a reference."""
     if "$ref" not in node:
         return node
     _, _, kind, name = node["$ref"].split("/")

@@ -77,7 +77,7 @@ def test_the_general_document_is_valid(api: ApiSettings) -> None:
 def test_the_document_of_a_key_is_valid(
     book: list[Listed], plan: PlanSettings, columns: ColumnGrant, api: ApiSettings, read_only: bool
 ) -> None:
-    """Whatever stands on tabs and in headers, and whatever the key may do."""
+    """For any titles and headers, and any grants."""
     told = document(reach(plan=plan, columns=columns, api=api, read_only=read_only), *book)
 
     validate(told)
@@ -182,7 +182,7 @@ def test_nothing_hidden_is_in_the_bytes(told: Reach, alike: Sequence[Listed]) ->
 
 
 def test_the_id_of_a_spreadsheet_is_told_to_who_named_it() -> None:
-    """Who has a key for one spreadsheet may not know which."""
+    """The holder of a key for one spreadsheet may not know its ID."""
     told = [reach(spreadsheets=frozenset({"s3cr3t"}), named=named) for named in (None, "s3cr3t")]
 
     assert [b"s3cr3t" in document_of(each, [CITIES]).body for each in told] == [False, True]

@@ -94,7 +94,7 @@ def test_stems_are_names(titles: list[str], expected: list[str]) -> None:
 
 @given(st.lists(TITLES, max_size=12, unique=True))
 def test_stems_are_safe_and_unique(titles: list[str]) -> None:
-    """Whatever the titles: also where files of these names differ in case alone."""
+    """For any titles, even if file names ignore case."""
     found = stems(*titles)
 
     assert len({stem.lower() for stem in found}) == len(titles)

@@ -33,7 +33,7 @@ def reach(
     named: str | None = None,
     api: ApiSettings | None = None,
 ) -> Reach:
-    """What the holder of such a key is told."""
+    """The reach of such a key."""
     caller = Caller(
         key_id="k1",
         name="tests",

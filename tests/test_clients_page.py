@@ -90,7 +90,7 @@ def test_a_plain_reading_is_none_of_the_logs(case: Case) -> None:
     assert case.reading is None
 
 
-def test_the_codes_of_refusals_are_told() -> None:
+def test_the_codes_of_refusals_are_reported() -> None:
     """A line of what is refused has the status and the code that its cases are answered."""
     told = {
         name: rest

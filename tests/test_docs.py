@@ -128,7 +128,7 @@ def test_every_setting_of_a_plan_is_in_the_table() -> None:
         assert told == (words.pop() if len(words) == 1 else one)
 
 
-def test_every_member_of_a_line_of_the_log_is_told() -> None:
+def test_every_member_of_a_line_of_the_log_is_reported() -> None:
     """The table of the log has each member of a request's line, and no other."""
     table = OPERATING.partition("| member |")[2].partition("\n\n")[0]
     cells = re.findall(r"^\| ([^|]+) \|", table, re.MULTILINE)
@@ -139,7 +139,7 @@ def test_every_member_of_a_line_of_the_log_is_told() -> None:
     }
 
 
-def test_every_event_of_the_log_is_told() -> None:
+def test_every_event_of_the_log_is_reported() -> None:
     """The other events are those that `telemetry/events.py` writes."""
     source = (PROJECT / "gateway" / "telemetry" / "events.py").read_text("utf-8")
     events = set(re.findall(r'log\.(?:warning|error)\(\s*"([a-z-]+)"', source))
@@ -149,7 +149,7 @@ def test_every_event_of_the_log_is_told() -> None:
     assert set(re.findall(r"^\| `([a-z-]+)` \|", table, re.MULTILINE)) == events
 
 
-def test_every_metric_is_told() -> None:
+def test_every_metric_is_reported() -> None:
     """The page on operating has each metric of ours, and no other."""
     text = TestClient(create_metrics(Tallies()), "http://localhost").get("/metrics").text
     names = set(re.findall(r"^# TYPE (gateway_\w+)", text, re.MULTILINE))

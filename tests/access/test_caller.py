@@ -94,7 +94,7 @@ def test_what_is_granted_of_a_worksheet_goes_with_it(operation: Operation) -> No
         pytest.param(NARROW, "one", "Cities", WRITE, ReadOnlyKey, id="read-only key"),
     ],
 )
-def test_the_first_thing_not_granted_is_told(
+def test_the_first_thing_not_granted_is_reported(
     grants: Grants,
     spreadsheet: str | None,
     worksheet: str,
@@ -134,7 +134,7 @@ def test_what_cannot_be_an_id_goes_no_further(text: str) -> None:
         authorise(caller(ANY), spreadsheet=text, worksheet="Cities", operation=READ)
 
 
-def test_the_id_in_a_url_is_told() -> None:
+def test_the_id_in_a_url_is_reported() -> None:
     """The message names the ID in a pasted URL, and quotes nothing else of it."""
     url = "https://docs.google.com/spreadsheets/d/1BxiMVs0/edit?gid=0#secret"
 
@@ -180,7 +180,7 @@ def test_a_worksheet_refusal_is_the_same_for_every_name() -> None:
     assert len(messages) == 1
 
 
-def test_a_read_only_key_is_told_what_it_may() -> None:
+def test_a_read_only_key_gets_the_allowed_methods() -> None:
     """The refusal of a write lists the methods for `Allow`."""
     with pytest.raises(ReadOnlyKey) as refusal:
         authorise(caller(NARROW), spreadsheet="one", worksheet="Cities", operation=WRITE)

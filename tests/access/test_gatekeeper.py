@@ -80,7 +80,7 @@ async def test_each_key_is_its_own_caller(store: KeyStore) -> None:
 
 
 @pytest.mark.parametrize("key", [None, "", "  \t"], ids=["none", "empty", "blanks"])
-async def test_no_key_is_told_how_to_send_one(store: KeyStore, key: str | None) -> None:
+async def test_error_without_a_key_says_how_to_send_one(store: KeyStore, key: str | None) -> None:
     """A request without a key learns where a key goes."""
     with pytest.raises(MissingApiKey, match="Authorization: Bearer"):
         await gatekeeper(store).identify(key, here)
@@ -120,7 +120,7 @@ async def test_a_key_expires_at_its_instant(store: KeyStore) -> None:
         await gatekeeper(store, now=NOW + timedelta(hours=1)).identify(key, here)
 
 
-async def test_a_key_of_a_plan_that_is_gone_is_told_so(store: KeyStore) -> None:
+async def test_key_of_a_missing_plan(store: KeyStore) -> None:
     """The key is valid, so its holder learns what to tell the operator."""
     _, key = await issue(store, WIDE)
     keeper = gatekeeper(store, plans={"free": PlanSettings()})

@@ -79,7 +79,7 @@ TOO_MANY = [InvalidApiKey] * 20 + [TooManyAuthFailures] * 5
     [mint_key, partial(str, "x"), partial(str, mint_key()), partial(str, "sgw_" + "a" * 36)],
     ids=["ever-new keys", "no key by its form", "one key", "wrong checksum"],
 )
-async def test_too_many_wrong_keys_are_told_to_wait(
+async def test_too_many_invalid_keys_get_a_retry_time(
     keeper: Gatekeeper, key: Callable[[], str]
 ) -> None:
     """20 are answered; the others must wait."""
@@ -220,7 +220,7 @@ async def test_a_revocation_counts_in_its_time_during_a_flood(
         assert isinstance(await refused(keeper, key), InvalidApiKey | TooManyAuthFailures)
 
 
-async def test_uses_are_told_of_keys_that_count(
+async def test_uses_are_reported_of_keys_that_count(
     keeper: Gatekeeper, store: KeyStore, scene: Scene
 ) -> None:
     """And of no other key."""

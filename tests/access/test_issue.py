@@ -183,7 +183,7 @@ async def test_a_mistaken_request_is_refused_in_words(
     assert await store.list() == []
 
 
-async def test_all_mistakes_are_told_at_once(store: KeyStore) -> None:
+async def test_all_mistakes_are_reported_at_once(store: KeyStore) -> None:
     """An operator mends everything in one go."""
     request = KeyRequest(
         name="",

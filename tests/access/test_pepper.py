@@ -85,7 +85,7 @@ def test_a_damaged_pepper_is_refused_and_left_alone(database: Path, content: byt
     assert pepper_file(database).read_bytes() == content
 
 
-def test_a_missing_directory_is_told(tmp_path: Path) -> None:
+def test_a_missing_directory_is_reported(tmp_path: Path) -> None:
     """The message names the file and the reason."""
     settings = AccessSettings(database=tmp_path / "missing" / "keys.db")
 
@@ -93,7 +93,7 @@ def test_a_missing_directory_is_told(tmp_path: Path) -> None:
         load_pepper(settings)
 
 
-def test_a_link_to_nowhere_is_told(database: Path) -> None:
+def test_a_link_to_nowhere_is_reported(database: Path) -> None:
     """A dangling link is an error of the operator's, not a reason to write elsewhere."""
     os.symlink("nowhere", pepper_file(database))
 
@@ -179,7 +179,7 @@ async def test_a_store_of_an_earlier_version_takes_its_own_pepper_back(
     assert await pepper_of(store, settings) == right
 
 
-async def test_who_replaces_the_pepper_of_a_store_is_told(store: KeyStore, database: Path) -> None:
+async def test_replaced_pepper_is_reported(store: KeyStore, database: Path) -> None:
     """Once, where no key was made yet: a gateway may run with the one before."""
     running = AccessSettings(database=database, pepper=SecretStr("that of the gateway"))
     here = AccessSettings(database=database, pepper=SecretStr("that of the command"))

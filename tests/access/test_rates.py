@@ -68,7 +68,7 @@ def test_a_burst_then_the_rate(rates: KeyRates, clock: ManualClock) -> None:
     assert "600 requests a minute" in refusal.value.message
 
 
-def test_waiting_as_told_is_enough(rates: KeyRates, clock: ManualClock) -> None:
+def test_retry_time_is_sufficient(rates: KeyRates, clock: ManualClock) -> None:
     """Retry-After is the time to the next request, in whole seconds."""
     slow = caller(plan="slow")
     admitted(rates, 10, slow)
@@ -102,7 +102,7 @@ def test_a_price_is_charged_as_a_whole_or_not_at_all(rates: KeyRates) -> None:
 
 @pytest.mark.parametrize("per_minute", [1, 6, 20, 60, 90, 100, 120, 600, 10_000])
 @pytest.mark.parametrize("used", [0, 3, 6, 9, 10, 1000])
-def test_who_waits_as_told_gets_what_costs_more(
+def test_retry_time_suffices_for_a_higher_price(
     clock: ManualClock, per_minute: int, used: int
 ) -> None:
     """One wait is enough for a request that is in, and told what it costs."""

@@ -60,7 +60,7 @@ def test_keys_that_count_and_may_use_any(change: dict[str, object], is_told: boo
         ),
     ],
 )
-async def test_they_are_told_in_one_line(
+async def test_they_are_reported_in_one_line(
     store: KeyStore, ids: Sequence[str], lines: Sequence[dict[str, object]]
 ) -> None:
     """The ids of all of them, and no line where there are none."""

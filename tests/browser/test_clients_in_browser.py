@@ -117,7 +117,7 @@ def ask(site: Site, browser: Browser) -> Iterator[Ask]:
 
 
 @pytest.mark.parametrize("sample", SHOWN_TO_PAGES)
-def test_a_page_is_told_what_it_should_be(outcomes: Mapping[str, Any], sample: str) -> None:
+def test_a_page_gets_the_expected_results(outcomes: Mapping[str, Any], sample: str) -> None:
     """Pages of another origin may do the same as programs, and can read bodies and headers."""
     assert differences(SHOWN_TO_PAGES[sample], outcomes[sample]) == []
 

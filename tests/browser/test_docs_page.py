@@ -64,7 +64,7 @@ def test_the_spreadsheet_goes_with_each_request(shared_page: Page, demo: Demo) -
     assert asked.value.headers["authorization"] == f"Bearer {demo.paid_key}"
 
 
-def test_a_foreign_spreadsheet_is_told_of(shared_page: Page, demo: Demo) -> None:
+def test_a_foreign_spreadsheet_is_reported(shared_page: Page, demo: Demo) -> None:
     """The error of a spreadsheet that the key may not see is the API's own."""
     give_key(shared_page, demo.paid_key, "unknown")
 
@@ -113,7 +113,7 @@ def test_an_older_key_is_not_used_beside_a_wrong_one(shared_page: Page, demo: De
 
 
 @pytest.mark.parametrize("key", ["ключ", "a\nb", "k\u0000"], ids=["letters", "line", "null"])
-def test_a_key_that_no_header_takes_is_told_of(shared_page: Page, key: str) -> None:
+def test_a_key_that_no_header_takes_is_reported(shared_page: Page, key: str) -> None:
     """Any pasted text gets an answer in words."""
     give_key(shared_page, key)
 
@@ -176,7 +176,7 @@ def test_a_slash_at_the_end_is_the_same_page(
     assert recorder.complaints == []
 
 
-def test_a_gateway_that_does_not_answer_is_told_of(shared_page: Page, demo: Demo) -> None:
+def test_a_gateway_that_does_not_answer_is_reported(shared_page: Page, demo: Demo) -> None:
     """A request that fails on the way ends in words, and the page is there for another try."""
     shared_page.route("**/openapi.json", lambda route: route.abort())
     give_key(shared_page, demo.paid_key)

@@ -48,7 +48,7 @@ def test_it_lists_with_its_key_in_the_url(curl: Curl, api: Api) -> None:
     assert (status, [row["name"] for row in body["results"]]) == (200, ["New York"])
 
 
-def test_it_is_told_of_the_missing_g(curl: Curl, api: Api) -> None:
+def test_missing_g_option_is_reported(curl: Curl, api: Api) -> None:
     """Without -G the same words are a form: nothing is written, and the answer says why."""
     before = api.emulator.everything()
     words = ["--data-urlencode", f"apiKey={api.keys['paid']}"]

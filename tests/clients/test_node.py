@@ -57,7 +57,7 @@ def ran(emulator: EmulatorControl, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 @pytest.mark.parametrize("sample", SHOWN_TO_ALL)
-def test_a_sample_is_told_what_it_should_be(ran: Ran, sample: str) -> None:
+def test_a_sample_gets_the_expected_results(ran: Ran, sample: str) -> None:
     """Each way to call the API that is known of JavaScript leads where it is meant to."""
     assert differences(SHOWN_TO_ALL[sample], ran.outcomes[sample]) == []
 

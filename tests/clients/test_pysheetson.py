@@ -136,7 +136,7 @@ def test_it_raises_what_the_gateway_says(client: Any, api: Api, act: Any, words:
 @pytest.mark.parametrize(
     ("key", "words"), [("sgw_wrong", "401 Unauthorized.*4011"), ("free", "403 Forbidden.*4034")]
 )
-def test_it_is_told_what_its_key_may_not(api: Api, key: str, words: str) -> None:
+def test_missing_grant_is_reported(api: Api, key: str, words: str) -> None:
     """A search with a key that is none, and one on a plan without search."""
     with pytest.raises(RuntimeError, match=words):
         client_of(api, key).search_rows("Cities", where={"state": "Texas"})

@@ -171,7 +171,7 @@ def test_all_that_a_key_may_do_is_listed(command: Command, database: Path) -> No
     assert {line.index("web site") for line in lines[:1]} == {header.index("NAME")}
 
 
-def test_no_key_is_told(command: Command) -> None:
+def test_empty_list_of_keys(command: Command) -> None:
     """The output says how to create one."""
     header, line = command("list").stdout.splitlines()
 
@@ -187,7 +187,9 @@ def test_a_script_gets_a_new_key_in_one_line(command: Command, database: Path) -
     assert re.fullmatch(rf"{record.id}  sgw_\w+{record.last4}\n", done.stdout)
 
 
-def test_a_person_is_told_what_is_what(command: Command, tmp_path: Path, database: Path) -> None:
+def test_output_for_a_terminal_is_labelled(
+    command: Command, tmp_path: Path, database: Path
+) -> None:
     """On a terminal the id and the key are named, and that the key is shown this once."""
     arguments = ("keys", "create", "--name", "n", "--spreadsheet", "one")
     terminal, end = pty.openpty()

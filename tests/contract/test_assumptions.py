@@ -28,7 +28,7 @@ async def test_an_append_anchored_past_the_grid_is_refused(subject: Subject) -> 
     assert await shown(subject, title) == (("a",), ("1",))
 
 
-async def test_a_row_that_starts_with_nulls_is_told_whole(subject: Subject) -> None:
+async def test_a_row_that_starts_with_nulls_is_reported_whole(subject: Subject) -> None:
     """The range told begins in the table's first column, though nothing was written there."""
     title = await subject.worksheet([["a", "b", "c"]], rows=5)
 

@@ -45,7 +45,7 @@ def test_the_environment_names_the_place() -> None:
 
 
 @pytest.mark.parametrize("environment", UNNAMED)
-def test_half_a_place_is_none(environment: Mapping[str, str]) -> None:
+def test_incomplete_location_is_none(environment: Mapping[str, str]) -> None:
     """Both have to be named."""
     assert google_place(environment) is None
 

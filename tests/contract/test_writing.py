@@ -86,7 +86,7 @@ async def test_a_formula_gives_way_to_a_value(subject: Subject) -> None:
     assert values.cells == (("x", "3"),)
 
 
-async def test_several_writings_are_told_in_order(subject: Subject) -> None:
+async def test_several_writings_are_reported_in_order(subject: Subject) -> None:
     """Ranges of several worksheets are written in one call."""
     first = await subject.worksheet(ABC)
     second = await subject.worksheet(ABC, title="My rows {}")

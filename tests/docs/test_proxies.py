@@ -32,7 +32,7 @@ FEW_WRONG_KEYS = {
     "GATEWAY_ACCESS__FAILURES_PER_MINUTE": "1",
 }
 
-HALF_HEAD = b"GET /livez HTTP/1.1\r\nHost: gateway\r\nX-Slow: "
+INCOMPLETE_HEAD = b"GET /livez HTTP/1.1\r\nHost: gateway\r\nX-Slow: "
 LIVE = b"GET /livez HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\n\r\n"
 UPLOAD = b"POST /v2/sheets/Cities HTTP/1.1\r\nHost: gateway\r\nContent-Length: 9\r\n\r\n"
 
@@ -115,13 +115,15 @@ def is_open(client: ssl.SSLSocket) -> bool:
 
 
 @needs_nginx
-def test_half_heads_of_one_address_leave_others_room(proxied: httpx2.Client) -> None:
+def test_incomplete_heads_of_one_address_leave_others_room(proxied: httpx2.Client) -> None:
     """They wait for their end, and another address is served on new connections meanwhile."""
     url, seen = str(proxied.base_url), []
     with ExitStack() as clients:
         held = []
         for _ in range(10):
-            held += [clients.enter_context(tls(url, "127.0.0.2", HALF_HEAD)) for _ in range(60)]
+            held += [
+                clients.enter_context(tls(url, "127.0.0.2", INCOMPLETE_HEAD)) for _ in range(60)
+            ]
             with tls(url, "127.0.0.3", LIVE) as other:
                 seen.append(other.recv(13))
         are_open = [is_open(client) for client in held]
@@ -131,13 +133,13 @@ def test_half_heads_of_one_address_leave_others_room(proxied: httpx2.Client) -> 
 
 
 @needs_nginx
-def test_half_heads_are_ended_by_nginx(tmp_path: Path) -> None:
+def test_incomplete_heads_are_ended_by_nginx(tmp_path: Path) -> None:
     """Their time is the one of the page, which is the gateway's own."""
     seconds = f"{ServerSettings().head_timeout_seconds:.0f}s"
     block = NGINX.replaced(f"client_header_timeout {seconds}", "client_header_timeout 1s")
     with (
         running_nginx(block, tmp_path, gateway="127.0.0.1:9") as proxy,
-        tls(proxy.url, "127.0.0.2", HALF_HEAD) as client,
+        tls(proxy.url, "127.0.0.2", INCOMPLETE_HEAD) as client,
     ):
         rest = client.recv(65_536)
 

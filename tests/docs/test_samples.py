@@ -54,7 +54,7 @@ def test_the_samples_of_a_page_run(
 
 @pytest.mark.parametrize("waits", [True, False], ids=["waits", "does not wait"])
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_the_samples_wait_when_they_are_told_to(
+def test_samples_wait_for_retry_after(
     language: str, waits: bool, google: Google, tmp_path: Path
 ) -> None:
     """A plan that soon answers 429 slows them down, and would end them if they did not wait."""

@@ -85,7 +85,7 @@ async def test_a_newcomer_is_let_in_and_the_greedy_wait_in_vain() -> None:
     assert len(await refused(*greedy[7:])) == 2
 
 
-async def test_who_waits_in_vain_is_told_before_the_bound() -> None:
+async def test_waits_that_became_too_long_end_early() -> None:
     """A call never waits longer than the bound, sent or not."""
     subject = await Subject(max_waiting_seconds=3.0).emptied()
     greedy = subject.calls(A, A)

@@ -39,7 +39,7 @@ async def test_reads_and_writes_have_budgets_of_their_own() -> None:
     assert guarded.waits == [0, 0, 0, pytest.approx(60 / 9)]
 
 
-async def test_the_errand_of_the_caller_has_the_turn() -> None:
+async def test_the_call_context_decides_the_turn() -> None:
     """Each call waits in the line of the key on whose behalf it is made."""
     guarded = Guarded()
     await guarded.guard(failing(), is_write=True)

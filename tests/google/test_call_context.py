@@ -16,7 +16,7 @@ from gateway.google.guards import Counted
 from tests.clock import ManualClock
 
 
-async def test_a_task_inherits_the_errand_it_was_begun_in() -> None:
+async def test_a_task_inherits_the_call_context() -> None:
     """Tasks started in the block keep its call context after the block ends."""
 
     async def call_context() -> CallContext:
@@ -30,7 +30,7 @@ async def test_a_task_inherits_the_errand_it_was_begun_in() -> None:
     assert current_call_context() == CallContext()
 
 
-def test_errands_nest() -> None:
+def test_call_contexts_nest() -> None:
     """A verification within an errand ends with its block, even by an error."""
     with in_call_context(CallContext("k1")):
         with pytest.raises(KeyError), in_call_context(CallContext("k1", is_verification=True)):
@@ -40,7 +40,7 @@ def test_errands_nest() -> None:
     assert after == CallContext("k1")
 
 
-def test_a_company_tells_who_joins() -> None:
+def test_beneficiaries_notify_of_each_key() -> None:
     """Each key once: those that are in it at once, others when they come, none after leaving."""
     beneficiaries = Beneficiaries(["a", "b"])
     told: list[str] = []
@@ -53,12 +53,12 @@ def test_a_company_tells_who_joins() -> None:
     assert told == ["a", "b", "c"]
 
 
-def test_an_errand_is_the_same_in_whatever_company() -> None:
+def test_beneficiaries_are_not_part_of_equality() -> None:
     """Beneficiaries may join while a call waits."""
     assert CallContext("k1", beneficiaries=Beneficiaries(["a"])) == CallContext("k1")
 
 
-async def test_a_call_departs_when_it_is_sent() -> None:
+async def test_sent_at_is_the_time_of_sending() -> None:
     """The recorded time is that of the last attempt."""
     clock = ManualClock()
     guard = Counted(clock)
@@ -77,7 +77,7 @@ async def test_a_call_departs_when_it_is_sent() -> None:
     assert sent_at.at_seconds == second == first + 2.0
 
 
-async def test_calls_side_by_side_have_their_own_departures() -> None:
+async def test_concurrent_calls_have_their_own_sent_at() -> None:
     """A caller that waits for both sees the later one."""
 
     async def call(at_seconds: float) -> float | None:

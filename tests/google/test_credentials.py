@@ -37,7 +37,7 @@ def test_a_key_file_that_others_can_read_is_refused(mode: int, key_file: KeyFile
     assert "chmod 600" in problem
 
 
-def test_a_missing_file_is_told(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     """A file that is not there is named with its setting."""
     (problem,) = problems_of(tmp_path / "none.json")
 
@@ -45,7 +45,7 @@ def test_a_missing_file_is_told(tmp_path: Path) -> None:
     assert "none.json cannot be read: No such file" in problem
 
 
-def test_a_directory_is_told(tmp_path: Path) -> None:
+def test_a_directory_is_reported(tmp_path: Path) -> None:
     """A directory is no key file."""
     tmp_path.chmod(0o700)
 
@@ -82,7 +82,7 @@ def test_another_file_is_refused(content: str | bytes, kind: str, key_file: KeyF
     assert SECRET not in problem
 
 
-def test_all_that_is_missing_is_told_at_once(key_file: KeyFile) -> None:
+def test_all_that_is_missing_is_reported_at_once(key_file: KeyFile) -> None:
     """Each member that is missing has its line."""
     problems = problems_of(key_file(client_email=None, private_key=None, token_uri=None))
 

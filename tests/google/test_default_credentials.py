@@ -113,7 +113,7 @@ def test_credentials_are_not_shown_to_strangers(
     check_credentials(GoogleSettings(allow_insecure_endpoint=True), environ)
 
 
-def test_all_that_is_wrong_with_a_key_is_told(key_file: KeyFile) -> None:
+def test_all_that_is_wrong_with_a_key_is_reported(key_file: KeyFile) -> None:
     """A service account's key is looked at as the one that is set, under its own name."""
     path = key_file(token_uri=STRANGER, private_key=None)
 
@@ -135,7 +135,9 @@ def test_all_that_is_wrong_with_a_key_is_told(key_file: KeyFile) -> None:
         pytest.param(None, f"No such file or directory. Correct {VARIABLE}", id="missing"),
     ],
 )
-def test_a_file_of_another_kind_is_told(tmp_path: Path, content: str | None, words: str) -> None:
+def test_a_file_of_another_kind_is_reported(
+    tmp_path: Path, content: str | None, words: str
+) -> None:
     """In the words that the setting's file gets."""
     path = tmp_path / "file.json"
     if content is not None:

@@ -9,7 +9,7 @@ from gateway.google.call_context import CallContext
 from gateway.google.fair_queue import FairQueue, Waiter
 
 CHECK = CallContext("a", is_verification=True)
-ERRANDS = st.one_of(st.sampled_from("abcd").map(CallContext), st.just(CHECK))
+CALL_CONTEXTS = st.one_of(st.sampled_from("abcd").map(CallContext), st.just(CHECK))
 
 
 def waiter(call_context: CallContext) -> Waiter:
@@ -54,7 +54,9 @@ async def test_a_key_that_had_its_turn_is_last() -> None:
     assert order(turns) == [b, c, a]
 
 
-@given(call_contexts=st.lists(ERRANDS, max_size=30), taken=st.integers(0, 30), last=ERRANDS)
+@given(
+    call_contexts=st.lists(CALL_CONTEXTS, max_size=30), taken=st.integers(0, 30), last=CALL_CONTEXTS
+)
 async def test_the_place_in_line_is_foreseen(
     call_contexts: list[CallContext], taken: int, last: CallContext
 ) -> None:
@@ -71,7 +73,7 @@ async def test_the_place_in_line_is_foreseen(
     assert beside <= before
 
 
-@given(call_contexts=st.lists(ERRANDS, min_size=1, max_size=20), data=st.data())
+@given(call_contexts=st.lists(CALL_CONTEXTS, min_size=1, max_size=20), data=st.data())
 async def test_who_leaves_is_not_next(
     call_contexts: list[CallContext], data: st.DataObject
 ) -> None:
@@ -128,7 +130,7 @@ async def test_who_waits_no_more_stands_in_no_line() -> None:
 
 
 @given(
-    call_contexts=st.lists(ERRANDS, min_size=1, max_size=12),
+    call_contexts=st.lists(CALL_CONTEXTS, min_size=1, max_size=12),
     joins=st.lists(st.tuples(st.sampled_from("abcde"), st.integers(0, 11)), max_size=20),
 )
 async def test_the_order_is_known_before(

@@ -110,7 +110,7 @@ async def test_a_stranger_is_not(url: str, google: FakeGoogle) -> None:
     assert not {"token", "secret", "computeMetadata"} & set(str(caught.value).split("/"))
 
 
-async def test_the_metadata_server_is_told_nothing(google: FakeGoogle) -> None:
+async def test_the_metadata_server_gets_no_body(google: FakeGoogle) -> None:
     """It gives tokens unasked for; what is signed is for Google."""
     route = google.router.route(host="169.254.169.254").respond(200)
 

@@ -274,7 +274,7 @@ def test_headers(checkup: Checkup, title: str, words: list[str]) -> None:
     assert all(text.startswith(each) for text, each in zip(found, words, strict=True))
 
 
-def test_no_cell_below_the_headers_is_told(checkup: Checkup) -> None:
+def test_no_cell_below_the_headers_is_reported(checkup: Checkup) -> None:
     """Rows are neither read nor shown."""
     report = checkup.run("--spreadsheet", "third")
 

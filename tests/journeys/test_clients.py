@@ -110,7 +110,7 @@ def test_the_log_names_the_second_reading(field: Field, case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", REFUSALS, ids=lambda case: case.id)
-def test_a_client_is_told_what_is_wrong(field: Field, case: Case) -> None:
+def test_unsupported_requests_are_refused_in_words(field: Field, case: Case) -> None:
     """The refusal helps, and nothing is written."""
     before = all_cells(field.api.emulator)
     answer = send_case(field.api, case)

@@ -28,7 +28,7 @@ from tests.journeys.waiting import PATIENCE_SECONDS, until
         pytest.param(["emulator", "--host", "ü" * 70], "invalid host name", id="host"),
     ],
 )
-def test_options_that_cannot_be_used_are_told_in_a_line(
+def test_options_that_cannot_be_used_are_reported_in_a_line(
     arguments: list[str], complaint: str
 ) -> None:
     """Exit status 2, and no traceback."""
@@ -41,7 +41,7 @@ def test_options_that_cannot_be_used_are_told_in_a_line(
 
 
 @pytest.mark.parametrize("command", ["serve", "demo", "emulator"])
-def test_a_port_that_another_program_has_is_told(command: str) -> None:
+def test_a_port_that_another_program_has_is_reported(command: str) -> None:
     """With the option that chooses another one."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         done = run(command, "--port", str(taken.getsockname()[1]))
@@ -52,7 +52,7 @@ def test_a_port_that_another_program_has_is_told(command: str) -> None:
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_the_version_is_told() -> None:
+def test_the_version_is_reported() -> None:
     """As the package has it."""
     done = run("--version")
 

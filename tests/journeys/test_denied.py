@@ -197,7 +197,7 @@ def test_a_denied_request_is_refused_before_its_query_and_body(shared_api: Api) 
     assert shared_api.emulator.stats()["calls"] == {}
 
 
-def test_a_read_only_key_is_told_what_it_may(shared_api: Api) -> None:
+def test_a_read_only_key_gets_the_allowed_methods(shared_api: Api) -> None:
     """A write with a key that may only read is 405 and lists the reading methods."""
     answer = shared_api.post("Cities", key="read-only", json={"name": "x"})
 

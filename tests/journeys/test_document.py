@@ -35,7 +35,7 @@ def open_books(books: EmulatorControl, tmp_path: Path) -> Iterator[OpenGateway]:
         yield start
 
 
-def test_anybody_is_told_of_the_api(api: Api) -> None:
+def test_general_document_needs_no_key(api: Api) -> None:
     """Without a key the document is of any worksheet, and costs nothing."""
     document = described(api, None)
 
@@ -49,7 +49,7 @@ def test_anybody_is_told_of_the_api(api: Api) -> None:
     assert api.emulator.calls() == (0, 0)
 
 
-def test_a_key_is_told_of_its_worksheets(open_books: OpenGateway) -> None:
+def test_the_document_of_a_key_lists_its_worksheets(open_books: OpenGateway) -> None:
     """Each by its percent-encoded name, in the order of the tabs; one without a header is not."""
     document = described(open_books())
 
@@ -99,7 +99,7 @@ def test_the_document_takes_two_reads_a_minute(open_books: OpenGateway) -> None:
         ),
     ],
 )
-def test_a_refused_key_is_told_nothing(
+def test_no_document_for_a_refused_key(
     shared_api: Api, options: dict[str, Any], refusal: tuple[int, int]
 ) -> None:
     """The error is that of any other request, and Google is not asked."""
@@ -167,7 +167,7 @@ def test_a_document_without_a_key_is_nobodys(api: Api) -> None:
     assert "ratelimit" not in told(api, None).headers
 
 
-def test_nothing_is_told_of_what_a_key_may_not_see(open_books: OpenGateway) -> None:
+def test_the_document_of_a_key_hides_the_rest(open_books: OpenGateway) -> None:
     """Neither worksheets nor columns, nor other spreadsheets: not a byte, and no cell either."""
     api = open_books()
     known = told(api, "all").content
@@ -185,7 +185,7 @@ def test_nothing_is_told_of_what_a_key_may_not_see(open_books: OpenGateway) -> N
     assert [*schemas["CitiesFields"]["properties"]] == ["rowIndex", "population"]
 
 
-def test_a_key_is_told_what_it_may_do(open_books: OpenGateway) -> None:
+def test_the_document_of_a_key_lists_its_operations(open_books: OpenGateway) -> None:
     """A key that reads is told of no writes, and a plan without filters of none."""
     api = open_books()
     reader, free = described(api, "reader"), described(api, "free")

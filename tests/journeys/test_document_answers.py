@@ -93,7 +93,7 @@ def test_answers_are_as_the_document_says(
     assert statuses == {200, 201, 304, 400, 401, 404, 412, 415, 422}
 
 
-def test_fields_that_are_ignored_are_told_in_a_header(open_books: OpenGateway) -> None:
+def test_fields_that_are_ignored_are_reported_in_a_header(open_books: OpenGateway) -> None:
     """The document has it where the operator lets unknown fields pass."""
     api = open_books({"api.unknown_fields": "ignore"})
     document = described(api)

@@ -107,15 +107,15 @@ def test_a_flood_is_refused_without_memory(alone: Standalone, name: str) -> None
 
 
 LIVE = b"GET /livez HTTP/1.1\r\n" + HOST + CLOSE + b"\r\n"
-HALF_HEADS = {
+INCOMPLETE_HEADS = {
     "tiny lines": GET + b" HTTP/1.1\r\n" + HOST + b"a:\r\n" * 8000,
     "as many lines as are taken": GET + b" HTTP/1.1\r\n" + HOST + (b"x" * 300 + b":\r\n") * 98,
     "a line": GET + b" HTTP/1.1\r\n" + HOST + b"X: " + b"y" * 32_000,
 }
 
 
-@pytest.mark.parametrize("name", HALF_HEADS)
-def test_many_half_heads_take_little_memory(
+@pytest.mark.parametrize("name", INCOMPLETE_HEADS)
+def test_many_incomplete_heads_take_little_memory(
     emulator: EmulatorControl, tmp_path: Path, name: str
 ) -> None:
     """However its lines are cut, a head takes about as much memory as it has bytes."""
@@ -125,7 +125,7 @@ def test_many_half_heads_take_little_memory(
         gateway.forget_peak()
         before = gateway.resident_bytes()
         for _ in range(SOCKETS):
-            send(clients.enter_context(connected(gateway.api.url)), HALF_HEADS[name])
+            send(clients.enter_context(connected(gateway.api.url)), INCOMPLETE_HEADS[name])
         (behind,) = exchange(gateway.api.url, LIVE)  # whose connection is accepted after them
         growth = gateway.peak_bytes() - before
 
@@ -177,7 +177,7 @@ def test_one_address_does_not_keep_others_out(emulator: EmulatorControl, tmp_pat
         for _ in range(20):
             for _ in range(20):
                 greedy = clients.enter_context(connected(gateway.api.url, source="127.0.0.2"))
-                send(greedy, HALF_HEADS["a line"][:1000])
+                send(greedy, INCOMPLETE_HEADS["a line"][:1000])
             seen += [answer.status for answer in exchange(gateway.api.url, LIVE)]
 
     assert seen == [200] * 20

@@ -44,7 +44,7 @@ def test_reads_in_line_are_answered(api: Api) -> None:
     assert [answer.headers.get("connection") for answer in answers] == [None, None, "close"]
 
 
-def test_half_a_write_is_not_made(api: Api, emulator: EmulatorControl) -> None:
+def test_incomplete_write_is_not_made(api: Api, emulator: EmulatorControl) -> None:
     """A body whose end is missing is no request: nothing is written, and nothing answered."""
     sent = request(api, "POST /v2/sheets/New", json.dumps({"name": "half"}).encode())
     with connected(api.url) as client:

@@ -230,7 +230,7 @@ def test_a_fault_of_ours_tells_nothing(
     assert "has no attribute" in log.out + log.err
 
 
-def test_a_full_queue_is_told_to_come_back(open_gateway: OpenGateway) -> None:
+def test_full_queue_gives_a_retry_time(open_gateway: OpenGateway) -> None:
     """Writes over the length of a worksheet's queue are refused, those in it are written."""
     api = open_gateway({"writes.max_waiting_rows": 1})
     api.emulator.faults({"call": "values.append", "times": 9, "delay_ms": 200})

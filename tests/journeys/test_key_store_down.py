@@ -17,7 +17,7 @@ from tests.journeys.waiting import until
 @pytest.mark.parametrize(
     ("method", "path"), [("GET", "Cities"), ("POST", "New"), ("PUT", "Cities/2")]
 )
-def test_who_cannot_be_told_apart_is_asked_to_come_again(
+def test_callers_that_cannot_be_identified_get_a_retry_time(
     tmp_path: Path,
     emulator: EmulatorControl,
     method: str,

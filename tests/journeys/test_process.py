@@ -260,7 +260,7 @@ def test_the_log_is_json_without_secrets(installation: Installation, served: Ser
         assert secret not in log
 
 
-def test_all_mistakes_of_a_configuration_are_told_at_once(tmp_path: Path) -> None:
+def test_all_mistakes_of_a_configuration_are_reported_at_once(tmp_path: Path) -> None:
     """With a configuration that cannot be used every command lists all mistakes and exits 2."""
     config = tmp_path / "config.toml"
     config.write_text(

@@ -86,7 +86,7 @@ def test_answers_to_nobody_tell_nothing(
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
-def test_a_key_over_its_rate_is_told_to_wait(open_gateway: OpenGateway, method: str) -> None:
+def test_key_over_its_rate_gets_a_retry_time(open_gateway: OpenGateway, method: str) -> None:
     """429 code 4290 with how long, before anything is parsed or asked; other keys go on."""
     api = open_gateway(SLOW)
     left = [standing(api.get("Cities")) for _ in range(10)]
@@ -149,7 +149,7 @@ def test_fresh_data_costs_as_five(
     ids=["parameter", "header"],
 )
 @pytest.mark.parametrize(("used", "wait"), [(8, 9), (10, 15)], ids=["some left", "none left"])
-def test_who_is_refused_fresh_data_is_told_the_wait_for_all_of_it(
+def test_refused_fresh_data_has_the_wait_for_the_whole_price(
     open_gateway: OpenGateway, options: Mapping[str, Any], used: int, wait: int
 ) -> None:
     """At three seconds a request; what is left stays, and is enough for other requests."""
@@ -202,8 +202,8 @@ def test_whatever_ends_a_request_ends_its_place(open_gateway: OpenGateway) -> No
 def test_a_client_that_leaves_takes_no_place_with_it(open_gateway: OpenGateway) -> None:
     """It is free once nothing is done for that client any more, with a body half sent, too."""
     api = open_gateway({"plans.paid.max_concurrent": 1})
-    for half_a_body in (b"", b"Content-Length: 100\r\n\r\n{"):
-        _leave(api, half_a_body)
+    for incomplete_body in (b"", b"Content-Length: 100\r\n\r\n{"):
+        _leave(api, incomplete_body)
         assert until(lambda: api.get("Cities").status_code == 200)
 
     assert spend(api, 3) == [200] * 3

@@ -147,7 +147,7 @@ def test_slow_clients_do_not_hold_up_others(serve_echo: ServeEcho) -> None:
     assert ends == [[4080]] * SLOW_SOCKETS
 
 
-def test_a_refusal_is_told_before_the_socket_closes(serve_echo: ServeEcho) -> None:
+def test_a_refusal_is_reported_before_the_socket_closes(serve_echo: ServeEcho) -> None:
     """A client that goes on sending what is not wanted reads its answer all the same."""
     url = serve_echo(max_body_bytes=1000)
     head = b"POST /large HTTP/1.1\r\nHost: gateway\r\nX-A: b\x00\r\n"

@@ -168,6 +168,6 @@ def test_a_client_that_waits_for_leave_to_send_gets_it(echo_url: str) -> None:
         pytest.param(get(b"/a", *H2C) + get()[:9], b"", id="a wish for HTTP/2"),
     ],
 )
-def test_whole_requests_are_those_without_a_half_one(whole: bytes, rest: bytes) -> None:
+def test_whole_requests_end_before_an_incomplete_one(whole: bytes, rest: bytes) -> None:
     """The bytes of a request that will not end are left out; those that are refused stay."""
     assert whole_requests(whole + rest) == whole

@@ -36,7 +36,7 @@ def end(process: subprocess.Popen[str]) -> None:
     process.communicate()
 
 
-def test_a_second_one_is_refused_and_told_who_is_there(tmp_path: Path) -> None:
+def test_second_process_is_refused(tmp_path: Path) -> None:
     """The message names the process that has the key store, and the store."""
     database = tmp_path / "keys.db"
     process = hold(database)
@@ -122,7 +122,7 @@ def test_patience_has_an_end(tmp_path: Path) -> None:
     assert len(naps) == 1
 
 
-def test_a_place_where_no_lock_can_be_is_told(tmp_path: Path) -> None:
+def test_a_place_where_no_lock_can_be_is_reported(tmp_path: Path) -> None:
     """A directory that is not there is a message, not a traceback."""
     with (
         pytest.raises(LockError, match="cannot be opened or created: No such file"),

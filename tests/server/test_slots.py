@@ -14,7 +14,7 @@ from gateway.settings.model import ServerSettings
 from tests.server.stage import LAST, REQUEST, UPLOAD, Stage, answers_in, settled
 from tests.server.transport import Held
 
-HALF_HEAD = b"GET / HTTP/1.1\r\nHost: gateway\r\nX-Slow: "
+INCOMPLETE_HEAD = b"GET / HTTP/1.1\r\nHost: gateway\r\nX-Slow: "
 PROXIES = parse_proxies("10.0.0.0/8")
 PROXY = "10.0.0.1"
 
@@ -24,12 +24,14 @@ def forwarded(number: int, address: str) -> bytes:
     return (REQUEST % number)[:-2] + b"X-Forwarded-For: %b\r\n\r\n" % address.encode()
 
 
-def half_heads(stage: Stage, count: int, peer: str = "127.0.0.1") -> list[tuple[Connection, Held]]:
+def incomplete_heads(
+    stage: Stage, count: int, peer: str = "127.0.0.1"
+) -> list[tuple[Connection, Held]]:
     """Connections of an address on which half a head has come."""
     made = []
     for _ in range(count):
         made.append(stage.connect(peer=peer))
-        made[-1][0].data_received(HALF_HEAD)
+        made[-1][0].data_received(INCOMPLETE_HEAD)
     return made
 
 
@@ -72,8 +74,8 @@ def test_an_address_may_have_a_quarter(settings: dict[str, int], most: float) ->
 async def test_one_address_leaves_room_for_others() -> None:
     """It is refused past its own limit, though there is room, and others are let in."""
     stage = Stage(max_connections=100, max_connections_per_address=3)
-    greedy = half_heads(stage, 5)
-    other = half_heads(stage, 1, peer="127.0.0.2")
+    greedy = incomplete_heads(stage, 5)
+    other = incomplete_heads(stage, 1, peer="127.0.0.2")
     await settled()
 
     assert statuses(greedy) == ["", "", "", "503", "503"]
@@ -84,7 +86,7 @@ async def test_one_address_leaves_room_for_others() -> None:
 async def test_few_connections_of_one_address_are_refused_in_words() -> None:
     """Those far past its limit are cut off."""
     stage = Stage(max_connections=1000, max_connections_per_address=1)
-    *refused, last = half_heads(stage, MAX_REFUSED + 2)
+    *refused, last = incomplete_heads(stage, MAX_REFUSED + 2)
     await settled()
 
     assert set(statuses(refused[1:])) == {"503"}
@@ -111,7 +113,7 @@ async def test_whoever_leaves_makes_room() -> None:
     """The connections of an address count while they are open, and nothing is kept of it then."""
     stage = Stage(max_connections=100, max_connections_per_address=1)
     for _ in range(3):
-        ((connection, transport),) = half_heads(stage, 1)
+        ((connection, transport),) = incomplete_heads(stage, 1)
         await settled()
         assert transport.written == b""
         connection.connection_lost(None)

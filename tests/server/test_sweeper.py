@@ -76,7 +76,7 @@ def test_a_halt_of_the_process_makes_nobody_late() -> None:
     assert sweeper.now <= 1.0
 
 
-def test_all_that_are_late_are_told_though_the_set_changes() -> None:
+def test_all_that_are_late_are_reported_though_the_set_changes() -> None:
     """A connection that ends another one while it is told does not disturb the round."""
     sweeper = Sweeper(1.0)
     connections: set[Waiting] = set()

@@ -98,7 +98,7 @@ def problems_of(path: Path, environ: dict[str, str] | None = None) -> list[str]:
         ),
     ],
 )
-def test_a_mistake_in_the_file_is_told_with_its_place(
+def test_a_mistake_in_the_file_is_reported_with_its_place(
     tmp_path: Path, text: str, problem: str
 ) -> None:
     """Each mistake is one line: the key path, then what is wrong."""
@@ -138,14 +138,14 @@ def test_a_mistake_in_the_file_is_told_with_its_place(
         ),
     ],
 )
-def test_a_mistake_in_the_environment_is_told_with_its_name(
+def test_a_mistake_in_the_environment_is_reported_with_its_name(
     tmp_path: Path, name: str, value: str, problem: str
 ) -> None:
     """A wrong name or value of the environment is told by the name of the variable."""
     assert problems_of(written(tmp_path, ""), {name: value})[0].startswith(problem)
 
 
-def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
+def test_all_mistakes_are_reported_at_once(tmp_path: Path) -> None:
     """An operator mends everything in one go."""
     path = written(
         tmp_path,
@@ -171,7 +171,7 @@ def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
         pytest.param(b"# ok\n\xff", r"is not UTF-8 \(byte 5\)", id="encoding"),
     ],
 )
-def test_a_file_that_is_not_toml_is_told_with_the_place(
+def test_a_file_that_is_not_toml_is_reported_with_the_place(
     tmp_path: Path, content: bytes, problem: str
 ) -> None:
     """Syntax errors name the file and the line, and the environment is checked all the same."""
@@ -240,7 +240,7 @@ def test_an_endpoint_is_a_host_alone(tmp_path: Path, tail: str) -> None:
     assert problem.startswith("google.endpoint: must be scheme://host[:port] alone")
 
 
-def test_an_endpoint_elsewhere_is_told_about_the_flag(tmp_path: Path) -> None:
+def test_error_of_a_foreign_endpoint_names_the_flag(tmp_path: Path) -> None:
     """The refusal names the setting that would allow it."""
     environ = {"GATEWAY_GOOGLE__ENDPOINT": "http://emulator:9099"}
     (problem,) = problems_of(written(tmp_path, ""), environ)

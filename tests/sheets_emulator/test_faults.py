@@ -231,7 +231,7 @@ def test_edit_comes_before_a_failing_call_too(bench: Bench) -> None:
     assert [sheet["title"] for sheet in bench.sheets()] == ["Data", "New"]
 
 
-def test_edit_that_cannot_be_done_is_told(bench: Bench) -> None:
+def test_edit_that_cannot_be_done_is_reported(bench: Bench) -> None:
     """A bad edit is answered with its own refusal."""
     bench.fault({"call": "values.get", "edit": {"requests": [{"deleteSheet": {"sheetId": 7}}]}})
     answer = bench.call("GET", DATA)

@@ -173,6 +173,6 @@ def test_error_is_the_one_that_google_sends(bench: Bench, name: str) -> None:
 
 @needs_errors
 @pytest.mark.parametrize("name", ["quota_read", "quota_write"])
-def test_spent_quota_is_told_as_recorded(bench: Bench, name: str) -> None:
+def test_spent_quota_is_reported_as_recorded(bench: Bench, name: str) -> None:
     """These bodies are the same to the last detail; that of writes has fewer."""
     assert EMULATED[name](bench).json() == recorded()[name]["body"]

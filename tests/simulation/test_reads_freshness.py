@@ -164,7 +164,7 @@ def test_stale_data_is_not_fresh(
     assert mark_of(api.get(path)).is_stale
 
 
-def test_a_spent_budget_is_told_to_who_wants_fresh_data(open_gateway: OpenGateway) -> None:
+def test_fresh_data_without_quota_gets_a_retry_time(open_gateway: OpenGateway) -> None:
     """With the reads of the minute spent what is kept is served, and fresh data refused for now."""
     budget = {"google.reads_per_minute": 54, "google.max_waiting_seconds": 0.1}
     api = open_gateway({**KEEPING, **budget})

@@ -122,7 +122,7 @@ async def test_readers_that_all_leave_leave_a_working_gateway(api: Api) -> None:
 
 
 @pytest.mark.parametrize("is_known", [False, True], ids=["cold", "one half known"])
-def test_an_edit_between_the_halves(api: Api, is_known: bool) -> None:
+def test_an_edit_between_the_renderings(api: Api, is_known: bool) -> None:
     """If a person edits between the reads of the two renderings, both are read again."""
     edit = writing(api.emulator, "Cities", 2, 1, "Renamed")
     if is_known:

@@ -16,8 +16,10 @@ from tests.clock import ManualClock
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 WORKSHEET = WorksheetId(spreadsheet="book", title="Cities")
-TICKET = WriteIdentity(scope="s1", fingerprint="f1", worksheet=WORKSHEET, key_id="", is_create=True)
-TWIN = replace(TICKET, scope="s2")
+IDENTITY = WriteIdentity(
+    scope="s1", fingerprint="f1", worksheet=WORKSHEET, key_id="", is_create=True
+)
+OTHER_IDENTITY = replace(IDENTITY, scope="s2")
 ROWS: Rows = [["Bern", 1, 1.5, True, None, "", "=1+1 'ü' 🏙"], ["Basel"]]
 
 
@@ -50,7 +52,7 @@ async def ledger(store: KeyStore, clock: ManualClock) -> AsyncIterator[SqlLedger
 
 
 async def found_after_restart(
-    database: Path, clock: ManualClock, scope: str = TICKET.scope
+    database: Path, clock: ManualClock, scope: str = IDENTITY.scope
 ) -> Entry | None:
     """The record that another process finds."""
     async with KeyStore.open(database) as store, store.open_ledger(clock) as ledger:

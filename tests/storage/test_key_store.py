@@ -238,7 +238,7 @@ async def test_a_name_may_have_any_character(tmp_path: Path) -> None:
         ("missing/keys.db", "No such file or directory"),
     ],
 )
-async def test_what_cannot_be_a_store_is_told(tmp_path: Path, name: str, reason: str) -> None:
+async def test_what_cannot_be_a_store_is_reported(tmp_path: Path, name: str, reason: str) -> None:
     """An operator's mistake is one line with the setting, the file and the reason."""
     (tmp_path / "text").write_text("not a database " * 100)
     (tmp_path / "directory").mkdir()

@@ -70,7 +70,7 @@ async def test_a_change_by_hand_is_one_too(
     assert await news(store, last) == [(KeyChange(2, digest), is_active)]
 
 
-async def test_both_digests_of_a_changed_one_are_told(store: KeyStore, database: Path) -> None:
+async def test_both_digests_of_a_changed_one_are_reported(store: KeyStore, database: Path) -> None:
     """The earlier one must not go on working."""
     _, digest = await issued_digest(store)
     ((last, _),) = await news(store, None)

@@ -91,7 +91,7 @@ async def test_many_may_open_an_earlier_store_at_once(old_database: Path) -> Non
     assert found == [OLD] * 8
 
 
-async def test_a_store_that_cannot_be_brought_up_to_date_is_told(old_database: Path) -> None:
+async def test_a_store_that_cannot_be_brought_up_to_date_is_reported(old_database: Path) -> None:
     """A foreign object with the table's name is reported as a configuration problem."""
     with closing(sqlite3.connect(old_database)) as connection:
         connection.executescript(

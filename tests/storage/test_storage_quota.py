@@ -76,7 +76,7 @@ def refuses(made: RecordQuota, key_id: str) -> bool:
     return False
 
 
-def test_who_is_refused_is_told_when_to_come_again() -> None:
+def test_refusal_has_a_retry_time() -> None:
     """By then it is known of the open ones whether they landed; nothing of this one was written."""
     with pytest.raises(QueueFull) as caught:
         room({}, {"a": PER_KEY}).check("a")

@@ -17,7 +17,14 @@ from gateway.storage.write_ledger import SqlLedger
 from gateway.storage.write_records import KEPT_SECONDS, PURGED_AT_LEAST
 from gateway.worksheets.idempotency import Answer, Entry, Sending
 from tests.clock import ManualClock
-from tests.storage.conftest import ROWS, TICKET, TWIN, WORKSHEET, found_after_restart, results
+from tests.storage.conftest import (
+    IDENTITY,
+    OTHER_IDENTITY,
+    ROWS,
+    WORKSHEET,
+    found_after_restart,
+    results,
+)
 
 
 def scopes(database: Path) -> set[str]:
@@ -47,7 +54,7 @@ async def test_an_open_record_outlives_the_process(
 ) -> None:
     """Committed before the method returns, with the type of each value."""
     sent_at = clock()
-    await ledger.sending([Sending(TICKET, 5, ROWS), Sending(None, 7, [["a"]])])
+    await ledger.sending([Sending(IDENTITY, 5, ROWS), Sending(None, 7, [["a"]])])
     clock.advance(10)
     entry = await found_after_restart(database, clock)
 
@@ -63,7 +70,7 @@ async def test_all_writes_of_a_group_are_noted_at_once(store: KeyStore, database
         refuse(database, "INSERT", "NEW.scope = 's2'")
 
         with pytest.raises(InternalError) as failure:
-            await ledger.sending([Sending(TICKET, 5, ROWS), Sending(TWIN, 6, ROWS)])
+            await ledger.sending([Sending(IDENTITY, 5, ROWS), Sending(OTHER_IDENTITY, 6, ROWS)])
     assert failure.value.outcome == "not_applied"
     assert scopes(database) == set()
 
@@ -77,8 +84,8 @@ async def test_an_answer_is_kept_as_it_was(
     ledger: SqlLedger, database: Path, clock: ManualClock, answer: Answer
 ) -> None:
     """A completed record has the whole answer, and no cells beside it."""
-    await ledger.sending([Sending(TICKET, 5, ROWS)])
-    await ledger.complete(TICKET, answer)
+    await ledger.sending([Sending(IDENTITY, 5, ROWS)])
+    await ledger.complete(IDENTITY, answer)
     entry = await found_after_restart(database, clock)
 
     assert entry is not None
@@ -92,7 +99,7 @@ async def test_an_answer_is_kept_as_it_was(
 
 async def test_an_answer_needs_no_note_before(ledger: SqlLedger) -> None:
     """An update that had nothing to write was never sent, and is answered again all the same."""
-    await ledger.complete(TICKET, results(5))
+    await ledger.complete(IDENTITY, results(5))
     entry = await ledger.find("s1")
 
     assert entry is not None
@@ -101,9 +108,9 @@ async def test_an_answer_needs_no_note_before(ledger: SqlLedger) -> None:
 
 async def test_a_dropped_record_is_no_more(ledger: SqlLedger, database: Path) -> None:
     """A write that was not applied may be sent again; other records stay."""
-    await ledger.sending([Sending(TICKET, 5, ROWS), Sending(TWIN, 7, ROWS)])
-    await ledger.drop(TICKET)
-    await ledger.drop(replace(TICKET, scope="unknown"))
+    await ledger.sending([Sending(IDENTITY, 5, ROWS), Sending(OTHER_IDENTITY, 7, ROWS)])
+    await ledger.drop(IDENTITY)
+    await ledger.drop(replace(IDENTITY, scope="unknown"))
 
     assert await ledger.find("s1") is None
     assert scopes(database) == {"s2"}
@@ -111,11 +118,11 @@ async def test_a_dropped_record_is_no_more(ledger: SqlLedger, database: Path) ->
 
 async def test_a_renewed_record_counts_from_then(ledger: SqlLedger, clock: ManualClock) -> None:
     """Only its age changes; what was never noted stays so."""
-    await ledger.sending([Sending(TICKET, 5, ROWS)])
+    await ledger.sending([Sending(IDENTITY, 5, ROWS)])
     before = await ledger.find("s1")
     clock.advance(60)
-    await ledger.renew(TICKET)
-    await ledger.renew(TWIN)
+    await ledger.renew(IDENTITY)
+    await ledger.renew(OTHER_IDENTITY)
     after = await ledger.find("s1")
 
     assert before is not None
@@ -127,10 +134,10 @@ async def test_a_write_that_is_sent_again_has_one_record(
     ledger: SqlLedger, clock: ManualClock
 ) -> None:
     """The later sending replaces the earlier with all that belonged to it."""
-    await ledger.sending([Sending(TICKET, 5, ROWS)])
+    await ledger.sending([Sending(IDENTITY, 5, ROWS)])
     await ledger.landed(WORKSHEET, [(None, results(5))])
     clock.advance(200)
-    await ledger.sending([Sending(TICKET, 6, ROWS)])
+    await ledger.sending([Sending(IDENTITY, 6, ROWS)])
 
     assert await ledger.find("s1") == Entry(
         fingerprint="f1", sent_at=clock(), first_row=6, rows=ROWS
@@ -141,14 +148,14 @@ async def test_creates_that_landed_are_complete(
     ledger: SqlLedger, database: Path, clock: ManualClock
 ) -> None:
     """One note completes a group; what its requests note after it changes nothing."""
-    await ledger.sending([Sending(TICKET, 5, ROWS), Sending(TWIN, 7, [["a"]])])
+    await ledger.sending([Sending(IDENTITY, 5, ROWS), Sending(OTHER_IDENTITY, 7, [["a"]])])
     await ledger.landed(
-        WORKSHEET, [(TICKET, results(5, 6)), (None, results(7)), (TWIN, results(8))]
+        WORKSHEET, [(IDENTITY, results(5, 6)), (None, results(7)), (OTHER_IDENTITY, results(8))]
     )
     first, second = [await found_after_restart(database, clock, each) for each in ("s1", "s2")]
     spoil(database)
     with capture_logs() as logged:
-        await ledger.complete(TICKET, results(5, 6))
+        await ledger.complete(IDENTITY, results(5, 6))
 
     assert first is not None
     assert second is not None
@@ -158,7 +165,7 @@ async def test_creates_that_landed_are_complete(
 
 async def test_an_update_takes_no_rows_and_loses_none(ledger: SqlLedger) -> None:
     """Its row is where it is, whoever's it was."""
-    changing = replace(TICKET, is_create=False)
+    changing = replace(IDENTITY, is_create=False)
     await ledger.sending([Sending(changing, 5, [["a"]])])
     await ledger.landed(WORKSHEET, [(None, results(5))])
     entry = await ledger.find("s1")
@@ -179,12 +186,12 @@ async def test_writes_without_a_key_touch_no_database(ledger: SqlLedger, databas
 
 async def test_a_record_ends_after_a_day(ledger: SqlLedger, clock: ManualClock) -> None:
     """From then on the key is a new one."""
-    await ledger.complete(TICKET, results(5))
+    await ledger.complete(IDENTITY, results(5))
     clock.advance(KEPT_SECONDS - 1)
     last = await ledger.find("s1")
     clock.advance(1)
     over = await ledger.find("s1")
-    await ledger.complete(replace(TICKET, fingerprint="f2"), results(9))
+    await ledger.complete(replace(IDENTITY, fingerprint="f2"), results(9))
     again = await ledger.find("s1")
 
     assert last is not None
@@ -197,12 +204,12 @@ async def test_old_records_are_cleared_away_bit_by_bit(
     ledger: SqlLedger, database: Path, clock: ManualClock
 ) -> None:
     """New records make room for themselves, and a great heap of old ones holds nothing up."""
-    old = [replace(TICKET, scope=f"old{number}") for number in range(2 * PURGED_AT_LEAST + 5)]
+    old = [replace(IDENTITY, scope=f"old{number}") for number in range(2 * PURGED_AT_LEAST + 5)]
     await ledger.sending([Sending(identity, 5, [["a"]]) for identity in old])
     clock.advance(KEPT_SECONDS)
     left = []
     for number in range(3):
-        await ledger.sending([Sending(replace(TICKET, scope=f"new{number}"), 5, [["a"]])])
+        await ledger.sending([Sending(replace(IDENTITY, scope=f"new{number}"), 5, [["a"]])])
         left.append(len(scopes(database)) - number - 1)
 
     assert left == [PURGED_AT_LEAST + 5, 5, 0]
@@ -222,7 +229,7 @@ async def test_a_ledger_that_fails_stops_what_is_not_sent_yet(
     spoil(database)
 
     with pytest.raises(InternalError) as unsent:
-        await ledger.sending([Sending(TICKET, 5, ROWS)])
+        await ledger.sending([Sending(IDENTITY, 5, ROWS)])
     with pytest.raises(InternalError) as unread:
         await ledger.find("s1")
     assert (unsent.value.outcome, unread.value.outcome) == ("not_applied", None)
@@ -233,10 +240,10 @@ async def test_a_ledger_that_fails_leaves_what_was_sent_alone(
 ) -> None:
     """A write that is done is answered; the log has the failure, and no cell."""
     spoil(database)
-    await ledger.landed(WORKSHEET, [(TICKET, results(5))])
-    await ledger.complete(TICKET, results(5))
-    await ledger.renew(TICKET)
-    await ledger.drop(TICKET)
+    await ledger.landed(WORKSHEET, [(IDENTITY, results(5))])
+    await ledger.complete(IDENTITY, results(5))
+    await ledger.renew(IDENTITY)
+    await ledger.drop(IDENTITY)
 
     assert [line["event"] for line in logged] == ["fault"] * 4
     assert "rowIndex" not in str([str(line["exc_info"]) for line in logged])
@@ -247,7 +254,7 @@ async def test_a_note_is_finished_though_its_request_ends(
 ) -> None:
     """A cancelled request leaves no half transaction, and closing waits for it."""
     async with store.open_ledger(clock) as ledger:
-        note = asyncio.create_task(ledger.sending([Sending(TICKET, 5, ROWS)]))
+        note = asyncio.create_task(ledger.sending([Sending(IDENTITY, 5, ROWS)]))
         await asyncio.sleep(0)
         note.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -258,7 +265,7 @@ async def test_a_note_is_finished_though_its_request_ends(
 
 async def test_notes_made_at_once_are_all_kept(ledger: SqlLedger, database: Path) -> None:
     """Many requests that end together do not lock each other out."""
-    identities = [replace(TICKET, scope=f"s{number}") for number in range(100)]
+    identities = [replace(IDENTITY, scope=f"s{number}") for number in range(100)]
     await asyncio.gather(*(ledger.complete(identity, results(5)) for identity in identities))
 
     assert len(scopes(database)) == 100

@@ -19,7 +19,7 @@ from gateway.storage.write_records import BYTES_BESIDE, KEPT_SECONDS
 from gateway.worksheets.idempotency import Entry, RowInterval, Rows, Sending
 from gateway.worksheets.writes import Results, WriteIdentity
 from tests.clock import ManualClock
-from tests.storage.conftest import TICKET, WORKSHEET, results
+from tests.storage.conftest import IDENTITY, WORKSHEET, results
 
 PER_KEY = 100_000
 TEXT = "x" * 2000
@@ -38,7 +38,7 @@ INSERT INTO idempotency_records VALUES
 
 
 def identity(scope: str, key: str = "k", *texts: str) -> WriteIdentity:
-    return replace(TICKET, scope=scope, key_id=key, texts=frozenset(texts))
+    return replace(IDENTITY, scope=scope, key_id=key, texts=frozenset(texts))
 
 
 def stored(database: Path) -> dict[str, int]:

@@ -277,7 +277,7 @@ def test_hidden_fields_are_left_aside_as_unknown_ones() -> None:
     assert placement == Placement(cells={0: "x"}, ignored=("salary", "nope"))
 
 
-def test_who_sees_no_field_is_told_of_none() -> None:
+def test_message_without_visible_fields_names_none() -> None:
     """A list of nothing is not left blank."""
     nothing = parse_header(["salary"]).seen_with(ColumnGrant(frozenset({"name"})))
 

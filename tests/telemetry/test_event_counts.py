@@ -82,7 +82,7 @@ def test_request_counts_by_kind_status_and_cache() -> None:
     assert tallies.cache == before.cache | {"hit": before.cache["hit"] + 1}
 
 
-def test_breaker_is_told() -> None:
+def test_breaker_state_is_counted() -> None:
     """Each change of the breaker is a warning, and the metrics say how it stands."""
     breaker_changed(False)  # whatever ran before
     openings = tallies.breaker_openings

@@ -32,7 +32,7 @@ def samples(tallies: Tallies) -> Mapping[str, float]:
     }
 
 
-def test_requests_are_told_by_kind_and_status() -> None:
+def test_requests_are_reported_by_kind_and_status() -> None:
     """Counter, histogram and cache results say what was counted, and nothing else is counted."""
     tallies = Tallies()
     tallies.count_request("list", 200, 0.002, "hit")
@@ -54,7 +54,7 @@ def test_requests_are_told_by_kind_and_status() -> None:
     assert "gateway_request_seconds_bucket list 0.001" not in buckets
 
 
-def test_calls_and_states_are_told() -> None:
+def test_calls_and_states_are_reported() -> None:
     """So are calls to Google, waits for the budget, the breaker and the snapshots."""
     tallies = Tallies(snapshots=3, snapshot_bytes=4096)
     tallies.count_call("write", "unknown", 0.5)
@@ -112,7 +112,7 @@ def test_every_metric_is_in_the_readme() -> None:
         *("localhost", "LOCALHOST:9100", "metrics.internal", "Metrics.Internal.:80"),
     ],
 )
-def test_metrics_are_told_under_an_address_or_a_known_name(host: str) -> None:
+def test_metrics_are_reported_under_an_address_or_a_known_name(host: str) -> None:
     """Any IP address, localhost and the configured names are taken, whatever port and case."""
     client = TestClient(create_metrics(Tallies(), hosts=["metrics.internal"]))
     answer = client.get("/metrics", headers={"Host": host})
@@ -136,7 +136,7 @@ def test_metrics_are_told_under_an_address_or_a_known_name(host: str) -> None:
         ),
     ],
 )
-def test_no_metrics_are_told_under_another_name(host: str) -> None:
+def test_no_metrics_are_reported_under_another_name(host: str) -> None:
     """A name that a page had resolve to this address gets 421, and nothing of the metrics."""
     client = TestClient(create_metrics(Tallies(), hosts=["metrics.internal"]))
     answer = client.get("/metrics", headers={"Host": host})

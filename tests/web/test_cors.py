@@ -68,7 +68,7 @@ def test_a_preflight_allows_what_it_asks_for(client: TestClient, method: str, or
     assert "access-control-allow-credentials" not in answer.headers
 
 
-def test_a_preflight_for_no_header_is_told_of_none(client: TestClient) -> None:
+def test_preflight_without_headers(client: TestClient) -> None:
     """Headers that were not requested need not be allowed."""
     answer = client.options("/", headers={**ORIGIN, "Access-Control-Request-Method": "PUT"})
 

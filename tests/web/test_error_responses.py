@@ -168,7 +168,7 @@ def test_headers_follow_the_error(error: GatewayError) -> None:
     assert not {"retry-after", "allow"} & set(headers)
 
 
-def test_the_two_401_are_told_apart() -> None:
+def test_the_two_401_differ() -> None:
     """A missing and a wrong key have codes of their own."""
     codes = [body_of(answer(error))["code"] for error in (MissingApiKey("m"), InvalidApiKey("i"))]
 
@@ -201,7 +201,7 @@ def test_google_s_own_words_stay_inside() -> None:
 
 
 @pytest.mark.parametrize("accept", ["*/*", "application/problem+json"])
-def test_a_message_may_repeat_half_of_a_surrogate_pair(accept: str) -> None:
+def test_a_message_may_contain_a_lone_surrogate(accept: str) -> None:
     """A client's own text cannot keep its error from being written."""
     response = answer(InvalidBody("no field \ud800 here"), headers={"Accept": accept})
 

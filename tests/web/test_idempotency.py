@@ -38,7 +38,7 @@ def identity(
     return idempotent.identity(Target(WorksheetId(spreadsheet, title), Access(key_id=key_id)))
 
 
-async def test_without_the_header_there_is_no_claim() -> None:
+async def test_no_idempotent_request_without_the_header() -> None:
     """Most writes come without one."""
     request = make_request(make_scope("POST"))
 
@@ -46,7 +46,7 @@ async def test_without_the_header_there_is_no_claim() -> None:
 
 
 @pytest.mark.parametrize("row", [None, 7])
-async def test_a_claim_is_for_a_key_a_method_a_row_and_a_body(row: int | None) -> None:
+async def test_idempotent_request_has_key_method_row_and_body(row: int | None) -> None:
     """The row is the one that the path means, however it spells it; creates have none."""
     scope = make_scope("PUT", "/v2/sheets/x/%37", headers={IDEMPOTENCY_KEY: '"k"'})
     idempotent = await read_idempotent_request(make_request(scope), BODY, "key_1", row=row)

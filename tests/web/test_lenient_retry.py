@@ -240,7 +240,7 @@ async def test_a_field_without_a_second_reading_is_asked_for_once() -> None:
     assert attempts == 1
 
 
-async def test_the_first_error_of_a_parameter_is_told() -> None:
+async def test_the_first_error_of_a_parameter_is_reported() -> None:
     """Fields of the second reading are not in the client's text."""
 
     async def refuse(asked: RowAsked) -> None:
@@ -265,7 +265,7 @@ async def test_a_second_reading_that_cannot_be_read_is_none() -> None:
         await with_fields(b"where=%2541", row_asked(b""), parse, refuse)
 
 
-async def test_a_missing_worksheet_is_told_in_words_for_the_caller() -> None:
+async def test_a_missing_worksheet_is_reported_in_words_for_the_caller() -> None:
     """One look answers all who joined it; each hears of the worksheets that it may hear of."""
     workbook = Workbook("Cities", "Salaries")
     told = []

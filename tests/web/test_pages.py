@@ -187,7 +187,7 @@ def test_pages_hold_no_code(client: TestClient, path: str) -> None:
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_pages_are_told_to_those_who_hear_them(client: TestClient, path: str) -> None:
+def test_pages_announce_changes_to_screen_readers(client: TestClient, path: str) -> None:
     """They have a language, a title, a heading, landmarks, and a label for each field."""
     page = client.get(path).text
     tags = Links(page).tags

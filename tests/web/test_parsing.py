@@ -131,7 +131,7 @@ def test_long_objects_are_read_as_short_ones(size: int) -> None:
         pytest.param(f'{{"a":"{LONG}\n', 1, NEAR + 8, "control character", id="no end"),
     ],
 )
-def test_long_bodies_are_told_where_they_break(
+def test_long_bodies_are_reported_where_they_break(
     text: str, line: int, column: int, detail: str
 ) -> None:
     """By line and column, as short ones."""

@@ -109,7 +109,7 @@ async def test_the_reads_go_on_though_the_first_to_ask_leaves(
     assert sheets.cost() == Cost(2, 0)
 
 
-async def test_the_reads_are_the_errand_of_the_key(
+async def test_the_reads_have_the_call_context_of_the_key(
     catalogue: Catalogue, sheets: ScriptedSheets
 ) -> None:
     """Both take the turn of the key that asks, among the others that wait for the budget."""

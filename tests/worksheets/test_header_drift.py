@@ -48,7 +48,7 @@ def test_rows_since_the_last_look(header_cache: HeaderCache, events: Events) -> 
     )
 
 
-def test_confirmed_rows_are_not_told(header_cache: HeaderCache, events: Events) -> None:
+def test_confirmed_rows_are_not_reported(header_cache: HeaderCache, events: Events) -> None:
     """Rows under a header that a look from after their writing saw unchanged are right."""
     header_cache.compare(OLD, as_of=header_cache.moment())
     header_cache.note_rows(OLD, 5, 2)
@@ -60,7 +60,7 @@ def test_confirmed_rows_are_not_told(header_cache: HeaderCache, events: Events) 
     assert told(events) == [[7]]
 
 
-def test_a_change_without_rows_is_not_told(header_cache: HeaderCache, events: Events) -> None:
+def test_a_change_without_rows_is_not_reported(header_cache: HeaderCache, events: Events) -> None:
     """A header may change; that matters only for rows that were written by the old one."""
     header_cache.compare(OLD, as_of=header_cache.moment())
     header_cache.compare(NEW, as_of=header_cache.moment())
@@ -197,7 +197,7 @@ async def test_create_sees_the_change(bench: Bench, events: Events, clock: Manua
     assert bench.cities.lines()[last - 1] == ["", "Provo"]
 
 
-async def test_lost_header_is_told(bench: Bench, events: Events) -> None:
+async def test_lost_header_is_reported(bench: Bench, events: Events) -> None:
     """Rows are told also if row 1 is blank by now."""
     row = await bench.create(name="Reno")
     bench.cities.type(1, "", "", "")

@@ -58,7 +58,7 @@ async def test_after_its_ttl_it_is_read_anew(kept: Bench) -> None:
     assert freshness.ttl_seconds == pytest.approx(TTL_OF_ROWS_SECONDS)
 
 
-async def test_the_typed_half_comes_with_the_first_filter(kept: Bench) -> None:
+async def test_the_first_filter_reads_the_typed_rendering(kept: Bench) -> None:
     """A filter after a list costs the other half; the next ones nothing."""
     await kept.page()
     kept.sheets.cost()

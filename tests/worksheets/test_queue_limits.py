@@ -71,7 +71,7 @@ def test_a_key_keeps_no_other_from_waiting() -> None:
     assert others == 6
 
 
-def test_who_is_not_let_in_is_told_to_come_again() -> None:
+def test_full_queue_gives_a_retry_time() -> None:
     """Nothing of it was written."""
     line = made(create("a", rows=MAX_ROWS))
 

@@ -26,7 +26,7 @@ def _tear(bench: Bench, number: int) -> None:
 
 
 @pytest.mark.parametrize("is_seen", [False, True], ids=["cold", "header-seen"])
-async def test_torn_halves_are_read_once_more(bench: Bench, is_seen: bool) -> None:
+async def test_renderings_that_differ_are_read_again(bench: Bench, is_seen: bool) -> None:
     """If a text changes between the two halves, both are read again."""
     if is_seen:
         await bench.read(2)
@@ -39,7 +39,7 @@ async def test_torn_halves_are_read_once_more(bench: Bench, is_seen: bool) -> No
     assert bench.sheets.cost() == Cost(4, 0)
 
 
-async def test_halves_torn_twice_are_accepted(bench: Bench) -> None:
+async def test_renderings_that_differ_twice_are_accepted(bench: Bench) -> None:
     """A worksheet that changes all the time is answered after two attempts."""
     await bench.read(2)
     bench.sheets.cost()
@@ -77,7 +77,7 @@ async def test_renamed_column_within_the_ttl(bench: Bench) -> None:
     assert bench.sheets.cost() == Cost(2, 0)
 
 
-async def test_errors_of_one_half_come_out(bench: Bench) -> None:
+async def test_errors_of_one_rendering_are_raised(bench: Bench) -> None:
     """An error of either half is the error of the request."""
     await bench.read(2)
     bench.sheets.before("read_columns", QuotaSpent("later"), nth=2)
@@ -86,7 +86,7 @@ async def test_errors_of_one_half_come_out(bench: Bench) -> None:
         await bench.page(IN_TEXAS)
 
 
-async def test_duplicates_are_told_once(
+async def test_duplicates_are_reported_once(
     make_bench: MakeBench, events: list[MutableMapping[str, Any]]
 ) -> None:
     """A header's duplicates are logged when the header is first seen, whatever the operation."""
@@ -101,7 +101,7 @@ async def test_duplicates_are_told_once(
     assert events[0]["log_level"] == "warning"
 
 
-async def test_other_duplicates_are_told_again(
+async def test_other_duplicates_are_reported_again(
     make_bench: MakeBench, events: list[MutableMapping[str, Any]]
 ) -> None:
     """A changed header is a new one."""

@@ -119,7 +119,7 @@ async def test_an_acknowledged_write_is_never_missed_by_a_stale_answer(kept: Ben
     assert record["name"] == "Reno"
 
 
-async def test_the_half_that_failed_does_not_cost_the_other(kept: Bench) -> None:
+async def test_one_failed_rendering_keeps_the_other(kept: Bench) -> None:
     """A filter is answered from the last full snapshot though only the other half was renewed."""
     await kept.page(IN_TEXAS)
     kept.clock.advance(TTL_OF_ROWS_SECONDS)
@@ -190,7 +190,7 @@ async def test_no_cache_is_never_answered_with_old_rows(kept: Bench) -> None:
     assert caught.value.retry_after_seconds == 7
 
 
-async def test_pressure_stretches_the_ttl_of_all(make_bench: MakeBench) -> None:
+async def test_a_short_budget_raises_the_ttl_of_all(make_bench: MakeBench) -> None:
     """If the budget cannot refresh all worksheets in time, all live longer by the same factor."""
     bench = make_bench(cache=KEPT, reads_per_second=1.0)
     refs = [WorksheetId(spreadsheet=BOOK, title=f"T{number}") for number in range(20)]
@@ -255,7 +255,7 @@ async def test_a_read_that_waits_for_its_turn_is_not_waited_for(make_bench: Make
     assert freshness.reason == "budget"
 
 
-async def test_a_stale_half_is_not_paired_with_a_new_one(kept: Bench) -> None:
+async def test_stale_and_new_renderings_are_not_combined(kept: Bench) -> None:
     """If the displayed half could not be renewed, a search does not serve it beside new values."""
     await kept.page()
     kept.clock.advance(100.0)

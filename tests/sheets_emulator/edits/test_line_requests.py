@@ -90,7 +90,7 @@ def test_rows_fit_the_lines_of_their_texts(bench: Bench) -> None:
     assert [each["pixelSize"] for each in lines(bench, "rowMetadata")] == [55, 21, 21, 21, 21]
 
 
-def test_groups_are_told_and_shown(bench: Bench) -> None:
+def test_groups_are_reported_and_shown(bench: Bench) -> None:
     """Recorded: the reply has all groups; the control's place is shown from then on."""
     first = grouped(bench, "addDimensionGroup", 0, 2)
     second = grouped(bench, "addDimensionGroup", 1, 4)

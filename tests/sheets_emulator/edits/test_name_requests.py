@@ -26,7 +26,7 @@ def shown(bench: Bench) -> Any:
     return bench.described(fields="namedRanges")
 
 
-def test_named_range_is_told_with_its_id(bench: Bench) -> None:
+def test_named_range_is_reported_with_its_id(bench: Bench) -> None:
     """Recorded: the reply and a read have the same NamedRange, its id is a text."""
     reply = add(bench)
 

@@ -55,7 +55,7 @@ def test_duplicate_sheet_has_the_same_cells(bench: Bench) -> None:
         ),
     ],
 )
-def test_duplicate_is_the_first_unless_told_otherwise(
+def test_duplicate_is_the_first_by_default(
     bench: Bench, members: Request, order: list[str]
 ) -> None:
     """The reply has the properties of the copy."""

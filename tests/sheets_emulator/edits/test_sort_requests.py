@@ -91,7 +91,7 @@ def test_duplicates_are_taken_out(build: BenchBuilder) -> None:
     assert bench.grid("Data") == [["a", "2", "1"], ["b", "2", "2"], ["", "", "3"]]
 
 
-def test_duplicates_are_told_by_the_columns_named(build: BenchBuilder) -> None:
+def test_duplicates_are_equal_in_the_named_columns(build: BenchBuilder) -> None:
     """Columns that are not compared may differ; without duplicates the count is left out."""
     bench = build({"Data": "a,1\na,2\n"})
     column = {"sheetId": 0, "dimension": "COLUMNS", "startIndex": 0, "endIndex": 1}

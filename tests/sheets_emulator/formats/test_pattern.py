@@ -168,7 +168,7 @@ def test_moment_is_written_in_a_format(number: float, pattern: str, text: str | 
         pytest.param(None, False, id="no format"),
     ],
 )
-def test_date_formats_are_told_from_others(pattern: str | None, expected: bool) -> None:
+def test_date_formats_are_recognised(pattern: str | None, expected: bool) -> None:
     """Only letters of a date outside quotes and brackets, and elapsed time, make a date."""
     assert is_date(pattern) is expected
 

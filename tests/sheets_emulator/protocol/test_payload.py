@@ -144,7 +144,7 @@ def test_what_stands_in_cells_is_left_alone(cells: list[Any]) -> None:
         ),
     ],
 )
-def test_a_wrong_type_is_told_in_googles_words(given: dict[str, Any], description: str) -> None:
+def test_a_wrong_type_is_reported_in_googles_words(given: dict[str, Any], description: str) -> None:
     """The place is in snake_case, the type in protobuf's words, and the value as it was sent."""
     place = "requests[0].update_sheet_properties.properties"
     found = violations("BatchUpdateSpreadsheetRequest", properties(**given))
@@ -192,7 +192,7 @@ def test_a_wrong_type_is_told_in_googles_words(given: dict[str, Any], descriptio
         ),
     ],
 )
-def test_a_wrong_name_is_told_in_googles_words(
+def test_a_wrong_name_is_reported_in_googles_words(
     body: dict[str, Any], field: str | None, description: str
 ) -> None:
     """The place is that of the object which the name stands in; the body itself has none."""
@@ -224,7 +224,7 @@ def test_values_that_are_no_lists_of_lists(values: Any, places: dict[str, str]) 
     ]
 
 
-def test_all_mistakes_are_told_in_one_refusal() -> None:
+def test_all_mistakes_are_reported_in_one_refusal() -> None:
     """Reported of Google: a line and a violation for each, in the order of the body."""
     found = violations("ValueRange", {"valueInputOption": "RAW", "data": [], "range": 5}, "data")
 

@@ -58,7 +58,9 @@ def refused(query: bytes, call: str) -> Refusal:
         ),
     ],
 )
-def test_a_wrong_parameter_is_told_in_googles_words(query: bytes, call: str, message: str) -> None:
+def test_a_wrong_parameter_is_reported_in_googles_words(
+    query: bytes, call: str, message: str
+) -> None:
     """Before any effect."""
     refusal = refused(query, call)
 
@@ -83,7 +85,7 @@ def test_what_google_does_not_know_is_refused(query: bytes, call: str) -> None:
     assert refused(query, call).code == 400
 
 
-def test_all_mistakes_are_told_at_once() -> None:
+def test_all_mistakes_are_reported_at_once() -> None:
     """A line for each, as for bodies."""
     refusal = refused(b"colour=red&majorDimension=ROW", "values.get")
 

@@ -177,7 +177,7 @@ def test_a_mistake_of_the_emulators_passes_through(disk: Disk) -> None:
     assert (disk.load(), disk.created()) == ([before], 1)
 
 
-def test_a_full_disk_is_told(disk: Disk) -> None:
+def test_a_full_disk_is_reported(disk: Disk) -> None:
     """A failed write is an error, and the file stays unchanged."""
     before = book(("a",))
     disk.save([(None, before)], created=1)

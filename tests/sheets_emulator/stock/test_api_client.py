@@ -246,7 +246,7 @@ def test_error_has_status_reason_and_details(
     assert (caught.value.status_code, caught.value.reason) == (400, reason)
 
 
-def test_wrong_type_is_told_with_its_field(values: Any, book: str) -> None:
+def test_wrong_type_is_reported_with_its_field(values: Any, book: str) -> None:
     """A BadRequest detail names the field that is wrong."""
     request = values.update(
         spreadsheetId=book, range="Data!A1", valueInputOption=RAW, body={"values": ["x"]}

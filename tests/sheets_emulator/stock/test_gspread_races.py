@@ -70,7 +70,7 @@ def test_parallel_inserts_lose_none(tmp_path: Path) -> None:
     }
 
 
-def test_racing_inserts_lose_none_but_are_told_old_places(tmp_path: Path) -> None:
+def test_racing_inserts_lose_none_but_report_old_places(tmp_path: Path) -> None:
     """With `racing_inserts` all rows are there, but not all where their answers say."""
     told, found = appended(tmp_path, InsertDataOption.insert_rows, racing_inserts=True)
     stale = [text for place, text in enumerate(found) if told[text] != place + 1]

@@ -140,7 +140,7 @@ def test_operations_have_names_of_their_own() -> None:
         ),
     ],
 )
-def test_only_operations_that_are_allowed_are_told(told: Reach, expected: set[str]) -> None:
+def test_only_operations_that_are_allowed_are_reported(told: Reach, expected: set[str]) -> None:
     """A key that may not write is not told how."""
     found = methods(document(told, CITIES))
 
@@ -181,7 +181,7 @@ def test_nothing_hidden_is_in_the_bytes(told: Reach, alike: Sequence[Listed]) ->
     assert body == document_of(told, alike).body
 
 
-def test_the_id_of_a_spreadsheet_is_told_to_who_named_it() -> None:
+def test_the_document_names_only_a_requested_spreadsheet() -> None:
     """The holder of a key for one spreadsheet may not know its ID."""
     told = [reach(spreadsheets=frozenset({"s3cr3t"}), named=named) for named in (None, "s3cr3t")]
 

@@ -8,7 +8,7 @@ from gateway.web.openapi.security import SCHEMES, security
 from gateway.web.query_string import KEY_PARAMETER
 
 
-def test_every_header_that_pages_may_read_is_told() -> None:
+def test_every_header_that_pages_may_read_is_reported() -> None:
     """And no other."""
     assert [*HEADERS] == EXPOSED.split(", ")
 

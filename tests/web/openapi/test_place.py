@@ -47,7 +47,7 @@ def test_titles_are_percent_encoded(title: str, path: str) -> None:
     assert place.path == f"/v2/sheets/{path}"
 
 
-def test_only_what_the_key_sees_is_told() -> None:
+def test_only_what_the_key_sees_is_reported() -> None:
     """Other worksheets, other columns and worksheets without a header are left out."""
     listed = [CITIES, worksheet("Secret", "a"), worksheet("Blank", "", " "), worksheet("Empty")]
     grant = ColumnGrant(frozenset({"state", "name"}), frozenset({"state"}))

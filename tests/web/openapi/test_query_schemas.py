@@ -58,7 +58,7 @@ def test_the_schema_of_where_is_what_the_parser_takes(where: Any) -> None:
     assert is_parsed(where) is not any(errors_in(GENERAL, WHERE, where))
 
 
-def test_every_operator_is_told() -> None:
+def test_every_operator_is_reported() -> None:
     """With what it takes: lists of values those that compare with several."""
     told = GENERAL["components"]["schemas"]["Operations"]["properties"]
 
@@ -70,7 +70,7 @@ def test_every_operator_is_told() -> None:
     ]
 
 
-def test_every_parameter_is_told() -> None:
+def test_every_parameter_is_reported() -> None:
     """All that reads know, beside the header for what one has already."""
     told = parameters(GENERAL, "/v2/sheets/{sheetName}")
 

@@ -230,7 +230,7 @@ def test_what_google_takes_or_writes_is_no_problem(name: str) -> None:
 
 @pytest.mark.parametrize("name", PLANTED)
 def test_a_planted_mistake_is_found(name: str) -> None:
-    """A mistake in a request that is not refused, or in an answer, is told with its place."""
+    """A mistake in a request that is not refused, or in an answer, is reported with its place."""
     exchange, words = PLANTED[name]
     found = problems(exchange)
 

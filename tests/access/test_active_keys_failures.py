@@ -123,7 +123,7 @@ async def test_a_spoiled_key_hurts_itself_alone(
 async def test_closing_waits_for_the_store(
     keys: ActiveKeys, watched: WatchedStore, store: KeyStore, clock: ManualClock
 ) -> None:
-    """No question is under way afterwards."""
+    """No question is running afterwards."""
     _, digest = await issued_digest(store)
     await keys.load()
     clock.advance(2.0)

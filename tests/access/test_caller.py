@@ -276,7 +276,7 @@ def test_updates_as_the_plan_asks_pass(require_if_match: bool, is_conditional: b
 
 
 def test_a_plan_without_writes_refuses_them() -> None:
-    """403 code 4034 that names the plan; reads pass. What was not granted is told first."""
+    """403 code 4034 that names the plan; reads pass. What was not granted is reported first."""
     reading = PlanSettings(writes=False)
 
     assert authorise(caller(ANY, reading), spreadsheet="one", worksheet="x", operation=READ)

@@ -66,7 +66,7 @@ def test_starts_at_the_same_time_agree_on_one_pepper(database: Path) -> None:
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o602, 0o644], ids=oct)
 def test_a_pepper_open_to_others_is_refused(database: Path, mode: int) -> None:
-    """A file that others may read or write is refused, and the message says how to mend it."""
+    """A file that others may read or write is refused, and the message says how to fix it."""
     load_pepper(AccessSettings(database=database))
     pepper_file(database).chmod(mode)
 

@@ -36,7 +36,7 @@ ANY = KeyRecord(
     ],
 )
 def test_keys_that_count_and_may_use_any(change: dict[str, object], is_told: bool) -> None:
-    """A key is told of as long as it works, whatever else it is kept to."""
+    """A key is reported as long as it works, whatever else it is kept to."""
     record = replace(ANY, **change)  # type: ignore[arg-type]
 
     assert bool(unbounded([record], NOW)) is is_told

@@ -64,7 +64,7 @@ def test_the_form_is_the_one_place_for_keys(shared_page: Page, demo: Demo) -> No
 
 
 def test_errors_are_one_table(shared_page: Page, demo: Demo) -> None:
-    """All codes that a list may answer with are told in a few lines, each once."""
+    """All codes that a list may answer with are reported in a few lines, each once."""
     give_key(shared_page, demo.paid_key)
     expect(message(shared_page)).to_contain_text("Cities")
     unfold(listing(shared_page))

@@ -197,7 +197,7 @@ def test_a_gateway_that_does_not_answer_is_reported(shared_page: Page, demo: Dem
     ids=["markup", "not JSON", "null"],
 )
 def test_an_error_is_shown_as_text(shared_page: Page, demo: Demo, body: str, told: str) -> None:
-    """Markup in a message is no markup, and an answer of some proxy is told of as well."""
+    """Markup in a message is no markup, and an answer of some proxy is reported as well."""
 
     def answer(route: Route) -> None:
         route.fulfill(status=502, body=body, content_type="application/json")

@@ -1,4 +1,4 @@
-"""Requests of real clients that cannot be meant well of, and what they are told."""
+"""Requests of real clients that are refused, and their errors."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -91,7 +91,7 @@ async def test_a_full_grid_grows(subject: Subject) -> None:
 
 
 async def test_rows_may_have_several_widths(subject: Subject) -> None:
-    """The range told is the rectangle round all of the rows."""
+    """The reported range is the rectangle round all of the rows."""
     title = await subject.worksheet(HEADER_AND_ROW, rows=9)
 
     values = await append(subject, title, "A1", [["p"], ["q", "r", "s"], ["t", "u"]])

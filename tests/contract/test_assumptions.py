@@ -29,7 +29,7 @@ async def test_an_append_anchored_past_the_grid_is_refused(subject: Subject) -> 
 
 
 async def test_a_row_that_starts_with_nulls_is_reported_whole(subject: Subject) -> None:
-    """The range told begins in the table's first column, though nothing was written there."""
+    """The reported range begins in the table's first column, though nothing was written there."""
     title = await subject.worksheet([["a", "b", "c"]], rows=5)
 
     values = await subject.sheets.append_rows(
@@ -51,7 +51,7 @@ async def test_an_append_grows_the_grid_by_the_rows_it_inserts(subject: Subject,
 
 
 async def test_nulls_at_the_end_of_a_row_widen_the_grid(subject: Subject) -> None:
-    """The range told is the whole row, and lies in the grid."""
+    """The reported range is the whole row, and lies in the grid."""
     title = await subject.worksheet([["a"]])
 
     values = await subject.sheets.append_rows(

@@ -109,7 +109,7 @@ async def test_a_grown_grid_is_a_change(subject: Subject) -> None:
 
 
 async def test_a_range_that_starts_past_the_grid_is_refused(subject: Subject) -> None:
-    """It is refused in words that tell the size of the grid."""
+    """It is refused in words with the size of the grid."""
     title = await subject.worksheet([["a", "b"]], rows=9)
 
     with pytest.raises(UpstreamRefusal) as refused:

@@ -31,7 +31,7 @@ class Failing:
     ("told", "waited"), [pytest.param(7, 7, id="as-told"), pytest.param(None, 60, id="a-minute")]
 )
 async def test_waits_for_the_retry_time(told: int | None, waited: float) -> None:
-    """A call that met no quota is made again after the wait that is told, or a minute."""
+    """A call that met no quota is made again after the wait that is reported, or a minute."""
     call = Failing(QuotaSpent("spent", retry_after_seconds=told), times=2)
 
     answer = await patiently(call, call.sleep)

@@ -117,7 +117,7 @@ async def test_a_cell_has_a_text_and_a_value(
     ids=["below", "right", "box", "open", "row"],
 )
 async def test_a_range_that_starts_past_the_grid_is_refused(subject: Subject, asked: str) -> None:
-    """It is refused in words that tell the size of the grid."""
+    """It is refused in words with the size of the grid."""
     title = await subject.worksheet(ABC, rows=9)
 
     with pytest.raises(UpstreamRefusal) as refused:

@@ -1,4 +1,4 @@
-"""Writes to cells: which cells change, what is told of them, and all or nothing."""
+"""Writes to cells: changed cells, reported range and cells, atomicity."""
 
 import pytest
 
@@ -10,7 +10,7 @@ ABC: Lines = [["a", "b", "c"], ["1", "2", "3"]]
 
 
 async def write(subject: Subject, title: str, cells: str, rows: list[list[Value]]) -> Values:
-    """One writing, and what is told of it."""
+    """The answer to one writing."""
     writing = Writing(range=at(title, cells), rows=rows)
     [values] = await subject.sheets.write_cells(subject.spreadsheet, [writing])
     return values
@@ -29,7 +29,7 @@ async def write(subject: Subject, title: str, cells: str, rows: list[list[Value]
 async def test_null_skips_a_cell_and_an_empty_text_empties_it(
     subject: Subject, row: list[Value], after: tuple[str, ...]
 ) -> None:
-    """The range told is all that was written, skipped cells too, and the cells are as they are."""
+    """The reported range includes skipped cells, and the cells are as displayed."""
     title = await subject.worksheet(ABC, rows=9)
 
     values = await write(subject, title, "A2:C2", [row])
@@ -54,7 +54,7 @@ async def test_a_writing_tells_what_its_range_displays(
     echo: str,
     told: tuple[tuple[str, ...], ...],
 ) -> None:
-    """The range told is what was written; the cells told are all of the range that was asked."""
+    """The reported range is the written one; the reported cells are those of the requested range."""
     title = await subject.worksheet(ABC, rows=9)
 
     values = await write(subject, title, cells, rows)

@@ -67,7 +67,7 @@ def test_its_command_is_one_of_ours() -> None:
 
 
 def test_its_variables_are_settings() -> None:
-    """The gateway listens to the outside at the port that is told, with its keys in the volume."""
+    """The gateway listens on all addresses at the exposed port, with its keys in the volume."""
     settings = load_settings(None, variables(FOUND))
     database = settings.access.database
 
@@ -78,7 +78,7 @@ def test_its_variables_are_settings() -> None:
 
 
 def test_it_does_not_run_as_root() -> None:
-    """The user that it makes, with a number that the page tells, is the one that runs it."""
+    """The user that it makes, with a number that the page gives, is the one that runs it."""
     (user,) = [each.rest for each in FOUND if each.name == "USER"]
     (making,) = [each for each in FOUND if each.name == "RUN" and "useradd" in each.rest]
     page = (TOP / "docs" / "deployment.md").read_text("utf-8")

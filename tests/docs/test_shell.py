@@ -28,7 +28,7 @@ def block(text: str, language: str = "sh", *notes: str) -> Block:
 
 @pytest.mark.parametrize("page", RUN)
 def test_the_commands_of_a_page_do_what_it_says(page: str, stage: Stage) -> None:
-    """Run in order, each ends well, with the answers and the output that the page tells."""
+    """Run in order, each ends well, with the answers and the output that the page gives."""
     assert problems_run(page, RUN[page], stage) == []
 
 
@@ -67,7 +67,7 @@ def test_few_blocks_are_not_run() -> None:
     ],
 )
 def test_a_mistake_in_a_command_is_found(stage: Stage, text: str, words: Sequence[str]) -> None:
-    """A wrong path, status, option or word is told with the line of the page."""
+    """A wrong path, status, option or word is reported with the line of the page."""
     found = problems_run("page.md", [block(SET_UP + text)], stage)
 
     assert bool(found) == bool(words)
@@ -142,7 +142,7 @@ def test_what_a_command_prints_is_compared(stage: Stage, printed: str, is_right:
     ],
 )
 def test_a_mistake_in_what_is_not_run_is_found(text: str, word: str) -> None:
-    """Unknown options, missing files and broken syntax are told without running anything."""
+    """Unknown options, missing files and broken syntax are reported without running anything."""
     assert not is_run(block(text))
     assert word in "".join(problems_unrun(block(text)))
 

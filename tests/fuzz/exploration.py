@@ -2,7 +2,7 @@
 
 Every check of schemathesis is on. Not counted are failures of these kinds, for the contract is more
 lenient than a schema can say:
-- `limit` beyond the maximum is cut to it; passed over are unknown names in `keys`, values of
+- `limit` beyond the maximum is cut to it; ignored are unknown names in `keys`, values of
   `no-cache` other than true, and parameters that nobody knows; an entity tag that is none is a tag
   of nothing, and a blank spreadsheet id is none;
 - numbers beyond 2^53 are refused if they are whole, and JSON Schema takes `1e300` for whole;

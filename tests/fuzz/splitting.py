@@ -37,7 +37,7 @@ BETWEEN_SECONDS = 0.001
 ATTEMPTS = 3
 
 MOST_PROBLEMS = 5
-"""So many are told, as the others are like them."""
+"""So many are reported, as the others are like them."""
 
 SETTINGS = {
     "server.head_timeout_seconds": 0.6,

@@ -21,7 +21,7 @@ _ALPHABETS: Sequence[str] = (
 
 
 def any_text(random: Random, *, longest: int = 12, is_whole: bool = False) -> str:
-    """Any text; `is_whole`: one without halves of surrogate pairs."""
+    """Any text; `is_whole`: one without lone surrogates."""
     choice = random.random()
     if choice < 0.2:
         text = random.choice(ODD_TEXTS)

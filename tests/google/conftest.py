@@ -1,6 +1,6 @@
-"""Fixtures around the made-up Google; its key file is a real one with a key of its own.
+"""Fixtures around the fake Google; its key file is a real one with a key of its own.
 
-Whatever a test sends to the made-up Google has to be valid by the real one's discovery document.
+Whatever a test sends to the fake Google has to be valid by the real one's discovery document.
 """
 
 import json
@@ -80,6 +80,6 @@ def google() -> Iterator[FakeGoogle]:
 
 
 def as_exchange(request: httpx.Request) -> Exchange:
-    """A request of the adapter; what the made-up Google answers is wrong on purpose."""
+    """A request of the adapter; what the fake Google answers is wrong on purpose."""
     path, _, query = request.url.raw_path.decode().partition("?")
     return Exchange(method=request.method, raw_path=path, query=query, body=request.read())

@@ -1,4 +1,4 @@
-"""A made-up Google at the other end of the wire, and what the tests ask of it."""
+"""A fake Google at the other end of the wire, and what the tests ask of it."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass

@@ -85,7 +85,7 @@ async def opened() -> Subject:
 
 @pytest.mark.parametrize("error", OUTAGES, ids=lambda error: type(error).__name__)
 async def test_five_outages_in_a_row_open_it(error: Exception) -> None:
-    """The fifth opens it, whatever kind of outage they are, and that is told once."""
+    """The fifth opens it, whatever kind of outage they are, and that is reported once."""
     subject = Subject()
     await subject.fails(*[error] * 4)
     was_open = subject.breaker.is_open

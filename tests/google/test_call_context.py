@@ -31,7 +31,7 @@ async def test_a_task_inherits_the_call_context() -> None:
 
 
 def test_call_contexts_nest() -> None:
-    """A verification within an errand ends with its block, even by an error."""
+    """A verification within a call context ends with its block, even by an error."""
     with in_call_context(CallContext("k1")):
         with pytest.raises(KeyError), in_call_context(CallContext("k1", is_verification=True)):
             raise KeyError(current_call_context().is_verification)

@@ -56,7 +56,7 @@ def name_of(error: object) -> str:
 
 
 def cut(error: Exception) -> Iterator[bytes]:
-    """Half an answer, then the connection breaks."""
+    """A partial answer, then the connection breaks."""
     yield b'{"range": "T!A1",'
     raise error
 
@@ -172,7 +172,7 @@ async def test_an_oversize_error_is_still_that_error(
 async def test_an_answer_that_breaks_off(
     raised: Exception, kind: type, settings: GoogleSettings, google: FakeGoogle
 ) -> None:
-    """Half an answer is none: it fails a read and leaves a write open."""
+    """A partial answer is none: it fails a read and leaves a write open."""
     google.sheets.side_effect = lambda _request: httpx.Response(200, stream=Pieces(cut(raised)))
 
     read, write = await read_and_write(settings)

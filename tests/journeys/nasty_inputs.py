@@ -119,7 +119,7 @@ ENDLESS: Mapping[str, str] = {
 }
 """Values of `where` that do not end."""
 
-# The fault of the one append, how many rows are there then, and the outcome that may be told.
+# The fault of the one append, how many rows are there then, and the outcome that may be reported.
 APPENDS: Mapping[str, tuple[Mapping[str, Any], int, str | None]] = {
     "503 but applied": ({"apply": True, "status": 503}, 1, None),
     "503 not applied": ({"status": 503}, 0, "not_applied"),

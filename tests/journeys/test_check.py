@@ -84,7 +84,7 @@ def create(settings: Settings, request: KeyRequest) -> str:
 
 
 def test_nothing_is_found_where_all_is_well(settings_of: Callable[..., Settings]) -> None:
-    """Limits, private files and a narrow key: only what is fine is told."""
+    """Limits, private files and a narrow key have no findings."""
     settings = settings_of()
     create(settings, KeyRequest(name="narrow", spreadsheets=DEMO))
 
@@ -131,7 +131,7 @@ def test_a_file_that_others_can_open(
     name: str,
     mode: int,
 ) -> None:
-    """`check` names it and says how to mend it, and the gateway does not start with it."""
+    """`check` names it and says how to fix it, and the gateway does not start with it."""
     account = tmp_path / "account.json"
     account.write_bytes(emulator.credentials.read_bytes())
     account.chmod(0o600)
@@ -181,7 +181,7 @@ def test_a_key_whose_plan_is_gone(settings_of: Callable[..., Settings]) -> None:
 
 
 def test_a_pepper_that_is_gone(settings_of: Callable[..., Settings], tmp_path: Path) -> None:
-    """With keys in the store it is told how to mend that, and no other pepper is made."""
+    """With keys in the store it is told how to fix that, and no other pepper is made."""
     settings = settings_of()
     create(settings, KeyRequest(name="narrow", spreadsheets=DEMO))
     (tmp_path / "keys.db.pepper").unlink()
@@ -212,7 +212,7 @@ def test_the_spreadsheets_of_the_keys_are_named(settings_of: Callable[..., Setti
 def test_another_pepper_than_that_of_the_keys(
     settings_of: Callable[..., Settings], tmp_path: Path
 ) -> None:
-    """It is a problem, told apart from one that is damaged."""
+    """It is a problem, distinguished from one that is damaged."""
     settings = settings_of()
     create(settings, KeyRequest(name="narrow", spreadsheets=DEMO))
     (tmp_path / "keys.db.pepper").write_bytes(bytes(32))
@@ -251,7 +251,7 @@ def test_a_damaged_file_of_the_keys(
 def test_a_key_store_that_is_not_there_is_not_made(
     settings_of: Callable[..., Settings], tmp_path: Path
 ) -> None:
-    """A mistyped path is told, instead of looking like a gateway without keys."""
+    """A mistyped path is reported, instead of looking like a gateway without keys."""
     texts = [finding.text for finding in check(settings_of()) if finding.level == "ok"]
 
     assert any("keys.db does not exist" in text for text in texts)

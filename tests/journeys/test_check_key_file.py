@@ -44,7 +44,7 @@ def checkup(emulator: EmulatorControl, tmp_path: Path) -> Iterator[Checkup]:
 def test_a_configuration_file_that_cannot_be_used(
     tmp_path: Path, text: str | None, cause: str
 ) -> None:
-    """It is told in a line with the place, as by every command: status 2."""
+    """It is reported in a line with the place, as by every command: status 2."""
     path = tmp_path / "none.toml"
     if text is not None:
         path.write_text(text)

@@ -1,4 +1,4 @@
-"""Commands that cannot do what they are told, and an emulator that ends in the middle of a call."""
+"""Commands that fail, and an emulator that ends during a call."""
 
 import re
 import socket

@@ -141,7 +141,7 @@ def test_a_row_that_has_changed_is_left_alone(api: Api) -> None:
     ],
 )
 def test_what_names_no_strong_tag_matches_no_row(shared_api: Api, alias: str) -> None:
-    """A condition that cannot be understood is not passed over: nothing is written."""
+    """A condition that cannot be understood is not ignored: nothing is written."""
     tag = tag_of(shared_api, "Cities/2")
     before = shared_api.emulator.everything()
     if_match = tag.strip('"') if alias == "bare" else alias.format(tag)

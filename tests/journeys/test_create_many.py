@@ -125,7 +125,7 @@ def test_500_rows_are_one_write(api: Api) -> None:
 def test_a_list_that_is_not_right_is_refused_whole(
     shared_api: Api, body: Sequence[Any], expected: Sequence[str]
 ) -> None:
-    """Every wrong place is told with its element; nothing is asked of Google."""
+    """Every wrong place is reported with its element; nothing is asked of Google."""
     before = shared_api.emulator.everything()
 
     answer = shared_api.post("Cities", json=body)

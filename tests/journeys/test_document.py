@@ -152,7 +152,7 @@ def test_pages_may_read_the_document(api: Api) -> None:
 
 
 def test_a_key_is_charged_for_the_document(open_gateway: OpenGateway) -> None:
-    """Its rate is told, and spent."""
+    """Its rate is reported, and spent."""
     api = open_gateway({"plans.paid.requests_per_minute": 60})
 
     first, second = (told(api, "paid").headers["ratelimit"] for _ in range(2))
@@ -163,7 +163,7 @@ def test_a_key_is_charged_for_the_document(open_gateway: OpenGateway) -> None:
 
 
 def test_a_document_without_a_key_is_nobodys(api: Api) -> None:
-    """No rate is told of it."""
+    """Its answer has no rate."""
     assert "ratelimit" not in told(api, None).headers
 
 
@@ -186,7 +186,7 @@ def test_the_document_of_a_key_hides_the_rest(open_books: OpenGateway) -> None:
 
 
 def test_the_document_of_a_key_lists_its_operations(open_books: OpenGateway) -> None:
-    """A key that reads is told of no writes, and a plan without filters of none."""
+    """A key that reads is reported of no writes, and a plan without filters of none."""
     api = open_books()
     reader, free = described(api, "reader"), described(api, "free")
 

@@ -169,7 +169,7 @@ def test_requests_behind_an_unread_answer_take_little_memory(
 
 
 def test_one_address_does_not_keep_others_out(emulator: EmulatorControl, tmp_path: Path) -> None:
-    """While it holds as many half heads as it gets, another address is served throughout."""
+    """While it holds as many incomplete heads as it gets, another address is served throughout."""
     keys = make_keys(tmp_path, {"paid": KEYS["paid"]})
     settings = {"server.max_connections": 200}
     with ExitStack() as clients, standing_alone(tmp_path, emulator, keys, settings) as gateway:

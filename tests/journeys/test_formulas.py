@@ -125,7 +125,7 @@ def test_what_is_typed_in_is_read_as_typed(
 ) -> None:
     """The answer shows what the sheet displays, and a later search sees what the cell holds."""
     api = open_gateway({**TYPED_IN, "cache.rows_ttl_seconds": 60})
-    api.get("New", params={"where": '{"name":"x"}'})  # both halves are kept
+    api.get("New", params={"where": '{"name":"x"}'})  # both renderings are kept
 
     created = api.post("New", json={"name": sent, "state": "x"})
     updated = api.send("PUT", "Cities/2", json={"name": sent})

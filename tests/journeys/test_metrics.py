@@ -53,7 +53,7 @@ def test_a_gateway_tells_its_metrics_to_who_reaches_their_port(
 def test_a_gateway_whose_metrics_cannot_listen_does_not_start(
     emulator: EmulatorControl, access: KeysOnDisk, tmp_path: Path
 ) -> None:
-    """A port that is taken is told before anything is served."""
+    """A port that is taken is reported before anything is served."""
     taken = emulator.url.removeprefix("http://")
     config = configure(tmp_path, emulator, access, taken)
 

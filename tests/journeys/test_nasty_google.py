@@ -66,7 +66,7 @@ def repeated(api: Api, idempotency_key: str) -> httpx2.Response:
 
 @cases(nasty.APPENDS)
 def test_a_write_of_which_google_says_nothing_clear(looking_api: Api, name: str) -> None:
-    """One row or none, and the outcome that is told is true."""
+    """One row or none, and the outcome that is reported is true."""
     fault, rows, outcome = nasty.APPENDS[name]
     looking_api.emulator.faults({"call": "values.append", **fault})
 
@@ -108,7 +108,7 @@ def test_a_create_below_rows_that_were_emptied(api: Api) -> None:
 
 
 def check_creates(api: Api, title: str, row: int, column: int) -> None:
-    """Forty creates at once are in this column, from this row on, where each was told."""
+    """Forty creates at once are in this column, from this row on, where each was reported."""
     before = api.emulator.texts(title)
 
     with ThreadPoolExecutor(CREATES) as pool:

@@ -121,7 +121,7 @@ def test_without_the_pepper_of_its_keys_nothing_goes_on(installation: Installati
 def test_a_key_with_another_pepper_than_before_is_made_with_a_warning(
     installation: Installation,
 ) -> None:
-    """A gateway that runs with the one before would not know it; it is told once."""
+    """A gateway that runs with the one before would not know it; it is reported once."""
     key_id = installation.create_key("--spreadsheet", "demo")["id"]
     installation.command("keys", "revoke", key_id)
     (installation.folder / "keys.db.pepper").unlink()

@@ -155,7 +155,7 @@ async def test_a_body_that_is_not_taken_is_not_read_on() -> None:
 
 
 async def test_time_in_which_nothing_is_read_does_not_count() -> None:
-    """Half a head that waits behind a request has its whole time once it is its turn."""
+    """An incomplete head that waits behind a request has its whole time once it is its turn."""
     stage = Stage()
     connection, transport = stage.connect()
     connection.data_received(REQUEST % 1 + (REQUEST % 2)[:-2])

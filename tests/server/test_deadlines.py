@@ -134,7 +134,7 @@ def test_who_reads_steadily_is_seen_to(serve_echo: ServeEcho) -> None:
 
 
 def test_slow_clients_do_not_hold_up_others(serve_echo: ServeEcho) -> None:
-    """Among many half heads, half bodies and idle readers a request is answered; all are freed."""
+    """Beside many incomplete requests and idle readers a request is answered; all are freed."""
     url = serve_echo(head_timeout_seconds=2 * SHORT_SECONDS, body_timeout_seconds=2 * SHORT_SECONDS)
     with ExitStack() as stack:
         slow = [stack.enter_context(connected(url)) for _ in range(SLOW_SOCKETS)]

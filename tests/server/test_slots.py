@@ -27,7 +27,7 @@ def forwarded(number: int, address: str) -> bytes:
 def incomplete_heads(
     stage: Stage, count: int, peer: str = "127.0.0.1"
 ) -> list[tuple[Connection, Held]]:
-    """Connections of an address on which half a head has come."""
+    """Connections of an address on which an incomplete head has come."""
     made = []
     for _ in range(count):
         made.append(stage.connect(peer=peer))

@@ -49,7 +49,7 @@ def test_a_connection_without_deadline_is_left_alone() -> None:
 
 @pytest.mark.parametrize("seconds", [0.2, 10.0])
 async def test_rounds_follow_each_other_closely(seconds: float) -> None:
-    """A deadline that is over is told within half a second."""
+    """A deadline that is over is reported within half a second."""
     told = asyncio.Event()
 
     class Listening(Waiting):
@@ -77,7 +77,7 @@ def test_a_halt_of_the_process_makes_nobody_late() -> None:
 
 
 def test_all_that_are_late_are_reported_though_the_set_changes() -> None:
-    """A connection that ends another one while it is told does not disturb the round."""
+    """A connection that ends another one while it is reported does not disturb the round."""
     sweeper = Sweeper(1.0)
     connections: set[Waiting] = set()
 

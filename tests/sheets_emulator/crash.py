@@ -3,7 +3,7 @@
 Rules
 - Each write has a number of its own and puts it into several cells, most often of two worksheets,
   so that half of a write can be seen.
-- What was acknowledged has to be there; what was under way at the end may be, as a whole.
+- What was acknowledged has to be there; what was running at the end may be, as a whole.
 """
 
 import json

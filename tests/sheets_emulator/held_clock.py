@@ -62,7 +62,7 @@ class HeldClock:
 
 @dataclass(kw_only=True)
 class Traffic:
-    """Calls of an emulator that are under way at the same time; its spreadsheet is `book`."""
+    """Calls of an emulator that are running at the same time; its spreadsheet is `book`."""
 
     emulator: Emulator
     clock: HeldClock

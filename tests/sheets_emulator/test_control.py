@@ -53,7 +53,7 @@ def test_control_needs_no_credentials_and_counts_nothing(bench: Bench) -> None:
 def test_call_from_before_a_reset_does_not_touch_the_data_of_after_it(
     build: BenchBuilder, moment: float, fault: dict[str, Any]
 ) -> None:
-    """The effect of what was under way is dropped or undone, and the answer is a 503."""
+    """The effect of what was running is dropped or undone, and the answer is a 503."""
     bench = build({"Data": "a\n"}, EmulatorOptions(latency_ms=2000))
     bench.fault({"call": "values.append", **fault})
     bench.clock.later(moment, bench.emulator.service.reset)

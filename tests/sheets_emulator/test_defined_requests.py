@@ -188,7 +188,7 @@ def test_what_cannot_matter_is_passed_over(bench: Bench, path: str, body: Any) -
 def test_what_google_has_and_the_emulator_has_not_is_501(
     bench: Bench, path: str, body: Any
 ) -> None:
-    """Nothing is passed over in silence."""
+    """Nothing is ignored in silence."""
     assert send(bench, path, body).status_code == 501
 
 

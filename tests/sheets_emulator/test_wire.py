@@ -124,7 +124,7 @@ def test_value_input_option_is_required(bench: Bench) -> None:
 def test_wrong_json_type_is_reported_before_the_range(
     bench: Bench, body: object, place: str, shown: str
 ) -> None:
-    """Recorded: the type of `values` is told though the worksheet does not exist either."""
+    """Recorded: the type of `values` is reported though the worksheet does not exist either."""
     answer = bench.call("PUT", values_path("Nope!A1"), body, valueInputOption="RAW")
     text = f"Invalid value at '{place}' ({LIST_VALUE}), {shown}"
 

@@ -30,7 +30,7 @@ def by_hand(database: Path, sql: str, *values: object) -> None:
 
 
 async def test_what_is_added_and_revoked_is_a_change(store: KeyStore) -> None:
-    """Each is told once, with the key as it is now."""
+    """Each is reported once, with the key as it is now."""
     first_id, first = await issued_digest(store)
     _, second = await issued_digest(store)
     added = await news(store, None)

@@ -189,7 +189,7 @@ async def test_long_texts_are_kept_as_digests(
 
 
 async def test_another_body_reads_no_text_of_a_record(ledger: SqlLedger) -> None:
-    """It is told apart by its fingerprint, and has none of the texts."""
+    """It is distinguished by its fingerprint, and has none of the texts."""
     own = identity("s", "k", "a" * 5000)
     await ledger.sending([Sending(own, 5, [["a" * 5000]])])
     entry = await ledger.find("s", ["b" * 5000])

@@ -191,7 +191,7 @@ def test_drift_names_the_first_rows(lines: Lines) -> None:
 
 
 def test_failed_look_says_why(lines: Lines) -> None:
-    """A failed look at an open write is told under the request's id, with what lies behind it."""
+    """A failed look at an open write is logged under the request's ID, with its causes."""
     error = LookupError("told to nobody")
     error.__cause__ = OSError("reset")
 

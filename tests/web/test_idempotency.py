@@ -33,7 +33,7 @@ def identity(
     spreadsheet: str = "book",
     body: Mapping[str, Any] = BODY,
 ) -> WriteIdentity:
-    """The ticket of a write like all the others but for what is given."""
+    """The identity of a write like all the others but for what is given."""
     idempotent = IdempotentRequest(key=key, method=method, row=row, fingerprint=fingerprint(body))
     return idempotent.identity(Target(WorksheetId(spreadsheet, title), Access(key_id=key_id)))
 

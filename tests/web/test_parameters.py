@@ -190,7 +190,7 @@ def test_names_decoded_once_more_are_split_then() -> None:
 
 
 def test_keys_with_a_second_reading_are_checked() -> None:
-    """Else nobody would know that it is needed: unknown keys are passed over."""
+    """Else nobody would know that it is needed: unknown keys are ignored."""
     assert query_of("keys=a%252Cb,c").keys == Selection(("a%2Cb", "c"), checked=("a%2Cb",))
     assert query_of("keys=100%25").keys == Selection(("100%",))
 

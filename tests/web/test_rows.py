@@ -138,7 +138,7 @@ def test_a_list_is_asked_for_by_its_parameters(client: TestClient, rows: FakeRow
 
 
 def test_a_row_is_asked_for_by_its_number(client: TestClient, rows: FakeRows) -> None:
-    """So are the fields wanted of it; parameters of lists are passed over."""
+    """So are the fields wanted of it; parameters of lists are ignored."""
     answer = client.get("Cities/7?keys=name&limit=x")
 
     assert answer.json() == RECORD

@@ -98,7 +98,7 @@ def start(
 
 
 async def held(writer: Writer, desk: Desk) -> asyncio.Task[Results]:
-    """A write with the number 0 that is under way until the desk opens."""
+    """A write with the number 0 that is running until the desk opens."""
     desk.close(WORKSHEET.title)
     task = start(writer, 0)
     await wait_all_tasks_blocked()

@@ -65,7 +65,7 @@ async def test_worksheets_and_headers_take_two_reads(
 async def test_what_was_read_is_kept_for_a_while(
     catalogue: Catalogue, sheets: ScriptedSheets, clock: ManualClock
 ) -> None:
-    """For a minute nothing is read again, then all of it; the age is told."""
+    """For a minute nothing is read again, then all of it; the age is reported."""
     first = await ask(catalogue)
     clock.advance(KEPT_SECONDS - 0.1)
     kept = await ask(catalogue)

@@ -130,7 +130,7 @@ def test_rows_of_a_worksheet_that_was_not_looked_at(
 
 
 def test_notes_are_bounded(header_cache: HeaderCache, events: Events) -> None:
-    """Of very many writes without a look the last ones are told."""
+    """Of very many writes without a look the last ones are reported."""
     for row in range(2, 2 + MAX_NOTES + 10):
         header_cache.note_rows(OLD, row, 1)
 

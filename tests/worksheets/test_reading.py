@@ -18,7 +18,7 @@ TWICE = [["name", "name", "state", "state"], ["a", "b", "c", "d"]]
 
 
 def _tear(bench: Bench, number: int) -> None:
-    """Have a person change a text between the halves of the `number`-th next pair."""
+    """Have a person change a text between the renderings of the `number`-th next pair."""
     gate = asyncio.Event()
     edit = partial(bench.cities.type, 2, f"city {number}", "TX")
     bench.sheets.after("read_columns", edit, gate.set, nth=2 * number - 1)

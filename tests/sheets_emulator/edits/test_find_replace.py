@@ -70,7 +70,7 @@ def test_values_are_searched_as_they_are_displayed(build: BenchBuilder) -> None:
 
 
 def test_formulas_are_searched_on_demand(build: BenchBuilder) -> None:
-    """Without includeFormulas they are passed over; with it their text is searched."""
+    """Without includeFormulas they are ignored; with it their text is searched."""
     bench = build({"Data": "1,2,=A1+1\n"})
     untouched = replaced(bench, "A1", "B1")
     counts = replaced(bench, "A1", "B1", includeFormulas=True)

@@ -40,7 +40,7 @@ def test_no_character_is_lost(text: str) -> None:
     ],
 )
 def test_kinds_of_parts(text: str, kinds: str) -> None:
-    """References are told from functions, names, numbers and strings."""
+    """References are reported from functions, names, numbers and strings."""
     assert [lexeme.kind for lexeme in lexemes(text)] == kinds.split()
 
 

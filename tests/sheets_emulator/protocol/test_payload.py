@@ -215,7 +215,7 @@ def test_a_wrong_name_is_reported_in_googles_words(
     ],
 )
 def test_values_that_are_no_lists_of_lists(values: Any, places: dict[str, str]) -> None:
-    """Recorded: a lone value stands for no list here, and each wrong row is told."""
+    """Recorded: a lone value stands for no list here, and each wrong row is reported."""
     found = violations("ValueRange", {"values": values}, "data")
 
     assert found == [

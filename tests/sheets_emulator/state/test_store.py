@@ -250,7 +250,7 @@ def test_a_discarded_spreadsheet_is_not_there_any_more() -> None:
 
 
 def test_no_given_id_is_taken() -> None:
-    """An id that a seeded spreadsheet has is passed over."""
+    """An id that a seeded spreadsheet has is ignored."""
     taken = Store().new_id()
 
     assert Store(workbooks={taken: book(taken)}).new_id() != taken

@@ -50,7 +50,7 @@ def test_range_is_echoed_normalised_and_clamped(bench: Bench, text: str, echo: s
 def test_range_without_a_title_is_of_the_first_worksheet_that_is_shown(
     build: BenchBuilder,
 ) -> None:
-    """A hidden worksheet is passed over where only cells are named."""
+    """A hidden worksheet is ignored where only cells are named."""
     bench = build({"First": "1\n", "Second": "2\n"})
     bench.edit(properties_of("hidden", sheetId=0, hidden=True))
 

@@ -1,7 +1,7 @@
 """A fire from its start to its report: emulator, gateway, faults, kills, a person, and clients.
 
 Rules
-- The person moves a column only while nothing is under way at Google, since a late effect would
+- The person moves a column only while nothing is running at Google, since a late effect would
   land in the columns of before, and waits until no header seen before is trusted any more.
 - Around that no gateway is killed: a new one has no header to trust wrongly.
 - Meanwhile a visitor adds rows at the ends of the worksheets, where the gateway is about to.

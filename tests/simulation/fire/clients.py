@@ -1,4 +1,4 @@
-"""Clients that create rows whatever happens, and write down what they were told.
+"""Clients that create rows under all conditions, and record the answers.
 
 Rules
 - What surely was not sent is sent again. Without an Idempotency-Key nothing else is; with one a

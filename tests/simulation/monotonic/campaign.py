@@ -67,7 +67,7 @@ class Outcome:
 
     report: Report
     overlapping_reads: int
-    """So many were under way at the same time as a write."""
+    """So many were running at the same time as a write."""
 
 
 async def run(folder: Path, campaign: Monotonic) -> Outcome:
@@ -112,7 +112,7 @@ async def _act_until(ends: float, client: Client, pause_seconds: float) -> None:
 
 
 def _edit_until(ends: float, stage: Stage, credentials: Path, seed: int) -> list[Span]:
-    """Raise the person's counters one after the other; when each edit was under way."""
+    """Raise the person's counters one after the other; when each edit was running."""
     chance = random.Random(seed)  # noqa: S311 - no secret
     counters = Counter[int]()
     spans: list[Span] = []

@@ -1,4 +1,4 @@
-"""Clients that read again and again, and keep what they were told."""
+"""Clients that read repeatedly, and record the answers."""
 
 import asyncio
 import time

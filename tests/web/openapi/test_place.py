@@ -1,4 +1,4 @@
-"""Places of a document: which worksheets a key is told of, and how their parts are named."""
+"""Places of a document: which worksheets a key is reported, and how their parts are named."""
 
 import re
 

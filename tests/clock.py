@@ -1,4 +1,4 @@
-"""A clock for whatever takes one as an argument."""
+"""A manual clock."""
 
 
 class ManualClock:

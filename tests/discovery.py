@@ -173,7 +173,7 @@ def _answer_problems(exchange: Exchange, method: Method) -> Iterator[str]:
 
 
 def _error_problems(exchange: Exchange, method: Method | None) -> Iterator[str]:
-    """The problems of an answer that is no 200."""
+    """The problems of an answer other than 200."""
     if method is None and exchange.status not in UNROUTED:
         yield f"answered {exchange.status}, but the API has no such method"
     if exchange.status < 400:
@@ -217,7 +217,7 @@ def _is_typed(detail: object) -> bool:
 
 
 def _read(text: bytes) -> object:
-    """Parsed JSON; ValueError for anything that is none, NaN and Infinity as well."""
+    """Parsed JSON; ValueError for anything else, including NaN and Infinity."""
     try:
         return json.loads(text, parse_constant=_reject_constant)
     except RecursionError as error:

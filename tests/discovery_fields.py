@@ -16,7 +16,7 @@ TOKEN = re.compile(r"\w+|[*,()./]")
 
 
 class MalformedMask(Exception):
-    """The text is no field mask."""
+    """The text is not a field mask."""
 
 
 def read_mask(text: str) -> Mask:

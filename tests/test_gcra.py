@@ -13,7 +13,7 @@ LIMIT = rate_limit(60, burst=3)
 
 
 def taken(limit: RateLimit = LIMIT, count: int = 3, now: float = 100.0) -> Gcra:
-    """A limit of which so many were taken at once."""
+    """A limit after this many requests at once."""
     gcra = Gcra()
     for _ in range(count):
         gcra.take(limit, now)

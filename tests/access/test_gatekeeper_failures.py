@@ -23,7 +23,7 @@ from tests.clock import ManualClock
 
 @dataclass
 class Scene:
-    """A gatekeeper, what it goes by, and whom it said to be used."""
+    """A gatekeeper with its clock and limits, and the used keys that it reported."""
 
     watched: WatchedStore
     now: Instant

@@ -31,7 +31,7 @@ def caller(key_id: str = "k1", plan: str = "paid") -> Caller:
 
 
 def admitted(rates: KeyRates, count: int, who: Caller | None = None) -> Sequence[RateLease]:
-    """So many visits that came in, and have left."""
+    """Requests that came in and have left."""
     visits = [rates.lease(who or caller()) for _ in range(count)]
     for lease in visits:
         lease.enter()

@@ -43,7 +43,7 @@ class WatchedStore:
         return found
 
     def keep_waiting(self) -> None:
-        """Answer nobody until the gate is opened."""
+        """Delay answers until the gate is opened."""
         self.gate.clear()
         self.is_asked.clear()
 
@@ -81,7 +81,7 @@ def active_keys(
 
 
 async def ids(keys: ActiveKeys, digests: Sequence[bytes]) -> list[str | None]:
-    """The ids of the keys with these digests, asked for one after the other."""
+    """IDs of the keys with these digests."""
     found = [await keys.find(each) for each in digests]
     return [None if holder is None else holder.key_id for holder in found]
 

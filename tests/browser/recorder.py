@@ -17,7 +17,7 @@ _POLICY = "content security policy"
 
 @dataclass(frozen=True)
 class Recorder:
-    """All URLs that were asked for, and all errors and warnings of consoles, as they came."""
+    """All requested URLs, and all errors and warnings of consoles, in order."""
 
     urls: list[str] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""The browser of these tests: it reaches this machine only, and is no burden to other tests."""
+"""The browser of these tests reaches this machine only, and does not affect other tests."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""One request as some client in the field sends it, and all that may come of it."""
+"""One request of a real client, and its expected effects."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

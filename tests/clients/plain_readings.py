@@ -1,4 +1,4 @@
-"""Requests that are read as they stand, though no page of ours tells anybody to send them."""
+"""Requests that have no second reading."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

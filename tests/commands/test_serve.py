@@ -1,4 +1,4 @@
-"""Sockets that cannot listen, told in words."""
+"""Error messages for sockets that cannot listen."""
 
 import socket
 

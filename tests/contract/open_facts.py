@@ -162,7 +162,7 @@ FACTS = (
 async def ask_all(
     place: Place, tell: Callable[[str], None], facts: Sequence[Fact] = FACTS
 ) -> list[Finding]:
-    """Ask one after the other; each line is told as soon as it is known."""
+    """Ask in order; print each line at once."""
     findings = []
     async with open_spreadsheet(place) as spreadsheet:
         for fact in facts:

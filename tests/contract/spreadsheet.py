@@ -70,7 +70,7 @@ class Spreadsheet:
     async def append(
         self, range_: str, rows: Sequence[Sequence[Value]], *, insertion: str
     ) -> Answer:
-        """Append values as they are; gives what Google says of the update. 1 write."""
+        """Append values as they are; returns Google's update. 1 write."""
         body = {"values": [list(row) for row in rows]}
         params: Any = {"valueInputOption": "RAW", "insertDataOption": insertion}
         answer = await self._call(

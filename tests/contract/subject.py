@@ -88,7 +88,7 @@ class RemoteSubject:
 
 
 def at(title: str, cells: str) -> str:
-    """A range, its title quoted whatever it is."""
+    """A range with its quoted title."""
     return "'" + title.replace("'", "''") + f"'!{cells}"
 
 
@@ -101,7 +101,7 @@ async def shown(subject: Subject, title: str) -> tuple[tuple[Value, ...], ...]:
 
 
 async def properties(subject: Subject, title: str) -> WorksheetProperties:
-    """The worksheet as it is listed."""
+    """The listed properties of the worksheet."""
     listed = await subject.sheets.list_worksheets(subject.spreadsheet)
     [found] = [each for each in listed if each.title == title]
     return found

@@ -1,4 +1,4 @@
-"""Reads of whole worksheets by column, and how they tell that nothing has changed."""
+"""Reads of whole worksheets by column, and detection of unchanged ones."""
 
 import pytest
 

@@ -9,7 +9,7 @@ from tests.fakes import BOOK, FakeSheets
 
 
 class Failing:
-    """A call that fails so many times, and a sleep that takes no time."""
+    """A call with this many failures, and a sleep that takes no time."""
 
     def __init__(self, error: GatewayError, times: int) -> None:
         self.error = error

@@ -54,7 +54,7 @@ async def test_a_writing_tells_what_its_range_displays(
     echo: str,
     told: tuple[tuple[str, ...], ...],
 ) -> None:
-    """The reported range is the written one; the reported cells are those of the requested range."""
+    """The reported range is the written one, the cells those of the requested range."""
     title = await subject.worksheet(ABC, rows=9)
 
     values = await write(subject, title, cells, rows)

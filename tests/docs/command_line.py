@@ -1,4 +1,4 @@
-"""Our own commands in a text: whether the command line takes them as they are written."""
+"""Our own commands in a text, checked against the command line."""
 
 import re
 import shlex

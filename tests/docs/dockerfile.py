@@ -36,7 +36,7 @@ class Instruction:
     rest: str
 
     def words(self) -> Sequence[str]:
-        """A list of words, as after CMD; ValueError if it is none."""
+        """A list of words, as after CMD; ValueError for anything else."""
         words = json.loads(self.rest.partition("CMD ")[2] or self.rest)
         if not all(isinstance(word, str) for word in words):
             raise ValueError(f"{self.name} takes a list of texts")

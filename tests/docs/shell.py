@@ -123,7 +123,7 @@ def problems_unrun(block: Block) -> list[str]:
 
 
 def problems_run(page: str, blocks: Sequence[Block], stage: Stage) -> list[str]:
-    """Run the blocks of a page one after the other; what went otherwise than the page says."""
+    """Run the blocks of a page in order; returns differences from the page."""
     scripted = [_scripted(block) for block in blocks]
     script = stage.state / "page.sh"
     script.write_text(filled_in(in_place(scripted), MEANT))

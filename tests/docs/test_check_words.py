@@ -83,7 +83,7 @@ TROUBLES = [
 
 
 def told(title: str = "Findings of check") -> Sequence[str]:
-    """The words that the tables of a section tell of."""
+    """Words in the tables of a section."""
     section = PAGE.partition(f"## {title}\n")[2].partition("\n## ")[0]
     cells = re.findall(r"^\| (`.*?) \|", section, re.MULTILINE)
     return [words for cell in cells for words in re.findall(r"`([^`]+)`", cell)]

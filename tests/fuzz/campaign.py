@@ -43,7 +43,7 @@ FAULTS = st.one_of(
 
 @dataclass(frozen=True, kw_only=True)
 class Campaign:
-    """So many requests; `wrap` plants a bug."""
+    """A number of requests; `wrap` plants a bug."""
 
     cases: int
     seed: int = 1

@@ -159,7 +159,7 @@ def _lenient(case: AnyCase) -> frozenset[str]:
 
 
 def _is_of_size(document: Mapping[str, Any], case: AnyCase) -> bool:
-    """True if nothing is wrong with the body but the size of numbers that are no integers."""
+    """True if the only problems of a body are sizes of fractional numbers."""
     content = document["paths"][case.path][case.method.lower()].get("requestBody", {})
     media_type = content.get("content", {}).get(case.media_type)
     if media_type is None or not _negated(case) <= _lenient(case) | {BODY}:

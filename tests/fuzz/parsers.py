@@ -165,7 +165,7 @@ def formulas(random: Random) -> None:
 
 
 def redaction(random: Random) -> None:
-    """A key is masked wherever it is; what was masked stays as it is."""
+    """A masked key never appears, and masking again changes nothing."""
     before, after = any_text(random), any_text(random)
     masked = redacted(f"{before}{KEY}{after}")
     assert KEY[4:] not in masked
@@ -212,7 +212,7 @@ PROPERTIES: Mapping[str, Property] = {
 
 
 def broken(count: int, seed: int) -> Iterator[str]:
-    """The properties that so many cases, shared among all, show to be broken."""
+    """Properties that fail within this number of cases."""
     for name, holds in PROPERTIES.items():
         for number in range(-(-count // len(PROPERTIES))):
             try:

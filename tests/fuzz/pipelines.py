@@ -52,7 +52,7 @@ def any_request(random: Random, key: bytes) -> bytes:
 
 
 def _any_body(random: Random) -> tuple[Sequence[bytes], bytes]:
-    """The header lines that announce a body, and the body; often there is none."""
+    """Header lines of a body, and the body, which is often empty."""
     choice = random.random()
     if choice < 0.35:
         body = random.choice(BODIES)

@@ -1,4 +1,4 @@
-"""Strategies for requests: ids, names, rows, bodies, conditions, and all of them at odds."""
+"""Strategies for requests: IDs, names, rows, bodies, conditions and their combinations."""
 
 import json
 from collections.abc import Mapping, Sequence

@@ -87,7 +87,7 @@ class Comparison:
 
 
 def compared(cases: int, seed: int = 1) -> Comparison:
-    """The report on so many pipelines, each sent both ways."""
+    """The report on this number of pipelines, each sent in both ways."""
     comparison = Comparison()
     with tempfile.TemporaryDirectory() as folder, captured_log() as log:
         with serving(Path(folder)) as (url, key):
@@ -159,7 +159,7 @@ def fault(whole: Told, parts: Told) -> str:
 
 
 async def told(url: str, parts: Sequence[bytes]) -> Told:
-    """Send the parts one after the other, and hear all until the gateway ends the connection."""
+    """Send the parts one by one, and receive until the gateway closes the connection."""
     address = urlsplit(url)
     reader, writer = await asyncio.open_connection(address.hostname, address.port)
     received = bytearray()

@@ -1,4 +1,4 @@
-"""A gateway in this process, on an emulator at the loopback, and all that the two say."""
+"""A gateway in process on an emulator, with all their output."""
 
 import asyncio
 import gc
@@ -182,7 +182,7 @@ async def make_keys(settings: Settings, spreadsheets: frozenset[str] = DEMO) -> 
 
 @contextmanager
 def captured_log() -> Iterator[io.StringIO]:
-    """All that is logged meanwhile, by whatever library; logging is as it was afterwards."""
+    """All log output of the block, also of libraries; logging is reset afterwards."""
     gc.collect()  # tasks that others left behind tell their errors now, not into this log
     root = logging.getLogger()
     handlers, level = list(root.handlers), root.level

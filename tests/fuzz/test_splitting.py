@@ -25,7 +25,7 @@ def test_nothing_is_found() -> None:
 
 @asynccontextmanager
 async def answering_each_part(answer: bytes) -> AsyncIterator[str]:
-    """A server that takes whatever it reads at a time for a request, until the probe was there."""
+    """Planted bug: a server that takes each read for a request, until the probe."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         heard = b""

@@ -26,7 +26,7 @@ Verb = Callable[[GoogleSheets], Awaitable[object]]
 
 @dataclass
 class FakeGoogle:
-    """The routes that a test changes: the token endpoint, and all of the Sheets API."""
+    """The routes that tests change: the token endpoint and the Sheets API."""
 
     router: respx.Router
     token: respx.Route

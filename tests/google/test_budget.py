@@ -15,7 +15,7 @@ from tests.google.timers import ManualTimers, failing
 
 @dataclass
 class Guarded:
-    """The guard over a budget of its own, and what it told of its waits."""
+    """The guard on its own budget, and the waits that it reported."""
 
     timers: ManualTimers = field(default_factory=ManualTimers)
     waits: list[float] = field(default_factory=list)

@@ -30,7 +30,7 @@ SHORT_LIVED = "Invalid JWT: Token must be a short-lived token (60 minutes)"
 
 
 def refresh_error(words: str, **options: bool) -> RefreshError:
-    """As google-auth raises it: the words, and all of the answer."""
+    """An error as google-auth raises it, with the whole answer."""
     answer = {"error": "x", "id_token": "secret"}
     return RefreshError(words, answer, **options)  # type: ignore[no-untyped-call]
 

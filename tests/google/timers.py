@@ -35,7 +35,7 @@ class ManualTimers:
         return sorted((each for each in self._set if not each.is_cancelled), key=lambda t: t.due)
 
     async def advance(self, seconds: float) -> None:
-        """Let time pass, timer by timer; whoever wakes goes on before the next one."""
+        """Let time pass, timer by timer; woken tasks run before the next timer."""
         end = self.clock() + seconds
         await wait_all_tasks_blocked()
         while (pending := self.pending()) and pending[0].due <= end:

@@ -98,7 +98,7 @@ class EmulatorControl:
 
 @dataclass(frozen=True)
 class Api:
-    """A client of the gateway that sends a key and the demo's spreadsheet id unless told not to."""
+    """A client of the gateway; by default with a key and the demo's spreadsheet ID."""
 
     url: str
     emulator: EmulatorControl

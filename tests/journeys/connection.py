@@ -1,4 +1,4 @@
-"""Bytes sent over a connection of their own, and all that comes back."""
+"""Bytes sent over a new connection, and the answer."""
 
 import socket
 from urllib.parse import urlsplit

@@ -22,12 +22,12 @@ _START = b'{"range":"Cities!A1:D11","majorDimension":"COLUMNS","values":['
 
 
 def start_of(length: int) -> bytes:
-    """So many bytes of an answer that might go on."""
+    """The first bytes of an answer that might continue."""
     return (_START + b'["name"' + b',"x"' * length)[:length]
 
 
 def packed(unit: bytes, size: int) -> bytes:
-    """An answer of so many bytes, packed: the unit again and again where its columns are."""
+    """A compressed answer of this size that repeats the unit in its columns."""
     return gzip.compress(_START + unit * (size // len(unit)) + b"[]]}", compresslevel=6)
 
 
@@ -53,7 +53,7 @@ def stalling(start: bytes) -> Trick:
 
 
 def dripping(start: bytes) -> Trick:
-    """The start of an answer, then blanks, one after the other, until the client is gone."""
+    """The start of an answer, then blanks one by one until the client leaves."""
 
     async def answer(receive: Receive, send: Send) -> None:
         await _begin(send, {})

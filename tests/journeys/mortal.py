@@ -31,7 +31,7 @@ class Mortal:
         self.is_up.set()
 
     async def kill(self) -> None:
-        """End the process at once, whatever it is doing."""
+        """End the process at once."""
         self.is_up.clear()
         self.kills += 1
         await asyncio.to_thread(self.incarnation.close)

@@ -1,4 +1,4 @@
-"""Requests as they are given, byte for byte: what HTTP clients would tidy up or refuse."""
+"""Requests byte for byte, which HTTP clients would normalise or refuse."""
 
 import http.client
 import json

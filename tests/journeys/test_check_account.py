@@ -179,7 +179,7 @@ def test_a_key_file_of_another_account_or_key(
 
 
 def offset_check(emulator: EmulatorControl, folder: Path, seconds: float) -> list[Finding]:
-    """The report of a machine whose clock is off by so many seconds."""
+    """The report on a machine whose clock has this offset."""
     settings = load_settings(
         None,
         {},

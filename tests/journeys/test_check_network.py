@@ -22,7 +22,7 @@ def checkup(emulator: EmulatorControl, tmp_path: Path) -> Iterator[Checkup]:
 
 @pytest.fixture
 def closed_port() -> Iterator[int]:
-    """A port of the loopback that is taken, and at which nobody listens."""
+    """A reserved port of the loopback without a listener."""
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         yield bound.getsockname()[1]

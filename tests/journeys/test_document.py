@@ -1,4 +1,4 @@
-"""/openapi.json of the whole gateway: what it costs, and who is told what."""
+"""/openapi.json of the whole gateway: cost and contents by key."""
 
 import json
 from collections.abc import Iterator

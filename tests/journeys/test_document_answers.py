@@ -1,4 +1,4 @@
-"""The answers of the whole gateway are those that its document tells of."""
+"""Answers of the whole gateway conform to its document."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

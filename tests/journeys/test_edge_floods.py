@@ -72,7 +72,7 @@ def alone(
 
 @contextmanager
 def others(gateway: Standalone) -> Iterator[Sequence[int]]:
-    """Requests of somebody else while the block lasts, one at least; their statuses."""
+    """Requests of another client during the block, at least one; their statuses."""
     statuses: list[int] = []
     is_over = threading.Event()
 

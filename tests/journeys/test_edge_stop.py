@@ -1,4 +1,4 @@
-"""SIGTERM while clients of all sorts are at it: whoever is owed an answer has a whole, true one."""
+"""SIGTERM under load: every owed answer is complete and true."""
 
 import json
 import signal

@@ -34,7 +34,7 @@ WRITES: Mapping[str, Write] = {
 def gateway_of_a_mode(
     request: pytest.FixtureRequest, emulator: EmulatorControl, access: KeysOnDisk
 ) -> Iterator[Api]:
-    """A gateway that stores values as they are, and one that has them typed in."""
+    """A gateway that stores values as they are, or one that has them typed in."""
     with running_gateways(emulator, access) as start:
         yield start(MODES[request.param])
 

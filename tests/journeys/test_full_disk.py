@@ -35,7 +35,7 @@ def full_for(access: KeysOnDisk, *changes: str) -> Iterator[None]:
 
 @pytest.fixture
 def headers() -> dict[str, str]:
-    """An Idempotency-Key that nobody used before: the key store outlives a test."""
+    """A new Idempotency-Key: the key store outlives a test."""
     return {"Idempotency-Key": str(uuid4())}
 
 

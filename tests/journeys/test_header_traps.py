@@ -36,7 +36,7 @@ def as_csv(*rows: list[str]) -> str:
 def wide(
     tmp_path_factory: pytest.TempPathFactory, access: KeysOnDisk
 ) -> Iterator[tuple[Api, EmulatorControl]]:
-    """A gateway on an emulator with one wide worksheet of a row that tells where its cells are."""
+    """A gateway on an emulator with a wide worksheet whose cells contain their positions."""
     cells = [f"cell {number}" for number in range(COLUMNS)]
     workbook = {"demo": {"Wide": as_csv(HEADER, cells)}}
     with (

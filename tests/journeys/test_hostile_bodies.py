@@ -1,4 +1,4 @@
-"""Bodies that are much work, beside requests that are none."""
+"""Expensive bodies beside cheap requests."""
 
 import time
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ WORST = ("one member over and over", "empty objects", "broken names", "broken es
 
 @contextmanager
 def sent_all_the_time(api: Api, hostile: Hostile) -> Iterator[list[httpx2.Response]]:
-    """Several clients of one cheap key send this body as fast as they are answered."""
+    """Several clients of one cheap key send this body in a loop."""
     is_over, answers = Event(), list[httpx2.Response]()
 
     def send() -> None:

@@ -21,7 +21,7 @@ ABOUT_THE_EXCHANGE = {"date", "x-request-id", "server-timing", "ratelimit", REPL
 
 @pytest.fixture
 def key() -> str:
-    """An Idempotency-Key that nobody used before: the key store outlives a test."""
+    """A new Idempotency-Key: the key store outlives a test."""
     return str(uuid4())
 
 

@@ -51,7 +51,7 @@ picks = st.lists(numbers, min_size=1, max_size=3)
 
 @dataclass(frozen=True, kw_only=True)
 class Person:
-    """Somebody with a spreadsheet of their own."""
+    """A person with their own spreadsheet."""
 
     emulator: EmulatorControl
     spreadsheet: str
@@ -166,7 +166,7 @@ class EditsBefore(Interleaving):
 
 
 class EditsInside(Interleaving):
-    """Edits happen when they like: a create overwrites nothing, and tells what it can."""
+    """Edits at any time: a create overwrites nothing, and reports what it can."""
 
     @rule(picks=picks)
     def create(self, picks: list[int]) -> None:

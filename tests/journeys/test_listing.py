@@ -11,17 +11,17 @@ MIXED = ["zip", "price", "share", "text", "nothing", "count"]
 
 
 def nested(depth: int) -> str:
-    """A `where` of so many objects, one in the other."""
+    """A `where` of this depth."""
     return '{"$not":' * (depth - 1) + '{"label":"zip"}' + "}" * (depth - 1)
 
 
 def conditions(count: int) -> str:
-    """A `where` of so many conditions that every row of `Mixed` meets."""
+    """A `where` with this many conditions that every row of `Mixed` meets."""
     return json.dumps({"$and": [{"label": {"$ne": f"no {each}"}} for each in range(count)]})
 
 
 def sized(count: int) -> str:
-    """A `where` of so many bytes that every row of `Mixed` meets."""
+    """A `where` of this many bytes that every row of `Mixed` meets."""
     empty = '{"label":{"$ne":""}}'
     return empty.replace('""', '"' + "x" * (count - len(empty)) + '"')
 

@@ -1,4 +1,4 @@
-"""The nasty list, as far as it is about Google's failures and about many clients at once."""
+"""The nasty list: Google's failures, and many concurrent clients."""
 
 import json
 import time
@@ -52,7 +52,7 @@ def leave_after_sending(api: Api, idempotency_key: str) -> None:
 
 
 def repeated(api: Api, idempotency_key: str) -> httpx2.Response:
-    """The answer to the same create, once the first one is no longer in flight."""
+    """The answer to the same create after the first one has ended."""
     answers = []
 
     def is_answered() -> bool:

@@ -1,4 +1,4 @@
-"""Errors that pages can read: whatever goes wrong, the page that asked is told what it was."""
+"""Errors are readable for pages of other origins."""
 
 from collections.abc import Mapping
 from typing import Any

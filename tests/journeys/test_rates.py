@@ -58,7 +58,7 @@ def standing(answer: httpx2.Response) -> tuple[int, int]:
 
 
 def spend(api: Api, count: int, **options: Any) -> Sequence[int]:
-    """The status of so many requests."""
+    """The statuses of this many requests."""
     return [api.get("Cities", **options).status_code for _ in range(count)]
 
 

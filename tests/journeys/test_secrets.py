@@ -1,4 +1,4 @@
-"""Secrets stay where they are, wherever clients and Google put them."""
+"""Secrets in requests and in Google's answers are never repeated."""
 
 import json
 from collections.abc import Iterator, Mapping

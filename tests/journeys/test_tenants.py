@@ -1,4 +1,4 @@
-"""Tenants of one gateway: none of them can tell that there are others."""
+"""Tenants of one gateway cannot detect each other."""
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence

@@ -22,7 +22,7 @@ ROW = ["twin", "", "", "1"]
 
 @pytest.fixture
 def key() -> str:
-    """An Idempotency-Key that nobody used before: the key store outlives a test."""
+    """A new Idempotency-Key: the key store outlives a test."""
     return f"twin-{uuid4()}"
 
 

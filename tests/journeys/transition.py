@@ -37,7 +37,7 @@ def differences(expected: Grid, found: Grid) -> list[str]:
 
 
 def lost_texts(before: Grid, removed: Counter[str], after: Grid) -> Counter[str]:
-    """Texts that somebody other than the person made vanish."""
+    """Texts that disappeared without an edit by the person."""
     return texts(before) - removed - texts(after)
 
 

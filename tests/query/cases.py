@@ -118,7 +118,7 @@ def make_cases(seed: int) -> Iterator[tuple[Table, Case]]:
 
 
 def first_difference(seed: int, count: int) -> str | None:
-    """The first of so many cases in which package and reference differ, described."""
+    """Description of the first case in which package and reference differ."""
     for number, (table, case) in enumerate(make_cases(seed), 1):
         page = evaluate(table, case.query)
         expected = case.expected()

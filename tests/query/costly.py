@@ -71,7 +71,7 @@ RANGES = ("$lt", "$lte", "$gt", "$gte")
 
 
 def costly_rows(random: Random, count: int) -> Sequence[Mapping[str, SheetCell]]:
-    """So many rows; the last one is not blank."""
+    """This many rows; the last one is not blank."""
     return [{name: make(random) for name, make in COLUMNS.items()} for _ in range(count)]
 
 

@@ -118,7 +118,7 @@ def number(cell: SheetCell) -> float:
 
 
 def is_date_cell(cell: SheetCell) -> bool:
-    """A number cell that displays something, which is no number."""
+    """True for a number cell whose displayed text is no number."""
     is_number = number_of_text(_DECORATION.sub("", cell.text)) is not None
     return is_number_cell(cell) and cell.text != "" and not is_number
 
@@ -172,7 +172,7 @@ def three_way(left: Any, right: Any) -> int:
 
 
 def plain(value: float) -> str:
-    """A number in plain notation, of the digits that tell it from other doubles."""
+    """A number in plain notation, with enough digits to identify its double."""
     text = f"{Decimal(repr(value + 0)):f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 

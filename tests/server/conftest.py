@@ -1,4 +1,4 @@
-"""A server of the edge in front of an application that tells what it saw."""
+"""A server behind the edge with an application that echoes its requests."""
 
 import asyncio
 from collections.abc import Callable, Iterator

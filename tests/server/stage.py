@@ -63,7 +63,7 @@ class Stage:
         return connection, transport
 
     def pass_time(self, connection: Connection, seconds: float) -> None:
-        """So much time passes; a tenth of a second more, which deadlines may be late."""
+        """Let this time pass, and a tenth of a second more, by which deadlines may be late."""
         for _ in range(round(seconds * 10) + 2):
             self.edge.sweeper.sweep([connection], 0.1)
 

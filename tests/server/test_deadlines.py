@@ -1,4 +1,4 @@
-"""Clients that take their time: their sockets are freed, and nobody else waits for them."""
+"""Slow clients: their sockets are freed, and others do not wait for them."""
 
 import socket
 import threading

@@ -47,13 +47,13 @@ IGNORING = "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
 
 @dataclass(frozen=True)
 class Running:
-    """A server in the background that can be told to stop."""
+    """A server in the background that can be stopped."""
 
     server: GatewayServer
     url: str
 
     def stop(self) -> None:
-        """Tell it to stop, and wait until it takes no more connections."""
+        """Stop, and wait until no more connections are accepted."""
         self.server.should_exit = True
         assert until(lambda: not self._takes_connections())
 

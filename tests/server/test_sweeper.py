@@ -10,7 +10,7 @@ from gateway.server.sweeper import NEVER, Sweeper
 
 @dataclass(eq=False)
 class Waiting:
-    """A connection that notes when it was told that it is late."""
+    """A connection that records its expiry."""
 
     sweeper: Sweeper
     deadline: float = NEVER

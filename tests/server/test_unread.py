@@ -14,13 +14,13 @@ LARGE = 1_000_000
 
 
 def passed(sweeper: Sweeper, seconds: float) -> None:
-    """Let so much time pass."""
+    """Let this time pass."""
     for _ in range(round(seconds * 10)):
         sweeper.sweep([], 0.1)
 
 
 def unread_of(left: int) -> Held:
-    """A transport that holds so much, of an answer of which nothing was taken."""
+    """A transport with an answer of which nothing was taken."""
     transport = Held()
     transport.left = left
     return transport

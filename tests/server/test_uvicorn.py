@@ -52,7 +52,7 @@ TOUCHED: dict[Callable[..., Any], str] = {
 
 
 def digest(part: Callable[..., Any]) -> str:
-    """Of the source, whatever its indentation."""
+    """Digest of the source without indentation."""
     return hashlib.sha256(" ".join(inspect.getsource(part).split()).encode()).hexdigest()[:12]
 
 

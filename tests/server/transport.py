@@ -5,7 +5,7 @@ from typing import Any
 
 
 class Held(asyncio.Transport):
-    """Has room for so many bytes, as a system has; what is past that lies in its buffer."""
+    """A transport that accepts a number of bytes; the rest stays in its buffer."""
 
     def __init__(self, room: int = 1_000_000, peer: str = "127.0.0.1") -> None:
         super().__init__()
@@ -49,7 +49,7 @@ class Held(asyncio.Transport):
             self._protocol.pause_writing()
 
     def take(self, count: int) -> None:
-        """The client takes so much more."""
+        """The client takes this many bytes."""
         was_empty = not self.left
         self.room += count
         gone = min(self.room, self.left)

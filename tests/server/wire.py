@@ -1,4 +1,4 @@
-"""A client that sends bytes as they are given, and reads all answers that come."""
+"""A client that sends raw bytes and reads all answers."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""Addresses to listen on, as they are written."""
+"""Parsing of listening addresses."""
 
 import pytest
 

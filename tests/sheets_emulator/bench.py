@@ -78,7 +78,7 @@ class Bench:
     token: str = ""
 
     def call(self, method: str, path: str, body: object = None, **parameters: str) -> Response:
-        """A call of the API with a token; the path is sent as it is."""
+        """A call of the API with a token; the path is not changed."""
         headers = {"Authorization": f"Bearer {self.token}"}
         query = parameters or None
         return self.client.request(method, path, params=query, json=body, headers=headers)
@@ -88,7 +88,7 @@ class Bench:
         return self.call("GET", values_path(text, sheet_id), **parameters).json()
 
     def grid(self, text: str, sheet_id: str = "book", **parameters: str) -> list[list[Any]]:
-        """The values of values.get; [] where there are none."""
+        """The values of values.get; [] if there are none."""
         found: list[list[Any]] = self.values(text, sheet_id, **parameters).get("values", [])
         return found
 
@@ -98,7 +98,7 @@ class Bench:
         return self.call("PUT", path, {"values": values}, valueInputOption=option)
 
     def append(self, text: str, values: list[list[Any]], **parameters: str) -> Response:
-        """values.append, RAW unless told otherwise."""
+        """values.append, by default RAW."""
         wanted = {"valueInputOption": "RAW", **parameters}
         return self.call("POST", f"{values_path(text)}:append", {"values": values}, **wanted)
 
@@ -138,7 +138,7 @@ class Bench:
         return self.post_assertion(self.signed(claims))
 
     def signed(self, claims: dict[str, object], algorithm: str = "RS256") -> str:
-        """An assertion; signed as RS256 whatever algorithm its head names."""
+        """An assertion, always signed as RS256."""
         signer = signer_of(self.account["private_key"])
         moment = int(self.clock.moment)
         usual: dict[str, object] = {

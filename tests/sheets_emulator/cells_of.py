@@ -1,4 +1,4 @@
-"""Cells of the bench's first worksheet, read back as spreadsheets.get tells them."""
+"""Cells of the bench's first worksheet, as spreadsheets.get returns them."""
 
 from typing import Any
 

@@ -113,6 +113,6 @@ class Reply:
         return json.loads(outcome.answer.body)
 
     def written(self) -> str:
-        """The range that an append tells."""
+        """The range in the answer of an append."""
         found: str = self.read()["updates"]["updatedRange"]
         return found

@@ -1,4 +1,4 @@
-"""Emulators that keep their data in a file, started one after the other."""
+"""Consecutive emulators that keep their data in a file."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""No request is answered with a 500 or ends in an exception, whatever it is made of."""
+"""No request is answered with a 500 or ends in an exception."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Protected ranges: what the service account may not write, be it by whatever request."""
+"""Protected ranges: writes that the service account may not make."""
 
 from typing import Any
 

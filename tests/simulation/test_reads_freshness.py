@@ -38,7 +38,7 @@ def mark_of(answer: httpx2.Response) -> Mark:
 
 
 def insisting(api: Api, path: str, parameter: str, headers: Mapping[str, str]) -> httpx2.Response:
-    """A read by somebody who asks for fresh data, in one way or the other."""
+    """A read that requests fresh data, in either way."""
     joint = "&" if "?" in path else "?"
     return api.get(f"{path}{joint}{parameter}", headers=headers)
 

@@ -42,7 +42,7 @@ def identity(scope: str, key: str = "k", *texts: str) -> WriteIdentity:
 
 
 def stored(database: Path) -> dict[str, int]:
-    """The size of each record, as it is in the table."""
+    """The size of each stored record."""
     query = "SELECT scope, length(rows) + length(coalesce(answer, '')) FROM idempotency_records"
     with closing(sqlite3.connect(database)) as connection:
         return dict(connection.execute(query).fetchall())
@@ -74,7 +74,7 @@ def answer(text: str = TEXT) -> Results:
 
 
 async def fill(ledger: SqlLedger, clock: ManualClock, key: str, count: int) -> None:
-    """Complete writes of a key one after the other."""
+    """Complete writes of a key in order."""
     for number in range(count):
         clock.advance(1)
         await ledger.complete(identity(f"{key}{number}", key), answer())

@@ -78,7 +78,7 @@ class Calls:
 
 @dataclass(frozen=True, kw_only=True)
 class Surface:
-    """A client of the application; sends a key and the spreadsheet ID unless told not to."""
+    """A client of the application; by default with a key and the spreadsheet ID."""
 
     keys: Mapping[str, str]
     sheets: FakeSheets

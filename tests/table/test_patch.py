@@ -1,4 +1,4 @@
-"""A table after a write of ours is the table that reading the worksheet again would give."""
+"""Patched tables equal tables read again."""
 
 from collections.abc import Mapping, Sequence
 from random import Random

@@ -8,7 +8,7 @@ from gateway.table.steps import Metered, OutOfSteps, Work, blocks, finish, share
 
 
 def counting(blocks: int, steps: int) -> Work[str]:
-    """So many blocks of so many steps each."""
+    """Blocks of this many steps each."""
     for _ in range(blocks):
         yield steps
     return "done"

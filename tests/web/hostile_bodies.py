@@ -1,4 +1,4 @@
-"""Bodies of a mebibyte that are much work to whoever looks at all of them."""
+"""Bodies of a mebibyte that are expensive to parse completely."""
 
 from collections.abc import Mapping
 from typing import NamedTuple

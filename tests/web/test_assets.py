@@ -1,4 +1,4 @@
-"""Files that are served as they are: how they are sent, and to whom they are packed."""
+"""Static files: encodings and headers."""
 
 import gzip
 from collections.abc import Mapping

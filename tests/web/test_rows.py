@@ -101,7 +101,7 @@ async def always_ready() -> None:
 
 @pytest.fixture
 def client(rows: FakeRows) -> Iterator[TestClient]:
-    """The routes and middleware of the gateway, before a service that is none."""
+    """The routes and middleware of the gateway, on a fake service."""
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[State]:

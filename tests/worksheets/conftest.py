@@ -158,7 +158,7 @@ def events() -> Iterator[list[MutableMapping[str, Any]]]:
 
 @pytest.fixture
 def make_bench(clock: ManualClock) -> MakeBench:
-    """Makes a bench with these lines in the worksheet, and a grid of so many rows at least."""
+    """Makes a bench with these lines in the worksheet, and a minimum number of grid rows."""
 
     def make(
         lines: Sequence[Sequence[Held | None]] = CITIES,

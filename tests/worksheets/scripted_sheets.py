@@ -42,7 +42,7 @@ class Cost(NamedTuple):
 
 @dataclass(frozen=True)
 class Answer:
-    """The call is answered with this, whatever it did."""
+    """The answer of the call, whatever its effect was."""
 
     value: object
 
@@ -77,12 +77,12 @@ class ScriptedSheets:
         self._after[kind, self._begun[kind] + nth] += acts
 
     async def begun(self, kind: Kind, times: int = 1) -> None:
-        """Wait until so many calls of a kind have begun, all told."""
+        """Wait until this many calls of a kind have begun."""
         async with asyncio.timeout(_PATIENCE_SECONDS), self._news:
             await self._news.wait_for(lambda: self._begun[kind] >= times)
 
     def count(self, kind: Kind) -> int:
-        """Calls of a kind, all told."""
+        """Number of calls of a kind."""
         return self._begun[kind]
 
     def cost(self) -> Cost:

@@ -1,4 +1,4 @@
-"""No later answer misses a write of ours, and none is missed by a read that it overtook."""
+"""Read-your-writes: later answers contain every write, even if a read ran at the same time."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping

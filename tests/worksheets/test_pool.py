@@ -64,7 +64,7 @@ def test_a_query_adds_to_what_a_snapshot_takes() -> None:
 
 
 class Stage:
-    """A pool of three worksheets at most that holds so many bytes of rows."""
+    """A pool of at most three worksheets with a limit for the bytes of rows."""
 
     def __init__(self, max_bytes: int = 2**30) -> None:
         settings = CacheSettings(max_bytes=max_bytes)

@@ -14,7 +14,7 @@ LONG = 10
 
 
 def slices(count: int, note: Callable[[], None] = lambda: None) -> Work[str]:
-    """Work of so many slices; each is noted."""
+    """Work of this many slices; each is recorded."""
     for _ in range(count):
         yield SLICE_STEPS
         note()

@@ -8,7 +8,7 @@ from tests.sheets_emulator.requests_of import Request, grid_range
 
 
 def replaced(bench: Bench, find: str, replacement: str = "", **options: object) -> Request:
-    """The counts of a findReplace, in the first worksheet unless told otherwise."""
+    """The counts of a findReplace, by default in the first worksheet."""
     scope = {} if {"range", "allSheets"} & set(options) else {"sheetId": 0}
     request = {"find": find, "replacement": replacement, **scope, **options}
     found: Request = bench.edit({"findReplace": request}).json()["replies"][0]["findReplace"]

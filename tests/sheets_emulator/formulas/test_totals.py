@@ -1,4 +1,4 @@
-"""Sums over ranges: right however they are asked for, and each cell looked at about once."""
+"""Sums over ranges: correct, and each cell is read about once."""
 
 import pytest
 from hypothesis import given

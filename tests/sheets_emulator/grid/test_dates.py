@@ -1,4 +1,4 @@
-"""Dates, times and durations as they are typed, and what they then show."""
+"""Dates, times and durations as typed, and their display."""
 
 from datetime import date, datetime, timedelta
 

@@ -22,7 +22,7 @@ def places(lines: dict[int, Line]) -> list[Place]:
 
 
 def added(*ranges: tuple[int, int]) -> dict[int, Line]:
-    """The lines after groups were added one after the other."""
+    """The lines after adding groups in order."""
     lines: dict[int, Line] = {}
     for start, end in ranges:
         lines = deepened(lines, range(start, end))

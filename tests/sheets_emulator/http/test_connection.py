@@ -42,7 +42,7 @@ class Served:
 
 
 class _ElsewhereAdapter(HTTPAdapter):
-    """Sends what is meant for Google to another base URL (the seam that requests has for it)."""
+    """Sends requests for Google to another base URL (an extension point of requests)."""
 
     def __init__(self, base: str) -> None:
         super().__init__()

@@ -25,7 +25,7 @@ def read_properties(**members: Any) -> Any:
 
 
 def violations(schema: str, value: Any, place: str = "") -> list[dict[str, str]]:
-    """The violations that a body is refused with, which its message tells line by line."""
+    """The violations of a body, which the message lists line by line."""
     with pytest.raises(Refusal) as refused:
         check(schema, value, place)
     found: Any = refused.value.details[0]["fieldViolations"]

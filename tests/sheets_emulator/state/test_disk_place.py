@@ -35,7 +35,7 @@ def test_a_path_that_cannot_be_used_says_why(tmp_path: Path, name: str, complain
 
 @contextmanager
 def powerless(path: Path) -> Iterator[None]:
-    """Root, who may write everywhere, is nobody for the time of the block, who owns the path."""
+    """Drop root's privileges during the block; the user owns the path."""
     if os.geteuid() != 0:
         yield
         return

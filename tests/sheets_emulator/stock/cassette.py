@@ -27,7 +27,7 @@ Recorded = Mapping[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Told:
-    """One exchange as far as it is compared."""
+    """The compared part of an exchange."""
 
     method: str
     path: str
@@ -131,7 +131,7 @@ def told_by(exchanges: Iterable[Exchange], spreadsheet: str) -> list[Told]:
 
 
 def cassettes() -> Mapping[str, Cassette]:
-    """The last recorded run of each of gspread's tests; nothing where there are no recordings."""
+    """The last recorded run of each of gspread's tests; empty without recordings."""
     return dict(_sequences()) if EXCHANGES.exists() else {}
 
 

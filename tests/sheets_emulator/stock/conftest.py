@@ -15,7 +15,7 @@ OF_SHEETS = "/v4/"
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """An emulator for a module; whatever is exchanged with it has to be possible at Google."""
+    """An emulator for a module; all exchanges have to be possible at Google."""
     with serving(tmp_path_factory.mktemp("stock"), EmulatorOptions()) as running:
         yield running
     exchanges = running.recorder.take()

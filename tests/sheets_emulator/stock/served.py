@@ -37,7 +37,7 @@ CALL_LIMIT_SECONDS = 30
 
 
 class ElsewhereAdapter(HTTPAdapter):
-    """Sends what is meant for a host of Google's to another base URL."""
+    """Sends requests for a Google host to another base URL."""
 
     def __init__(self, base: str) -> None:
         super().__init__(pool_maxsize=64)
@@ -82,7 +82,7 @@ def serving(folder: Path, options: EmulatorOptions) -> Iterator[Served]:
 
 @contextmanager
 def stock_gspread(served: Served) -> Iterator[gspread.Client]:
-    """gspread as it is, with its own requests session."""
+    """Unmodified gspread, with its own requests session."""
     client = gspread.Client(served.credentials())
     client.set_timeout(CALL_LIMIT_SECONDS)
     session = client.http_client.session
@@ -94,7 +94,7 @@ def stock_gspread(served: Served) -> Iterator[gspread.Client]:
 
 @contextmanager
 def stock_api_client(served: Served) -> Iterator[Any]:
-    """google-api-python-client's Sheets service as it is."""
+    """google-api-python-client's Sheets service, unmodified."""
     plain = httplib2.Http(timeout=CALL_LIMIT_SECONDS)
     http = google_auth_httplib2.AuthorizedHttp(served.credentials(), http=plain)
     options = {"api_endpoint": served.url}

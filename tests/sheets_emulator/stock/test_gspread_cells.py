@@ -17,7 +17,7 @@ BLOCK = [["b", 2], ["a", 10], ["c", 1]]
 
 
 def metadata(sheet: gspread.Worksheet, fields: str) -> dict[str, Any]:
-    """Some fields of the worksheet as spreadsheets.get tells them."""
+    """Some fields of the worksheet from spreadsheets.get."""
     found = sheet.spreadsheet.fetch_sheet_metadata(
         {"fields": f"sheets(properties.sheetId,{fields})"}
     )

@@ -7,7 +7,7 @@ COLOR = "#ff7f00"
 
 
 def again(sheet: gspread.Worksheet) -> gspread.Worksheet:
-    """The worksheet as the API tells it now."""
+    """The worksheet, fetched again."""
     return sheet.spreadsheet.get_worksheet_by_id(sheet.id)
 
 

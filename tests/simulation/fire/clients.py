@@ -135,7 +135,7 @@ def read_answer(create: Create, answer: httpx2.Response, *, is_cut: bool) -> Ent
 
 
 async def perform_all(clerks: Sequence[Clerk], creates: Sequence[Create], clients: int) -> None:
-    """Let so many clients of each clerk send the creates, shared out evenly."""
+    """Let several clients of each clerk send the creates, in equal parts."""
     await asyncio.gather(
         *(
             _perform_some(clerk, creates[index :: len(clerks)], clients)

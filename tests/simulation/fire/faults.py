@@ -62,7 +62,7 @@ READ_FAULTS: Mapping[str, Make] = {
 
 
 def plan(chance: random.Random, weather: Weather, *, appends: int, reads: int) -> list[Fault]:
-    """Faults for so many calls of each sort; every kind comes about equally often."""
+    """Faults for this many calls of each kind, with every fault about equally often."""
     faults = list(_faults("values.append", APPEND_FAULTS, chance, weather, appends, 0))
     for call in READS:
         faults += _faults(call, READ_FAULTS, chance, weather, reads, FEWEST_BETWEEN)

@@ -49,7 +49,7 @@ def csv_of(grid: Grid) -> str:
 
 
 def draw(chance: random.Random, mixture: Mixture, *, first: int, count: int) -> list[Create]:
-    """So many creates; each row has a number of its own, or one of a few that many share."""
+    """Random creates; each row has a unique number, or one that several share."""
     return list(_draw(chance, mixture, first, count))
 
 

@@ -12,7 +12,7 @@ from tests.simulation.fire.orders import HEADER, SPREADSHEET
 
 @dataclass(kw_only=True)
 class Person:
-    """Somebody who moves the columns of all worksheets at once; `header` is as they left it."""
+    """A person who moves the columns of all worksheets at once; `header` is the current one."""
 
     url: str
     credentials: Path

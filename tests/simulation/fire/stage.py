@@ -30,7 +30,7 @@ def google(folder: Path, *, latency_ms: int) -> Iterator[tuple[str, Witness]]:
 
 
 def mortal_gateway(folder: Path, emulator_url: str) -> Mortal:
-    """A gateway that is in nobody's way but that knows when to stop waiting for Google."""
+    """A gateway without limits, except for its timeouts at Google."""
     return gateway_process(
         folder,
         emulator_url,
@@ -52,7 +52,7 @@ async def make_key(folder: Path) -> str:
 
 
 def grids_of(url: str) -> dict[str, Grid]:
-    """The texts of all worksheets as they are at Google."""
+    """The texts of all worksheets at Google."""
     answer = httpx2.get(f"{url}/_emulator/spreadsheets/{SPREADSHEET}", timeout=60.0).json()
     return {
         title: [[cell["text"] for cell in row] for row in rows] for title, rows in answer.items()

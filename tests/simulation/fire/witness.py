@@ -24,7 +24,7 @@ FAILURES = 500
 
 @dataclass(kw_only=True)
 class Speech:
-    """A `send` that notes the status of the answer, 0 while there is none."""
+    """A `send` that records the status of the answer, 0 before it."""
 
     send: Send
     status: int = 0

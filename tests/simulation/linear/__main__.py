@@ -18,7 +18,7 @@ LATENCY_MS = 5
 
 @dataclass(frozen=True, kw_only=True)
 class Histories:
-    """`steps` are those of each client; `faults_every` so many calls, 0 for none."""
+    """`steps` are per client; `faults_every`: one call in this many fails, 0 for none."""
 
     histories: int = 1000
     steps: int = 8

@@ -120,7 +120,7 @@ class Session:
         )
 
     def _expect(self, answer: httpx2.Response, status: int) -> bool:
-        """Note what is none of the answers that may come."""
+        """Record an answer that is not possible."""
         is_fine = answer.status_code == status
         may_be = answer.request.method == "GET" and answer.status_code in (502, 503, 504)
         if not is_fine and not may_be:

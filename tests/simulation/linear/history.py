@@ -1,9 +1,9 @@
 """Histories of one cell that many clients read and write at once, and whether they can be true.
 
 Rules
-- Pure: what clients did, saw and were reported, with the times of it, goes in; what is wrong comes out.
-- A history is linearizable if all that was done can be put in one order in which everything is as
-  it was reported, and in which nothing comes before what had ended when it began (Wing and Gong).
+- Pure: timed actions and answers of clients go in, anomalies come out.
+- A history is linearizable if all actions can be put in one order in which every answer is right,
+  and in which nothing comes before what had ended when it began (Wing and Gong).
 - Every written value is another one, so that no value can come back.
 - A write without a clear answer may have taken effect at any time after it began, or not at all.
 """

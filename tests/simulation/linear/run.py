@@ -47,7 +47,7 @@ def worksheets() -> list[str]:
 
 
 def faults(every: int, count: int) -> list[dict[str, object]]:
-    """A fault of each kind by turns, one in so many calls."""
+    """Faults of all kinds in turn, one per `every` calls."""
     return [
         {**FAULTS[number % len(FAULTS)], "skip": (number + 1) * every} for number in range(count)
     ]

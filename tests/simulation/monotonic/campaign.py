@@ -112,7 +112,7 @@ async def _act_until(ends: float, client: Client, pause_seconds: float) -> None:
 
 
 def _edit_until(ends: float, stage: Stage, credentials: Path, seed: int) -> list[Span]:
-    """Raise the person's counters one after the other; when each edit was running."""
+    """Raise the person's counters one by one; returns the times of the edits."""
     chance = random.Random(seed)  # noqa: S311 - no secret
     counters = Counter[int]()
     spans: list[Span] = []

@@ -85,7 +85,7 @@ class Client:
         await self._ask("create", method="POST", body={"name": "new", self.own_field: 1})
 
     async def _update(self) -> None:
-        """Raise the own counter of a row, under a condition or not, or send it as it is."""
+        """Update the own counter of a row, with or without a condition."""
         row = self.chance.choice(BUSY_ROWS)
         counter = self.counters.get((row, self.own_field), 0)
         kind = self.chance.choice(UPDATES)

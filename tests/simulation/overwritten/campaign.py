@@ -140,7 +140,7 @@ def _gateway(folder: Path, google_url: str, campaign: Overwriting) -> tuple[Sett
 
 @asynccontextmanager
 async def _quota_after_look(settings: GoogleSettings) -> AsyncIterator[Sheets]:
-    """The planted bug: Google behind a quota that nobody waits for before a look."""
+    """Planted bug: writes wait for the quota after their read."""
     async with open_google(settings) as sheets:
         yield GuardedSheets(sheets, Budgeted(open_budget(settings)))
 
@@ -172,7 +172,7 @@ async def _update_until(
     row: int,
     longest_pause_seconds: float,
 ) -> list[Request]:
-    """Read a row and update it under its tag, one after the other."""
+    """Read rows and update them under their tags, one by one."""
     chance = random.Random(row)  # noqa: S311 - no secret
     done: list[Request] = []
     path = f"/v2/sheets/{WORKSHEET}/{row}"

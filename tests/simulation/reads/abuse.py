@@ -100,7 +100,7 @@ def attack(target: Target) -> Counter[int]:
 
 
 async def _attack(target: Target) -> Counter[int]:
-    """Each request is sent when it is due, however many are waiting already."""
+    """Send each request when it is due, however many are waiting."""
     async with (
         visitor(target.url, target.key, SPREADSHEET) as others,
         visitor(target.url, target.key, OWN_SPREADSHEET) as own,

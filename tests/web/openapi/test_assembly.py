@@ -1,4 +1,4 @@
-"""The whole document: valid whatever it is of, and of no more than its reader may see."""
+"""The whole document: always valid, and limited to what its reader may see."""
 
 import json
 import time

@@ -1,4 +1,4 @@
-"""Errors in the document: all there are, each as it is answered."""
+"""Errors in the document: complete, and as they are answered."""
 
 from collections.abc import Mapping
 

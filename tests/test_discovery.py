@@ -240,7 +240,7 @@ def test_a_planted_mistake_is_found(name: str) -> None:
 
 
 def test_a_refused_mistake_of_a_request_is_a_problem_of_the_request_only() -> None:
-    """Of a request alone it is told what is wrong with it, also where it was refused."""
+    """A request alone is checked, even if it was refused."""
     exchange = write({"value": []}, json.loads(refused().answer), status=400)
 
     assert problems(exchange) == []

@@ -99,7 +99,7 @@ def test_every_operator_is_named() -> None:
 
 
 def test_every_error_has_a_section_on_what_to_do() -> None:
-    """Troubleshooting goes through all codes, and tells client and operator what to do."""
+    """Troubleshooting has all codes, with advice for client and operator."""
     sections = _ERROR_SECTION.findall(TROUBLE)
     told = [(int(code), int(status), name) for code, name, status, _ in sections]
     raised = {(each.code, each.status, each.name) for each in concrete_errors()}
@@ -150,7 +150,7 @@ def test_every_event_of_the_log_is_reported() -> None:
 
 
 def test_every_metric_is_reported() -> None:
-    """The page on operating has each metric of ours, and no other."""
+    """The page on operating has exactly our metrics."""
     text = TestClient(create_metrics(Tallies()), "http://localhost").get("/metrics").text
     names = set(re.findall(r"^# TYPE (gateway_\w+)", text, re.MULTILINE))
 

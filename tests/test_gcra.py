@@ -62,7 +62,7 @@ def test_an_emptied_limit_has_no_burst() -> None:
 
 
 def test_a_limit_of_0_is_none() -> None:
-    """Everything passes, whatever its price."""
+    """Everything passes at any price."""
     none, gcra = rate_limit(0, burst=10), Gcra()
 
     assert {gcra.take(none, 100.0, price=1000) for _ in range(1000)} == {0.0}

@@ -39,7 +39,7 @@ def told_to_python(folder: Path, *arguments: str) -> Sequence[str]:
 def test_the_script_chooses_tests(
     arguments: Sequence[str], chosen: str, rest: Sequence[str], tmp_path: Path
 ) -> None:
-    """Slow tests need `--all`; what else is given goes to pytest as it stands."""
+    """Slow tests need `--all`; other arguments are passed to pytest."""
     told = told_to_python(tmp_path, *arguments)
     at = told.index(chosen)
 

@@ -56,7 +56,7 @@ async def test_one_who_leaves_hurts_nobody(
 async def test_a_store_that_fails_is_a_reason_to_try_again(
     keys: ActiveKeys, watched: WatchedStore
 ) -> None:
-    """Nothing was done: whoever asks may send it again; the log has what happened, once."""
+    """Nothing was done, so the request may be repeated; the cause is logged once."""
     watched.error = LOCKED
     with capture_logs() as events:
         failures = await outcomes(keys, [token_bytes(32) for _ in range(3)])

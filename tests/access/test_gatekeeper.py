@@ -87,7 +87,7 @@ async def test_error_without_a_key_says_how_to_send_one(store: KeyStore, key: st
 
 
 async def test_all_keys_that_do_not_count_answer_alike(store: KeyStore) -> None:
-    """Mistyped, unknown, revoked, expired, other pepper: one answer, which tells nothing."""
+    """Mistyped, unknown, revoked, expired keys and keys of another pepper get the same answer."""
     revoked, revoked_key = await issue(store, WIDE)
     await store.revoke(revoked.id, NOW)
     _, expired_key = await issue(store, NARROW)
@@ -121,7 +121,7 @@ async def test_a_key_expires_at_its_instant(store: KeyStore) -> None:
 
 
 async def test_key_of_a_missing_plan(store: KeyStore) -> None:
-    """The key is valid, so its holder learns what to tell the operator."""
+    """The key is valid, so the message tells its holder what to report to the operator."""
     _, key = await issue(store, WIDE)
     keeper = gatekeeper(store, plans={"free": PlanSettings()})
 

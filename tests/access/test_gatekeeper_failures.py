@@ -113,7 +113,7 @@ async def refused(keeper: Gatekeeper, key: str) -> Exception:
 async def test_valid_keys_work_where_wrong_ones_must_wait(
     keeper: Gatekeeper, store: KeyStore, clock: ManualClock
 ) -> None:
-    """Be it in use, in use some time ago, never used, or made a moment ago."""
+    """In use, used some time ago, never used, or just created."""
     issued = [await issue(store) for _ in range(40)]
     expected = [record.id for record, _ in issued]
     in_use = await ids(keeper, [issued[0][1]])
@@ -209,7 +209,7 @@ async def test_a_key_expires_at_its_instant_while_it_is_in_use(
 async def test_a_revocation_counts_in_its_time_during_a_flood(
     keeper: Gatekeeper, store: KeyStore, clock: ManualClock
 ) -> None:
-    """4.5 seconds later the key is refused, whatever else goes on."""
+    """4.5 seconds later the key is refused."""
     record, key = await issue(store)
     await ids(keeper, [key])
     await failed_often(keeper)

@@ -134,7 +134,7 @@ async def test_a_pepper_that_is_gone_is_not_made_anew(store: KeyStore, database:
 async def test_another_pepper_than_that_of_the_keys_is_refused(
     store: KeyStore, database: Path, is_setting: bool
 ) -> None:
-    """It is told which of the two is not as it was, and nothing of either is quoted."""
+    """The message says which of the two changed, and quotes neither."""
     settings = AccessSettings(database=database)
     await pepper_of(store, settings)
     await store.add(RECORD, b"digest")

@@ -105,7 +105,7 @@ def test_a_price_is_charged_as_a_whole_or_not_at_all(rates: KeyRates) -> None:
 def test_retry_time_suffices_for_a_higher_price(
     clock: ManualClock, per_minute: int, used: int
 ) -> None:
-    """One wait is enough for a request that is in, and told what it costs."""
+    """One wait is enough for an admitted request that learns its price."""
     plan = PlanSettings(requests_per_minute=per_minute)
     rates = KeyRates({"paid": plan}, clock)
     burst = key_rate_limit(per_minute).burst
@@ -197,7 +197,7 @@ def test_one_who_is_over_the_rate_holds_no_place(rates: KeyRates, clock: ManualC
 
 
 def test_a_plan_may_have_no_limits(rates: KeyRates) -> None:
-    """0 is none, and `missing_limits` finds such a plan."""
+    """0 means no limit, and `missing_limits` finds such a plan."""
     for _ in range(1000):
         lease = rates.lease(caller(plan="endless"))
         lease.enter()
@@ -232,7 +232,7 @@ def test_there_is_a_bound_to_what_is_kept(clock: ManualClock) -> None:
 def test_no_minute_has_more_than_rate_and_burst(
     per_minute: int, pauses: Sequence[float], price: int
 ) -> None:
-    """However the requests come, and whatever they cost."""
+    """For any sequence of requests and prices."""
     clock = ManualClock()
     plan = PlanSettings(requests_per_minute=per_minute)
     lease = KeyRates({"paid": plan}, clock).lease(caller())

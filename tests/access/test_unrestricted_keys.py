@@ -36,7 +36,7 @@ ANY = KeyRecord(
     ],
 )
 def test_keys_that_count_and_may_use_any(change: dict[str, object], is_told: bool) -> None:
-    """A key is reported as long as it works, whatever else it is kept to."""
+    """Restrictions to worksheets or reading do not matter."""
     record = replace(ANY, **change)  # type: ignore[arg-type]
 
     assert bool(unbounded([record], NOW)) is is_told
@@ -63,7 +63,7 @@ def test_keys_that_count_and_may_use_any(change: dict[str, object], is_told: boo
 async def test_they_are_reported_in_one_line(
     store: KeyStore, ids: Sequence[str], lines: Sequence[dict[str, object]]
 ) -> None:
-    """The ids of all of them, and no line where there are none."""
+    """All IDs are in one line; without any there is no line."""
     await store.add(replace(ANY, id="key_0", spreadsheets=frozenset({"one"})), b"0")
     for key_id in ids:
         await store.add(replace(ANY, id=key_id), key_id.encode())

@@ -42,7 +42,7 @@ def test_no_name_of_the_outside_is_looked_up(page: Page) -> None:
 def test_fixtures_run_loops_beside_the_browser(
     run_for_all: str, page: Page, run_after_the_page: str
 ) -> None:
-    """A fixture may run a coroutine whatever has been done with the browser."""
+    """A fixture may run a coroutine after any use of the browser."""
     page.set_content("<title>still there</title>")
 
     assert [run_for_all, run_after_the_page] == ["ran", "ran"]

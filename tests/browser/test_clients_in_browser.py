@@ -177,5 +177,5 @@ def test_an_older_library_reads_headers(ask: Ask) -> None:
 
 
 def test_cookies_are_not_for_this_api(ask: Ask) -> None:
-    """A page that asks with its cookies may not read the answer: there are none to be had."""
+    """A page cannot read answers to requests with cookies, which the gateway does not set."""
     assert ask("GET", "Cities/2", withCredentials=True)["status"] == 0

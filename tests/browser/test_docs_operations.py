@@ -10,7 +10,7 @@ from tests.browser.documentation import give_key, listing, message, unfold
 
 
 def test_a_search_is_typed_as_it_is_meant(shared_page: Page, demo: Demo) -> None:
-    """The field of `where` takes JSON, and is empty until somebody fills it."""
+    """The field of `where` takes JSON, and is empty at first."""
     give_key(shared_page, demo.paid_key)
     expect(message(shared_page)).to_contain_text("Cities")
     listing(shared_page).locator(".opblock-summary-control").click()

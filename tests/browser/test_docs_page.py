@@ -29,7 +29,7 @@ def open_docs(context: BrowserContext, recorder: Recorder, demo: Demo) -> OpenDo
 
 
 def test_it_shows_the_api_to_all(open_docs: OpenDocs, recorder: Recorder, demo: Demo) -> None:
-    """Without a key the general operations are there; nothing is foreign, nobody complains."""
+    """Without a key it shows the general operations, with no foreign request or console message."""
     page = open_docs()
     page.wait_for_load_state("networkidle")
 
@@ -210,7 +210,7 @@ def test_an_error_is_shown_as_text(shared_page: Page, demo: Demo, body: str, tol
 
 
 def test_titles_are_shown_as_they_are(shared_page: Page, demo: Demo) -> None:
-    """A worksheet's title is text, whatever is in it."""
+    """A worksheet's title is shown as text."""
     paths: dict[str, object] = {
         "/v2/sheets/%3Cb%3EA%2FB%7B%7D": {},
         "/v2/sheets/%3Cb%3EA%2FB%7B%7D/{rowIndex}": {},

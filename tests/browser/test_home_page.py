@@ -14,7 +14,7 @@ LEGIBLE = 4.5
 
 
 def test_it_tells_that_all_is_well(context: BrowserContext, recorder: Recorder, demo: Demo) -> None:
-    """It says that the gateway is healthy; nothing comes from elsewhere, nobody complains."""
+    """It says that the gateway is healthy, without foreign requests or console messages."""
     page = context.new_page()
     page.goto(f"{demo.url}/", wait_until="networkidle")
 
@@ -55,7 +55,7 @@ def test_it_leads_to_the_document(context: BrowserContext, demo: Demo) -> None:
 def test_its_text_stands_out(
     browser: Browser, demo: Demo, path: str, scheme: Literal["light", "dark"]
 ) -> None:
-    """In light and dark, each text of ours has the contrast that people need."""
+    """In light and dark mode, each text has the required contrast."""
     with browser.new_context(color_scheme=scheme) as context:
         page = context.new_page()
         page.goto(demo.url + path, wait_until="networkidle")

@@ -89,7 +89,7 @@ def test_a_violation_of_the_policy_is_seen(
 def test_a_complaint_is_seen(
     context: BrowserContext, recorder: Recorder, script: str, complaint: str
 ) -> None:
-    """Errors, warnings, and exceptions that nobody caught."""
+    """Errors, warnings, and uncaught exceptions."""
     visit(context, f"<script>{script}</script>", OPEN)
 
     assert [each.splitlines()[0] for each in recorder.complaints] == [complaint]

@@ -81,7 +81,7 @@ def test_it_searches_in_order(curl: Curl) -> None:
 
 @pytest.mark.parametrize("typed", [True, False], ids=["with a type", "with curl's own type"])
 def test_it_creates_and_updates(curl: Curl, api: Api, typed: bool) -> None:
-    """JSON given with -d is JSON, also where nobody said so."""
+    """JSON given with -d is JSON, even without a content type."""
     header = ["-H", "Content-Type: application/json"] if typed else []
     created = curl("Cities", "-X", "POST", *header, "-d", '{"name": "Austin", "population": "9"}')
     updated = curl("Cities/12", "-X", "PUT", *header, "-d", '{"population" : 961855}')

@@ -137,7 +137,7 @@ def test_it_raises_what_the_gateway_says(client: Any, api: Api, act: Any, words:
     ("key", "words"), [("sgw_wrong", "401 Unauthorized.*4011"), ("free", "403 Forbidden.*4034")]
 )
 def test_missing_grant_is_reported(api: Api, key: str, words: str) -> None:
-    """A search with a key that is none, and one on a plan without search."""
+    """A search with an invalid key, and one on a plan without search."""
     with pytest.raises(RuntimeError, match=words):
         client_of(api, key).search_rows("Cities", where={"state": "Texas"})
 

@@ -18,7 +18,7 @@ def refusal(host: str, port: int, port_by: str) -> str:
 
 @pytest.mark.parametrize("port_by", ["--port", "metrics.listen"])
 def test_a_port_that_is_taken(port_by: str) -> None:
-    """Somebody else has it, and another is chosen with what chose this one."""
+    """Another program uses it; the message says how to choose another one."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         problem = refusal("127.0.0.1", port, port_by)

@@ -82,7 +82,7 @@ async def test_cells_that_touch_at_a_corner_are_one_table(subject: Subject) -> N
 
 
 async def test_appends_at_once_all_land(subject: Subject) -> None:
-    """Many appends at one anchor insert a row each, and every one is told where its row is."""
+    """Many appends at one anchor insert a row each, and every answer has the row's place."""
     title = await subject.worksheet([["n"], [], ["total"]])
     told: dict[str, tuple[object, ...]] = {}
 

@@ -31,7 +31,7 @@ async def read(subject: Subject, range_: str, *, render: Render = Render.DISPLAY
 async def test_the_range_is_echoed_normalised_and_clamped(
     subject: Subject, asked: str, echo: str
 ) -> None:
-    """The range that comes back has its corners in order and ends with the grid."""
+    """The returned range has its corners in order and ends with the grid."""
     title = await subject.worksheet(ABC, rows=9)
 
     values = await read(subject, at(title, asked))
@@ -143,7 +143,7 @@ async def test_a_refusal_quotes_the_range(subject: Subject, cells: str) -> None:
 async def test_a_worksheet_that_is_not_there_is_a_range_that_cannot_be_parsed(
     subject: Subject,
 ) -> None:
-    """Google tells a title that it does not know from a range that is none in no way."""
+    """Google does not distinguish an unknown title from a malformed range."""
     with pytest.raises(UpstreamRefusal) as refused:
         await read(subject, at("No such worksheet", "A1:B2"))
 

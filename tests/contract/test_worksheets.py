@@ -72,6 +72,6 @@ async def test_a_grid_that_is_not_there_does_not_grow(subject: Subject) -> None:
 async def test_a_spreadsheet_that_is_not_there(
     subject: Subject, call: Callable[[Sheets], Awaitable[object]]
 ) -> None:
-    """Every call to an id that nobody has says that there is no such spreadsheet."""
+    """Every call with an unknown ID is refused."""
     with pytest.raises(SpreadsheetNotFound):
         await call(subject.sheets)

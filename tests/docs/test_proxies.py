@@ -69,7 +69,7 @@ def test_nginx_passes_requests_and_answers(proxied: httpx2.Client) -> None:
 
 @needs_nginx
 def test_what_is_too_large_is_refused_in_the_gateways_words(proxied: httpx2.Client) -> None:
-    """nginx lets a body by that the gateway refuses, so that the error has its code."""
+    """nginx passes on a body that the gateway refuses, so that the error has its code."""
     answer = proxied.post("/v2/sheets/Cities", json={"name": "x" * 1_100_000})
 
     assert (answer.status_code, answer.json()["code"]) == (413, 4130)

@@ -10,7 +10,7 @@ from tests.docs.settings import problems
 
 @pytest.mark.parametrize("block", blocks_of("toml"), ids=str)
 def test_a_configuration_loads(block: Block, tmp_path: Path) -> None:
-    """As it stands, it is one that the gateway takes."""
+    """The gateway accepts it unchanged."""
     assert problems(block, tmp_path) == []
 
 

@@ -108,7 +108,7 @@ def test_no_command_has_a_comment(each: Block) -> None:
     ],
 )
 def test_a_comment_is_found(text: str, is_one: bool) -> None:
-    """A `#` in quotes or within a word is none."""
+    """A `#` in quotes or within a word begins no comment."""
     assert has_comment(text) == is_one
 
 
@@ -148,7 +148,7 @@ def test_a_mistake_in_what_is_not_run_is_found(text: str, word: str) -> None:
 
 
 def test_commands_are_found_where_they_stand() -> None:
-    """Behind a path, after other commands and over several lines; the image's name is none."""
+    """Behind a path, after other commands, over several lines; the image's name is no command."""
     text = "docker run --tag sheets-gateway .\nx; /opt/bin/sheets-gateway keys \\\n  list --json"
 
     assert list(commands_in(text)) == [["keys", "list", "--json"]]

@@ -127,7 +127,7 @@ async def test_several_ranges_are_one_call(settings: GoogleSettings, google: Fak
 
 
 async def test_only_grids_are_listed(settings: GoogleSettings, google: FakeGoogle) -> None:
-    """Tabs without cells are left out; a tab whose type is not told is a grid."""
+    """Tabs without cells are left out; a tab without a type is a grid."""
     grid = {"rowCount": 1000, "columnCount": 26}
     google.sheets.respond(
         json={
@@ -160,7 +160,7 @@ async def test_only_grids_are_listed(settings: GoogleSettings, google: FakeGoogl
 
 
 async def test_rows_are_inserted_as_they_are(settings: GoogleSettings, google: FakeGoogle) -> None:
-    """Rows are appended RAW by inserting; the answer tells where they are and what they show."""
+    """Rows are appended RAW by inserting; the answer has their place and display."""
     google.sheets.respond(
         json={"updates": {"updatedRange": "T!A7:C7", "updatedData": {"values": [["1", "", "x"]]}}}
     )
@@ -186,7 +186,7 @@ async def test_rows_are_inserted_as_they_are(settings: GoogleSettings, google: F
 
 
 async def test_cells_are_written_in_one_call(settings: GoogleSettings, google: FakeGoogle) -> None:
-    """Several ranges are written RAW in one call, and each tells what it shows now."""
+    """Several ranges are written RAW in one call; the answer has the display of each."""
     google.sheets.respond(
         json={
             "responses": [
@@ -277,7 +277,7 @@ async def test_any_title_stays_in_its_segment(title: str) -> None:
 async def test_a_bad_id_sends_nothing(
     spreadsheet: str, settings: GoogleSettings, google: FakeGoogle
 ) -> None:
-    """An id that is none is refused by every method before anything is sent, a token included."""
+    """Every method refuses an invalid ID before anything is sent, including token requests."""
     errors = await failures(settings, verbs(spreadsheet))
 
     assert {type(error) for error in errors.values()} == {InvalidSpreadsheetId}

@@ -40,7 +40,7 @@ CONSUMER = {"reason": "SERVICE_DISABLED", "metadata": {"consumer": "projects/123
 def test_the_project_without_the_api(
     status: int, body: Mapping[str, object], project: str | None
 ) -> None:
-    """A refusal for it names the project, where Google told which."""
+    """A refusal for it names the project, if Google did."""
     content = json.dumps({"error": {"status": "PERMISSION_DENIED", **body}}).encode()
 
     refusal = GoogleRefusal(Answer(status=status, headers={}, body=content, digest=b""))

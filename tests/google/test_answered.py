@@ -75,7 +75,7 @@ def _first_line_of_request(connection: socket.socket) -> bytes:
 async def test_an_answer_begins_with_its_head(
     key_file: KeyFile, answer: bytes, was_answered: bool
 ) -> None:
-    """A write was answered if the head of an answer came, whatever became of its body."""
+    """A write was answered if the head of an answer came."""
     with answering(answer) as url:
         settings = GoogleSettings(endpoint=url, credentials=key_file(token_uri=f"{url}/token"))
         errors = await failures(settings, {"read": A_READ, "write": A_WRITE})

@@ -85,7 +85,7 @@ async def opened() -> Subject:
 
 @pytest.mark.parametrize("error", OUTAGES, ids=lambda error: type(error).__name__)
 async def test_five_outages_in_a_row_open_it(error: Exception) -> None:
-    """The fifth opens it, whatever kind of outage they are, and that is reported once."""
+    """The fifth opens it, for all kinds of outages, with one notification."""
     subject = Subject()
     await subject.fails(*[error] * 4)
     was_open = subject.breaker.is_open
@@ -310,7 +310,7 @@ BROKEN = {
 async def test_an_answer_of_googles_own_trouble_is_an_outage(
     answer: httpx.Response, fails: bool, settings: GoogleSettings, google: FakeGoogle
 ) -> None:
-    """Google's 5xx is an outage, for reads and writes; its refusals are none."""
+    """Google's 5xx is an outage, for reads and writes; its refusals are not."""
     google.sheets.mock(return_value=answer)
 
     read, write = await read_and_write(settings)

@@ -73,7 +73,7 @@ async def test_a_wait_that_would_be_too_long_does_not_begin(
 
 
 async def test_a_newcomer_is_let_in_and_the_greedy_wait_in_vain() -> None:
-    """Another key's call has its turn; who is pushed beyond the bound is told as it is known."""
+    """Another key's call has its turn; waiters pushed beyond the limit fail at once."""
     subject = await Subject().emptied()
     greedy = subject.calls(*[A] * 9)
     await wait_all_tasks_blocked()
@@ -194,7 +194,7 @@ async def test_a_timer_that_comes_late_lets_nobody_overtake() -> None:
 
 
 async def test_a_timer_that_comes_early_is_set_again() -> None:
-    """Nothing is sent before its instant, whatever the timer's clock says."""
+    """Nothing is sent before its time by the clock."""
     subject = await Subject().emptied()
     (task,) = subject.calls(A)
     await wait_all_tasks_blocked()
@@ -237,7 +237,7 @@ async def test_a_429_ends_waits_that_cannot_end_well() -> None:
 
 
 async def test_what_is_learnt_shows_in_the_rate() -> None:
-    """The rate that goes on for ever is told as far as Google taught it."""
+    """The sustained rate is the learnt one."""
     subject = Subject()
     before = subject.bucket.rate_per_second
     subject.bucket.refused(sent_at=subject.began, limit=20)

@@ -62,7 +62,7 @@ async def test_the_call_context_decides_the_turn() -> None:
 
 
 async def test_what_is_refused_is_not_sent() -> None:
-    """A call that the budget refuses never reaches Google, and its wait is told too."""
+    """A call that the budget refuses never reaches Google, and its wait is reported too."""
     guarded = Guarded()
     await guarded.guard(failing(), is_write=False)
     waiting = asyncio.create_task(guarded.guard(failing(), is_write=False))

@@ -94,7 +94,7 @@ async def test_concurrent_calls_have_their_own_sent_at() -> None:
 
 
 def test_nobody_need_listen() -> None:
-    """A call that nobody waits for departs all the same."""
+    """A call without a recorder is sent."""
     record_sent_at(1.0)
 
     with recording_sent_at() as sent_at:

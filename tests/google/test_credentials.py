@@ -83,7 +83,7 @@ def test_another_file_is_refused(content: str | bytes, kind: str, key_file: KeyF
 
 
 def test_all_that_is_missing_is_reported_at_once(key_file: KeyFile) -> None:
-    """Each member that is missing has its line."""
+    """Each missing member has its line."""
     problems = problems_of(key_file(client_email=None, private_key=None, token_uri=None))
 
     assert len(problems) == 3

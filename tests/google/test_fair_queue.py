@@ -136,7 +136,7 @@ async def test_who_waits_no_more_stands_in_no_line() -> None:
 async def test_the_order_is_known_before(
     call_contexts: list[CallContext], joins: list[tuple[str, int]]
 ) -> None:
-    """Everybody is reported in the order of their turns, once, whatever they have in common."""
+    """The predicted order is the order of turns."""
     waiters = [waiter(call_context) for call_context in call_contexts]
     turns = FairQueue()
     for each in waiters:

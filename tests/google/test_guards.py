@@ -81,7 +81,7 @@ async def test_guards_are_passed_from_the_outside_in(kind: str) -> None:
 
 
 async def test_a_digest_that_is_known_passes_too() -> None:
-    """A read of columns that changed nothing is None behind guards as well."""
+    """A read of columns that changed nothing is None behind guards."""
     guarded = GuardedSheets(_sheets(), Noting("a", []))
     rendering = await guarded.read_columns(BOOK, "'T'!A1:B2", render=Render.TYPED)
 
@@ -133,5 +133,5 @@ async def test_failed_calls_are_counted(is_write: bool, event: RequestEvent) -> 
 
 
 async def test_calls_of_no_request() -> None:
-    """A call outside any request works, and counts for nobody."""
+    """A call outside any request works, and is counted for none."""
     assert await Counted()(failing(), is_write=False) == "answer"

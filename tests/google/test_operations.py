@@ -51,7 +51,7 @@ GROWING: Mapping[str, tuple[ApiCall[Any], bytes, bytes, bytes]] = {
 
 @pytest.mark.parametrize("case", GROWING)
 def test_what_would_grow_is_not_decoded(case: str) -> None:
-    """An answer within its size of many small things is too large all the same."""
+    """An answer of many small items is too large even within its size limit."""
     operation, *parts = GROWING[case]
 
     with pytest.raises(AnswerTooLarge):

@@ -44,7 +44,7 @@ LIMITS = {
 async def test_the_limit_of_a_429_is_kept(
     answer: httpx.Response, limit: int | None, settings: GoogleSettings, google: FakeGoogle
 ) -> None:
-    """A limit by the minute is kept as a number, whatever else Google writes is ignored."""
+    """A limit per minute is stored as a number; other limits are ignored."""
     google.sheets.mock(return_value=answer)
 
     read, write = await read_and_write(settings)

@@ -86,7 +86,7 @@ def test_a_lower_limit_is_learnt(limit: int | None, per_minute: float) -> None:
 
 
 def test_a_learnt_limit_only_falls() -> None:
-    """A 429 that tells a higher limit than the one before changes nothing."""
+    """A 429 with a higher limit than the one before changes nothing."""
     rate = Rate(54)
     for at, limit in enumerate([30, 50, 20, 60]):
         rate.refused(100.0 + at, sent_at=99.0, limit=limit)

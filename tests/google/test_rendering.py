@@ -100,7 +100,7 @@ def test_long_columns_come_whole() -> None:
 
 
 def test_long_columns_are_decoded_in_turns() -> None:
-    """Between two parts of a long column the event loop has its turn."""
+    """The event loop runs between two parts of a long column."""
     answer = answer_of({"range": "T!A1:A9", "values": [["text"] * 600_000]})
     turns = sum(1 for _ in read_rendering(answer, known=None, max_bytes=PLENTY))
 
@@ -124,7 +124,7 @@ def test_a_blank_worksheet_has_no_columns() -> None:
 
 
 def test_a_known_answer_is_not_decoded() -> None:
-    """An answer with the digest that is known is nothing new, whatever is in it."""
+    """An answer with the known digest is not decoded."""
     assert finish(read_rendering(answer_of(b"no JSON"), known=b"new", max_bytes=0)) is None
 
 

@@ -108,7 +108,7 @@ async def test_a_write_that_was_not_sent_is_sent_once_more() -> None:
     "error", [WriteOutcomeUnknown("open"), UpstreamError("4xx", outcome="not_applied"), *NEVER]
 )
 async def test_a_write_that_was_sent_is_never_sent_again(error: Exception) -> None:
-    """A sent write is never retried, whatever the error."""
+    """A sent write is never retried, for any error."""
     subject = Subject()
     with pytest.raises(type(error)):
         await subject.make(error, is_write=True)

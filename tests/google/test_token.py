@@ -65,7 +65,7 @@ async def test_the_assertion_is_for_sheets_only(
 
 
 async def test_starting_needs_no_network(settings: GoogleSettings, google: FakeGoogle) -> None:
-    """Nothing is asked of Google before the first call."""
+    """No request to Google before the first call."""
     async with open_google(settings):
         pass
 
@@ -271,7 +271,7 @@ NO_DEFAULTS: dict[str, tuple[Exception, type]] = {
 async def test_without_default_credentials_nothing_is_sent(
     raised: Exception, kind: type, google: FakeGoogle
 ) -> None:
-    """That there are no default credentials is told by each call that would need them."""
+    """Each call that needs them reports the missing default credentials."""
 
     def find_credentials(**_given: object) -> tuple[Credentials, None]:
         raise raised

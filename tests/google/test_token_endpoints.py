@@ -158,7 +158,7 @@ async def test_the_setting_holds_for_default_credentials(google: FakeGoogle) -> 
 
 
 async def test_the_trouble_with_a_stranger_is_known(google: FakeGoogle) -> None:
-    """Waiting does not help, and the operator is told the host."""
+    """It is not retryable, and the operator gets the host's name."""
     async with open_wire(max_connections=1, connect_timeout_seconds=1) as wire:
         tokens = TokenSource(
             wire, credentials=None, find_credentials=person("https://stranger.example:7/token")

@@ -159,7 +159,7 @@ async def test_the_time_that_an_answer_tells_is_kept(key_file: KeyFile, google: 
 
 @pytest.mark.parametrize("project", ["project-1", None])
 async def test_the_project_of_a_key_file(key_file: KeyFile, project: str | None) -> None:
-    """It is told where the file names it."""
+    """It is reported if the file names it."""
     credentials = load_service_account(key_file(project_id=project), allow_insecure_endpoint=False)
 
     async with open_wire(max_connections=1, connect_timeout_seconds=1) as wire:

@@ -80,7 +80,7 @@ def gzipped(body: bytes, status: int = 200) -> httpx.Response:
 
 
 async def test_gzip_is_taken(settings: GoogleSettings, google: FakeGoogle) -> None:
-    """Google packs its answers; they are read all the same."""
+    """Compressed answers are decoded."""
     google.sheets.mock(return_value=gzipped(json.dumps(READ_ANSWER).encode()))
 
     async with open_google(settings) as sheets:
@@ -172,7 +172,7 @@ async def test_an_oversize_error_is_still_that_error(
 async def test_an_answer_that_breaks_off(
     raised: Exception, kind: type, settings: GoogleSettings, google: FakeGoogle
 ) -> None:
-    """A partial answer is none: it fails a read and leaves a write open."""
+    """A partial answer fails a read and leaves a write open."""
     google.sheets.side_effect = lambda _request: httpx.Response(200, stream=Pieces(cut(raised)))
 
     read, write = await read_and_write(settings)

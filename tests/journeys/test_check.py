@@ -181,7 +181,7 @@ def test_a_key_whose_plan_is_gone(settings_of: Callable[..., Settings]) -> None:
 
 
 def test_a_pepper_that_is_gone(settings_of: Callable[..., Settings], tmp_path: Path) -> None:
-    """With keys in the store it is told how to fix that, and no other pepper is made."""
+    """With keys in the store, the report says how to fix it, and no other pepper is created."""
     settings = settings_of()
     create(settings, KeyRequest(name="narrow", spreadsheets=DEMO))
     (tmp_path / "keys.db.pepper").unlink()

@@ -140,7 +140,7 @@ SIGN_INS: list[Any] = [
 def test_a_sign_in_that_fails(
     checkup: Checkup, fault: Mapping[str, Any], cause: str, mend: str
 ) -> None:
-    """Each of the token endpoint's refusals has its cause and its mend; Sheets is not asked."""
+    """Each refusal of the token endpoint has its cause and remedy; Sheets is not called."""
     checkup.emulator.faults({"call": "token", "times": 9, **fault})
 
     text = checkup.run("--spreadsheet", "demo").problem
@@ -210,7 +210,7 @@ def offset_check(emulator: EmulatorControl, folder: Path, seconds: float) -> lis
 def test_a_clock_for_which_google_refuses(
     checkup: Checkup, tmp_path: Path, seconds: float, words: str, description: str
 ) -> None:
-    """By how much it is off is read off Google's answer, whatever its words are."""
+    """The offset is taken from Google's answer."""
     checkup.emulator.faults({"call": "token", **refused("invalid_grant", description)})
 
     (text,) = [

@@ -119,7 +119,7 @@ def test_a_proxy_that_is_away(checkup: Checkup, closed_port: int) -> None:
 
 
 def test_a_foreign_endpoint_is_left_in_peace(checkup: Checkup, closed_port: int) -> None:
-    """Without a spreadsheet nothing is asked of an endpoint that is neither Google's nor ours."""
+    """Without a spreadsheet, no request is sent to a foreign endpoint."""
     endpoint = f"http://sheets.invalid:{closed_port}"
 
     report = checkup.run(google={"endpoint": endpoint, "allow_insecure_endpoint": True})

@@ -89,7 +89,7 @@ def test_a_spreadsheet_that_cannot_be_had(
 
 @pytest.mark.parametrize("given", [ID + "/edit", "a b", f"https://x/d/{ID}"])
 def test_what_is_no_id_costs_nothing(checkup: Checkup, given: str) -> None:
-    """Google is not asked for it."""
+    """No call to Google."""
     checkup.run("--spreadsheet", given)
 
     assert checkup.emulator.calls() == (0, 0)

@@ -169,7 +169,7 @@ def test_a_change_of_what_is_hidden_is_no_conflict(staff: Api) -> None:
 
 @pytest.mark.parametrize("is_known", [False, True], ids=["header not known", "header known"])
 def test_what_may_only_be_seen_is_not_written(open_staff: OpenGateway, is_known: bool) -> None:
-    """A field that the key may not write is 403 by name, and nothing of the request is done."""
+    """A field that the key may not write is 403 by name, and nothing is written."""
     api = open_staff({"cache.header_ttl_seconds": 60})
     if is_known:
         api.get("Staff", key="team", spreadsheet="whole")

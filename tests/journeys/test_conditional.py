@@ -303,7 +303,7 @@ def test_what_a_client_has_is_not_sent_again(shared_api: Api, method: str, path:
 
 @pytest.mark.parametrize("value", ['"x"', "", "null", 'W/"x", "y"'])
 def test_what_a_client_does_not_have_is_sent(shared_api: Api, value: str) -> None:
-    """Other tags, and what is none, get the whole answer."""
+    """Other tags and malformed ones get the whole answer."""
     for path in ("Cities/2", "Cities"):
         answer = shared_api.get(path, headers={"If-None-Match": value})
 

@@ -49,7 +49,7 @@ def preflight(api: Api, path: str = "Cities", **headers: str) -> Any:
 def test_all_origins_of_a_request_must_be_the_keys(
     shared_api: Api, origins: Sequence[str], method: str
 ) -> None:
-    """No line hides another one; a sandboxed page (`null`) is none of them."""
+    """Each line counts; a sandboxed page (`null`) has no allowed origin."""
     answer = ask(shared_api, origins, method=method)
 
     assert refused(answer) == (403, 4031)
@@ -126,7 +126,7 @@ def test_preflights_are_no_requests_of_a_key(open_gateway: OpenGateway) -> None:
 def test_a_page_can_read_how_long_to_wait(
     open_gateway: OpenGateway, options: Mapping[str, Any], status: int
 ) -> None:
-    """Refusals are open to pages, with the headers that tell of rates."""
+    """Pages can read refusals and their rate headers."""
     api = open_gateway({"plans.paid.requests_per_minute": 1, "access.failures_per_minute": 1})
     for _ in range(10):
         api.get("Cities")

@@ -125,7 +125,7 @@ def test_500_rows_are_one_write(api: Api) -> None:
 def test_a_list_that_is_not_right_is_refused_whole(
     shared_api: Api, body: Sequence[Any], expected: Sequence[str]
 ) -> None:
-    """Every wrong place is reported with its element; nothing is asked of Google."""
+    """Every problem is reported with its element, without a call to Google."""
     before = shared_api.emulator.everything()
 
     answer = shared_api.post("Cities", json=body)
@@ -222,7 +222,7 @@ def test_a_refusal_of_google_s_is_of_the_whole_list(api: Api) -> None:
 
 
 def test_lists_that_come_together_are_not_mixed(api: Api) -> None:
-    """The rows of each list are next to each other and in order, whatever else is written."""
+    """The rows of each list are contiguous and in order."""
 
     def post(number: int) -> list[tuple[int, str]]:
         body = [{"name": f"list {number}", "amount": place} for place in range(40)]

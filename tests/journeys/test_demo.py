@@ -74,7 +74,7 @@ def test_the_demo_works_as_pasted(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("hangup", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_the_demo_ends_in_good_order(tmp_path: Path, hangup: signal.Signals) -> None:
-    """Ctrl-C, a terminal that is closed and whoever stops services all end it."""
+    """Ctrl-C, closing the terminal and service managers all stop it."""
     with running(tmp_path / "log", "demo", "--port", "0", last_words="Ctrl-C") as demo:
         demo.process.send_signal(hangup)
 

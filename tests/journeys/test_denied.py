@@ -69,7 +69,7 @@ def cells(key: str, spreadsheet: str) -> Iterator[tuple[str, str, str]]:
 def test_what_is_not_granted_is_refused_without_a_call(
     shared_api: Api, key: str, spreadsheet: str
 ) -> None:
-    """Every cell of the matrix that is not granted has its code; nothing is read or written."""
+    """Every denied cell of the matrix has its code; nothing is read or written."""
     before = shared_api.emulator.everything()
     asked = [
         (denial(key, spreadsheet, worksheet, method), method, path)

@@ -156,7 +156,7 @@ def test_health_is_as_the_document_says(api: Api) -> None:
 
 
 def test_errors_may_come_as_problems(api: Api) -> None:
-    """RFC 9457's form is told as well."""
+    """RFC 9457's form is documented as well."""
     document = described(api, None)
     answer = api.get("Nowhere", headers={"Accept": "application/problem+json"})
 

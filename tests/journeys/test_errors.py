@@ -125,7 +125,7 @@ def test_the_names_of_all_codes_are_fixed() -> None:
 
 @pytest.mark.parametrize("path", ["Cities", "Cities/2", "Mixed", "New"])
 def test_a_success_has_no_member_of_an_error(shared_api: Api, path: str) -> None:
-    """Clients test for `type` and `code` to tell errors from rows."""
+    """Clients test for `type` and `code` to distinguish errors from rows."""
     body = shared_api.get(path).json()
 
     assert not {"type", "code"} & set(body)

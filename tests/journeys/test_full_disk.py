@@ -79,7 +79,7 @@ def test_an_answer_that_cannot_be_kept_is_true(
 def test_long_texts_are_replayed_whole(
     api: Api, access: KeysOnDisk, headers: dict[str, str], is_open: bool
 ) -> None:
-    """A record has no room for them, and a retry gets them all the same."""
+    """A record has no room for them, but a retry gets them."""
     body = {"name": LONG, "state": LONG + "!", "country": "short"}
     if is_open:
         api.emulator.faults({"call": "values.append", "drop": True, "late_ms": 2000})

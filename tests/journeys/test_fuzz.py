@@ -64,7 +64,7 @@ def test_any_path_is_answered(reading_api: Api, segments: list[str], method: str
 @few
 @given(body=st.one_of(ANYTHING.map(json.dumps), st.text(max_size=40)))
 def test_any_body_is_answered(reading_api: Api, body: str) -> None:
-    """JSON of every sort, and text that is none."""
+    """JSON of every sort, and other text."""
     content = body.encode("utf-8", "surrogatepass")
 
     answer = reading_api.send(

@@ -66,7 +66,7 @@ def test_parallel_creates_share_writes(api: Api) -> None:
     "keys", [("paid", "paid"), ("paid", "misnamed")], ids=["one key", "keys with other grants"]
 )
 def test_creates_of_any_keys_share_a_write(api: Api, keys: Sequence[str]) -> None:
-    """Forty creates each of two keys that may hear of other worksheets go in one append."""
+    """Forty creates each of two keys with different worksheets go in one append."""
     with held_up(api, "values.append", "New"):
         answers = at_once([creating(api, {"name": f"n{n}"}, key=keys[n % 2]) for n in range(80)])
 
@@ -180,7 +180,7 @@ def test_formulas_that_no_update_names_stay(api: Api) -> None:
 
 
 def test_a_sheet_wide_refusal_fails_all(api: Api) -> None:
-    """If the whole worksheet is full all creates of a group hear of it, for one write."""
+    """If the whole worksheet is full, all creates of a group get the error, for one write."""
     full = google(
         400,
         "INVALID_ARGUMENT",

@@ -142,7 +142,7 @@ def test_search_and_order_are_never_dropped(reading_api: Api, parameters: dict[s
 
 
 def test_empty_parameters_are_absent(reading_api: Api) -> None:
-    """An empty parameter is none at all, so that also the free plan may send it."""
+    """An empty parameter is absent, so that even the free plan may send it."""
     empty = dict.fromkeys(("where", "order", "limit", "skip", "keys"), "")
     answer = reading_api.get("Cities", key="free", params=empty)
 

@@ -36,7 +36,7 @@ def strict(content: bytes) -> Any:
 
 @pytest.mark.parametrize("spreadsheet", nasty.IDS, ids=lambda text: text[:20])
 def test_an_id_that_leads_elsewhere(shared_api: Api, spreadsheet: str) -> None:
-    """400 by every way in, and nothing is asked of Google."""
+    """400 in every place, without a call to Google."""
     encoded = quote(spreadsheet)
     key = ("Authorization", shared_api.keys["any"])
     header = ("X-Spreadsheet-Id", spreadsheet.encode("utf-8").decode("latin-1"))
@@ -61,7 +61,7 @@ def test_a_line_break_in_an_id(shared_api: Api) -> None:
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_an_id_that_is_shared_but_not_granted(shared_api: Api, method: str) -> None:
-    """The same bytes as for an id that nobody has, and no call."""
+    """The same bytes as for an unknown ID, and no call."""
     known, unknown = (
         shared_api.send(method, "Secret", spreadsheet=each, content=ROW)
         for each in ("third", "nowhere")

@@ -94,7 +94,7 @@ def test_twins_at_once(api: Api) -> None:
 
 @cases(nasty.PLACES)
 def test_a_create_where_the_end_is_hard_to_find(api: Api, name: str) -> None:
-    """40 at once: below everything, in their column, one under the other, each row as told."""
+    """40 at once: below all rows, in their column, contiguous, each where its answer says."""
     check_creates(api, name, *nasty.PLACES[name])
 
 

@@ -52,7 +52,7 @@ def test_what_a_request_is_refused_for_can_be_read_by_pages(
 def test_what_is_refused_before_it_is_understood_can_be_read_by_pages(
     shared_api: Api, case: str
 ) -> None:
-    """Its origin may not have been read yet: it is open all the same."""
+    """Its origin may be unknown, so every page may read it."""
     (answer,) = exchange(shared_api.url, REFUSED[case])
 
     assert answer.saw == CODES[case]

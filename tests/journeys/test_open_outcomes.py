@@ -77,7 +77,7 @@ def test_an_update(looking_api: Api, fault: Fault, is_answered: bool, is_done: b
 def test_an_update_that_is_not_done_twice(
     looking_api: Api, fault: Fault, is_answered: bool
 ) -> None:
-    """If the second sending ends as the first did, the row tells, unless it may still change."""
+    """If the second attempt ends as the first did, the row decides, unless it may still change."""
     before = looking_api.emulator.everything()
     looking_api.emulator.faults({"call": "values.batchUpdate", "times": 9, **fault})
 
@@ -120,7 +120,7 @@ def test_an_update_of_a_row_that_a_person_changed_since(looking_api: Api) -> Non
 @pytest.mark.parametrize("fault", [{"status": 503}, {"drop": True}], ids=["503", "dropped"])
 @pytest.mark.parametrize("path", ["Cities", "Cities/2"], ids=["create", "update"])
 def test_nothing_can_be_seen(api: Api, fault: Fault, path: str) -> None:
-    """If the looks fail too, the outcome is unknown, whatever Google answered."""
+    """If the reads fail too, the outcome is unknown."""
     call, look = (
         ("values.append", "values.get")
         if path == "Cities"

@@ -114,7 +114,7 @@ def test_parallel_updates_of_a_row_are_whole(api: Api) -> None:
 
 
 def test_two_worksheets_at_once(api: Api) -> None:
-    """Creates in two worksheets at once do not mix: each worksheet has its own rows."""
+    """Concurrent creates in two worksheets do not mix."""
     sheets = ["Cities", "HeaderOnly"] * 20
     answers = at_once([creating(api, sheet, number) for number, sheet in enumerate(sheets)])
 

@@ -168,7 +168,7 @@ def test_a_key_works_from_its_making_to_its_end(installation: Installation, serv
 
 
 def test_options_of_a_key_count(installation: Installation, served: Served) -> None:
-    """Plan, read-only and any-spreadsheet of `keys create` are what the gateway goes by."""
+    """Plan, read-only and any-spreadsheet of `keys create` take effect."""
     free = installation.create_key("--spreadsheet", "demo", "--plan", "free", "--read-only")["key"]
     wide = installation.command("keys", "create", "--name", "w", "--any-spreadsheet", "--json")
     unknown = installation.command("keys", "create", "--name", "x", "--any-spreadsheet", "--plan=y")
@@ -185,7 +185,7 @@ def test_options_of_a_key_count(installation: Installation, served: Served) -> N
 
 
 def test_check_says_what_is_wrong(installation: Installation) -> None:
-    """`check` tells in words what it found; only a problem makes it fail."""
+    """`check` reports its findings in words; only a problem makes it fail."""
     installation.create_key("--any-spreadsheet")
     odd = installation.command("check", "--spreadsheet", "demo")
     unshared = installation.command("check", "--spreadsheet", "private")

@@ -18,7 +18,7 @@ COSTLY = {
 def test_a_query_past_its_budget_is_refused(
     open_gateway: OpenGateway, parameters: dict[str, str]
 ) -> None:
-    """The message says what to reduce; rows that need no search are answered all the same."""
+    """The message says what to reduce; requests without a search are answered."""
     api = open_gateway({"api.max_query_steps": 20})
 
     answer = api.get("Cities", params=parameters)

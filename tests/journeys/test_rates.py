@@ -78,7 +78,7 @@ def test_every_answer_to_a_known_key_tells_what_is_left(
 def test_answers_to_nobody_tell_nothing(
     looking_api: Api, method: str, path: str, options: Mapping[str, Any], status: int
 ) -> None:
-    """Without a key that counts there is no rate to tell of."""
+    """Without a valid key there are no rate headers."""
     answer = looking_api.send(method, path, **options)
 
     assert answer.status_code == status
@@ -221,7 +221,7 @@ def _leave(api: Api, rest: bytes) -> None:
 
 
 def test_a_plan_may_have_no_limits(open_gateway: OpenGateway) -> None:
-    """0 is none; then there is nothing to tell, either."""
+    """0 means no limit; then there are no rate headers."""
     api = open_gateway({"plans.paid.requests_per_minute": 0, "plans.paid.max_concurrent": 0})
 
     assert spend(api, 30) == [200] * 30
@@ -252,7 +252,7 @@ WRONG = {"access.failures_per_minute": 5}
 def test_an_address_with_too_many_wrong_keys_must_wait(
     open_gateway: OpenGateway, kind: str
 ) -> None:
-    """429 code 4292, whatever is wrong with the keys; a key that counts works from there."""
+    """429 code 4292 for all kinds of invalid keys; a valid key works from there."""
     api = open_gateway(WRONG)
     keys = {"malformed": "x", "unknown": mint_key()}
     answers = [api.get("Cities", key=keys.get(kind, kind)) for _ in range(7)]
@@ -270,7 +270,7 @@ def test_an_address_with_too_many_wrong_keys_must_wait(
 
 @pytest.mark.parametrize("header", ["X-Forwarded-For", "Forwarded"])
 def test_an_address_is_that_of_the_socket(open_gateway: OpenGateway, header: str) -> None:
-    """Nobody gets another one by saying so."""
+    """A client cannot choose its address."""
     api = open_gateway(WRONG)
 
     assert _failures(api, header) == [401] * 5 + [429] * 5

@@ -39,7 +39,7 @@ STORED_TYPED: list[tuple[str, object, str]] = [
 
 
 def test_strings_are_stored_as_they_are(api: Api) -> None:
-    """A string stays that text, whatever a person's typing of it would become."""
+    """A string is stored as text, even if typing it would give something else."""
     created = [api.post("HeaderOnly", json={"name": text}).json() for text in STORED_AS_TEXT]
     updated = [
         api.post(f"HeaderOnly/{row}", json={"amount": text}).json()
@@ -150,7 +150,7 @@ def test_only_unknown_fields_are_refused_all_the_same(open_gateway: OpenGateway)
     "content_type", [None, "text/plain", "application/x-www-form-urlencoded", "application/json"]
 )
 def test_a_json_object_needs_no_content_type(api: Api, content_type: str | None) -> None:
-    """A body that begins with `{` is JSON, whatever its content type says."""
+    """A body that begins with `{` is JSON, for all content types."""
     headers = {} if content_type is None else {"Content-Type": content_type}
     answer = api.post("HeaderOnly", content=b' {"name": "a", "amount": 1}', headers=headers)
 

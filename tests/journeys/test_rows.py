@@ -137,7 +137,7 @@ def test_an_update_writes_below_no_row(api: Api) -> None:
 
 
 def test_a_created_row_has_its_fields_in_the_right_columns(api: Api) -> None:
-    """The columns are those of the headers, whatever the order in the body."""
+    """The header decides the columns, not the order in the body."""
     answer = api.post("Cities", json={"population": 961855, "name": "Austin"})
 
     assert answer.text == '{"rowIndex":12,"name":"Austin","population":"961855"}'

@@ -51,7 +51,7 @@ HEADERS = (b"x-request-id", b"x-spreadsheet-id", b"referer", b"idempotency-key",
 
 @pytest.mark.parametrize("name", targets("x"))
 def test_a_key_in_a_url_is_not_logged(stage: Stage, name: str) -> None:
-    """Neither as it is nor encoded; the line of the request is there all the same."""
+    """Neither plain nor encoded; the request still has its line."""
     key = stage.keys["paid"]
     before = len(stage.log.getvalue())
 

@@ -38,7 +38,7 @@ def ending(answer: WireAnswer) -> tuple[int, object]:
 
 
 def test_requests_of_many_keys_on_one_connection(shared_api: Api) -> None:
-    """Each is answered by its own key and spreadsheet, in its turn, whoever asked before it."""
+    """Each is answered by its own key and spreadsheet, in order."""
     chance = random.Random(6)  # noqa: S311 - the same requests in each run
     sorts = [chance.choice([*SORTS]) for _ in range(REQUESTS)]
     sent = [request(shared_api, sort, f"X-Request-Id: n{n}") for n, sort in enumerate(sorts)]

@@ -54,7 +54,7 @@ def test_what_waits_when_the_time_is_over_is_refused_and_never_written(
 def test_a_body_that_is_still_on_its_way_is_refused_when_the_time_is_over(
     emulator: EmulatorControl, access: KeysOnDisk, tmp_path: Path
 ) -> None:
-    """A slow client is told that nothing was written, and the process ends."""
+    """A slow client is answered that nothing was written, and the process ends."""
     database, keys = access
     emulator.reset()
     (tmp_path / "config.toml").write_text(

@@ -31,7 +31,7 @@ CHANGE = {"name": "Quito", "population": 1}
 def test_a_failed_read(
     open_gateway: OpenGateway, path: str, fault: Fault, status: int, code: int, retryable: bool
 ) -> None:
-    """Every way in which a read fails has its code."""
+    """Every kind of failed read has its code."""
     api = open_gateway()
     api.emulator.faults({"call": "values.get", "times": 9, **fault})
 
@@ -115,7 +115,7 @@ def test_a_write_whose_look_failed(
     code: int,
     retryable: bool,
 ) -> None:
-    """A write that could not look at the sheet first was not applied, whatever Google said."""
+    """A write that could not read the sheet first was not applied."""
     api = open_gateway(LOOKS_BEFORE_WRITES)
     before = api.emulator.everything()
     api.emulator.faults({"call": look, "times": 9, **fault})
@@ -175,7 +175,7 @@ TOKEN_FAULTS = [
 @pytest.mark.parametrize(("fault", "code"), TOKEN_FAULTS)
 @pytest.mark.parametrize("body", [{}, {"json": NEW}], ids=["read", "write"])
 def test_no_token(open_gateway: OpenGateway, body: Any, fault: Fault, code: int) -> None:
-    """Without a token nothing is asked of the Sheets API; with the next one all is well."""
+    """Without a token the Sheets API is not called; with the next one requests succeed."""
     api = open_gateway({"google.read_timeout_seconds": 0.3})
     api.emulator.faults({"call": "token", "times": 9, **fault})
 

@@ -243,7 +243,7 @@ def test_pages_know_whether_rows_remain(
 def test_matching_rows_are_counted_if_wanted(
     where: object, order: tuple[SortTerm, ...], total: int
 ) -> None:
-    """`total` is the number of rows that match, whatever the page; None if nobody asked."""
+    """`total` is the number of matching rows, independent of the page; None without a request."""
     query = Query(where=parse_where(where), order=order, skip=1, limit=1)
 
     assert evaluate(MIXED, replace(query, wants_total=True)).total == total
@@ -260,7 +260,7 @@ def test_a_page_is_cut_after_filter_and_order() -> None:
 
 
 def test_blank_rows_between_are_rows() -> None:
-    """A blank row inside the data is listed and can be asked for; one at its end is none."""
+    """A blank row inside the data is listed and can be read; one at its end is not a row."""
     sheet = make_sheet({"a": [text_cell("x"), BLANK, text_cell("y"), BLANK]})
 
     everything = evaluate(sheet, Query())
@@ -288,7 +288,7 @@ def test_a_worksheet_without_rows_has_an_empty_page(columns: list[list[object]])
     ],
 )
 def test_unknown_fields_are_refused(query: Query, parameter: str) -> None:
-    """A field that is none is an error naming the fields, even if no row would be asked."""
+    """The error names the fields, even if the page is empty."""
     with pytest.raises(InvalidQuery) as refused:
         evaluate(MIXED, query)
 

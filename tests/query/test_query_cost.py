@@ -192,7 +192,7 @@ def _holds(places: Sequence[int], place: int) -> bool:
 def test_uncounted_work_is_found(
     sift: Callable[[Sequence[Sequence[int]], Sequence[int]], Work[Sequence[int]]], is_found: bool
 ) -> None:
-    """The check tells work that is counted from work that is not."""
+    """The check distinguishes counted and uncounted work."""
     row_set: RowSet = Listed([range(1)] * 900, sift)
 
     assert bool(uncounted(row_set.places())) == is_found

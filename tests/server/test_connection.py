@@ -155,7 +155,7 @@ async def test_a_body_that_is_not_taken_is_not_read_on() -> None:
 
 
 async def test_time_in_which_nothing_is_read_does_not_count() -> None:
-    """An incomplete head that waits behind a request has its whole time once it is its turn."""
+    """An incomplete head that waits behind a request has its whole time from its turn on."""
     stage = Stage()
     connection, transport = stage.connect()
     connection.data_received(REQUEST % 1 + (REQUEST % 2)[:-2])
@@ -256,7 +256,7 @@ async def test_only_clients_of_today_are_asked_for_a_body(version: bytes, asked:
 
 
 async def test_those_far_too_many_are_cut_off_without_a_word() -> None:
-    """A few past the limit are told so; more would cost as many descriptors as those let in."""
+    """A few past the limit get an answer; more would cost as many descriptors as admitted ones."""
     stage = Stage(max_connections=2)
     busy = [stage.connect() for _ in range(2)]
     for connection, _ in busy:

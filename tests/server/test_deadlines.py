@@ -87,7 +87,7 @@ def test_an_answer_that_takes_long_is_not_cut(serve_echo: ServeEcho) -> None:
 def test_who_does_not_read_is_cut_off(
     serve_echo: ServeEcho, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """An answer that nobody takes does not keep its socket, nor the memory it lies in."""
+    """An unread answer keeps neither its socket nor its memory."""
     url = serve_echo(answer_timeout_seconds=SHORT_SECONDS, max_connections=1)
     with connected(url) as client:
         client.sendall((HEAD.replace(b"/a", b"/large") + b"\r\n") * 3)
@@ -148,7 +148,7 @@ def test_slow_clients_do_not_hold_up_others(serve_echo: ServeEcho) -> None:
 
 
 def test_a_refusal_is_reported_before_the_socket_closes(serve_echo: ServeEcho) -> None:
-    """A client that goes on sending what is not wanted reads its answer all the same."""
+    """A client that keeps sending an unwanted body can read its answer."""
     url = serve_echo(max_body_bytes=1000)
     head = b"POST /large HTTP/1.1\r\nHost: gateway\r\nX-A: b\x00\r\n"
     (answer,) = exchange(url, head, *[b"x" * 65_536] * 40)

@@ -112,7 +112,7 @@ def test_every_request_has_one_meaning(
 
 
 def test_the_body_of_an_upgrade_that_is_ignored_is_a_body(echo_url: str) -> None:
-    """A client that offers another protocol has its whole request answered in this one."""
+    """The whole request is answered in HTTP/1.1."""
     sent = post(*H2C, HIDDEN_LENGTH, body=HIDDEN)
     upgraded, _ = exchange(echo_url, sent + PROBE)
 

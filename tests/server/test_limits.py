@@ -180,7 +180,7 @@ def test_a_connection_too_many_ends_one_that_is_idle(serve_echo: ServeEcho) -> N
 
 
 def test_a_connection_too_many_is_refused_where_none_is_idle(serve_echo: ServeEcho) -> None:
-    """While all are busy the newcomer is told to come again, before it has sent anything."""
+    """While all are busy a new connection gets a retry time before it sends anything."""
     url = serve_echo(max_connections=3)
     with ExitStack() as stack:
         busy = [stack.enter_context(connected(url)) for _ in range(3)]

@@ -81,7 +81,7 @@ def running_echo() -> Iterator[Running]:
 
 
 def test_idle_and_fresh_connections_are_answered_for_the_last_time() -> None:
-    """A request that meets the stop on its way has its answer, which says that it is the last."""
+    """A request that arrives during the stop is answered, as the connection's last."""
     with running_echo() as echo, connected(echo.url) as idle, connected(echo.url) as fresh:
         idle.sendall(REQUEST)
         idle.recv(65_536)

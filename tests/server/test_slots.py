@@ -221,7 +221,7 @@ def in_order(*connections: Idling) -> IdleConnections:
 
 
 def test_the_one_that_is_idle_for_longest_goes() -> None:
-    """Each makes room once; without any there is none."""
+    """Each makes room once; the result is False without any."""
     first, second = Waiting(), Waiting()
     idle = in_order(first, second)
     made = [make_room(idle)]

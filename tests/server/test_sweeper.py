@@ -24,7 +24,7 @@ class Waiting:
 
 @pytest.mark.parametrize("name", ["deadline", "unread_deadline"])
 def test_a_deadline_is_never_early_and_never_late_by_much(name: str) -> None:
-    """A deadline of ten seconds is told after ten, and before ten and a half."""
+    """A deadline of ten seconds expires between ten and ten and a half seconds."""
     sweeper = Sweeper(10.0)
     sweeper.sweep([], 0.3)
     waiting = Waiting(sweeper)

@@ -82,7 +82,7 @@ def cut(transports: Sequence[Held]) -> list[bool]:
 
 
 def test_all_answers_together_have_a_bound() -> None:
-    """Past it, whoever would take longest goes: not who reads, be it slowly, nor who just came."""
+    """Past it the slowest client in relation to its rest is cut off, not a reader or a newcomer."""
     sweeper = Sweeper(TIMEOUT_SECONDS)
     answers = UnreadAnswers(sweeper, TIMEOUT_SECONDS, max_bytes=3_500_000)
     waiting = held(answers, [LARGE, LARGE, LARGE])

@@ -26,7 +26,7 @@ def test_the_example_loads_as_the_defaults() -> None:
 
 
 def test_the_example_is_complete_and_says_each_default() -> None:
-    """Every setting is written with its default, or commented out where the default is none."""
+    """Every setting is present with its default, or commented out if it has none."""
     tables = tomllib.loads(EXAMPLE.read_text("utf-8"))
     defaults = Settings().model_dump(mode="json", exclude_none=True)
 

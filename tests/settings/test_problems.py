@@ -141,7 +141,7 @@ def test_a_mistake_in_the_file_is_reported_with_its_place(
 def test_a_mistake_in_the_environment_is_reported_with_its_name(
     tmp_path: Path, name: str, value: str, problem: str
 ) -> None:
-    """A wrong name or value of the environment is told by the name of the variable."""
+    """Problems name the variable."""
     assert problems_of(written(tmp_path, ""), {name: value})[0].startswith(problem)
 
 
@@ -174,7 +174,7 @@ def test_all_mistakes_are_reported_at_once(tmp_path: Path) -> None:
 def test_a_file_that_is_not_toml_is_reported_with_the_place(
     tmp_path: Path, content: bytes, problem: str
 ) -> None:
-    """Syntax errors name the file and the line, and the environment is checked all the same."""
+    """Syntax errors name the file and the line; problems of the environment are reported too."""
     path = tmp_path / "broken.toml"
     path.write_bytes(content)
     problems = problems_of(path, {"GATEWAY_SERVER__PORT": "x"})
@@ -184,7 +184,7 @@ def test_a_file_that_is_not_toml_is_reported_with_the_place(
 
 
 def test_a_file_that_was_named_must_be_there(tmp_path: Path) -> None:
-    """Only the file that nobody named may be missing."""
+    """Only the default file may be missing."""
     missing = tmp_path / "missing.toml"
 
     assert problems_of(missing) == [f"{missing}: there is no such file"]

@@ -13,7 +13,7 @@ ADD_SHEET = {"requests": [{"addSheet": {"properties": {"title": "New"}}}]}
 
 
 def test_spreadsheet_is_shown_cell_by_cell(build: BenchBuilder) -> None:
-    """Every cell has its typed value, its formula and its displayed text."""
+    """Every cell with typed value, formula and displayed text."""
     bench = build({"Data": "x,$5,TRUE\n=A1,,2020-01-01\n"})
 
     assert bench.client.get("/_emulator/spreadsheets/book").json() == {

@@ -190,7 +190,7 @@ def test_late_effect_comes_after_the_answer(bench: Bench) -> None:
 
 
 def test_late_effect_without_an_error_is_answered_as_if_done(bench: Bench) -> None:
-    """With a status of null the answer is the usual one; a late effect that fails is nobody's."""
+    """With a status of null the answer is the usual one; a failing late effect is ignored."""
     bench.fault(*[{"call": "values.append", "status": None, "late_ms": 200}] * 2)
     answer = bench.append("Data", [["x"]])
     bench.append("Data", [["y"]])
@@ -223,7 +223,7 @@ def test_edit_takes_effect_just_before_the_call(bench: Bench) -> None:
 
 
 def test_edit_comes_before_a_failing_call_too(bench: Bench) -> None:
-    """The edit has its effect whatever the call's answer is."""
+    """The edit takes effect for every kind of answer."""
     bench.fault({"call": "values.get", "status": 503, "edit": NEW_SHEET})
     status = read(bench)
 

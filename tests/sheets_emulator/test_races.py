@@ -32,7 +32,7 @@ def traffic_of(tmp_path: Path) -> TrafficBuilder:
 
 
 async def test_appends_that_overlap_overwrite_each_other(traffic_of: TrafficBuilder) -> None:
-    """Each looked for the table's end before the other wrote: one row is left, both are told it."""
+    """Each searched the table's end before the other wrote: one row is left, and both name it."""
     traffic = traffic_of()
     first = traffic.append("first")
     await traffic.clock.advance(20)
@@ -78,7 +78,7 @@ async def test_racing_inserts_lose_nothing_but_tell_old_places(traffic_of: Traff
 
 
 def test_without_latency_nothing_overlaps(build: BenchBuilder) -> None:
-    """An emulator that answers at once has no races, whatever it is told about inserts."""
+    """An emulator without latency has no races."""
     bench = build({"Data": "head\n"}, EmulatorOptions(racing_inserts=True))
     written = [
         bench.append("Data", [[row]], insertDataOption=option).json()["updates"]["updatedRange"]
@@ -107,7 +107,7 @@ async def test_append_with_an_edit_looks_after_the_edit(traffic_of: TrafficBuild
 async def test_worksheet_that_is_replaced_meanwhile_is_looked_for_again(
     traffic_of: TrafficBuilder,
 ) -> None:
-    """The place was in a worksheet that is gone; another one has its title now."""
+    """The place was in a deleted worksheet; another one has its title now."""
     traffic = traffic_of("head\nlast\n")
     traffic.edit(
         {"addSheet": {"properties": {"sheetId": 7, "title": "New"}}},

@@ -133,7 +133,7 @@ def test_columns_may_have_moved() -> None:
 def test_answers_are_read_as_what_they_say(
     status: int, body: str, outcome: Outcome, is_fine: bool
 ) -> None:
-    """The last answer is what a ledger has; one that is none, or of another row, is a problem."""
+    """The last answer counts; an invalid one, or one of another row, is a problem."""
     create = Create(rows=(row(1),))
 
     found = read_answer(create, httpx2.Response(status, text=body), is_cut=False)

@@ -100,14 +100,14 @@ BAD = [
 
 @pytest.mark.parametrize("history", GOOD)
 def test_true_histories_are_believed(history: list[Operation]) -> None:
-    """A history that one order explains has no anomaly, in whatever order it was noted."""
+    """A history that some order explains has no anomaly, in any order of recording."""
     assert anomalies(history, "a") == []
     assert is_linearizable(history[::-1], "a")
 
 
 @pytest.mark.parametrize(("history", "name"), BAD)
 def test_every_anomaly_is_found(history: list[Operation], name: str) -> None:
-    """A history that cannot be true is told by its best name."""
+    """An impossible history has its most specific anomaly."""
     found = anomalies(history, "a")
 
     assert any(each.startswith(name) for each in found), found
@@ -115,7 +115,7 @@ def test_every_anomaly_is_found(history: list[Operation], name: str) -> None:
 
 
 def test_rows_are_linearizable(tmp_path: Path) -> None:
-    """With If-Match no update is lost, and nobody sees a row older than another saw it before."""
+    """With If-Match no update is lost, and no read is older than another client's earlier one."""
     campaign = Histories(histories=40, steps=6)
 
     summary = run(tmp_path, campaign)

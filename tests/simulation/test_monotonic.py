@@ -74,7 +74,7 @@ def test_overlaps_are_counted() -> None:
 
 @pytest.mark.parametrize("has_windows", [False, True], ids=["whole", "windows"])
 async def test_no_read_goes_back_in_time(tmp_path: Path, has_windows: bool) -> None:
-    """Beside writers and a person every client sees each counter rise, whatever it asks."""
+    """Beside writers and a person, every client sees each counter rise in all kinds of reads."""
     outcome = await run(tmp_path, Monotonic(seconds=7.0, has_windows=has_windows))
 
     assert outcome.overlapping_reads > FEWEST_READS, str(outcome.report)

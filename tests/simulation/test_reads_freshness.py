@@ -97,7 +97,7 @@ def test_nothing_is_kept_without_a_ttl(open_gateway: OpenGateway) -> None:
 def test_fresh_data_on_request(
     open_gateway: OpenGateway, path: str, parameter: str, headers: Mapping[str, str]
 ) -> None:
-    """A request for fresh data reads from Google, whatever is cached."""
+    """A request for fresh data reads from Google despite the cache."""
     api = open_gateway({**KEEPING, "cache.rows_ttl_seconds": 60.0})
     api.get(path)
     make(api.emulator, writing(api.emulator, "Cities", 2, 1, "Renamed"))
@@ -139,7 +139,7 @@ def test_fresh_data_is_not_to_be_had_again_and_again(open_gateway: OpenGateway) 
 
 
 def test_fresh_data_of_another_worksheet(open_gateway: OpenGateway) -> None:
-    """Each worksheet has its own ten seconds."""
+    """Ten seconds count per worksheet."""
     api = open_gateway(KEEPING)
     for title in ("Cities", "Long", "Cities", "Long"):
         api.get(title, params={"no-cache": "true"})
@@ -152,7 +152,7 @@ def test_fresh_data_of_another_worksheet(open_gateway: OpenGateway) -> None:
 def test_stale_data_is_not_fresh(
     open_gateway: OpenGateway, path: str, parameter: str, headers: Mapping[str, str]
 ) -> None:
-    """If only stale data is available, the request is told when to retry."""
+    """If only stale data is available, the request gets a retry time."""
     api = open_gateway({**KEEPING, "cache.rows_ttl_seconds": 0.2})
     insisting(api, path, parameter, headers)
     api.emulator.faults(AWAY)

@@ -112,7 +112,7 @@ def is_stale(api: Api, path: str) -> bool:
     ],
 )
 def test_a_write_without_google(without_google: Api, method: str, path: str) -> None:
-    """A write is refused at once and told to be not applied; nothing of it reaches Google."""
+    """A write is refused at once as not applied, without a call to Google."""
     calls = without_google.emulator.calls()
     before = without_google.emulator.everything()
     answer = without_google.send(method, path, json=NEW)

@@ -142,7 +142,7 @@ LISTS = [pytest.param({}, id="plain"), pytest.param({"order": "name"}, id="order
 def test_a_read_under_way_brings_nothing_old_back(
     api: Api, write: Callable[[Api], httpx2.Response], parameters: dict[str, str]
 ) -> None:
-    """A read that began before a write, and ends after it, hides the write from nobody."""
+    """A read that began before a write and ends after it does not hide the write."""
     api.emulator.faults({"call": "values.get", "delay_ms": 1500})
     with ThreadPoolExecutor(1) as pool:
         early = pool.submit(api.get, "Cities", params=parameters)
@@ -215,7 +215,7 @@ ROUNDS = 8
 
 
 async def test_writers_see_their_own_writes_among_pollers(tmp_path: Path) -> None:
-    """A writer's next list, search and read contain its write, whatever others read meanwhile."""
+    """A writer's next list, search and read contain its write despite other reads."""
     scenery = Scenery(
         worksheets=2,
         latency_ms=40,

@@ -58,7 +58,7 @@ async def active(store: KeyStore) -> Mapping[bytes, KeyRecord]:
 async def test_a_key_is_found_by_its_digest_as_it_was_added(
     store: KeyStore, record: KeyRecord
 ) -> None:
-    """Nothing of a record is lost or changed, `None` and empty sets included."""
+    """No field of a record is lost or changed, including `None` and empty sets."""
     await store.add(record, b"digest")
 
     assert await active(store) == {b"digest": record}
@@ -188,7 +188,7 @@ async def test_readers_and_a_writer_do_not_lock_each_other_out(
 
 
 async def test_a_store_opens_while_another_one_is_being_set_up(database: Path) -> None:
-    """A lock of somebody else's that forbids switching to WAL is no reason to fail."""
+    """Another process's lock that forbids switching to WAL is no failure."""
     async with KeyStore.open(database) as store:
         await store.add(RECORD, b"1")
     with closing(sqlite3.connect(database, isolation_level=None)) as other:

@@ -62,7 +62,7 @@ async def test_what_is_added_and_revoked_is_a_change(store: KeyStore) -> None:
 async def test_a_change_by_hand_is_one_too(
     store: KeyStore, database: Path, sql: str, is_active: bool
 ) -> None:
-    """Nobody has to know of the log to be in it."""
+    """Triggers log it."""
     _, digest = await issued_digest(store)
     ((last, _),) = await news(store, None)
     by_hand(database, sql)

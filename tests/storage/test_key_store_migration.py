@@ -57,7 +57,7 @@ def old_database(database: Path) -> Path:
 
 
 async def test_keys_of_an_earlier_version_may_do_what_they_might(old_database: Path) -> None:
-    """Nothing of them is lost; they see all columns, write no formulas, and were never used."""
+    """Their columns are complete; they see all columns, write no formulas, and were never used."""
     async with KeyStore.open(old_database) as store:
         assert await store.list() == [OLD]
         assert await store.changes(None, NOW) == [(KeyChange(1, b"\x01"), ANY)]

@@ -77,7 +77,7 @@ def refuses(made: RecordQuota, key_id: str) -> bool:
 
 
 def test_refusal_has_a_retry_time() -> None:
-    """By then it is known of the open ones whether they landed; nothing of this one was written."""
+    """By then the open ones are resolved; this one was not written."""
     with pytest.raises(QueueFull) as caught:
         room({}, {"a": PER_KEY}).check("a")
 

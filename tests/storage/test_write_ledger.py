@@ -98,7 +98,7 @@ async def test_an_answer_is_kept_as_it_was(
 
 
 async def test_an_answer_needs_no_note_before(ledger: SqlLedger) -> None:
-    """An update that had nothing to write was never sent, and is answered again all the same."""
+    """An update without changes was never sent, and its answer is replayed."""
     await ledger.complete(IDENTITY, results(5))
     entry = await ledger.find("s1")
 
@@ -164,7 +164,7 @@ async def test_creates_that_landed_are_complete(
 
 
 async def test_an_update_takes_no_rows_and_loses_none(ledger: SqlLedger) -> None:
-    """Its row is where it is, whoever's it was."""
+    """Updates neither record nor claim rows."""
     changing = replace(IDENTITY, is_create=False)
     await ledger.sending([Sending(changing, 5, [["a"]])])
     await ledger.landed(WORKSHEET, [(None, results(5))])

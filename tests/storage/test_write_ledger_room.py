@@ -126,7 +126,7 @@ async def test_an_answer_is_not_forgotten_at_once(small: SqlLedger, clock: Manua
 
 
 async def test_open_records_end_with_their_day(small: SqlLedger, clock: ManualClock) -> None:
-    """Then there is room again, though nobody asked for them."""
+    """Then there is room again, without a look-up."""
     await small.sending([Sending(identity("open"), 5, [["y" * PER_KEY]])])
     clock.advance(KEPT_SECONDS - 1)
     with pytest.raises(QueueFull):

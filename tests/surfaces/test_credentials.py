@@ -190,7 +190,9 @@ def test_different_keys(surface: Surface, headers: Headers, query: str, method: 
 
 @BOTH
 def test_same_key_everywhere(surface: Surface, method: str) -> None:
-    """Equal keys in several places are one key, even in the URL of a write; blank ones are none."""
+    """Equal keys in several places are one key, even in the URL of a write; blank ones do not
+    count.
+    """
     key = surface.keys["paid"]
     sent = [(name, text) for name in HEADERS for text in (key, "", " ", key)]
 

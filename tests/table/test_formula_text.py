@@ -13,7 +13,7 @@ TEXTS = ["", " ", "x", "1", "1=1", "a+b", "'=1", "x@y", "(=1)", '"=1"', " x", "\
 
 @pytest.mark.parametrize("text", FORMULAS, ids=repr)
 def test_what_might_be_a_formula_is_typed_as_text(text: str) -> None:
-    """An apostrophe before it forces text; whoever may write formulas types it as it is."""
+    """A leading apostrophe forces text; keys with the grant type formulas."""
     assert is_formula_text(text)
     assert typed_value(text, may_write_formulas=False) == f"'{text}"
     assert typed_value(text, may_write_formulas=True) == text

@@ -28,7 +28,7 @@ def test_a_row_may_name_nothing(row: list[object]) -> None:
 
 
 def test_the_first_of_duplicates_has_the_name() -> None:
-    """Later columns of the same name are left out, and told."""
+    """Later columns of the same name are left out and reported."""
     header = parse_header(["id", "name", "id", "", "", "name", "id"])
 
     assert dict(header.columns) == {"id": 0, "name": 1}

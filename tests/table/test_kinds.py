@@ -35,7 +35,7 @@ KINDS = (EMPTY, TEXT, NUMERAL, INTEGER, DOUBLE, BOOLEAN)
 def test_cells_have_a_kind(
     text: str, value: object, kind: int, below: list[tuple[str, object]]
 ) -> None:
-    """The typed value decides what a cell is, whatever else is in its column."""
+    """The typed value decides a cell's kind, independent of its column."""
     cells = [("header", "header"), (text, value), *below]
 
     kinds = finish(make_kinds([text for text, _ in cells], [value for _, value in cells]))

@@ -210,7 +210,7 @@ SOME = parse_header(["name", "state", " note", "salary"]).seen_with(
 def test_a_field_that_may_only_be_seen_is_not_granted(
     fields: Mapping[str, Stored], ignore_unknown: bool
 ) -> None:
-    """The refusal names it and its place, whatever else the body holds."""
+    """The refusal names it and its place."""
     with pytest.raises(NotGranted, match='may read "state", but not write it') as refused:
         place(fields, SOME, ignore_unknown=ignore_unknown, at=pointer("3"))
 
@@ -218,7 +218,7 @@ def test_a_field_that_may_only_be_seen_is_not_granted(
 
 
 def test_what_may_be_written_is_found_as_it_is_seen() -> None:
-    """The grant is for a column, whatever blanks a client puts around its name."""
+    """The grant is for a column, ignoring blanks around the name in a request."""
     assert place({" name ": "x", "note": "y"}, SOME, ignore_unknown=False).cells == {0: "x", 2: "y"}
 
 

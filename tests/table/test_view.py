@@ -170,7 +170,7 @@ def test_a_tag_does_not_tell_where_hidden_columns_are() -> None:
 
 @pytest.mark.parametrize("writable", [None, ["name"]], ids=["all", "one"])
 def test_who_sees_everything_has_the_tag_of_the_row(writable: list[str] | None) -> None:
-    """All cells count, those below blank headers too, whatever may be written."""
+    """All cells count, including those below blank headers and those that may not be written."""
     assert view(None, writable).tag(ROW) == row_tag(HEADER.cells, ROW)
 
 

@@ -289,7 +289,7 @@ def test_event_of_the_context() -> None:
 
 
 def test_call_of_no_request() -> None:
-    """A call to Google outside any request counts for nobody."""
+    """A call to Google outside any request is counted for none."""
     event = _event()
     with request_event(event):
         pass

@@ -113,7 +113,7 @@ def test_every_metric_is_in_the_readme() -> None:
     ],
 )
 def test_metrics_are_reported_under_an_address_or_a_known_name(host: str) -> None:
-    """Any IP address, localhost and the configured names are taken, whatever port and case."""
+    """Any IP address, localhost and the configured names are accepted, with any port and case."""
     client = TestClient(create_metrics(Tallies(), hosts=["metrics.internal"]))
     answer = client.get("/metrics", headers={"Host": host})
 
@@ -137,7 +137,7 @@ def test_metrics_are_reported_under_an_address_or_a_known_name(host: str) -> Non
     ],
 )
 def test_no_metrics_are_reported_under_another_name(host: str) -> None:
-    """A name that a page had resolve to this address gets 421, and nothing of the metrics."""
+    """A name that resolves to this address after DNS rebinding gets 421 without metrics."""
     client = TestClient(create_metrics(Tallies(), hosts=["metrics.internal"]))
     answer = client.get("/metrics", headers={"Host": host})
 
@@ -165,7 +165,7 @@ def listening() -> Iterator[tuple[socket.socket, socket.socket]]:
 def test_each_port_has_its_own_application(
     listening: tuple[socket.socket, socket.socket],
 ) -> None:
-    """The gateway's port knows no metrics, whatever Host is sent, and theirs knows nothing else."""
+    """The gateway's port has no metrics for any Host, and theirs has nothing else."""
     main, aside = listening
     with_both = with_metrics(_gateway, aside, beside=main, hosts=["metrics.internal"])
     server = make_server(with_both, shutdown_seconds=1)

@@ -56,7 +56,7 @@ HARMLESS = [
 
 @pytest.mark.parametrize(("text", "secret"), SECRETS)
 def test_a_secret_is_masked(text: str, secret: str) -> None:
-    """Nothing of it is left; what stands before it is."""
+    """It is masked completely; the text before it stays."""
     assert secret not in redacted(text)
     assert "***" in redacted(text)
     assert redacted(text)[:1] == text[:1]

@@ -84,7 +84,7 @@ def test_the_tag_of_a_page_is_weak_and_of_what_it_shows() -> None:
 
 
 def test_rows_of_a_list_are_created_in_its_order() -> None:
-    """201, the records under `results`, and whatever headers come along."""
+    """201, the records under `results`, and the given headers."""
     records = [{"rowIndex": row} for row in (9, 10, 11)]
 
     response = created_answer(records, "null", headers={"X-Ignored-Fields": '"a"'})

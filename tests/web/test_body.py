@@ -45,7 +45,7 @@ def test_json_objects_are_fields(body: str, fields: Mapping[str, Stored]) -> Non
 
 
 def test_the_longest_text_is_taken() -> None:
-    """50,000 characters fit, whatever they take in bytes."""
+    """50,000 characters fit, independent of their size in bytes."""
     assert parse_fields(json.dumps({"a": "é" * MAX_CELL_CHARACTERS}).encode(), JSON) == {
         "a": "é" * MAX_CELL_CHARACTERS
     }

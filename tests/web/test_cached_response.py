@@ -80,7 +80,7 @@ async def test_what_a_client_does_not_know_is_sent() -> None:
 
 @pytest.mark.parametrize("no_cache", [True, False])
 def test_fresh_data_is_said_to_be_asked_for(no_cache: bool) -> None:
-    """The status tells a fetch that the client asked for from others."""
+    """The status distinguishes fetches that the client asked for."""
     answer = read_answer(asking(), Served(ENCODED, FETCHED), no_cache=no_cache)
 
     status = dict(answer.headers)[b"cache-status"]

@@ -28,7 +28,7 @@ def client() -> TestClient:
 @pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "OPTIONS", "DELETE"])
 @pytest.mark.parametrize("origin", ["https://page.example", "null", ""])
 def test_answers_are_open_to_pages(client: TestClient, method: str, origin: str) -> None:
-    """Any origin may read any answer and the headers of ours, without credentials."""
+    """Pages of any origin may read answers and our headers, without credentials."""
     answer = client.request(method, "/", headers={"Origin": origin})
 
     assert answer.headers.get_list("access-control-allow-origin") == ["*"]

@@ -108,7 +108,7 @@ def test_no_pass_holds_a_key_nor_is_known_elsewhere(auth_cache: AuthCache) -> No
 
 
 def test_keys_that_expire_and_endless_names_get_none(auth_cache: AuthCache) -> None:
-    """An expiry counts at its instant, and names that nobody has fill no memory."""
+    """An expiry takes effect at once, and invented names use no memory."""
     auth_cache.issue(b"1", replace(CALLER, expires=True), TARGET)
     auth_cache.issue(b"2", CALLER, Target(WorksheetId("demo", "x" * (LONGEST_TITLE + 1))))
 

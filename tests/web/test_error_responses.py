@@ -119,7 +119,7 @@ def test_an_outcome_decides_whether_a_write_is_retryable(
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS"])
 def test_a_read_has_no_outcome(method: str) -> None:
-    """Even an error that knows of one does not tell it to a read."""
+    """Errors of reads have no outcome, even those that know one."""
     body = body_of(answer(UpstreamError("failed", outcome="not_applied"), method))
 
     assert "outcome" not in body
@@ -127,7 +127,7 @@ def test_a_read_has_no_outcome(method: str) -> None:
 
 
 def test_places_are_listed() -> None:
-    """Each problem of a body has its pointer and its detail."""
+    """Each problem of a body has its pointer and detail."""
     problems = [Problem("#/a", "wrong"), Problem("#/b", "also")]
 
     body = body_of(answer(InvalidBody("bad", problems=problems), "POST"))

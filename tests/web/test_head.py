@@ -19,7 +19,7 @@ LINES = [(b"a", b"1"), (b"b", b"\xe4"), (b"a", b" 2 "), (b"c", b"")]
 
 
 def test_lines_of_one_name_keep_their_order() -> None:
-    """Every line counts, its value as it came, in Latin-1."""
+    """Every line counts, decoded as Latin-1."""
     head = read_head(LINES)
 
     assert list(head.values(b"a")) == ["1", " 2 "]
@@ -29,7 +29,7 @@ def test_lines_of_one_name_keep_their_order() -> None:
 
 
 def test_the_first_line_may_be_enough() -> None:
-    """An empty line is one, no line is None."""
+    """An empty line counts; a missing one is None."""
     head = read_head(LINES)
 
     assert [head.first(name) for name in (b"a", b"c", b"d")] == ["1", "", None]

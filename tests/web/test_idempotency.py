@@ -134,7 +134,7 @@ def test_what_is_no_key_is_refused(values: Sequence[str]) -> None:
     ids=str,
 )
 def test_a_key_counts_for_one_target_and_caller(changed: Mapping[str, Any]) -> None:
-    """The same Idempotency-Key elsewhere, or of somebody else, is another one."""
+    """The same Idempotency-Key for another target or caller is another one."""
     assert identity(**changed).scope != identity().scope
     assert identity(**changed).fingerprint == identity().fingerprint
 

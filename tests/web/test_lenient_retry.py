@@ -103,7 +103,7 @@ async def test_the_plain_name_comes_first(
 
 
 async def test_the_error_is_that_of_the_plain_name() -> None:
-    """If there is none of any name, the client hears of the one that it sent, after one look."""
+    """If no title matches, the error names the one that the client sent, after one read."""
     workbook = Workbook("another")
 
     with pytest.raises(WorksheetNotFound, match="a%20b"):
@@ -112,7 +112,7 @@ async def test_the_error_is_that_of_the_plain_name() -> None:
 
 
 async def test_a_name_that_the_key_may_not_hear_of_is_not_tried() -> None:
-    """A grant is no wider for an odd spelling, whoever used it before."""
+    """Lenient decoding does not extend a grant."""
     workbook, title_aliases = Workbook("a b"), make_title_aliases()
     await read(title_aliases, target("a%20b"), workbook)
 
@@ -132,7 +132,7 @@ async def test_a_key_that_may_not_hear_of_a_name_does_not_hide_it_from_others() 
 
 
 async def test_a_reading_is_remembered_for_a_while() -> None:
-    """Until then the plain name is not tried; the log has the reading all the same."""
+    """Until then the plain name is not tried; the log still has the reading."""
     clock, workbook = ManualClock(), Workbook("a b")
     title_aliases = make_title_aliases(clock)
     await read(title_aliases, target("a%20b"), workbook)
@@ -148,7 +148,7 @@ async def test_a_reading_is_remembered_for_a_while() -> None:
 
 
 async def test_writes_trust_a_reading_for_a_shorter_time() -> None:
-    """A worksheet of the plain name may have been made since; then it is the one to write to."""
+    """A worksheet of the plain name may exist by then, and would be the one to write to."""
     clock, workbook = ManualClock(), Workbook("a b")
     title_aliases = make_title_aliases(clock)
     await write(title_aliases, target("a%20b"), workbook)
@@ -266,7 +266,7 @@ async def test_a_second_reading_that_cannot_be_read_is_none() -> None:
 
 
 async def test_a_missing_worksheet_is_reported_in_words_for_the_caller() -> None:
-    """One look answers all who joined it; each hears of the worksheets that it may hear of."""
+    """One read answers all who joined it; each error names the titles visible to its caller."""
     workbook = Workbook("Cities", "Salaries")
     told = []
     for visible in (None, frozenset({"Towns", "Cities"})):
@@ -349,7 +349,7 @@ def test_the_titles_stay_with_the_error() -> None:
 
 @pytest.mark.parametrize("hidden", [[], ["Sale1", "Sale2", "Sale3", "sale"]], ids=["", "hidden"])
 def test_what_a_key_may_not_hear_of_leaves_no_trace(hidden: list[str]) -> None:
-    """Hidden worksheets take nobody's place among the near names."""
+    """Hidden worksheets take no place among the near names."""
     told = message("Sale", [*hidden, "Sales old"], visible={"Sale", "Sales old"})
 
     assert told.endswith(' It has "Sales old".')
@@ -357,7 +357,7 @@ def test_what_a_key_may_not_hear_of_leaves_no_trace(hidden: list[str]) -> None:
 
 @pytest.mark.parametrize("hidden", [[], ["Sale1", "Sale2", "Sale3", "sale"]], ids=["", "hidden"])
 def test_of_many_worksheets_the_near_ones_are_named(hidden: list[str]) -> None:
-    """Up to 10 that the key may hear of are all named, of more those that are like the name."""
+    """Up to 10 visible titles are all named, of more only the similar ones."""
     heard_of = [*map("Month {}".format, range(9)), "Sales old"]
     wide = {*heard_of, "Staff"}
 

@@ -171,7 +171,7 @@ def test_a_fault_of_ours_is_hidden_from_the_client(client: TestClient, logs: Log
 
 
 def test_a_fault_in_a_write_leaves_its_outcome_open(client: TestClient) -> None:
-    """Nobody knows how far a write came that failed in an unknown way."""
+    """An unexpected error may occur before or after the write."""
     body = client.post("/broken").json()
 
     assert (body["outcome"], body["retryable"]) == ("unknown", False)
@@ -208,7 +208,7 @@ def framed(app: ASGIApp) -> ASGIApp:
 
 
 async def test_a_client_that_left_is_noted(logs: Logs) -> None:
-    """Nobody is there to be answered; the log says so and it is no fault."""
+    """The log notes it, and not as an error."""
 
     async def disconnected(scope: Scope, receive: Receive, send: Send) -> None:
         raise ClientDisconnect
@@ -248,7 +248,7 @@ async def test_a_cancelled_request_has_its_line(logs: Logs) -> None:
 
 
 async def test_what_is_no_request_passes(logs: Logs) -> None:
-    """The lifespan of the application is none of the frame's business."""
+    """Other scopes, such as the lifespan, pass unchanged."""
     seen: list[str] = []
 
     async def inner(scope: Scope, receive: Receive, send: Send) -> None:

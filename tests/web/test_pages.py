@@ -247,7 +247,7 @@ def test_heads_are_those_of_the_pages(client: TestClient, path: str) -> None:
 
 
 def test_what_is_vendored_is_what_was_published() -> None:
-    """Swagger UI's files are those whose digests its README tells."""
+    """Swagger UI's files have the digests in its README."""
     folder = STATIC / "swagger-ui"
     told = {name: digest for digest, name in _VENDORED.findall((folder / "README.md").read_text())}
     found = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in told}

@@ -161,7 +161,7 @@ def test_where_is_json(encoded: str) -> None:
     ],
 )
 def test_where_has_second_readings(text: str, readings: list[str]) -> None:
-    """Each spelling gives the same condition, and tells which reading it took."""
+    """Each spelling gives the same condition and reports its reading."""
     asking = asking_of(decoded(text.encode()))
 
     found = parse_query(asking, max_limit=100).where
@@ -190,7 +190,7 @@ def test_names_decoded_once_more_are_split_then() -> None:
 
 
 def test_keys_with_a_second_reading_are_checked() -> None:
-    """Else nobody would know that it is needed: unknown keys are ignored."""
+    """Otherwise unknown keys would be ignored."""
     assert query_of("keys=a%252Cb,c").keys == Selection(("a%2Cb", "c"), checked=("a%2Cb",))
     assert query_of("keys=100%25").keys == Selection(("100%",))
 

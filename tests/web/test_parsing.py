@@ -27,7 +27,7 @@ async def test_long_bodies_are_worked_on_in_a_thread() -> None:
 
 
 async def test_keys_take_turns() -> None:
-    """Of each key one body is in line, so that nobody waits for all bodies of another."""
+    """One body of each key is queued, so that no key waits for all bodies of another."""
     parsing, gate, order = Parsing(), threading.Event(), list[str]()
 
     def work(name: str) -> None:
@@ -157,7 +157,7 @@ def test_of_too_many_one_is_too_many(start: str, unit: str, taken: int) -> None:
 
 @pytest.mark.parametrize("fault", ['{"a":[]}', '{"a":1,"b":{}}', "0", "[]"])
 def test_what_is_wrong_all_over_is_not_read_to_its_end(fault: str) -> None:
-    """There are places enough to tell of; short bodies are read whole."""
+    """Parsing stops at the maximum number of problems; short bodies are parsed completely."""
     long = f'[{{"a":1}},{f"{fault}," * 30}{{"b":"{LONG}"}}, no JSON'
 
     assert len(decode_json(long)) == 1 + MAX_PROBLEMS  # type: ignore[arg-type]

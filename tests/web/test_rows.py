@@ -130,7 +130,7 @@ def client(rows: FakeRows) -> Iterator[TestClient]:
 
 
 def test_a_list_is_asked_for_by_its_parameters(client: TestClient, rows: FakeRows) -> None:
-    """The query reaches the service with the plan's maximum; what nobody knows does not."""
+    """The query reaches the service with the plan's maximum; unknown parameters do not."""
     answer = client.get("Cities?limit=80&skip=2&keys=name&_=1")
 
     assert answer.json() == {"results": [RECORD], "hasNextPage": False}
@@ -179,7 +179,7 @@ def test_fresh_data_may_be_asked_for(
 
 
 def test_a_flag_that_is_none_is_refused(client: TestClient, rows: FakeRows) -> None:
-    """400 code 4002, before anything is asked of the service."""
+    """400 code 4002 without a call to the service."""
     answer = client.get("Cities?count=1")
 
     assert (answer.status_code, answer.json()["code"]) == (400, 4002)

@@ -55,7 +55,7 @@ async def ask(catalogue: Catalogue, spreadsheet: str = BOOK, way: str = "told") 
 async def test_worksheets_and_headers_take_two_reads(
     catalogue: Catalogue, sheets: ScriptedSheets
 ) -> None:
-    """All headers come with one read, and a worksheet without any is told as such."""
+    """All headers come with one read, including blank ones."""
     served = await ask(catalogue)
 
     assert served.encoded.body == b"Cities: name, state; Empty: "
@@ -175,7 +175,7 @@ async def test_a_spreadsheet_that_is_not_there_is_said_so(catalogue: Catalogue) 
 async def test_a_worksheet_that_went_in_between_costs_another_look(
     catalogue: Catalogue, sheets: ScriptedSheets, fake: FakeSheets
 ) -> None:
-    """Renamed after the titles were read, it is told by its new name."""
+    """Renamed after the titles were read, it appears under its new name."""
 
     def rename() -> None:
         fake.worksheets[0].title = "Towns"

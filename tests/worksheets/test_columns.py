@@ -43,7 +43,7 @@ async def update(bench: Bench, target: Target, row: int, fields: Mapping[str, St
 async def test_kept_answers_are_for_who_sees_the_same(
     make_bench: MakeBench, targets: Sequence[Target], query: Query
 ) -> None:
-    """One snapshot answers all, each with what it sees, whoever asked first."""
+    """One snapshot answers all keys, each with its own fields."""
     bench = make_bench(cache=KEPT)
     pages = {
         target.access.key_id: await page(bench, target, query) for target in (*targets, *targets)
@@ -69,7 +69,7 @@ async def test_kept_answers_are_for_who_sees_the_same(
 async def test_a_hidden_field_costs_what_an_unknown_one_costs(
     make_bench: MakeBench, parameter: str, name: str, is_known: bool
 ) -> None:
-    """One read if nothing is known: to tell which fields there are; then none."""
+    """One read without cached data, to list the fields; then none."""
     bench = make_bench(cache=KEPT)
     if is_known:
         await page(bench, TARGET, Query(order=(SortTerm("population"),)))

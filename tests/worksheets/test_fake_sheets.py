@@ -5,7 +5,7 @@ from tests.fakes import BOOK, FakeSheets, Formatted
 
 
 async def test_a_format_sets_text_and_value_apart() -> None:
-    """A formatted cell displays its text and has its value, until it is written to."""
+    """A formatted cell has a text and a value until it is written to."""
     sheets = FakeSheets()
     sheets.add("T", [[Formatted(43831, "1 Jan 2020"), Formatted(0.25, "25%")]])
 

@@ -55,7 +55,7 @@ def test_age_is_that_of_the_header(header_cache: HeaderCache, clock: ManualClock
 def test_older_look_never_replaces_newer(
     header_cache: HeaderCache, as_of: int, last_row: int
 ) -> None:
-    """Of two looks the newer one stays, in whatever order they come."""
+    """The newer of two reads stays, in any order of arrival."""
     header_cache.keep(SEEN)
 
     header_cache.keep(replace(SEEN, last_row=6, as_of=as_of))

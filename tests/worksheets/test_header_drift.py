@@ -33,7 +33,7 @@ def told(events: Events) -> list[object]:
 
 
 def test_rows_since_the_last_look(header_cache: HeaderCache, events: Events) -> None:
-    """A look that shows another header tells of the rows written since the one before, once."""
+    """A read that shows another header reports the rows written since the one before, once."""
     header_cache.compare(OLD, as_of=header_cache.moment())
     header_cache.note_rows(OLD, 5, 2)
     header_cache.note_rows(OLD, 3, 1)
@@ -86,7 +86,7 @@ def test_a_look_from_before_the_write_confirms_nothing(
 def test_change_seen_while_the_write_was_under_way(
     header_cache: HeaderCache, events: Events
 ) -> None:
-    """A write by a header that another look saw changed meanwhile is told when it ends."""
+    """A write under a header that changed meanwhile is reported when it ends."""
     header_cache.compare(OLD, as_of=header_cache.moment())
     header_cache.compare(NEW, as_of=header_cache.moment())
 
@@ -97,7 +97,7 @@ def test_change_seen_while_the_write_was_under_way(
 
 
 def test_an_older_look_changes_nothing(header_cache: HeaderCache, events: Events) -> None:
-    """Of two looks the one that began later counts, in whatever order they come."""
+    """The read that began later counts, in any order of arrival."""
     older, newer = header_cache.moment(), header_cache.moment()
     header_cache.compare(NEW, as_of=newer)
     header_cache.note_rows(NEW, 5, 1)
@@ -175,7 +175,7 @@ def test_a_header_known_to_have_changed_is_not_kept(header_cache: HeaderCache) -
 
 
 async def test_list_sees_the_change(bench: Bench, events: Events) -> None:
-    """The next list tells of rows created while a person renamed a column."""
+    """The next list reports rows created while a person renamed a column."""
     await bench.page()
     bench.sheets.before("append_rows", lambda: bench.cities.type(1, None, "land"))
     row = await bench.create(name="Reno")
@@ -186,7 +186,7 @@ async def test_list_sees_the_change(bench: Bench, events: Events) -> None:
 
 
 async def test_create_sees_the_change(bench: Bench, events: Events, clock: ManualClock) -> None:
-    """The next create that looks tells of the rows before it, and uses the new header."""
+    """The next create that reads the header reports earlier rows, and uses the new header."""
     rows = [await bench.create(name="Reno"), await bench.create(name="Salem")]
     bench.cities.type(1, "state", "name")
     clock.advance(10.0)
@@ -198,7 +198,7 @@ async def test_create_sees_the_change(bench: Bench, events: Events, clock: Manua
 
 
 async def test_lost_header_is_reported(bench: Bench, events: Events) -> None:
-    """Rows are told also if row 1 is blank by now."""
+    """Rows are also reported if row 1 is blank now."""
     row = await bench.create(name="Reno")
     bench.cities.type(1, "", "", "")
 

@@ -131,7 +131,7 @@ async def answers_of_overlapping_reads(
 
 
 async def test_reads_that_overlap_and_differ_are_not_kept_both(large: Bench) -> None:
-    """Nobody can tell which is newer: the one that lands last is done again."""
+    """Their order is unknown: the one that ends last is repeated."""
     await known(large)
 
     first, second, third = await answers_of_overlapping_reads(

@@ -195,7 +195,7 @@ async def test_a_read_overtaken_by_an_open_write_is_done_again(kept: Bench) -> N
 
 
 async def test_an_open_write_has_the_rows_read_anew(kept: Bench) -> None:
-    """After a write that nobody knows the outcome of, the snapshot is not fresh any more."""
+    """After a write with unknown outcome, the snapshot is no longer fresh."""
     await kept.page()
     kept.sheets.before("append_rows", UNANSWERED)
     with pytest.raises(WriteOutcomeUnknown):

@@ -119,7 +119,7 @@ def worksheets(*titles: str) -> list[WorksheetId]:
 
 
 def test_a_worksheet_is_one_object() -> None:
-    """Title and spreadsheet tell worksheets apart, and nothing else does."""
+    """Its identity is title and spreadsheet."""
     pool = Stage().pool
 
     assert pool[WORKSHEET] is pool[WorksheetId(spreadsheet="book", title="Cities")]

@@ -72,7 +72,7 @@ def test_a_key_keeps_no_other_from_waiting() -> None:
 
 
 def test_full_queue_gives_a_retry_time() -> None:
-    """Nothing of it was written."""
+    """The write was not applied."""
     line = made(create("a", rows=MAX_ROWS))
 
     with pytest.raises(QueueFull) as caught:
@@ -122,8 +122,9 @@ def test_keys_take_turns() -> None:
 
 @pytest.mark.parametrize("is_create", [True, False], ids=["create", "update"])
 def test_what_goes_along_costs_no_turn(is_create: bool) -> None:
-    """A write that cannot go with those of another key has its turn, though others of its own key
-    go along with them each time."""
+    """A write that cannot go with those of another key gets its turn, even if others of its own key
+    go along each time.
+    """
     along = update("a", row=6) if is_create else create("a")
     patient = create("a") if is_create else update("a", row=6)
     busy = [update("b", row=5) if is_create else create("b", rows=MAX_ROWS - 1) for _ in range(2)]
@@ -157,7 +158,7 @@ def test_a_turn_may_be_one_to_be_alone() -> None:
 
 
 def test_memory_is_bounded_for_each_key() -> None:
-    """One key has its share of what all worksheets' lines may take, the others have theirs."""
+    """One key has its share of the memory of all queues; the others have theirs."""
     large = [create("a", text=LARGE) for _ in range(9)]
     line = made(**ROOM_FOR_ALL)
 

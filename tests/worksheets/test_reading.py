@@ -89,7 +89,7 @@ async def test_errors_of_one_rendering_are_raised(bench: Bench) -> None:
 async def test_duplicates_are_reported_once(
     make_bench: MakeBench, events: list[MutableMapping[str, Any]]
 ) -> None:
-    """A header's duplicates are logged when the header is first seen, whatever the operation."""
+    """A header's duplicates are logged when it is first seen, in any operation."""
     bench = make_bench(TWICE)
     for _ in range(2):
         await bench.page()

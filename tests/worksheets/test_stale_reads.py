@@ -209,7 +209,7 @@ async def test_a_short_budget_raises_the_ttl_of_all(make_bench: MakeBench) -> No
 
 
 async def test_made_up_names_stretch_nothing(make_bench: MakeBench) -> None:
-    """Worksheets that are not there take nothing of the time of those that are."""
+    """Missing worksheets do not reduce the lifetime of others."""
     bench = make_bench(cache=KEPT, reads_per_second=1.0)
     await bench.page()
     for number in range(50):

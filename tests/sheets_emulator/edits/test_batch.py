@@ -173,7 +173,7 @@ def test_what_is_not_implemented_says_so(bench: Bench, request_: Request, named:
 def test_malformed_batch_is_an_invalid_argument(
     bench: Bench, body: Request, complaint: str
 ) -> None:
-    """Wrong types and names are told by their place in the request."""
+    """Wrong types and names are reported with their place in the request."""
     answer = bench.call("POST", "/v4/spreadsheets/book:batchUpdate", body)
 
     assert answer.status_code == 400

@@ -177,7 +177,7 @@ def test_lines_are_inserted_at_the_end_if_they_are_as_those_before(bench: Bench,
 
 @pytest.mark.parametrize("kind", ["deleteDimension", "updateDimensionProperties"])
 def test_end_of_lines_is_not_negative(bench: Bench, kind: str) -> None:
-    """A negative end is told as a negative start is."""
+    """A negative end is refused as a negative start is."""
     request = dimension(kind, "ROWS", 0, -1)
     if kind == "updateDimensionProperties":
         request[kind] |= {"properties": {"pixelSize": 9}, "fields": "pixelSize"}

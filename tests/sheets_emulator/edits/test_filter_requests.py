@@ -34,7 +34,7 @@ def test_filter_of_a_worksheet_is_shown_with_the_bounds_of_its_grid(bench: Bench
 
 
 def test_another_filter_takes_the_place_of_the_first(bench: Bench) -> None:
-    """A worksheet has one; clearing takes it off, also where there is none (recorded)."""
+    """A worksheet has one; clearing removes it, even if there is none (recorded)."""
     set_filter(bench, range={"sheetId": 0})
     set_filter(bench, range=grid_range(0, 1, 2, 3))
     second = shown(bench)["range"]

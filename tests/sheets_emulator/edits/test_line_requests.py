@@ -79,7 +79,7 @@ def test_columns_fit_their_widest_text(bench: Bench) -> None:
 
 
 def test_rows_fit_the_lines_of_their_texts(bench: Bench) -> None:
-    """A row of one line has the usual height, one of three lines more, whatever it had."""
+    """A row of one line has the usual height, one of three lines more."""
     bench.update("Data!A1", [["a\nb\nc"], ["a"]])
     rows = {"sheetId": 0, "dimension": "ROWS", "startIndex": 0, "endIndex": 3}
     update = {"range": rows, "properties": {"pixelSize": 90}, "fields": "pixelSize"}
@@ -180,7 +180,7 @@ def test_groups_of_another_worksheet_have_its_id(bench: Bench) -> None:
 def test_requests_that_make_no_sense_are_refused(
     bench: Bench, request_: Request, complaint: str
 ) -> None:
-    """Lines past the grid, groups that are not there and fields that are none are 400."""
+    """Lines past the grid, missing groups and unknown fields are 400."""
     answer = bench.edit(request_)
 
     assert answer.status_code == 400

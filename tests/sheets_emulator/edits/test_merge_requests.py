@@ -41,7 +41,7 @@ def test_first_value_moves_to_the_first_cell(bench: Bench) -> None:
 
 
 def test_merge_takes_in_the_merges_inside_it(bench: Bench) -> None:
-    """Recorded: two merged rows become one merge; a lone cell is none."""
+    """Recorded: two merged rows become one merge; a single cell is none."""
     bench.edit(merged("MERGE_ROWS", 0, 0, 2, 2))
     bench.edit(merged("MERGE_ALL", 0, 0, 2, 2), merged("MERGE_ALL", 3, 3, 4, 4))
 

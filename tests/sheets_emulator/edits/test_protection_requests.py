@@ -30,7 +30,7 @@ def updated(bench: Bench, number: int, fields: str, **members: object) -> Any:
 
 
 def test_who_adds_a_protection_may_edit(bench: Bench) -> None:
-    """Recorded: the reply tells the editors as given, a read has the account among them."""
+    """Recorded: the reply has the editors as given, a read has the account among them."""
     members: dict[str, Any] = {
         "range": {"sheetId": 0, **CELL},
         "description": None,
@@ -184,7 +184,7 @@ def test_deleted_cells_take_their_protection_along(bench: Bench) -> None:
     ],
 )
 def test_malformed_protection_is_refused(bench: Bench, protection: Request, complaint: str) -> None:
-    """A place that is none, and members that Google does not have, are 400."""
+    """A missing place, and members that Google does not have, are 400."""
     answer = bench.edit({"addProtectedRange": {"protectedRange": protection}})
 
     assert answer.status_code == 400

@@ -264,7 +264,7 @@ def test_options_go_back_to_what_they_were(bench: Bench) -> None:
     ],
 )
 def test_worksheets_that_google_refuses(bench: Bench, request_: Request, complaint: str) -> None:
-    """Titles and ids that are taken or may not be, and sizes that are none, are 400."""
+    """Titles and IDs that are taken or not allowed, and invalid sizes, are 400."""
     answer = bench.edit(request_)
 
     assert answer.status_code == 400

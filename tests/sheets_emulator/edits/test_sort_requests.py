@@ -21,7 +21,7 @@ def sort(area: Request, *specs: Request) -> Request:
 def test_sort_puts_blanks_last_both_ways(
     build: BenchBuilder, order: str, column: list[str]
 ) -> None:
-    """Numbers, text in either case, booleans; blanks at the end whatever the order."""
+    """Numbers, text in either case, booleans; blanks are last in both directions."""
     bench = build({"Data": "Bear,1\n10,2\n,3\napple,4\nTRUE,5\n2,6\n"})
     bench.edit(sort(grid_range(0, 0, 6, 2), {"dimensionIndex": 0, "sortOrder": order}))
 

@@ -29,7 +29,7 @@ def shown(bench: Bench) -> Any:
 
 @pytest.mark.parametrize("name", NEW)
 def test_only_what_the_mask_names_is_set(bench: Bench, name: str) -> None:
-    """Each property alone, whatever else is sent."""
+    """Each property alone; others are ignored."""
     before = shown(bench)
     reply = update(bench, name, **NEW).json()["replies"]
 

@@ -128,7 +128,7 @@ def test_what_waits_for_a_circle_is_an_error_and_the_rest_is_not() -> None:
 
 
 def test_long_chain_of_references_from_either_end() -> None:
-    """A chain of 20,000 formulas is computed, be it looked at from its end."""
+    """A chain of 20,000 formulas is computed from either end."""
     chain = column(1.0, *(formula(f"=A{row}+1") for row in range(1, 20_000)))
     book = workbook(Data=chain)
     downwards = Results(book)

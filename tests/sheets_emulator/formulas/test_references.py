@@ -92,7 +92,7 @@ def test_reference_follows_its_columns() -> None:
 
 
 def test_only_references_to_the_changed_worksheet_move() -> None:
-    """On another worksheet a reference without a title is none to the changed one."""
+    """A reference without a title on another worksheet is not one to the changed worksheet."""
     formula = "=A3+'My Data'!A3+Other!A3"
 
     moved = shifted(formula, own_title="Other", title="My Data", rows=inserted, columns=same)

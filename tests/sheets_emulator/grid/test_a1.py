@@ -84,7 +84,7 @@ def test_only_a_lone_cell_is_an_anchor(text: str, is_anchor: bool) -> None:
 
 @pytest.mark.parametrize("text", ["", "''", "'open", "'a'b", "'Sheet1'!", "'Sheet1'!x y"])
 def test_malformed_range_texts_have_no_reading(text: str) -> None:
-    """An empty text, quotes that do not close and cells that are none cannot be parsed."""
+    """An empty text, unclosed quotes and invalid cells cannot be parsed."""
     assert [each for each in readings(text) if each.title != text] == []
 
 

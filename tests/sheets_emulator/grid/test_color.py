@@ -25,7 +25,7 @@ def test_components_have_eight_bits(given: dict[str, float], answered: dict[str,
 
 
 def test_what_was_answered_is_answered_again() -> None:
-    """Writing back a colour that was read changes nothing, whatever it is."""
+    """Writing back a colour that was read changes nothing."""
     for step in range(256):
         once = rgb({"red": (step + 0.4) / 255})
 

@@ -190,7 +190,7 @@ def test_every_date_is_shown_as_typed(day: date) -> None:
 
 @given(st.integers(min_value=0, max_value=9999 * 3600 + 3599))
 def test_every_time_and_duration_is_shown_as_typed(seconds: int) -> None:
-    """Hours, minutes and seconds read back, whatever the fraction of a day is as a double."""
+    """Hours, minutes and seconds read back exactly."""
     text = f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
 
     assert shown(typed(text)) == text

@@ -104,5 +104,5 @@ def test_lines_put_inside_of_a_group_belong_to_it(start: int, found: list[Place]
 
 
 def test_group_has_its_range_and_depth() -> None:
-    """A group tells where it starts, where it has ended, and whether it is collapsed."""
+    """A group has its start, its end, and whether it is collapsed."""
     assert groups_of(added((0, 2))) == [Group(start=0, end=2, depth=1, is_collapsed=False)]

@@ -27,7 +27,7 @@ def too_much() -> Iterator[bytes]:
 def test_body_that_is_too_large_is_refused_in_googles_shape(
     tmp_path: Path, is_announced: bool
 ) -> None:
-    """413 whatever the path is, and the connection goes on."""
+    """413 for every path; the connection stays open."""
     with serving(tmp_path, EmulatorOptions()) as served, Client(base_url=served.url) as client:
         answers = [
             client.post(path, content=b"".join(too_much()) if is_announced else too_much())

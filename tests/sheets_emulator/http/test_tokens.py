@@ -122,7 +122,7 @@ def test_other_grant_types_are_not_supported(bench: Bench) -> None:
 
 
 def test_audience_may_be_googles(bench: Bench) -> None:
-    """google-auth names Google's token endpoint as audience whatever the token URI is."""
+    """google-auth sends Google's token endpoint as audience for every token URI."""
     assert bench.ask_token(aud="https://oauth2.googleapis.com/token").status_code == 200
 
 

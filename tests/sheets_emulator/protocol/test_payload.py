@@ -86,7 +86,7 @@ def test_a_map_keeps_its_keys() -> None:
 
 
 def test_null_in_a_list_of_objects_is_an_empty_one() -> None:
-    """It keeps its number, which errors tell."""
+    """It keeps its number in errors."""
     read = check("BatchUpdateSpreadsheetRequest", {"requests": [None, {}]})
 
     assert read == {"requests": [{}, {}]}

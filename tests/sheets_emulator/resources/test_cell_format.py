@@ -59,7 +59,7 @@ def test_colour_and_its_style_change_together(given: Json, mask: str, color: Jso
 
 
 def test_whole_mask_replaces_the_format() -> None:
-    """Nothing of the old format is left; an empty one is none."""
+    """The old format is replaced completely; an empty one removes it."""
     assert merged_format(OLD, {"wrapStrategy": "WRAP"}, {}) == {"wrapStrategy": "WRAP"}
     assert merged_format(OLD, {"textFormat": {}}, {"*": {}}) is None
 
@@ -74,7 +74,7 @@ def test_number_format_has_the_pattern_of_its_type() -> None:
 
 
 def test_border_is_completed() -> None:
-    """It has the width of its style and is black unless told otherwise."""
+    """It has the width of its style and is black by default."""
     solid = bordering("top", {"style": "SOLID_MEDIUM", "width": 9})(None)
 
     assert solid == {

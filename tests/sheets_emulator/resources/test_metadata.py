@@ -63,7 +63,7 @@ def test_grid_data_has_cells_rows_and_columns(build: BenchBuilder) -> None:
 
 
 def test_mask_makes_include_grid_data_irrelevant(build: BenchBuilder) -> None:
-    """Data is there if the mask names it, whatever the parameter says."""
+    """The mask decides whether there is data."""
     bench = build({"Data": "x\n"})
     with_mask = bench.call(
         "GET", "/v4/spreadsheets/book", fields="sheets.data.rowData", includeGridData="false"
@@ -77,7 +77,7 @@ def test_mask_makes_include_grid_data_irrelevant(build: BenchBuilder) -> None:
 
 
 def test_sizes_of_rows_and_columns_are_shown(bench: Bench) -> None:
-    """Each row and column that is asked for has its pixels; those of a new one are recorded."""
+    """Each requested row and column has its pixels; those of a new one are recorded."""
     whole = bench.described(fields="sheets.data(rowMetadata,columnMetadata)")
     part = bench.described(fields="sheets.data(rowMetadata,startRow)", ranges="Data!B2:C3")
 

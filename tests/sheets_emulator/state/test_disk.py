@@ -166,7 +166,7 @@ def test_a_save_that_fails_changes_nothing(disk: Disk) -> None:
 
 
 def test_a_mistake_of_the_emulators_passes_through(disk: Disk) -> None:
-    """It is not told as one of the file's, and the save has changed nothing all the same."""
+    """It is not reported as an error of the file, and the save changes nothing."""
     before = book(("a",))
     disk.save([(None, before)], created=1)
     mistaken = book(("b",))
@@ -197,7 +197,7 @@ def test_the_file_is_for_its_owner_only(disk: Disk) -> None:
 
 
 def test_texts_are_remembered(disk: Disk) -> None:
-    """The last text under a name counts; there is none under another."""
+    """The last text under a name counts; other names have none."""
     disk.remember("key", "old")
     disk.remember("key", "new")
     again = reopened(disk)

@@ -37,7 +37,7 @@ def test_file_names_are_titles_percent_decoded_once(build: BenchBuilder) -> None
 
 
 def test_unshared_spreadsheet_is_refused_and_an_unknown_one_not_found(build: BenchBuilder) -> None:
-    """403 where the spreadsheet exists but is not shared, 404 where there is none."""
+    """403 if the spreadsheet exists but is not shared, 404 if it is unknown."""
     bench = build({"A": "1\n"})
     closed = bench.call("GET", "/v4/spreadsheets/closed")
     unknown = bench.call("GET", "/v4/spreadsheets/none/values/A")

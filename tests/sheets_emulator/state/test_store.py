@@ -213,7 +213,7 @@ def test_a_file_that_cannot_be_loaded_is_given_back(tmp_path: Path) -> None:
 
 
 def test_an_unshared_spreadsheet_stays_as_the_seed_says(tmp_path: Path) -> None:
-    """403 while the seed says so, whatever the file has."""
+    """403 while the seed says so, independent of the file."""
     seed = write_seed(tmp_path / "seed", {"book/A.csv": "x\n"})
     with running_on(tmp_path / "book.db", seed):
         pass

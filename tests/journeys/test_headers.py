@@ -183,41 +183,6 @@ def test_head_answers_as_get_does_without_the_body(shared_api: Api, path: str) -
     }
 
 
-@pytest.mark.parametrize("given", ["a", "7f.A_z-9", "r" * 64])
-@pytest.mark.parametrize("path", ["Cities/2", "Cities/99", "/nowhere", "/livez"])
-def test_a_clients_request_id_is_taken_over(shared_api: Api, path: str, given: str) -> None:
-    """An id of letters, digits, dot, dash and underscore leads through the log to the client."""
-    answer = shared_api.get(path, headers={"X-Request-Id": given})
-
-    assert answer.headers["x-request-id"] == given
-    assert answer.is_success or answer.json()["requestId"] == given
-
-
-@pytest.mark.parametrize(
-    "given", ["", "r" * 65, "a b", "a/b", "<x>", "a,b", "\xe4", "{}", "a\tb", "%0a", 'a"b']
-)
-def test_what_is_no_request_id_is_replaced(shared_api: Api, given: str) -> None:
-    """The request is served with a new ID."""
-    sent = [
-        ("Authorization", shared_api.keys["paid"]),
-        ("X-Spreadsheet-Id", "demo"),
-        ("X-Request-Id", given),
-    ]
-
-    answer = send_raw(shared_api, "GET", "/v2/sheets/Cities/2", headers=sent)
-
-    assert answer.status_code == 200
-    assert answer.headers["x-request-id"] != given
-    assert re.fullmatch(r"[A-Za-z0-9._-]{1,64}", answer.headers["x-request-id"])
-
-
-def test_requests_without_an_id_get_different_ones(shared_api: Api) -> None:
-    """No two requests share an id that the gateway made."""
-    ids = {shared_api.get("/livez").headers["x-request-id"] for _ in range(20)}
-
-    assert len(ids) == 20
-
-
 def test_dropped_fields_are_named_in_a_header(open_gateway: OpenGateway) -> None:
     """Names of ignored fields are escaped in the header."""
     api = open_gateway({"api.unknown_fields": "ignore"})

@@ -120,22 +120,6 @@ def test_an_update_under_a_condition_is_given_again(api: Api, key: str) -> None:
     assert answers[0].headers["etag"] == answers[1].headers["etag"] != tag
 
 
-@pytest.mark.parametrize("bad", ["", '""', "a b", "x" * 256, '"x'])
-def test_a_bad_key_is_refused(shared_api: Api, bad: str) -> None:
-    """Nothing is written under a key that could be mistaken for another."""
-    answer = send(shared_api, bad)
-
-    assert refused(answer) == (400, 4004)
-    assert shared_api.emulator.calls() == (0, 0)
-
-
-def test_a_key_on_a_read_means_nothing(shared_api: Api) -> None:
-    """Reads can be repeated as they are."""
-    answer = shared_api.get("Cities/2", headers={"Idempotency-Key": "a b"})
-
-    assert answer.status_code == 200
-
-
 @pytest.mark.parametrize(
     ("body", "code"),
     [({"nope": 1}, 104), ({"name": ["nested"]}, 104), ({"name": None}, 104)],

@@ -1,0 +1,60 @@
+"""Headers that identify a request: X-Request-Id and Idempotency-Key."""
+
+import re
+from collections.abc import Sequence
+
+import pytest
+
+from tests.journeys.operations import JSON, WRITES
+from tests.surfaces.stage import Surface
+
+
+@pytest.mark.parametrize("given", ["a", "7f.A_z-9", "r" * 64])
+@pytest.mark.parametrize("path", ["Cities/2", "Cities/99", "/nowhere", "/livez"])
+def test_request_id(surface: Surface, path: str, given: str) -> None:
+    """Letters, digits, dot, dash and underscore; the answer repeats it once."""
+    answer = surface.send("GET", path, headers=[("X-Request-Id", given)])
+
+    assert [value for name, value in answer.pairs if name == b"x-request-id"] == [given.encode()]
+    assert answer.status_code == 200 or answer.json()["requestId"] == given
+
+
+@pytest.mark.parametrize(
+    "given", [None, "", "r" * 65, "a b", "a/b", "<x>", "a,b", "\xe4", "{}", "a\tb", "%0a", 'a"b']
+)
+def test_request_id_of_the_gateway(surface: Surface, given: str | None) -> None:
+    """Without a valid ID each request gets a new one."""
+    headers = [] if given is None else [("X-Request-Id", given)]
+
+    answers = [surface.send("GET", "Cities/2", headers=headers) for _ in range(5)]
+
+    assert {answer.status_code for answer in answers} == {200}
+    ids = {answer.headers["x-request-id"] for answer in answers}
+    assert len(ids) == 5
+    assert all(re.fullmatch(r"[0-9a-f]{16}", each) for each in ids)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        *([""], ['""'], ["x" * 256], ['"' + "x" * 256 + '"'], ["a b"], ['"a b"'], ["a\tb"]),
+        *(["kü"], ["\x7f"], ['"k'], ['"'], ['"a"b"'], [r'"a\b"'], ['"k";p=1'], ["k", "l"]),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize(("method", "path"), WRITES)
+def test_invalid_idempotency_key(
+    surface: Surface, method: str, path: str, values: Sequence[str]
+) -> None:
+    """A key has 1 to 255 visible ASCII characters; another could be mistaken for it."""
+    headers = [JSON, *(("Idempotency-Key", value) for value in values)]
+
+    code, _ = surface.refused(method, path, headers=headers, body=b'{"name":"x"}')
+
+    assert code == (400, 4004)
+
+
+def test_idempotency_key_of_a_read_is_ignored(surface: Surface) -> None:
+    answer = surface.send("GET", "Cities/2", headers=[("Idempotency-Key", "a b")])
+
+    assert answer.status_code == 200

@@ -97,8 +97,6 @@ async def open_google(
 
 
 class GoogleSheets:
-    """`Sheets` on Google's API."""
-
     def __init__(
         self,
         settings: GoogleSettings,

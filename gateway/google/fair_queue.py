@@ -38,7 +38,6 @@ class FairQueue:
         return len(self._keys)
 
     def __iter__(self) -> Iterator[Waiter]:
-        """Waiting calls in the order of their turns."""
         yield from self._verifying
         seen: set[Waiter] = set()
         lines = [iter(line) for line in self._by_key.values()]

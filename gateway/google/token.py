@@ -57,8 +57,6 @@ FindCredentials = Callable[..., tuple[Credentials, str | None]]
 
 
 class TokenFailure(Enum):
-    """Reasons for a missing token."""
-
     NO_CREDENTIALS = auto()
     """No key file is configured, and there are no default credentials."""
     UNREADABLE = auto()

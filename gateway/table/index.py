@@ -22,7 +22,7 @@ Cell = TypeVar("Cell")
 _BOOLEANS: Mapping[str, bool] = {"FALSE": False, "TRUE": True}
 _NUMBER_BYTES = 24
 _BYTES_BEGUN = 12
-"""Approximate memory of a half-done structure for each row."""
+"""Approximate memory of a partly built structure per row."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,6 @@ class ColumnIndex:
 
     @shared
     def folded(self) -> Work[FoldedTexts]:
-        """The displayed texts, case-folded."""
         length, longest = yield from self.lengths()
         return FoldedTexts((yield from self.texts()), length, longest)
 
@@ -208,7 +207,6 @@ def _doubles(places: Sequence[int], keys: Sequence[Any]) -> Work[Sequence[Any]]:
 
 
 def _regrouped(ranked: Ranked, groups: Sequence[int]) -> Work[Ranked]:
-    """The groups in another order."""
     places, starts = array("I"), array("I", [0])
     for start in range(0, len(groups), BLOCK):
         piece = groups[start : start + BLOCK]
@@ -232,7 +230,6 @@ def _chained(parts: Sequence[Ranked], size: int) -> Work[Ranked]:
 
 
 def _containers(value: object) -> Iterator[object]:
-    """The arrays, tuples and texts of a structure."""
     match value:
         case Run():
             yield value.keys

@@ -97,8 +97,6 @@ def rows_ranked(places: range) -> Ranked:
 
 
 class KeysByPlace(Protocol):
-    """A key for each place."""
-
     def __getitem__(self, place: int, /) -> Any: ...
 
 
@@ -185,7 +183,6 @@ def ascending(places: Sequence[int], size: int) -> Work[Sequence[int]]:
 
 
 def _group_numbers(starts: Sequence[int]) -> Iterable[int]:
-    """For each of the places in their order, the number of its group."""
     if isinstance(starts, range):
         return range(len(starts) - 1)
     sizes = map(int.__sub__, islice(starts, 1, None), starts)

@@ -175,5 +175,4 @@ def _fault(names: Sequence[str], of_one: str, of_many: str) -> list[str]:
 
 
 def _quoted(names: Sequence[str]) -> str:
-    """The first names for a message, long ones cut."""
     return ", ".join(map(quoted, names[:_MOST_NAMED]))

@@ -74,8 +74,8 @@ def finish(work: Work[T]) -> T:
 def shared(make: Callable[[S], Work[T]]) -> Callable[[S], Work[T]]:
     """Cache the value of a method on its object.
 
-    A caller that finds the value half done continues the same work, and pays for its own part of
-    it. Dropped work keeps its progress.
+    A caller that finds a partly computed value continues the same work, and pays for its own part.
+    Dropped work keeps its progress.
     """
     made, begun = f"_{make.__name__}_made", f"_{make.__name__}_begun"
 
@@ -108,12 +108,11 @@ def made_values(instance: object) -> Iterator[Any]:
 
 
 def begun_count(instance: object) -> int:
-    """The number of half-done values."""
+    """The number of partly computed values."""
     return sum(name.endswith("_begun") for name in vars(instance))
 
 
 def blocks(start: int, stop: int) -> Iterator[range]:
-    """The numbers from `start` up to `stop`, block by block."""
     return (range(at, min(at + BLOCK, stop)) for at in range(start, stop, BLOCK))
 
 

@@ -77,7 +77,6 @@ class Table:
         )
 
     def index(self, column: int) -> ColumnIndex:
-        """The index of a column of a typed table."""
         if self.typed is None:
             raise ValueError("a query is evaluated on typed tables only")
         index = self.indexes.get(column)

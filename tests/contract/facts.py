@@ -34,7 +34,7 @@ class Bench:
         return self.without_title(updates["updatedRange"])
 
     async def rows(self) -> int:
-        """How many rows the grid has."""
+        """Number of rows of the grid."""
         listed = await self.spreadsheet.sheets().list_worksheets(self.spreadsheet.id)
         [found] = [each for each in listed if each.title == self.title]
         return found.rows

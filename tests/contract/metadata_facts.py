@@ -80,7 +80,7 @@ async def _duplicate(bench: Bench) -> str:
 
 
 def _response(cells: str, *more: Callable[[Bench], Answer]) -> Callable[[Bench], Awaitable[str]]:
-    """Whether a batchUpdate with a response range is refused, and whether it is applied."""
+    """Outcome of a batchUpdate with a response range: refused or answered, applied or not."""
 
     async def answered(bench: Bench) -> str:
         metadata_id = new_id()
@@ -107,7 +107,7 @@ def _fewer_rows(bench: Bench) -> Answer:
 
 
 def _append_under(cell: Answer) -> Callable[[Bench], Awaitable[str]]:
-    """Where appendCells writes if a cell like this is in row 4."""
+    """Target of appendCells if a cell like this is in row 4."""
 
     async def written(bench: Bench) -> str:
         repeat = {

@@ -1,4 +1,4 @@
-"""What Google documents of developer metadata, data filters, batchUpdate answers and tables.
+"""Google's documentation of developer metadata, data filters, batchUpdate answers and tables.
 
 Asked of Google and the emulator with raw calls; `metadata_facts` has what is not documented.
 """

@@ -73,7 +73,7 @@ def test_a_whole_fenced_batch_is_answered_with_the_state_after_it(bench: Bench) 
     ],
 )
 def test_a_copy_of_a_batch_that_was_applied_is_refused(bench: Bench, fault: dict[str, Any]) -> None:
-    """Whatever became of the first answer, the row is there once, and so is the fence."""
+    """The row and the fence are there once, whether the first answer arrived or not."""
     bench.fault({"call": CALL, "apply": True, **fault})
     status_of(bench, create(7), appended("x"))
     second = bench.edit(create(7), appended("x"))
@@ -85,7 +85,7 @@ def test_a_copy_of_a_batch_that_was_applied_is_refused(bench: Bench, fault: dict
 
 
 def test_a_burnt_id_refuses_the_write_that_comes_later(bench: Bench) -> None:
-    """Whoever takes the ID first keeps every copy of the batch away."""
+    """The first use of the ID excludes all copies of the batch."""
     bench.fault({"call": CALL, "late_ms": 5000})
     bench.edit(create(7), appended("x"))
     bench.edit(create(7, "burned"))

@@ -203,7 +203,7 @@ def test_appended_cells_fill_the_body_first(bench: Bench) -> None:
 
 
 def test_a_full_table_grows_by_inserted_rows(bench: Bench) -> None:
-    """What lies below moves down, and the new rows belong to the table."""
+    """Rows below move down, and the new rows belong to the table."""
     bench.update("Data!A1", [["h", "i"], ["1"], ["2"], ["below"]])
     bench.edit(add(), append(["3"], ["4"]))
 

@@ -17,11 +17,6 @@ EXPOSED = {
     *("X-Request-Id", "X-Ignored-Fields", "Idempotent-Replayed", "Server-Timing"),
     *("RateLimit", "RateLimit-Policy"),
 }
-CREDENTIAL_HEADERS = [
-    *("Authorization", "API-Key", "X-API-Key", "Authentication"),
-    *("X-Spreadsheet-Id", "X-Sheetson-Spreadsheet-Id"),
-    *("Content-Type", "Idempotency-Key", "If-Match", "If-None-Match", "X-Request-Id"),
-]
 
 # Method, path, options of the request, and the status that it gets.
 ANSWERS = [
@@ -91,76 +86,6 @@ def test_every_answer_has_the_common_headers(
     if answer.content:
         assert answer.headers["content-type"] == "application/json"
         assert status == 200 or refused(answer)[0] == status
-
-
-@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH"])
-@pytest.mark.parametrize("path", ["Cities", "Cities/", "Cities/2", "Cities/2/", "Nowhere"])
-def test_a_preflight_allows_all_credential_headers(shared_api: Api, method: str, path: str) -> None:
-    """Browsers ask before they send a key; the answer is the same for all, without a key."""
-    asked = {
-        **ORIGIN,
-        "Access-Control-Request-Method": method,
-        "Access-Control-Request-Headers": ",".join(sorted(CREDENTIAL_HEADERS)).lower(),
-    }
-
-    answer = shared_api.send("OPTIONS", path, key=None, spreadsheet=None, headers=asked)
-
-    assert answer.status_code in (200, 204)
-    assert answer.headers["access-control-allow-origin"] == "*"
-    assert method in answer.headers["access-control-allow-methods"].split(", ")
-    allowed = answer.headers["access-control-allow-headers"].lower().replace(" ", "").split(",")
-    assert {name.lower() for name in CREDENTIAL_HEADERS} <= set(allowed)
-    assert "access-control-allow-credentials" not in answer.headers
-    assert int(answer.headers["access-control-max-age"]) >= 3600
-    assert shared_api.emulator.stats()["calls"] == {}
-
-
-@pytest.mark.parametrize("header", CREDENTIAL_HEADERS)
-def test_a_preflight_allows_each_credential_header_alone(shared_api: Api, header: str) -> None:
-    """Each header that a client may send is allowed when it is the only one asked for."""
-    asked = {
-        **ORIGIN,
-        "Access-Control-Request-Method": "POST",
-        "Access-Control-Request-Headers": header.lower(),
-    }
-
-    answer = shared_api.send("OPTIONS", "Cities", key=None, headers=asked)
-
-    assert answer.status_code in (200, 204)
-    assert header.lower() in answer.headers["access-control-allow-headers"].lower()
-
-
-@pytest.mark.parametrize(
-    ("origin", "status"),
-    [
-        ("https://app.example.org", 200),
-        ("https://APP.example.org:443", 200),
-        (None, 200),
-        ("http://app.example.org", 403),
-        ("https://app.example.org:8443", 403),
-        ("https://app.example.org.evil.example", 403),
-        ("https://example.org", 403),
-        ("null", 403),
-        ("https://app.example.org/", 403),
-        ("", 403),
-    ],
-)
-@pytest.mark.parametrize("method", ["GET", "PUT"])
-def test_a_key_of_some_origins_is_refused_to_pages_of_others(
-    shared_api: Api, method: str, origin: str | None, status: int
-) -> None:
-    """The key's origins are compared on the real request; programs without an origin pass."""
-    headers = {} if origin is None else {"Origin": origin}
-
-    answer = shared_api.send(
-        method, "Cities/2", key="pages", headers=headers, json={"name": "New York"}
-    )
-
-    assert answer.status_code == status
-    if status == 403:
-        assert refused(answer) == (403, 4031)
-        assert answer.headers.get("access-control-allow-origin", "*") == "*"
-        assert shared_api.emulator.stats()["calls"] == {}
 
 
 @pytest.mark.parametrize(

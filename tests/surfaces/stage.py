@@ -29,6 +29,8 @@ T = TypeVar("T")
 Headers = Sequence[tuple[str, str]]
 
 GRANTED = frozenset({BOOK})
+PAGE = "https://app.example.org"
+"""The origin of the key `pages`."""
 KEYS: Mapping[str, KeyRequest] = {
     "paid": KeyRequest(name="paid", spreadsheets=GRANTED),
     "free": KeyRequest(name="free", plan="free", spreadsheets=GRANTED),
@@ -39,6 +41,7 @@ KEYS: Mapping[str, KeyRequest] = {
     ),
     "two": KeyRequest(name="two", spreadsheets=frozenset({BOOK, "other"})),
     "any": KeyRequest(name="any", spreadsheets=None),
+    "pages": KeyRequest(name="pages", spreadsheets=GRANTED, origins=frozenset({PAGE})),
     "expired": KeyRequest(
         name="expired", spreadsheets=GRANTED, expires_at=datetime(2021, 1, 1, tzinfo=UTC)
     ),

@@ -25,6 +25,7 @@ from gateway.google.credentials import check_credentials
 from gateway.google.guards import Counted, GuardedSheets
 from gateway.google.retrying import Retrying, longest_write_seconds
 from gateway.google.sheets import Sheets
+from gateway.google.spent import open_spent_quota
 from gateway.settings.model import Settings
 from gateway.storage.key_store import KeyStore
 from gateway.telemetry.events import breaker_changed, budget_waited
@@ -56,8 +57,10 @@ def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Sta
         sheets_opener = open_sheets or partial(
             open_google, settings.google, max_rendering_bytes=settings.cache.max_worksheet_bytes
         )
+        database = settings.access.database
         async with (
-            KeyStore.open(settings.access.database) as store,
+            open_spent_quota(database.with_name(f"{database.name}.quota")) as spent,
+            KeyStore.open(database) as store,
             store.open_ledger(
                 time.time,
                 longest_call_seconds=longest_write_seconds(settings.google),
@@ -68,8 +71,9 @@ def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Sta
             await warn_of_unbounded_keys(store, datetime.now(UTC))
             keys = ActiveKeys(store, settings.plans, clock=_now)
             await keys.load()
-            budget = open_budget(settings.google)
-            budgeted = Budgeted(budget, waited=budget_waited)
+            budget = open_budget(settings.google, spent=spent)
+            turn_seconds = settings.writes.max_waiting_seconds
+            budgeted = Budgeted(budget, waited=budget_waited, turn_seconds=turn_seconds)
             asked = guarded(sheets, budgeted)
             rows = RowService(
                 asked,

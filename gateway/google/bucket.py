@@ -22,6 +22,7 @@ from gateway.errors import QuotaSpent
 from gateway.google.call_context import Beneficiaries, CallContext
 from gateway.google.fair_queue import FairQueue, Waiter
 from gateway.google.rate import Rate
+from gateway.google.spent import SpentQuota
 
 MAX_WAITING_PER_KEY = 50
 MAX_WAITING = 500
@@ -53,8 +54,12 @@ class Bucket:
         max_waiting_seconds: float,
         clock: Callable[[], float] = time.monotonic,
         set_timer: SetTimer = call_later,
+        spent: SpentQuota | None = None,
     ) -> None:
-        self._rate = Rate(per_minute)
+        self._spent_quota = spent or SpentQuota()
+        self._rate = Rate(
+            per_minute, full_at=clock() + self._spent_quota.seconds(is_write=is_write)
+        )
         self._is_write = is_write
         self._max_waiting_seconds = max_waiting_seconds
         self._clock = clock
@@ -70,12 +75,16 @@ class Bucket:
     def waiting_count(self) -> int:
         return len(self._turns)
 
-    async def take(self, call_context: CallContext) -> None:
+    async def take(
+        self, call_context: CallContext, *, max_waiting_seconds: float | None = None
+    ) -> None:
         """Wait until a call may be sent; the caller must send it then. Raises QuotaSpent."""
         now = self._clock()
-        if not self._turns and self._rate.take(now):
+        if max_waiting_seconds is None:
+            max_waiting_seconds = self._max_waiting_seconds
+        if not self._turns and self._has_taken(now):
             return
-        with self._joined(call_context, now) as waiter:
+        with self._joined(call_context, now, max_waiting_seconds) as waiter:
             self._check_wait(waiter, now)
             self._go_on()
             try:
@@ -91,22 +100,26 @@ class Bucket:
 
     def refused(self, *, sent_at: float, limit: int | None) -> None:
         """Learn from a call's 429 and the limit per minute that it names."""
-        self._rate.refused(self._clock(), sent_at=sent_at, limit=limit)
+        now = self._clock()
+        self._rate.refused(now, sent_at=sent_at, limit=limit)
+        self._note(now)
         self._go_on()
 
     @contextmanager
-    def _joined(self, call_context: CallContext, now: float) -> Iterator[Waiter]:
+    def _joined(
+        self, call_context: CallContext, now: float, max_waiting_seconds: float
+    ) -> Iterator[Waiter]:
         """Join the lines of all keys that the call is for, now or later."""
         waiter = Waiter(
             call_context=call_context,
-            until_seconds=now + self._max_waiting_seconds,
+            until_seconds=now + max_waiting_seconds,
             turn=asyncio.get_running_loop().create_future(),
         )
 
         def join_as(key_id: str) -> None:
             has_room = self._turns.beside(CallContext(key_id)) < MAX_WAITING_PER_KEY
             if has_room and self._turns.join_as(key_id, waiter):
-                waiter.until_seconds = self._clock() + self._max_waiting_seconds
+                waiter.until_seconds = self._clock() + max_waiting_seconds
 
         self._turns.join(waiter)
         beneficiaries = call_context.beneficiaries or Beneficiaries()
@@ -123,7 +136,7 @@ class Bucket:
         is_over_full = (
             self._turns.shortest(waiter) > MAX_WAITING_PER_KEY or len(self._turns) > MAX_WAITING
         )
-        if seconds > self._max_waiting_seconds or is_over_full:
+        if now + seconds > waiter.until_seconds or is_over_full:
             self._turns.leave(waiter)
             raise self._spent(seconds)
 
@@ -138,7 +151,7 @@ class Bucket:
     def _go_on(self) -> None:
         """Wake waiters whose turn it is, end waits that became too long, and set the timer."""
         now = self._clock()
-        while self._turns and self._rate.take(now):
+        while self._turns and self._has_taken(now):
             waiter = self._turns.take_next()
             if waiter.turn.done():  # cancelled, and about to withdraw
                 self._rate.give_back()
@@ -152,6 +165,16 @@ class Bucket:
         if self._turns:
             seconds = max(free_at - now, _SHORTEST_TIMER_SECONDS)
             self._timer = self._set_timer(seconds, self._go_on)
+
+    def _has_taken(self, now: float) -> bool:
+        """Count a call that is sent now; False if none may be."""
+        if not self._rate.take(now):
+            return False
+        self._note(now)
+        return True
+
+    def _note(self, now: float) -> None:
+        self._spent_quota.note(self._rate.full_at - now, is_write=self._is_write)
 
     def _refuse_late(self, free_at: float, now: float) -> None:
         for waiter in [each for each in self._turns if each.until_seconds < free_at]:

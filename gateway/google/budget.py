@@ -17,6 +17,7 @@ from typing import TypeVar
 from gateway.errors import QuotaSpent
 from gateway.google.bucket import Bucket, SetTimer, call_later
 from gateway.google.call_context import current_call_context
+from gateway.google.spent import SpentQuota
 from gateway.settings.model import GoogleSettings
 
 T = TypeVar("T")
@@ -36,6 +37,7 @@ def open_budget(
     *,
     clock: Callable[[], float] = time.monotonic,
     set_timer: SetTimer = call_later,
+    spent: SpentQuota | None = None,
 ) -> Budget:
     def bucket(per_minute: int, *, is_write: bool) -> Bucket:
         return Bucket(
@@ -44,6 +46,7 @@ def open_budget(
             max_waiting_seconds=settings.max_waiting_seconds,
             clock=clock,
             set_timer=set_timer,
+            spent=spent,
         )
 
     return Budget(
@@ -87,6 +90,8 @@ class Budgeted:
     """Guard that waits for the quota and learns from Google's 429.
 
     `waited` receives the waiting time of each call in seconds, whether it was sent or not.
+    `turn_seconds` is the longest wait for a write's turn: longer than that of other calls, or a key
+    that writes to ten worksheets would have its tenth one always refused.
     """
 
     def __init__(
@@ -95,7 +100,9 @@ class Budgeted:
         *,
         clock: Callable[[], float] = time.monotonic,
         waited: Callable[[float], None] = lambda _seconds: None,
+        turn_seconds: float | None = None,
     ) -> None:
+        self._turn_seconds = turn_seconds
         self._budget = budget
         self._clock = clock
         self._waited = waited
@@ -115,12 +122,12 @@ class Budgeted:
     async def write_turn(self) -> WriteTurn:
         """Wait for the quota of one write and reserve it. Raises `QuotaSpent`."""
         bucket = self._budget.writes
-        await self._take(bucket)
+        await self._take(bucket, self._turn_seconds)
         return WriteTurn(bucket)
 
-    async def _take(self, bucket: Bucket) -> None:
+    async def _take(self, bucket: Bucket, max_waiting_seconds: float | None = None) -> None:
         asked_at = self._clock()
         try:
-            await bucket.take(current_call_context())
+            await bucket.take(current_call_context(), max_waiting_seconds=max_waiting_seconds)
         finally:
             self._waited(self._clock() - asked_at)

@@ -37,9 +37,11 @@ def learnt_limit(quota: int) -> RateLimit:
 class Rate:
     """Rate of one kind of call: its use, its pauses, and its limit as corrected by Google."""
 
-    def __init__(self, per_minute: int) -> None:
+    def __init__(self, per_minute: int, *, full_at: float = -math.inf) -> None:
+        """`full_at`: when the whole burst is there, by what an earlier process spent."""
         self._configured = self._limit = configured_limit(per_minute)
         self._gcra = Gcra()
+        self._gcra.full_at = full_at
         self._refused_at = -math.inf
         self._pause_seconds = 0.0
         self._paused_at = self._paused_until = -math.inf
@@ -53,6 +55,11 @@ class Rate:
     def free_at(self, now: float) -> float:
         """The earliest time at which a call may be sent, perhaps in the past."""
         return max(self._gcra.free_at(self.limit(now)), self._paused_until)
+
+    @property
+    def full_at(self) -> float:
+        """The instant at which the whole burst is there."""
+        return self._gcra.full_at
 
     def take(self, now: float) -> bool:
         """Count a call that is sent now; False if none may be."""

@@ -233,6 +233,11 @@ def last_use_failed(key_id: str, error: BaseException) -> None:
     log.warning("last-use-failed", key_id=key_id, error=type(error).__name__)
 
 
+def spent_file_failed(error: OSError) -> None:
+    """The file of the spent quota is unusable."""
+    log.warning("quota-file-failed", error=type(error).__name__)
+
+
 def unbounded_keys(key_ids: Sequence[str]) -> None:
     """Log keys that may use every spreadsheet shared with the service account."""
     log.warning("any-spreadsheet-keys", keys=list(key_ids[:50]), count=len(key_ids))

@@ -1,6 +1,8 @@
 """The budget of an account, and the guard that keeps calls to it."""
 
 import asyncio
+from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import pytest
@@ -131,3 +133,29 @@ async def test_a_turn_that_would_come_too_late_is_refused() -> None:
     await asyncio.gather(*before)
 
     assert caught.value.outcome == "not_applied"
+
+
+async def test_one_key_writes_to_many_worksheets() -> None:
+    """Each of twelve worksheets of a key gets its turn, though all wait all the time."""
+    settings = GoogleSettings(writes_per_minute=54, max_waiting_seconds=10)
+    timers = ManualTimers()
+    budget = open_budget(settings, clock=timers.clock, set_timer=timers)
+    guard = Budgeted(budget, clock=timers.clock, turn_seconds=30)
+    turns: Counter[int] = Counter()
+
+    async def write(worksheet: int) -> None:
+        with in_call_context(CallContext("busy")):
+            while True:
+                with suppress(QuotaSpent), await guard.write_turn():
+                    await guard(failing(), is_write=True)
+                    turns[worksheet] += 1
+
+    tasks = [asyncio.create_task(write(worksheet)) for worksheet in range(12)]
+    for _ in range(60):
+        await timers.advance(1.0)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+    assert len(turns) == 12
+    assert min(turns.values()) >= 4  # of 54 and the burst

@@ -250,6 +250,8 @@ def running_gateways(emulator: EmulatorControl, access: KeysOnDisk) -> Iterator[
                     **(overrides or {}),
                 },
             )
+            # What the gateways of other tests spent does not count here.
+            database.with_name(f"{database.name}.quota").unlink(missing_ok=True)
             server = make_gateway_server(create_app(settings), settings.server)
             url = stack.enter_context(in_background(server, bind("127.0.0.1", 0)))
             client = stack.enter_context(httpx2.Client(base_url=url, timeout=30.0))

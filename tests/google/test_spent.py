@@ -1,0 +1,86 @@
+"""Quota that stays spent when the gateway starts again."""
+
+from pathlib import Path
+
+import pytest
+from structlog.testing import capture_logs
+
+from gateway.errors import QuotaSpent
+from gateway.google.bucket import Bucket
+from gateway.google.call_context import CallContext
+from gateway.google.spent import LONGEST_SECONDS, SpentQuota, open_spent_quota
+from tests.clock import ManualClock
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+def bucket(spent: SpentQuota, clock: ManualClock, *, is_write: bool = True) -> Bucket:
+    """A bucket that lets nothing wait."""
+    return Bucket(
+        54,
+        is_write=is_write,
+        max_waiting_seconds=0.0,
+        clock=clock,
+        spent=spent,
+    )
+
+
+async def sent(subject: Bucket) -> int:
+    """How many calls may be sent at once."""
+    count = 0
+    while count < 100:
+        try:
+            await subject.take(CallContext())
+        except QuotaSpent:
+            break
+        count += 1
+    return count
+
+
+async def test_a_restart_spends_nothing_twice(tmp_path: Path, clock: ManualClock) -> None:
+    """Eight restarts in a minute send no more calls than one process does."""
+    total = 0
+    for _ in range(8):
+        async with open_spent_quota(tmp_path / "quota") as spent:
+            total += await sent(bucket(spent, clock))
+
+    assert total == 6
+
+
+async def test_reads_and_writes_are_apart(tmp_path: Path, clock: ManualClock) -> None:
+    """Spent writes leave the reads alone."""
+    async with open_spent_quota(tmp_path / "quota") as spent:
+        await sent(bucket(spent, clock))
+    async with open_spent_quota(tmp_path / "quota") as spent:
+        assert await sent(bucket(spent, clock, is_write=False)) == 6
+
+
+@pytest.mark.parametrize("step_seconds", [-86_400.0, -5.0, 86_400.0])
+async def test_a_wall_clock_that_is_set(tmp_path: Path, step_seconds: float) -> None:
+    """A clock that was set meanwhile costs a minute at most."""
+    wall = ManualClock()
+    async with open_spent_quota(tmp_path / "quota", now=wall) as spent:
+        spent.note(6.0, is_write=True)
+    wall.advance(step_seconds)
+    async with open_spent_quota(tmp_path / "quota", now=wall) as spent:
+        assert 0 <= spent.seconds(is_write=True) <= LONGEST_SECONDS
+
+
+@pytest.mark.parametrize("content", [b"", b"short", b"\xff" * 16], ids=["empty", "cut", "nan"])
+async def test_a_damaged_file(tmp_path: Path, content: bytes) -> None:
+    """A file that makes no sense counts as no quota spent."""
+    (tmp_path / "quota").write_bytes(content)
+    async with open_spent_quota(tmp_path / "quota") as spent:
+        assert spent.seconds(is_write=True) == 0
+
+
+async def test_a_file_that_cannot_be_opened(tmp_path: Path) -> None:
+    """Without the file the gateway runs, and says so in its log."""
+    with capture_logs() as events:
+        async with open_spent_quota(tmp_path / "no" / "quota") as spent:
+            spent.note(5.0, is_write=True)
+
+    assert [event["event"] for event in events] == ["quota-file-failed"]

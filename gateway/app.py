@@ -1,5 +1,6 @@
 """The composition root: settings in, the Starlette application out."""
 
+import hashlib
 import os
 import time
 from collections.abc import AsyncIterator, Callable
@@ -23,7 +24,7 @@ from gateway.google.breaker import Breaker, LastCheck
 from gateway.google.budget import Budgeted, open_budget
 from gateway.google.credentials import check_credentials
 from gateway.google.guards import Counted, GuardedSheets
-from gateway.google.retrying import Retrying, longest_write_seconds
+from gateway.google.retrying import Retrying
 from gateway.google.sheets import Sheets
 from gateway.google.spent import open_spent_quota
 from gateway.settings.model import Settings
@@ -36,7 +37,7 @@ from gateway.web.parsing import Parsing
 from gateway.web.routes import ROUTES, middleware
 from gateway.web.state import State
 from gateway.worksheets.catalogue import Catalogue
-from gateway.worksheets.input import INPUTS
+from gateway.worksheets.fences import Fences
 from gateway.worksheets.rows import RowService
 
 OpenSheets = Callable[[], AbstractAsyncContextManager[Sheets]]
@@ -57,15 +58,12 @@ def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Sta
         sheets_opener = open_sheets or partial(
             open_google, settings.google, max_rendering_bytes=settings.cache.max_worksheet_bytes
         )
+        clock = steady_clock()
         database = settings.access.database
         async with (
             open_spent_quota(database.with_name(f"{database.name}.quota")) as spent,
             KeyStore.open(database) as store,
-            store.open_ledger(
-                time.time,
-                longest_call_seconds=longest_write_seconds(settings.google),
-                max_bytes=settings.writes.max_record_bytes,
-            ) as ledger,
+            store.open_ledger(clock, max_bytes=settings.writes.max_record_bytes) as ledger,
             sheets_opener() as sheets,
         ):
             await warn_of_unbounded_keys(store, datetime.now(UTC))
@@ -75,6 +73,15 @@ def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Sta
             turn_seconds = settings.writes.max_waiting_seconds
             budgeted = Budgeted(budget, waited=budget_waited, turn_seconds=turn_seconds)
             asked = guarded(sheets, budgeted)
+            fences = None
+            if settings.google.value_input == "raw":
+                fences = Fences(
+                    asked,
+                    key=fence_key(pepper),
+                    clock=clock,
+                    write_turn=budgeted.write_turn,
+                    open_ids=[each.fence.id for each in ledger.open_writes],
+                )
             rows = RowService(
                 asked,
                 cache=settings.cache,
@@ -82,10 +89,11 @@ def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Sta
                 api=settings.api,
                 ledger=ledger,
                 clock=time.monotonic,
-                wall_clock=time.time,
+                wall_clock=clock,
+                fences=fences,
+                open_writes=ledger.open_writes,
                 write_turn=budgeted.write_turn,
                 reads_per_second=lambda: budget.reads.rate_per_second,
-                value_input=INPUTS[settings.google.value_input],
             )
             last_use = LastUse(store.touch, _now)
             gatekeeper = Gatekeeper(
@@ -132,6 +140,21 @@ def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Sta
 
 
 _now = partial(datetime.now, UTC)
+
+
+def steady_clock() -> Callable[[], float]:
+    """Seconds since the epoch when it was made, plus the time since then, sleep included.
+
+    A wall clock that is set meanwhile changes nothing.
+    """
+    elapsed = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+    ahead = time.time() - time.clock_gettime(elapsed)
+    return lambda: ahead + time.clock_gettime(elapsed)
+
+
+def fence_key(pepper: bytes) -> str:
+    """The key of all fences of gateways with this pepper: short, and no two peppers' are alike."""
+    return "gw-" + hashlib.blake2b(pepper, digest_size=6, person=b"fences").hexdigest()
 
 
 def guarded(sheets: Sheets, budgeted: Budgeted) -> Sheets:

@@ -13,6 +13,7 @@
     ├── NoHeaderRow 102 (409)   Gone 4100 (410)   RequestTimeout 4080 (408)
     ├── ReadOnlyKey 4050 (405)  MethodNotAllowed 4051 (405)
     ├── IdempotencyInProgress 4090 (409)    IdempotencyKeyReused 4220 (422)
+    ├── HeaderChanged 4091 (409)            RowNumberUnknown 4094 (409)
     ├── PreconditionFailed 4120 (412)       PreconditionRequired 4280 (428)
     ├── TooLarge                BodyTooLarge 4130 · SheetTooLarge 4132 · UriTooLong 4140 (414)
     │                           HeadersTooLarge 4310 (431)
@@ -411,12 +412,40 @@ class PreconditionRequired(GatewayError):
     code, name, status = 4280, "PreconditionRequired", 428
 
 
-class WriteOutcomeUnknown(GatewayError):
-    """A write was sent, and Google's answer does not say whether it was applied.
+class HeaderChanged(GatewayError):
+    """The header changed while the row was written; `row` is the first written row."""
 
-    `was_answered`: an error or a partial answer arrived. Otherwise the write may still be applied
-    later.
-    """
+    code, name, status = 4091, "HeaderChanged", 409
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        row: int = 0,
+        problems: Sequence[Problem] = (),
+        outcome: Outcome | None = "applied",
+    ) -> None:
+        super().__init__(message, problems=problems, outcome=outcome)
+        self.row = row
+
+
+class RowNumberUnknown(GatewayError):
+    """A write was applied, and people moved or changed its rows before they could be seen."""
+
+    code, name, status = 4094, "RowNumberUnknown", 409
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        problems: Sequence[Problem] = (),
+        outcome: Outcome | None = "applied",
+    ) -> None:
+        super().__init__(message, problems=problems, outcome=outcome)
+
+
+class WriteOutcomeUnknown(GatewayError):
+    """A write was sent, and it is not known whether it was or will be applied."""
 
     code, name, status = 5041, "WriteOutcomeUnknown", 504
 
@@ -426,10 +455,8 @@ class WriteOutcomeUnknown(GatewayError):
         *,
         outcome: Outcome = "unknown",
         retry_after_seconds: int | None = None,
-        was_answered: bool = False,
     ) -> None:
         super().__init__(message, outcome=outcome, retry_after_seconds=retry_after_seconds)
-        self.was_answered = was_answered
 
 
 def write_outcome(error: GatewayError) -> Outcome:

@@ -13,7 +13,20 @@ from typing import TypeVar
 from anyio.lowlevel import checkpoint
 
 from gateway.errors import SpreadsheetNotFound, UpstreamRefusal
-from gateway.google.sheets import Render, Rendering, Value, Values, WorksheetProperties, Writing
+from gateway.google.sheets import (
+    AppendedRows,
+    Batch,
+    Block,
+    Fence,
+    Render,
+    Rendering,
+    SheetView,
+    Value,
+    Values,
+    WorksheetProperties,
+    Writing,
+    WrittenCells,
+)
 from tests.fake_ranges import Box, Range, column_letters, echo, parse_range
 
 T = TypeVar("T")
@@ -115,8 +128,10 @@ class FakeWorksheet:
 class FakeSheets:
     """One spreadsheet, `BOOK`, as Google serves it, without protection or limits of size."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, repeatable_ids: bool = False) -> None:
         self.worksheets: list[FakeWorksheet] = []
+        self.fences: list[Fence] = []
+        self._repeatable_ids = repeatable_ids
 
     def add(
         self, title: str, lines: Sequence[Sequence[Held | None]], *, rows: int = 0
@@ -143,6 +158,25 @@ class FakeSheets:
 
     async def list_worksheets(self, spreadsheet: str) -> list[WorksheetProperties]:
         return await _turn(lambda: self._listed(spreadsheet))
+
+    async def read_sheet(self, spreadsheet: str, ranges: Sequence[str]) -> SheetView:
+        return await _turn(lambda: self._view(spreadsheet, ranges))
+
+    async def apply(self, spreadsheet: str, batch: Batch) -> SheetView:
+        return await _turn(lambda: self.apply_now(spreadsheet, batch))
+
+    def land(self, batch: Batch) -> None:
+        """Apply a copy of a batch that comes late."""
+        self.apply_now(BOOK, batch)
+
+    async def put_fence(self, spreadsheet: str, fence: Fence) -> None:
+        await _turn(lambda: self._put_fence(spreadsheet, fence))
+
+    async def fence_tokens(self, spreadsheet: str, fence_id: int) -> Sequence[str]:
+        return await _turn(lambda: [each.token for each in self.fences if each.id == fence_id])
+
+    async def fence_ids(self, spreadsheet: str, key: str) -> Sequence[int]:
+        return await _turn(lambda: [each.id for each in self.fences if each.key == key])
 
     async def append_rows(
         self, spreadsheet: str, anchor: str, rows: Sequence[Sequence[Value]]
@@ -186,6 +220,39 @@ class FakeSheets:
         for target, writing in zip(targets, writings, strict=True):
             _store(target.worksheet, target.box, writing.rows)
         return [target.values() for target in targets]
+
+    def _view(self, spreadsheet: str, ranges: Sequence[str]) -> SheetView:
+        found = [self._find(spreadsheet, each) for each in ranges]
+        worksheet = found[0][0]
+        return SheetView(
+            sheet_id=worksheet.sheet_id,
+            title=worksheet.title,
+            rows=worksheet.rows,
+            blocks=[_block(worksheet, box) for _, _, box in found],
+        )
+
+    def apply_now(self, spreadsheet: str, batch: Batch) -> SheetView:
+        """All of a batch or nothing; assumed: the ranges of the answer are read after it."""
+        _check_spreadsheet(spreadsheet)
+        worksheet = next((e for e in self.worksheets if e.sheet_id == batch.sheet_id), None)
+        self._put_fence(spreadsheet, batch.fence)
+        for index, change in enumerate(batch.changes, start=1):
+            if worksheet is None:
+                self.fences.remove(batch.fence)
+                raise UpstreamRefusal(
+                    f"Invalid requests[{index}].appendCells: No grid with id: {batch.sheet_id}"
+                )
+            _change(worksheet, change)
+        self.fences = [each for each in self.fences if each.id not in batch.forgotten]
+        return self._view(spreadsheet, batch.ranges)
+
+    def _put_fence(self, spreadsheet: str, fence: Fence) -> None:
+        _check_spreadsheet(spreadsheet)
+        if not self._repeatable_ids and any(each.id == fence.id for each in self.fences):
+            raise UpstreamRefusal(
+                f"Invalid requests[0].createDeveloperMetadata: id {fence.id} is used"
+            )
+        self.fences.append(fence)
 
     def _grow(self, spreadsheet: str, sheet_id: int, rows: int) -> None:
         _check_spreadsheet(spreadsheet)
@@ -244,6 +311,26 @@ class Target:
     def values(self) -> Values:
         shown = _values(self.worksheet, self.window)
         return Values(range=echo(self.worksheet.title, self.box), cells=shown.cells)
+
+
+def _change(worksheet: FakeWorksheet, change: AppendedRows | WrittenCells) -> None:
+    if isinstance(change, WrittenCells):
+        values = ["" if value is None else value for value in change.values]
+        worksheet.type(change.row, *[None] * change.column, *values)
+        return
+    end = max((row for row, _ in worksheet.cells), default=0)
+    for row, line in enumerate(change.rows, start=end + 1):
+        worksheet.type(row, *line)
+        worksheet.rows = max(worksheet.rows, row)
+
+
+def _block(worksheet: FakeWorksheet, box: Box) -> Block:
+    texts = worksheet.block(box, Render.DISPLAYED)
+    return Block(
+        first_row=box.top,
+        texts=[[str(cell) for cell in line] for line in _trimmed(texts)],
+        values=_trimmed(worksheet.block(box, Render.TYPED)),
+    )
 
 
 async def _turn(act: Callable[[], T]) -> T:

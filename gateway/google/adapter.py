@@ -24,20 +24,37 @@ from gateway.errors import InvalidSpreadsheetId
 from gateway.google.credentials import load_service_account
 from gateway.google.operations import (
     APPEND_ROWS,
-    GROW_GRID,
+    APPLY,
+    DONE,
+    FIND_METADATA,
     LIST_WORKSHEETS,
     READ_COLUMNS,
     READ_RANGES,
+    READ_SHEET,
     READ_VALUES,
     WRITE_CELLS,
     ApiCall,
+    MatchedMetadata,
     as_values,
     checked_parts,
     displayed,
     grid_worksheets,
+    sheet_view,
 )
 from gateway.google.rendering import read_rendering
-from gateway.google.sheets import Render, Rendering, Value, Values, WorksheetProperties, Writing
+from gateway.google.sheets import (
+    AppendedRows,
+    Batch,
+    Fence,
+    Render,
+    Rendering,
+    SheetView,
+    Value,
+    Values,
+    WorksheetProperties,
+    Writing,
+    WrittenCells,
+)
 from gateway.google.token import FindCredentials, TokenSource
 from gateway.google.translation import FAILURES, Attempt, GoogleRefusal, translated
 from gateway.google.wire import Answer, Message, Wire, open_wire
@@ -160,6 +177,44 @@ class GoogleSheets:
             grid_worksheets,
         )
 
+    async def read_sheet(self, spreadsheet: str, ranges: Sequence[str]) -> SheetView:
+        return await self._call(
+            READ_SHEET,
+            spreadsheet,
+            lambda gspread: gspread.fetch_sheet_metadata(spreadsheet, {"ranges": list(ranges)}),
+            lambda found: sheet_view(found, len(ranges)),
+        )
+
+    async def apply(self, spreadsheet: str, batch: Batch) -> SheetView:
+        body = {
+            "requests": _requests(batch),
+            "includeSpreadsheetInResponse": True,
+            "responseRanges": list(batch.ranges),
+            "responseIncludeGridData": True,
+        }
+        return await self._call(
+            APPLY,
+            spreadsheet,
+            lambda gspread: gspread.batch_update(spreadsheet, body),
+            lambda done: sheet_view(done.updated_spreadsheet, len(batch.ranges)),
+        )
+
+    async def put_fence(self, spreadsheet: str, fence: Fence) -> None:
+        await self._call(
+            DONE,
+            spreadsheet,
+            lambda gspread: gspread.batch_update(spreadsheet, {"requests": [_creation(fence)]}),
+            lambda done: None,
+        )
+
+    async def fence_tokens(self, spreadsheet: str, fence_id: int) -> Sequence[str]:
+        found = await self._metadata(spreadsheet, {"metadataId": fence_id})
+        return [each.developer_metadata.metadata_value for each in found]
+
+    async def fence_ids(self, spreadsheet: str, key: str) -> Sequence[int]:
+        found = await self._metadata(spreadsheet, {"metadataKey": key})
+        return [each.developer_metadata.metadata_id for each in found]
+
     async def append_rows(
         self, spreadsheet: str, anchor: str, rows: Sequence[Sequence[Value]]
     ) -> Values:
@@ -190,10 +245,23 @@ class GoogleSheets:
         growth = {"sheetId": sheet_id, "dimension": "ROWS", "length": rows}
         body = {"requests": [{"appendDimension": growth}]}
         await self._call(
-            GROW_GRID,
+            DONE,
             spreadsheet,
             lambda gspread: gspread.batch_update(spreadsheet, body),
             lambda done: done,
+        )
+
+    async def _metadata(
+        self, spreadsheet: str, lookup: Mapping[str, object]
+    ) -> Sequence[MatchedMetadata]:
+        """Search developer metadata, for which gspread has no verb."""
+        url = f"{SPREADSHEETS_API_V4_BASE_URL}/{spreadsheet}/developerMetadata:search"
+        body = {"dataFilters": [{"developerMetadataLookup": lookup}]}
+        return await self._call(
+            FIND_METADATA,
+            spreadsheet,
+            lambda gspread: gspread.request("post", url, json=body).json(),
+            lambda found: found.matched_developer_metadata,
         )
 
     async def _call(
@@ -310,3 +378,49 @@ def _reading(render: Render, dimension: Literal["ROWS", "COLUMNS"]) -> dict[str,
 
 def _grid(rows: Sequence[Sequence[Value]]) -> dict[str, Any]:
     return {"majorDimension": "ROWS", "values": [list(row) for row in rows]}
+
+
+def _requests(batch: Batch) -> list[dict[str, object]]:
+    return [
+        _creation(batch.fence),
+        *(_change(batch.sheet_id, change) for change in batch.changes),
+        *(_deletion(fence_id, batch.fence.key) for fence_id in batch.forgotten),
+    ]
+
+
+def _creation(fence: Fence) -> dict[str, object]:
+    metadata = {
+        "metadataId": fence.id,
+        "metadataKey": fence.key,
+        "metadataValue": fence.token,
+        "location": {"spreadsheet": True},
+        "visibility": "DOCUMENT",  # accounts of other projects must see it
+    }
+    return {"createDeveloperMetadata": {"developerMetadata": metadata}}
+
+
+def _deletion(fence_id: int, key: str) -> dict[str, object]:
+    lookup = {"metadataId": fence_id, "metadataKey": key}
+    return {"deleteDeveloperMetadata": {"dataFilter": {"developerMetadataLookup": lookup}}}
+
+
+def _change(sheet_id: int, change: AppendedRows | WrittenCells) -> dict[str, object]:
+    if isinstance(change, AppendedRows):
+        return {"appendCells": {"sheetId": sheet_id, **_cells(change.rows)}}
+    start = {"sheetId": sheet_id, "rowIndex": change.row - 1, "columnIndex": change.column}
+    return {"updateCells": {"start": start, **_cells([change.values])}}
+
+
+def _cells(rows: Sequence[Sequence[Value]]) -> dict[str, object]:
+    lines = [{"values": [_cell(value) for value in row]} for row in rows]
+    return {"rows": lines, "fields": "userEnteredValue"}
+
+
+def _cell(value: Value) -> dict[str, object]:
+    """A cell with a typed value: no text is parsed, so none becomes a formula."""
+    if value is None or value == "":
+        return {}
+    if isinstance(value, bool):
+        return {"userEnteredValue": {"boolValue": value}}
+    kind = "stringValue" if isinstance(value, str) else "numberValue"
+    return {"userEnteredValue": {kind: value}}

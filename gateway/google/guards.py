@@ -10,9 +10,12 @@ from typing import Protocol, TypeVar
 
 from gateway.google.call_context import record_sent_at
 from gateway.google.sheets import (
+    Batch,
+    Fence,
     Render,
     Rendering,
     Sheets,
+    SheetView,
     Value,
     Values,
     WorksheetProperties,
@@ -51,6 +54,21 @@ class GuardedSheets:
 
     async def list_worksheets(self, spreadsheet: str) -> list[WorksheetProperties]:
         return await self._read(lambda: self._inner.list_worksheets(spreadsheet))
+
+    async def read_sheet(self, spreadsheet: str, ranges: Sequence[str]) -> SheetView:
+        return await self._read(lambda: self._inner.read_sheet(spreadsheet, ranges))
+
+    async def apply(self, spreadsheet: str, batch: Batch) -> SheetView:
+        return await self._write(lambda: self._inner.apply(spreadsheet, batch))
+
+    async def put_fence(self, spreadsheet: str, fence: Fence) -> None:
+        await self._write(lambda: self._inner.put_fence(spreadsheet, fence))
+
+    async def fence_tokens(self, spreadsheet: str, fence_id: int) -> Sequence[str]:
+        return await self._read(lambda: self._inner.fence_tokens(spreadsheet, fence_id))
+
+    async def fence_ids(self, spreadsheet: str, key: str) -> Sequence[int]:
+        return await self._read(lambda: self._inner.fence_ids(spreadsheet, key))
 
     async def append_rows(
         self, spreadsheet: str, anchor: str, rows: Sequence[Sequence[Value]]

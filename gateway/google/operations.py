@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from gateway.google.sheets import Value, Values, WorksheetProperties
+from gateway.google.sheets import Block, SheetView, Value, Values, WorksheetProperties
 from gateway.google.wire import Answer, AnswerTooLarge
 
 T = TypeVar("T")
@@ -66,12 +66,50 @@ class SheetProperties(msgspec.Struct, rename="camel"):
     grid_properties: Grid | None = None
 
 
+class ExtendedValue(msgspec.Struct, rename="camel"):
+    number_value: float | int | None = None
+    string_value: str | None = None
+    bool_value: bool | None = None
+
+
+class Cell(msgspec.Struct, rename="camel"):
+    formatted_value: str = ""
+    effective_value: ExtendedValue | None = None
+
+
+class RowData(msgspec.Struct):
+    values: tuple[Cell, ...] = ()
+
+
+class GridData(msgspec.Struct, rename="camel"):
+    start_row: int = 0
+    row_data: tuple[RowData, ...] = ()
+
+
 class Sheet(msgspec.Struct):
     properties: SheetProperties
+    data: tuple[GridData, ...] = ()
 
 
 class Spreadsheet(msgspec.Struct):
     sheets: tuple[Sheet, ...]
+
+
+class Applied(msgspec.Struct, rename="camel"):
+    updated_spreadsheet: Spreadsheet | None = None
+
+
+class Metadata(msgspec.Struct, rename="camel"):
+    metadata_id: int
+    metadata_value: str = ""
+
+
+class MatchedMetadata(msgspec.Struct, rename="camel"):
+    developer_metadata: Metadata
+
+
+class FoundMetadata(msgspec.Struct, rename="camel"):
+    matched_developer_metadata: tuple[MatchedMetadata, ...] = ()
 
 
 class Done(msgspec.Struct, rename="camel"):
@@ -128,6 +166,17 @@ LIST_WORKSHEETS = ApiCall(
     fields="sheets.properties(sheetId,title,sheetType,gridProperties(rowCount,columnCount))",
     decode=_as(Spreadsheet),
 )
+_SHEETS = (
+    "sheets(properties(sheetId,title,sheetType,gridProperties(rowCount,columnCount)),"
+    "data(startRow,rowData.values(formattedValue,effectiveValue)))"
+)
+READ_SHEET = ApiCall(is_write=False, fields=_SHEETS, decode=_as(Spreadsheet))
+APPLY = ApiCall(is_write=True, fields=f"updatedSpreadsheet.{_SHEETS}", decode=_as(Applied))
+FIND_METADATA = ApiCall(
+    is_write=False,
+    fields="matchedDeveloperMetadata.developerMetadata(metadataId,metadataValue)",
+    decode=_as(FoundMetadata),
+)
 APPEND_ROWS = ApiCall(
     is_write=True,
     fields="updates(updatedRange,updatedData(range,values))",
@@ -138,7 +187,8 @@ WRITE_CELLS = ApiCall(
     fields="responses(updatedRange,updatedData(range,values))",
     decode=_as(BatchOfUpdates),
 )
-GROW_GRID = ApiCall(is_write=True, fields="spreadsheetId", decode=_as(Done))
+DONE = ApiCall(is_write=True, fields="spreadsheetId", decode=_as(Done))
+"""A batch of which nothing but its success matters."""
 
 
 def displayed(update: RangeUpdate) -> Values:
@@ -164,6 +214,37 @@ def _worksheet(found: SheetProperties) -> WorksheetProperties:
         rows=found.grid_properties.row_count,
         columns=found.grid_properties.column_count,
     )
+
+
+def sheet_view(spreadsheet: Spreadsheet | None, block_count: int) -> SheetView:
+    """The one worksheet of an answer, with all blocks that were asked for."""
+    sheets = [] if spreadsheet is None else [each for each in spreadsheet.sheets if each.data]
+    if len(sheets) != 1 or len(sheets[0].data) != block_count:
+        raise msgspec.ValidationError(f"no worksheet with {block_count} ranges in the answer")
+    worksheet = _worksheet(sheets[0].properties)
+    return SheetView(
+        sheet_id=worksheet.sheet_id,
+        title=worksheet.title,
+        rows=worksheet.rows,
+        blocks=[_block(data) for data in sheets[0].data],
+    )
+
+
+def _block(data: GridData) -> Block:
+    return Block(
+        first_row=data.start_row + 1,
+        texts=[[cell.formatted_value for cell in row.values] for row in data.row_data],
+        values=[[_value(cell) for cell in row.values] for row in data.row_data],
+    )
+
+
+def _value(cell: Cell) -> Value:
+    """The typed value; of an error its text, as in reads of values."""
+    value = cell.effective_value
+    if value is None:
+        return None
+    typed = (value.string_value, value.number_value, value.bool_value)
+    return next((each for each in typed if each is not None), cell.formatted_value)
 
 
 def checked_parts(found: tuple[T, ...], count: int) -> tuple[T, ...]:

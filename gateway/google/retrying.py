@@ -1,8 +1,8 @@
 """Retries with jitter and a retry budget.
 
 Rules:
-- A read is retried after a brief outage, never after a 429, a refusal or a timeout. A write is
-  retried only if it was certainly not sent.
+- A read is retried after a brief outage, never after a 429, a refusal or a timeout. A write is not:
+  its look would be old by then.
 - The pause is random up to a bound that doubles (full jitter), so that calls that failed together
   are not retried together.
 - Retries add at most 10 % to Google calls, plus `max_allowance` after a start.
@@ -15,9 +15,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from gateway.errors import GatewayError, UpstreamUnreachable
+from gateway.errors import GatewayError
 from gateway.google.breaker import is_brief_outage
-from gateway.settings.model import GoogleSettings
 
 T = TypeVar("T")
 
@@ -25,7 +24,6 @@ T = TypeVar("T")
 @dataclass(frozen=True, kw_only=True)
 class RetryPolicy:
     read_attempts: int = 3
-    write_attempts: int = 2
     first_pause_seconds: float = 0.2
     longest_pause_seconds: float = 2.0
     retries_per_call: float = 0.1
@@ -53,11 +51,11 @@ class Retrying:
     async def __call__(self, call: Callable[[], Awaitable[T]], *, is_write: bool) -> T:
         policy = self._policy
         self._allowance = min(self._allowance + policy.retries_per_call, policy.max_allowance)
-        for failures in range(1, policy.write_attempts if is_write else policy.read_attempts):
+        for failures in range(1, 1 if is_write else policy.read_attempts):
             try:
                 return await call()
             except GatewayError as error:
-                if not _is_repeatable(error, is_write=is_write) or not await self._paused(failures):
+                if not is_brief_outage(error) or not await self._paused(failures):
                     raise
         return await call()
 
@@ -74,17 +72,3 @@ class Retrying:
 
     def _is_affordable(self) -> bool:
         return self._allowance >= 1 and self._may_retry()
-
-
-def _is_repeatable(error: GatewayError, *, is_write: bool) -> bool:
-    return isinstance(error, UpstreamUnreachable) if is_write else is_brief_outage(error)
-
-
-def longest_write_seconds(settings: GoogleSettings, policy: RetryPolicy = RetryPolicy()) -> float:
-    """The longest time from the request for a write until its last attempt is sent.
-
-    Each attempt waits for the quota, then for a token and a connection, until its deadline.
-    """
-    attempt_seconds = settings.max_waiting_seconds + settings.write_timeout_seconds
-    pauses = (policy.write_attempts - 1) * policy.longest_pause_seconds
-    return policy.write_attempts * attempt_seconds + pauses

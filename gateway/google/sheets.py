@@ -13,10 +13,13 @@ any other error of a write has `outcome="not_applied"`, because Google applies a
 or not at all.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
+
+from gateway.errors import UpstreamRefusal
 
 Value = str | int | float | bool | None
 """A cell value. In a write, None leaves the cell unchanged and "" empties it."""
@@ -75,6 +78,73 @@ class WorksheetProperties:
     columns: int
 
 
+@dataclass(frozen=True, kw_only=True)
+class Fence:
+    """Developer metadata that a write leaves in its spreadsheet: proof that it was applied.
+
+    `id` is 1 to 2**31 - 1, unique in the spreadsheet. `key` is the same for all fences of a
+    gateway, `token` the write's own.
+    """
+
+    id: int
+    key: str
+    token: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class AppendedRows:
+    """New rows after the last row with data; None leaves a cell blank."""
+
+    rows: Sequence[Sequence[Value]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class WrittenCells:
+    """Neighbouring cells of a row; rows count from 1, columns from 0."""
+
+    row: int
+    column: int
+    values: Sequence[Value]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Batch:
+    """A write to one worksheet, which Google applies completely or not at all.
+
+    Each change is one request after the fence's. `forgotten` are the ids of old fences to delete,
+    which have the same key.
+    The answer shows the cells of `ranges` after the write.
+    """
+
+    sheet_id: int
+    fence: Fence
+    changes: Sequence[AppendedRows | WrittenCells] = ()
+    forgotten: Sequence[int] = ()
+    ranges: Sequence[str] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    """Cells of a range, by row from `first_row`, as displayed and as typed values.
+
+    Trailing blank cells and trailing blank rows may be left out.
+    """
+
+    first_row: int
+    texts: Sequence[Sequence[str]]
+    values: Sequence[Sequence[Value]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SheetView:
+    """A worksheet at one moment: its properties, and a block for each requested range."""
+
+    sheet_id: int
+    title: str
+    rows: int
+    blocks: Sequence[Block]
+
+
 class Sheets(Protocol):
     async def read_values(self, spreadsheet: str, range_: str, *, render: Render) -> Values:
         """Read the cells of one range by row. Cost: 1 read."""
@@ -97,6 +167,30 @@ class Sheets(Protocol):
         """List all grid worksheets in tab order. Cost: 1 read."""
         ...
 
+    async def read_sheet(self, spreadsheet: str, ranges: Sequence[str]) -> SheetView:
+        """Read ranges of one worksheet and its properties in one snapshot. Cost: 1 read."""
+        ...
+
+    async def apply(self, spreadsheet: str, batch: Batch) -> SheetView:
+        """Apply a batch; values are stored as they are. Cost: 1 write.
+
+        The message of an `UpstreamRefusal` names the refused request (`refused_request`). If it
+        names none, Google may have applied the batch: it may have refused the answer's ranges.
+        """
+        ...
+
+    async def put_fence(self, spreadsheet: str, fence: Fence) -> None:
+        """Create a fence and nothing else. Cost: 1 write."""
+        ...
+
+    async def fence_tokens(self, spreadsheet: str, fence_id: int) -> Sequence[str]:
+        """The tokens of the fences with this id: one, or none. Cost: 1 read."""
+        ...
+
+    async def fence_ids(self, spreadsheet: str, key: str) -> Sequence[int]:
+        """The ids of all fences with this key. Cost: 1 read."""
+        ...
+
     async def append_rows(
         self, spreadsheet: str, anchor: str, rows: Sequence[Sequence[Value]]
     ) -> Values:
@@ -114,3 +208,15 @@ class Sheets(Protocol):
     async def grow_grid(self, spreadsheet: str, sheet_id: int, rows: int) -> None:
         """Add blank rows at the end of a worksheet's grid. Cost: 1 write."""
         ...
+
+
+FENCE_REQUEST = 0
+"""Index of the fence in a batch."""
+
+_REFUSED = re.compile(r"Invalid requests\[(\d{1,6})\]")
+
+
+def refused_request(refusal: UpstreamRefusal) -> int | None:
+    """The index of the request for which Google refused a batch, so that nothing was applied."""
+    found = _REFUSED.search(refusal.google_message)
+    return None if found is None else int(found[1])

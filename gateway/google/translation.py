@@ -5,14 +5,14 @@ Rules:
   ignored, with one exception: answers without a reason that link to the page for enabling the API,
   or say that it is disabled (older ones: burnash/gspread#1286, nithinmurali/pygsheets#86).
 - Google applies a request completely or not at all. A write is `not_applied` if nothing was sent or
-  Google refused it (4xx), otherwise `WriteOutcomeUnknown`. That error says whether an answer had
-  begun: Google does nothing more for a request that it answered (assumed).
+  Google refused it (4xx), otherwise `WriteOutcomeUnknown`, whatever was answered: a 5xx may come
+  from a front end, while Google carries the write out.
 - Google's texts quote cells: they stay on the exception chain and never enter a message.
 """
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import httpx2
 import msgspec
@@ -114,14 +114,10 @@ class GoogleRefusal(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Attempt:
-    """A failed call: whether it wrote, and its account if known.
-
-    `was_answered`: Google's status line arrived before the connection broke.
-    """
+    """A failed call: whether it wrote, and its account if known."""
 
     is_write: bool
     account: str | None = None
-    was_answered: bool = False
 
     @property
     def refused(self) -> Outcome | None:
@@ -162,15 +158,15 @@ def _broken(_error: Exception, attempt: Attempt) -> GatewayError:
 def _broken_off(error: Exception, attempt: Attempt) -> GatewayError:
     if not isinstance(error, AnswerBroken):
         raise TypeError("no answer that broke off") from error
-    return translated(error.reason, _answered(attempt))
+    return translated(error.reason, attempt)
 
 
 def _unreadable(_error: Exception, attempt: Attempt) -> GatewayError:
-    return _open(_answered(attempt)) or UpstreamError("Google's answer made no sense. Try again.")
+    return _open(attempt) or UpstreamError("Google's answer made no sense. Try again.")
 
 
 def _too_large(_error: Exception, attempt: Attempt) -> GatewayError:
-    return _open(_answered(attempt)) or SheetTooLarge(_TOO_LARGE)
+    return _open(attempt) or SheetTooLarge(_TOO_LARGE)
 
 
 def _no_token(error: Exception, attempt: Attempt) -> GatewayError:
@@ -188,12 +184,7 @@ def _open(attempt: Attempt) -> GatewayError | None:
         f"before you send it again; {UNKNOWN_RETRY_SECONDS} seconds from now it is settled.",
         outcome="unknown",
         retry_after_seconds=UNKNOWN_RETRY_SECONDS,
-        was_answered=attempt.was_answered,
     )
-
-
-def _answered(attempt: Attempt) -> Attempt:
-    return replace(attempt, was_answered=True)
 
 
 def _bad_account(attempt: Attempt) -> GatewayError:
@@ -211,7 +202,7 @@ def _refused(error: Exception, attempt: Attempt) -> GatewayError:
     if rule is not None:
         return rule(error, attempt)
     is_refused = 400 <= error.status < 500
-    return (None if is_refused else _open(_answered(attempt))) or UpstreamError(
+    return (None if is_refused else _open(attempt)) or UpstreamError(
         f"Google failed with HTTP status {error.status}. Try again.", outcome=attempt.refused
     )
 

@@ -167,8 +167,6 @@ class WriteSettings(Section):
     """Maximum memory of all waiting writes, for one key a quarter; more get 503."""
     max_waiting_seconds: Seconds = 30.0
     """Maximum time that a write waits in the queue; then it gets 503."""
-    look_again_seconds: Seconds = 2.0
-    """Pause between the two checks of a write with an unclear result."""
     max_record_bytes: Count = 1_073_741_824
     """Maximum disk space for Idempotency-Keys, a quarter per key; the oldest may end before 24 h.
     """

@@ -179,17 +179,13 @@ class KeyStore:
         self,
         clock: Callable[[], float],
         *,
-        longest_call_seconds: float = 0.0,
         max_bytes: int = DEFAULT_BYTES,
     ) -> AbstractAsyncContextManager[SqlLedger]:
         """Open the write ledger of this database; `clock` returns seconds since the epoch.
 
-        `longest_call_seconds` is the longest time from recording a write until it is sent to
-        Google. `max_bytes` limits the disk space of the records.
+        `max_bytes` limits the disk space of the records.
         """
-        return open_ledger(
-            self._engine, clock, longest_call_seconds=longest_call_seconds, max_bytes=max_bytes
-        )
+        return open_ledger(self._engine, clock, max_bytes=max_bytes)
 
     async def add(self, record: KeyRecord, digest: bytes) -> None:
         async with self._engine.begin() as connection:

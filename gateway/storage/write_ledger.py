@@ -2,46 +2,47 @@
 
 Rules:
 - Data that must not be lost is committed before the method returns. Changes are sequential.
-- Times are seconds since the epoch.
-- Open records are also in memory, so that other writes cost nothing here. If a result could not be
-  stored, the record stays open on disk, and must not claim rows of other creates.
-- Records expire after 24 h, or sooner if they exceed the quota (`gateway.storage.storage_quota`).
-  Each group of new records deletes more expired ones than it adds.
+- Times are seconds since the epoch when the process started, plus the time since then: a wall clock
+  that is set meanwhile changes nothing.
+- Records of finished writes expire after 24 h, or sooner if they exceed the quota
+  (`gateway.storage.storage_quota`). Each group of new records deletes more expired ones than it
+  adds. Open records with a fence do not expire: the fence tells the outcome at any time.
 """
 
 import asyncio
+import math
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 import msgspec
-from sqlalchemy import RowMapping, delete, select, update
+from sqlalchemy import RowMapping, delete, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from sqlalchemy.sql import Executable
 
 from gateway.errors import InternalError
+from gateway.google.sheets import Fence
 from gateway.settings.model import WriteSettings
-from gateway.storage.open_creates import OpenCreates
 from gateway.storage.storage_quota import RecordQuota
 from gateway.storage.write_records import (
     KEPT_SECONDS,
     OPEN,
     PUT,
     SIZES,
-    TAKE,
     answered_record,
+    fence_of,
     forget_oldest,
+    is_valid,
     open_record,
-    place_of,
+    open_write,
     prepare,
     purge,
     records,
     size_of,
 )
 from gateway.telemetry.events import current_event, request_failed
-from gateway.worksheets.idempotency import Answer, Entry, RowInterval, Sending
+from gateway.worksheets.idempotency import Answer, Entry, OpenWrite, Sending
 from gateway.worksheets.replay import Restorer, decode_answer
-from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.writes import Results, WriteIdentity
 
 DEFAULT_BYTES = WriteSettings().max_record_bytes
@@ -58,25 +59,24 @@ class SqlLedger:
         engine: AsyncEngine,
         clock: Callable[[], float],
         *,
-        longest_call_seconds: float,
         max_bytes: int,
     ) -> None:
         self._engine = engine
-        self._longest_call_seconds = longest_call_seconds
         self._clock = clock
         self._lock = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._open = OpenCreates()
         self._quota = RecordQuota(max_bytes)
-        self._answered_creates: set[str] = set()
-        self._left_at: dict[str, float] = {}
+        self._answered: set[str] = set()
+        self._sent_at: dict[str, float] = {}
+        """When open writes were last sent."""
+        self.open_writes: Sequence[OpenWrite] = ()
+        """The open writes of an earlier process that have a fence."""
 
     async def load(self) -> None:
         """Load the open writes of an earlier process.
 
-        That process recorded them before their calls began. Their calls may have been sent much
-        later: after waiting for quota, token and connection. This delay is not stored, so that a
-        later start does not add it again.
+        When they were sent is not stored: the wall clock may have been set since. They count as
+        sent now.
         """
         now = self._clock()
         async with self._engine.begin() as connection:
@@ -84,19 +84,13 @@ class SqlLedger:
             found = (await connection.execute(OPEN)).mappings().all()
             await self._measure(connection)
         for row in found:
-            scope, sent_at = row["scope"], row["sent_at"]
-            left_at = max(sent_at, min(now, sent_at + self._longest_call_seconds))
-            self._left_at[scope] = left_at
-            self._quota.opened(scope, row["key_id"], row["size"], left_at)
-            if row["is_create"]:
-                self._open.add(
-                    scope, row["worksheet"], left_at, [RowInterval(*each) for each in row["taken"]]
-                )
+            self._sent_at[row["scope"]] = now
+            expires_from = row["sent_at"] if fence_of(row) is None else math.inf
+            self._quota.opened(row["scope"], row["key_id"], row["size"], expires_from)
+        self.open_writes = [each for row in found for each in open_write(row, now)]
 
     async def find(self, scope: str, texts: Collection[str] = ()) -> Entry | None:
-        query = select(records).where(
-            (records.c.scope == scope) & (records.c.sent_at > self._clock() - KEPT_SECONDS)
-        )
+        query = select(records).where((records.c.scope == scope) & is_valid(self._clock()))
         try:
             async with self._engine.connect() as connection:
                 row = (await connection.execute(query)).mappings().one_or_none()
@@ -108,20 +102,19 @@ class SqlLedger:
         self._quota.close_older(self._clock() - KEPT_SECONDS)
         self._quota.check(identity.key_id)
 
-    async def sending(self, sendings: Sequence[Sending]) -> None:
+    async def sending(self, sendings: Sequence[Sending], fence: Fence | None = None) -> None:
         now = self._clock()
         noted: list[Mapping[str, object]] = []
         for identity, first_row, rows in sendings:
             if identity is not None:
-                record = open_record(identity, now, first_row, rows)
+                record = open_record(identity, now, first_row, rows, fence)
                 noted.append(record)
-                self._answered_creates.discard(identity.scope)
-                self._quota.opened(identity.scope, identity.key_id, size_of(record), now)
-                if identity.is_create:
-                    self._open.add(identity.scope, place_of(identity.worksheet), now)
+                self._answered.discard(identity.scope)
+                expires_from = now if fence is None else math.inf
+                self._quota.opened(identity.scope, identity.key_id, size_of(record), expires_from)
+                self._sent_at[identity.scope] = now
         if not noted:
             return
-        self._open.drop_older(now - KEPT_SECONDS)
         try:
             await self._commit([(PUT, noted), (purge(now, len(noted)), None)])
         except SQLAlchemyError as error:
@@ -130,36 +123,21 @@ class SqlLedger:
                 outcome="not_applied",
             ) from error
 
-    async def landed(
-        self, worksheet: WorksheetId, landings: Sequence[tuple[WriteIdentity | None, Results]]
-    ) -> None:
-        own = [(identity, results) for identity, results in landings if identity is not None]
-        removed = self._open.remove(identity.scope for identity, _ in own)
-        spans = [RowInterval(results[0].row, results[-1].row) for _, results in landings]
-        taken = [
-            {"open_scope": scope, "now_taken": [list(span) for span in spans_of_others]}
-            for scope, spans_of_others in self._open.take(place_of(worksheet), spans, self._clock())
-        ]
-        if await self._store_answers(own, [(TAKE, taken)]):
-            self._answered_creates |= {identity.scope for identity, _ in own}
-        else:
-            own_rows = {identity.scope: results[0].row for identity, results in own}
-            self._open.put_back(removed, spans, own_rows, self._clock())
+    async def completed(self, results: Sequence[tuple[WriteIdentity, Results]]) -> None:
+        if await self._store_answers(results):
+            self._answered |= {identity.scope for identity, _ in results}
 
     async def complete(self, identity: WriteIdentity, answer: Answer) -> None:
-        if identity.scope in self._answered_creates:
-            self._answered_creates.discard(identity.scope)
-        elif await self._store_answers([(identity, answer)]):
-            self._open.drop(identity.scope)
+        if identity.scope in self._answered:
+            self._answered.discard(identity.scope)
+        else:
+            await self._store_answers([(identity, answer)])
 
     async def renew(self, identity: WriteIdentity) -> None:
-        now = self._clock()
-        self._open.renew(identity.scope, now)
-        of_request = records.c.scope == identity.scope
-        await self._try_commit([(update(records).where(of_request).values(sent_at=now), None)])
+        self._sent_at[identity.scope] = self._clock()
 
     async def drop(self, identity: WriteIdentity) -> None:
-        self._open.drop(identity.scope)
+        self._sent_at.pop(identity.scope, None)
         self._quota.closed(identity.scope)
         await self._try_commit([(delete(records).where(records.c.scope == identity.scope), None)])
 
@@ -169,29 +147,27 @@ class SqlLedger:
             await asyncio.wait(self._tasks)
 
     def _entry(self, row: RowMapping, restored: Restorer) -> Entry:
-        scope, answer = row["scope"], row["answer"]
-        on_disk = [RowInterval(*each) for each in row["taken"]]
+        answer = row["answer"]
         rows = msgspec.json.decode(row["rows"])
         return Entry(
             fingerprint=row["fingerprint"],
-            sent_at=max(row["sent_at"], self._left_at.get(scope, 0.0)),
+            sent_at=self._sent_at.get(row["scope"], row["sent_at"]),
             first_row=row["first_row"],
             rows=[[restored(value) for value in cells] for cells in rows],
-            # memory also has rows that could not be stored
-            taken=tuple(dict.fromkeys([*on_disk, *self._open.taken(scope)])),
+            fence=fence_of(row),
             answer=None if answer is None else decode_answer(answer, restored),
         )
 
-    async def _store_answers(
-        self, answers: Sequence[tuple[WriteIdentity, Answer]], steps: Sequence[Step] = ()
-    ) -> bool:
-        """Store results of finished writes, together with further steps."""
+    async def _store_answers(self, answers: Sequence[tuple[WriteIdentity, Answer]]) -> bool:
+        """Store results of finished writes."""
+        if not answers:
+            return True
         now = self._clock()
         answered = [answered_record(identity, now, answer) for identity, answer in answers]
-        clearing: Sequence[Step] = [(purge(now, len(answered)), None)] if answered else []
-        if not await self._try_commit([(PUT, answered), *steps, *clearing]):
+        if not await self._try_commit([(PUT, answered), (purge(now, len(answered)), None)]):
             return False
         for (identity, _), record in zip(answers, answered, strict=True):
+            self._sent_at.pop(identity.scope, None)
             self._quota.closed(identity.scope)
             self._quota.completed(identity.key_id, size_of(record))
         await self._enforce_quota()
@@ -243,17 +219,13 @@ async def open_ledger(
     engine: AsyncEngine,
     clock: Callable[[], float],
     *,
-    longest_call_seconds: float = 0.0,
     max_bytes: int = DEFAULT_BYTES,
 ) -> AsyncIterator[SqlLedger]:
     """Open the ledger in a database with its table; `clock` returns seconds since the epoch.
 
-    `longest_call_seconds` is the longest time from recording a write until it is sent to Google.
     `max_bytes` limits the disk space of the records.
     """
-    ledger = SqlLedger(
-        engine, clock, longest_call_seconds=longest_call_seconds, max_bytes=max_bytes
-    )
+    ledger = SqlLedger(engine, clock, max_bytes=max_bytes)
     await ledger.load()
     try:
         yield ledger

@@ -4,20 +4,20 @@ Rules: JSON is encoded here, so that its size is known. Missing columns are adde
 earlier versions. The size of a record is that of its texts plus a constant.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import msgspec
 from sqlalchemy import (
-    JSON,
     Boolean,
     Column,
+    ColumnElement,
     Float,
     Index,
     Integer,
     MetaData,
+    RowMapping,
     String,
     Table,
-    bindparam,
     delete,
     func,
     literal_column,
@@ -29,8 +29,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.schema import CreateIndex, CreateTable
 from sqlalchemy.sql import Executable
 
+from gateway.google.sheets import Fence
 from gateway.storage.database import add_missing_columns
-from gateway.worksheets.idempotency import Answer, Rows
+from gateway.worksheets.idempotency import Answer, OpenWrite, Rows
 from gateway.worksheets.replay import encode_answer, shortened
 from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.writes import WriteIdentity
@@ -54,12 +55,18 @@ records = Table(
     Column("sent_at", Float, nullable=False),
     Column("first_row", Integer, nullable=False),
     Column("rows", String, nullable=False),
-    Column("taken", JSON, nullable=False),
     Column("answer", String),
     Column("key_id", String, nullable=False, server_default=""),
     Column("size", Integer, nullable=False, server_default="0"),
+    Column("fence_id", Integer),
+    Column("fence_key", String),
+    Column("token", String),
 )
+_NO_COLUMN = "taken"
+"""Column of earlier versions, with rows that belonged to other writes."""
+
 _is_completed = records.c.answer.is_not(None)
+_may_expire = _is_completed | records.c.token.is_(None)
 _by_age = Index("idempotency_records_by_age", records.c.sent_at)
 _by_key = Index(
     "idempotency_records_by_key",
@@ -77,17 +84,7 @@ PUT = _NEW.on_conflict_do_update(
     index_elements=["scope"],
     set_={column.name: _NEW.excluded[column.name] for column in records.columns},
 )
-TAKE = (
-    update(records)
-    .where(records.c.scope == bindparam("open_scope"))
-    .values(taken=bindparam("now_taken"))
-)
-OPEN = select(
-    *(
-        records.c[name]
-        for name in ("scope", "is_create", "worksheet", "sent_at", "taken", "key_id", "size")
-    )
-).where(~_is_completed)
+OPEN = select(records).where(~_is_completed)
 
 SIZES = (
     select(records.c.key_id, func.sum(records.c.size).label("size"))
@@ -100,12 +97,39 @@ def place_of(worksheet: WorksheetId) -> str:
     return f"{worksheet.spreadsheet}/{worksheet.title}"
 
 
+def is_valid(now: float) -> ColumnElement[bool]:
+    """The condition of records that count: those of the last 24 h, and open ones with a fence."""
+    return ~_may_expire | (records.c.sent_at > now - KEPT_SECONDS)
+
+
+def fence_of(row: RowMapping) -> Fence | None:
+    if row["token"] is None:
+        return None
+    return Fence(id=row["fence_id"], key=row["fence_key"], token=row["token"])
+
+
+def open_write(row: RowMapping, sent_at: float) -> Iterator[OpenWrite]:
+    """An open write of an earlier process, if it has a fence."""
+    fence = fence_of(row)
+    if fence is not None:
+        spreadsheet, _, title = row["worksheet"].partition("/")
+        yield OpenWrite(
+            worksheet=WorksheetId(spreadsheet, title),
+            fence=fence,
+            sent_at=sent_at,
+            updated_rows=frozenset() if row["is_create"] else frozenset({row["first_row"]}),
+        )
+
+
 def open_record(
-    identity: WriteIdentity, now: float, first_row: int, rows: Rows
+    identity: WriteIdentity, now: float, first_row: int, rows: Rows, fence: Fence | None
 ) -> Mapping[str, object]:
     """The record of a write before it is sent; long texts are stored as digests."""
     cells = [[shortened(value, identity.texts) for value in row] for row in rows]
-    return _record(identity, now, first_row=first_row, rows=_json(cells), answer=None)
+    record = _record(identity, now, first_row=first_row, rows=_json(cells), answer=None)
+    if fence is None:
+        return record
+    return {**record, "fence_id": fence.id, "fence_key": fence.key, "token": fence.token}
 
 
 def answered_record(identity: WriteIdentity, now: float, answer: Answer) -> Mapping[str, object]:
@@ -123,7 +147,7 @@ def purge(now: float, added: int) -> Executable:
     """Delete some expired records, more than are added."""
     old = (
         select(records.c.scope)
-        .where(records.c.sent_at <= now - KEPT_SECONDS)
+        .where(_may_expire & (records.c.sent_at <= now - KEPT_SECONDS))
         .order_by(records.c.sent_at)
         .limit(max(PURGED_AT_LEAST, 2 * added))
     )
@@ -142,8 +166,11 @@ def forget_oldest(key_id: str, kept_bytes: int) -> Executable:
 
 
 async def prepare(connection: AsyncConnection) -> None:
-    """Add columns that a table of an earlier version lacks, in one transaction."""
+    """Bring the table of an earlier version up to date, in one transaction."""
     if await add_missing_columns(connection, records):
+        columns = await connection.exec_driver_sql(f"PRAGMA table_info({records.name})")
+        if any(column.name == _NO_COLUMN for column in columns):
+            await connection.exec_driver_sql(f"ALTER TABLE {records.name} DROP COLUMN {_NO_COLUMN}")
         size = func.length(records.c.rows) + func.coalesce(func.length(records.c.answer), 0)
         await connection.execute(update(records).values(size=size + BYTES_BESIDE))
     await connection.execute(CreateIndex(_by_key, if_not_exists=True))
@@ -165,7 +192,6 @@ def _record(
         "sent_at": now,
         "first_row": first_row,
         "rows": rows,
-        "taken": [],
         "answer": answer,
         "key_id": identity.key_id,
         "size": BYTES_BESIDE + len(rows.encode()) + len((answer or "").encode()),

@@ -233,6 +233,11 @@ def last_use_failed(key_id: str, error: BaseException) -> None:
     log.warning("last-use-failed", key_id=key_id, error=type(error).__name__)
 
 
+def used_ids_accepted() -> None:
+    """Google accepts a used metadata id, so open writes take three minutes to settle."""
+    log.warning("used-metadata-ids")
+
+
 def spent_file_failed(error: OSError) -> None:
     """The file of the spent quota is unusable."""
     log.warning("quota-file-failed", error=type(error).__name__)

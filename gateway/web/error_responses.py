@@ -10,6 +10,7 @@ from starlette.routing import Route
 
 from gateway.errors import (
     GatewayError,
+    HeaderChanged,
     MethodNotAllowed,
     PreconditionFailed,
     Problem,
@@ -80,6 +81,8 @@ def error_response(request: Request, error: GatewayError) -> Response:
         body["errors"] = [_problem(problem) for problem in error.problems]
     if isinstance(error, PreconditionFailed):
         body["existing"] = shaped(error.existing, request.state["api"].empty_cell)
+    if isinstance(error, HeaderChanged):
+        body["rowIndex"] = error.row
     if outcome is not None:
         body["outcome"] = outcome
     if as_problem:

@@ -30,7 +30,7 @@ class SheetExtent:
 
     header: Header
     last_row: int
-    """The last row that is not blank, from 1."""
+    """The last row that is not blank, or one above it; from 1."""
     starts_blank: bool
     """Whether column A of the last row is blank."""
     grid_rows: int
@@ -68,6 +68,24 @@ class HeaderCache:
         self._moments = itertools.count()
         self._kept: SheetExtent | _Forgotten | None = None
         self._trusted: _Trust | None = None
+        self._sheet: tuple[int, float] | None = None
+
+    def now(self) -> float:
+        """Seconds of the monotonic clock."""
+        return self._clock()
+
+    def seen_sheet(self, sheet_id: int, seconds: float | None = None) -> float:
+        """Keep the sheet id, seen at a time or now; returns the time."""
+        seconds = self._clock() if seconds is None else seconds
+        self._sheet = (sheet_id, seconds)
+        return seconds
+
+    def fresh_sheet(self) -> int | None:
+        """The sheet id, if it is as fresh as a header: a tab may be renamed while another takes
+        its title."""
+        if self._sheet is None or self._clock() - self._sheet[1] >= self._ttl_seconds:
+            return None
+        return self._sheet[0]
 
     def moment(self) -> int:
         """A number for the present that is larger than all earlier moments."""
@@ -97,6 +115,7 @@ class HeaderCache:
     def forget(self) -> None:
         """Discard everything read so far, including reads that are running."""
         self._kept = _Forgotten(as_of=self.moment())
+        self._sheet = None
 
     def compare(self, header: Header, *, as_of: int) -> None:
         """Compare with the header of a read that began at `as_of`.

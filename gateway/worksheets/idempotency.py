@@ -3,30 +3,26 @@
 Rules
 - A record is there before Google is asked, and stays open until Google's answer is known. What
   was not applied leaves none.
-- A write whose record is open is looked for first, in the line of its worksheet: what another
-  write just left there is not its own. While it may still land it is not sent again.
-- Whether an open write was applied is not known, whatever goes wrong while it is looked for.
+- A write whose record is open is resumed in the queue of its worksheet: its fence proves whether
+  it was applied. It is sent anew only if it was not, and never will be.
 """
 
 import asyncio
-import math
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeVar
 
 from gateway.errors import (
-    UNKNOWN_RETRY_SECONDS,
     GatewayError,
     IdempotencyInProgress,
     IdempotencyKeyReused,
-    NoHeaderRow,
     QueueFull,
     ShuttingDown,
-    WorksheetNotFound,
     WriteOutcomeUnknown,
     write_outcome,
 )
+from gateway.google.sheets import Fence
 from gateway.table.record import Stored
 from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.writes import Results, WriteIdentity
@@ -38,22 +34,8 @@ Answer = Results | GatewayError
 """How a write ended for good: its rows, or an error after which it must not be sent again."""
 
 
-LAST_ROW = 99_999_999
-"""Below any row that a worksheet has: a workbook ends at 10 million cells."""
-
-
-class RowInterval(NamedTuple):
-    """Rows of a worksheet, from the first to the last."""
-
-    first: int
-    last: int
-
-    def overlaps(self, other: "RowInterval") -> bool:
-        return self.first <= other.last and other.first <= self.last
-
-
 class Sending(NamedTuple):
-    """A write about to be sent, and the row where its first row belongs; no identity, no record."""
+    """A write about to be sent, with its first row or one above; no identity, no record."""
 
     identity: WriteIdentity | None
     first_row: int
@@ -64,16 +46,26 @@ class Sending(NamedTuple):
 class Entry:
     """The record of a write. Without an answer it is open: it may have been applied or not.
 
-    `sent_at` is in seconds since the epoch, the latest instant at which it may have left. `taken`
-    are rows that were acknowledged to others: what looks like this write there is not it.
+    `sent_at` is on the ledger's clock, the latest instant at which it may have been sent. Writes
+    that Google parses have no fence.
     """
 
     fingerprint: str
     sent_at: float
     first_row: int
     rows: Rows
-    taken: tuple[RowInterval, ...] = ()
+    fence: Fence | None = None
     answer: Answer | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpenWrite:
+    """A write with a fence whose outcome is open, and the rows that it updates."""
+
+    worksheet: WorksheetId
+    fence: Fence
+    sent_at: float
+    updated_rows: frozenset[int]
 
 
 class Ledger(Protocol):
@@ -90,25 +82,19 @@ class Ledger(Protocol):
         """QueueFull, `not_applied`, if there is no room for the record of one more write."""
         ...
 
-    async def sending(self, sendings: Sequence[Sending]) -> None:
+    async def sending(self, sendings: Sequence[Sending], fence: Fence | None = None) -> None:
         """Note writes as open, as of now, in one transaction; an open or old record is replaced.
 
         To be awaited before each call to Google that can apply them. Free without an identity.
         """
         ...
 
-    async def landed(
-        self, worksheet: WorksheetId, landings: Sequence[tuple[WriteIdentity | None, Results]]
-    ) -> None:
-        """Complete creates, and keep the open ones of the worksheet from taking these rows.
-
-        To be awaited for all creates, before they are answered. Free if none has an identity and
-        none of the worksheet is open.
-        """
+    async def completed(self, results: Sequence[tuple[WriteIdentity, Results]]) -> None:
+        """Keep the results of a group of writes, in one transaction."""
         ...
 
     async def complete(self, identity: WriteIdentity, answer: Answer) -> None:
-        """Keep the answer of a write; nothing is to be done if `landed` did so."""
+        """Keep the answer of a write; nothing is to be done if `completed` did so."""
         ...
 
     async def renew(self, identity: WriteIdentity) -> None:
@@ -120,29 +106,20 @@ class Ledger(Protocol):
         ...
 
 
-def stacked(first_row: int, writes: Iterable[tuple[WriteIdentity | None, Rows]]) -> list[Sending]:
-    """Writes that go one under the other, from `first_row` down."""
-    sendings: list[Sending] = []
-    for identity, rows in writes:
-        sendings.append(Sending(identity, first_row, rows))
-        first_row += len(rows)
-    return sendings
-
-
 Perform = Callable[[], Awaitable[Results]]
 """Sends the write; its errors carry the outcome."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AppliedRows:
-    """The rows that an open write left, and the error to answer with if they cannot be shown."""
+    """The rows that an open write left, or the error to answer with if they cannot be shown."""
 
     results: Results
     error: GatewayError | None = None
 
 
-Look = Callable[[Entry], Awaitable[AppliedRows | None]]
-"""The rows of an open write, if the worksheet has them."""
+Resume = Callable[[Entry], Awaitable[AppliedRows | None]]
+"""The rows of an open write; None if it was not applied, and never will be."""
 
 T = TypeVar("T")
 
@@ -155,8 +132,8 @@ class Queue(Protocol):
         ...
 
 
-_LASTING = (WorksheetNotFound, NoHeaderRow)
-"""Errors that only people can mend: another try finds them again."""
+RETRY_SECONDS = 10
+"""After this time a failed look is usually possible again."""
 
 _LOOK = "Repeat the request with the same Idempotency-Key after the time in Retry-After."
 
@@ -170,23 +147,21 @@ class Settled:
 
 
 class Idempotency:
-    """`clock` gives seconds since the epoch, as the ledger's does: records outlive the process."""
-
     def __init__(
         self,
         ledger: Ledger,
         queue_of: Callable[[WorksheetId], Queue],
-        clock: Callable[[], float],
     ) -> None:
         self._ledger = ledger
         self._queue_of = queue_of
-        self._clock = clock
         self._in_flight: dict[str, str] = {}
 
-    async def run(self, identity: WriteIdentity | None, perform: Perform, look: Look) -> Settled:
+    async def run(
+        self, identity: WriteIdentity | None, perform: Perform, resume: Resume
+    ) -> Settled:
         """Perform a write, or give the answer that it had; without an identity just perform it.
 
-        Costs no call to Google beside those of `perform`; for an open record those of `look`.
+        Costs no call to Google beside those of `perform`; for an open record those of `resume`.
         """
         if identity is None:
             return Settled(results=await perform())
@@ -194,7 +169,7 @@ class Idempotency:
             try:
                 entry = await self._ledger.find(identity.scope, identity.texts)
             except asyncio.CancelledError:  # the server's time to stop is over
-                raise _unknown("The gateway stops.", UNKNOWN_RETRY_SECONDS) from None
+                raise _unknown("The gateway stops.", RETRY_SECONDS) from None
             if entry is None:
                 # A repeat takes none: it replaces its own record.
                 self._ledger.check_room(identity)
@@ -202,7 +177,7 @@ class Idempotency:
             _check_same(identity, entry.fingerprint)
             if entry.answer is not None:
                 return _replayed(entry.answer)
-            return await self._resume(identity, entry, perform, look)
+            return await self._resume(identity, entry, perform, resume)
 
     @contextmanager
     def _alone(self, identity: WriteIdentity) -> Iterator[None]:
@@ -223,56 +198,43 @@ class Idempotency:
             del self._in_flight[identity.scope]
 
     async def _resume(
-        self, identity: WriteIdentity, entry: Entry, perform: Perform, look: Look
+        self, identity: WriteIdentity, entry: Entry, perform: Perform, resume: Resume
     ) -> Settled:
+        queue = self._queue_of(identity.worksheet)
         try:
-            # Rows of a write under way belong to nobody yet, so none may be.
-            found = await self._queue_of(identity.worksheet).alone(
-                lambda: self._claimed(identity, look), key_id=identity.key_id
+            found = await queue.alone(
+                lambda: self._resumed(identity, resume), key_id=identity.key_id
             )
         except asyncio.CancelledError:
-            raise _unknown("The gateway stops.", self._remaining(entry)) from None
+            raise _unknown("The gateway stops.", RETRY_SECONDS) from None
         except (QueueFull, ShuttingDown) as error:
-            raise self._unseen(entry, error) from error
+            raise _unseen(error) from error
         return found or await self._perform(identity, perform)
 
-    async def _claimed(self, identity: WriteIdentity, look: Look) -> Settled | None:
-        """The rows of an open write, noted as its own; None if it can be sent again."""
+    async def _resumed(self, identity: WriteIdentity, resume: Resume) -> Settled | None:
+        """The rows of an open write; None if it can be sent anew."""
         entry = await self._reread(identity)
         if entry is None:
             return None
         if entry.answer is not None:
             return _replayed(entry.answer)
-        # As of before the look: what it does not find must not land after it.
-        remaining_seconds = self._remaining(entry)
         try:
-            found = await look(entry)
+            found = await resume(entry)
+        except WriteOutcomeUnknown:
+            raise
         except GatewayError as error:
-            if remaining_seconds <= 0 and isinstance(error, _LASTING):
-                raise
-            raise self._unseen(entry, error) from error
+            raise _unseen(error) from error
         if found is None:
-            if remaining_seconds > 0:
-                raise _unknown("This write was sent and may still land.", remaining_seconds)
             return None
-        await self._noted(self._found(identity, found))
-        return _replayed(found.error or found.results)
+        answer = found.error or found.results
+        await self._noted(self._ledger.complete(identity, answer))
+        return _replayed(answer)
 
     async def _reread(self, identity: WriteIdentity) -> Entry | None:
-        """The record, with all rows that others were answered while this one was in line."""
         try:
             return await self._ledger.find(identity.scope, identity.texts)
         except GatewayError as error:
-            raise _unknown("Its record cannot be read.", UNKNOWN_RETRY_SECONDS) from error
-
-    def _remaining(self, entry: Entry) -> int:
-        """For how many seconds a write may still land; 0 or less if it cannot any more."""
-        age = max(0.0, self._clock() - entry.sent_at)
-        return math.ceil(UNKNOWN_RETRY_SECONDS - age)
-
-    def _unseen(self, entry: Entry, error: GatewayError) -> WriteOutcomeUnknown:
-        seconds = max(self._remaining(entry), error.retry_after_seconds or 0)
-        return _unknown("It cannot be seen whether it landed.", seconds)
+            raise _unknown("Its record cannot be read.", RETRY_SECONDS) from error
 
     async def _perform(self, identity: WriteIdentity, perform: Perform) -> Settled:
         try:
@@ -285,14 +247,6 @@ class Idempotency:
             raise
         await self._noted(self._ledger.complete(identity, results))
         return Settled(results=results)
-
-    async def _found(self, identity: WriteIdentity, found: AppliedRows) -> None:
-        if identity.is_create and found.error is None:
-            await self._ledger.landed(identity.worksheet, [(identity, found.results)])
-        await self._ledger.complete(identity, found.error or found.results)
-        if identity.is_create and found.error is not None:
-            # After it has its answer: its own rows must not be kept from it.
-            await self._ledger.landed(identity.worksheet, [(None, found.results)])
 
     async def _failed(self, identity: WriteIdentity, error: GatewayError) -> None:
         match write_outcome(error):
@@ -325,6 +279,11 @@ def _replayed(answer: Answer) -> Settled:
         answer.is_replayed = True
         raise answer
     return Settled(results=answer, is_replayed=True)
+
+
+def _unseen(error: GatewayError) -> WriteOutcomeUnknown:
+    seconds = error.retry_after_seconds or RETRY_SECONDS
+    return _unknown("It cannot be seen whether it was applied.", seconds)
 
 
 def _unknown(what: str, retry_seconds: int) -> WriteOutcomeUnknown:

@@ -23,7 +23,7 @@ from gateway.worksheets.refusal import explain, explaining
 from gateway.worksheets.scheduler import Scheduler
 from gateway.worksheets.snapshot import Origin, RowSpan, Snapshot
 from gateway.worksheets.window import Window
-from gateway.worksheets.worksheet_id import WorksheetId, own_area
+from gateway.worksheets.worksheet_id import WorksheetId, own_area, own_sheet
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,6 +115,31 @@ class Loader:
             typed=origin,
             encodings=Encodings(snapshot.displayed.byte_count),
         )
+
+    async def look_at_header(self) -> tuple[SheetExtent, int]:
+        """The header and the sheet id, with the last row of an earlier look or row 1. 1 read."""
+        known = self._header_cache.last()
+        started, moment = self._clock(), self._header_cache.moment()
+        async with explaining(self._sheets, self._id):
+            view = await self._sheets.read_sheet(
+                self._id.spreadsheet, [a1.header_range(self._id.title)]
+            )
+        own_sheet(self._id, view)
+        (top,) = view.blocks
+        header = parse_header(top.texts[0] if top.texts else ())
+        self._header_cache.compare(header, as_of=moment)
+        self._check_header(header)
+        extent = SheetExtent(
+            header=header,
+            last_row=1 if known is None else min(known.last_row, view.rows),
+            starts_blank=False,
+            grid_rows=view.rows,
+            header_as_of=started,
+            as_of=moment,
+        )
+        self._header_cache.keep(extent)
+        self._header_cache.seen_sheet(view.sheet_id, started)
+        return extent, view.sheet_id
 
     async def look_again(self) -> SheetExtent | None:
         """Header and end, based on the last row of an earlier read. 1 read, none without one.

@@ -9,6 +9,7 @@ from gateway.errors import (
     ProtectedCells,
     RowNotFound,
     StorageFull,
+    UpstreamError,
     UpstreamRefusal,
     WorksheetNotFound,
 )
@@ -71,4 +72,13 @@ def row_not_found(row: int) -> RowNotFound:
     return RowNotFound(
         f"The worksheet has no row {row}. Data rows begin at 2 and end with the last row that "
         f"is not blank."
+    )
+
+
+def undecided() -> UpstreamError:
+    """The error of a write that Google refused together with others, again and again."""
+    return UpstreamError(
+        "Google refused several writes that went to it together, and not all of them may be to "
+        "blame. This one was not written; send it again.",
+        outcome="not_applied",
     )

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from gateway.errors import GatewayError, Outcome, Problem, UpstreamError
+from gateway.errors import GatewayError, HeaderChanged, Outcome, Problem, UpstreamError
 from gateway.table.record import Stored
 from gateway.worksheets.idempotency import Answer
 from gateway.worksheets.writes import Results
@@ -59,6 +59,7 @@ class _Failure(msgspec.Struct, frozen=True, kw_only=True):
     message: str
     outcome: Outcome | None
     problems: tuple[Problem, ...] = ()
+    row: int = 0
 
 
 class _Kept(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -80,6 +81,7 @@ def encode_answer(answer: Answer, texts: frozenset[str] = frozenset()) -> str:
         message=answer.message,
         outcome=answer.outcome,
         problems=answer.problems,
+        row=answer.row if isinstance(answer, HeaderChanged) else 0,
     )
     return msgspec.json.encode(_Kept(failure=failure)).decode()
 
@@ -95,6 +97,8 @@ def decode_answer(text: str, restored: Callable[[object], object] = _AS_KEPT) ->
     GatewayError.__init__(
         error, failure.message, problems=failure.problems, outcome=failure.outcome
     )
+    if isinstance(error, HeaderChanged):
+        error.row = failure.row
     return error
 
 

@@ -4,7 +4,7 @@
     list           1 read                  1 read
     list, where    2 reads                 2 reads, side by side
     read           1 read                  1 read
-    create         1 read + 1 write        1 write
+    create         1 read + 1 write        1 write, if the sheet id was seen too
     update         1 read + 1 write        1 read + 1 write (1 more read for a blank row)
 
 Reads cost nothing while a snapshot is fresh (`cache.rows_ttl_seconds`, longer when the budget is
@@ -13,17 +13,16 @@ between its renderings or between reads that overlap; one more for the first sea
 dropped. Worksheets known to be large are listed and read in windows: 1 read, 1 more where nothing
 follows a window, or a blank row.
 
-Writes that wait for the same worksheet share their calls: all creates, then all updates. A full
-grid costs 1 read + 1 write more if its last row begins with a blank; a refused group at most 4
-writes and a read for each; a create that Google left open 1 to 3 reads, such an update 2 reads and,
-sent again, 1 write; a repeated request whose record is open 1 to 2 reads more. What is wrong
-without looking at the sheet costs nothing, an unknown field one read at most. A read that fails may
-be tried twice more (`gateway.google.retrying`).
+Writes that wait for the same worksheet share their calls: all creates, then all updates. A refused
+group costs at most 4 writes more, and a read for each; a write whose answer is lost at most 3 reads
+and 2 writes more; a repeated request whose record is open 1 to 4 reads and at most 1 write more.
+What is wrong without looking at the sheet costs nothing, an unknown field one read at most. A read
+that fails may be tried twice more (`gateway.google.retrying`).
 """
 
-import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from typing import Protocol
 
 from gateway.errors import QueryTooCostly
 from gateway.google.call_context import CallContext, in_call_context
@@ -37,21 +36,44 @@ from gateway.table.table import FIRST_DATA_ROW
 from gateway.table.view import ColumnGrant, Selection
 from gateway.worksheets.access import Target
 from gateway.worksheets.answers import Encoded, Encoder, Served
-from gateway.worksheets.appending import Appender
-from gateway.worksheets.idempotency import Idempotency, Ledger, Settled
-from gateway.worksheets.input import RAW, Input
+from gateway.worksheets.fenced_writer import FencedWriter
+from gateway.worksheets.fences import Fences
+from gateway.worksheets.idempotency import (
+    AppliedRows,
+    Entry,
+    Idempotency,
+    Ledger,
+    OpenWrite,
+    Settled,
+)
+from gateway.worksheets.input import raw, user_entered
+from gateway.worksheets.planning import Planner
 from gateway.worksheets.pool import Pool
 from gateway.worksheets.reading import Read, Reader
-from gateway.worksheets.reconciliation import Reconciler
-from gateway.worksheets.recovery import Recovery
 from gateway.worksheets.refusal import row_not_found
 from gateway.worksheets.scheduler import Scheduler
 from gateway.worksheets.snapshot import DISPLAYED, TYPED, RowSpan, Snapshot
-from gateway.worksheets.updating import Updater
+from gateway.worksheets.values_writer import ValuesWriter
 from gateway.worksheets.window import Window
 from gateway.worksheets.worksheet import Resources, Worksheet
 from gateway.worksheets.write_queue import WriteQueues, WriteTurns, no_turn
 from gateway.worksheets.writes import Create, Outcome, Update, Write
+
+
+class Writer(Protocol):
+    """Writes a group to Google. To be awaited in the write queue."""
+
+    async def create(
+        self, worksheet: Worksheet, creates: Sequence[Create]
+    ) -> Sequence[Outcome]: ...
+
+    async def update(
+        self, worksheet: Worksheet, updates: Sequence[Update]
+    ) -> Sequence[Outcome]: ...
+
+    async def resume(self, worksheet: Worksheet, write: Write, entry: Entry) -> AppliedRows | None:
+        """The rows of a write that was left open; None if it was not applied, and never will be."""
+        ...
 
 
 class RowService:
@@ -65,10 +87,10 @@ class RowService:
         clock: Callable[[], float],
         ledger: Ledger,
         wall_clock: Callable[[], float],
+        fences: Fences | None,
         reads_per_second: Callable[[], float] = lambda: float("inf"),
         write_turn: WriteTurns = no_turn,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-        value_input: Input = RAW,
+        open_writes: Iterable[OpenWrite] = (),
     ) -> None:
         self._clock = clock
         self._scheduler = Scheduler()
@@ -95,21 +117,22 @@ class RowService:
             clock=clock,
         )
         ignore_unknown = api.unknown_fields == "ignore"
-        reconciler = Reconciler(
-            sheets,
-            sleep=sleep,
-            pause_seconds=writes.look_again_seconds,
-            compare=value_input.compare,
+        planner = Planner(ignore_unknown=ignore_unknown, input=raw if fences else user_entered)
+        self._writer: Writer = (
+            FencedWriter(
+                sheets,
+                fences,
+                ledger,
+                planner,
+                header_ttl_seconds=cache.header_ttl_seconds,
+                clock=wall_clock,
+                write_turn=write_turn,
+                open_writes=open_writes,
+            )
+            if fences
+            else ValuesWriter(sheets, ledger, planner)
         )
-        parts = (sheets, reconciler, ledger)
-        self._appender = Appender(*parts, ignore_unknown=ignore_unknown, value_input=value_input)
-        self._updater = Updater(*parts, ignore_unknown=ignore_unknown, value_input=value_input)
-        self._idempotency = Idempotency(
-            ledger, lambda worksheet: self._pool[worksheet].queue, wall_clock
-        )
-        self._recovery = Recovery(
-            sheets, ignore_unknown=ignore_unknown, compare=value_input.compare
-        )
+        self._idempotency = Idempotency(ledger, lambda worksheet: self._pool[worksheet].queue)
 
     async def list_rows(
         self, target: Target, query: Query, encoder: Encoder, *, no_cache: bool = False
@@ -178,9 +201,7 @@ class RowService:
             return await self._idempotency.run(
                 create.identity,
                 lambda: self._pool[target.worksheet].queue.write(create),
-                lambda entry: self._recovery.find_created(
-                    self._pool[target.worksheet], create, entry
-                ),
+                lambda entry: self._writer.resume(self._pool[target.worksheet], create, entry),
             )
 
     async def update_row(self, target: Target, update: Update) -> Settled:
@@ -193,9 +214,7 @@ class RowService:
             return await self._idempotency.run(
                 update.identity,
                 lambda: self._pool[target.worksheet].queue.write(update),
-                lambda entry: self._recovery.find_updated(
-                    self._pool[target.worksheet], update, entry
-                ),
+                lambda entry: self._writer.resume(self._pool[target.worksheet], update, entry),
             )
 
     async def aclose(self) -> None:
@@ -234,8 +253,8 @@ class RowService:
     async def _perform(self, worksheet: Worksheet, group: Sequence[Write]) -> Sequence[Outcome]:
         creates = [write for write in group if isinstance(write, Create)]
         if creates:
-            return await self._appender.append(worksheet, creates)
-        return await self._updater.update(
+            return await self._writer.create(worksheet, creates)
+        return await self._writer.update(
             worksheet, [write for write in group if isinstance(write, Update)]
         )
 

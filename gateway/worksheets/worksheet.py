@@ -155,6 +155,19 @@ class Worksheet:
         flight.when_over(lambda: self._leave(part, flight))
         return flight
 
+    async def look_for_append(self, small_rows: int) -> tuple[SheetExtent, int]:
+        """The header, a row at the end or above it, and the sheet id. 1 read.
+
+        1 read more if the end is unknown and the grid has more than `small_rows`. To be awaited in
+        the write queue.
+        """
+        extent, sheet_id = await self._loader.look_at_header()
+        if extent.last_row == 1 and extent.grid_rows > small_rows:
+            with self._in_flight() as began:
+                snapshot, extent = await self._loader.displayed()
+                self._land(began, snapshot)
+        return extent, sheet_id
+
     async def look(self) -> SheetExtent:
         """The current header and end of the worksheet, for a write in the queue. 1 read.
 

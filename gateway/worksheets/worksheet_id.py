@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gateway.errors import GatewayError, UpstreamError, WorksheetNotFound
+from gateway.google.sheets import SheetView
 from gateway.table.a1 import Area, parse_area
 from gateway.table.quoting import quoted
 
@@ -41,6 +42,13 @@ def own_area(worksheet: WorksheetId, echo: str) -> Area:
     if area.title != worksheet.title:
         raise worksheet_not_found(worksheet, [area.title])
     return area
+
+
+def own_sheet(worksheet: WorksheetId, view: SheetView) -> SheetView:
+    """The view, if it is of the worksheet that was asked for. Google ignores the case of titles."""
+    if view.title != worksheet.title:
+        raise worksheet_not_found(worksheet, [view.title])
+    return view
 
 
 def written_area(worksheet: WorksheetId, echo: str) -> Area:

@@ -7,9 +7,12 @@ from typing import TypeVar
 
 from gateway.errors import QuotaSpent
 from gateway.google.sheets import (
+    Batch,
+    Fence,
     Render,
     Rendering,
     Sheets,
+    SheetView,
     Value,
     Values,
     WorksheetProperties,
@@ -59,6 +62,21 @@ class PatientSheets:
 
     async def list_worksheets(self, spreadsheet: str) -> list[WorksheetProperties]:
         return await patiently(lambda: self.inner.list_worksheets(spreadsheet), self.sleep)
+
+    async def read_sheet(self, spreadsheet: str, ranges: Sequence[str]) -> SheetView:
+        return await patiently(lambda: self.inner.read_sheet(spreadsheet, ranges), self.sleep)
+
+    async def apply(self, spreadsheet: str, batch: Batch) -> SheetView:
+        return await patiently(lambda: self.inner.apply(spreadsheet, batch), self.sleep)
+
+    async def put_fence(self, spreadsheet: str, fence: Fence) -> None:
+        await patiently(lambda: self.inner.put_fence(spreadsheet, fence), self.sleep)
+
+    async def fence_tokens(self, spreadsheet: str, fence_id: int) -> Sequence[str]:
+        return await patiently(lambda: self.inner.fence_tokens(spreadsheet, fence_id), self.sleep)
+
+    async def fence_ids(self, spreadsheet: str, key: str) -> Sequence[int]:
+        return await patiently(lambda: self.inner.fence_ids(spreadsheet, key), self.sleep)
 
     async def append_rows(
         self, spreadsheet: str, anchor: str, rows: Sequence[Sequence[Value]]

@@ -62,9 +62,8 @@ async def test_each_attempt_is_budgeted_and_counted() -> None:
     sheets = scripted()
     guards = guarded(sheets, Budgeted(open_budget(LEAST)))
     event = RequestEvent(request_id="r", method="GET", path="/")
-    sheets.before("grow_grid", UpstreamUnreachable("away", outcome="not_applied"))
-    with request_event(event), pytest.raises(QuotaSpent) as caught:
-        await guards.grow_grid(BOOK, 0, 1)
+    sheets.before("list_worksheets", UpstreamUnreachable("away"))
+    with request_event(event), pytest.raises(QuotaSpent):
+        await guards.list_worksheets(BOOK)
 
-    assert caught.value.outcome == "not_applied"
-    assert (event.upstream_reads, event.upstream_writes) == (0, 1)
+    assert (event.upstream_reads, event.upstream_writes) == (1, 0)

@@ -8,7 +8,7 @@ import pytest
 
 from gateway.errors import UpstreamError
 from gateway.google.guards import Counted, GuardedSheets
-from gateway.google.sheets import Render, Sheets, Writing
+from gateway.google.sheets import AppendedRows, Batch, Fence, Render, Sheets, Writing
 from gateway.telemetry.events import RequestEvent, request_event
 from tests.fakes import BOOK, FakeSheets
 from tests.google.timers import failing
@@ -16,11 +16,23 @@ from tests.google.timers import failing
 T = TypeVar("T")
 Call = Callable[[Sheets], Awaitable[object]]
 
+A_BATCH = Batch(
+    sheet_id=0,
+    fence=Fence(id=7, key="gw", token="t"),
+    changes=[AppendedRows(rows=[[None, 5]])],
+    ranges=["'T'!1:1"],
+)
+
 CALLS: Mapping[str, tuple[Call, bool]] = {
     "read_values": (lambda s: s.read_values(BOOK, "'T'!A1:B2", render=Render.TYPED), False),
     "read_columns": (lambda s: s.read_columns(BOOK, "'T'!A1:B2", render=Render.TYPED), False),
     "read_ranges": (lambda s: s.read_ranges(BOOK, ["'T'!1:1"] * 2), False),
     "list_worksheets": (lambda s: s.list_worksheets(BOOK), False),
+    "read_sheet": (lambda s: s.read_sheet(BOOK, ["'T'!1:1"]), False),
+    "apply": (lambda s: s.apply(BOOK, A_BATCH), True),
+    "put_fence": (lambda s: s.put_fence(BOOK, A_BATCH.fence), True),
+    "fence_tokens": (lambda s: s.fence_tokens(BOOK, 7), False),
+    "fence_ids": (lambda s: s.fence_ids(BOOK, "gw"), False),
     "append_rows": (lambda s: s.append_rows(BOOK, "'T'!A1", [[None, 5]]), True),
     "write_cells": (
         lambda s: s.write_cells(BOOK, [Writing(range="'T'!B2", rows=[[True]])]),

@@ -142,7 +142,6 @@ LOOKS_EACH_TIME: Mapping[str, object] = {
     "cache.max_stale_seconds": 0,
     "google.reads_per_minute": 1_000_000,
     "google.writes_per_minute": 1_000_000,
-    "writes.look_again_seconds": 0.02,
     "plans.paid.requests_per_minute": 1_000_000,
     "plans.free.requests_per_minute": 1_000_000,
     "access.failures_per_minute": 1_000_000,

@@ -27,6 +27,8 @@ NAMES: Mapping[int, str] = {
     4051: "MethodNotAllowed",
     4080: "RequestTimeout",
     4090: "IdempotencyInProgress",
+    4091: "HeaderChanged",
+    4094: "RowNumberUnknown",
     4100: "Gone",
     4120: "PreconditionFailed",
     4130: "BodyTooLarge",

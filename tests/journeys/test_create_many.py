@@ -47,7 +47,7 @@ def test_a_list_becomes_rows_in_its_order(api: Api) -> None:
         ["", "", "USA"],
         ["=1+1", "", "", "TRUE"],
     ]
-    assert api.emulator.stats()["calls"]["values.append"] == 1
+    assert api.emulator.stats()["calls"]["spreadsheets.batchUpdate"] == 1
 
 
 def test_a_list_of_one_is_a_list(api: Api) -> None:
@@ -212,7 +212,7 @@ def test_empty_cells_are_shown_as_the_operator_chose(
 def test_a_refusal_of_google_s_is_of_the_whole_list(api: Api) -> None:
     """No row of the list is written, and the answer says so."""
     before = api.emulator.everything()
-    api.emulator.faults({"call": "values.append", "status": 429, "times": 9})
+    api.emulator.faults({"call": "spreadsheets.batchUpdate", "status": 429, "times": 9})
 
     answer = api.post("New", json=[{"name": "x"}, {"name": "y"}])
 

@@ -20,8 +20,8 @@ def request(api: Api, first: str, body: bytes = b"") -> bytes:
 
 
 def test_a_write_is_answered(api: Api, emulator: EmulatorControl) -> None:
-    """The row is there, and the client gets the answer, however long it took."""
-    emulator.faults({"call": "values.append", "delay_ms": 300})
+    """The row is there, and whoever asked for it is told so, however long it took."""
+    emulator.faults({"call": "spreadsheets.batchUpdate", "delay_ms": 300})
     sent = request(api, "POST /v2/sheets/New", json.dumps({"name": "half"}).encode())
     with connected(api.url) as client:
         client.sendall(sent)

@@ -70,14 +70,14 @@ def test_a_stop_among_all_sorts_of_clients(
         unfinished = {name: opened(content) for name, content in begun(gateway).items()}
         assert is_called("values.get", 1)
         emulator.faults(
-            {"call": "values.append", "match": "held", "delay_ms": HELD_MS},
-            {"call": "values.append", "times": 99, "delay_ms": WRITE_MS},
+            {"call": "spreadsheets.batchUpdate", "match": "held", "delay_ms": HELD_MS},
+            {"call": "spreadsheets.batchUpdate", "times": 99, "delay_ms": WRITE_MS},
         )
         held = [opened(create(gateway, "HeaderOnly", "held"))]
-        assert is_called("values.append", 1)
+        assert is_called("spreadsheets.batchUpdate", 1)
         held += [opened(create(gateway, "HeaderOnly", f"late {n}")) for n in range(3)]
         queued = [opened(create(gateway, "New", "first"))]
-        assert is_called("values.append", 2)
+        assert is_called("spreadsheets.batchUpdate", 2)
         queued += [opened(create(gateway, "New", f"queued {n}")) for n in range(12)]
         # It is read behind all of them.
         assert gateway.api.client.get("/readyz").status_code == 200

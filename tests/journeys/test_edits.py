@@ -127,7 +127,7 @@ def test_a_create_with_a_fresh_header_after_an_edit_of_rows(
     before = edited(reading_api, edit)
     api = open_gateway()
     api.get("Cities")
-    edit_before(api.emulator, edit, "values.append")
+    edit_before(api.emulator, edit, "spreadsheets.batchUpdate")
     answer = api.post("Cities", json=SENT)
     header, *rows = api.emulator.texts("Cities")
 
@@ -144,7 +144,7 @@ def test_a_create_after_the_last_rows_were_emptied(
     before = edited(reading_api, empty_last_rows)
     api = open_gateway()
     api.get("Cities")
-    edit_before(api.emulator, empty_last_rows, "values.append")
+    edit_before(api.emulator, empty_last_rows, "spreadsheets.batchUpdate")
     answer = api.post("Cities", json=SENT)
     texts = api.emulator.texts("Cities")
 
@@ -161,7 +161,7 @@ def test_a_create_after_the_last_row_lost_its_first_cell(
     before = edited(reading_api, empty_a_cell_of_the_last_row)
     api = open_gateway()
     api.get("Cities")
-    edit_before(api.emulator, empty_a_cell_of_the_last_row, "values.append")
+    edit_before(api.emulator, empty_a_cell_of_the_last_row, "spreadsheets.batchUpdate")
     first = api.post("Cities", json=SENT)
     second = api.post("Cities", json=SENT)
     texts = api.emulator.texts("Cities")

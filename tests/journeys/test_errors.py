@@ -233,7 +233,7 @@ def test_a_fault_of_ours_tells_nothing(
 def test_full_queue_gives_a_retry_time(open_gateway: OpenGateway) -> None:
     """Writes over the length of a worksheet's queue are refused, those in it are written."""
     api = open_gateway({"writes.max_waiting_rows": 1})
-    api.emulator.faults({"call": "values.append", "times": 9, "delay_ms": 200})
+    api.emulator.faults({"call": "spreadsheets.batchUpdate", "times": 9, "delay_ms": 200})
 
     with ThreadPoolExecutor(6) as pool:
         answers = list(pool.map(lambda n: api.post("New", json={"name": str(n)}), range(6)))

@@ -10,7 +10,7 @@ ARRAY = [{"name": "greedy"}] * 500
 
 def test_a_greedy_key_keeps_no_other_from_writing(api: Api) -> None:
     """Its lists fill its own part of the line; each create of another key is answered 201."""
-    api.emulator.faults({"call": "values.append", "times": 99, "delay_ms": 200})
+    api.emulator.faults({"call": "spreadsheets.batchUpdate", "times": 99, "delay_ms": 200})
 
     def greedy(_: int) -> tuple[int, int]:
         answer = api.post("New", json=ARRAY)

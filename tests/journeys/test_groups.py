@@ -10,14 +10,17 @@ import pytest
 
 from tests.journeys.conftest import Api
 from tests.journeys.failure import refused
-from tests.journeys.google_faults import REFUSED, google
+from tests.journeys.google_faults import google
 from tests.journeys.waiting import until
 from tests.journeys.workbook import WORKBOOK
 
 MOST_AT_ONCE = 80
 SLOW = {"call": "*", "times": 999, "delay_ms": 300}
-BAD = "=BOOM()"
-POISON = {"times": 999, "match": BAD, **REFUSED}
+BAD: Mapping[str, object] = {"name": "bad", "state": "x"}
+"""A row that Google refuses where the column of states is protected."""
+NEW = sorted(f"{name}.csv" for name in WORKBOOK["demo"]).index("New.csv")
+STATES = {"sheetId": NEW, "startColumnIndex": 1, "endColumnIndex": 2}
+PROTECTED = {"requests": [{"addProtectedRange": {"protectedRange": {"range": STATES}}}]}
 
 Request = Callable[[], httpx2.Response]
 
@@ -36,9 +39,15 @@ def updating(api: Api, path: str, body: Mapping[str, object]) -> Request:
 
 
 @contextmanager
-def held_up(api: Api, call: str, path: str, *faults: Mapping[str, Any]) -> Iterator[None]:
+def held_up(
+    api: Api,
+    call: str,
+    path: str,
+    *faults: Mapping[str, Any],
+    edit: Mapping[str, Any] | None = None,
+) -> Iterator[None]:
     """Have a write to this path with Google for the time of the block, and these faults after."""
-    slow = {"call": call, "delay_ms": 1000, "match": "hold"}
+    slow = {"call": call, "delay_ms": 1000, "match": "hold", "edit": edit}
     api.emulator.faults(slow, *({"call": call, **fault} for fault in faults))
     with ThreadPoolExecutor(1) as pool:
         holding = pool.submit(api.post, path, json={"name": "hold"})
@@ -58,7 +67,7 @@ def test_parallel_creates_share_writes(api: Api) -> None:
     texts = api.emulator.texts("New")
     for number, answer in enumerate(answers):
         assert texts[answer.json()["rowIndex"] - 1] == [f"n{number}", "", "", str(number)]
-    assert api.emulator.stats()["calls"]["values.append"] <= 3
+    assert api.emulator.stats()["calls"]["spreadsheets.batchUpdate"] <= 3
     assert api.emulator.calls()[0] == 1
 
 
@@ -66,13 +75,13 @@ def test_parallel_creates_share_writes(api: Api) -> None:
     "keys", [("paid", "paid"), ("paid", "misnamed")], ids=["one key", "keys with other grants"]
 )
 def test_creates_of_any_keys_share_a_write(api: Api, keys: Sequence[str]) -> None:
-    """Forty creates each of two keys with different worksheets go in one append."""
-    with held_up(api, "values.append", "New"):
+    """Forty creates each of two keys that may hear of other worksheets go in one append."""
+    with held_up(api, "spreadsheets.batchUpdate", "New"):
         answers = at_once([creating(api, {"name": f"n{n}"}, key=keys[n % 2]) for n in range(80)])
 
     assert {answer.status_code for answer in answers} == {201}
     assert sorted(answer.json()["rowIndex"] for answer in answers) == list(range(3, 83))
-    assert api.emulator.stats()["calls"]["values.append"] == 2
+    assert api.emulator.stats()["calls"]["spreadsheets.batchUpdate"] == 2
 
 
 def test_parallel_updates_share_writes(api: Api) -> None:
@@ -98,14 +107,14 @@ def test_parallel_updates_share_writes(api: Api) -> None:
 @pytest.mark.parametrize("place", [0, 25, 49], ids=["first", "middle", "last"])
 def test_a_row_that_google_refuses_among_fifty(api: Api, place: int) -> None:
     """Forty-nine rows are written with at most four writes more; one is refused."""
-    bodies = [{"name": f"n{n}", "population": n} for n in range(50)]
-    bodies[place] = {"name": BAD}
+    bodies: list[Mapping[str, object]] = [{"name": f"n{n}"} for n in range(50)]
+    bodies[place] = BAD
 
-    with held_up(api, "values.append", "New", POISON):
+    with held_up(api, "spreadsheets.batchUpdate", "New", edit=PROTECTED):
         answers = at_once([creating(api, body) for body in bodies])
 
     errors = [answer for answer in answers if answer.status_code != 201]
-    assert [refused(answer) for answer in errors] == [(502, 5020)]
+    assert [refused(answer) for answer in errors] == [(403, 4033)]
     assert errors[0] is answers[place]
     assert errors[0].json()["outcome"] == "not_applied"
     texts = api.emulator.texts("New")
@@ -113,23 +122,23 @@ def test_a_row_that_google_refuses_among_fifty(api: Api, place: int) -> None:
     for body, answer in zip(bodies, answers, strict=True):
         if answer not in errors:
             row = texts[answer.json()["rowIndex"] - 1]
-            assert row == [body["name"], "", "", str(body["population"])]
-    assert api.emulator.stats()["calls"]["values.append"] <= 1 + 5
+            assert row == [body["name"]]
+    assert api.emulator.stats()["calls"]["spreadsheets.batchUpdate"] <= 1 + 5
 
 
 def test_a_list_is_never_taken_apart(api: Api) -> None:
     """A list with a row that Google refuses is refused whole; what came beside it is written."""
     bodies: list[object] = [
         {"name": "a"},
-        [{"name": "b"}, {"name": BAD}, {"name": "c"}],
+        [{"name": "b"}, BAD, {"name": "c"}],
         [{"name": "d"}, {"name": "e"}],
         {"name": "f"},
     ]
 
-    with held_up(api, "values.append", "New", POISON):
+    with held_up(api, "spreadsheets.batchUpdate", "New", edit=PROTECTED):
         answers = at_once([creating(api, body) for body in bodies])
 
-    assert [answer.status_code for answer in answers] == [201, 502, 201, 201]
+    assert [answer.status_code for answer in answers] == [201, 403, 201, 201]
     assert answers[1].json()["outcome"] == "not_applied"
     first, second = (record["rowIndex"] for record in answers[2].json()["results"])
     assert second == first + 1
@@ -143,7 +152,7 @@ def test_a_protected_row_among_twenty(api: Api) -> None:
     sheet = sorted(f"{name}.csv" for name in WORKBOOK["demo"]).index("Long.csv")
     area = {"sheetId": sheet, "startRowIndex": 6, "endRowIndex": 7}
     edit = {"requests": [{"addProtectedRange": {"protectedRange": {"range": area}}}]}
-    call = "values.batchUpdate"
+    call = "spreadsheets.batchUpdate"
 
     api.emulator.faults({"call": call, "edit": edit}, SLOW)
     first = api.send("PATCH", "Long/130", json={"number": "first"})
@@ -184,14 +193,15 @@ def test_a_sheet_wide_refusal_fails_all(api: Api) -> None:
     full = google(
         400,
         "INVALID_ARGUMENT",
-        "This action would increase the number of cells in the workbook above the limit of "
+        "Invalid requests[1].appendCells: This action would increase the number of cells in the "
+        "workbook above the limit of "
         "10000000 cells.",
     )
 
-    with held_up(api, "values.append", "New", {"times": 999, **full}):
+    with held_up(api, "spreadsheets.batchUpdate", "New", {"times": 999, **full}):
         answers = at_once([creating(api, {"name": str(n)}) for n in range(20)])
 
     assert {refused(answer) for answer in answers} == {(507, 5070)}
     assert {answer.json()["outcome"] for answer in answers} == {"not_applied"}
     assert len(api.emulator.texts("New")) == 2
-    assert api.emulator.stats()["calls"]["values.append"] <= 1 + 2
+    assert api.emulator.stats()["calls"]["spreadsheets.batchUpdate"] <= 1 + 2

@@ -1,6 +1,5 @@
 """Idempotency-Key, from a client's point of view: what comes back, and what it costs."""
 
-import json
 from collections.abc import Mapping
 from typing import Any
 from uuid import uuid4
@@ -10,7 +9,7 @@ import pytest
 
 from tests.journeys.conftest import Api, OpenGateway
 from tests.journeys.failure import refused
-from tests.journeys.waiting import until
+from tests.journeys.workbook import WORKBOOK
 
 BODY = {"name": "keyed", "population": 1}
 ROW = ["keyed", "", "", "1"]
@@ -139,7 +138,7 @@ def test_what_was_refused_may_be_mended_under_its_key(
 
 def test_what_google_refused_may_be_sent_again(api: Api, key: str) -> None:
     """Neither does one that Google did not take."""
-    api.emulator.faults({"call": "values.append", "status": 429})
+    api.emulator.faults({"call": "spreadsheets.batchUpdate", "status": 429})
     failed = send(api, key)
     later = send(api, key)
 
@@ -148,51 +147,65 @@ def test_what_google_refused_may_be_sent_again(api: Api, key: str) -> None:
     assert api.emulator.texts("Cities")[11:] == [ROW]
 
 
-def test_a_write_without_an_answer_is_looked_for(api: Api, key: str) -> None:
-    """Unknown at first; the retries look and never write, and once it landed they have it."""
-    api.emulator.faults({"call": "values.append", "drop": True, "late_ms": 4000})
+@pytest.mark.parametrize("late_ms", [0, 2000])
+def test_an_unknown_write_is_finished_by_its_repeated_request(
+    open_gateway: OpenGateway, key: str, late_ms: int
+) -> None:
+    """Unknown while Google cannot be asked; then the retry finishes the write, once."""
+    api = open_gateway({"google.read_timeout_seconds": 1})
+    late = {"late_ms": late_ms} if late_ms else {}
+    api.emulator.faults(
+        {"call": "spreadsheets.batchUpdate", "drop": True, **late},
+        {"call": "developerMetadata.search", "times": 999, "status": 503},
+    )
     first = send(api, key)
-    second = send(api, key)
-    is_there = until(lambda: len(api.emulator.texts("Cities")) == 12)
-    found = send(api, key)
+    api.emulator.faults()
+    retry = send(api, key)
     again = send(api, key)
 
-    assert [refused(answer) for answer in (first, second)] == [(504, 5041)] * 2
-    assert [answer.json()["outcome"] for answer in (first, second)] == ["unknown"] * 2
-    assert first.headers["retry-after"] == "185"
-    assert 170 < int(second.headers["retry-after"]) <= 185
-    assert is_there
-    assert (found.status_code, found.json()["rowIndex"]) == (201, 12)
-    assert found.headers[REPLAYED] == "true"
-    assert lasting(again) == lasting(found)
-    assert api.emulator.stats()["writes"] == 1
+    assert refused(first) == (504, 5041)
+    assert (first.json()["outcome"], first.headers["retry-after"]) == ("unknown", "10")
+    assert (retry.status_code, retry.json()["rowIndex"]) == (201, 12)
+    assert (REPLAYED in retry.headers) is bool(late_ms)
+    assert lasting(again) == lasting(retry)
     assert api.emulator.texts("Cities")[11:] == [ROW]
 
 
-def test_a_twin_of_an_open_write_gets_its_own_row(api: Api, key: str) -> None:
+def test_a_twin_of_an_open_write_gets_its_own_row(open_gateway: OpenGateway, key: str) -> None:
     """A row that was acknowledged to one request is never given to another that looks like it."""
-    api.emulator.faults({"call": "values.append", "drop": True})
+    api = open_gateway({"google.read_timeout_seconds": 1})
+    api.emulator.faults(
+        {"call": "spreadsheets.batchUpdate", "drop": True},
+        {"call": "developerMetadata.search", "times": 999, "status": 503},
+    )
     lost = send(api, key)
     other = api.post("Cities", json=BODY)
+    api.emulator.faults()
     retry = send(api, key)
 
     assert refused(lost) == (504, 5041)
     assert (other.status_code, other.json()["rowIndex"]) == (201, 12)
-    assert refused(retry) == (504, 5041)
+    assert (retry.status_code, retry.json()["rowIndex"]) == (201, 13)
+    assert api.emulator.texts("Cities")[11:] == [ROW, ROW]
 
 
-def test_a_misplaced_row_is_not_written_again(api: Api, key: str) -> None:
+def test_a_row_that_was_moved_is_not_written_again(api: Api, key: str) -> None:
     """An error after which the row is there is the answer for good."""
-    misplaced = {"updates": {"updatedRange": "Cities!B12:D12", "updatedData": {}}}
-    misplaced["updates"]["updatedData"] = {"range": "Cities!B12:D12", "values": [["x"]]}
     api.emulator.faults(
-        {"call": "values.append", "status": 200, "apply": True, "text": json.dumps(misplaced)}
+        {"call": "spreadsheets.batchUpdate", "drop": True, "apply": True},
+        {"call": "spreadsheets.get", "skip": 1, "edit": {"requests": [delete_rows("Cities", 11)]}},
     )
     first = send(api, key)
     again = send(api, key)
 
-    assert refused(first) == refused(again) == (502, 5020)
+    assert refused(first) == refused(again) == (409, 4094)
     assert first.json()["outcome"] == again.json()["outcome"] == "applied"
     assert REPLAYED not in first.headers
     assert again.headers[REPLAYED] == "true"
-    assert api.emulator.stats()["writes"] == 1
+
+
+def delete_rows(worksheet: str, index: int) -> dict[str, Any]:
+    """The request that deletes a row, counted from 0."""
+    sheet = sorted(f"{name}.csv" for name in WORKBOOK["demo"]).index(f"{worksheet}.csv")
+    rows = {"sheetId": sheet, "dimension": "ROWS", "startIndex": index, "endIndex": index + 1}
+    return {"deleteDimension": {"range": rows}}

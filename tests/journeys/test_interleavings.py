@@ -185,7 +185,7 @@ class EditsInside(Interleaving):
         edit = self.edit(kind, first, second)
         if edit is None:
             return
-        self.api.emulator.faults({"call": "values.append", "edit": edit.body})
+        self.api.emulator.faults({"call": "spreadsheets.batchUpdate", "edit": edit.body})
         with capture_logs() as lines:
             answer = self.send("POST", TITLE, fields)
             after = self.person.grid()

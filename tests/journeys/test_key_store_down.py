@@ -80,3 +80,21 @@ def rename_keys(database: Path, old: str, new: str) -> None:
     """Take the keys away, or bring them back."""
     with closing(sqlite3.connect(database)) as connection:
         connection.execute(f"ALTER TABLE {old} RENAME TO {new}")
+
+
+def test_a_locked_store_holds_up_no_write_without_a_key(
+    tmp_path: Path, emulator: EmulatorControl
+) -> None:
+    """Only writes with an Idempotency-Key wait for the store: others have no record."""
+    access = make_keys(tmp_path, {"paid": KeyRequest(name="paid", spreadsheets=DEMO)})
+    with running_gateways(emulator, access) as start, closing(sqlite3.connect(access[0])) as store:
+        api = start()
+        api.emulator.faults({"call": "spreadsheets.batchUpdate", "drop": True})
+        kept = api.post("New", json={"name": "kept"}, headers={"Idempotency-Key": "open"})
+        store.isolation_level = None
+        store.execute("BEGIN EXCLUSIVE")
+        answers = [api.post("New", json={"name": f"n{number}"}) for number in range(3)]
+        store.execute("ROLLBACK")
+
+    assert [answer.status_code for answer in (kept, *answers)] == [201] * 4
+    assert max(answer.elapsed.total_seconds() for answer in answers) < 2

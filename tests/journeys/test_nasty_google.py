@@ -26,7 +26,7 @@ CREATES = 40
 def test_an_answer_that_was_lost(api: Api, name: str) -> None:
     """Repeated with the same Idempotency-Key: one row, and the answer to it."""
     key = f"nasty-lost-{quote(name)}"
-    api.emulator.faults({"call": "values.append", **nasty.LOST[name]})
+    api.emulator.faults({"call": "spreadsheets.batchUpdate", **nasty.LOST[name]})
     leave_after_sending(api, key)
     is_there = until(lambda: api.emulator.texts("New")[1:] == [["x"]])
 
@@ -48,7 +48,7 @@ def leave_after_sending(api: Api, idempotency_key: str) -> None:
     )
     with connected(api.url) as client:
         client.sendall(head.encode() + body)
-        assert until(lambda: "values.append" in api.emulator.stats()["calls"])
+        assert until(lambda: "spreadsheets.batchUpdate" in api.emulator.stats()["calls"])
 
 
 def repeated(api: Api, idempotency_key: str) -> httpx2.Response:
@@ -68,7 +68,7 @@ def repeated(api: Api, idempotency_key: str) -> httpx2.Response:
 def test_a_write_of_which_google_says_nothing_clear(looking_api: Api, name: str) -> None:
     """One row or none, and the outcome that is reported is true."""
     fault, rows, outcome = nasty.APPENDS[name]
-    looking_api.emulator.faults({"call": "values.append", **fault})
+    looking_api.emulator.faults({"call": "spreadsheets.batchUpdate", **fault})
 
     answer = looking_api.post("New", json={"name": "x"})
 

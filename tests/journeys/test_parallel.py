@@ -69,7 +69,7 @@ def test_every_create_was_answered_for_its_own_row(api: Api) -> None:
     answers = at_once([creating(api, "HeaderOnly", number) for number in range(CLIENTS)])
 
     assert [answer.json()["name"] for answer in answers] == [f"new {n}" for n in range(CLIENTS)]
-    assert api.emulator.stats()["calls"]["values.append"] <= CLIENTS
+    assert api.emulator.stats()["calls"]["spreadsheets.batchUpdate"] <= CLIENTS
 
 
 def test_parallel_creates_updates_and_lists(api: Api) -> None:

@@ -206,10 +206,12 @@ def test_a_write_in_flight_survives_the_end(installation: Installation, served: 
     """SIGTERM during a slow write: it is answered 201, the row is there, the process ends well."""
     key = installation.create_key("--spreadsheet", "demo")["key"]
     served.request("GET", "New", key)
-    installation.emulator.faults({"call": "values.append", "delay_ms": 1500})
+    installation.emulator.faults({"call": "spreadsheets.batchUpdate", "delay_ms": 1500})
     with ThreadPoolExecutor(1) as pool:
         write = pool.submit(served.request, "POST", "New", key, json={"name": "kept"})
-        is_sent = until(lambda: "values.append" in installation.emulator.stats()["calls"])
+        is_sent = until(
+            lambda: "spreadsheets.batchUpdate" in installation.emulator.stats()["calls"]
+        )
         began = time.monotonic()
         status = served.gateway.end()
         seconds = time.monotonic() - began
@@ -227,9 +229,9 @@ def test_a_write_whose_client_left_survives_the_end(
 ) -> None:
     """SIGTERM while a write is being carried out for a client that is gone: the row is there."""
     key = installation.create_key("--spreadsheet", "demo")["key"]
-    installation.emulator.faults({"call": "values.get", "delay_ms": 1500})
+    installation.emulator.faults({"call": "spreadsheets.get", "delay_ms": 1500})
     with served.client_that_leaves("New", key, {"name": "kept"}):
-        is_looking = until(lambda: "values.get" in installation.emulator.stats()["calls"])
+        is_looking = until(lambda: "spreadsheets.get" in installation.emulator.stats()["calls"])
     before = installation.emulator.calls()
     status = served.gateway.end()
 

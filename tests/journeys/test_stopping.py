@@ -21,7 +21,7 @@ def test_what_waits_when_the_time_is_over_is_refused_and_never_written(
     """Once the time to stop is over, every client has a true answer, and the process ends."""
     database, keys = access
     emulator.reset()
-    emulator.faults({"call": "values.append", "delay_ms": 15_000})
+    emulator.faults({"call": "spreadsheets.batchUpdate", "delay_ms": 15_000})
     config = tmp_path / "config.toml"
     config.write_text(
         "[server]\nshutdown_seconds = 1\n"

@@ -66,7 +66,7 @@ def new_rows(emulator: EmulatorControl, worksheet: str) -> list[list[str]]:
 
 def test_twins_at_once_are_one_row(api: Api, key: str) -> None:
     """Of twenty equal creates at once one is made; all that are answered 201 are answered alike."""
-    api.emulator.faults({"call": "values.append", "delay_ms": 100})
+    api.emulator.faults({"call": "spreadsheets.batchUpdate", "delay_ms": 100})
     answers = twins(api, "Cities", key, json=BODY)
     later = api.post("Cities", headers=keyed(key), json=BODY)
 
@@ -90,7 +90,7 @@ def test_twins_of_updates_answer_alike(api: Api, key: str) -> None:
     answers = twins(api, "Cities/2", key, json={"name": "twin"})
 
     assert problems_of(answers, 200) == []
-    assert api.emulator.stats()["calls"]["values.batchUpdate"] == 1
+    assert api.emulator.stats()["calls"]["spreadsheets.batchUpdate"] == 1
     assert api.emulator.cell("Cities", 2, 1)["text"] == "twin"
 
 
@@ -151,19 +151,23 @@ def test_other_keys_and_paths_are_other_requests(api: Api, key: str) -> None:
     assert not any("Idempotent-Replayed" in answer.headers for answer in answers)
 
 
+AWAY = {"call": "developerMetadata.search", "times": 99, "status": 503}
 DEATHS = [
-    pytest.param({"call": "values.append", "delay_ms": 1500}, id="append under way"),
-    pytest.param({"call": "values.append", "drop": True, "late_ms": 700}, id="landing late"),
+    pytest.param([{"call": "spreadsheets.batchUpdate", "delay_ms": 1500}], id="append under way"),
+    pytest.param(
+        [{"call": "spreadsheets.batchUpdate", "drop": True, "late_ms": 700}, AWAY],
+        id="landing late",
+    ),
 ]
 
 
-@pytest.mark.parametrize("fault", DEATHS)
+@pytest.mark.parametrize("faults", DEATHS)
 def test_twins_after_a_kill_are_one_row(
     emulator: EmulatorControl,
     access: KeysOnDisk,
     tmp_path: Path,
     key: str,
-    fault: dict[str, object],
+    faults: list[dict[str, object]],
 ) -> None:
     """The gateway is killed before it answers; its successor finds the row and answers for it."""
     database, keys = access
@@ -177,7 +181,7 @@ def test_twins_after_a_kill_are_one_row(
     )
     headers = {**keyed(key), "Authorization": f"Bearer {keys['paid']}", "X-Spreadsheet-Id": "demo"}
 
-    answers, is_sent = asyncio.run(_die_between(mortal, emulator, fault, headers))
+    answers, is_sent = asyncio.run(_die_between(mortal, emulator, faults, headers))
 
     assert is_sent
     assert [answer.status_code for answer in answers] == [201] * TWINS, answers[0].text
@@ -188,18 +192,22 @@ def test_twins_after_a_kill_are_one_row(
 
 
 async def _die_between(
-    mortal: Mortal, emulator: EmulatorControl, fault: dict[str, object], headers: dict[str, str]
+    mortal: Mortal,
+    emulator: EmulatorControl,
+    faults: list[dict[str, object]],
+    headers: dict[str, str],
 ) -> tuple[list[httpx2.Response], bool]:
     """Kill the gateway after an append was sent, and ask its successor."""
     await mortal.start()
-    emulator.faults(fault)
+    emulator.faults(*faults)
     async with httpx2.AsyncClient(headers=headers, timeout=PATIENCE_SECONDS) as client:
         url = f"{mortal.url}/v2/sheets/Cities"
         first = asyncio.create_task(client.post(url, json=BODY))
         is_sent = await asyncio.to_thread(
-            until, lambda: "values.append" in emulator.stats()["calls"]
+            until, lambda: "spreadsheets.batchUpdate" in emulator.stats()["calls"]
         )
         await mortal.kill()
+        emulator.faults()
         with pytest.raises(httpx2.TransportError):
             await first
         await asyncio.to_thread(until, lambda: len(emulator.texts("Cities")) == 12)

@@ -15,13 +15,17 @@ from tests.journeys.failure import refused
 from tests.journeys.google_faults import PAGE, READ_FAULTS, REFUSALS, RETRY_AFTER, SECRET, Fault
 from tests.journeys.workbook import WORKBOOK
 
-LOOKS_BEFORE_WRITES = {"cache.header_ttl_seconds": 0, "google.max_waiting_seconds": 0}
+LOOKS_BEFORE_WRITES = {
+    "cache.header_ttl_seconds": 0,
+    "google.max_waiting_seconds": 0,
+    "writes.max_waiting_seconds": 1,
+}
 NEW = {"name": "Oslo"}
 MOST_CELLS = 10_000_000
 
 WRITES = [
-    pytest.param("POST", "Cities", "values.append", id="create"),
-    pytest.param("PUT", "Cities/2", "values.batchUpdate", id="update"),
+    pytest.param("POST", "Cities", "spreadsheets.batchUpdate", id="create"),
+    pytest.param("PUT", "Cities/2", "spreadsheets.batchUpdate", id="update"),
 ]
 CHANGE = {"name": "Quito", "population": 1}
 
@@ -103,13 +107,10 @@ def test_a_refused_write(
 
 
 @pytest.mark.parametrize(("fault", "status", "code", "retryable"), READ_FAULTS)
-@pytest.mark.parametrize(
-    ("path", "look"), [("Cities", "values.get"), ("Cities/2", "values.batchGet")]
-)
+@pytest.mark.parametrize("path", ["Cities", "Cities/2"])
 def test_a_write_whose_look_failed(
     open_gateway: OpenGateway,
     path: str,
-    look: str,
     fault: Fault,
     status: int,
     code: int,
@@ -118,7 +119,7 @@ def test_a_write_whose_look_failed(
     """A write that could not read the sheet first was not applied."""
     api = open_gateway(LOOKS_BEFORE_WRITES)
     before = api.emulator.everything()
-    api.emulator.faults({"call": look, "times": 9, **fault})
+    api.emulator.faults({"call": "spreadsheets.get", "times": 9, **fault})
 
     answer = api.post(path, json=NEW)
 
@@ -196,7 +197,7 @@ def test_a_token_that_google_does_not_take_is_renewed(api: Api) -> None:
     """One 401 costs a new token and a second try, of reads and of writes."""
     api.emulator.faults({"call": "*", "status": 401})
     read = api.get("Cities")
-    api.emulator.faults({"call": "values.append", "status": 401})
+    api.emulator.faults({"call": "spreadsheets.batchUpdate", "status": 401})
     write = api.post("Cities", json=NEW)
 
     assert (read.status_code, write.status_code) == (200, 201)
@@ -230,7 +231,7 @@ def test_a_full_workbook(api: Api) -> None:
     requests: list[dict[str, Any]] = [
         {"addSheet": {"properties": {"sheetId": 999, "title": "Big", "gridProperties": grid}}}
     ]
-    api.emulator.faults({"call": "values.append", "edit": {"requests": requests}})
+    api.emulator.faults({"call": "spreadsheets.batchUpdate", "edit": {"requests": requests}})
 
     answer = api.post("Cities", json=NEW)
 

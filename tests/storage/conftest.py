@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from gateway.google.sheets import Fence
 from gateway.storage.key_store import KeyStore
 from gateway.storage.write_ledger import SqlLedger
 from gateway.worksheets.idempotency import Entry, Rows
@@ -20,7 +21,14 @@ IDENTITY = WriteIdentity(
     scope="s1", fingerprint="f1", worksheet=WORKSHEET, key_id="", is_create=True
 )
 OTHER_IDENTITY = replace(IDENTITY, scope="s2")
+FENCE = Fence(id=7, key="gw", token="t1")
 ROWS: Rows = [["Bern", 1, 1.5, True, None, "", "=1+1 'ü' 🏙"], ["Basel"]]
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    """The event loop that the gateway runs on."""
+    return "asyncio"
 
 
 @pytest.fixture
@@ -45,6 +53,11 @@ def results(*rows: int) -> Results:
 
 
 @pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
 async def ledger(store: KeyStore, clock: ManualClock) -> AsyncIterator[SqlLedger]:
     """An empty ledger."""
     async with store.open_ledger(clock) as opened:
@@ -54,6 +67,6 @@ async def ledger(store: KeyStore, clock: ManualClock) -> AsyncIterator[SqlLedger
 async def found_after_restart(
     database: Path, clock: ManualClock, scope: str = IDENTITY.scope
 ) -> Entry | None:
-    """The record that another process finds."""
+    """What another process finds."""
     async with KeyStore.open(database) as store, store.open_ledger(clock) as ledger:
         return await ledger.find(scope)

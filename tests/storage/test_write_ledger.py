@@ -18,10 +18,10 @@ from gateway.storage.write_records import KEPT_SECONDS, PURGED_AT_LEAST
 from gateway.worksheets.idempotency import Answer, Entry, Sending
 from tests.clock import ManualClock
 from tests.storage.conftest import (
+    FENCE,
     IDENTITY,
     OTHER_IDENTITY,
     ROWS,
-    WORKSHEET,
     found_after_restart,
     results,
 )
@@ -52,13 +52,11 @@ def refuse(database: Path, change: str, when: str = "TRUE") -> None:
 async def test_an_open_record_outlives_the_process(
     ledger: SqlLedger, database: Path, clock: ManualClock
 ) -> None:
-    """Committed before the method returns, with the type of each value."""
-    sent_at = clock()
-    await ledger.sending([Sending(IDENTITY, 5, ROWS), Sending(None, 7, [["a"]])])
-    clock.advance(10)
+    """When the note is made everything in it is on disk, each value of its type."""
+    await ledger.sending([Sending(IDENTITY, 5, ROWS), Sending(None, 7, [["a"]])], FENCE)
     entry = await found_after_restart(database, clock)
 
-    assert entry == Entry(fingerprint="f1", sent_at=sent_at, first_row=5, rows=ROWS)
+    assert entry == Entry(fingerprint="f1", sent_at=clock(), first_row=5, rows=ROWS, fence=FENCE)
     assert entry is not None
     assert [list(map(type, row)) for row in entry.rows] == [list(map(type, row)) for row in ROWS]
     assert scopes(database) == {"s1"}
@@ -98,7 +96,7 @@ async def test_an_answer_is_kept_as_it_was(
 
 
 async def test_an_answer_needs_no_note_before(ledger: SqlLedger) -> None:
-    """An update without changes was never sent, and its answer is replayed."""
+    """An update that had nothing to write was never sent, and is answered again all the same."""
     await ledger.complete(IDENTITY, results(5))
     entry = await ledger.find("s1")
 
@@ -107,7 +105,7 @@ async def test_an_answer_needs_no_note_before(ledger: SqlLedger) -> None:
 
 
 async def test_a_dropped_record_is_no_more(ledger: SqlLedger, database: Path) -> None:
-    """A write that was not applied may be sent again; other records stay."""
+    """What was not applied may be sent as if it never had been; others stay."""
     await ledger.sending([Sending(IDENTITY, 5, ROWS), Sending(OTHER_IDENTITY, 7, ROWS)])
     await ledger.drop(IDENTITY)
     await ledger.drop(replace(IDENTITY, scope="unknown"))
@@ -134,24 +132,42 @@ async def test_a_write_that_is_sent_again_has_one_record(
     ledger: SqlLedger, clock: ManualClock
 ) -> None:
     """The later sending replaces the earlier with all that belonged to it."""
-    await ledger.sending([Sending(IDENTITY, 5, ROWS)])
-    await ledger.landed(WORKSHEET, [(None, results(5))])
+    anew = replace(FENCE, id=8, token="t2")
+    await ledger.sending([Sending(IDENTITY, 5, ROWS)], FENCE)
     clock.advance(200)
-    await ledger.sending([Sending(IDENTITY, 6, ROWS)])
+    await ledger.sending([Sending(IDENTITY, 6, ROWS)], anew)
 
     assert await ledger.find("s1") == Entry(
-        fingerprint="f1", sent_at=clock(), first_row=6, rows=ROWS
+        fingerprint="f1", sent_at=clock(), first_row=6, rows=ROWS, fence=anew
     )
 
 
-async def test_creates_that_landed_are_complete(
+async def test_all_writes_of_a_group_have_its_fence(ledger: SqlLedger) -> None:
+    """What Google applies as one is proved by one fence; without one none is noted."""
+    third = replace(IDENTITY, scope="s3")
+    await ledger.sending([Sending(IDENTITY, 5, ROWS), Sending(OTHER_IDENTITY, 7, [["a"]])], FENCE)
+    await ledger.sending([Sending(third, 9, ROWS)])
+    entries = [await ledger.find(scope) for scope in ("s1", "s2", "s3")]
+
+    assert [entry and entry.fence for entry in entries] == [FENCE, FENCE, None]
+
+
+async def test_a_completed_record_has_no_fence(ledger: SqlLedger, database: Path) -> None:
+    """Its answer is all there is to know, and the fence may be deleted."""
+    await ledger.sending([Sending(IDENTITY, 5, ROWS), Sending(OTHER_IDENTITY, 7, [["a"]])], FENCE)
+    await ledger.completed([(IDENTITY, results(5, 6))])
+    await ledger.complete(OTHER_IDENTITY, UpstreamError("misplaced", outcome="applied"))
+    entries = [await ledger.find(scope) for scope in ("s1", "s2")]
+
+    assert [entry and entry.fence for entry in entries] == [None, None]
+
+
+async def test_completed_writes_have_their_answers(
     ledger: SqlLedger, database: Path, clock: ManualClock
 ) -> None:
     """One note completes a group; what its requests note after it changes nothing."""
-    await ledger.sending([Sending(IDENTITY, 5, ROWS), Sending(OTHER_IDENTITY, 7, [["a"]])])
-    await ledger.landed(
-        WORKSHEET, [(IDENTITY, results(5, 6)), (None, results(7)), (OTHER_IDENTITY, results(8))]
-    )
+    await ledger.sending([Sending(IDENTITY, 5, ROWS), Sending(OTHER_IDENTITY, 7, [["a"]])], FENCE)
+    await ledger.completed([(IDENTITY, results(5, 6)), (OTHER_IDENTITY, results(8))])
     first, second = [await found_after_restart(database, clock, each) for each in ("s1", "s2")]
     spoil(database)
     with capture_logs() as logged:
@@ -163,23 +179,12 @@ async def test_creates_that_landed_are_complete(
     assert logged == []
 
 
-async def test_an_update_takes_no_rows_and_loses_none(ledger: SqlLedger) -> None:
-    """Updates neither record nor claim rows."""
-    changing = replace(IDENTITY, is_create=False)
-    await ledger.sending([Sending(changing, 5, [["a"]])])
-    await ledger.landed(WORKSHEET, [(None, results(5))])
-    entry = await ledger.find("s1")
-
-    assert entry is not None
-    assert entry.taken == ()
-
-
 async def test_writes_without_a_key_touch_no_database(ledger: SqlLedger, database: Path) -> None:
-    """With no open create beside them, they pay nothing."""
+    """They pay nothing."""
     spoil(database)
     with capture_logs() as logged:
-        await ledger.sending([Sending(None, 5, [["a"]])])
-        await ledger.landed(WORKSHEET, [(None, results(5))])
+        await ledger.sending([Sending(None, 5, [["a"]])], FENCE)
+        await ledger.completed([])
 
     assert logged == []
 
@@ -215,9 +220,26 @@ async def test_old_records_are_cleared_away_bit_by_bit(
     assert left == [PURGED_AT_LEAST + 5, 5, 0]
 
 
+async def test_an_open_record_with_a_fence_never_ends(
+    ledger: SqlLedger, database: Path, clock: ManualClock
+) -> None:
+    """Its fence tells at any time what became of it; without one a day is all it has."""
+    proved = [replace(IDENTITY, scope=f"proved{number}") for number in range(3)]
+    await ledger.sending([Sending(identity, 5, ROWS) for identity in proved], FENCE)
+    await ledger.sending([Sending(OTHER_IDENTITY, 5, ROWS)])
+    clock.advance(10 * KEPT_SECONDS)
+    await ledger.complete(IDENTITY, results(9))
+    entry = await ledger.find("proved0")
+
+    assert entry is not None
+    assert entry.fence == FENCE
+    assert await ledger.find(OTHER_IDENTITY.scope) is None
+    assert scopes(database) == {"s1", "proved0", "proved1", "proved2"}
+
+
 @pytest.fixture
 def logged() -> Any:
-    """Log lines."""
+    """What was logged, line by line."""
     with capture_logs() as captured:
         yield captured
 
@@ -240,12 +262,12 @@ async def test_a_ledger_that_fails_leaves_what_was_sent_alone(
 ) -> None:
     """A write that is done is answered; the log has the failure, and no cell."""
     spoil(database)
-    await ledger.landed(WORKSHEET, [(IDENTITY, results(5))])
+    await ledger.completed([(IDENTITY, results(5))])
     await ledger.complete(IDENTITY, results(5))
     await ledger.renew(IDENTITY)
     await ledger.drop(IDENTITY)
 
-    assert [line["event"] for line in logged] == ["fault"] * 4
+    assert [line["event"] for line in logged] == ["fault"] * 3
     assert "rowIndex" not in str([str(line["exc_info"]) for line in logged])
 
 

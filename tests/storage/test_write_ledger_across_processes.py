@@ -1,92 +1,73 @@
-"""The ledger of an earlier process, and additions in memory."""
+"""What a process learns from the ledger of the one before it."""
 
-import sqlite3
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from structlog.testing import capture_logs
 
 from gateway.storage.key_store import KeyStore
 from gateway.storage.write_ledger import SqlLedger
-from gateway.worksheets.idempotency import RowInterval, Sending
+from gateway.storage.write_records import KEPT_SECONDS
+from gateway.worksheets.idempotency import OpenWrite, Sending
+from gateway.worksheets.worksheet_id import WorksheetId
 from tests.clock import ManualClock
-from tests.storage.conftest import (
-    IDENTITY,
-    OTHER_IDENTITY,
-    ROWS,
-    WORKSHEET,
-    found_after_restart,
-    results,
-)
+from tests.storage.conftest import FENCE, IDENTITY, OTHER_IDENTITY, ROWS, WORKSHEET, results
 
 
-async def test_rows_of_others_are_kept_from_an_open_create(
-    ledger: SqlLedger, database: Path, clock: ManualClock
+@pytest.mark.parametrize("seconds", [-500, 0, 10, 500], ids=["set back", "now", "soon", "late"])
+@pytest.mark.parametrize("is_create", [True, False], ids=["create", "update"])
+async def test_what_a_dead_process_left_open_counts_as_sent_at_the_start(
+    ledger: SqlLedger, database: Path, clock: ManualClock, seconds: float, is_create: bool
 ) -> None:
-    """Rows acknowledged since it was sent are taken, also for a later process."""
-    await ledger.sending([Sending(IDENTITY, 5, [["a"]])])
-    await ledger.landed(WORKSHEET, [(None, results(5)), (None, results(6, 7))])
-    await ledger.landed(replace(WORKSHEET, title="Other"), [(None, results(9))])
+    """When its call really left is not on disk, and the wall clock may have been set since."""
+    identity = replace(IDENTITY, is_create=is_create)
+    await ledger.sending([Sending(identity, 5, ROWS)], FENCE)
+    clock.advance(seconds)
+    started_at = clock()
     async with KeyStore.open(database) as store, store.open_ledger(clock) as later:
-        await later.sending([Sending(OTHER_IDENTITY, 8, [["a"]])])
-        await later.landed(WORKSHEET, [(OTHER_IDENTITY, results(11))])
-    entry = await found_after_restart(database, clock)
+        clock.advance(20)
+        entry = await later.find(IDENTITY.scope)
+        await later.sending([Sending(replace(identity, scope="s3"), 5, ROWS)], FENCE)
+        new = await later.find("s3")
 
     assert entry is not None
-    assert entry.answer is None
-    assert entry.taken == (RowInterval(5, 7), RowInterval(11, 11))
-
-
-@pytest.mark.parametrize(
-    ("down_seconds", "late_seconds"), [(10, 10), (60, 60), (500, 60)], ids=["soon", "then", "late"]
-)
-@pytest.mark.parametrize("is_create", [True, False], ids=["create", "update"])
-async def test_what_a_dead_process_left_open_may_have_left_late(
-    ledger: SqlLedger,
-    database: Path,
-    clock: ManualClock,
-    down_seconds: float,
-    late_seconds: float,
-    is_create: bool,
-) -> None:
-    """Its age counts from the latest instant it can have left at, however often it is started."""
-    noted_at = clock()
-    identity = replace(IDENTITY, is_create=is_create)
-    await ledger.sending([Sending(identity, 5, ROWS)])
-    clock.advance(down_seconds)
-    sent_at = []
-    for _ in range(2):
-        async with (
-            KeyStore.open(database) as store,
-            store.open_ledger(clock, longest_call_seconds=60) as later,
-        ):
-            entry = await later.find(IDENTITY.scope)
-            assert entry is not None
-            sent_at.append(entry.sent_at)
-            await later.sending([Sending(replace(identity, scope="s3"), 5, ROWS)])
-            new = await later.find("s3")
-
-    assert sent_at == [noted_at + late_seconds] * 2
+    assert entry.sent_at == started_at
     assert new is not None
     assert new.sent_at == clock()
 
 
-async def test_rows_of_others_are_known_though_they_could_not_be_put_on_disk(
-    ledger: SqlLedger, database: Path
+async def test_what_a_dead_process_left_open_is_known_at_the_start(
+    ledger: SqlLedger, database: Path, clock: ManualClock
 ) -> None:
-    """A failed note of what landed is made up for from memory, beside what is on disk."""
-    await ledger.sending([Sending(IDENTITY, 5, ROWS)])
-    await ledger.landed(WORKSHEET, [(None, results(5))])
-    with closing(sqlite3.connect(database)) as connection:
-        connection.execute(
-            "CREATE TRIGGER full BEFORE UPDATE ON idempotency_records "
-            "BEGIN SELECT RAISE(FAIL, 'disk full'); END"
-        )
-    with capture_logs():
-        await ledger.landed(WORKSHEET, [(None, results(9))])
-    entry = await ledger.find(IDENTITY.scope)
+    """The fences of open writes must stay, and rows with an open update must wait for it."""
+    odd = WorksheetId(spreadsheet="book", title="Q1/Q2 'x'")
+    change = replace(IDENTITY, scope="change", worksheet=odd, is_create=False)
+    other = replace(FENCE, id=8, token="t2")
+    await ledger.sending([Sending(IDENTITY, 5, ROWS), Sending(OTHER_IDENTITY, 7, [["a"]])], FENCE)
+    await ledger.sending([Sending(change, 9, [[None, "b"]])], other)
+    await ledger.completed([(OTHER_IDENTITY, results(7))])
+    await ledger.sending([Sending(replace(IDENTITY, scope="parsed"), 5, ROWS)])
+    clock.advance(10)
+    async with KeyStore.open(database) as store, store.open_ledger(clock) as later:
+        found = later.open_writes
+
+    assert list(ledger.open_writes) == []
+    assert sorted(found, key=lambda each: each.fence.id) == [
+        OpenWrite(worksheet=WORKSHEET, fence=FENCE, sent_at=clock(), updated_rows=frozenset()),
+        OpenWrite(worksheet=odd, fence=other, sent_at=clock(), updated_rows=frozenset({9})),
+    ]
+
+
+async def test_an_open_write_is_known_after_any_time(
+    ledger: SqlLedger, database: Path, clock: ManualClock
+) -> None:
+    """However long the gateway was down, its fence is there and tells the truth."""
+    await ledger.sending([Sending(IDENTITY, 5, ROWS)], FENCE)
+    clock.advance(30 * KEPT_SECONDS)
+    async with KeyStore.open(database) as store, store.open_ledger(clock) as later:
+        entry = await later.find(IDENTITY.scope)
+        opened = [each.fence for each in later.open_writes]
 
     assert entry is not None
-    assert entry.taken == (RowInterval(5, 5), RowInterval(9, 9))
+    assert (entry.fence, entry.rows) == (FENCE, ROWS)
+    assert opened == [FENCE]

@@ -16,10 +16,10 @@ from gateway.storage.key_store import KeyStore
 from gateway.storage.storage_quota import SHARE
 from gateway.storage.write_ledger import SqlLedger
 from gateway.storage.write_records import BYTES_BESIDE, KEPT_SECONDS
-from gateway.worksheets.idempotency import Entry, RowInterval, Rows, Sending
+from gateway.worksheets.idempotency import Entry, Rows, Sending
 from gateway.worksheets.writes import Results, WriteIdentity
 from tests.clock import ManualClock
-from tests.storage.conftest import IDENTITY, WORKSHEET, results
+from tests.storage.conftest import FENCE, IDENTITY, results
 
 PER_KEY = 100_000
 TEXT = "x" * 2000
@@ -37,12 +37,19 @@ INSERT INTO idempotency_records VALUES
 """
 
 
+SIZES_ADDED = """
+ALTER TABLE idempotency_records ADD COLUMN key_id VARCHAR DEFAULT '' NOT NULL;
+ALTER TABLE idempotency_records ADD COLUMN size INTEGER DEFAULT '0' NOT NULL;
+UPDATE idempotency_records SET size = length(rows) + coalesce(length(answer), 0) + 400;
+"""
+
+
 def identity(scope: str, key: str = "k", *texts: str) -> WriteIdentity:
     return replace(IDENTITY, scope=scope, key_id=key, texts=frozenset(texts))
 
 
 def stored(database: Path) -> dict[str, int]:
-    """The size of each stored record."""
+    """The size of each record, as it is in the table."""
     query = "SELECT scope, length(rows) + length(coalesce(answer, '')) FROM idempotency_records"
     with closing(sqlite3.connect(database)) as connection:
         return dict(connection.execute(query).fetchall())
@@ -54,7 +61,7 @@ def change_table(database: Path, statement: str) -> None:
 
 
 def full(change: str) -> str:
-    """A failure of changes as on a full disk."""
+    """What makes changes of the table fail as a full disk does."""
     return (
         f"CREATE TRIGGER full_{change} BEFORE {change} ON idempotency_records "
         "BEGIN SELECT RAISE(FAIL, 'database or disk is full'); END;"
@@ -74,7 +81,7 @@ def answer(text: str = TEXT) -> Results:
 
 
 async def fill(ledger: SqlLedger, clock: ManualClock, key: str, count: int) -> None:
-    """Complete writes of a key in order."""
+    """Complete writes of a key one after the other."""
     for number in range(count):
         clock.advance(1)
         await ledger.complete(identity(f"{key}{number}", key), answer())
@@ -125,16 +132,36 @@ async def test_an_answer_is_not_forgotten_at_once(small: SqlLedger, clock: Manua
     assert await small.find("large") is not None
 
 
-async def test_open_records_end_with_their_day(small: SqlLedger, clock: ManualClock) -> None:
-    """Then there is room again, without a look-up."""
+async def test_open_records_without_a_fence_end_with_their_day(
+    small: SqlLedger, store: KeyStore, clock: ManualClock
+) -> None:
+    """Then there is room again, though nobody asked for them, also after a restart."""
     await small.sending([Sending(identity("open"), 5, [["y" * PER_KEY]])])
     clock.advance(KEPT_SECONDS - 1)
     with pytest.raises(QueueFull):
         small.check_room(identity("next"))
-    clock.advance(1)
-    small.check_room(identity("next"))
+    async with store.open_ledger(clock, max_bytes=SHARE * PER_KEY) as later:
+        clock.advance(1)
+        small.check_room(identity("next"))
+        later.check_room(identity("next"))
 
     assert await small.find("open") is None
+
+
+async def test_open_records_with_a_fence_take_room_until_they_are_settled(
+    small: SqlLedger, store: KeyStore, clock: ManualClock
+) -> None:
+    """They stay in the table, so they count there, also after a restart."""
+    opened = identity("open")
+    await small.sending([Sending(opened, 5, [["y" * PER_KEY]])], FENCE)
+    clock.advance(KEPT_SECONDS)
+    async with store.open_ledger(clock, max_bytes=SHARE * PER_KEY) as later:
+        clock.advance(KEPT_SECONDS)
+        for ledger in (small, later):
+            with pytest.raises(QueueFull):
+                ledger.check_room(identity("next"))
+            await ledger.complete(opened, results(5))
+            ledger.check_room(identity("next"))
 
 
 async def test_what_the_process_before_left_counts(
@@ -155,17 +182,17 @@ async def test_what_the_process_before_left_counts(
 async def test_every_answer_clears_old_records_away(
     ledger: SqlLedger, database: Path, clock: ManualClock
 ) -> None:
-    """Also that of a write which had nothing to send, and those of a group that landed."""
+    """Also that of a write which had nothing to send, and those of a group."""
     await fill(ledger, clock, "old", 3)
     clock.advance(KEPT_SECONDS)
     await ledger.complete(identity("unchanged"), results(5))
     after_one = set(stored(database))
     await fill(ledger, clock, "old", 3)
     clock.advance(KEPT_SECONDS)
-    await ledger.landed(WORKSHEET, [(identity("landed"), results(7))])
+    await ledger.completed([(identity("completed"), results(7))])
 
     assert after_one == {"unchanged"}
-    assert set(stored(database)) == {"landed"}
+    assert set(stored(database)) == {"completed"}
 
 
 async def test_long_texts_are_kept_as_digests(
@@ -189,7 +216,7 @@ async def test_long_texts_are_kept_as_digests(
 
 
 async def test_another_body_reads_no_text_of_a_record(ledger: SqlLedger) -> None:
-    """It is distinguished by its fingerprint, and has none of the texts."""
+    """It is told apart by its fingerprint, and has none of the texts."""
     own = identity("s", "k", "a" * 5000)
     await ledger.sending([Sending(own, 5, [["a" * 5000]])])
     entry = await ledger.find("s", ["b" * 5000])
@@ -198,36 +225,40 @@ async def test_another_body_reads_no_text_of_a_record(ledger: SqlLedger) -> None
     assert entry.rows == [[None]]
 
 
-@pytest.fixture
-def old_database(database: Path) -> Path:
-    """A key store with two records of the first version."""
+@pytest.fixture(params=["first", "with sizes"])
+def old_database(database: Path, request: pytest.FixtureRequest) -> Path:
+    """A key store with two records of an earlier version, from before fences."""
     database.touch(0o600)
     change_table(database, OLD_SCHEMA)
+    if request.param == "with sizes":
+        change_table(database, SIZES_ADDED)
     return database
 
 
 async def test_a_table_of_an_earlier_version_is_taken_over(
     old_database: Path, clock: ManualClock
 ) -> None:
-    """Its records are read and counted as they are."""
+    """Its records are read and counted as they are; whose rows were whose is not kept any more."""
     for _ in range(2):
         async with KeyStore.open(old_database) as store, store.open_ledger(clock) as ledger:
             opened = await ledger.find("s1")
             answered = await ledger.find("s2")
     with closing(sqlite3.connect(old_database)) as connection:
         sizes = connection.execute("SELECT size FROM idempotency_records").fetchall()
+        columns = connection.execute("PRAGMA table_info(idempotency_records)").fetchall()
 
     assert opened is not None
-    assert (opened.rows, opened.taken) == ([["a", 1, None]], (RowInterval(7, 8),))
+    assert (opened.rows, opened.fence, opened.answer) == ([["a", 1, None]], None, None)
     assert answered is not None
     assert answered.answer == ()
+    assert "taken" not in {name for _, name, *_ in columns}
     assert sizes == [(16 + BYTES_BESIDE,), (2 + 14 + BYTES_BESIDE,)]
 
 
 async def test_a_table_is_taken_over_whole_or_not_at_all(
     old_database: Path, clock: ManualClock
 ) -> None:
-    """A failed migration leaves the old table; the next start repeats it."""
+    """What fails in the middle leaves the earlier table, and the next start takes it over."""
     change_table(old_database, full("UPDATE"))
     async with KeyStore.open(old_database) as store:
         with pytest.raises(SQLAlchemyError):
@@ -240,6 +271,22 @@ async def test_a_table_is_taken_over_whole_or_not_at_all(
         sizes = connection.execute("SELECT size FROM idempotency_records").fetchall()
 
     assert sizes == [(16 + BYTES_BESIDE,), (2 + 14 + BYTES_BESIDE,)]
+
+
+async def test_a_table_that_was_taken_over_takes_new_records(
+    old_database: Path, clock: ManualClock
+) -> None:
+    """No column of before is in their way, and a record of before is replaced as any other."""
+    async with KeyStore.open(old_database) as store, store.open_ledger(clock) as ledger:
+        await ledger.sending(
+            [Sending(IDENTITY, 5, [["b"]]), Sending(identity("s3"), 6, [[1]])], FENCE
+        )
+        entries = [await ledger.find(scope) for scope in ("s1", "s3")]
+
+    assert [entry and (entry.rows, entry.fence) for entry in entries] == [
+        ([["b"]], FENCE),
+        ([[1]], FENCE),
+    ]
 
 
 async def test_many_may_take_over_an_earlier_table_at_once(
@@ -256,45 +303,25 @@ async def test_many_may_take_over_an_earlier_table_at_once(
     assert found == [True] * 8
 
 
-async def test_a_create_whose_answer_found_no_disk_takes_no_row_of_others(
-    ledger: SqlLedger, database: Path
-) -> None:
-    """It stays open, on disk and in memory: the rows of later creates are kept from it, and those
-    that landed with it."""
-    first, second = identity("s1"), identity("s2")
-    await ledger.sending([Sending(first, 5, [["a"]]), Sending(second, 6, [["a"]])])
-    change_table(database, full("UPDATE"))
-    with capture_logs() as logged:
-        await ledger.landed(
-            WORKSHEET, [(first, results(5)), (None, results(6)), (second, results(7))]
-        )
-        await ledger.complete(first, results(5))
-    change_table(database, "DROP TRIGGER full_UPDATE")
-    await ledger.landed(WORKSHEET, [(None, results(9))])
-    entries = [await ledger.find(scope) for scope in ("s1", "s2")]
-
-    assert [line["event"] for line in logged] == ["fault"] * 2
-    assert [entry and entry.taken for entry in entries] == [
-        (RowInterval(6, 7), RowInterval(9, 9)),
-        (RowInterval(5, 6), RowInterval(9, 9)),
-    ]
-
-
 async def test_an_answer_that_found_disk_at_its_second_try_is_kept(
     ledger: SqlLedger, database: Path
 ) -> None:
-    """The request that is answered stores a result that could not be stored before."""
-    await ledger.sending([Sending(identity("s1"), 5, [["a"]])])
+    """What could not be noted for the group is noted by the request that is answered."""
+    first, second = identity("s1"), identity("s2")
+    await ledger.sending([Sending(first, 5, [["a"]]), Sending(second, 6, [["b"]])], FENCE)
     change_table(database, full("UPDATE"))
-    with capture_logs():
-        await ledger.landed(WORKSHEET, [(identity("s1"), results(5))])
+    with capture_logs() as logged:
+        await ledger.completed([(first, results(5)), (second, results(6))])
+        await ledger.complete(second, results(6))
     change_table(database, "DROP TRIGGER full_UPDATE")
-    await ledger.complete(identity("s1"), results(5))
-    await ledger.landed(WORKSHEET, [(None, results(9))])
-    entry = await ledger.find("s1")
+    await ledger.complete(first, results(5))
+    entries = [await ledger.find(scope) for scope in ("s1", "s2")]
 
-    assert entry is not None
-    assert (entry.answer, entry.taken) == (results(5), ())
+    assert [line["event"] for line in logged] == ["fault"] * 2
+    assert [entry and (entry.answer, entry.fence) for entry in entries] == [
+        (results(5), None),
+        (None, FENCE),
+    ]
 
 
 async def test_records_that_cannot_be_cleared_away_hurt_nobody(

@@ -15,6 +15,7 @@ from structlog.testing import capture_logs
 
 from gateway.errors import (
     GatewayError,
+    HeaderChanged,
     InternalError,
     InvalidApiKey,
     InvalidBody,
@@ -24,6 +25,7 @@ from gateway.errors import (
     PreconditionFailed,
     Problem,
     QuotaSpent,
+    RowNumberUnknown,
     SpreadsheetNotFound,
     TooManyAuthFailures,
     UnknownField,
@@ -75,7 +77,11 @@ def test_a_failed_read_has_the_contracts_members(error: GatewayError) -> None:
     response = answer(error)
 
     body = body_of(response)
-    existing = {"existing": EXISTING} if isinstance(error, PreconditionFailed) else {}
+    existing: dict[str, object] = {}
+    if isinstance(error, PreconditionFailed):
+        existing = {"existing": EXISTING}
+    elif isinstance(error, HeaderChanged):
+        existing = {"rowIndex": error.row}
     assert list(body) == [*MEMBERS, *existing]
     assert body == existing | {
         "type": "SheetsonError",
@@ -93,13 +99,16 @@ def test_a_failed_read_has_the_contracts_members(error: GatewayError) -> None:
 @by_class
 def test_a_failed_write_tells_its_outcome(error: GatewayError) -> None:
     """A write's error says whether it was applied, and is retryable only if it was not."""
-    expected = (
-        "unknown" if isinstance(error, InternalError | WriteOutcomeUnknown) else "not_applied"
-    )
+    expected = "not_applied"
+    if isinstance(error, InternalError | WriteOutcomeUnknown):
+        expected = "unknown"
+    elif isinstance(error, HeaderChanged | RowNumberUnknown):
+        expected = "applied"
 
     body = body_of(answer(error, "POST"))
 
-    assert [name for name in body if name != "existing"] == [*MEMBERS, "outcome"]
+    own = ("existing", "rowIndex")
+    assert [name for name in body if name not in own] == [*MEMBERS, "outcome"]
     assert body["outcome"] == expected
     assert body["retryable"] is (error.retryable and expected == "not_applied")
 
@@ -148,7 +157,7 @@ def test_problem_json_is_given_to_who_asks(error: GatewayError, accept: str) -> 
     response = answer(error, headers={"Accept": accept})
 
     body = body_of(response)
-    members = [name for name in body if name != "existing"]
+    members = [name for name in body if name not in ("existing", "rowIndex")]
     assert members == [*MEMBERS, "title", "detail", "instance"]
     assert (body["title"], body["detail"]) == (error.name, error.message)
     assert body["instance"] == "/v2/sheets/Cities#req-1"

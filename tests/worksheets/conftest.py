@@ -16,6 +16,7 @@ from gateway.table.record import Record
 from gateway.table.view import Selection
 from gateway.worksheets.access import Target
 from gateway.worksheets.answers import Encoded
+from gateway.worksheets.fences import Fences
 from gateway.worksheets.freshness import Freshness
 from gateway.worksheets.rows import RowService
 from gateway.worksheets.worksheet_id import WorksheetId
@@ -23,7 +24,7 @@ from gateway.worksheets.writes import Create, Fields, Results, Update, Write, Wr
 from tests.clock import ManualClock
 from tests.fakes import BOOK, FakeSheets, FakeWorksheet, Held
 from tests.worksheets.fake_ledger import FakeLedger
-from tests.worksheets.scripted_sheets import ScriptedSheets
+from tests.worksheets.scripted_sheets import Kind, ScriptedSheets
 
 TTL_SECONDS = 10.0
 CITIES: Sequence[Sequence[Held | None]] = [
@@ -109,6 +110,13 @@ class Bench:
         ends = await asyncio.gather(*requests, return_exceptions=True)
         return [end if isinstance(end, BaseException) else end.results for end in ends]
 
+    async def look(self) -> None:
+        """Have header, end and sheet id seen; the reads that it takes are not counted."""
+        await self.page()
+        header, first = self.cities.lines()[:2]
+        await self.updated(2, {str(header[0]): first[0]})
+        self.sheets.cost()
+
     async def record(self, row: int, keys: Sequence[str] | None = None) -> Record:
         """Read a row's fields."""
         return (await self.read(row, keys)).record
@@ -147,6 +155,11 @@ class Bench:
 
 
 MakeBench = Callable[..., Bench]
+MODES = pytest.mark.parametrize("value_input", ["raw", "user_entered"])
+"""Writes as batches with a fence, and as values calls."""
+APPENDING: Mapping[str, Kind] = {"raw": "apply", "user_entered": "append_rows"}
+UPDATING: Mapping[str, Kind] = {"raw": "apply", "user_entered": "write_cells"}
+"""The calls that write, by mode."""
 
 
 @pytest.fixture
@@ -169,8 +182,10 @@ def make_bench(clock: ManualClock) -> MakeBench:
         cache: Mapping[str, float] = NOTHING_KEPT,
         reads_per_second: float = float("inf"),
         is_counted: bool = True,
+        value_input: str = "raw",
+        repeatable_ids: bool = False,
     ) -> Bench:
-        fake = FakeSheets()
+        fake = FakeSheets(repeatable_ids=repeatable_ids)
         cities = fake.add("Cities", lines, rows=rows)
         sheets = ScriptedSheets(fake)
         ledger = FakeLedger(clock)
@@ -179,9 +194,10 @@ def make_bench(clock: ManualClock) -> MakeBench:
         async def pause(seconds: float) -> None:
             pauses.append(seconds)
 
+        # Without the guard that tells of departures, every call seems to wait for its turn.
+        guarded = GuardedSheets(sheets, *([Counted(clock)] if is_counted else []))
         service = RowService(
-            # Without the guard that tells of departures, every call seems to wait for its turn.
-            GuardedSheets(sheets, *([Counted(clock)] if is_counted else [])),
+            guarded,
             cache=CacheSettings.model_validate({"header_ttl_seconds": TTL_SECONDS, **cache}),
             writes=writes or WriteSettings(),
             api=ApiSettings.model_validate({"unknown_fields": unknown_fields}),
@@ -189,7 +205,9 @@ def make_bench(clock: ManualClock) -> MakeBench:
             ledger=ledger,
             wall_clock=clock,
             reads_per_second=lambda: reads_per_second,
-            sleep=pause,
+            fences=Fences(guarded, key="gw", clock=clock, sleep=pause)
+            if value_input == "raw"
+            else None,
         )
         return Bench(
             service=service,

@@ -4,31 +4,32 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from gateway.errors import GatewayError
+from gateway.google.sheets import Fence
 from gateway.worksheets.idempotency import Answer, Entry, Sending
-from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.writes import Results, WriteIdentity
 
 
 class FakeLedger:
-    """Keeps no rows from open creates; the contract of that is with the real ledger's tests."""
-
     def __init__(self, clock: Callable[[], float]) -> None:
         self.entries: dict[str, Entry] = {}
         self.calls: list[str] = []
         self.trouble: Exception | None = None
         """Raised instead of noting anything."""
+        self.cannot_read: Exception | None = None
         self.lack_of_room: GatewayError | None = None
         self._clock = clock
 
     async def find(self, scope: str, texts: Collection[str] = ()) -> Entry | None:
         self.calls.append("find")
+        if self.cannot_read is not None:
+            raise self.cannot_read
         return self.entries.get(scope)
 
     def check_room(self, identity: WriteIdentity) -> None:
         if self.lack_of_room is not None:
             raise self.lack_of_room
 
-    async def sending(self, sendings: Sequence[Sending]) -> None:
+    async def sending(self, sendings: Sequence[Sending], fence: Fence | None = None) -> None:
         if self.trouble is not None and any(sending.identity for sending in sendings):
             raise self.trouble
         for identity, first_row, rows in sendings:
@@ -39,15 +40,13 @@ class FakeLedger:
                     sent_at=self._clock(),
                     first_row=first_row,
                     rows=rows,
+                    fence=fence,
                 )
 
-    async def landed(
-        self, ref: WorksheetId, landings: Sequence[tuple[WriteIdentity | None, Results]]
-    ) -> None:
-        for identity, results in landings:
-            if identity is not None:
-                self.calls.append("landed")
-                self._answer(identity, results)
+    async def completed(self, results: Sequence[tuple[WriteIdentity, Results]]) -> None:
+        for identity, answer in results:
+            self.calls.append("completed")
+            self._answer(identity, answer)
 
     async def complete(self, identity: WriteIdentity, answer: Answer) -> None:
         self.calls.append("complete")

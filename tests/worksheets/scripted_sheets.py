@@ -9,13 +9,18 @@ from typing import Literal, NamedTuple, TypeVar, cast
 
 from gateway.errors import UpstreamRefusal
 from gateway.google.sheets import (
+    AppendedRows,
+    Batch,
+    Fence,
     Render,
     Rendering,
     Sheets,
+    SheetView,
     Value,
     Values,
     WorksheetProperties,
     Writing,
+    WrittenCells,
 )
 
 T = TypeVar("T")
@@ -24,11 +29,18 @@ Kind = Literal[
     "read_columns",
     "read_ranges",
     "list_worksheets",
+    "read_sheet",
+    "apply",
+    "put_fence",
+    "fence_tokens",
+    "fence_ids",
     "append_rows",
     "write_cells",
     "grow_grid",
 ]
-WRITES: frozenset[Kind] = frozenset({"append_rows", "write_cells", "grow_grid"})
+WRITES: frozenset[Kind] = frozenset(
+    {"apply", "put_fence", "append_rows", "write_cells", "grow_grid"}
+)
 
 _PATIENCE_SECONDS = 5.0
 
@@ -60,6 +72,8 @@ class ScriptedSheets:
         self.poison: dict[Value, str] = {}
         """Values that are refused wherever they are written, with the words of the refusal, in
         which `{index}` is the number of the range."""
+        self.batches: list[Batch] = []
+        """All that were sent, whatever became of them."""
         self._inner = inner
         self._begun: Counter[Kind] = Counter()
         self._counted = Cost(0, 0)
@@ -75,6 +89,11 @@ class ScriptedSheets:
     def after(self, kind: Kind, *acts: Act, nth: int = 1) -> None:
         """Play these once the n-th next call of a kind took effect, before its answer."""
         self._after[kind, self._begun[kind] + nth] += acts
+
+    def clear(self) -> None:
+        """Play nothing more of what is scripted."""
+        self._before.clear()
+        self._after.clear()
 
     async def begun(self, kind: Kind, times: int = 1) -> None:
         """Wait until this many calls of a kind have begun."""
@@ -116,6 +135,32 @@ class ScriptedSheets:
         call = self._inner.list_worksheets
         return await self._play("list_worksheets", "", lambda: call(spreadsheet))
 
+    async def read_sheet(self, spreadsheet: str, ranges: Sequence[str]) -> SheetView:
+        call = self._inner.read_sheet
+        return await self._play("read_sheet", ranges[0], lambda: call(spreadsheet, ranges))
+
+    async def apply(self, spreadsheet: str, batch: Batch) -> SheetView:
+        call = self._inner.apply
+        self.batches.append(batch)
+
+        async def apply() -> SheetView:
+            self._refuse([_rows(change) for change in batch.changes], first_index=1)
+            return await call(spreadsheet, batch)
+
+        return await self._play("apply", batch.ranges[0], apply)
+
+    async def put_fence(self, spreadsheet: str, fence: Fence) -> None:
+        call = self._inner.put_fence
+        await self._play("put_fence", "", lambda: call(spreadsheet, fence))
+
+    async def fence_tokens(self, spreadsheet: str, fence_id: int) -> Sequence[str]:
+        call = self._inner.fence_tokens
+        return await self._play("fence_tokens", "", lambda: call(spreadsheet, fence_id))
+
+    async def fence_ids(self, spreadsheet: str, key: str) -> Sequence[int]:
+        call = self._inner.fence_ids
+        return await self._play("fence_ids", "", lambda: call(spreadsheet, key))
+
     async def append_rows(
         self, spreadsheet: str, anchor: str, rows: Sequence[Sequence[Value]]
     ) -> Values:
@@ -140,8 +185,8 @@ class ScriptedSheets:
         call = self._inner.grow_grid
         await self._play("grow_grid", "", lambda: call(spreadsheet, sheet_id, rows))
 
-    def _refuse(self, blocks: Sequence[Sequence[Sequence[Value]]]) -> None:
-        for index, block in enumerate(blocks):
+    def _refuse(self, blocks: Sequence[Sequence[Sequence[Value]]], *, first_index: int = 0) -> None:
+        for index, block in enumerate(blocks, start=first_index):
             for value in (value for row in block for value in row if value in self.poison):
                 raise UpstreamRefusal(self.poison[value].format(index=index))
 
@@ -166,6 +211,10 @@ class ScriptedSheets:
             yield
         finally:
             self._writing[title] -= weight
+
+
+def _rows(change: AppendedRows | WrittenCells) -> Sequence[Sequence[Value]]:
+    return change.rows if isinstance(change, AppendedRows) else [change.values]
 
 
 async def _perform(acts: Sequence[Act]) -> Answer | None:

@@ -30,10 +30,10 @@ async def test_a_look_during_an_update_misleads_no_create(make_bench: MakeBench)
     """The same for a look that began while the update was with Google."""
     bench = make_bench([["a", "b"], [1, 2]], rows=2)
     begun, answered = asyncio.Event(), asyncio.Event()
-    bench.sheets.before("write_cells", begun)
+    bench.sheets.before("apply", begun)
     bench.sheets.after("read_columns", answered)
     updating = asyncio.create_task(bench.updated(2, {"a": None}))
-    await bench.sheets.begun("write_cells")
+    await bench.sheets.begun("apply")
     listing = asyncio.create_task(bench.page())
     await bench.sheets.begun("read_columns")
     begun.set()
@@ -50,7 +50,7 @@ async def test_a_look_during_an_update_misleads_no_create(make_bench: MakeBench)
 async def test_a_refused_quota_leaves_the_header_known(bench: Bench) -> None:
     """After a 429 the next create needs no look: nothing was written, so nothing changed."""
     await bench.create(name="x")
-    bench.sheets.before("append_rows", QuotaSpent("x", outcome="not_applied"))
+    bench.sheets.before("apply", QuotaSpent("x", outcome="not_applied"))
     with pytest.raises(QuotaSpent):
         await bench.create(name="y")
     bench.sheets.cost()

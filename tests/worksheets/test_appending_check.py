@@ -8,7 +8,7 @@ import pytest
 from gateway.errors import UpstreamError
 from gateway.google.sheets import Values
 from gateway.table.record import Stored
-from gateway.worksheets.appending import AppendResult, check_append
+from gateway.worksheets.values_writer import AppendResult, check_append
 from tests.worksheets.conftest import WORKSHEET
 
 ONE: Sequence[Sequence[Stored]] = [["Reno", None, 1]]

@@ -10,20 +10,21 @@ from gateway.errors import (
     NoHeaderRow,
     ProtectedCells,
     QuotaSpent,
+    RowNumberUnknown,
     StorageFull,
     UpstreamError,
     UpstreamRefusal,
-    WorksheetNotFound,
 )
-from gateway.google.sheets import Values
-from gateway.worksheets.bisection import MAX_EXTRA_WRITES
+from gateway.worksheets.fenced_writer import MAX_EXTRA_WRITES
 from gateway.worksheets.writes import Create, Fields, Results
-from tests.worksheets.conftest import CITIES, Bench, MakeBench
-from tests.worksheets.scripted_sheets import Answer, Cost
+from tests.worksheets.conftest import CITIES, MODES, Bench, MakeBench
+from tests.worksheets.scripted_sheets import Cost
 
-PROTECTED = "You are trying to edit a protected cell or object."
-TOO_LONG = "Your input contains more than the maximum of 50000 characters in a single cell."
-FULL = "This action would increase the number of cells in the workbook above the limit"
+NAMED = "Invalid requests[{index}].appendCells: "
+ODD = NAMED + "Ungültig"
+PROTECTED = NAMED + "You are trying to edit a protected cell or object."
+TOO_LONG = NAMED + "Your input contains more than the maximum of 50000 characters in a single cell."
+FULL = NAMED + "This action would increase the number of cells in the workbook above the limit"
 
 
 def one(**fields: str | int | None) -> Create:
@@ -46,8 +47,10 @@ def pointers(end: Results | BaseException) -> list[str]:
     return [problem.pointer for problem in end.problems]
 
 
-async def test_rows_and_lists_of_rows_in_one_write(bench: Bench) -> None:
+@MODES
+async def test_rows_and_lists_of_rows_in_one_write(make_bench: MakeBench, value_input: str) -> None:
     """All rows are one under the other in the order of the requests, each as it was answered."""
+    bench = make_bench(value_input=value_input)
     ends = await bench.together(
         one(name="a"),
         many({"state": "b1"}, {"name": "b2", "population": 2}, {"name": "b3", "state": None}),
@@ -65,16 +68,20 @@ async def test_rows_and_lists_of_rows_in_one_write(bench: Bench) -> None:
     ]
 
 
-async def test_each_answer_has_the_tag_of_its_row(bench: Bench) -> None:
+@MODES
+async def test_each_answer_has_the_tag_of_its_row(make_bench: MakeBench, value_input: str) -> None:
     """The tags in the answers are those that reads of the rows give."""
+    bench = make_bench(value_input=value_input)
     ends = await bench.together(one(name="a"), many({"state": "b"}, {"population": 1}))
 
     tags = [written.tag for end in ends if isinstance(end, tuple) for written in end]
     assert tags == [(await bench.read(row)).tag for row in (5, 6, 7)]
 
 
-async def test_an_invalid_one_among_good_ones(bench: Bench) -> None:
+@MODES
+async def test_an_invalid_one_among_good_ones(make_bench: MakeBench, value_input: str) -> None:
     """A create that names an unknown field is refused alone; the others are written."""
+    bench = make_bench(value_input=value_input)
     ends = await bench.together(one(name="a"), one(name="b", mayor="x"), one(name="c"))
 
     assert rows_of(ends[0]) + rows_of(ends[2]) == [5, 6]
@@ -83,8 +90,10 @@ async def test_an_invalid_one_among_good_ones(bench: Bench) -> None:
     assert bench.sheets.cost() == Cost(1, 1)
 
 
-async def test_a_list_with_an_invalid_row(bench: Bench) -> None:
+@MODES
+async def test_a_list_with_an_invalid_row(make_bench: MakeBench, value_input: str) -> None:
     """Nothing of a list is written if one of its rows is wrong; the pointer says which."""
+    bench = make_bench(value_input=value_input)
     ends = await bench.together(
         many({"name": "a"}, {"name": "b"}, {"mayor": "x", " name": "d", "name": "e"}),
         one(name="c"),
@@ -95,8 +104,12 @@ async def test_a_list_with_an_invalid_row(bench: Bench) -> None:
     assert bench.cities.lines()[4:] == [["c"]]
 
 
-async def test_a_list_with_a_row_that_would_be_blank(bench: Bench) -> None:
+@MODES
+async def test_a_list_with_a_row_that_would_be_blank(
+    make_bench: MakeBench, value_input: str
+) -> None:
     """A row without a value is refused before anything is sent, wherever in the list it is."""
+    bench = make_bench(value_input=value_input)
     (end,) = await bench.together(many({"name": "a"}, {"name": None, "state": ""}))
 
     assert pointers(end) == ["#/1"]
@@ -115,8 +128,10 @@ async def test_a_row_left_blank_by_ignored_fields(make_bench: MakeBench) -> None
     assert rows_of(ends[2]) == [5]
 
 
-async def test_all_invalid(bench: Bench) -> None:
+@MODES
+async def test_all_invalid(make_bench: MakeBench, value_input: str) -> None:
     """Where nothing can be written nothing is sent."""
+    bench = make_bench(value_input=value_input)
     ends = await bench.together(one(mayor="x"), one(mayor="y"))
 
     assert [pointers(end) for end in ends] == [["#/mayor"]] * 2
@@ -125,13 +140,13 @@ async def test_all_invalid(bench: Bench) -> None:
 
 @pytest.mark.parametrize("is_seen", [False, True], ids=["cold", "header-seen"])
 @pytest.mark.parametrize("size", [2, 50])
-@pytest.mark.parametrize("words", ["Ungültig", TOO_LONG, PROTECTED], ids=["odd", "long", "guard"])
+@pytest.mark.parametrize("words", [ODD, TOO_LONG, PROTECTED], ids=["odd", "long", "guard"])
 async def test_the_poisoned_row_is_found(
     bench: Bench, words: str, size: int, is_seen: bool
 ) -> None:
-    """One row that Google refuses costs itself and a few writes, at most four; 49 are written."""
+    """One row that Google refuses costs itself and a write; 49 are written."""
     if is_seen:
-        await bench.page()
+        await bench.look()
     bench.sheets.poison["=BOOM()"] = words
     creates = [one(name=f"c{n}", population=n) for n in range(size)]
     creates[size // 3] = one(name="=BOOM()")
@@ -147,27 +162,48 @@ async def test_the_poisoned_row_is_found(
         if end not in errors:
             (row,) = rows_of(end)
             assert bench.cities.lines()[row - 1] == [f"c{number}", "", str(number)]
-    assert bench.sheets.cost().writes <= 1 + MAX_EXTRA_WRITES
+    # An old look may explain an odd refusal: the batch is sent once more after a new one.
+    assert bench.sheets.cost().writes == (3 if is_seen and words == ODD else 2)
 
 
-async def test_a_poisoned_row_that_looks_like_all_others(bench: Bench) -> None:
-    """Where nothing sets it apart few are refused with it; what is answered is true."""
-    bench.sheets.poison["c7"] = "Ungültig"
+async def test_several_poisoned_rows(bench: Bench) -> None:
+    """One after the other is left out, as long as there are writes for it."""
+    bench.sheets.poison |= {f"c{n}": ODD for n in (3, 7, 19, 49)}
 
     ends = await bench.together(*(one(name=f"c{n}") for n in range(50)))
 
-    written = {row for end in ends if isinstance(end, tuple) for row in rows_of(end)}
-    refused = [end for end in ends if isinstance(end, UpstreamError)]
-    assert ends[7] in refused
-    assert len(refused) <= 7
-    assert written == set(range(5, 5 + 50 - len(refused)))
-    assert len(bench.cities.lines()) == 4 + len(written)
-    assert bench.sheets.cost().writes <= 1 + MAX_EXTRA_WRITES
+    refused = [n for n, end in enumerate(ends) if isinstance(end, UpstreamRefusal)]
+    assert refused == [3, 7, 19, 49]
+    assert len(bench.cities.lines()) == 4 + 46
+    assert bench.sheets.cost().writes == 1 + MAX_EXTRA_WRITES
+
+
+async def test_too_many_poisoned_rows(bench: Bench) -> None:
+    """After four more writes the rest is refused, and told so without another's reason."""
+    bench.sheets.poison |= {f"c{n}": ODD for n in range(6)}
+
+    ends = await bench.together(*(one(name=f"c{n}") for n in range(20)))
+
+    assert [type(end) for end in ends] == [UpstreamRefusal] * 5 + [UpstreamError] * 15
+    assert {end.outcome for end in ends if isinstance(end, GatewayError)} == {"not_applied"}
+    assert len(bench.cities.lines()) == 4
+    assert bench.sheets.cost().writes == 1 + MAX_EXTRA_WRITES
+
+
+async def test_a_refusal_that_names_no_create_proves_nothing(bench: Bench) -> None:
+    """Google may have applied the batch before: its fence tells, and all are answered truly."""
+    bench.sheets.after("apply", UpstreamRefusal("Unable to parse range: ?"))
+
+    ends = await bench.together(one(name="a"), one(name="b"))
+
+    assert [rows_of(end) for end in ends] == [[5], [6]]
+    assert bench.cities.lines()[4:] == [["a"], ["b"]]
+    assert bench.sheets.count("apply") == 1
 
 
 async def test_a_list_is_never_taken_apart(bench: Bench) -> None:
     """A list with a row that Google refuses is refused as a whole, and nothing of it is there."""
-    bench.sheets.poison["=BOOM()"] = "Ungültig"
+    bench.sheets.poison["=BOOM()"] = ODD
 
     ends = await bench.together(
         one(name="a"), many({"name": "b"}, {"name": "=BOOM()"}, {"name": "c"}), one(name="d")
@@ -180,7 +216,7 @@ async def test_a_list_is_never_taken_apart(bench: Bench) -> None:
 
 async def test_one_alone_is_not_sent_again(bench: Bench) -> None:
     """A create that Google refuses is not tried in parts: it has none."""
-    bench.sheets.poison["x"] = "Ungültig"
+    bench.sheets.poison["x"] = ODD
 
     (end,) = await bench.together(many({"name": "x"}, {"name": "y"}))
 
@@ -190,7 +226,7 @@ async def test_one_alone_is_not_sent_again(bench: Bench) -> None:
 
 async def test_a_full_workbook_fails_all(bench: Bench) -> None:
     """What is wrong with the spreadsheet is told to all, for one write and one read."""
-    bench.sheets.before("append_rows", UpstreamRefusal(FULL))
+    bench.sheets.before("apply", UpstreamRefusal(FULL.format(index=1)))
 
     ends = await bench.together(one(name="a"), many({"name": "b"}, {"name": "c"}))
 
@@ -198,30 +234,64 @@ async def test_a_full_workbook_fails_all(bench: Bench) -> None:
     assert bench.sheets.cost() == Cost(2, 1)
 
 
-async def test_a_worksheet_renamed_meanwhile_fails_all(bench: Bench) -> None:
-    """If the worksheet has another name by the time of the write, all hear of it."""
-    bench.sheets.before("append_rows", lambda: setattr(bench.cities, "title", "Towns"))
+async def test_a_worksheet_renamed_meanwhile_has_the_rows(bench: Bench) -> None:
+    """The rows go to the tab that was looked at, whatever its name is: all hear of it."""
+    bench.sheets.before("apply", lambda: setattr(bench.cities, "title", "Towns"))
 
     ends = await bench.together(one(name="a"), one(name="b"))
 
-    assert [type(end) for end in ends] == [WorksheetNotFound] * 2
-    assert bench.sheets.cost().writes == 1
+    assert [type(end) for end in ends] == [RowNumberUnknown] * 2
+    assert [end.outcome for end in ends if isinstance(end, GatewayError)] == ["applied"] * 2
+    assert bench.cities.lines()[4:] == [["a"], ["b"]]
+    assert bench.sheets.count("apply") == 1
+
+
+async def test_a_worksheet_that_gave_its_name_away_has_the_rows(bench: Bench) -> None:
+    """Rows of the tab that has the name now are not taken for those that were written."""
+    await bench.look()
+
+    def rename() -> None:
+        bench.cities.title = "Towns"
+        bench.fake.add("Cities", CITIES)
+
+    bench.sheets.before("apply", rename)
+
+    ends = await bench.together(one(name="a"), one(name="b"))
+
+    assert [end.outcome for end in ends if isinstance(end, UpstreamError)] == ["applied"] * 2
+    assert bench.cities.lines()[4:] == [["a"], ["b"]]
+    assert bench.fake.worksheets[1].lines() == bench.cities.lines()[:4]
+    assert await bench.create(name="c") == 5
+    assert bench.fake.worksheets[1].lines()[4:] == [["c"]]
 
 
 async def test_all_protected(bench: Bench) -> None:
-    """Where Google lets none of them pass all are told why, after few writes."""
+    """A protected column is protected for all that write to it: they are told by one refusal."""
     bench.sheets.poison |= {f"c{n}": PROTECTED for n in range(20)}
 
     ends = await bench.together(*(one(name=f"c{n}") for n in range(20)))
 
     assert [type(end) for end in ends] == [ProtectedCells] * 20
-    assert bench.sheets.cost().writes <= 1 + MAX_EXTRA_WRITES
+    assert bench.sheets.cost().writes == 1
     assert len(bench.cities.lines()) == 4
+
+
+async def test_a_protected_column_stops_nobody_else(bench: Bench) -> None:
+    """Creates of other columns are sent again."""
+    bench.sheets.poison |= {"MA": PROTECTED, "CO": PROTECTED}
+
+    ends = await bench.together(
+        one(name="a"), one(name="b", state="MA"), one(population=1), one(name="d", state="CO")
+    )
+
+    assert [type(end) for end in ends] == [tuple, ProtectedCells, tuple, ProtectedCells]
+    assert bench.cities.lines()[4:] == [["a"], ["", "", "1"]]
+    assert bench.sheets.cost().writes == 2
 
 
 async def test_a_spent_quota_fails_all(bench: Bench) -> None:
     """After a 429 nothing of the group is sent again."""
-    bench.sheets.before("append_rows", QuotaSpent("x", outcome="not_applied"))
+    bench.sheets.before("apply", QuotaSpent("x", outcome="not_applied"))
 
     ends = await bench.together(one(name="a"), one(name="b"))
 
@@ -239,20 +309,9 @@ async def test_a_failed_look_fails_all(bench: Bench) -> None:
     assert bench.sheets.cost() == Cost(1, 0)
 
 
-async def test_misplaced_rows_are_told_to_all(bench: Bench) -> None:
-    """If Google put the rows of a group elsewhere none of them is sent again."""
-    odd = Values(range="Cities!B5:B6", cells=(("a",), ("b",)))
-    bench.sheets.after("append_rows", Answer(odd))
-
-    ends = await bench.together(one(name="a"), one(name="b"))
-
-    assert [end.outcome for end in ends if isinstance(end, UpstreamError)] == ["applied"] * 2
-    assert bench.sheets.cost().writes == 1
-
-
 async def test_header_changed_before_the_second_try(bench: Bench) -> None:
     """A try after a refusal goes by the header that its own look saw: no wrong column."""
-    bench.sheets.poison["=BOOM()"] = "Ungültig"
+    bench.sheets.poison["=BOOM()"] = ODD
     swap = ["state", "name", "population"]
     bench.sheets.after("list_worksheets", lambda: bench.cities.type(1, *swap))
 
@@ -264,7 +323,7 @@ async def test_header_changed_before_the_second_try(bench: Bench) -> None:
 
 async def test_field_gone_before_the_second_try(bench: Bench) -> None:
     """A create whose field is no header any more by then is refused; the others are written."""
-    bench.sheets.poison["=BOOM()"] = "Ungültig"
+    bench.sheets.poison["=BOOM()"] = ODD
     bench.sheets.after("list_worksheets", lambda: bench.cities.type(1, None, "county"), nth=1)
 
     ends = await bench.together(
@@ -277,9 +336,11 @@ async def test_field_gone_before_the_second_try(bench: Bench) -> None:
     assert bench.cities.lines()[4:] == [["a"], ["b"]]
 
 
-async def test_a_new_column_is_looked_for_once(bench: Bench) -> None:
+@MODES
+async def test_a_new_column_is_looked_for_once(make_bench: MakeBench, value_input: str) -> None:
     """A field that the header of the last look lacks asks for one look, for the whole group."""
-    await bench.page()
+    bench = make_bench(value_input=value_input)
+    await bench.look()
     bench.cities.type(1, None, None, None, "mayor")
     bench.sheets.cost()
 
@@ -298,11 +359,16 @@ async def test_a_new_column_is_looked_for_once(bench: Bench) -> None:
         pytest.param([*CITIES, [], ["total"]], 20, 7, id="totals"),
     ],
 )
+@MODES
 async def test_a_group_lands_below_all(
-    make_bench: MakeBench, lines: Sequence[Sequence[str | int | None]], rows: int, first: int
+    make_bench: MakeBench,
+    lines: Sequence[Sequence[str | int | None]],
+    rows: int,
+    first: int,
+    value_input: str,
 ) -> None:
     """The rows of a group are neighbours, also if some of them begin with blanks."""
-    bench = make_bench(lines, rows=rows)
+    bench = make_bench(lines, rows=rows, value_input=value_input)
 
     ends = await bench.together(one(state="a"), many({"name": "b"}, {"state": "c"}), one(name="d"))
     next_row = await bench.create(state="e")

@@ -1,159 +1,238 @@
-"""Creates whose outcome Google left open: they are looked for, and never sent again."""
+"""Creates without an answer: their fence tells whether they were applied, their cells where."""
 
 import asyncio
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Callable
 
 import pytest
 from anyio import wait_all_tasks_blocked
 
-from gateway.errors import GatewayError, QuotaSpent, UpstreamError, WriteOutcomeUnknown
-from gateway.settings.model import WriteSettings
-from gateway.worksheets.writes import Create, WriteIdentity
-from tests.fakes import Formatted
-from tests.worksheets.conftest import WORKSHEET, Bench, MakeBench
+from gateway.errors import (
+    UNKNOWN_RETRY_SECONDS,
+    GatewayError,
+    HeaderChanged,
+    ProtectedCells,
+    QuotaSpent,
+    RowNumberUnknown,
+    UpstreamAuth,
+    UpstreamRefusal,
+    UpstreamTimeout,
+    WriteOutcomeUnknown,
+)
+from gateway.worksheets.access import Target
+from gateway.worksheets.fences import BURNT
+from gateway.worksheets.worksheet_id import WorksheetId
+from gateway.worksheets.writes import Create, Results, WriteIdentity
+from tests.fakes import BOOK, FakeWorksheet, Formatted
+from tests.worksheets.conftest import CITIES, TTL_SECONDS, WORKSHEET, Bench, MakeBench
 from tests.worksheets.scripted_sheets import Cost
 
-ANSWERED = WriteOutcomeUnknown("?", was_answered=True, retry_after_seconds=185)
 UNANSWERED = WriteOutcomeUnknown("?", retry_after_seconds=185)
-BOTH = pytest.mark.parametrize("error", [ANSWERED, UNANSWERED], ids=["answered", "no-answer"])
 COLD_OR_NOT = pytest.mark.parametrize("is_seen", [False, True], ids=["cold", "header-seen"])
 GROUP = [
     Create(rows=({"name": "a"},)),
     Create(rows=({"state": "b"}, {"population": 1}), is_array=True),
     Create(rows=({"name": "a"},)),
 ]
+Edit = Callable[[FakeWorksheet], object]
 
 
-async def _see_header(bench: Bench, is_seen: bool) -> int:
-    """Have the header seen if so; how many reads the look of a create costs then."""
+async def _look(bench: Bench, is_seen: bool) -> int:
+    """Have the end seen if so; how many reads the look of a create costs then."""
     if is_seen:
-        await bench.page()
-    bench.sheets.cost()
+        await bench.look()
     return int(not is_seen)
 
 
-@BOTH
+def rows_of(end: Results | BaseException) -> list[int]:
+    assert not isinstance(end, BaseException), end
+    return [written.row for written in end]
+
+
 @COLD_OR_NOT
-async def test_applied_is_found(bench: Bench, error: GatewayError, is_seen: bool) -> None:
+async def test_applied_is_found(bench: Bench, is_seen: bool) -> None:
     """A row that is there is answered with its number and what it displays, for two reads."""
-    look = await _see_header(bench, is_seen)
-    bench.sheets.after("append_rows", error)
+    look = await _look(bench, is_seen)
+    bench.sheets.after("apply", UNANSWERED)
 
     written = await bench.created({"name": "Reno", "population": 264165})
 
     assert written.record == {"rowIndex": 5, "name": "Reno", "population": "264165"}
-    assert written.tag == (await bench.read(5)).tag
-    assert bench.sheets.cost() == Cost(look + 2 + 1, 1)
+    assert bench.sheets.cost() == Cost(look + 2, 1)
     assert bench.pauses == []
+    assert written.tag == (await bench.read(5)).tag
 
 
 @COLD_OR_NOT
-async def test_answered_and_not_there(bench: Bench, is_seen: bool) -> None:
-    """After two looks what Google answered was not applied, and may be sent again."""
-    look = await _see_header(bench, is_seen)
-    bench.sheets.before("append_rows", ANSWERED)
+async def test_not_there_is_sent_again(bench: Bench, is_seen: bool) -> None:
+    """The same batch goes once more: if the first copy lands late, Google refuses it."""
+    look = await _look(bench, is_seen)
+    bench.sheets.before("apply", UNANSWERED)
 
-    with pytest.raises(UpstreamError) as caught:
-        await bench.create(name="Reno")
+    written = await bench.created({"name": "Reno", "population": 264165})
 
-    assert (caught.value.outcome, caught.value.retryable) == ("not_applied", True)
-    assert bench.sheets.cost() == Cost(look + 2, 1)
-    assert bench.pauses == [2.0]
+    assert written.record == {"rowIndex": 5, "name": "Reno", "population": "264165"}
+    assert bench.cities.lines()[4:] == [["Reno", "", "264165"]]
+    # The first time it is proved that ids are unique, with a fence of its own.
+    assert bench.sheets.cost() == Cost(look + 1, 4)
+    bench.sheets.before("apply", UNANSWERED)
+    assert await bench.create(name="Salem") == 6
+    assert bench.sheets.cost() == Cost(1, 2)
+
+
+async def test_an_old_look_is_not_sent_again(bench: Bench) -> None:
+    """After the header's ttl its fence is burnt, and all is looked at anew."""
+    bench.sheets.before("apply", lambda: bench.clock.advance(TTL_SECONDS), UNANSWERED)
+    bench.sheets.before("read_sheet", lambda: bench.cities.type(1, "state", "name"), nth=2)
+
+    row = await bench.create(name="Reno")
+
+    assert bench.cities.lines()[row - 1] == ["", "Reno"]
+    assert bench.cities.lines()[5:] == []
+    assert [fence.token for fence in bench.fake.fences].count(BURNT) == 1
+    assert bench.sheets.count("apply") == 2
+
+
+@pytest.mark.parametrize("is_late", [False, True], ids=["after the search", "after the second"])
+async def test_a_lost_answer_twice(bench: Bench, is_late: bool) -> None:
+    """Whichever copy was applied, the row is there once."""
+    bench.sheets.before("apply", UNANSWERED)
+    (bench.sheets.after if is_late else bench.sheets.before)("apply", UNANSWERED, nth=2)
+
     assert await bench.create(name="Reno") == 5
+    assert bench.cities.lines()[4:] == [["Reno"]]
 
 
-async def test_not_answered_and_not_there(bench: Bench) -> None:
-    """What Google did not answer may still land: its outcome stays unknown."""
-    bench.sheets.before("append_rows", UNANSWERED)
+async def test_google_cannot_be_reached(bench: Bench) -> None:
+    """It is searched for with pauses; who leaves meanwhile hears that nobody knows."""
+    bench.sheets.after("apply", UNANSWERED)
+    for nth in range(1, 100):
+        bench.sheets.before("fence_tokens", UpstreamTimeout("later"), nth=nth)
+    task = asyncio.create_task(bench.create(name="Reno"))
+    await bench.sheets.begun("fence_tokens", 10)
+    task.cancel()
+
+    with pytest.raises(WriteOutcomeUnknown) as caught:
+        await task
+    assert caught.value.outcome == "unknown"
+    assert bench.sheets.count("apply") == 1
+    assert bench.pauses[:6] == [0.1, 0.2, 0.4, 0.8, 1.6, 2.0]
+
+
+async def test_a_look_that_is_not_allowed(bench: Bench) -> None:
+    """What no waiting can help is answered at once, with a time to come again."""
+    bench.sheets.after("apply", UNANSWERED)
+    bench.sheets.before("fence_tokens", UpstreamAuth("no token"))
 
     with pytest.raises(WriteOutcomeUnknown) as caught:
         await bench.create(name="Reno")
 
-    assert (caught.value.outcome, caught.value.retry_after_seconds) == ("unknown", 185)
-    assert bench.sheets.cost() == Cost(3, 1)
-    assert bench.pauses == [2.0]
+    assert (caught.value.outcome, caught.value.retry_after_seconds) == ("unknown", 10)
+    assert bench.pauses == []
+    assert bench.sheets.count("apply") == 1
 
 
-async def test_the_pause_is_a_setting(make_bench: MakeBench) -> None:
-    """`look_again_seconds` lie between the two looks."""
-    bench = make_bench(writes=WriteSettings(look_again_seconds=0.5))
-    bench.sheets.before("append_rows", ANSWERED)
-
-    with pytest.raises(UpstreamError):
-        await bench.create(name="Reno")
-
-    assert bench.pauses == [0.5]
-
-
-@BOTH
-async def test_landing_between_the_looks(bench: Bench, error: GatewayError) -> None:
-    """A row that was not there at first is found by the second look, wherever it is."""
-    bench.sheets.before("append_rows", error)
-    bench.sheets.after("read_values", lambda: bench.cities.type(7, "Reno", "NV"))
-
-    written = await bench.created({"name": "Reno", "state": "NV"})
-
-    assert written.row == 7
-    assert bench.pauses == [2.0]
-
-
-@BOTH
-async def test_rows_of_before_are_not_taken_for_it(bench: Bench, error: GatewayError) -> None:
+async def test_rows_of_before_are_not_taken_for_it(bench: Bench) -> None:
     """A row that looks the same and was there before is not the one that was sent."""
     await bench.create(name="Reno")
-    bench.sheets.before("append_rows", error)
+    bench.sheets.before("apply", UNANSWERED)
 
-    with pytest.raises(GatewayError) as caught:
-        await bench.create(name="Reno")
-
-    assert caught.value.outcome != "applied"
-    assert bench.cities.lines()[4:] == [["Reno"]]
+    assert await bench.create(name="Reno") == 6
+    assert bench.cities.lines()[4:] == [["Reno"], ["Reno"]]
 
 
-@BOTH
-async def test_below_a_row_of_the_meantime(bench: Bench, error: GatewayError) -> None:
+async def test_rows_of_others_prove_nothing(bench: Bench) -> None:
+    """A person's row that looks the same is not the one that was sent, wherever it is."""
+    bench.sheets.before("apply", lambda: bench.cities.type(5, "Reno"), UNANSWERED)
+
+    assert await bench.create(name="Reno") == 6
+    assert bench.cities.lines()[4:] == [["Reno"], ["Reno"]]
+
+
+async def test_below_a_row_of_the_meantime(bench: Bench) -> None:
     """A row that landed below that of a person has its own number."""
-    await bench.page()
+    await bench.look()
     bench.cities.type(5, "Miami")
-    bench.sheets.after("append_rows", error)
+    bench.sheets.after("apply", UNANSWERED)
 
     assert await bench.create(name="Reno") == 6
 
 
-@BOTH
-@pytest.mark.parametrize("failing", [1, 2], ids=["first", "second"])
-async def test_a_look_that_fails(bench: Bench, error: GatewayError, failing: int) -> None:
-    """The second look alone may tell that a row is not there; if it fails nobody knows."""
-    await _see_header(bench, True)
-    bench.sheets.before("append_rows", error)
-    bench.sheets.before("read_values", QuotaSpent("later"), nth=failing)
+@pytest.mark.parametrize(
+    ("edit", "row"),
+    [
+        pytest.param(lambda sheet: sheet.insert_rows(3, 2), 7, id="moved down"),
+        pytest.param(lambda sheet: sheet.delete_rows(2, 2), 3, id="moved up"),
+        pytest.param(lambda sheet: sheet.type(6, "Miami"), 5, id="others below"),
+        pytest.param(lambda sheet: sheet.type(5, None, "NV"), 5, id="completed"),
+    ],
+)
+@COLD_OR_NOT
+async def test_a_found_row_that_moved(bench: Bench, edit: Edit, row: int, is_seen: bool) -> None:
+    """Its cells say where it is now, as long as only one row has them."""
+    await _look(bench, is_seen)
+    bench.sheets.after("apply", lambda: edit(bench.cities), UNANSWERED)
 
-    with pytest.raises(GatewayError) as caught:
-        await bench.create(name="Reno")
+    written = await bench.created({"name": "Reno", "population": 1})
 
-    is_told = failing == 1 and error is ANSWERED
-    assert caught.value.outcome == ("not_applied" if is_told else "unknown")
-    assert bench.sheets.count("append_rows") == 1
+    assert written.row == row
+    assert written.record["name"] == "Reno"
+    assert bench.sheets.count("apply") == 1
 
 
-@BOTH
-async def test_found_but_not_displayed(bench: Bench, error: GatewayError) -> None:
+@pytest.mark.parametrize(
+    "edit",
+    [
+        pytest.param(lambda sheet: sheet.delete_rows(5), id="deleted"),
+        pytest.param(lambda sheet: sheet.type(5, "Las Vegas"), id="corrected"),
+        pytest.param(lambda sheet: sheet.type(9, "Reno", None, 1), id="copied"),
+    ],
+)
+@COLD_OR_NOT
+async def test_a_found_row_that_cannot_be_told(bench: Bench, edit: Edit, is_seen: bool) -> None:
+    """It was applied, and which row it is now is not guessed; it is never sent again."""
+    await _look(bench, is_seen)
+    bench.sheets.after("apply", lambda: edit(bench.cities), UNANSWERED)
+
+    with pytest.raises(RowNumberUnknown) as caught:
+        await bench.create(name="Reno", population=1)
+
+    assert caught.value.outcome == "applied"
+    assert bench.sheets.count("apply") == 1
+
+
+async def test_found_but_not_displayed(bench: Bench) -> None:
     """A row that is there but cannot be read back was applied, and is not to be sent again."""
-    await _see_header(bench, True)
-    bench.sheets.after("append_rows", error)
-    bench.sheets.before("read_values", QuotaSpent("later"), nth=2)
+    await bench.look()
+    bench.sheets.after("apply", UNANSWERED)
+    bench.sheets.before("read_sheet", QuotaSpent("later"))
 
-    with pytest.raises(UpstreamError) as caught:
+    with pytest.raises(RowNumberUnknown) as caught:
         await bench.create(name="Reno")
 
     assert caught.value.outcome == "applied"
+    assert bench.sheets.count("apply") == 1
 
 
-@BOTH
-async def test_the_next_one_looks(bench: Bench, error: GatewayError) -> None:
-    """Nothing that was seen before an open write is trusted after it."""
-    bench.sheets.after("append_rows", error)
+@pytest.mark.parametrize("is_found", [False, True], ids=["answered", "found"])
+async def test_the_header_changed_at_the_same_time(bench: Bench, is_found: bool) -> None:
+    """The values may stand under other names: the answer says so, and in which row."""
+    await bench.look()
+    bench.sheets.before("apply", lambda: bench.cities.type(1, "state", "name"))
+    if is_found:
+        bench.sheets.after("apply", UNANSWERED)
+
+    ends = await bench.together(Create(rows=({"name": "a"},)), Create(rows=({"population": 1},)))
+    row = await bench.create(name="b")
+
+    assert isinstance(ends[0], HeaderChanged)
+    assert (ends[0].row, ends[0].outcome) == (5, "applied")
+    assert rows_of(ends[1]) == [6]
+    assert bench.cities.lines()[row - 1] == ["", "b"]
+
+
+async def test_the_next_one_looks(bench: Bench) -> None:
+    """Nothing that was seen before a lost answer is trusted after it."""
+    bench.sheets.after("apply", UNANSWERED)
     await bench.create(state="NV")
     bench.sheets.cost()
 
@@ -163,58 +242,70 @@ async def test_the_next_one_looks(bench: Bench, error: GatewayError) -> None:
     assert bench.sheets.cost() == Cost(1, 1)
 
 
-@BOTH
-async def test_a_group_is_found_together(bench: Bench, error: GatewayError) -> None:
+async def test_a_group_is_found_together(bench: Bench) -> None:
     """All rows of a group that are there are answered, each with its own number."""
-    bench.sheets.after("append_rows", error)
+    bench.sheets.after("apply", UNANSWERED)
 
     ends = await bench.together(*GROUP)
 
-    assert [[written.row for written in end] for end in ends if isinstance(end, tuple)] == [
-        [5],
-        [6, 7],
-        [8],
-    ]
+    assert [rows_of(end) for end in ends] == [[5], [6, 7], [8]]
     assert bench.sheets.cost() == Cost(3, 1)
 
 
-@pytest.mark.parametrize(
-    ("error", "outcome"), [(ANSWERED, "not_applied"), (UNANSWERED, "unknown")], ids=["yes", "no"]
-)
-async def test_a_group_is_not_found_together(
-    bench: Bench, error: GatewayError, outcome: str
-) -> None:
-    """What became of one of a group became of all."""
-    bench.sheets.before("append_rows", error)
+async def test_a_group_is_sent_again_together(bench: Bench) -> None:
+    """What was not applied of one of a group was not applied of any."""
+    bench.sheets.before("apply", UNANSWERED)
 
     ends = await bench.together(*GROUP)
 
-    assert [end.outcome for end in ends if isinstance(end, GatewayError)] == [outcome] * 3
-    assert bench.sheets.count("append_rows") == 1
+    assert [rows_of(end) for end in ends] == [[5], [6, 7], [8]]
+    assert len(bench.cities.lines()) == 8
 
 
-@pytest.mark.parametrize(
-    "rows",
-    [[["a"], ["", "b"]], [["a"], ["", "b"], [], ["", "", 1], ["a"]]],
-    ids=["some", "with-a-gap"],
-)
-@BOTH
-async def test_a_part_of_a_group_is_not_it(
-    bench: Bench, error: GatewayError, rows: Sequence[Sequence[str | int]]
-) -> None:
-    """Google writes all of a request or nothing: rows that only look like a part are others'."""
-    edits = [partial(bench.cities.type, row, *line) for row, line in enumerate(rows, start=5)]
-    bench.sheets.before("append_rows", *edits, error)
+async def test_a_group_that_people_took_apart(bench: Bench) -> None:
+    """Of rows that do not lie together any more, those are told that only one can be."""
+    bench.sheets.after("apply", lambda: bench.cities.insert_rows(7), UNANSWERED)
+
+    ends = await bench.together(
+        Create(rows=({"name": "a"},)),
+        Create(rows=({"state": "b"}, {"population": 1}), is_array=True),
+        Create(rows=({"name": "c"},)),
+    )
+
+    assert [type(end) for end in ends] == [tuple, RowNumberUnknown, tuple]
+    assert rows_of(ends[0]) + rows_of(ends[2]) == [5, 9]
+
+
+async def test_a_group_is_unknown_together(bench: Bench) -> None:
+    """While nobody knows what became of one, nobody knows it of any."""
+    bench.sheets.before("apply", UNANSWERED)
+    bench.sheets.before("fence_tokens", UpstreamAuth("no token"))
 
     ends = await bench.together(*GROUP)
 
-    assert all(isinstance(end, GatewayError) and end.outcome != "applied" for end in ends)
+    assert [end.outcome for end in ends if isinstance(end, GatewayError)] == ["unknown"] * 3
+    assert bench.sheets.count("apply") == 1
+
+
+async def test_a_refusal_of_what_is_sent_again(bench: Bench) -> None:
+    """If Google refuses the second copy, the first may still land: its fence is burnt first."""
+    words = "Invalid requests[1].appendCells: You are trying to edit a protected cell or object."
+    bench.sheets.before("apply", UNANSWERED)
+    for nth in (2, 3):
+        bench.sheets.before("apply", UpstreamRefusal(words), nth=nth)
+
+    with pytest.raises(ProtectedCells) as caught:
+        await bench.create(name="Reno")
+
+    assert caught.value.outcome == "not_applied"
+    assert [fence.token for fence in bench.fake.fences].count(BURNT) == 1
+    assert len(bench.cities.lines()) == 4
 
 
 async def test_an_array_formula_beside_it(bench: Bench) -> None:
     """A cell that the create left alone may be filled by a formula by the time of the look."""
-    bench.sheets.after("append_rows", lambda: bench.cities.type(5, None, Formatted("x", "x")))
-    bench.sheets.after("append_rows", ANSWERED)
+    bench.sheets.after("apply", lambda: bench.cities.type(5, None, Formatted("x", "x")))
+    bench.sheets.after("apply", UNANSWERED)
 
     written = await bench.created({"name": "Reno", "population": 1})
 
@@ -223,13 +314,15 @@ async def test_an_array_formula_beside_it(bench: Bench) -> None:
 
 @pytest.mark.parametrize("rows", [0, 100], ids=["full-grid", "room-below"])
 async def test_the_record_says_where_to_look(make_bench: MakeBench, rows: int) -> None:
-    """With an Idempotency-Key it is noted before the write, each create below the one before."""
+    """With an Idempotency-Key fence, cells and a row above them are noted before the write."""
     bench = make_bench(rows=rows)
     identities = [
         WriteIdentity(scope=scope, fingerprint="f", worksheet=WORKSHEET, key_id="", is_create=True)
         for scope in ("one", "two")
     ]
-    bench.sheets.before("append_rows", UNANSWERED)
+    await bench.look()
+    bench.sheets.after("apply", UNANSWERED)
+    bench.sheets.before("fence_tokens", UpstreamAuth("no token"))
 
     await bench.together(
         Create(rows=({"name": "a"}, {"state": "b"}), identity=identities[0]),
@@ -238,20 +331,67 @@ async def test_the_record_says_where_to_look(make_bench: MakeBench, rows: int) -
     )
 
     noted = {scope: (entry.first_row, entry.rows) for scope, entry in bench.ledger.entries.items()}
-    assert noted == {"one": (5, [["a"], [None, "b"]]), "two": (8, [[None, None, 1]])}
+    assert noted == {"one": (5, [["a"], [None, "b"]]), "two": (5, [[None, None, 1]])}
+    assert [entry.fence for entry in bench.ledger.entries.values()] == [*bench.fake.fences] * 2
 
 
-async def test_others_wait_for_the_looks(bench: Bench) -> None:
-    """While an open write is looked for no other one of the worksheet is sent."""
+@pytest.mark.parametrize("was_applied", [False, True], ids=["not applied", "applied"])
+async def test_a_group_is_settled_by_one_fence(bench: Bench, was_applied: bool) -> None:
+    """What a fault left open is settled for each of a group when it is repeated."""
+    requests = [
+        Create(
+            rows=({"name": scope},),
+            identity=WriteIdentity(
+                scope=scope, fingerprint="f", worksheet=WORKSHEET, key_id="", is_create=True
+            ),
+        )
+        for scope in ("a", "b", "c")
+    ]
+    play = bench.sheets.after if was_applied else bench.sheets.before
+    play("apply", RuntimeError("a fault"))
+    faults = await bench.together(*requests)
+    ends = [(await bench.together(request))[0] for request in reversed(requests)]
+
+    assert [type(fault) for fault in faults] == [RuntimeError] * 3
+    assert sorted(row for end in ends for row in rows_of(end)) == [5, 6, 7]
+    assert sorted(str(line[0]) for line in bench.cities.lines()[4:]) == ["a", "b", "c"]
+    assert bench.sheets.count("apply") == (1 if was_applied else 4)
+
+
+async def test_a_fence_that_is_needed_is_not_deleted(bench: Bench) -> None:
+    """Writes to other worksheets delete old fences, but never that of a write under way."""
+    other = Target(WorksheetId(BOOK, "Other"))
+    bench.fake.add("Other", CITIES)
+    bench.clock.advance(UNKNOWN_RETRY_SECONDS)
+    await bench.look()
+    bench.clock.advance(1)  # now fences of earlier processes are looked for
+    answer, search = asyncio.Event(), asyncio.Event()
+    bench.sheets.after("apply", answer, UNANSWERED)
+    bench.sheets.before("fence_tokens", search)
+    mine = asyncio.create_task(bench.create(name="Reno"))
+    await wait_all_tasks_blocked()
+    await bench.created({"name": "a"}, other)
+    answer.set()
+    await bench.sheets.begun("fence_tokens")
+    await bench.created({"name": "b"}, other)
+    search.set()
+
+    assert await mine == 5
+    assert bench.cities.lines()[4:] == [["Reno"]]
+    assert bench.sheets.count("apply") == 3
+
+
+async def test_others_wait_for_the_search(bench: Bench) -> None:
+    """While an open write is searched no other one of the worksheet is sent."""
     gate = asyncio.Event()
-    await _see_header(bench, True)
-    bench.sheets.after("append_rows", UNANSWERED)
-    bench.sheets.before("read_values", gate)
+    await bench.look()
+    bench.sheets.after("apply", UNANSWERED)
+    bench.sheets.before("fence_tokens", gate)
     first = asyncio.create_task(bench.create(name="a"))
-    await bench.sheets.begun("read_values")
+    await bench.sheets.begun("fence_tokens")
     second = asyncio.create_task(bench.create(name="a"))
     await wait_all_tasks_blocked()
-    sent = bench.sheets.count("append_rows")
+    sent = bench.sheets.count("apply")
     gate.set()
 
     assert sent == 1

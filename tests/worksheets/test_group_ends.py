@@ -1,18 +1,38 @@
 """What becomes of the other writes of a group, whatever happens to one or to all that went."""
 
+import pytest
+
 from gateway.errors import (
+    GatewayError,
     InternalError,
     InvalidBody,
     PreconditionFailed,
     QuotaSpent,
     RowNotFound,
+    StorageFull,
+    UpstreamAuth,
+    UpstreamRefusal,
     WriteOutcomeUnknown,
 )
 from gateway.table.tag import IfMatch
 from gateway.worksheets.writes import Create, Update, WriteIdentity
-from tests.worksheets.conftest import TARGET, WORKSHEET, Bench, MakeBench
+from tests.worksheets.conftest import (
+    APPENDING,
+    MODES,
+    TARGET,
+    UPDATING,
+    WORKSHEET,
+    Bench,
+    MakeBench,
+)
+from tests.worksheets.scripted_sheets import Kind
 
 SPENT = QuotaSpent("spent", outcome="not_applied", retry_after_seconds=60)
+UNANSWERED = WriteOutcomeUnknown("no answer", outcome="unknown", retry_after_seconds=185)
+FULL = (
+    "Invalid requests[1].appendCells: This action would increase the number of cells in the "
+    "workbook above the limit"
+)
 
 
 def one(**fields: str | int | None) -> Create:
@@ -26,18 +46,51 @@ def keyed(name: str) -> Create:
     return Create(rows=({"name": name},), identity=identity)
 
 
-async def test_an_invalid_create_is_told_so_though_the_others_failed(bench: Bench) -> None:
+FAILURES = pytest.mark.parametrize(
+    "failure",
+    [
+        pytest.param(SPENT, id="not sent"),
+        pytest.param(UNANSWERED, id="open"),
+        pytest.param(UpstreamRefusal(FULL), id="refused"),
+    ],
+)
+
+
+EXPECTED = {
+    QuotaSpent: QuotaSpent,
+    WriteOutcomeUnknown: WriteOutcomeUnknown,
+    UpstreamRefusal: StorageFull,
+}
+
+
+def fail(bench: Bench, kind: Kind, failure: GatewayError) -> None:
+    """Have the next write of a kind fail, and no search find its fence."""
+    bench.sheets.before(kind, failure)
+    bench.sheets.before("fence_tokens", UpstreamAuth("no token"))
+
+
+@FAILURES
+@MODES
+async def test_an_invalid_create_is_told_so_though_the_others_failed(
+    make_bench: MakeBench, value_input: str, failure: GatewayError
+) -> None:
     """The error of those that were sent is theirs alone."""
-    bench.sheets.before("append_rows", SPENT)
+    bench = make_bench(value_input=value_input)
+    fail(bench, APPENDING[value_input], failure)
     wrong, right = await bench.together(one(colour="red"), one(name="a"))
 
     assert isinstance(wrong, InvalidBody)
-    assert isinstance(right, QuotaSpent)
+    assert isinstance(right, EXPECTED[type(failure)])
 
 
-async def test_updates_that_were_not_sent_end_as_they_would_alone(bench: Bench) -> None:
+@FAILURES
+@MODES
+async def test_updates_that_were_not_sent_end_as_they_would_alone(
+    make_bench: MakeBench, value_input: str, failure: GatewayError
+) -> None:
     """Conditions, rows that are not there and unchanged rows do not share another one's failure."""
-    bench.sheets.before("write_cells", SPENT)
+    bench = make_bench(value_input=value_input)
+    fail(bench, UPDATING[value_input], failure)
     changed, stale, unchanged, missing = await bench.together(
         Update(row=2, fields={"name": "Salem"}),
         Update(row=3, fields={"name": "Aspen"}, condition=IfMatch(tags=frozenset({'"old"'}))),
@@ -45,14 +98,18 @@ async def test_updates_that_were_not_sent_end_as_they_would_alone(bench: Bench) 
         Update(row=5, fields={"name": "Nowhere"}),
     )
 
-    assert isinstance(changed, QuotaSpent)
+    assert isinstance(changed, EXPECTED[type(failure)])
     assert isinstance(stale, PreconditionFailed)
     assert not isinstance(unchanged, BaseException)
     assert isinstance(missing, RowNotFound)
 
 
-async def test_writes_without_a_key_do_not_need_the_ledger(bench: Bench) -> None:
+@MODES
+async def test_writes_without_a_key_do_not_need_the_ledger(
+    make_bench: MakeBench, value_input: str
+) -> None:
     """Only the write that could not be noted is not sent."""
+    bench = make_bench(value_input=value_input)
     bench.ledger.trouble = InternalError("the disk is full", outcome="not_applied")
     plain, noted = await bench.together(one(name="plain"), keyed("noted"))
 
@@ -61,30 +118,47 @@ async def test_writes_without_a_key_do_not_need_the_ledger(bench: Bench) -> None
     assert bench.cities.lines()[4:] == [["plain"]]
 
 
-async def test_a_grid_that_grew_for_a_failed_append_does_not_grow_again(
-    make_bench: MakeBench,
+@MODES
+async def test_a_write_that_was_not_noted_is_not_open(
+    make_bench: MakeBench, value_input: str
 ) -> None:
-    """The next append finds the room that the one before it made."""
-    bench = make_bench([["name", "state"], ["Boston", "MA"], [None, "CO"]], rows=3)
-    bench.sheets.before("append_rows", SPENT)
-    first = (await bench.together(one(name="a")))[0]
-    second = (await bench.together(one(name="b")))[0]
-
-    assert isinstance(first, QuotaSpent)
-    assert not isinstance(second, BaseException)
-    assert bench.sheets.count("grow_grid") == 1
-
-
-async def test_an_update_that_is_sent_again_is_noted_again(bench: Bench) -> None:
-    """Its age counts from the last time that it was sent."""
+    """It did not go with those whose outcome nobody knows."""
+    bench = make_bench(value_input=value_input)
+    bench.ledger.trouble = InternalError("the disk is full", outcome="not_applied")
+    fail(bench, APPENDING[value_input], UNANSWERED)
+    plain, noted = await bench.together(one(name="plain"), keyed("noted"))
     identity = WriteIdentity(
         scope="u", fingerprint="u", worksheet=WORKSHEET, key_id="", is_create=False
     )
-    unanswered = WriteOutcomeUnknown("no answer", retry_after_seconds=185)
-    bench.sheets.before("write_cells", unanswered)
+    fail(bench, UPDATING[value_input], UNANSWERED)
+    changed, unchanged = await bench.together(
+        Update(row=2, fields={"name": "Salem"}),
+        Update(row=3, fields={"name": "Aspen"}, identity=identity),
+    )
+
+    assert isinstance(plain, WriteOutcomeUnknown)
+    assert isinstance(noted, InternalError)
+    assert isinstance(changed, WriteOutcomeUnknown)
+    assert isinstance(unchanged, InternalError)
+
+
+async def test_an_update_that_is_sent_anew_is_noted_anew(bench: Bench) -> None:
+    """Its record has the fence of the batch that was applied, before it is sent."""
+    identity = WriteIdentity(
+        scope="u", fingerprint="u", worksheet=WORKSHEET, key_id="", is_create=False
+    )
+    fences = []
+
+    def look() -> None:
+        fences.append(bench.ledger.entries["u"].fence)
+
+    bench.sheets.before("apply", look, lambda: bench.clock.advance(2.0), UNANSWERED)
+    bench.sheets.before("apply", look, nth=2)
     await bench.service.update_row(
         TARGET, Update(row=2, fields={"name": "Salem"}, identity=identity)
     )
 
-    assert bench.sheets.count("write_cells") == 2
+    assert bench.sheets.count("apply") == 2
     assert bench.ledger.calls.count("sending") == 2
+    assert len({fence.id for fence in fences if fence is not None}) == 2
+    assert fences[1] in bench.fake.fences

@@ -9,7 +9,7 @@ from gateway.errors import NoHeaderRow
 from gateway.table.header import parse_header
 from gateway.worksheets.header_cache import MAX_NOTES, HeaderCache, SheetExtent
 from tests.clock import ManualClock
-from tests.worksheets.conftest import WORKSHEET, Bench
+from tests.worksheets.conftest import WORKSHEET, Bench, MakeBench
 
 OLD, NEW = parse_header(["name", "state"]), parse_header(["state", "name"])
 Events = list[MutableMapping[str, Any]]
@@ -172,6 +172,12 @@ def test_a_header_known_to_have_changed_is_not_kept(header_cache: HeaderCache) -
     header_cache.keep(extent(OLD, header_cache.moment()))
 
     assert header_cache.last() is None
+
+
+@pytest.fixture
+def bench(make_bench: MakeBench) -> Bench:
+    """Three cities; answers of values calls do not show the header."""
+    return make_bench(value_input="user_entered")
 
 
 async def test_list_sees_the_change(bench: Bench, events: Events) -> None:

@@ -6,15 +6,20 @@ from collections.abc import Awaitable, Callable, Mapping
 import pytest
 from anyio import wait_all_tasks_blocked
 
-from gateway.errors import UpstreamError, WorksheetNotFound, WriteOutcomeUnknown
-from gateway.google.sheets import Values
+from gateway.errors import (
+    RowNumberUnknown,
+    UpstreamAuth,
+    UpstreamError,
+    WorksheetNotFound,
+    WriteOutcomeUnknown,
+)
 from gateway.query.query import Query, SortTerm
 from gateway.query.where import parse_where
 from gateway.worksheets.access import Target
 from gateway.worksheets.worksheet_id import WorksheetId
 from tests.fakes import BOOK
-from tests.worksheets.conftest import KEPT, TTL_OF_ROWS_SECONDS, Bench, MakeBench
-from tests.worksheets.scripted_sheets import Answer, Cost
+from tests.worksheets.conftest import KEPT, MODES, TTL_OF_ROWS_SECONDS, Bench, MakeBench
+from tests.worksheets.scripted_sheets import Cost
 
 IN_TEXAS = Query(where=parse_where({"state": "TX"}))
 BY_NAME = Query(order=(SortTerm("name"),))
@@ -23,6 +28,7 @@ UNANSWERED = WriteOutcomeUnknown("no answer", outcome="unknown", retry_after_sec
 
 async def test_a_create_shows_at_once(kept: Bench) -> None:
     """A created row is in the next list, filter and read, without another call."""
+    await kept.look()
     await kept.page(IN_TEXAS)
     kept.sheets.cost()
 
@@ -185,7 +191,8 @@ async def test_a_read_overtaken_by_an_open_write_is_done_again(kept: Bench) -> N
     kept.sheets.after("read_columns", gate)
     early = asyncio.create_task(kept.names())
     await wait_all_tasks_blocked()
-    kept.sheets.before("append_rows", UNANSWERED)
+    kept.sheets.before("apply", UNANSWERED)
+    kept.sheets.before("fence_tokens", UpstreamAuth("no token"))
     with pytest.raises(WriteOutcomeUnknown):
         await kept.create(name="Reno")
     gate.set()
@@ -197,7 +204,8 @@ async def test_a_read_overtaken_by_an_open_write_is_done_again(kept: Bench) -> N
 async def test_an_open_write_has_the_rows_read_anew(kept: Bench) -> None:
     """After a write with unknown outcome, the snapshot is no longer fresh."""
     await kept.page()
-    kept.sheets.before("append_rows", UNANSWERED)
+    kept.sheets.before("apply", UNANSWERED)
+    kept.sheets.before("fence_tokens", UpstreamAuth("no token"))
     with pytest.raises(WriteOutcomeUnknown):
         await kept.create(name="Reno")
     kept.sheets.cost()
@@ -208,17 +216,26 @@ async def test_an_open_write_has_the_rows_read_anew(kept: Bench) -> None:
     assert not freshness.is_hit
 
 
-async def test_a_misplaced_row_is_not_missed(kept: Bench) -> None:
-    """A row at an unexpected place drops earlier reads."""
+async def test_an_applied_row_that_cannot_be_found_is_not_missed(kept: Bench) -> None:
+    """Where nobody knows its place, what was read before it is not served any more."""
     await kept.page()
-    elsewhere = Answer(Values(range="Cities!B9", cells=(("Reno",),)))
-    kept.sheets.after("append_rows", elsewhere)
-    with pytest.raises(UpstreamError):
+    kept.sheets.after("apply", lambda: kept.cities.type(5, "Las Vegas"), UNANSWERED)
+    with pytest.raises(RowNumberUnknown):
         await kept.create(name="Reno")
     kept.sheets.before("read_columns", UpstreamError("down"))
 
     with pytest.raises(UpstreamError):
         await kept.page()
+
+
+@pytest.mark.parametrize("write", WRITES)
+async def test_a_write_that_was_found_shows_at_once(kept: Bench, write: str) -> None:
+    """A lost answer is no excuse for a later read that misses the write."""
+    await kept.page()
+    kept.sheets.after("apply", UNANSWERED)
+    await WRITES[write](kept)
+
+    assert "Reno" in await kept.names()
 
 
 async def test_an_update_that_changes_nothing_shows_what_it_saw(kept: Bench) -> None:
@@ -229,6 +246,21 @@ async def test_an_update_that_changes_nothing_shows_what_it_saw(kept: Bench) -> 
     await kept.updated(2, {"name": "Bostonia"})
 
     assert await kept.names() == ["Bostonia", "Denver", "Austin"]
+
+
+@MODES
+async def test_an_update_that_changes_nothing_is_never_missed(
+    make_bench: MakeBench, value_input: str
+) -> None:
+    """Rows from before its answer are not even served while Google fails."""
+    bench = make_bench(cache=KEPT, value_input=value_input)
+    await bench.page()
+    bench.cities.type(2, "Bostonia")
+    await bench.updated(2, {"name": "Bostonia"})
+    bench.sheets.before("read_columns", UpstreamError("down"))
+
+    with pytest.raises(UpstreamError):
+        await bench.page()
 
 
 async def test_an_update_that_changes_nothing_keeps_what_fits(kept: Bench) -> None:

@@ -17,7 +17,7 @@ from gateway.errors import (
 from gateway.query.query import Query
 from gateway.query.where import parse_where
 from gateway.worksheets.access import Target
-from tests.worksheets.conftest import WORKSHEET, Bench
+from tests.worksheets.conftest import APPENDING, MODES, UPDATING, WORKSHEET, Bench, MakeBench
 from tests.worksheets.scripted_sheets import Cost
 
 PROTECTED = (
@@ -48,9 +48,14 @@ OPERATIONS: Mapping[str, Operation] = {
 
 
 @pytest.mark.parametrize(("text", "meaning"), MEANINGS)
-async def test_refused_create(bench: Bench, text: str, meaning: type[GatewayError]) -> None:
+@MODES
+async def test_refused_create(
+    make_bench: MakeBench, text: str, meaning: type[GatewayError], value_input: str
+) -> None:
     """A refused create is explained for one read, is not applied, and is not sent again."""
-    bench.sheets.before("append_rows", UpstreamRefusal(text))
+    bench = make_bench(value_input=value_input)
+    refusal = UpstreamRefusal(f"Invalid requests[1].appendCells: {text}")
+    bench.sheets.before(APPENDING[value_input], refusal)
 
     with pytest.raises(GatewayError) as caught:
         await bench.create(name="x")
@@ -62,9 +67,14 @@ async def test_refused_create(bench: Bench, text: str, meaning: type[GatewayErro
 
 
 @pytest.mark.parametrize(("text", "meaning"), MEANINGS)
-async def test_refused_update(bench: Bench, text: str, meaning: type[GatewayError]) -> None:
+@MODES
+async def test_refused_update(
+    make_bench: MakeBench, text: str, meaning: type[GatewayError], value_input: str
+) -> None:
     """A refused update is explained like a create, whatever Google puts before its words."""
-    bench.sheets.before("write_cells", UpstreamRefusal(f"Invalid data[0]: {text}"))
+    bench = make_bench(value_input=value_input)
+    place = "requests[1].updateCells" if value_input == "raw" else "data[0]"
+    bench.sheets.before(UPDATING[value_input], UpstreamRefusal(f"Invalid {place}: {text}"))
 
     with pytest.raises(GatewayError) as caught:
         await bench.updated(2, {"name": "x"})
@@ -75,11 +85,13 @@ async def test_refused_update(bench: Bench, text: str, meaning: type[GatewayErro
     assert bench.cities.lines()[1][0] == "Boston"
 
 
-async def test_refusal_with_a_fresh_header(bench: Bench) -> None:
+@MODES
+async def test_refusal_with_a_fresh_header(make_bench: MakeBench, value_input: str) -> None:
     """A refusal that is explained is not tried again after a look."""
-    await bench.page()
-    bench.sheets.cost()
-    bench.sheets.before("append_rows", UpstreamRefusal(PROTECTED))
+    bench = make_bench(value_input=value_input)
+    await bench.look()
+    refusal = UpstreamRefusal(f"Invalid requests[1].appendCells: {PROTECTED}")
+    bench.sheets.before(APPENDING[value_input], refusal)
 
     with pytest.raises(ProtectedCells):
         await bench.create(name="x")
@@ -91,14 +103,13 @@ async def test_google_words_are_for_the_log(
     bench: Bench, events: list[MutableMapping[str, Any]]
 ) -> None:
     """Google's own text is logged, and is not in the message."""
-    bench.sheets.before("append_rows", UpstreamRefusal("Some words"))
+    words = "Invalid requests[1].appendCells: Some words"
+    bench.sheets.before("apply", UpstreamRefusal(words))
 
     with pytest.raises(UpstreamRefusal) as caught:
         await bench.create(name="x")
 
-    assert [(event["event"], event["text"]) for event in events] == [
-        ("google-refused", "Some words")
-    ]
+    assert [(event["event"], event["text"]) for event in events] == [("google-refused", words)]
     assert "Some words" not in caught.value.message
 
 
@@ -126,11 +137,12 @@ async def test_other_spelling_of_case(bench: Bench, operation: str, title: str) 
     assert bench.cities.lines() == before
 
 
-async def test_deleted_worksheet_within_the_ttl(bench: Bench) -> None:
+@MODES
+async def test_deleted_worksheet_within_the_ttl(make_bench: MakeBench, value_input: str) -> None:
     """A worksheet that a person deleted since the last look is not found, nothing written."""
-    await bench.page()
+    bench = make_bench(value_input=value_input)
+    await bench.look()
     bench.fake.worksheets.clear()
-    bench.sheets.cost()
 
     with pytest.raises(WorksheetNotFound):
         await bench.create(name="x")

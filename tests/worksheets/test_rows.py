@@ -120,11 +120,6 @@ FAILURES: Mapping[str, tuple[Operation, type[GatewayError], Cost, Cost]] = {
 }
 
 
-async def _see_header(bench: Bench) -> None:
-    await bench.read(2)
-    bench.sheets.cost()
-
-
 @pytest.mark.parametrize("operation", OPERATIONS)
 async def test_cost_with_nothing_cached(bench: Bench, operation: str) -> None:
     """The first request for a worksheet costs what the table of `RowService` says."""
@@ -136,7 +131,7 @@ async def test_cost_with_nothing_cached(bench: Bench, operation: str) -> None:
 @pytest.mark.parametrize("operation", OPERATIONS)
 async def test_cost_with_header_seen(bench: Bench, operation: str) -> None:
     """A header seen within the ttl saves what the table of `RowService` says."""
-    await _see_header(bench)
+    await bench.look()
     bench.clock.advance(TTL_SECONDS - 0.1)
 
     await OPERATIONS[operation](bench)
@@ -147,7 +142,7 @@ async def test_cost_with_header_seen(bench: Bench, operation: str) -> None:
 @pytest.mark.parametrize("operation", OPERATIONS)
 async def test_cost_after_the_ttl(bench: Bench, operation: str) -> None:
     """Once the header's ttl has passed, everything costs what it did at first."""
-    await _see_header(bench)
+    await bench.look()
     bench.clock.advance(TTL_SECONDS)
 
     await OPERATIONS[operation](bench)
@@ -161,7 +156,7 @@ async def test_cost_of_failures(bench: Bench, case: str, is_seen: bool) -> None:
     """Errors that need no sheet cost nothing, an unknown field one read; nothing is written."""
     operation, error, cold, seen = FAILURES[case]
     if is_seen:
-        await _see_header(bench)
+        await bench.look()
     before = bench.cities.lines()
 
     with pytest.raises(error):

@@ -225,7 +225,8 @@ async def test_made_up_names_stretch_nothing(make_bench: MakeBench) -> None:
 async def test_what_an_open_write_left_alone_is_fresh_again(kept: Bench) -> None:
     """After an open write one read settles what is served, also where it finds nothing new."""
     await kept.page()
-    kept.sheets.before("append_rows", UNANSWERED)
+    kept.sheets.before("apply", UNANSWERED)
+    kept.sheets.before("fence_tokens", UpstreamAuth("no token"))
     with pytest.raises(WriteOutcomeUnknown):
         await kept.create(name="Reno")
     await kept.page()

@@ -1,19 +1,34 @@
 """Updates: the row is looked at, then only what is named and differs is written."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import pytest
 
-from gateway.errors import InvalidBody, QuotaSpent, RowNotFound, UpstreamError, WriteOutcomeUnknown
-from gateway.google.sheets import Values
+from gateway.errors import (
+    GatewayError,
+    InvalidBody,
+    PreconditionFailed,
+    QueueFull,
+    QuotaSpent,
+    RowNotFound,
+    RowNumberUnknown,
+    UpstreamAuth,
+    UpstreamError,
+    WriteOutcomeUnknown,
+)
 from gateway.table.record import Stored
-from tests.fakes import FakeWorksheet, Formatted
+from gateway.table.tag import IfMatch
+from gateway.worksheets.fences import BURNT
+from gateway.worksheets.writes import Update
+from tests.fakes import FakeWorksheet, Formatted, Held
 from tests.worksheets.conftest import TTL_SECONDS, Bench, MakeBench
-from tests.worksheets.scripted_sheets import Answer, Cost
+from tests.worksheets.scripted_sheets import Cost
 
+UNANSWERED = WriteOutcomeUnknown("no answer")
 FORMULA = Formatted(0.25, "25%")
 DATE = Formatted(43831, "1 Jan 2020")
-LINES = [
+LINES: Sequence[Sequence[Held | None]] = [
     ["name", "share", "since", "open", "note"],
     ["Boston", FORMULA, DATE, True, "a"],
     ["Denver", 0.5, 43832, False, ""],
@@ -189,74 +204,125 @@ async def test_emptied_last_row_is_filled_again(bench: Bench) -> None:
 async def test_row_deleted_below_a_blank_one(make_bench: MakeBench) -> None:
     """A grid that ends above the row by the second look has no such row."""
     bench = make_bench([*LINES, [], ["Austin"]], rows=5)
-    bench.sheets.before("read_ranges", lambda: bench.cities.delete_rows(3, 3), nth=2)
+    bench.sheets.before("read_ranges", lambda: bench.cities.delete_rows(3, 3))
 
     with pytest.raises(RowNotFound):
         await bench.updated(4, {"name": "X"})
 
 
-@pytest.mark.parametrize("is_applied", [False, True], ids=["not-applied", "applied"])
-@pytest.mark.parametrize("was_answered", [False, True], ids=["no-answer", "answered"])
-async def test_open_outcome_is_settled(bench: Bench, is_applied: bool, was_answered: bool) -> None:
-    """An update that Google left open is looked for, and sent again only if all is as it was."""
-    script = bench.sheets.after if is_applied else bench.sheets.before
-    script("write_cells", WriteOutcomeUnknown("?", was_answered=was_answered))
+async def test_an_applied_update_is_found(bench: Bench) -> None:
+    """An update whose answer is lost is found by its fence: two reads, and no write more."""
+    bench.sheets.after("apply", UNANSWERED)
 
     written = await bench.updated(2, {"name": "X", "open": False})
 
     assert written.record == {"rowIndex": 2, "name": "X", "open": "FALSE"}
+    assert written.tag == (await bench.read(2)).tag
     assert _row(bench, 2) == ["X", FORMULA, DATE, False, "a"]
-    assert bench.sheets.cost() == Cost(3, 1 if is_applied else 2)
+    assert bench.sheets.cost() == Cost(4, 1)
 
 
-@pytest.mark.parametrize("is_answered", [False, True], ids=["no-answer", "answered"])
-async def test_row_changed_meanwhile_is_left(bench: Bench, is_answered: bool) -> None:
-    """An open update of a row that a person changed since is not sent again: it stays open."""
+async def test_an_update_is_sent_again_while_its_look_is_fresh(bench: Bench) -> None:
+    """The same batch, within a second; before that it is proved once that ids are unique."""
+    bench.sheets.before("apply", UNANSWERED)
+
+    written = await bench.updated(2, {"name": "X", "open": False})
+
+    assert written.record == {"rowIndex": 2, "name": "X", "open": "FALSE"}
+    assert bench.sheets.cost() == Cost(2, 4)
+    bench.sheets.before("apply", UNANSWERED)
+    await bench.updated(2, {"name": "Y"})
+    assert bench.sheets.cost() == Cost(2, 2)
+
+
+async def test_an_update_is_looked_for_anew_once_its_look_is_old(bench: Bench) -> None:
+    """Its fence is burnt, so that the first copy cannot land any more; then all is as new."""
+    bench.sheets.before("apply", lambda: bench.clock.advance(1.0), UNANSWERED)
     bench.sheets.before(
-        "write_cells",
-        lambda: bench.cities.type(2, None, None, None, None, "b"),
-        WriteOutcomeUnknown("?", was_answered=is_answered),
+        "put_fence", lambda: bench.cities.type(2, None, None, None, None, "b"), nth=3
     )
 
-    with pytest.raises(WriteOutcomeUnknown):
-        await bench.updated(2, {"name": "X"})
+    written = await bench.updated(2, {"name": "X"})
 
+    assert written.record == {"rowIndex": 2, "name": "X"}
+    assert written.tag == (await bench.read(2)).tag
+    assert _row(bench, 2) == ["X", FORMULA, DATE, True, "b"]
+    assert [fence.token == BURNT for fence in bench.fake.fences] == [False, True, False]
+
+
+async def test_an_open_update_meets_its_condition_again(bench: Bench) -> None:
+    """If a person changed the row before it is sent anew, the condition fails: true for good."""
+    tag = (await bench.read(2)).tag
+    update = Update(row=2, fields={"name": "X"}, condition=IfMatch(tags=frozenset({tag})))
+    edit = partial(bench.cities.type, 2, None, None, None, None, "b")
+    bench.sheets.before("apply", lambda: bench.clock.advance(1.0), edit, UNANSWERED)
+
+    (end,) = await bench.together(update)
+
+    assert isinstance(end, PreconditionFailed)
     assert _row(bench, 2) == ["Boston", FORMULA, DATE, True, "b"]
-    assert bench.sheets.cost() == Cost(3, 1)
 
 
-async def test_update_that_stays_open_twice(bench: Bench) -> None:
-    """An update is sent again once only; what may still land keeps its outcome open."""
-    bench.sheets.before("write_cells", WriteOutcomeUnknown("first"))
-    bench.sheets.before("write_cells", QuotaSpent("x", outcome="not_applied"), nth=2)
+async def test_an_update_of_which_nobody_can_know(bench: Bench) -> None:
+    """While Google cannot be asked its outcome is open, and updates of its row wait."""
+    bench.sheets.before("apply", UNANSWERED)
+    for nth in (1, 2):
+        bench.sheets.before("fence_tokens", UpstreamAuth("no token"), nth=nth)
 
-    with pytest.raises(WriteOutcomeUnknown) as caught:
+    ends = await bench.together(Update(row=2, fields={"name": "X"}))
+    ends += await bench.together(
+        Update(row=2, fields={"name": "Y"}), Update(row=3, fields={"name": "Z"})
+    )
+    later = await bench.updated(2, {"name": "Y"})
+
+    assert [type(end) for end in ends] == [WriteOutcomeUnknown, QueueFull, tuple]
+    assert [end.outcome for end in ends if isinstance(end, GatewayError)] == [
+        "unknown",
+        "not_applied",
+    ]
+    assert later.record == {"rowIndex": 2, "name": "Y"}
+    assert _row(bench, 2)[0] == "Y"
+
+
+async def test_a_found_update_of_a_row_that_changed(bench: Bench) -> None:
+    """It was applied, but the row shows something else by now: nobody can say where it is."""
+    edit = partial(bench.cities.type, 2, "theirs")
+    bench.sheets.after("apply", edit, UNANSWERED)
+
+    with pytest.raises(RowNumberUnknown) as caught:
         await bench.updated(2, {"name": "X"})
 
-    assert caught.value.message == "first"
-    assert bench.sheets.cost() == Cost(3, 2)
+    assert caught.value.outcome == "applied"
+    assert _row(bench, 2)[0] == "theirs"
+    assert bench.sheets.count("apply") == 1
 
 
-async def test_answered_update_that_cannot_be_sent_again(bench: Bench) -> None:
-    """What Google answered and did not do was not applied, if it cannot be sent again either."""
-    bench.sheets.before("write_cells", WriteOutcomeUnknown("first", was_answered=True))
-    bench.sheets.before("write_cells", QuotaSpent("x", outcome="not_applied"), nth=2)
+async def test_a_found_update_that_cannot_be_read_back(bench: Bench) -> None:
+    """It was applied, whatever fails afterwards."""
+    bench.sheets.after("apply", UNANSWERED)
+    bench.sheets.before("read_sheet", QuotaSpent("later"), nth=2)
 
-    with pytest.raises(QuotaSpent) as caught:
+    with pytest.raises(RowNumberUnknown) as caught:
         await bench.updated(2, {"name": "X"})
 
-    assert caught.value.outcome == "not_applied"
-    assert _row(bench, 2) == ["Boston", FORMULA, DATE, True, "a"]
+    assert caught.value.outcome == "applied"
+    assert bench.sheets.count("apply") == 1
 
 
-async def test_odd_echo_is_applied(bench: Bench) -> None:
-    """A write whose echo names another worksheet is said to be applied."""
-    bench.sheets.after("write_cells", Answer([Values(range="CITIES!A2", cells=(("X",),))]))
+async def test_an_update_of_a_tab_that_gave_its_name_away(bench: Bench) -> None:
+    """The cells were written to the tab that was looked at, and the answer says so."""
+
+    def rename() -> None:
+        bench.cities.title = "Towns"
+        bench.fake.add("Cities", LINES)
+
+    bench.sheets.before("apply", rename)
 
     with pytest.raises(UpstreamError) as caught:
         await bench.updated(2, {"name": "X"})
 
     assert caught.value.outcome == "applied"
+    assert [sheet.lines()[1][0] for sheet in bench.fake.worksheets] == ["X", "Boston"]
 
 
 async def test_two_names_for_a_column(bench: Bench) -> None:
@@ -267,13 +333,15 @@ async def test_two_names_for_a_column(bench: Bench) -> None:
     assert bench.sheets.cost() == Cost(1, 0)
 
 
-async def test_updates_do_not_renew_the_header(bench: Bench) -> None:
-    """An update's look leaves the header's age as it was."""
-    await bench.page()
-    bench.clock.advance(TTL_SECONDS)
-    await bench.updated(2, {"name": "X"})
-    bench.sheets.cost()
+async def test_answers_of_updates_renew_the_header(bench: Bench) -> None:
+    """They show it, so that the next create need not look; an update without a write does not."""
+    costs = []
+    for value in ("X", "X"):
+        await bench.page()
+        bench.clock.advance(TTL_SECONDS)
+        await bench.updated(2, {"name": value})
+        bench.sheets.cost()
+        await bench.create(name="Y")
+        costs.append(bench.sheets.cost())
 
-    await bench.create(name="Y")
-
-    assert bench.sheets.cost() == Cost(1, 1)
+    assert costs == [Cost(0, 1), Cost(1, 1)]

@@ -1,26 +1,33 @@
 """Groups of updates that Google refuses, or of which it does not say what became."""
 
+from functools import partial
+
 import pytest
 
 from gateway.errors import (
     GatewayError,
+    HeaderChanged,
     ProtectedCells,
     QuotaSpent,
     RowNotFound,
+    RowNumberUnknown,
     UpstreamError,
     UpstreamRefusal,
     WorksheetNotFound,
     WriteOutcomeUnknown,
 )
-from gateway.worksheets.bisection import MAX_EXTRA_WRITES
-from tests.worksheets.conftest import Bench, MakeBench
+from gateway.worksheets.fenced_writer import MAX_EXTRA_WRITES
+from tests.worksheets.conftest import MODES, UPDATING, Bench, MakeBench
 from tests.worksheets.rename import LINES, names, record, renamed, update
 from tests.worksheets.scripted_sheets import Cost
 
-NAMED = "Invalid data[{index}]: You are trying to edit a protected cell or object."
-ANSWERED = WriteOutcomeUnknown("?", was_answered=True)
+PLACE = {
+    "raw": "Invalid requests[{index}].updateCells: ",
+    "user_entered": "Invalid data[{index}]: ",
+}
+WORDS = "You are trying to edit a protected cell or object."
+NAMED = PLACE["raw"] + WORDS
 UNANSWERED = WriteOutcomeUnknown("?")
-BOTH = pytest.mark.parametrize("error", [ANSWERED, UNANSWERED], ids=["answered", "no-answer"])
 
 
 @pytest.fixture
@@ -29,22 +36,29 @@ def bench(make_bench: MakeBench) -> Bench:
     return make_bench(LINES)
 
 
+@MODES
 @pytest.mark.parametrize("bad", [2, 11, 21])
-async def test_the_named_culprit_is_left_out(bench: Bench, bad: int) -> None:
-    """Google says which range is to blame: one more write, and all others are there."""
-    bench.sheets.poison[f"new {bad}"] = NAMED
+async def test_the_named_culprit_is_left_out(
+    make_bench: MakeBench, bad: int, value_input: str
+) -> None:
+    """Google says which request is to blame: one more write, and all others are there."""
+    bench = make_bench(LINES, value_input=value_input)
+    bench.sheets.poison[f"new {bad}"] = PLACE[value_input] + WORDS
 
     ends = await bench.together(*renamed(*range(2, 22), note="y"))
 
     refused = {row: end for row, end in enumerate(ends, start=2) if not isinstance(end, tuple)}
     assert {row: type(end) for row, end in refused.items()} == {bad: ProtectedCells}
     assert names(bench, bad) == [f"n{bad}"]
-    assert bench.sheets.cost() == Cost(2, 2)
+    # The others of a fenced batch are sent by a new look.
+    assert bench.sheets.cost() == Cost(3 if value_input == "raw" else 2, 2)
 
 
-async def test_the_culprit_of_several_runs(bench: Bench) -> None:
-    """Ranges are counted over all rows: a row of two runs has two of them."""
-    bench.sheets.poison["bad"] = NAMED
+@MODES
+async def test_the_culprit_of_several_runs(make_bench: MakeBench, value_input: str) -> None:
+    """Requests are counted over all rows: a row of two runs has two of them."""
+    bench = make_bench(LINES, value_input=value_input)
+    bench.sheets.poison["bad"] = PLACE[value_input] + WORDS
 
     ends = await bench.together(
         update(2, name="a", note="b"), update(3, name="c", note="bad"), update(4, name="d")
@@ -54,9 +68,12 @@ async def test_the_culprit_of_several_runs(bench: Bench) -> None:
     assert names(bench, 2, 3, 4) == ["a", "n3", "d"]
 
 
-async def test_several_named_culprits(bench: Bench) -> None:
+@MODES
+async def test_several_named_culprits(make_bench: MakeBench, value_input: str) -> None:
     """One after the other is left out, as long as there are writes for it."""
-    bench.sheets.poison |= {f"new {row}": NAMED for row in (3, 5, 8, 13)}
+    bench = make_bench(LINES, value_input=value_input)
+    named = PLACE[value_input] + WORDS
+    bench.sheets.poison |= {f"new {row}": named for row in (3, 5, 8, 13)}
 
     ends = await bench.together(*renamed(*range(2, 22)))
 
@@ -67,9 +84,12 @@ async def test_several_named_culprits(bench: Bench) -> None:
     assert bench.sheets.cost().writes == 1 + MAX_EXTRA_WRITES
 
 
-async def test_too_many_named_culprits(bench: Bench) -> None:
+@MODES
+async def test_too_many_named_culprits(make_bench: MakeBench, value_input: str) -> None:
     """After four more writes the rest is refused, and told so without another's reason."""
-    bench.sheets.poison |= {f"new {row}": NAMED for row in range(2, 8)}
+    bench = make_bench(LINES, value_input=value_input)
+    named = PLACE[value_input] + WORDS
+    bench.sheets.poison |= {f"new {row}": named for row in range(2, 8)}
 
     ends = await bench.together(*renamed(*range(2, 22)))
 
@@ -79,34 +99,51 @@ async def test_too_many_named_culprits(bench: Bench) -> None:
     assert bench.sheets.cost().writes == 1 + MAX_EXTRA_WRITES
 
 
-async def test_the_culprit_that_nobody_names(bench: Bench) -> None:
-    """Without a number in Google's words the odd one is looked for, with four more writes."""
+async def test_a_refusal_that_names_no_range_blames_nobody(make_bench: MakeBench) -> None:
+    """Of values that Google parses no update gets the reason of another one."""
+    bench = make_bench(LINES, value_input="user_entered")
+    bench.sheets.poison["bad"] = WORDS
+
+    ends = await bench.together(update(2, name="a"), update(3, name="bad"), update(4, name="c"))
+
+    assert [type(end) for end in ends] == [UpstreamError] * 3
+    assert {end.outcome for end in ends if isinstance(end, UpstreamError)} == {"not_applied"}
+
+
+@pytest.mark.parametrize(
+    "words", ["?", "Invalid requests[7].updateCells: ?", "requests[999999999]"]
+)
+async def test_a_refusal_that_names_no_update_proves_nothing(bench: Bench, words: str) -> None:
+    """Google may have applied the batch before: its fence tells, and all are answered truly."""
+    bench.sheets.after("apply", UpstreamRefusal(words))
+
+    ends = await bench.together(update(2, name="a"), update(3, name="b"))
+
+    assert [type(end) for end in ends] == [tuple] * 2
+    assert names(bench, 2, 3) == ["a", "b"]
+    assert bench.sheets.count("apply") == 1
+
+
+async def test_a_refusal_on_and_on_that_names_no_update(bench: Bench) -> None:
+    """Nobody knows whose fault it is: nothing was written, and all are told so."""
     bench.sheets.poison["=BOOM()"] = "Ungültig"
 
-    ends = await bench.together(
-        *renamed(*range(2, 12)), update(12, name="=BOOM()"), *renamed(*range(13, 22))
-    )
+    ends = await bench.together(update(2, name="a"), update(3, name="=BOOM()"))
 
-    refused = [row for row, end in enumerate(ends, start=2) if isinstance(end, UpstreamRefusal)]
-    assert refused == [12]
-    assert bench.sheets.cost().writes == 2
+    assert [isinstance(end, GatewayError) and end.outcome for end in ends] == ["not_applied"] * 2
+    assert names(bench, 2, 3) == ["n2", "n3"]
 
 
-@pytest.mark.parametrize("words", ["Invalid data[7]: ?", "data[99999999999999999999]"])
-async def test_a_number_that_is_none_of_ours(bench: Bench, words: str) -> None:
-    """A range that was not sent is nobody's: the culprit is looked for as if none was named."""
-    bench.sheets.poison["=BOOM()"] = words
-
-    ends = await bench.together(update(2, name="a"), update(3, name="b"), update(4, name="=BOOM()"))
-
-    assert [type(end) for end in ends[:2]] == [tuple] * 2
-    assert isinstance(ends[2], UpstreamRefusal)
-
-
-async def test_row_deleted_between_look_and_write(make_bench: MakeBench) -> None:
+@MODES
+async def test_row_past_the_grid_between_look_and_write(
+    make_bench: MakeBench, value_input: str
+) -> None:
     """A row that the grid has no more by the time of the write is not found; others are done."""
-    bench = make_bench(LINES)
-    bench.sheets.before("write_cells", lambda: bench.cities.delete_rows(20, 81))
+    bench = make_bench(LINES, value_input=value_input)
+    kind = UPDATING[value_input]
+    refusal = UpstreamRefusal(PLACE["raw"].format(index=2) + "Out of range")
+    acts = [refusal] if value_input == "raw" else []
+    bench.sheets.before(kind, lambda: bench.cities.delete_rows(20, 81), *acts)
 
     ends = await bench.together(*renamed(2, 20, 21))
 
@@ -117,7 +154,7 @@ async def test_row_deleted_between_look_and_write(make_bench: MakeBench) -> None
 
 async def test_one_alone_is_to_blame(make_bench: MakeBench) -> None:
     """A single update that is refused without a number has the reason of its own row."""
-    bench = make_bench(LINES)
+    bench = make_bench(LINES, value_input="user_entered")
     refusal = UpstreamRefusal("Ungültig")
     bench.sheets.before("write_cells", lambda: bench.cities.delete_rows(20, 81), refusal)
 
@@ -128,8 +165,19 @@ async def test_one_alone_is_to_blame(make_bench: MakeBench) -> None:
 
 
 async def test_worksheet_renamed_between_look_and_write(bench: Bench) -> None:
-    """If the worksheet has another name by the time of the write, all hear of it at once."""
-    bench.sheets.before("write_cells", lambda: setattr(bench.cities, "title", "Towns"))
+    """The cells go to the tab that was looked at, whatever its name is: all hear of it."""
+    bench.sheets.before("apply", lambda: setattr(bench.cities, "title", "Towns"))
+
+    ends = await bench.together(*renamed(2, 3, 4))
+
+    assert [type(end) for end in ends] == [RowNumberUnknown] * 3
+    assert names(bench, 2, 3, 4) == ["new 2", "new 3", "new 4"]
+    assert bench.sheets.count("apply") == 1
+
+
+async def test_worksheet_deleted_between_look_and_write(bench: Bench) -> None:
+    """Nothing was written, and all hear why."""
+    bench.sheets.before("apply", bench.fake.worksheets.clear)
 
     ends = await bench.together(*renamed(2, 3, 4))
 
@@ -139,7 +187,7 @@ async def test_worksheet_renamed_between_look_and_write(bench: Bench) -> None:
 
 async def test_a_spent_quota_fails_all(bench: Bench) -> None:
     """After a 429 nothing of the group is sent again."""
-    bench.sheets.before("write_cells", QuotaSpent("x", outcome="not_applied"))
+    bench.sheets.before("apply", QuotaSpent("x", outcome="not_applied"))
 
     ends = await bench.together(*renamed(2, 3))
 
@@ -147,14 +195,14 @@ async def test_a_spent_quota_fails_all(bench: Bench) -> None:
     assert bench.sheets.cost() == Cost(1, 1)
 
 
-@BOTH
 @pytest.mark.parametrize("is_applied", [False, True], ids=["not-applied", "applied"])
+@pytest.mark.parametrize("seconds", [0.0, 1.0], ids=["fresh", "old"])
 async def test_an_open_group_is_settled_together(
-    bench: Bench, error: GatewayError, is_applied: bool
+    bench: Bench, is_applied: bool, seconds: float
 ) -> None:
-    """A group that Google left open is looked for, and sent again if all is as it was."""
+    """A group without an answer is found by its fence, or sent again as a whole."""
     script = bench.sheets.after if is_applied else bench.sheets.before
-    script("write_cells", error)
+    script("apply", lambda: bench.clock.advance(seconds), UNANSWERED)
 
     ends = await bench.together(*renamed(2, 3, 9, note=None))
 
@@ -162,35 +210,53 @@ async def test_an_open_group_is_settled_together(
         {"rowIndex": row, "name": f"new {row}", "note": None} for row in (2, 3, 9)
     ]
     assert names(bench, 2, 3, 9) == ["new 2", "new 3", "new 9"]
-    assert bench.sheets.cost() == Cost(3, 1 if is_applied else 2)
+    assert bench.sheets.count("apply") == (1 if is_applied else 2)
 
 
-@BOTH
-async def test_an_open_group_with_a_changed_row(bench: Bench, error: GatewayError) -> None:
-    """If a person changed one of its rows meanwhile the whole group stays open, unsent."""
-    bench.sheets.before("write_cells", lambda: bench.cities.type(3, "theirs"), error)
+async def test_a_found_group_with_a_changed_row(bench: Bench) -> None:
+    """All of it was applied; only of the row that a person changed since it is not shown."""
+    bench.sheets.after("apply", lambda: bench.cities.type(3, "theirs"), UNANSWERED)
 
     ends = await bench.together(*renamed(2, 3, 9))
 
-    assert [type(end) for end in ends] == [WriteOutcomeUnknown] * 3
-    assert names(bench, 2, 3, 9) == ["n2", "theirs", "n9"]
-    assert bench.sheets.cost().writes == 1
+    assert [type(end) for end in ends] == [tuple, RowNumberUnknown, tuple]
+    assert names(bench, 2, 3, 9) == ["new 2", "theirs", "new 9"]
+    assert bench.sheets.count("apply") == 1
 
 
-@BOTH
-async def test_an_open_group_under_another_header(bench: Bench, error: GatewayError) -> None:
-    """If the header changed meanwhile nothing is sent again under the old one."""
-    bench.sheets.before("write_cells", lambda: bench.cities.type(1, "note", None, "name"), error)
+@pytest.mark.parametrize("is_found", [False, True], ids=["answered", "found"])
+async def test_a_group_under_another_header(bench: Bench, is_found: bool) -> None:
+    """If a person changed the header at the same time, it is told for the columns that changed."""
+    swap = partial(bench.cities.type, 1, "note", None, "name")
+    bench.sheets.before("apply", swap)
+    if is_found:
+        bench.sheets.after("apply", UNANSWERED)
+
+    ends = await bench.together(*renamed(2, 3), update(4, sum=1))
+
+    assert [type(end) for end in ends] == [HeaderChanged, HeaderChanged, tuple]
+    assert [end.row for end in ends if isinstance(end, HeaderChanged)] == [2, 3]
+    assert [end.outcome for end in ends if isinstance(end, HeaderChanged)] == ["applied"] * 2
+    assert bench.sheets.count("apply") == 1
+
+
+async def test_an_open_group_that_is_sent_anew_goes_by_the_new_header(bench: Bench) -> None:
+    """Nothing is sent again under an old header once its fence is burnt."""
+    swap = partial(bench.cities.type, 1, "note", None, "name")
+    bench.sheets.before("apply", lambda: bench.clock.advance(1.0), swap, UNANSWERED)
 
     ends = await bench.together(*renamed(2, 3))
 
-    assert [type(end) for end in ends] == [WriteOutcomeUnknown] * 2
-    assert bench.sheets.cost().writes == 1
+    assert [record(end) for end in ends] == [
+        {"rowIndex": row, "name": f"new {row}"} for row in (2, 3)
+    ]
+    assert [bench.cities.lines()[row - 1][2] for row in (2, 3)] == ["new 2", "new 3"]
+    assert names(bench, 2, 3) == ["n2", "n3"]
 
 
 async def test_an_open_culprit(bench: Bench) -> None:
     """A group that is sent again and then refused by name still finds its culprit."""
-    bench.sheets.before("write_cells", ANSWERED)
+    bench.sheets.before("apply", UNANSWERED)
     bench.sheets.poison["new 3"] = NAMED
 
     ends = await bench.together(*renamed(2, 3, 4))

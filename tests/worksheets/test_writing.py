@@ -10,26 +10,31 @@ from gateway.google.guards import Counted, GuardedSheets
 from gateway.settings.model import ApiSettings, CacheSettings, WriteSettings
 from gateway.telemetry.events import RequestEvent, request_event
 from gateway.worksheets.access import Target
+from gateway.worksheets.fences import Fences
 from gateway.worksheets.rows import RowService
 from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.writes import Create, Update
 from tests.fakes import BOOK
-from tests.worksheets.conftest import CITIES, TARGET, Bench, MakeBench
+from tests.worksheets.conftest import CITIES, MODES, TARGET, Bench, MakeBench
 from tests.worksheets.scripted_sheets import Cost
 
 OTHER = WorksheetId(spreadsheet=BOOK, title="Other")
 
 
-async def test_one_write_in_flight_per_worksheet(bench: Bench) -> None:
+@MODES
+async def test_one_write_in_flight_per_worksheet(make_bench: MakeBench, value_input: str) -> None:
     """Creates and updates of one worksheet never overlap at Google."""
+    bench = make_bench(value_input=value_input)
     await asyncio.gather(
         *(bench.create(name=f"c{n}") for n in range(5)),
         *(bench.updated(2, {"population": n}) for n in range(5)),
     )
 
     assert bench.sheets.most_writes_at_once["Cities"] == 1
-    assert bench.sheets.count("append_rows") == 1
-    assert bench.sheets.count("write_cells") == 5  # each sees what the one before it left
+    # One for all creates, and each update sees what the one before it left.
+    assert [bench.sheets.count(kind) for kind in ("apply", "append_rows", "write_cells")] == (
+        [6, 0, 0] if value_input == "raw" else [0, 1, 5]
+    )
     assert bench.cities.cells[2, 3] == 4
 
 
@@ -37,9 +42,9 @@ async def test_two_worksheets_in_parallel(bench: Bench) -> None:
     """A write that Google holds up does not hold up another worksheet."""
     other = bench.fake.add("Other", CITIES)
     gate = asyncio.Event()
-    bench.sheets.before("append_rows", gate)
+    bench.sheets.before("apply", gate)
     held = asyncio.create_task(bench.create(name="x"))
-    await bench.sheets.begun("append_rows")
+    await bench.sheets.begun("apply")
 
     written = await bench.created({"name": "y"}, Target(OTHER))
     is_early = held.done()
@@ -54,9 +59,9 @@ async def test_full_queue_sends_nothing(make_bench: MakeBench) -> None:
     """A write for which there is no room in the line never reaches Google."""
     bench = make_bench(writes=WriteSettings(max_waiting_rows=1))
     gate = asyncio.Event()
-    bench.sheets.before("append_rows", gate)
+    bench.sheets.before("apply", gate)
     held = asyncio.create_task(bench.create(name="x"))
-    await bench.sheets.begun("append_rows")
+    await bench.sheets.begun("apply")
     waiting = asyncio.create_task(bench.create(name="y"))
     await wait_all_tasks_blocked()
 
@@ -73,9 +78,9 @@ async def test_full_queue_sends_nothing(make_bench: MakeBench) -> None:
 async def test_cancelled_create_is_completed_and_remembered(bench: Bench) -> None:
     """A create that is cancelled while it is with Google is completed, and known to be there."""
     gate = asyncio.Event()
-    bench.sheets.before("append_rows", gate)
+    bench.sheets.before("apply", gate)
     leaving = asyncio.create_task(bench.create(state="x"))
-    await bench.sheets.begun("append_rows")
+    await bench.sheets.begun("apply")
     leaving.cancel()
     with pytest.raises(WriteOutcomeUnknown):
         await leaving
@@ -91,10 +96,10 @@ async def test_cancelled_create_is_completed_and_remembered(bench: Bench) -> Non
 async def test_failed_write_does_not_stop_the_line(bench: Bench) -> None:
     """A group that Google refused fails as a whole, and the next one is written."""
     gate = asyncio.Event()
-    bench.sheets.before("append_rows", gate)
-    bench.sheets.before("append_rows", QuotaSpent("x", outcome="not_applied"), nth=2)
+    bench.sheets.before("apply", gate)
+    bench.sheets.before("apply", QuotaSpent("x", outcome="not_applied"), nth=2)
     first = asyncio.create_task(bench.create(name="c0"))
-    await bench.sheets.begun("append_rows")
+    await bench.sheets.begun("apply")
     waiting = [asyncio.create_task(bench.create(name=f"c{n}")) for n in (1, 2)]
     await wait_all_tasks_blocked()
     gate.set()
@@ -109,7 +114,7 @@ async def test_failed_write_does_not_stop_the_line(bench: Bench) -> None:
 async def test_closing_service_finishes_what_waits(bench: Bench) -> None:
     """Closing waits for the writes in line and refuses new ones; reads go on."""
     tasks = [asyncio.create_task(bench.create(name=f"c{n}")) for n in range(3)]
-    await bench.sheets.begun("read_columns")
+    await bench.sheets.begun("read_sheet")
 
     await bench.service.aclose()
 
@@ -121,14 +126,16 @@ async def test_closing_service_finishes_what_waits(bench: Bench) -> None:
 
 async def test_calls_count_for_the_right_request(bench: Bench) -> None:
     """The calls of a group count for the request that brought its first write."""
+    sheets = GuardedSheets(bench.sheets, Counted())
     service = RowService(
-        GuardedSheets(bench.sheets, Counted()),
+        sheets,
         cache=CacheSettings(),
         writes=WriteSettings(),
         api=ApiSettings(),
         clock=bench.clock,
         ledger=bench.ledger,
         wall_clock=bench.clock,
+        fences=Fences(sheets, key="gw", clock=bench.clock),
     )
     names = ("first", "joins", "updates")
     events = [RequestEvent(request_id=name, method="POST", path="/") for name in names]

@@ -57,6 +57,7 @@ ERROR_SCHEMA: Node = {
             "enum": [*get_args(Outcome)],
             "description": "What became of a write: with `unknown`, look before you send it again.",
         },
+        "rowIndex": {"type": "integer", "description": "With code 4091, the first row written."},
         "existing": {
             "type": "object",
             "description": "With code 4120, the row as it is now.",

@@ -9,11 +9,11 @@ from functools import lru_cache
 from typing import Literal
 
 from gateway.errors import (
-    UNKNOWN_RETRY_SECONDS,
     AmbiguousCredentials,
     BodyTooLarge,
     CircuitOpen,
     GatewayError,
+    HeaderChanged,
     HeadersTooLarge,
     IdempotencyInProgress,
     IdempotencyKeyReused,
@@ -45,6 +45,7 @@ from gateway.errors import (
     RequestTimeout,
     RouteNotFound,
     RowNotFound,
+    RowNumberUnknown,
     SheetTooLarge,
     ShuttingDown,
     SpreadsheetNotFound,
@@ -64,6 +65,7 @@ from gateway.errors import (
     WorksheetNotFound,
     WriteOutcomeUnknown,
 )
+from gateway.worksheets.fences import RETRY_SECONDS
 
 Kind = Literal["health", "list", "read", "create", "update"]
 
@@ -127,10 +129,12 @@ _OF_WRITES: Sequence[GatewayError] = (
     InvalidIdempotencyKey("An Idempotency-Key is 1 to 255 visible ASCII characters."),
     IdempotencyInProgress("The first request with this key is under way.", retry_after_seconds=1),
     IdempotencyKeyReused("This Idempotency-Key belongs to a request with another body."),
+    HeaderChanged("The values are in row 7, under a header that changed meanwhile.", row=7),
+    RowNumberUnknown("The row was written, but it was moved since. Do not send it again."),
     ProtectedCells("The cells are protected. Ask the spreadsheet's owner."),
     WriteOutcomeUnknown(
         "Nobody knows yet whether it was written. Look, or send it again with an Idempotency-Key.",
-        retry_after_seconds=UNKNOWN_RETRY_SECONDS,
+        retry_after_seconds=RETRY_SECONDS,
     ),
     StorageFull("The spreadsheet has reached Google's limit of 10 million cells."),
 )

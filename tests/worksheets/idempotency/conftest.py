@@ -7,6 +7,7 @@ from typing import TypeVar
 import pytest
 
 from gateway.errors import GatewayError
+from gateway.google.sheets import Fence
 from gateway.worksheets.idempotency import AppliedRows, Entry, Idempotency, Sending, Settled
 from gateway.worksheets.writes import Results, WriteIdentity, Written
 from tests.clock import ManualClock
@@ -17,20 +18,22 @@ T = TypeVar("T")
 
 PATIENCE_SECONDS = 5.0
 TICKET = WriteIdentity(scope="s1", fingerprint="f1", worksheet=WORKSHEET, key_id="", is_create=True)
+FENCE = Fence(id=7, key="gw", token="t1")
 RESULTS: Results = (Written(row=5, record={"rowIndex": 5}, tag='"t"', ignored=()),)
 
 
 class Google:
-    """Carries out writes and looks as a test says, and counts them."""
+    """Carries out writes and settles open ones as a test says, and counts both."""
 
     def __init__(self, ledger: FakeLedger) -> None:
         self.sent = 0
         self.looks = 0
+        self.resumed: list[Entry] = []
         self.write_error: Exception | None = None
         self.look_error: Exception | None = None
         self.line_error: Exception | None = None
         self.before_turn: Callable[[], Awaitable[None]] | None = None
-        self.is_there = False
+        self.was_applied = False
         self.cannot_show: GatewayError | None = None
         self.gate = asyncio.Event()
         self.gate.set()
@@ -38,7 +41,7 @@ class Google:
 
     async def perform(self) -> Results:
         self.sent += 1
-        await self._ledger.sending([Sending(TICKET, 5, [["Bern"]])])
+        await self._ledger.sending([Sending(TICKET, 5, [["Bern"]])], FENCE)
         await self.gate.wait()
         if self.write_error is not None:
             raise self.write_error
@@ -52,12 +55,13 @@ class Google:
             await self.before_turn()
         return await work()
 
-    async def look(self, entry: Entry) -> AppliedRows | None:
+    async def resume(self, entry: Entry) -> AppliedRows | None:
         self.looks += 1
+        self.resumed.append(entry)
         await self.gate.wait()
         if self.look_error is not None:
             raise self.look_error
-        return AppliedRows(results=RESULTS, error=self.cannot_show) if self.is_there else None
+        return AppliedRows(results=RESULTS, error=self.cannot_show) if self.was_applied else None
 
 
 @pytest.fixture
@@ -74,12 +78,12 @@ Run = Callable[..., "asyncio.Future[Settled]"]
 
 
 @pytest.fixture
-def run(ledger: FakeLedger, google: Google, clock: ManualClock) -> Run:
+def run(ledger: FakeLedger, google: Google) -> Run:
     """Starts a request with a ticket."""
-    idempotency = Idempotency(ledger, lambda _: google, clock)
+    idempotency = Idempotency(ledger, lambda _: google)
 
     def start(identity: WriteIdentity | None = TICKET) -> "asyncio.Future[Settled]":
-        return asyncio.ensure_future(idempotency.run(identity, google.perform, google.look))
+        return asyncio.ensure_future(idempotency.run(identity, google.perform, google.resume))
 
     return start
 

@@ -155,7 +155,7 @@ async def test_a_request_that_ends_while_noting_is_answered(
     ledger = SlowLedger(clock)
     ledger.gate = asyncio.Event()
     request = asyncio.ensure_future(
-        Idempotency(ledger, lambda _: google, clock).run(TICKET, google.perform, google.look)
+        Idempotency(ledger, lambda _: google).run(TICKET, google.perform, google.resume)
     )
     await wait_all_tasks_blocked()
     request.cancel()

@@ -1,14 +1,20 @@
-"""Answers of writes as text, and where the rows of a group are expected."""
+"""Answers of writes as text."""
 
 from dataclasses import replace
 
 import pytest
 
-from gateway.errors import GatewayError, Problem, ProtectedCells, UpstreamError, UpstreamRefusal
-from gateway.worksheets.idempotency import stacked
+from gateway.errors import (
+    GatewayError,
+    HeaderChanged,
+    Problem,
+    ProtectedCells,
+    RowNumberUnknown,
+    UpstreamError,
+    UpstreamRefusal,
+)
 from gateway.worksheets.replay import decode_answer, encode_answer
 from gateway.worksheets.writes import Written
-from tests.worksheets.idempotency.conftest import TICKET
 
 ROW = Written(row=5, record={"rowIndex": 5, "b": "ü 🏙", "a": None}, tag='"t"', ignored=("x", "y"))
 
@@ -29,11 +35,13 @@ def test_rows_come_back_as_they_were(rows: tuple[Written, ...]) -> None:
         UpstreamError("misplaced", outcome="applied"),
         ProtectedCells("what", problems=[Problem("#/a", "why")], outcome="applied"),
         UpstreamRefusal("a cell's text"),
+        RowNumberUnknown("moved"),
+        HeaderChanged("another header", row=7),
     ],
     ids=lambda error: type(error).__name__,
 )
 def test_an_error_comes_back_as_it_was(error: GatewayError) -> None:
-    """Its class, words, places and outcome; nothing that Google said."""
+    """Its class, words, places, outcome and row; nothing that Google said."""
     text = encode_answer(error)
     decoded = decode_answer(text)
 
@@ -41,6 +49,7 @@ def test_an_error_comes_back_as_it_was(error: GatewayError) -> None:
     assert isinstance(decoded, GatewayError)
     assert (decoded.message, decoded.outcome) == (error.message, error.outcome)
     assert decoded.problems == error.problems
+    assert getattr(decoded, "row", None) == getattr(error, "row", None)
     assert "a cell's text" not in text
 
 
@@ -49,10 +58,3 @@ def test_an_error_that_is_no_more_is_one_of_googles() -> None:
     decoded = decode_answer(encode_answer(UpstreamError("m")).replace("UpstreamError", "Gone1"))
 
     assert type(decoded) is UpstreamError
-
-
-def test_writes_of_a_group_lie_below_each_other() -> None:
-    """Each begins where the one before it ends, those without a ticket included."""
-    sendings = stacked(5, [(TICKET, [["a"], ["b"]]), (None, [["c"]]), (TICKET, [["d"]])])
-
-    assert [sending.first_row for sending in sendings] == [5, 7, 8]

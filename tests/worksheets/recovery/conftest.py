@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from gateway.errors import WriteOutcomeUnknown
+from gateway.errors import UpstreamAuth, WriteOutcomeUnknown
 from gateway.google.sheets import Value
 from gateway.settings.model import ApiSettings, CacheSettings, WriteSettings
 from gateway.storage.key_store import KeyStore
 from gateway.storage.write_ledger import SqlLedger
 from gateway.table.record import Stored
-from gateway.worksheets.idempotency import Entry, Ledger, Settled
+from gateway.worksheets.fences import Fences
+from gateway.worksheets.idempotency import Entry, Ledger, OpenWrite, Settled
 from gateway.worksheets.rows import RowService
-from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.writes import Create, Results, WriteIdentity
 from tests.clock import ManualClock
 from tests.fakes import FakeSheets, FakeWorksheet
@@ -60,7 +60,7 @@ class WatchedLedger:
     def __init__(self, ledger: SqlLedger) -> None:
         self.is_found = asyncio.Event()
         self.sending = ledger.sending
-        self.landed = ledger.landed
+        self.completed = ledger.completed
         self.complete = ledger.complete
         self.renew = ledger.renew
         self.drop = ledger.drop
@@ -84,14 +84,19 @@ class DyingLedger:
         self.renew = ledger.renew
         self.drop = ledger.drop
 
-    async def landed(
-        self, ref: WorksheetId, landings: Sequence[tuple[WriteIdentity | None, Results]]
-    ) -> None:
+    async def completed(self, results: Sequence[tuple[WriteIdentity, Results]]) -> None:
         raise RuntimeError("killed")
 
 
-def restarted(sheets: ScriptedSheets, ledger: Ledger, clock: ManualClock) -> RowService:
-    """A service that has seen nothing yet."""
+def restarted(
+    sheets: ScriptedSheets,
+    ledger: Ledger,
+    clock: ManualClock,
+    *,
+    open_writes: Sequence[OpenWrite] = (),
+) -> RowService:
+    """A service that has seen nothing yet, but for the open writes of an earlier process."""
+    open_ids = [each.fence.id for each in open_writes]
 
     async def no_pause(_: float) -> None:
         return None
@@ -104,7 +109,8 @@ def restarted(sheets: ScriptedSheets, ledger: Ledger, clock: ManualClock) -> Row
         clock=clock,
         ledger=ledger,
         wall_clock=clock,
-        sleep=no_pause,
+        fences=Fences(sheets, key="gw", clock=clock, sleep=no_pause, open_ids=open_ids),
+        open_writes=open_writes,
     )
 
 
@@ -122,7 +128,7 @@ async def killed(
 ) -> None:
     """A create whose process ended before or after Google applied it."""
     play = sheets.after if was_applied else sheets.before
-    play("append_rows", RuntimeError("killed"))
+    play("apply", RuntimeError("killed"))
     with pytest.raises(RuntimeError):
         await service.create_rows(TARGET, sent)
     sheets.cost()
@@ -131,9 +137,17 @@ async def killed(
 LOST = WriteOutcomeUnknown("no answer")
 
 
-async def left_open(service: RowService, sheets: ScriptedSheets, identity: WriteIdentity) -> None:
-    """A create that never reached Google, as far as anybody knows."""
-    sheets.before("append_rows", LOST)
+async def left_open(
+    service: RowService,
+    sheets: ScriptedSheets,
+    identity: WriteIdentity,
+    *,
+    was_applied: bool = False,
+) -> None:
+    """A create without an answer, for which Google cannot be asked either."""
+    play = sheets.after if was_applied else sheets.before
+    play("apply", LOST)
+    sheets.before("fence_tokens", UpstreamAuth("no token"))
     with pytest.raises(WriteOutcomeUnknown):
         await service.create_rows(TARGET, create(identity=identity))
 

@@ -1,19 +1,28 @@
-"""Finding the rows of an open record in the worksheet."""
+"""Settling the write of an open record by its fence."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import pytest
 
-from gateway.errors import RowNotFound, WriteOutcomeUnknown
+from gateway.errors import (
+    QueueFull,
+    RowNotFound,
+    RowNumberUnknown,
+    UpstreamAuth,
+    WriteOutcomeUnknown,
+)
+from gateway.storage.key_store import KeyStore
 from gateway.storage.write_ledger import SqlLedger
 from gateway.table.tag import row_tag
 from gateway.table.view import ColumnGrant
 from gateway.worksheets.access import Access, Target
+from gateway.worksheets.fences import BURNT
 from gateway.worksheets.rows import RowService
 from gateway.worksheets.writes import Update
 from tests.clock import ManualClock
-from tests.fakes import FakeWorksheet
-from tests.worksheets.conftest import TARGET, WORKSHEET
+from tests.fakes import FakeSheets, FakeWorksheet
+from tests.worksheets.conftest import CITIES, TARGET, WORKSHEET
 from tests.worksheets.recovery.conftest import (
     BERN,
     CHANGE,
@@ -55,7 +64,7 @@ async def test_a_retry_is_answered_with_what_its_key_sees(
     """The row that is found has no more in its answer and its tag than a row just written."""
     target = Target(WORKSHEET, Access(columns=ColumnGrant(frozenset({"name"}))))
     sent = create({"name": "Bern"})
-    sheets.after("append_rows", RuntimeError("killed"))
+    sheets.after("apply", RuntimeError("killed"))
     with pytest.raises(RuntimeError):
         await service.create_rows(target, sent)
     settled = await service.create_rows(target, sent)
@@ -91,35 +100,123 @@ async def test_rows_are_found_below_those_of_others(
     assert settled.results[0].row == 7
 
 
-async def test_rows_that_are_not_there_are_not_found(
-    service: RowService, sheets: ScriptedSheets, cities: FakeWorksheet, clock: ManualClock
+async def test_rows_are_found_after_any_time(
+    service: RowService, sheets: ScriptedSheets, clock: ManualClock
 ) -> None:
-    """A row like it from before is not it: it is sent again once it cannot land any more."""
-    cities.type(4, "Bern", "", 1)
-    await killed(service, sheets, create(), was_applied=False)
-    with pytest.raises(WriteOutcomeUnknown):
-        await service.create_rows(TARGET, create())
-    young = sheets.cost()
-    clock.advance(185)
+    """Nothing deletes the fence of an open write."""
+    await killed(service, sheets, create(), was_applied=True)
+    for _ in range(5):
+        clock.advance(20_000)
+        await service.create_rows(TARGET, create({"name": "Basel"}, identity=None))
     settled = await service.create_rows(TARGET, create())
 
-    assert young == Cost(1, 0)
+    assert (settled.results[0].row, settled.is_replayed) == (5, True)
+
+
+async def test_rows_that_are_not_there_are_sent_anew(
+    service: RowService, sheets: ScriptedSheets, fake: FakeSheets, cities: FakeWorksheet
+) -> None:
+    """A row like it from before is not it. First the fence is burnt: the first copy is void."""
+    cities.type(4, "Bern", "", 1)
+    await killed(service, sheets, create(), was_applied=False)
+    settled = await service.create_rows(TARGET, create())
+    again = await service.create_rows(TARGET, create())
+
     assert not settled.is_replayed
-    assert settled.results[0].row == 5
+    assert again.is_replayed
+    assert settled.results[0].row == again.results[0].row == 5
+    assert names(cities) == ["Bern"]
+    assert [fence.token for fence in fake.fences].count(BURNT) == 1
+
+
+async def test_rows_that_land_late_are_found(
+    service: RowService, sheets: ScriptedSheets, fake: FakeSheets, cities: FakeWorksheet
+) -> None:
+    """The first copy may land up to the moment at which its fence is burnt."""
+    await killed(service, sheets, create(), was_applied=False)
+    (late,) = sheets.batches
+    # The first two prove that ids are unique.
+    sheets.before("put_fence", lambda: fake.land(late), nth=3)
+    settled = await service.create_rows(TARGET, create())
+
+    assert (settled.results[0].row, settled.is_replayed) == (5, True)
+    assert names(cities) == ["Bern"]
+
+
+async def test_rows_are_as_open_as_before_while_google_cannot_be_asked(
+    service: RowService, sheets: ScriptedSheets, cities: FakeWorksheet
+) -> None:
+    """Then the retry says so, and the next one finds them."""
+    await killed(service, sheets, create(), was_applied=True)
+    sheets.before("fence_tokens", UpstreamAuth("no token"))
+    with pytest.raises(WriteOutcomeUnknown) as caught:
+        await service.create_rows(TARGET, create())
+    settled = await service.create_rows(TARGET, create())
+
+    assert (caught.value.outcome, caught.value.retry_after_seconds) == ("unknown", 10)
+    assert settled.is_replayed
+    assert names(cities) == ["Bern"]
+
+
+async def test_where_ids_can_be_used_twice_time_must_pass(
+    ledger: SqlLedger, clock: ManualClock
+) -> None:
+    """A fence proves that nothing landed only when nothing can land any more, by two searches."""
+    fake = FakeSheets(repeatable_ids=True)
+    cities, sheets = fake.add("Cities", CITIES, rows=100), ScriptedSheets(fake)
+    service = restarted(sheets, ledger, clock)
+    await killed(service, sheets, create(), was_applied=False)
+    waits = []
+    for seconds in (0, 179, 1, 29):
+        clock.advance(seconds)
+        with pytest.raises(WriteOutcomeUnknown) as caught:
+            await service.create_rows(TARGET, create())
+        waits.append(caught.value.retry_after_seconds)
+    clock.advance(1)
+    settled = await service.create_rows(TARGET, create())
+
+    assert waits == [185] * 4
+    assert not settled.is_replayed
     assert names(cities) == ["Bern"]
 
 
 async def test_a_grid_that_ends_above_is_no_trouble(
-    service: RowService, sheets: ScriptedSheets, cities: FakeWorksheet, clock: ManualClock
+    service: RowService, sheets: ScriptedSheets, cities: FakeWorksheet
 ) -> None:
-    """In a full grid the rows would have been below its end; they are not there."""
+    """In a full grid the rows are below its end when they are sent anew."""
     cities.rows = 4
     await killed(service, sheets, create(), was_applied=False)
-    clock.advance(185)
     settled = await service.create_rows(TARGET, create())
 
     assert settled.results[0].row == 5
     assert names(cities) == ["Bern"]
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        pytest.param(lambda sheet: sheet.delete_rows(5), id="deleted"),
+        pytest.param(lambda sheet: sheet.type(5, "Berne"), id="corrected"),
+        pytest.param(lambda sheet: sheet.type(9, "Bern", None, 1.0), id="copied"),
+    ],
+)
+async def test_found_rows_that_people_changed_are_applied_for_good(
+    service: RowService,
+    sheets: ScriptedSheets,
+    cities: FakeWorksheet,
+    edit: Callable[[FakeWorksheet], object],
+) -> None:
+    """Which row it is now is not guessed, and the answer stays the same."""
+    await killed(service, sheets, create(), was_applied=True)
+    edit(cities)
+    errors = []
+    for _ in range(2):
+        with pytest.raises(RowNumberUnknown) as caught:
+            await service.create_rows(TARGET, create())
+        errors.append(caught.value)
+
+    assert [(error.outcome, error.is_replayed) for error in errors] == [("applied", True)] * 2
+    assert sheets.count("apply") == 1
 
 
 async def update(service: RowService) -> tuple[int, Mapping[str, object], bool]:
@@ -135,8 +232,8 @@ UPDATED = {"rowIndex": 3, "state": "=1", "population": "7"}
 async def test_an_update_that_was_applied_is_found(
     service: RowService, sheets: ScriptedSheets
 ) -> None:
-    """The row holds what was to be written: nothing is written again. 2 reads."""
-    sheets.after("write_cells", RuntimeError("killed"))
+    """Its fence is there, and the row shows what it wrote: nothing is written again. 2 reads."""
+    sheets.after("apply", RuntimeError("killed"))
     with pytest.raises(RuntimeError):
         await update(service)
     sheets.cost()
@@ -146,30 +243,76 @@ async def test_an_update_that_was_applied_is_found(
     assert sheets.cost() == Cost(2, 0)
 
 
+async def test_an_update_that_only_seems_applied_is_not(
+    service: RowService, sheets: ScriptedSheets, cities: FakeWorksheet
+) -> None:
+    """That the row holds what was to be written may be a person's doing: only the fence counts."""
+    sheets.before("apply", RuntimeError("killed"))
+    with pytest.raises(RuntimeError):
+        await update(service)
+    cities.type(3, None, "=1", 7)
+    found = await update(service)
+
+    assert found == (3, UPDATED, False)
+
+
 @pytest.mark.parametrize("is_deleted", [False, True], ids=["unchanged", "row deleted"])
-async def test_an_update_that_was_not_applied_is_sent_again(
-    service: RowService,
-    sheets: ScriptedSheets,
-    cities: FakeWorksheet,
-    clock: ManualClock,
-    is_deleted: bool,
+async def test_an_update_that_was_not_applied_is_sent_anew(
+    service: RowService, sheets: ScriptedSheets, cities: FakeWorksheet, is_deleted: bool
 ) -> None:
     """Once the first cannot come after it any more; if the row is gone then, it is not there."""
-    sheets.before("write_cells", RuntimeError("killed"))
+    sheets.before("apply", RuntimeError("killed"))
     with pytest.raises(RuntimeError):
         await update(service)
     if is_deleted:
         cities.delete_rows(3, 2)
         cities.rows = 2
-    with pytest.raises(WriteOutcomeUnknown):
-        await update(service)
-    clock.advance(185)
 
     if is_deleted:
         with pytest.raises(RowNotFound):
             await update(service)
     else:
         assert await update(service) == (3, UPDATED, False)
+
+
+async def test_a_found_update_of_a_row_that_changed_since(
+    service: RowService, sheets: ScriptedSheets, cities: FakeWorksheet
+) -> None:
+    """It was applied; the row may be another one by now."""
+    sheets.after("apply", RuntimeError("killed"))
+    with pytest.raises(RuntimeError):
+        await update(service)
+    cities.insert_rows(2)
+    for _ in range(2):
+        with pytest.raises(RowNumberUnknown) as caught:
+            await update(service)
+
+    assert (caught.value.outcome, caught.value.is_replayed) == ("applied", True)
+    assert sheets.count("apply") == 1
+
+
+async def test_an_open_update_of_a_dead_process_holds_its_row(
+    sheets: ScriptedSheets, ledger: SqlLedger, tmp_path: Path, clock: ManualClock
+) -> None:
+    """A late copy would overwrite a later update: that one waits until the first is settled."""
+    service = restarted(sheets, ledger, clock)
+    sheets.before("apply", RuntimeError("killed"))
+    with pytest.raises(RuntimeError):
+        await update(service)
+    async with KeyStore.open(tmp_path / "keys.db") as store, store.open_ledger(clock) as later:
+        successor = restarted(sheets, later, clock, open_writes=later.open_writes)
+        sheets.before("fence_tokens", UpstreamAuth("no token"))
+        plain = Update(row=3, fields={"state": "XX"})
+        other = Update(row=2, fields={"state": "YY"})
+        with pytest.raises(QueueFull) as caught:
+            await successor.update_row(TARGET, plain)
+        await successor.update_row(TARGET, other)
+        before = sheets.count("fence_tokens")
+        await successor.update_row(TARGET, plain)
+        found = await update(successor)
+
+    assert (caught.value.outcome, before) == ("not_applied", 1)
+    assert found == (3, UPDATED, False)
 
 
 async def test_an_update_without_a_change_is_answered_again(

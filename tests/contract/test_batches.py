@@ -1,0 +1,154 @@
+"""Batches with a fence: applied completely or not at all, and what their answers show."""
+
+import secrets
+
+import pytest
+
+from gateway.errors import UpstreamRefusal
+from gateway.google.sheets import (
+    AppendedRows,
+    Batch,
+    Fence,
+    SheetView,
+    WrittenCells,
+    refused_request,
+)
+from tests.contract.subject import Lines, Subject, Typed, at, properties, shown
+
+LINES: Lines = [["a", "b"], ["1", 2], ["x", True]]
+
+
+def fence(written: str = "token") -> Fence:
+    return Fence(id=1 + secrets.randbelow(2**31 - 1), key="gw-test", token=written)
+
+
+async def apply(
+    subject: Subject,
+    title: str,
+    *changes: AppendedRows | WrittenCells,
+    mark: Fence | None = None,
+    cells: str = "A2:ZZZ",
+    forgotten: list[int] | None = None,
+) -> SheetView:
+    """Apply a batch to a worksheet; the answer shows its header and these cells."""
+    batch = Batch(
+        sheet_id=(await properties(subject, title)).sheet_id,
+        fence=mark or fence(),
+        changes=changes,
+        forgotten=forgotten or [],
+        ranges=[at(title, "1:1"), at(title, cells)],
+    )
+    return await subject.sheets.apply(subject.spreadsheet, batch)
+
+
+async def test_a_view_has_texts_and_values(subject: Subject) -> None:
+    """Cells are shown as displayed and as typed values, with the number of the first row."""
+    title = await subject.worksheet([["a", "b"], [Typed("50%", 0.5, "50%"), True], ["", 7]], rows=9)
+
+    view = await subject.sheets.read_sheet(
+        subject.spreadsheet, [at(title, "1:1"), at(title, "A2:ZZZ"), at(title, "3:3")]
+    )
+
+    assert (view.title, view.rows) == (title, 9)
+    assert view.sheet_id == (await properties(subject, title)).sheet_id
+    assert [block.first_row for block in view.blocks] == [1, 2, 3]
+    filled = [[text for text in row if text] for row in view.blocks[1].texts if any(row)]
+    assert filled == [["50%", "TRUE"], ["7"]]
+    assert view.blocks[1].values[0] == [0.5, True] or view.blocks[1].values[0] == (0.5, True)
+
+
+@pytest.mark.parametrize("rows", [0, 9], ids=["full-grid", "room-below"])
+async def test_rows_are_appended_after_the_last_one(subject: Subject, rows: int) -> None:
+    """Rows go below all others, from column A, each as it was sent; the grid grows if need be."""
+    title = await subject.worksheet([*LINES, [], [None, "last"]], rows=rows)
+
+    view = await apply(
+        subject,
+        title,
+        AppendedRows(rows=[["007", 1.5], [None, "=1+1"]]),
+        AppendedRows(rows=[[False]]),
+        cells="A5:ZZZ",
+    )
+
+    assert (await shown(subject, title))[4:] == (
+        ("", "last"),
+        ("007", "1.5"),
+        ("", "=1+1"),
+        ("FALSE",),
+    )
+    texts = [list(row) for row in view.blocks[1].texts if any(row)]
+    assert view.blocks[1].first_row == 5
+    assert [text[:2] for text in texts] == [["", "last"], ["007", "1.5"], ["", "=1+1"], ["FALSE"]]
+
+
+async def test_cells_are_written(subject: Subject) -> None:
+    """Named cells hold what was sent, others stay; the answer shows them."""
+    title = await subject.worksheet(LINES)
+
+    view = await apply(
+        subject,
+        title,
+        WrittenCells(row=2, column=1, values=[3]),
+        WrittenCells(row=3, column=0, values=["", "=1"]),
+        cells="2:2",
+    )
+
+    assert await shown(subject, title) == (("a", "b"), ("1", "3"), ("", "=1"))
+    assert [*view.blocks[1].texts[0]] == ["1", "3"]
+
+
+async def test_a_used_id_is_refused(subject: Subject) -> None:
+    """A batch with a used id is refused completely, and its first request is named."""
+    title = await subject.worksheet(LINES)
+    mark = fence()
+    await apply(subject, title, AppendedRows(rows=[["first"]]), mark=mark)
+
+    with pytest.raises(UpstreamRefusal) as caught:
+        await apply(subject, title, AppendedRows(rows=[["second"]]), mark=mark)
+
+    assert refused_request(caught.value) == 0
+    assert len(await shown(subject, title)) == 4
+    assert [*await subject.sheets.fence_tokens(subject.spreadsheet, mark.id)] == ["token"]
+
+
+async def test_a_fence_alone(subject: Subject) -> None:
+    """A fence can be created alone, once, and is found by its id and by its key."""
+    mark = fence("burnt")
+    await subject.sheets.put_fence(subject.spreadsheet, mark)
+
+    with pytest.raises(UpstreamRefusal):
+        await subject.sheets.put_fence(subject.spreadsheet, mark)
+
+    assert [*await subject.sheets.fence_tokens(subject.spreadsheet, mark.id)] == ["burnt"]
+    assert mark.id in await subject.sheets.fence_ids(subject.spreadsheet, mark.key)
+
+
+async def test_old_fences_are_deleted(subject: Subject) -> None:
+    """A later batch deletes fences by their ids; one that is not there is no obstacle."""
+    title = await subject.worksheet(LINES)
+    old = fence()
+    await subject.sheets.put_fence(subject.spreadsheet, old)
+
+    await apply(
+        subject, title, AppendedRows(rows=[["y"]]), forgotten=[old.id, old.id % 2**31 - 1 or 1]
+    )
+
+    assert [*await subject.sheets.fence_tokens(subject.spreadsheet, old.id)] == []
+
+
+async def test_a_worksheet_that_is_gone(subject: Subject) -> None:
+    """A batch to a sheet id that does not exist is refused, and leaves no fence."""
+    title = await subject.worksheet(LINES)
+    mark = fence()
+    batch = Batch(
+        sheet_id=987_654_321,
+        fence=mark,
+        changes=[AppendedRows(rows=[["y"]])],
+        ranges=[at(title, "1:1")],
+    )
+
+    with pytest.raises(UpstreamRefusal) as caught:
+        await subject.sheets.apply(subject.spreadsheet, batch)
+
+    assert refused_request(caught.value) == 1
+    assert [*await subject.sheets.fence_tokens(subject.spreadsheet, mark.id)] == []

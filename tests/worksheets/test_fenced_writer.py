@@ -1,0 +1,308 @@
+"""Writes with a fence: what people do meanwhile, and what their answers say."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+
+import pytest
+
+from gateway.errors import (
+    GatewayError,
+    HeaderChanged,
+    PreconditionFailed,
+    QueueFull,
+    RowNumberUnknown,
+    UpstreamError,
+    UpstreamUnreachable,
+    WriteOutcomeUnknown,
+)
+from gateway.table.tag import IfMatch
+from gateway.worksheets.writes import Create, Update, WriteIdentity
+from tests.fakes import FakeWorksheet
+from tests.worksheets.conftest import CITIES, TARGET, Bench, MakeBench
+from tests.worksheets.scripted_sheets import Cost
+
+LOST = WriteOutcomeUnknown("no answer")
+Edit = Callable[[FakeWorksheet], object]
+
+
+def names(bench: Bench) -> list[object]:
+    return [line[0] if line else "" for line in bench.cities.lines()[1:]]
+
+
+def sort(sheet: FakeWorksheet) -> None:
+    """Sort the data rows by the first column."""
+    rows = sorted(sheet.lines()[1:])
+    for number, row in enumerate(rows, start=2):
+        sheet.type(number, *[*row, "", "", ""][:3])
+
+
+def insert_column(sheet: FakeWorksheet) -> None:
+    """Insert a column before the first."""
+    sheet.cells = {(row, column + 1): held for (row, column), held in sheet.cells.items()}
+    sheet.columns += 1
+
+
+EDITS: dict[str, Edit] = {
+    "deletes-a-row-above": lambda sheet: sheet.delete_rows(2),
+    "sorts": sort,
+    "inserts-a-column": insert_column,
+    "corrects-a-word": lambda sheet: sheet.type(5, "Reno!"),
+    "deletes-it": lambda sheet: sheet.delete_rows(5),
+    "appends-the-same": lambda sheet: sheet.type(6, "Reno"),
+}
+
+
+@pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
+async def test_people_edit_before_a_lost_answer_is_settled(bench: Bench, edit: Edit) -> None:
+    """A create that was applied is never called not applied, and never sent again."""
+    bench.sheets.after("apply", lambda: edit(bench.cities), LOST)
+
+    (end,) = await bench.together(Create(rows=({"name": "Reno"},)))
+
+    assert bench.sheets.count("apply") == 1
+    if isinstance(end, BaseException):
+        assert isinstance(end, RowNumberUnknown)
+        assert end.outcome == "applied"
+    else:
+        row = end[0].row
+        assert names(bench)[row - 2] == "Reno"
+        assert names(bench).count("Reno") == 1
+
+
+@pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
+async def test_people_edit_while_a_create_is_answered(bench: Bench, edit: Edit) -> None:
+    """The answer shows the worksheet as of the write: later edits do not change it."""
+    bench.sheets.after("apply", lambda: edit(bench.cities))
+
+    assert await bench.create(name="Reno") == 5
+
+
+async def test_a_fuller_row_of_a_person_is_not_taken(bench: Bench) -> None:
+    """A row that was never written is not acknowledged, whatever a person typed."""
+    bench.sheets.before("apply", lambda: bench.cities.type(5, "Reno", "NV", 1), LOST)
+
+    row = await bench.create(name="Reno")
+
+    assert row == 6
+    assert names(bench)[3:] == ["Reno", "Reno"]
+
+
+async def test_an_ambiguous_position_is_not_guessed(bench: Bench) -> None:
+    """Of two equal rows nobody knows which is ours."""
+    bench.sheets.before("apply", lambda: bench.cities.type(5, "Reno"))
+    bench.sheets.after("apply", LOST)
+
+    with pytest.raises(RowNumberUnknown):
+        await bench.create(name="Reno")
+
+    assert names(bench)[3:] == ["Reno", "Reno"]
+
+
+async def test_rows_deleted_above_the_last_known_one(bench: Bench) -> None:
+    """If the worksheet is shorter than it was at the look, the rows are found further up."""
+    await bench.create(name="Reno")
+    bench.sheets.before("apply", lambda: bench.cities.delete_rows(3, 3))
+    bench.sheets.cost()
+
+    row = await bench.create(name="Salem")
+
+    assert row == 3
+    assert names(bench) == ["Boston", "Salem"]
+    assert bench.sheets.cost().writes == 1
+
+
+async def test_a_header_changed_under_a_create(bench: Bench) -> None:
+    """The row is written, and the error names it and says so."""
+    bench.sheets.before("apply", lambda: bench.cities.type(1, "state", "name"))
+
+    with pytest.raises(HeaderChanged) as caught:
+        await bench.create(name="Reno")
+
+    assert (caught.value.outcome, caught.value.row) == ("applied", 5)
+    assert await bench.create(name="Salem") == 6
+    assert bench.cities.lines()[5] == ["", "Salem"]
+
+
+async def test_another_column_changed_under_a_create(bench: Bench) -> None:
+    """A header that changed elsewhere does no harm."""
+    bench.sheets.before("apply", lambda: bench.cities.type(1, None, None, None, "mayor"))
+
+    assert await bench.create(name="Reno") == 5
+
+
+async def test_a_tab_renamed_while_another_takes_its_title(bench: Bench) -> None:
+    """A row that went to a tab which is called otherwise by now is reported, not acknowledged."""
+    await bench.create(name="Reno")
+
+    def swap() -> None:
+        bench.cities.title = "Old"
+        bench.fake.add("Cities", CITIES, rows=100)
+
+    bench.sheets.before("apply", swap)
+    with pytest.raises(UpstreamError) as caught:
+        await bench.create(name="Salem")
+
+    assert caught.value.outcome == "applied"
+    assert names(bench)[-1] == "Salem"
+
+
+async def test_a_tab_made_anew(bench: Bench) -> None:
+    """A tab that was deleted and made anew is looked for again; the row goes to the new one."""
+    await bench.create(name="Reno")
+    bench.fake.worksheets.clear()
+    new = bench.fake.add("Cities", CITIES[:1], rows=10)
+    new.sheet_id = 77
+
+    assert await bench.create(name="Salem") == 2
+    assert new.lines()[1:] == [["Salem"]]
+
+
+async def test_an_update_is_sent_right_after_its_look(bench: Bench) -> None:
+    """If more than a second passes between look and write, the row is looked at again."""
+    bench.sheets.after("read_sheet", lambda: bench.clock.advance(0.5))
+    tag = (await bench.read(2)).tag
+    ledger_sending = bench.ledger.sending
+    slow = iter([True, False])
+
+    async def sending(*arguments: object) -> None:
+        if next(slow):
+            bench.clock.advance(2)
+            bench.cities.type(2, "by hand")
+        await ledger_sending(*arguments)  # type: ignore[arg-type]
+
+    bench.ledger.sending = sending  # type: ignore[method-assign, assignment]
+    with pytest.raises(PreconditionFailed):
+        await bench.service.update_row(
+            TARGET, Update(row=2, fields={"name": "ours"}, condition=IfMatch(frozenset({tag})))
+        )
+
+    assert names(bench)[0] == "by hand"
+
+
+@pytest.mark.parametrize("repeatable_ids", [False, True], ids=["refused", "accepted"])
+async def test_no_late_copy_overwrites_a_later_update(
+    make_bench: MakeBench, repeatable_ids: bool
+) -> None:
+    """An update without an answer is settled before the next one of its row is acknowledged."""
+    bench = make_bench(repeatable_ids=repeatable_ids)
+    late: list[Callable[[], object]] = []
+
+    def hold(bench: Bench = bench) -> None:
+        inner = bench.fake.apply_now
+        batches: list[object] = []
+
+        def keep(spreadsheet: str, batch: object) -> object:
+            batches.append(batch)
+            bench.fake.apply_now = inner  # type: ignore[method-assign]
+            late.append(lambda: inner(spreadsheet, batch))  # type: ignore[arg-type]
+            raise LOST
+
+        bench.fake.apply_now = keep  # type: ignore[method-assign, assignment]
+
+    bench.sheets.before("apply", hold)
+    (first,) = await bench.together(Update(row=2, fields={"name": "a"}))
+    (second,) = await bench.together(Update(row=2, fields={"name": "b"}))
+    for land in late:
+        with suppress(GatewayError):
+            land()
+
+    if repeatable_ids:
+        assert isinstance(first, WriteOutcomeUnknown)
+        assert isinstance(second, QueueFull)
+        assert second.outcome == "not_applied"
+    else:
+        assert names(bench)[0] == "b"
+
+
+async def test_what_was_not_sent_is_sent_once_more(bench: Bench) -> None:
+    """Where no connection could be had a write is tried twice, then refused."""
+    away = UpstreamUnreachable("x", outcome="not_applied")
+    bench.sheets.before("apply", away)
+    assert await bench.create(name="Reno") == 5
+    for nth in (1, 2):
+        bench.sheets.before("apply", away, nth=nth)
+
+    with pytest.raises(UpstreamUnreachable):
+        await bench.create(name="Salem")
+
+    assert names(bench)[3:] == ["Reno"]
+
+
+async def test_cost_of_a_lost_answer(bench: Bench) -> None:
+    """A create whose answer is lost costs 2 reads more: the fence, and where its row is."""
+    bench.sheets.after("apply", LOST)
+
+    await bench.create(name="Reno")
+
+    assert bench.sheets.cost() == Cost(1 + 2, 1)
+
+
+async def test_a_large_worksheet_is_read_to_its_end(make_bench: MakeBench) -> None:
+    """Where the end is unknown and the grid is large, one more read finds it."""
+    bench = make_bench(rows=5000)
+
+    assert await bench.create(name="Reno") == 5
+    assert bench.sheets.cost() == Cost(2, 1)
+
+
+async def test_a_column_of_formulas_in_front(make_bench: MakeBench) -> None:
+    """A blank first column moves no row: creates stand one under the other."""
+    bench = make_bench([["id", "name"], [None, "a"]])
+
+    rows = [await bench.create(name=f"n{number}") for number in range(3)]
+
+    assert rows == [3, 4, 5]
+
+
+async def test_many_creates_in_few_writes(bench: Bench) -> None:
+    """Creates that wait while one is at Google go together in the next batch."""
+    gate = asyncio.Event()
+    bench.sheets.before("apply", gate)
+    first = asyncio.create_task(bench.create(name="first"))
+    await bench.sheets.begun("apply")
+    others = [asyncio.create_task(bench.create(name=f"n{number}")) for number in range(80)]
+    await asyncio.sleep(0)
+    gate.set()
+    rows = [await each for each in [first, *others]]
+
+    assert rows == [*range(5, 86)]
+    assert bench.sheets.cost() == Cost(1, 2)
+
+
+async def test_a_header_changed_under_a_create_of_an_earlier_process(bench: Bench) -> None:
+    """Found again by its fence, a row under other names than its fields is not shown as theirs."""
+    create = Create(
+        rows=({"name": "Reno"},),
+        identity=WriteIdentity(
+            scope="s1", fingerprint="f1", worksheet=TARGET.worksheet, key_id="", is_create=True
+        ),
+    )
+    bench.sheets.before("apply", lambda: bench.cities.type(1, "state", "name"))
+    bench.sheets.after("apply", RuntimeError("killed"))
+    (killed,) = await bench.together(create)
+    (end,) = await bench.together(create)
+
+    assert isinstance(killed, BaseException)
+    assert isinstance(end, HeaderChanged)
+    assert (end.outcome, end.row) == ("applied", 5)
+    assert names(bench)[3:] == ["Reno"]
+
+
+async def test_a_header_changed_under_an_update_of_an_earlier_process(bench: Bench) -> None:
+    """Found again by its fence, a value in another column is not shown as its field's."""
+    update = Update(
+        row=2,
+        fields={"name": "Reno"},
+        identity=WriteIdentity(
+            scope="s1", fingerprint="f1", worksheet=TARGET.worksheet, key_id="", is_create=False
+        ),
+    )
+    bench.sheets.before("apply", lambda: bench.cities.type(1, "state", "name"))
+    bench.sheets.after("apply", RuntimeError("killed"))
+    (killed,) = await bench.together(update)
+    (end,) = await bench.together(update)
+
+    assert isinstance(killed, BaseException)
+    assert isinstance(end, HeaderChanged)
+    assert (end.outcome, end.row) == ("applied", 2)

@@ -1,0 +1,447 @@
+"""The protocol of fences: what became of a batch, whatever is lost or late."""
+
+import asyncio
+import random
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+
+import pytest
+
+from gateway.errors import (
+    GatewayError,
+    QuotaSpent,
+    SpreadsheetNotShared,
+    UpstreamRefusal,
+    UpstreamUnreachable,
+    WriteOutcomeUnknown,
+)
+from gateway.google.sheets import AppendedRows, Batch, Fence, SheetView
+from gateway.worksheets.fences import BURNT, Fences, NeverApplied
+from tests.clock import ManualClock
+from tests.fakes import BOOK, FakeSheets, FakeWorksheet
+from tests.worksheets.conftest import CITIES
+from tests.worksheets.scripted_sheets import Cost, ScriptedSheets
+
+LOST = WriteOutcomeUnknown("no answer")
+USED = UpstreamRefusal("Invalid requests[0].createDeveloperMetadata: the id is used")
+FRESH_SECONDS = 10.0
+
+
+class Scene:
+    """Fences over a fake worksheet; pauses only move the clock."""
+
+    def __init__(self, clock: ManualClock, *, repeatable_ids: bool = False) -> None:
+        self.fake = FakeSheets(repeatable_ids=repeatable_ids)
+        self.cities: FakeWorksheet = self.fake.add("Cities", CITIES, rows=100)
+        self.sheets = ScriptedSheets(self.fake)
+        self.clock = clock
+        self.fences = self.started()
+
+    def started(self, open_ids: Sequence[int] = ()) -> Fences:
+        """The fences of a new process."""
+        return Fences(self.sheets, key="gw", clock=self.clock, sleep=self._pause, open_ids=open_ids)
+
+    async def _pause(self, seconds: float) -> None:
+        self.clock.advance(seconds)
+        await asyncio.sleep(0)
+
+    def batch(self, name: str = "Reno", fence: Fence | None = None) -> Batch:
+        return Batch(
+            sheet_id=self.cities.sheet_id,
+            fence=fence or self.fences.new(),
+            changes=[AppendedRows(rows=[[name]])],
+            ranges=["'Cities'!1:1", "'Cities'!A4:ZZZ"],
+        )
+
+    async def commit(self, batch: Batch, fresh_seconds: float = FRESH_SECONDS) -> SheetView | None:
+        resend_until = self.clock() + fresh_seconds
+        return await self.fences.commit(BOOK, batch, resend_until=resend_until)
+
+    async def outcome(self, batch: Batch, fresh_seconds: float = FRESH_SECONDS) -> str:
+        """How a batch ended, in a word."""
+        try:
+            view = await self.commit(batch, fresh_seconds)
+        except NeverApplied:
+            return "never"
+        except WriteOutcomeUnknown:
+            return "unknown"
+        return "applied" if view is not None else "applied, answer lost"
+
+    def names(self) -> list[object]:
+        """The first cells of the rows after the cities."""
+        return [line[0] for line in self.cities.lines()[4:]]
+
+    def tokens(self, batch: Batch) -> list[str]:
+        return [each.token for each in self.fake.fences if each.id == batch.fence.id]
+
+    def late(self, batch: Batch) -> Callable[[], None]:
+        """A copy of a batch that takes effect when Google comes to it, if it is not refused."""
+
+        def land() -> None:
+            with suppress(UpstreamRefusal):
+                self.fake.apply_now(BOOK, batch)
+
+        return land
+
+
+@pytest.fixture
+def scene(clock: ManualClock) -> Scene:
+    return Scene(clock)
+
+
+async def test_an_acknowledged_batch_costs_one_write(scene: Scene) -> None:
+    """A batch leaves its rows and its fence, and the answer shows them."""
+    batch = scene.batch()
+
+    view = await scene.commit(batch)
+
+    assert view is not None
+    assert view.blocks[1].texts[-1] == ["Reno"]
+    assert scene.tokens(batch) == [batch.fence.token]
+    assert scene.sheets.cost() == Cost(0, 1)
+
+
+async def test_a_lost_answer_is_found_by_its_fence(scene: Scene) -> None:
+    """One read proves that a batch was applied."""
+    scene.sheets.after("apply", LOST)
+
+    assert await scene.outcome(scene.batch()) == "applied, answer lost"
+    assert scene.names() == ["Reno"]
+    assert scene.sheets.cost() == Cost(1, 1)
+
+
+async def test_a_lost_batch_is_sent_again(scene: Scene) -> None:
+    """A batch that Google never saw is sent again unchanged; first it is proved that it may be."""
+    scene.sheets.before("apply", LOST)
+    batch = scene.batch()
+
+    assert await scene.outcome(batch) == "applied"
+    assert scene.names() == ["Reno"]
+    assert scene.tokens(batch) == [batch.fence.token]
+    assert scene.sheets.cost() == Cost(1, 1 + 2 + 1)
+
+
+async def test_used_ids_are_proved_once(scene: Scene) -> None:
+    """The proof uses a fence that is there, and is not repeated."""
+    await scene.commit(scene.batch("a"))
+    for name in ("b", "c"):
+        scene.sheets.before("apply", LOST)
+        await scene.outcome(scene.batch(name))
+
+    assert scene.sheets.count("put_fence") == 1
+    assert scene.names() == ["a", "b", "c"]
+
+
+async def test_a_late_first_copy_is_refused(scene: Scene) -> None:
+    """Of two copies in flight one takes effect: the second lands, the first comes too late."""
+    batch = scene.batch()
+    scene.sheets.before("apply", LOST)
+
+    assert await scene.outcome(batch) == "applied"
+    scene.late(batch)()
+
+    assert scene.names() == ["Reno"]
+
+
+async def test_a_first_copy_that_lands_before_the_second(scene: Scene) -> None:
+    """If the first copy lands between search and resend, the second is refused and it is found."""
+    batch = scene.batch()
+    scene.sheets.before("apply", LOST)
+    scene.sheets.before("apply", scene.late(batch), nth=2)
+
+    assert await scene.outcome(batch) == "applied, answer lost"
+    assert scene.names() == ["Reno"]
+
+
+async def test_a_stale_batch_is_burnt(scene: Scene) -> None:
+    """A batch whose look is old is not sent again; burnt, it can never land."""
+    batch = scene.batch()
+    scene.sheets.before("apply", LOST)
+
+    assert await scene.outcome(batch, fresh_seconds=0) == "never"
+    scene.late(batch)()
+
+    assert scene.names() == []
+    assert scene.tokens(batch) == [BURNT]
+
+
+async def test_a_burn_that_comes_too_late(scene: Scene) -> None:
+    """If the copy lands before the burn, the burn is refused, and the write is found applied."""
+    batch = scene.batch()
+    scene.sheets.before("apply", LOST)
+    scene.sheets.before("put_fence", scene.late(batch), nth=3)
+
+    assert await scene.outcome(batch, fresh_seconds=0) == "applied, answer lost"
+    assert scene.names() == ["Reno"]
+
+
+@pytest.mark.parametrize("is_burnt", [False, True], ids=["not-done", "done"])
+async def test_a_burn_without_an_answer(scene: Scene, is_burnt: bool) -> None:
+    """A burn whose answer is lost is looked for, and tried again if need be."""
+    batch = scene.batch()
+    scene.sheets.before("apply", LOST)
+    (scene.sheets.after if is_burnt else scene.sheets.before)("put_fence", LOST, nth=3)
+
+    assert await scene.outcome(batch, fresh_seconds=0) == "never"
+    assert scene.tokens(batch) == [BURNT]
+
+
+async def test_a_search_that_misses_a_new_fence(scene: Scene) -> None:
+    """A search that does not see what was just written leads to a refused copy, not to two rows."""
+    batch = scene.batch()
+    scene.sheets.after("apply", LOST)
+    hidden = scene.fake.fences
+
+    async def outcome() -> str:
+        return await scene.outcome(batch)
+
+    def hide() -> None:
+        hidden[:], kept[:] = [], [*hidden]
+
+    def show() -> None:
+        hidden[:] = [*kept, *hidden]
+
+    kept: list[Fence] = []
+    scene.sheets.before("fence_tokens", hide)
+    scene.sheets.after("fence_tokens", show)
+
+    assert await outcome() == "applied, answer lost"
+    assert scene.names() == ["Reno"]
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        SpreadsheetNotShared("x", outcome="not_applied"),
+        QuotaSpent("x", outcome="not_applied"),
+        UpstreamRefusal("Invalid requests[1].appendCells: protected"),
+        UpstreamRefusal("Unable to parse range"),
+    ],
+    ids=["403", "429", "refused", "unnamed"],
+)
+async def test_a_refused_second_copy_proves_nothing(scene: Scene, trouble: GatewayError) -> None:
+    """A refusal of the second copy says nothing of the first: the fence is burnt, or it is open."""
+    batch = scene.batch()
+    scene.sheets.before("apply", LOST)
+    scene.sheets.before("apply", trouble, nth=2)
+
+    outcome = await scene.outcome(batch)
+    if outcome == "never":
+        scene.late(batch)()
+
+    assert outcome in ("never", "unknown")
+    assert scene.names() == []
+
+
+async def test_a_refusal_that_names_a_request_is_final(scene: Scene) -> None:
+    """Google refused the only copy, so nothing was applied, and nothing is searched."""
+    scene.sheets.before("apply", UpstreamRefusal("Invalid requests[1].appendCells: protected"))
+
+    with pytest.raises(UpstreamRefusal):
+        await scene.commit(scene.batch())
+
+    assert scene.sheets.cost() == Cost(0, 1)
+
+
+async def test_a_refusal_that_names_no_request_is_open(scene: Scene) -> None:
+    """Google may have refused the ranges of the answer after it applied the batch."""
+    scene.sheets.after("apply", UpstreamRefusal("Unable to parse range: 'Cities'!A4:ZZZ"))
+
+    assert await scene.outcome(scene.batch()) == "applied, answer lost"
+    assert scene.names() == ["Reno"]
+
+
+async def test_an_id_that_others_use(scene: Scene) -> None:
+    """An id that another write uses makes the batch fail; nothing of it can land."""
+    other = scene.batch("other")
+    await scene.commit(other)
+    batch = scene.batch(fence=Fence(id=other.fence.id, key="gw", token="own"))
+
+    assert await scene.outcome(batch) == "never"
+    assert scene.names() == ["other"]
+
+
+async def test_an_id_that_others_use_after_a_lost_answer(scene: Scene) -> None:
+    """The token tells whose fence it is: another one's is no proof of ours."""
+    other = scene.batch("other")
+    await scene.commit(other)
+    batch = scene.batch(fence=Fence(id=other.fence.id, key="gw", token="own"))
+    scene.sheets.before("apply", LOST)
+
+    assert await scene.outcome(batch) == "never"
+    assert scene.names() == ["other"]
+
+
+async def test_nothing_is_proved_while_google_is_away(scene: Scene) -> None:
+    """Without an answer to the search the outcome is unknown, for ten seconds."""
+    await scene.commit(scene.batch("a"))
+    scene.sheets.before("apply", LOST)
+    for nth in range(1, 100):
+        scene.sheets.before("fence_tokens", UpstreamUnreachable("x"), nth=nth)
+    fences = Fences(
+        scene.sheets, key="gw", clock=scene.clock, sleep=asyncio.sleep, limit_seconds=0.3
+    )
+
+    with pytest.raises(WriteOutcomeUnknown) as caught:
+        await fences.commit(BOOK, scene.batch(), resend_until=scene.clock() + 10)
+
+    assert caught.value.retry_after_seconds == 10
+
+
+@pytest.mark.parametrize("was_applied", [False, True])
+async def test_a_write_of_an_earlier_process(scene: Scene, was_applied: bool) -> None:
+    """Its fence tells what became of it; if nothing did, nothing can any more."""
+    batch = scene.batch()
+    (scene.sheets.after if was_applied else scene.sheets.before)("apply", RuntimeError("killed"))
+    with pytest.raises(RuntimeError):
+        await scene.commit(batch)
+    later = scene.started([batch.fence.id])
+
+    assert await later.is_applied(BOOK, batch.fence, scene.clock()) is was_applied
+    scene.late(batch)()
+    assert scene.names() == ["Reno"] * was_applied
+
+
+class TestUsedIdsAccepted:
+    """Google accepts used ids: fences tell the truth, but nothing is sent again."""
+
+    @pytest.fixture
+    def scene(self, clock: ManualClock) -> Scene:
+        return Scene(clock, repeatable_ids=True)
+
+    async def test_a_lost_batch_is_open(self, scene: Scene) -> None:
+        """It is not sent again, and may be asked for in 185 seconds."""
+        scene.sheets.before("apply", LOST)
+
+        with pytest.raises(WriteOutcomeUnknown) as caught:
+            await scene.commit(scene.batch())
+
+        assert caught.value.retry_after_seconds == 185
+        assert scene.sheets.count("apply") == 1
+
+    async def test_a_lost_answer_is_found(self, scene: Scene) -> None:
+        """A fence that is there is proof enough."""
+        scene.sheets.after("apply", LOST)
+
+        assert await scene.outcome(scene.batch()) == "applied, answer lost"
+        assert scene.sheets.cost() == Cost(1, 1)
+
+    async def test_absence_takes_two_searches(self, scene: Scene) -> None:
+        """180 s after the last copy two searches, 30 s apart, prove that nothing was applied."""
+        batch = scene.batch()
+        scene.sheets.before("apply", LOST)
+        with pytest.raises(WriteOutcomeUnknown):
+            await scene.commit(batch)
+        sent_at = scene.clock()
+        outcomes: list[bool | None] = []
+        for seconds in (179, 2, 29, 2):
+            scene.clock.advance(seconds)
+            try:
+                outcomes.append(await scene.fences.is_applied(BOOK, batch.fence, sent_at))
+            except WriteOutcomeUnknown:
+                outcomes.append(None)
+
+        assert outcomes == [None, None, None, False]
+
+    async def test_a_late_effect_is_found(self, scene: Scene) -> None:
+        """A copy that lands after three minutes of doubt is applied."""
+        batch = scene.batch()
+        scene.sheets.before("apply", LOST)
+        with pytest.raises(WriteOutcomeUnknown):
+            await scene.commit(batch)
+        scene.late(batch)()
+
+        assert await scene.fences.is_applied(BOOK, batch.fence, scene.clock())
+
+
+class TestHousekeeping:
+    """Old fences are deleted by later batches."""
+
+    async def test_fences_stay_while_a_copy_may_land(self, scene: Scene) -> None:
+        """After 185 s the fences of finished writes go with the next batch, but for the last."""
+        for name in ("a", "b", "c"):
+            await scene.commit(scene.batch(name))
+        scene.clock.advance(184)
+        await scene.commit(scene.batch("d"))
+        before = len(scene.fake.fences)
+        scene.clock.advance(2)
+        await scene.commit(scene.batch("e"))
+
+        assert before == 4
+        assert len(scene.fake.fences) == 2
+
+    async def test_few_fences_stay(self, scene: Scene) -> None:
+        """However many writes there are in three minutes, at most 500 fences stay."""
+        for number in range(900):
+            await scene.commit(scene.batch(f"n{number}"))
+
+        assert len(scene.fake.fences) <= 500
+
+    async def test_fences_of_an_earlier_process(self, scene: Scene) -> None:
+        """They are found by one read and deleted, but for those of open writes."""
+        batches = [scene.batch(name) for name in ("a", "b")]
+        for batch in batches:
+            await scene.commit(batch)
+        scene.fences = scene.started([batches[1].fence.id])
+        await scene.fences.find_earlier(BOOK)
+        scene.clock.advance(186)
+        scene.sheets.cost()
+        for _ in range(2):
+            await scene.fences.find_earlier(BOOK)
+        cost = scene.sheets.cost()
+        scene.clock.advance(186)
+        last = scene.batch("c")
+        await scene.commit(last)
+
+        assert cost == Cost(1, 0)
+        assert {each.id for each in scene.fake.fences} == {batches[1].fence.id, last.fence.id}
+
+    async def test_a_refused_deletion_is_left_out(self, scene: Scene) -> None:
+        """If Google refuses to delete an old fence, the batch is sent without the deletion."""
+        for name in ("a", "b"):
+            await scene.commit(scene.batch(name))
+        scene.clock.advance(200)
+        scene.sheets.before(
+            "apply", UpstreamRefusal("Invalid requests[2].deleteDeveloperMetadata: no")
+        )
+
+        assert await scene.outcome(scene.batch("c")) == "applied"
+        assert scene.names() == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("repeatable_ids", [False, True], ids=["refused", "accepted"])
+async def test_random_faults_never_double_or_lose(clock: ManualClock, repeatable_ids: bool) -> None:
+    """Whatever is lost or late, what is told is true, and nothing is there twice."""
+    for seed in range(400):
+        chance = random.Random(seed)  # noqa: S311 - no secret
+        scene = Scene(clock, repeatable_ids=repeatable_ids)
+        under_way: list[Callable[[], None]] = []
+        told: dict[str, str] = {}
+
+        def land_some(under_way: list[Callable[[], None]] = under_way) -> None:
+            chance.shuffle(under_way)  # noqa: B023 - used in this round only
+            while under_way and chance.random() < 0.5:  # noqa: B023
+                under_way.pop()()
+
+        for number in range(6):
+            batch = scene.batch(f"n{number}")
+            for nth in (1, 2):
+                match chance.choice(["answered", "unanswered", "lost", "late"]):
+                    case "unanswered":
+                        scene.sheets.after("apply", LOST, nth=nth)
+                    case "lost":
+                        scene.sheets.before("apply", LOST, nth=nth)
+                    case "late":
+                        send = partial(under_way.append, scene.late(batch))
+                        scene.sheets.before("apply", send, LOST, nth=nth)
+            for kind in ("fence_tokens", "put_fence", "apply"):
+                scene.sheets.before(kind, land_some, nth=chance.randint(1, 3))
+            told[f"n{number}"] = await scene.outcome(batch, chance.choice([0.0, 10.0]))
+            scene.sheets.clear()
+        while under_way:
+            land_some()
+        names = scene.names()
+        for name, outcome in told.items():
+            wanted = {"never": (0,), "unknown": (0, 1)}.get(outcome, (1,))
+            assert names.count(name) in wanted, (seed, told, names)

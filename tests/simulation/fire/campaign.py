@@ -1,17 +1,18 @@
 """A fire from its start to its report: emulator, gateway, faults, kills, a person, and clients.
 
 Rules
-- The person moves a column only while nothing is running at Google, since a late effect would
+- The person moves a column only while nothing is under way at Google, since a late effect would
   land in the columns of before, and waits until no header seen before is trusted any more.
 - Around that no gateway is killed: a new one has no header to trust wrongly.
-- Meanwhile a visitor adds rows at the ends of the worksheets, where the gateway is about to.
+- Meanwhile people sort, delete, insert and correct rows, and append some by hand and by script.
+- With its key a create is asked for until it is settled.
 """
 
 import asyncio
 import random
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import count
@@ -23,8 +24,9 @@ from tests.journeys.mortal import Mortal
 from tests.journeys.workbook import write_seed
 from tests.simulation.fire.clients import Clerk, Patience, perform_all
 from tests.simulation.fire.faults import Weather, plan
-from tests.simulation.fire.ledger import Entry, Grid, Problem, problems_of
+from tests.simulation.fire.ledger import Entry, Problem, UpdateEntry, problems_of
 from tests.simulation.fire.orders import (
+    FIRST_SHARED,
     FIRST_VISITED,
     SPREADSHEET,
     USUAL,
@@ -38,21 +40,20 @@ from tests.simulation.fire.stage import (
     HEADER_TTL_SECONDS,
     WRITE_TIMEOUT_SECONDS,
     google,
-    grids_of,
     make_key,
     mortal_gateway,
+    numbers_at,
 )
+from tests.simulation.fire.truth import FIRST_UPDATE
 from tests.simulation.fire.witness import Witness
 from tests.simulation.stage import CREDENTIALS
 
-IMPATIENT = Patience(answer_seconds=30.0, asks=4, longest_pause_seconds=1.0)
-SLACK = 0.001
-"""The share of answers that may be `unknown` though Google answered."""
+IMPATIENT = Patience(answer_seconds=30.0, asks=40, longest_pause_seconds=1.0)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Campaign:
-    """Size and intensity of a fire."""
+    """How large a fire is and how hot."""
 
     creates: int
     seed: int = 1
@@ -66,9 +67,14 @@ class Campaign:
     kill_seconds: float = 5.0
     """Between two kills, on average."""
     visit_seconds: float = 0.3
-    """Between two rows that the visitor adds, on average."""
+    """Between two edits of people, on average."""
     latency_ms: int = 20
     mixture: Mixture = USUAL
+    update_share: float = 0.3
+    """So many creates are followed by an update."""
+    moves_columns: bool = False
+    """At any time, not only between waves; updates may write to another column then."""
+    has_repeatable_ids: bool = False
     patience: Patience = IMPATIENT
     end_seconds: float = 60.0
     """After so long the clients are given up."""
@@ -85,30 +91,37 @@ class Campaign:
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """Results of a fire."""
+    """What came of a fire."""
 
     entries: Sequence[Entry]
+    updates: Sequence[UpdateEntry]
     problems: Sequence[Problem]
-    unexplained: Sequence[Entry]
-    """Answered `unknown` though neither an append nor the client's connection was lost."""
-    appends: int
+    unexplained: Sequence[Entry | UpdateEntry]
+    """Answered `unknown` though neither Google failed nor the client's connection was lost."""
+    batches: int
+    edits: int
+    removed_rows: int
     lost_rows: int
+    moved_rows: int
+    """Rows of which the 201 told another place than that of their effect, a later one."""
     kills: int
     replays: int
     seconds: float
 
-    @property
-    def may_be_unexplained(self) -> float:
-        return SLACK * len(self.entries)
-
     def __str__(self) -> str:
         outcomes = Counter(entry.outcome for entry in self.entries)
+        updates = Counter(update.outcome for update in self.updates)
         sorts = Counter(problem.kind for problem in self.problems)
         lines = [
             f"{len(self.entries)} creates in {self.seconds:.0f} s: {dict(outcomes)}",
-            f"{self.appends} appends, {self.lost_rows} rows in lost ones, {self.kills} kills, "
-            f"{self.replays} replays, {sum(entry.is_cut for entry in self.entries)} cut off",
+            f"{len(self.updates)} updates: {dict(updates)}",
+            f"{self.batches} batches, {self.lost_rows} rows in lost ones, {self.kills} kills, "
+            f"{self.replays} replays, {sum(entry.is_cut for entry in self.entries)} cut off, "
+            f"{sum(entry.asks > 1 for entry in self.entries)} asked again",
+            f"{self.edits} edits by people, {self.removed_rows} numbered rows removed; "
+            f"{self.moved_rows} rows had moved when they were looked for",
             f"unknown for no reason: {len(self.unexplained)}",
+            *(f"  {each}" for each in self.unexplained[:20]),
             f"problems: {dict(sorts) or 'none'}",
             *(f"  {each.kind}: {each.detail}" for each in self.problems[:20]),
         ]
@@ -126,6 +139,8 @@ class Scene:
     gateway: Mortal
     person: Person
     key: str
+    kills: list[float] = field(default_factory=list)
+    """When the gateway was killed."""
     calm: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Who has it keeps the gateway alive."""
 
@@ -135,52 +150,80 @@ def burn(campaign: Campaign, folder: Path) -> Report:
     grids = seeds(campaign.worksheets)
     worksheets = {title: csv_of(grid) for title, grid in grids.items()}
     write_seed(folder / "seed", {SPREADSHEET: worksheets})
-    with google(folder, latency_ms=campaign.latency_ms) as (url, witness):
-        return asyncio.run(_burn(campaign, folder, url, witness, grids))
+    with google(
+        folder,
+        latency_ms=campaign.latency_ms,
+        repeatable_metadata_ids=campaign.has_repeatable_ids,
+    ) as (url, witness):
+        return asyncio.run(_burn(campaign, folder, url, witness, list(grids)))
 
 
-def unexplained(entries: Sequence[Entry], lost: set[int]) -> list[Entry]:
-    """Answers `unknown` about rows that Google was not asked for in vain."""
+def unexplained(
+    entries: Sequence[Entry | UpdateEntry], saw_failure: Callable[[float, float], bool]
+) -> list[Entry | UpdateEntry]:
+    """Answers `unknown` though Google answered all the time, and the client was not cut off."""
     return [
         entry
         for entry in entries
-        if entry.outcome == "unknown" and not entry.is_cut and not _numbers(entry) & lost
+        if entry.outcome == "unknown"
+        and not entry.is_cut
+        and not saw_failure(entry.asked_at, entry.answered_at)
     ]
 
 
 async def _burn(
-    campaign: Campaign, folder: Path, url: str, witness: Witness, grids: dict[str, Grid]
+    campaign: Campaign, folder: Path, url: str, witness: Witness, titles: Sequence[str]
 ) -> Report:
     scene = Scene(
         campaign=campaign,
         url=url,
         witness=witness,
         gateway=mortal_gateway(folder, url),
-        person=Person(url=url, credentials=folder / CREDENTIALS),
+        person=Person(
+            url=url,
+            credentials=folder / CREDENTIALS,
+            truth=witness.truth,
+            chance=random.Random(campaign.seed),  # noqa: S311 - no secret
+            moves_columns=campaign.moves_columns,
+        ),
         key=await make_key(folder),
     )
     await asyncio.to_thread(scene.person.arrive)
     began = time.monotonic()
-    async with _clerks(scene, list(grids)) as clerks, _dying(scene), _visiting(scene, clerks):
+    async with _clerks(scene, titles) as clerks, _dying(scene), _visiting(scene):
         async with asyncio.timeout(campaign.end_seconds):
             await _waves(scene, clerks)
     await asyncio.sleep(campaign.latest_ms / 1000)
-    after = grids_of(url)
-    problems = [
-        problem
-        for clerk, (title, before) in zip(clerks, grids.items(), strict=True)
-        for problem in problems_of(clerk.entries, before, after[title])
-    ]
     entries = [entry for clerk in clerks for entry in clerk.entries]
+    updates = [update for clerk in clerks for update in clerk.updates]
+    truth = witness.truth
+    problems = problems_of(entries, truth, updates, scene.kills)
+    if numbers_at(url) != truth.numbers():
+        detail = f"{numbers_at(url) - truth.numbers()}, {truth.numbers() - numbers_at(url)}"
+        problems.append(Problem(kind="witness", detail=f"more and less than noted: {detail}"))
     return Report(
         entries=entries,
+        updates=updates,
         problems=problems,
-        unexplained=unexplained(entries, witness.lost),
-        appends=witness.appends,
+        unexplained=unexplained([*entries, *updates], witness.saw_failure),
+        batches=witness.batches,
+        edits=truth.edits,
+        removed_rows=truth.removed.total(),
         lost_rows=len(witness.lost),
+        moved_rows=_moved_rows(entries, witness),
         kills=scene.gateway.kills,
         replays=sum(clerk.replays for clerk in clerks),
         seconds=time.monotonic() - began,
+    )
+
+
+def _moved_rows(entries: Sequence[Entry], witness: Witness) -> int:
+    rows = {effect.number: effect.row for effect in witness.truth.effects}
+    return sum(
+        place != rows.get(number)
+        for entry in entries
+        for place, number in zip(entry.places, entry.numbers, strict=False)
+        if number < FIRST_SHARED
     )
 
 
@@ -189,7 +232,7 @@ async def _waves(scene: Scene, clerks: Sequence[Clerk]) -> None:
     campaign = scene.campaign
     chance = random.Random(campaign.seed)  # noqa: S311 - no secret
     size = campaign.creates // campaign.waves
-    faults = plan(chance, campaign.weather, appends=campaign.creates, reads=campaign.creates)
+    faults = plan(chance, campaign.weather, batches=campaign.creates, reads=campaign.creates)
     httpx2.post(f"{scene.url}/_emulator/faults", json=faults).raise_for_status()
     for wave in range(campaign.waves):
         first = wave * 10 * campaign.creates
@@ -214,6 +257,7 @@ async def _dying(scene: Scene) -> AsyncIterator[None]:
         while True:
             await asyncio.sleep(scene.campaign.kill_seconds * chance.uniform(0.5, 1.5))
             async with scene.calm:
+                scene.kills.append(time.monotonic())
                 await scene.gateway.kill()
                 await scene.gateway.start()
 
@@ -228,17 +272,15 @@ async def _dying(scene: Scene) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def _visiting(scene: Scene, clerks: Sequence[Clerk]) -> AsyncIterator[None]:
-    """A visitor adds rows for the time of the block; the ledgers say that they are there."""
+async def _visiting(scene: Scene) -> AsyncIterator[None]:
+    """People edit rows for the time of the block."""
     chance = random.Random(scene.campaign.seed)  # noqa: S311 - no secret
 
     async def visit_now_and_then() -> None:
         for number in count(FIRST_VISITED):
             await asyncio.sleep(scene.campaign.visit_seconds * chance.uniform(0.5, 1.5))
-            index = chance.randrange(len(clerks))
             async with scene.calm:
-                row = await asyncio.to_thread(scene.person.add_row, index, number)
-                clerks[index].entries.append(Entry(rows=(row,), outcome="applied"))
+                await asyncio.to_thread(scene.person.do_something, number)
 
     visitor = asyncio.create_task(visit_now_and_then())
     try:
@@ -253,6 +295,7 @@ async def _visiting(scene: Scene, clerks: Sequence[Clerk]) -> AsyncIterator[None
 @asynccontextmanager
 async def _clerks(scene: Scene, titles: Sequence[str]) -> AsyncIterator[list[Clerk]]:
     headers = {"Authorization": f"Bearer {scene.key}", "X-Spreadsheet-Id": SPREADSHEET}
+    numbers = count(FIRST_UPDATE)
     limits = httpx2.Limits(max_connections=None, max_keepalive_connections=None)
     async with httpx2.AsyncClient(
         base_url=scene.gateway.url, headers=headers, limits=limits
@@ -260,13 +303,12 @@ async def _clerks(scene: Scene, titles: Sequence[str]) -> AsyncIterator[list[Cle
         yield [
             Clerk(
                 client=client,
-                path=f"/v2/sheets/{title}",
+                worksheet=title,
                 patience=scene.campaign.patience,
                 is_up=scene.gateway.is_up,
+                numbers=numbers,
+                chance=random.Random(scene.campaign.seed + index),  # noqa: S311 - no secret
+                update_share=scene.campaign.update_share,
             )
-            for title in titles
+            for index, title in enumerate(titles)
         ]
-
-
-def _numbers(entry: Entry) -> set[int]:
-    return {int(dict(fields)["id"].partition(":")[2]) for fields in entry.rows}

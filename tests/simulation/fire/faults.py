@@ -1,9 +1,10 @@
-"""Failures of Google during creates, as lists of faults for the emulator.
+"""What goes wrong at Google while creates are under way, as lists of faults for the emulator.
 
 Rules
-- Late effects follow lost connections only. A 5xx may have been applied before it was answered.
-- A plan gives the failure of each call by its number, so that it is the same for each run of a
-  seed, whatever the time.
+- Late effects follow lost connections, and a 504 or 502 of a front end.
+- Only writes with a fence go wrong: a person's edits do not.
+- A plan says for each call by its number whether it goes wrong and how, so that a plan is the
+  same for each run of a seed, whatever the time.
 """
 
 import random
@@ -13,14 +14,16 @@ from typing import Any
 
 Fault = Mapping[str, Any]
 PAGE = "<!DOCTYPE html><title>Sorry...</title>"
-READS = ("values.get", "values.batchGet", "spreadsheets.get")
+BATCH = "spreadsheets.batchUpdate"
+FENCE = "createDeveloperMetadata"
+READS = ("values.get", "values.batchGet", "spreadsheets.get", "developerMetadata.search")
 FEWEST_BETWEEN = 3
 """Reads between two that go wrong: looking twice is to help."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Weather:
-    """Frequency of failures, and limits of delays in milliseconds."""
+    """How often calls go wrong, and the limits of what takes time, in milliseconds."""
 
     share: float
     latest_ms: int
@@ -31,7 +34,7 @@ class Weather:
 
 Make = Callable[[random.Random, Weather], Fault]
 
-APPEND_FAULTS: Mapping[str, Make] = {
+BATCH_FAULTS: Mapping[str, Make] = {
     "lost, not applied": lambda *_: {"drop": True},
     "lost, applied": lambda *_: {"drop": True, "apply": True},
     "lost, applied soon": lambda chance, weather: {
@@ -42,6 +45,11 @@ APPEND_FAULTS: Mapping[str, Make] = {
         "drop": True,
         "late_ms": chance.randint(weather.latest_ms * 3 // 4, weather.latest_ms),
     },
+    "504, applied late": lambda chance, weather: {
+        "status": chance.choice([502, 504]),
+        "late_ms": chance.randint(1, weather.latest_ms),
+    },
+    "504, applied": lambda *_: {"status": 504, "apply": True},
     "5xx, not applied": lambda chance, _: {"status": chance.choice([500, 502, 503])},
     "5xx, applied": lambda chance, _: {"status": chance.choice([500, 503]), "apply": True},
     "5xx as a page": lambda chance, _: {
@@ -61,9 +69,12 @@ READ_FAULTS: Mapping[str, Make] = {
 }
 
 
-def plan(chance: random.Random, weather: Weather, *, appends: int, reads: int) -> list[Fault]:
-    """Faults for this many calls of each kind, with every fault about equally often."""
-    faults = list(_faults("values.append", APPEND_FAULTS, chance, weather, appends, 0))
+def plan(chance: random.Random, weather: Weather, *, batches: int, reads: int) -> list[Fault]:
+    """Faults for so many calls of each sort; every kind comes about equally often."""
+    faults: list[Fault] = [
+        {**fault, "match": FENCE}
+        for fault in _faults(BATCH, BATCH_FAULTS, chance, weather, batches, 0)
+    ]
     for call in READS:
         faults += _faults(call, READ_FAULTS, chance, weather, reads, FEWEST_BETWEEN)
     return faults

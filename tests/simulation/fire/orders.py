@@ -25,7 +25,7 @@ FIRST_VISITED = 2_000_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class Mixture:
-    """Shares of creates that are arrays, have a key, or repeat the content of others."""
+    """Which of the creates are arrays, carry a key, or have the content of others: shares."""
 
     arrays: float = 0.1
     keyed: float = 0.7
@@ -39,7 +39,7 @@ USUAL = Mixture()
 
 
 def seeds(worksheets: int) -> dict[str, Grid]:
-    """Initial contents of the worksheets by title."""
+    """What the worksheets hold before the fire, by their titles."""
     return {f"Fire{index}": (HEADER, *SEEDS[index % len(SEEDS)]) for index in range(worksheets)}
 
 
@@ -49,7 +49,7 @@ def csv_of(grid: Grid) -> str:
 
 
 def draw(chance: random.Random, mixture: Mixture, *, first: int, count: int) -> list[Create]:
-    """Random creates; each row has a unique number, or one that several share."""
+    """So many creates; each row has a number of its own, or one of a few that many share."""
     return list(_draw(chance, mixture, first, count))
 
 

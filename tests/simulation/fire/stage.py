@@ -1,5 +1,6 @@
-"""Stage of a fire: the emulator with a witness, a gateway in front of it, and a key."""
+"""Where a fire burns: the emulator with a witness, a gateway in front of it, and a key."""
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,8 +11,8 @@ from gateway.access.issue import KeyRequest
 from sheets_emulator.app import EmulatorOptions, create_emulator
 from tests.journeys.conftest import create_keys
 from tests.journeys.mortal import Mortal
-from tests.simulation.fire.ledger import Grid
 from tests.simulation.fire.orders import SPREADSHEET
+from tests.simulation.fire.truth import NUMBER
 from tests.simulation.fire.witness import Witness
 from tests.simulation.stage import KEYS, NO_LIMIT, gateway_process, served
 
@@ -20,17 +21,24 @@ WRITE_TIMEOUT_SECONDS = 2.0
 
 
 @contextmanager
-def google(folder: Path, *, latency_ms: int) -> Iterator[tuple[str, Witness]]:
+def google(
+    folder: Path, *, latency_ms: int, repeatable_metadata_ids: bool = False
+) -> Iterator[tuple[str, Witness]]:
     """The emulator of what is in `folder / "seed"`, with its witness."""
-    options = EmulatorOptions(seed=folder / "seed", latency_ms=latency_ms)
+    options = EmulatorOptions(
+        seed=folder / "seed",
+        latency_ms=latency_ms,
+        repeatable_metadata_ids=repeatable_metadata_ids,
+    )
     emulator = create_emulator(options)
     witness = Witness(app=emulator.app, patience_seconds=WRITE_TIMEOUT_SECONDS)
+    witness.watch(emulator, SPREADSHEET)
     with served(emulator, witness, folder) as url:
         yield url, witness
 
 
 def mortal_gateway(folder: Path, emulator_url: str) -> Mortal:
-    """A gateway without limits, except for its timeouts at Google."""
+    """A gateway that is in nobody's way but that knows when to stop waiting for Google."""
     return gateway_process(
         folder,
         emulator_url,
@@ -51,9 +59,13 @@ async def make_key(folder: Path) -> str:
     return (await create_keys(folder / KEYS, {"fire": request}))["fire"]
 
 
-def grids_of(url: str) -> dict[str, Grid]:
-    """The texts of all worksheets at Google."""
+def numbers_at(url: str) -> Counter[int]:
+    """How often each number is in the worksheets as they are at Google."""
     answer = httpx2.get(f"{url}/_emulator/spreadsheets/{SPREADSHEET}", timeout=60.0).json()
-    return {
-        title: [[cell["text"] for cell in row] for row in rows] for title, rows in answer.items()
-    }
+    return Counter(
+        int(found[1])
+        for rows in answer.values()
+        for row in rows
+        for cell in row
+        if (found := NUMBER.match(cell["text"]))
+    )

@@ -1,69 +1,79 @@
-"""Google's side of the matter: which rows it left their writers in the dark about.
+"""Google's side of the matter: what took effect, and when Google failed.
 
 Rules
 - Nothing of an exchange is changed, and `receive` goes on with its `__self__`: the emulator closes
   connections by it.
-- An append that got no answer in time tells nothing of its rows; nor does, about the last append
-  to a worksheet, a read of that worksheet that failed.
+- Google fails with every fault, every call that is cut off, and every answer that comes too late.
+  A person's calls do not fail.
 """
 
 import re
 import time
-from collections.abc import Set
+from bisect import bisect_left
 from dataclasses import dataclass, field
 
 from starlette.requests import ClientDisconnect
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
+from sheets_emulator.app import Emulator
+from sheets_emulator.faults import NONE, Fault
 from tests.exchanges import Hearing
+from tests.simulation.fire.truth import Truth
 
 NUMBER = re.compile(rb'"id:(\d+)"')
-WORKSHEET = re.compile(rb"Fire\d+")
-FAILURES = 500
-
-
-@dataclass(kw_only=True)
-class Speech:
-    """A `send` that records the status of the answer, 0 before it."""
-
-    send: Send
-    status: int = 0
-
-    async def __call__(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self.status = message["status"]
-        await self.send(message)
+FENCE = b"createDeveloperMetadata"
 
 
 @dataclass(kw_only=True)
 class Witness:
-    """The emulator's application, and the numbers of the rows that may be `unknown`."""
+    """The emulator's application, the truth, and the moments at which Google failed."""
 
     app: ASGIApp
     patience_seconds: float
-    appends: int = 0
+    truth: Truth = field(default_factory=Truth)
+    batches: int = 0
     lost: set[int] = field(default_factory=set)
-    last: dict[bytes, Set[int]] = field(default_factory=dict)
-    """The rows of the last append to each worksheet."""
+    """The numbers of rows in a batch that got no good answer."""
+    failures: list[float] = field(default_factory=list)
+    """In order."""
+
+    def watch(self, emulator: Emulator, spreadsheet: str) -> None:
+        """Note from now on what happens at an emulator."""
+        self.truth.watch(emulator, spreadsheet)
+        faults = emulator.service.faults
+        take = faults.take
+
+        def taken(name: str, body: bytes) -> Fault:
+            fault = take(name, body)
+            if fault is not NONE:
+                self._failed(body)
+            return fault
+
+        faults.take = taken  # type: ignore[method-assign]
+
+    def saw_failure(self, since: float, until: float) -> bool:
+        """Whether Google failed between two moments."""
+        first = bisect_left(self.failures, since)
+        return first < len(self.failures) and self.failures[first] <= until
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        path: bytes = (scope.get("raw_path") or b"") + scope.get("query_string", b"")
-        found = WORKSHEET.search(path)
-        if scope["type"] != "http" or found is None:
+        if scope["type"] != "http" or not scope["path"].startswith("/v4/"):
             await self.app(scope, receive, send)
             return
-        is_append = scope["path"].endswith(":append")
-        hearing, speech = Hearing(receive=receive), Speech(send=send)
+        hearing = Hearing(receive=receive)
         began = time.monotonic()
         try:
-            await self.app(scope, hearing, speech)
+            await self.app(scope, hearing, send)
         except ClientDisconnect:
-            return  # the gateway was killed while it sent this
+            self._failed(hearing.heard)  # the gateway was killed while it sent this
+            return
         finally:
-            is_late = time.monotonic() - began >= self.patience_seconds
-            is_lost = is_late or not speech.status
-            if is_append:
-                self.appends += 1
-                self.last[found[0]] = {int(number) for number in NUMBER.findall(hearing.heard)}
-            if is_lost or (not is_append and speech.status >= FAILURES):
-                self.lost |= self.last.get(found[0], set())
+            is_batch = scope["path"].endswith(":batchUpdate") and FENCE in hearing.heard
+            self.batches += is_batch
+            if time.monotonic() - began >= self.patience_seconds:
+                self._failed(hearing.heard)
+
+    def _failed(self, body: bytes) -> None:
+        self.failures.append(time.monotonic())
+        if FENCE in body:
+            self.lost.update(int(number) for number in NUMBER.findall(body))

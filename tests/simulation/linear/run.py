@@ -12,10 +12,10 @@ from tests.simulation.linear.driver import ROWS, Outcome, run_history
 AT_ONCE = 4
 HEADER = "name,value"
 FAULTS: Sequence[dict[str, object]] = (
-    {"call": "values.batchUpdate", "status": 503},
-    {"call": "values.batchUpdate", "status": 503, "apply": True},
-    {"call": "values.batchUpdate", "drop": True},
-    {"call": "values.batchUpdate", "drop": True, "apply": True},
+    {"call": "spreadsheets.batchUpdate", "status": 503},
+    {"call": "spreadsheets.batchUpdate", "status": 503, "apply": True},
+    {"call": "spreadsheets.batchUpdate", "drop": True},
+    {"call": "spreadsheets.batchUpdate", "drop": True, "apply": True},
     {"call": "values.batchGet", "status": 503},
     {"call": "values.batchGet", "drop": True},
 )

@@ -82,7 +82,7 @@ class Arrivals:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         arrived_at = time.monotonic()
-        if not scope.get("path", "").endswith("values:batchUpdate"):
+        if not scope.get("path", "").endswith(":batchUpdate"):
             await self.app(scope, receive, send)
             return
         hearing = Hearing(receive=receive)

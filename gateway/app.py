@@ -81,6 +81,7 @@ def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Sta
                     clock=clock,
                     write_turn=budgeted.write_turn,
                     open_ids=[each.fence.id for each in ledger.open_writes],
+                    recorded=ledger.open_fences,
                 )
             rows = RowService(
                 asked,

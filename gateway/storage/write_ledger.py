@@ -69,6 +69,7 @@ class SqlLedger:
         self._answered: set[str] = set()
         self._sent_at: dict[str, float] = {}
         """When open writes were last sent."""
+        self._fences: dict[str, int] = {}
         self.open_writes: Sequence[OpenWrite] = ()
         """The open writes of an earlier process that have a fence."""
 
@@ -85,9 +86,16 @@ class SqlLedger:
             await self._measure(connection)
         for row in found:
             self._sent_at[row["scope"]] = now
-            expires_from = row["sent_at"] if fence_of(row) is None else math.inf
+            fence = fence_of(row)
+            if fence is not None:
+                self._fences[row["scope"]] = fence.id
+            expires_from = row["sent_at"] if fence is None else math.inf
             self._quota.opened(row["scope"], row["key_id"], row["size"], expires_from)
         self.open_writes = [each for row in found for each in open_write(row, now)]
+
+    def open_fences(self) -> Collection[int]:
+        """The ids of the fences of all open writes, by which their retries find them."""
+        return self._fences.values()
 
     async def find(self, scope: str, texts: Collection[str] = ()) -> Entry | None:
         query = select(records).where((records.c.scope == scope) & is_valid(self._clock()))
@@ -110,6 +118,8 @@ class SqlLedger:
                 record = open_record(identity, now, first_row, rows, fence)
                 noted.append(record)
                 self._answered.discard(identity.scope)
+                if fence is not None:
+                    self._fences[identity.scope] = fence.id
                 expires_from = now if fence is None else math.inf
                 self._quota.opened(identity.scope, identity.key_id, size_of(record), expires_from)
                 self._sent_at[identity.scope] = now
@@ -138,6 +148,7 @@ class SqlLedger:
 
     async def drop(self, identity: WriteIdentity) -> None:
         self._sent_at.pop(identity.scope, None)
+        self._fences.pop(identity.scope, None)
         self._quota.closed(identity.scope)
         await self._try_commit([(delete(records).where(records.c.scope == identity.scope), None)])
 
@@ -168,6 +179,7 @@ class SqlLedger:
             return False
         for (identity, _), record in zip(answers, answered, strict=True):
             self._sent_at.pop(identity.scope, None)
+            self._fences.pop(identity.scope, None)
             self._quota.closed(identity.scope)
             self._quota.completed(identity.key_id, size_of(record))
         await self._enforce_quota()

@@ -41,7 +41,14 @@ from gateway.table.header import Header
 from gateway.worksheets.applied import AppliedReader, Parts, SentBatch, answer_ranges, moved
 from gateway.worksheets.fences import Fences, NeverApplied
 from gateway.worksheets.header_cache import SheetExtent
-from gateway.worksheets.idempotency import AppliedRows, Entry, Ledger, OpenWrite, Sending
+from gateway.worksheets.idempotency import (
+    AppliedRows,
+    Entry,
+    Ledger,
+    OpenWrite,
+    Sending,
+    no_fence,
+)
 from gateway.worksheets.planning import (
     NewRows,
     Planner,
@@ -150,7 +157,7 @@ class FencedWriter:
         queue.
         """
         if entry.fence is None:
-            raise WriteOutcomeUnknown("Its record has no fence.", outcome="unknown")
+            raise no_fence()
         fence, spreadsheet = entry.fence, worksheet.id.spreadsheet
         was_applied = await self._fences.is_applied(spreadsheet, fence, entry.sent_at)
         self._open_updates = [each for each in self._open_updates if each.fence != fence]
@@ -331,7 +338,10 @@ class FencedWriter:
     ) -> GatewayError:
         """The error of writes that Google failed to apply, or refused without naming one."""
         if isinstance(cause, UpstreamRefusal) and refused_request(cause) is None:
-            return await explain(self._sheets, worksheet.id, cause)
+            try:
+                return await explain(self._sheets, worksheet.id, cause)
+            except GatewayError as failure:
+                return failure
         error = UpstreamError(
             "Google failed, and nothing was written. Send it again.", outcome="not_applied"
         )

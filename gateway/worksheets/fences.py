@@ -89,7 +89,8 @@ class Fences:
     """The fences of one gateway and account, in all spreadsheets.
 
     `key` marks the gateway's own fences. `clock` gives seconds, also while the machine sleeps.
-    `open_ids` are the fences of writes that an earlier process left open.
+    `open_ids` are the fences of writes that an earlier process left open, `recorded` those of the
+    records that are open now: a retry looks for them, even if their outcome was known before.
     """
 
     def __init__(
@@ -101,6 +102,7 @@ class Fences:
         sleep: Sleep = asyncio.sleep,
         write_turn: WriteTurns = no_turn,
         open_ids: Collection[int] = (),
+        recorded: Callable[[], Collection[int]] = tuple,
         limit_seconds: float = LIMIT_SECONDS,
     ) -> None:
         self._sheets = sheets
@@ -111,6 +113,7 @@ class Fences:
         self._limit_seconds = limit_seconds
         self._began_at = clock()
         self._open_ids = set(open_ids)
+        self._recorded = recorded
         self._are_refused: bool | None = None
         self._applied: dict[str, Fence] = {}
         """The last fence that is certainly in a spreadsheet."""
@@ -331,12 +334,13 @@ class Fences:
         left = self._left.get(spreadsheet, OrderedDict())
         applied = self._applied.get(spreadsheet)
         oldest = [each for each in left if applied is None or each != applied.id]
+        kept = self._open_ids.union(self._recorded())
         last_sent_at = self._clock() - UNKNOWN_RETRY_SECONDS
         too_many = len(oldest) - MAX_LEFT
         forgotten = [
             each
             for rank, each in enumerate(oldest)
-            if each not in self._open_ids
+            if each not in kept
             and (
                 left[each].sent_at < last_sent_at or (rank < too_many and not left[each].has_copies)
             )

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeVar
 
 from gateway.errors import (
+    UNKNOWN_RETRY_SECONDS,
     GatewayError,
     IdempotencyInProgress,
     IdempotencyKeyReused,
@@ -263,6 +264,16 @@ class Idempotency:
         # retry looks.
         with suppress(asyncio.CancelledError):
             await note
+
+
+def no_fence() -> WriteOutcomeUnknown:
+    """The error of an open write that has no fence, as if it was typed in: nothing settles it."""
+    return WriteOutcomeUnknown(
+        "The outcome of the earlier request is not known. Look at the worksheet after the time in "
+        "Retry-After. If the write is not there, send it with a new Idempotency-Key.",
+        outcome="unknown",
+        retry_after_seconds=UNKNOWN_RETRY_SECONDS,
+    )
 
 
 def _check_same(identity: WriteIdentity, fingerprint: str) -> None:

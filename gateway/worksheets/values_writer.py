@@ -29,7 +29,7 @@ from gateway.table.record import Stored, text_at
 from gateway.table.table import FIRST_DATA_ROW
 from gateway.telemetry.events import misplaced_write
 from gateway.worksheets.header_cache import SheetExtent
-from gateway.worksheets.idempotency import AppliedRows, Entry, Ledger, Sending
+from gateway.worksheets.idempotency import AppliedRows, Entry, Ledger, Sending, no_fence
 from gateway.worksheets.planning import (
     NewRows,
     Planner,
@@ -135,10 +135,7 @@ class ValuesWriter:
 
     async def resume(self, worksheet: Worksheet, write: Write, entry: Entry) -> AppliedRows | None:
         """Raises `WriteOutcomeUnknown`: without a fence nothing proves what became of a write."""
-        raise WriteOutcomeUnknown(
-            "Look at the worksheet. If the write is not there, send it with a new Idempotency-Key.",
-            outcome="unknown",
-        )
+        raise no_fence()
 
     async def _append_singly(
         self, worksheet: Worksheet, parts: Sequence[NewRows]

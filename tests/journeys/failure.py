@@ -63,7 +63,7 @@ _ALWAYS = {
     "requestId": str,
     "retryable": bool,
 }
-_SOMETIMES = {"errors": list, "existing": dict, "outcome": str}
+_SOMETIMES = {"errors": list, "existing": dict, "rowIndex": int, "outcome": str}
 _OUTCOMES = {None, "not_applied", "applied", "unknown"}
 
 
@@ -91,6 +91,7 @@ def refused(answer: Answer) -> tuple[int, int]:
     assert len(body["message"]) > 20
     assert body.get("outcome") in _OUTCOMES
     assert ("existing" in body) == (code == 4120)
+    assert ("rowIndex" in body) == (code == 4091)
     for problem in body.get("errors", [{"pointer": "#", "detail": "none"}]):
         assert set(problem) == {"pointer", "detail"}
         assert problem["pointer"].startswith("#")

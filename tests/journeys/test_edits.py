@@ -5,10 +5,12 @@ The edit is a fault of the emulator: it takes effect just before a call is carri
 
 from collections.abc import Callable, Mapping
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
 from tests.journeys.conftest import Api, EmulatorControl, OpenGateway
+from tests.journeys.failure import refused
 
 Request = Mapping[str, Any]
 Edit = Callable[[int], Request]
@@ -56,6 +58,15 @@ def empty_a_cell_of_the_last_row(sheet: int) -> Request:
     cells = {"sheetId": sheet, "startRowIndex": 10, "endRowIndex": 11}
     cells |= {"startColumnIndex": 0, "endColumnIndex": 1}
     return {"updateCells": {"range": cells, "fields": "userEnteredValue"}}
+
+
+def rename_worksheet(sheet: int) -> Request:
+    return {
+        "updateSheetProperties": {
+            "properties": {"sheetId": sheet, "title": "Towns"},
+            "fields": "title",
+        }
+    }
 
 
 def add_row(sheet: int) -> Request:
@@ -217,6 +228,35 @@ def test_a_write_after_a_header_was_renamed(
     assert (answer.status_code, answer.json()["code"]) == (400, 104)
     assert "inhabitants" in answer.json()["message"]
     assert api.emulator.texts("Cities") == expected
+
+
+@pytest.mark.parametrize(("path", "row"), [("Cities", 12), ("Cities/3", 3)])
+def test_a_write_while_a_header_is_renamed(api: Api, path: str, row: int) -> None:
+    """The values are in the row that the error names, and its retry with the key says the same."""
+    headers = {"Idempotency-Key": str(uuid4())}
+    edit_before(api.emulator, rename_header, "spreadsheets.batchUpdate")
+    answers = [api.post(path, json=SENT, headers=headers) for _ in range(2)]
+
+    for answer in answers:
+        assert refused(answer) == (409, 4091)
+        assert (answer.json()["outcome"], answer.json()["rowIndex"]) == ("applied", row)
+    assert answers[1].headers["idempotent-replayed"] == "true"
+    assert api.emulator.texts("Cities")[row - 1][::3] == ["Austin", "961855"]
+    assert api.emulator.stats()["writes"] == 1
+
+
+@pytest.mark.parametrize("path", ["Cities", "Cities/3"])
+def test_a_write_while_its_worksheet_is_renamed(api: Api, path: str) -> None:
+    """The values went to the tab of that name as it was, and nobody calls them lost."""
+    edit_before(api.emulator, rename_worksheet, "spreadsheets.batchUpdate")
+    answer = api.post(path, json=SENT)
+    towns = api.emulator.texts("Towns")
+
+    assert refused(answer) in [(502, 5020), (404, 105)]
+    assert answer.json()["outcome"] == (
+        "applied" if ["Austin"] in [row[:1] for row in towns] else "not_applied"
+    )
+    assert refused(api.post(path, json=SENT)) == (404, 105)
 
 
 def test_a_new_header_is_found_at_once(open_gateway: OpenGateway) -> None:

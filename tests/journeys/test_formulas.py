@@ -140,20 +140,77 @@ def test_what_is_typed_in_is_read_as_typed(
     assert len(api.get("New", params={"where": where}).json()["results"]) == 1
 
 
-@pytest.mark.parametrize("path", ["New", "Cities/2"])
-def test_a_typed_write_without_an_answer_stays_open(open_gateway: OpenGateway, path: str) -> None:
-    """Nothing proves what became of it: it is neither sent again nor guessed from the rows."""
+@pytest.mark.parametrize("is_applied", [True, False], ids=["applied", "not applied"])
+@pytest.mark.parametrize("fault", [{"status": 503}, {"drop": True}], ids=["503", "dropped"])
+@pytest.mark.parametrize(
+    ("path", "call"),
+    [("New", "values.append"), ("Cities/2", "values.batchUpdate")],
+    ids=["create", "update"],
+)
+def test_an_open_write_that_is_typed_in_stays_unknown(
+    open_gateway: OpenGateway, path: str, call: str, fault: Mapping[str, Any], is_applied: bool
+) -> None:
+    """It has no fence, so it is neither sent again nor found by its content, nor is its retry."""
     api = open_gateway(TYPED_IN)
-    fault = {"apply": True, "drop": True}
-    api.emulator.faults({"call": "values.append", **fault}, {"call": "values.batchUpdate", **fault})
     headers = {"Idempotency-Key": str(uuid4())}
-
+    api.emulator.faults({"call": call, "apply": is_applied, **fault})
     answers = [api.post(path, json={"name": "=1+1"}, headers=headers) for _ in range(2)]
+    answers.append(open_gateway().post(path, json={"name": "=1+1"}, headers=headers))
 
-    assert [refused(answer) for answer in answers] == [(504, 5041)] * 2
-    assert [answer.json()["outcome"] for answer in answers] == ["unknown"] * 2
-    assert answers[0].headers["retry-after"] == "185"
-    assert api.emulator.calls()[1] == 1
+    for answer in answers:
+        assert (refused(answer), answer.json()["outcome"]) == ((504, 5041), "unknown")
+        assert answer.headers["retry-after"] == "185"
+        assert answer.json()["retryable"] is False
+    assert api.emulator.stats()["writes"] == 1
+    title, row = ("New", 2) if path == "New" else ("Cities", 2)
+    texts = [line[0] for line in api.emulator.texts(title)]
+    assert texts.count("=1+1") == (texts[row - 1 : row] == ["=1+1"]) == is_applied
+    assert formulas(api) == []
+
+
+def test_a_misplaced_row_is_not_written_again(open_gateway: OpenGateway) -> None:
+    """Where values are typed in, a row that went elsewhere is the answer for good."""
+    api = open_gateway(TYPED_IN)
+    headers = {"Idempotency-Key": str(uuid4())}
+    misplaced = {"range": "Cities!B12:D12", "values": [["x"]]}
+    updates = {"updatedRange": misplaced["range"], "updatedData": misplaced}
+    fault = {"status": 200, "apply": True, "text": json.dumps({"updates": updates})}
+    api.emulator.faults({"call": "values.append", **fault})
+    first, again = (api.post("Cities", json={"name": "x"}, headers=headers) for _ in range(2))
+
+    assert refused(first) == refused(again) == (502, 5020)
+    assert first.json()["outcome"] == again.json()["outcome"] == "applied"
+    assert again.headers["idempotent-replayed"] == "true"
+    assert api.emulator.stats()["writes"] == 1
+
+
+def test_a_grid_that_cannot_grow(open_gateway: OpenGateway) -> None:
+    """Where Google fails to make room for a row that is typed in, it is not written."""
+    api = open_gateway(TYPED_IN)
+    before = api.emulator.texts("BlankFirst")
+    api.emulator.faults({"call": "spreadsheets.batchUpdate", "status": 503, "apply": True})
+    answer = api.post("BlankFirst", json={"name": "n"})
+
+    assert refused(answer) == (502, 5020)
+    assert answer.json()["outcome"] == "not_applied"
+    assert api.emulator.texts("BlankFirst") == before
+    assert "values.append" not in api.emulator.stats()["calls"]
+
+
+@pytest.mark.parametrize("payload", ["=1+1", "+A1", "-1+1", "@x", "\t=1"])
+@pytest.mark.parametrize("is_applied", [True, False], ids=["applied", "not applied"])
+def test_a_payload_of_an_open_write_stays_a_text(api: Api, payload: str, is_applied: bool) -> None:
+    """Found by its fence or sent again, a create or an update stores its text once."""
+    answers = []
+    for method, path in [("POST", "New"), ("PUT", "Cities/2")]:
+        api.emulator.faults({"call": "spreadsheets.batchUpdate", "apply": is_applied, "drop": True})
+        answers.append(api.send(method, path, json={"name": payload}))
+
+    assert [answer.status_code for answer in answers] == [201, 200]
+    assert [answer.json() for answer in answers] == [{"rowIndex": 2, "name": payload}] * 2
+    assert len(api.emulator.texts("New")) == 2
+    assert api.emulator.cell("Cities", 2, 1)["value"] == payload
+    assert formulas(api) == []
 
 
 @pytest.mark.parametrize("keys", [("formulas", "paid"), ("paid", "formulas")])

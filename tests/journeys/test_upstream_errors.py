@@ -12,7 +12,15 @@ from tests.journeys.conftest import (
     OpenGateway,
 )
 from tests.journeys.failure import refused
-from tests.journeys.google_faults import PAGE, READ_FAULTS, REFUSALS, RETRY_AFTER, SECRET, Fault
+from tests.journeys.google_faults import (
+    PAGE,
+    READ_FAULTS,
+    REFUSALS,
+    REFUSED,
+    RETRY_AFTER,
+    SECRET,
+    Fault,
+)
 from tests.journeys.workbook import WORKBOOK
 
 LOOKS_BEFORE_WRITES = {
@@ -104,6 +112,26 @@ def test_a_refused_write(
     else:
         assert next_answer.json() == {"rowIndex": len(before) + 1, **NEW}
         assert api.emulator.texts("Cities") == [*before, [NEW["name"]]]
+
+
+@pytest.mark.parametrize("is_applied", [True, False], ids=["applied", "not applied"])
+@pytest.mark.parametrize(("method", "path", "call"), WRITES)
+def test_a_refusal_that_names_no_request(
+    api: Api, method: str, path: str, call: str, is_applied: bool
+) -> None:
+    """It may come after applying, which the fence shows; if not, its fence is burnt first."""
+    before = api.emulator.texts("Cities")
+    api.emulator.faults({"call": call, "apply": is_applied, **REFUSED})
+
+    answer = api.send(method, path, json=CHANGE)
+    writes = api.emulator.stats()["writes"]
+    written = [row for row in api.emulator.texts("Cities") if row[0] == "Quito"]
+
+    assert answer.status_code == (201 if method == "POST" else 200)
+    assert len(written) == 1
+    assert len(api.emulator.texts("Cities")) == len(before) + (method == "POST")
+    assert writes == (1 if is_applied else 1 + 2 + 1 + 1)  # once used ids are tried
+    assert SECRET not in answer.text
 
 
 @pytest.mark.parametrize(("fault", "status", "code", "retryable"), READ_FAULTS)

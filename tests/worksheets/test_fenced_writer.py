@@ -9,10 +9,12 @@ import pytest
 from gateway.errors import (
     GatewayError,
     HeaderChanged,
+    InvalidBody,
     PreconditionFailed,
     QueueFull,
     RowNumberUnknown,
     UpstreamError,
+    UpstreamRefusal,
     UpstreamUnreachable,
     WriteOutcomeUnknown,
 )
@@ -306,3 +308,17 @@ async def test_a_header_changed_under_an_update_of_an_earlier_process(bench: Ben
     assert isinstance(killed, BaseException)
     assert isinstance(end, HeaderChanged)
     assert (end.outcome, end.row) == ("applied", 2)
+
+
+async def test_a_refusal_that_cannot_be_explained_keeps_other_errors(bench: Bench) -> None:
+    """A batch was refused and Google cannot be asked why: each write ends by itself."""
+    bench.sheets.before("apply", UpstreamRefusal("Unable to parse range"))
+    bench.sheets.before("list_worksheets", UpstreamError("away"))
+
+    bad, good = await bench.together(
+        Create(rows=({"nope": "x"},)), Create(rows=({"name": "Reno"},))
+    )
+
+    assert isinstance(bad, InvalidBody)
+    assert not isinstance(good, BaseException)
+    assert names(bench)[3:] == ["Reno"]

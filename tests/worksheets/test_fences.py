@@ -122,6 +122,17 @@ async def test_a_lost_batch_is_sent_again(scene: Scene) -> None:
     assert scene.sheets.cost() == Cost(1, 1 + 2 + 1)
 
 
+async def test_a_deleted_fence_proves_nothing(scene: Scene) -> None:
+    """A fence that somebody deleted can be created again, once: that is no used id."""
+    await scene.commit(scene.batch("a"))
+    scene.fake.fences.clear()
+    scene.sheets.before("apply", LOST)
+
+    assert await scene.outcome(scene.batch("b")) == "applied"
+    assert scene.names() == ["a", "b"]
+    assert scene.sheets.count("put_fence") == 2
+
+
 async def test_used_ids_are_proved_once(scene: Scene) -> None:
     """The proof uses a fence that is there, and is not repeated."""
     await scene.commit(scene.batch("a"))

@@ -1,7 +1,7 @@
 """A service whose processes end at bad moments, over a worksheet and a ledger that stay."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from gateway.storage.key_store import KeyStore
 from gateway.storage.write_ledger import SqlLedger
 from gateway.table.record import Stored
 from gateway.worksheets.fences import Fences
-from gateway.worksheets.idempotency import Entry, Ledger, OpenWrite, Settled
+from gateway.worksheets.idempotency import Answer, Entry, Ledger, OpenWrite, Settled
 from gateway.worksheets.rows import RowService
 from gateway.worksheets.writes import Create, Results, WriteIdentity
 from tests.clock import ManualClock
@@ -51,7 +51,7 @@ def sheets(fake: FakeSheets, cities: FakeWorksheet) -> ScriptedSheets:
 
 @pytest.fixture
 def service(sheets: ScriptedSheets, ledger: SqlLedger, clock: ManualClock) -> RowService:
-    return restarted(sheets, ledger, clock)
+    return restarted(sheets, ledger, clock, recorded=ledger.open_fences)
 
 
 class WatchedLedger:
@@ -88,12 +88,30 @@ class DyingLedger:
         raise RuntimeError("killed")
 
 
+class ForgetfulLedger:
+    """A ledger that keeps no answer, as on a full disk."""
+
+    def __init__(self, ledger: SqlLedger) -> None:
+        self.find = ledger.find
+        self.check_room = ledger.check_room
+        self.sending = ledger.sending
+        self.renew = ledger.renew
+        self.drop = ledger.drop
+
+    async def completed(self, results: Sequence[tuple[WriteIdentity, Results]]) -> None:
+        return None
+
+    async def complete(self, identity: WriteIdentity, answer: Answer) -> None:
+        return None
+
+
 def restarted(
     sheets: ScriptedSheets,
     ledger: Ledger,
     clock: ManualClock,
     *,
     open_writes: Sequence[OpenWrite] = (),
+    recorded: Callable[[], Collection[int]] = tuple,
 ) -> RowService:
     """A service that has seen nothing yet, but for the open writes of an earlier process."""
     open_ids = [each.fence.id for each in open_writes]
@@ -109,7 +127,14 @@ def restarted(
         clock=clock,
         ledger=ledger,
         wall_clock=clock,
-        fences=Fences(sheets, key="gw", clock=clock, sleep=no_pause, open_ids=open_ids),
+        fences=Fences(
+            sheets,
+            key="gw",
+            clock=clock,
+            sleep=no_pause,
+            open_ids=open_ids,
+            recorded=recorded,
+        ),
         open_writes=open_writes,
     )
 

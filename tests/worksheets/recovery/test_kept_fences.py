@@ -1,0 +1,48 @@
+"""Fences stay while the record of their write is open: a retry must find them."""
+
+import pytest
+
+from gateway.errors import UNKNOWN_RETRY_SECONDS, UpstreamError, WriteOutcomeUnknown
+from gateway.storage.write_ledger import SqlLedger
+from gateway.worksheets.rows import RowService
+from tests.clock import ManualClock
+from tests.fakes import FakeWorksheet
+from tests.worksheets.conftest import TARGET
+from tests.worksheets.recovery.conftest import LOST, ForgetfulLedger, create, names, restarted
+from tests.worksheets.scripted_sheets import ScriptedSheets
+
+OTHER = create({"name": "Basel"}, identity=None)
+
+
+async def test_a_write_that_could_not_be_shown_is_found_later(
+    service: RowService, sheets: ScriptedSheets, clock: ManualClock, cities: FakeWorksheet
+) -> None:
+    """If its fence was found but its row was not read, a retry minutes later finds both."""
+    sheets.after("apply", LOST)
+    sheets.before("read_sheet", UpstreamError("away"), nth=2)
+    with pytest.raises(WriteOutcomeUnknown):
+        await service.create_rows(TARGET, create())
+    for _ in range(2):
+        clock.advance(UNKNOWN_RETRY_SECONDS + 1)
+        await service.create_rows(TARGET, OTHER)
+
+    settled = await service.create_rows(TARGET, create())
+
+    assert settled.is_replayed
+    assert names(cities) == ["Bern", "Basel", "Basel"]
+
+
+async def test_a_write_whose_answer_could_not_be_kept_is_found_later(
+    sheets: ScriptedSheets, ledger: SqlLedger, clock: ManualClock, cities: FakeWorksheet
+) -> None:
+    """On a full disk the record stays open, and so does the fence."""
+    service = restarted(sheets, ForgetfulLedger(ledger), clock, recorded=ledger.open_fences)
+    await service.create_rows(TARGET, create())
+    for _ in range(2):
+        clock.advance(UNKNOWN_RETRY_SECONDS + 1)
+        await service.create_rows(TARGET, OTHER)
+
+    settled = await service.create_rows(TARGET, create())
+
+    assert settled.is_replayed
+    assert names(cities) == ["Bern", "Basel", "Basel"]

@@ -308,9 +308,13 @@ class Fences:
 
     async def _prove(self, spreadsheet: str) -> None:
         """Find out whether Google refuses used ids. 1 write; 2 if no fence is there."""
-        fence = self._applied.get(spreadsheet) or self.new()
+        fence, attempts = self._applied.get(spreadsheet), 2  # somebody may have deleted it
+        if fence is None:
+            fence, attempts = self.new(), 1
+            await self._sheets.put_fence(spreadsheet, fence)  # refused, it proves nothing
+            self._applied[spreadsheet] = fence
         self._close(spreadsheet, fence)
-        for _ in range(2):
+        for _ in range(attempts):
             try:
                 await self._sheets.put_fence(spreadsheet, fence)
             except UpstreamRefusal as refusal:

@@ -235,6 +235,9 @@ def running_gateways(emulator: EmulatorControl, access: KeysOnDisk) -> Iterator[
     database, keys = access
     emulator.reset()
     with ExitStack() as stack:
+        # What the gateways of other tests spent does not count here, nor the other way round.
+        spent = database.with_name(f"{database.name}.quota")
+        stack.callback(spent.unlink, missing_ok=True)
         stack.callback(emulator.reset)  # also for the tests after this one that share a gateway
 
         def start(overrides: Mapping[str, object] | None = None) -> Api:
@@ -249,8 +252,7 @@ def running_gateways(emulator: EmulatorControl, access: KeysOnDisk) -> Iterator[
                     **(overrides or {}),
                 },
             )
-            # What the gateways of other tests spent does not count here.
-            database.with_name(f"{database.name}.quota").unlink(missing_ok=True)
+            spent.unlink(missing_ok=True)
             server = make_gateway_server(create_app(settings), settings.server)
             url = stack.enter_context(in_background(server, bind("127.0.0.1", 0)))
             client = stack.enter_context(httpx2.Client(base_url=url, timeout=30.0))

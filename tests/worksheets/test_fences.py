@@ -144,6 +144,15 @@ async def test_used_ids_are_proved_once(scene: Scene) -> None:
     assert scene.names() == ["a", "b", "c"]
 
 
+async def test_a_refused_new_fence_proves_nothing(scene: Scene) -> None:
+    """Metadata may be full: only a refusal of a fence that is there says that its id is used."""
+    scene.sheets.before("apply", LOST)
+    scene.sheets.before("put_fence", USED)
+
+    assert await scene.outcome(scene.batch()) == "applied"
+    assert scene.sheets.count("put_fence") == 3
+
+
 async def test_a_late_first_copy_is_refused(scene: Scene) -> None:
     """Of two copies in flight one takes effect: the second lands, the first comes too late."""
     batch = scene.batch()

@@ -15,8 +15,7 @@ from gateway.query.where import COMBINATORS, NOT
 from gateway.server.intake import MAX_HEADER_LINES
 from gateway.settings.model import Settings
 from gateway.settings.plans import PlanSettings
-from gateway.telemetry.counters import Tallies
-from gateway.telemetry.events import RequestLine
+from gateway.telemetry.events import RequestLine, Tallies
 from gateway.telemetry.metrics import create_metrics
 from gateway.web.body import MAX_ROWS
 from sheets_emulator.edits.batch import KINDS

@@ -19,7 +19,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from gateway.settings.address import host_in, is_ip_address
-from gateway.telemetry.counters import BUCKET_SECONDS, STATUS_CLASSES, Durations, Tallies
+from gateway.telemetry.events import BUCKET_SECONDS, STATUS_CLASSES, Durations, Tallies
 from gateway.telemetry.events import tallies as counted
 
 _UNKNOWN_HOST = "Unknown host name. Ask under an IP address, or add the name to metrics.hosts.\n"

@@ -19,8 +19,7 @@ from gateway.access.caller import (
 )
 from gateway.access.rates import FRESH_PRICE, RateLease
 from gateway.errors import NotGranted, RateLimited
-from gateway.telemetry.counters import Kind
-from gateway.telemetry.events import current_event, note_reading
+from gateway.telemetry.events import Kind, current_event, note_reading
 from gateway.web.client_address import client_address
 from gateway.web.credentials import find_credentials
 from gateway.web.head import Head, asks_for_fresh, head_of

@@ -20,9 +20,10 @@ from gateway.errors import GatewayError, HeadersTooLarge, InternalError, Shuttin
 from gateway.settings.model import ServerSettings
 from gateway.telemetry.events import (
     RequestEvent,
+    begin_event,
     current_event,
+    end_event,
     request_done,
-    request_event,
     request_failed,
 )
 from gateway.web.cors import ANY_PAGE, ANY_PROGRAM, is_preflight, preflight_lines
@@ -75,20 +76,21 @@ class RequestFrame:
             await send(message)
 
         started = time.perf_counter()
-        with request_event(event):
-            try:
-                if method == "OPTIONS" and is_preflight(head):
-                    cors = preflight_lines(head)
-                    await send_framed({"type": "http.response.start", "status": 204, "headers": []})
-                    await send_framed({"type": "http.response.body", "body": b""})
-                else:
-                    await self._app(scope, receive, send_framed)
-            finally:
-                lease: RateLease | None = scope.get(RATE_LEASE)
-                if lease is not None:
-                    lease.leave()
-                event.seconds = time.perf_counter() - started
-                request_done(event)
+        token = begin_event(event)
+        try:
+            if method == "OPTIONS" and is_preflight(head):
+                cors = preflight_lines(head)
+                await send_framed({"type": "http.response.start", "status": 204, "headers": []})
+                await send_framed({"type": "http.response.body", "body": b""})
+            else:
+                await self._app(scope, receive, send_framed)
+        finally:
+            lease: RateLease | None = scope.get(RATE_LEASE)
+            if lease is not None:
+                lease.leave()
+            event.seconds = time.perf_counter() - started
+            request_done(event)
+            end_event(token)
 
 
 class ErrorNet:

@@ -7,8 +7,9 @@ from gateway.errors import CircuitOpen, QuotaSpent, UpstreamUnreachable, WriteOu
 from gateway.google.budget import Budgeted, open_budget
 from gateway.google.call_context import CallContext, in_call_context
 from gateway.settings.model import GoogleSettings
-from gateway.telemetry.events import RequestEvent, request_event
+from gateway.telemetry.events import RequestEvent
 from tests.fakes import BOOK, FakeSheets
+from tests.request_events import during
 from tests.worksheets.scripted_sheets import ScriptedSheets
 
 LEAST = GoogleSettings(reads_per_minute=1, writes_per_minute=1, max_waiting_seconds=0)
@@ -43,7 +44,7 @@ async def test_an_open_breaker_costs_nothing() -> None:
         with pytest.raises(WriteOutcomeUnknown):
             await guards.grow_grid(BOOK, 0, 1)
     event = RequestEvent(request_id="r", method="GET", path="/")
-    with request_event(event):
+    with during(event):
         for _ in range(99):
             with pytest.raises(CircuitOpen):
                 await guards.list_worksheets(BOOK)
@@ -63,7 +64,7 @@ async def test_each_attempt_is_budgeted_and_counted() -> None:
     guards = guarded(sheets, Budgeted(open_budget(LEAST)))
     event = RequestEvent(request_id="r", method="GET", path="/")
     sheets.before("list_worksheets", UpstreamUnreachable("away"))
-    with request_event(event), pytest.raises(QuotaSpent):
+    with during(event), pytest.raises(QuotaSpent):
         await guards.list_worksheets(BOOK)
 
     assert (event.upstream_reads, event.upstream_writes) == (1, 0)

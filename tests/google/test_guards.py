@@ -9,9 +9,10 @@ import pytest
 from gateway.errors import UpstreamError
 from gateway.google.guards import Counted, GuardedSheets
 from gateway.google.sheets import AppendedRows, Batch, Fence, Render, Sheets, Writing
-from gateway.telemetry.events import RequestEvent, request_event
+from gateway.telemetry.events import RequestEvent
 from tests.fakes import BOOK, FakeSheets
 from tests.google.timers import failing
+from tests.request_events import during
 
 T = TypeVar("T")
 Call = Callable[[Sheets], Awaitable[object]]
@@ -123,7 +124,7 @@ async def test_calls_are_counted_and_timed(is_write: bool, event: RequestEvent) 
     """Each call counts once, as a read or a write, with its time."""
     counted = Counted(Stopwatch())
 
-    with request_event(event):
+    with during(event):
         answers = [await counted(failing(), is_write=is_write) for _ in range(2)]
 
     assert answers == ["answer", "answer"]
@@ -136,7 +137,7 @@ async def test_failed_calls_are_counted(is_write: bool, event: RequestEvent) -> 
     """A call that fails counts too, and its error comes out as it is."""
     error = UpstreamError("failed")
 
-    with request_event(event), pytest.raises(UpstreamError) as caught:
+    with during(event), pytest.raises(UpstreamError) as caught:
         await Counted(Stopwatch())(failing(error), is_write=is_write)
 
     assert caught.value is error

@@ -28,12 +28,12 @@ from gateway.telemetry.events import (
     misplaced_write,
     note_reading,
     request_done,
-    request_event,
     request_failed,
     reset_logging,
     upstream_called,
     upstream_failed,
 )
+from tests.request_events import during
 
 Lines = Callable[[], list[dict[str, Any]]]
 NASTY = 'a\nb\r\t\x00\x1b[31m\x7f\u0085\u2028\ud800"\\é'
@@ -81,7 +81,7 @@ def test_request_is_one_line(lines: Lines) -> None:
         cache="stale",
         seconds=0.0125,
     )
-    with request_event(event):
+    with during(event):
         upstream_called(is_write=False, seconds=0.25)
         upstream_called(is_write=True, seconds=0.5)
         upstream_called(is_write=True, seconds=0.25)
@@ -195,7 +195,7 @@ def test_failed_look_says_why(lines: Lines) -> None:
     error = LookupError("told to nobody")
     error.__cause__ = OSError("reset")
 
-    with request_event(_event()):
+    with during(_event()):
         look_failed(error)
 
     [line] = lines()
@@ -251,7 +251,7 @@ def test_library_lines_look_alike(stream: io.StringIO, lines: Lines) -> None:
 
 def test_google_words_end_before_a_quote(lines: Lines) -> None:
     """Google's own words are kept up to what they quote, under the request's id."""
-    with request_event(_event()):
+    with during(_event()):
         google_refused('Invalid value: "a cell"')
 
     [line] = lines()
@@ -276,9 +276,9 @@ def test_event_of_the_context() -> None:
     """The current event is that of the context, also in its copies, and gone afterwards."""
     outer, inner = _event(), _event(request_id="r2")
 
-    with request_event(outer):
+    with during(outer):
         copied = copy_context()
-        with request_event(inner):
+        with during(inner):
             within = current_event()
         after = current_event()
 
@@ -291,7 +291,7 @@ def test_event_of_the_context() -> None:
 def test_call_of_no_request() -> None:
     """A call to Google outside any request is counted for none."""
     event = _event()
-    with request_event(event):
+    with during(event):
         pass
 
     upstream_called(is_write=True, seconds=1.0)
@@ -403,7 +403,7 @@ def test_readings_are_noted_in_their_order() -> None:
     """Several are parted by commas; a worksheet that was meant takes the place of the other."""
     event = RequestEvent(request_id="r1", method="GET", path="/v2", worksheet="a%20b")
 
-    with request_event(event):
+    with during(event):
         note_reading("query-in-name")
         note_reading("worksheet-twice", worksheet="a b")
 

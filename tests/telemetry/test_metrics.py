@@ -15,7 +15,7 @@ from starlette.types import Receive, Scope, Send
 from gateway.commands.serve import with_metrics
 from gateway.server.running import base_url, bind, in_background, make_server
 from gateway.settings.model import ConfigError
-from gateway.telemetry.counters import KINDS, STATUS_CLASSES, Tallies
+from gateway.telemetry.events import KINDS, STATUS_CLASSES, Tallies
 from gateway.telemetry.metrics import create_metrics
 
 OPERATING = (Path(__file__).parents[2] / "docs" / "operating.md").read_text("utf-8")

@@ -5,7 +5,7 @@ import re
 import pytest
 from starlette.types import Message
 
-from gateway.telemetry.events import RequestEvent, request_event
+from gateway.telemetry.events import RequestEvent
 from gateway.web.cached_response import (
     CachedResponse,
     Outcome,
@@ -17,6 +17,7 @@ from gateway.web.cached_response import (
 from gateway.web.head import Head, read_head
 from gateway.worksheets.answers import Encoded, Served
 from gateway.worksheets.freshness import Freshness
+from tests.request_events import during
 from tests.web.requests import Sender, make_scope
 
 ENCODED = Encoded(b'{"rowIndex":2}', tag='W/"a"')
@@ -98,7 +99,7 @@ def test_the_event_notes_what_the_cache_did(freshness: Freshness, outcome: str, 
     """The line of the request has it, whether the answer has a body or not."""
     event = RequestEvent(request_id="r", method="GET", path="/")
 
-    with request_event(event):
+    with during(event):
         read_answer(asking(tag), Served(ENCODED, freshness), no_cache=False)
 
     assert event.cache == outcome

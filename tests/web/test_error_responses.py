@@ -34,9 +34,10 @@ from gateway.errors import (
     UpstreamRefusal,
     WriteOutcomeUnknown,
 )
-from gateway.telemetry.events import RequestEvent, request_event
+from gateway.telemetry.events import RequestEvent
 from gateway.web.error_responses import error_response, on_gateway_error, on_http_exception
 from tests.error_tree import concrete_errors
+from tests.request_events import during
 from tests.web.requests import make_scope
 
 GUESSER = TooManyAuthFailures("wait", retry_after_seconds=3, per_minute=20)
@@ -60,7 +61,7 @@ def answer(
 ) -> Response:
     """The answer to a request that met this error."""
     request = Request(make_scope(method, headers=headers or {}))
-    with request_event(RequestEvent(request_id="req-1", method=method, path="/v2/sheets/Cities")):
+    with during(RequestEvent(request_id="req-1", method=method, path="/v2/sheets/Cities")):
         return error_response(request, error)
 
 
@@ -221,7 +222,7 @@ def test_the_event_notes_the_code() -> None:
     """The line of the request has the code of its error."""
     event = RequestEvent(request_id="req-1", method="GET", path="/")
 
-    with request_event(event):
+    with during(event):
         error_response(Request(make_scope()), InvalidBody("bad"))
 
     assert event.error_code == 104

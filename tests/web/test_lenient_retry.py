@@ -6,12 +6,13 @@ from typing import TypeVar
 import pytest
 
 from gateway.errors import InvalidQuery, RowNotFound, UnknownField, WorksheetNotFound
-from gateway.telemetry.events import RequestEvent, request_event
+from gateway.telemetry.events import RequestEvent
 from gateway.web.lenient_retry import REMEMBERED_SECONDS, Attempt, TitleAliases, not_found_by
 from gateway.web.parameters import Leniency, RowAsked, row_asked
 from gateway.worksheets.access import Access, Target
 from gateway.worksheets.worksheet_id import WorksheetId, worksheet_not_found
 from tests.clock import ManualClock
+from tests.request_events import during
 
 
 def target(title: str, visible: frozenset[str] | None = None) -> Target:
@@ -138,7 +139,7 @@ async def test_a_reading_is_remembered_for_a_while() -> None:
     await read(title_aliases, target("a%20b"), workbook)
     event = RequestEvent(request_id="r", method="GET", path="/")
 
-    with request_event(event):
+    with during(event):
         await read(title_aliases, target("a%20b"), workbook)
     clock.advance(REMEMBERED_SECONDS)
     await read(title_aliases, target("a%20b"), workbook)
@@ -185,7 +186,7 @@ async def test_a_worksheet_that_lacks_what_is_asked_for_is_the_one_that_was_mean
         raise error
 
     event = RequestEvent(request_id="r", method="GET", path="/")
-    with request_event(event):
+    with during(event):
         for _ in range(2):
             with pytest.raises(RowNotFound):
                 await on_worksheet(title_aliases, target("a+b"), act, is_write=False)

@@ -18,8 +18,7 @@ from gateway.query.query import Query
 from gateway.settings.model import ApiSettings, ServerSettings
 from gateway.settings.plans import PlanSettings
 from gateway.table.view import Selection
-from gateway.telemetry.counters import Kind
-from gateway.telemetry.events import tallies
+from gateway.telemetry.events import Kind, tallies
 from gateway.web.credentials import AuthCache
 from gateway.web.error_responses import on_gateway_error, on_http_exception
 from gateway.web.lenient_retry import TitleAliases

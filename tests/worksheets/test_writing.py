@@ -8,13 +8,14 @@ from anyio import wait_all_tasks_blocked
 from gateway.errors import QueueFull, QuotaSpent, ShuttingDown, WriteOutcomeUnknown
 from gateway.google.guards import Counted, GuardedSheets
 from gateway.settings.model import ApiSettings, CacheSettings, WriteSettings
-from gateway.telemetry.events import RequestEvent, request_event
+from gateway.telemetry.events import RequestEvent
 from gateway.worksheets.access import Target
 from gateway.worksheets.fences import Fences
 from gateway.worksheets.rows import RowService
 from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.writes import Create, Update
 from tests.fakes import BOOK
+from tests.request_events import during
 from tests.worksheets.conftest import CITIES, MODES, TARGET, Bench, MakeBench
 from tests.worksheets.scripted_sheets import Cost
 
@@ -141,7 +142,7 @@ async def test_calls_count_for_the_right_request(bench: Bench) -> None:
     events = [RequestEvent(request_id=name, method="POST", path="/") for name in names]
 
     async def as_request(event: RequestEvent, row: int | None) -> None:
-        with request_event(event):
+        with during(event):
             if row is None:
                 await service.create_rows(TARGET, Create(rows=({"name": event.request_id},)))
             else:

@@ -30,12 +30,12 @@ from gateway.google.spent import open_spent_quota
 from gateway.settings.model import Settings
 from gateway.storage.key_store import KeyStore
 from gateway.telemetry.events import breaker_changed, budget_waited
-from gateway.web.credentials import AuthCache
+from gateway.web.admission import Admission, AuthCache
 from gateway.web.error_responses import on_gateway_error, on_http_exception
-from gateway.web.lenient_retry import TitleAliases
 from gateway.web.parsing import Parsing
 from gateway.web.routes import ROUTES, middleware
 from gateway.web.state import State
+from gateway.web.title_aliases import TitleAliases
 from gateway.worksheets.catalogue import Catalogue
 from gateway.worksheets.fences import Fences
 from gateway.worksheets.rows import RowService
@@ -106,13 +106,15 @@ def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Sta
             )
             try:
                 yield State(
-                    gatekeeper=gatekeeper,
-                    rates=KeyRates(settings.plans),
-                    auth_cache=AuthCache(),
+                    admission=Admission(
+                        gatekeeper,
+                        KeyRates(settings.plans),
+                        AuthCache(keys.fresh_until),
+                        settings.access.trusted_proxies,
+                    ),
                     parsing=Parsing(),
                     ready=store.ping,
                     title_aliases=TitleAliases(write_seconds=settings.cache.header_ttl_seconds),
-                    proxies=settings.access.trusted_proxies,
                     rows=rows,
                     catalogue=Catalogue(
                         asked,

@@ -26,7 +26,7 @@ from gateway.settings.plans import PlanSettings
 from gateway.storage.key_store import KeyChange, KeyRecord, StoredKey, record_of
 from gateway.telemetry.events import current_event, request_failed
 
-BELIEVED_SECONDS = 4.5  # plus 0.5 s of cached authorisations: a revocation takes at most 5 s
+BELIEVED_SECONDS = 4.5
 REFRESH_SECONDS = 2.0
 """Age after which the use of a key starts a refresh in the background."""
 PAUSE_SECONDS = 0.05
@@ -83,6 +83,10 @@ class ActiveKeys:
     async def load(self) -> None:
         """Read all keys before the first request. Raises as `find` does."""
         await self._refreshed()
+
+    def fresh_until(self) -> float:
+        """The time from which the use of a key starts a refresh; what was found may be cached."""
+        return self._as_of + REFRESH_SECONDS
 
     def __contains__(self, digest: bytes) -> bool:
         return digest in self._keys

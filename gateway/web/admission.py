@@ -1,34 +1,47 @@
-"""Authenticate and authorise a request before parsing it.
+"""Admission: authenticate, charge and authorise a request before anything else of it is parsed.
 
-Rules: no call to Google. A valid key is charged for its request, whatever the result, before
-anything else can be refused.
+Rules
+- No call to Google. A valid key is charged for its request, whatever the result, before anything
+  else can be refused.
+- Credentials are trimmed, an empty value is absent. Every place is read: two places with different
+  values are an error, so that no proxy or log attributes a request to another key.
+- Authorised reads are cached. An entry is valid for one head: identical credentials, worksheet and
+  origin. It holds the caller and their read access, and no rates: each request is charged.
+- Entries are keyed by a digest with a random key of the process, so that no API key is stored.
+- An entry is valid until the active keys have to be refreshed, so that it delays no revocation.
 """
 
-from collections.abc import Mapping
-from typing import NamedTuple
+import secrets
+import time
+from collections.abc import Callable, Mapping, Sequence
+from hashlib import blake2b
+from typing import Any, NamedTuple
 
 import msgspec
 from starlette.requests import Request
 from starlette.types import Scope
 
-from gateway.access.caller import (
-    Caller,
-    Operation,
-    authorise,
-    check_origin,
+from gateway.access.caller import Caller, Operation, authorise, check_origin
+from gateway.access.gatekeeper import Gatekeeper
+from gateway.access.rates import FRESH_PRICE, KeyRates, RateLease
+from gateway.errors import (
+    AmbiguousCredentials,
+    KeyNotAllowedInUrl,
+    MissingApiKey,
+    NotGranted,
+    RateLimited,
 )
-from gateway.access.rates import FRESH_PRICE, RateLease
-from gateway.errors import NotGranted, RateLimited
+from gateway.settings.address import Proxy
 from gateway.telemetry.events import Kind, current_event, note_reading
 from gateway.web.client_address import client_address
-from gateway.web.credentials import find_credentials
-from gateway.web.head import Head, asks_for_fresh, head_of
+from gateway.web.head import Head, asks_for_fresh, decode_title, head_of
 from gateway.web.lenient import QUERY_IN_NAME, other_titles
-from gateway.web.middleware import RATE_LEASE
-from gateway.web.path import decode_title
-from gateway.web.query_string import Sifted, sift
-from gateway.web.state import State
+from gateway.web.media_types import FORM
+from gateway.web.parameters import KEY_PARAMETER, SPREADSHEET_PARAMETER, Sifted, decoded, sift
 from gateway.worksheets.access import Target
+
+RATE_LEASE = "gateway.rate_lease"
+"""Scope key of a request's rate-limit lease, set at its admission."""
 
 _OPERATIONS: Mapping[Kind, Operation] = {
     "list": Operation.READ,
@@ -57,58 +70,88 @@ class Recognised(NamedTuple):
     lease: RateLease
 
 
-async def admit(request: Request[State], kind: Kind) -> Admitted:
-    """Authenticate, charge and authorise a request."""
-    event, scope = current_event(), request.scope
-    state: State = scope["state"]
-    if event is not None:
-        event.kind = kind
-    head = head_of(scope)
-    parameters = sift(scope["query_string"])
-    if parameters.is_unfolded:
-        note_reading(QUERY_IN_NAME)
-    segment = request.path_params["title"]
-    operation, auth_cache = _OPERATIONS[kind], state["auth_cache"]
-    known, number = None, b""
-    if operation is Operation.READ:
-        number = auth_cache.number(head, parameters.credentials, segment)
-        known = auth_cache.find(number)
-    if known is not None:
-        caller, target, reading = known.caller, known.target, known.reading
-        lease = _lease(scope, head, caller, parameters.asked)
-        if event is not None:
-            event.worksheet = target.worksheet.title
-    else:
-        caller, spreadsheet, lease = await recognise(scope, head, parameters, operation)
-        title = decode_title(segment)
-        if event is not None:
-            event.worksheet = title
-        target, reading = _authorised(caller, spreadsheet, title, operation)
-        if number:
-            auth_cache.issue(number, caller, target, reading)
-    if event is not None:
-        event.spreadsheet = target.worksheet.spreadsheet
-    if reading:
-        note_reading(reading, worksheet=target.worksheet.title)
-    return Admitted(caller, target, parameters.asked, lease, head)
+class Admission:
+    """Admits the requests of one gateway; `proxies` are trusted to name their clients."""
 
+    def __init__(
+        self,
+        gatekeeper: Gatekeeper,
+        rates: KeyRates,
+        auth_cache: "AuthCache",
+        proxies: Sequence[Proxy],
+    ) -> None:
+        self._gatekeeper = gatekeeper
+        self._rates = rates
+        self._auth_cache = auth_cache
+        self._proxies = proxies
 
-async def recognise(
-    scope: Scope, head: Head, parameters: Sifted, operation: Operation
-) -> Recognised:
-    """Authenticate and charge a request, and check its origin."""
-    state: State = scope["state"]
-    credentials = find_credentials(
-        head, parameters.credentials, is_write=operation is Operation.WRITE
-    )
-    caller = await state["gatekeeper"].identify(
-        credentials.key, lambda: client_address(scope, state["proxies"])
-    )
-    lease = _lease(scope, head, caller, parameters.asked)
-    if b"origin" in head.lines:
-        for origin in head.values(b"origin"):  # a browser sends one; each must be allowed
-            check_origin(caller, origin)
-    return Recognised(caller, credentials.spreadsheet, lease)
+    async def admit(self, request: Request[Any], kind: Kind) -> Admitted:
+        """Authenticate, charge and authorise a request."""
+        event, scope = current_event(), request.scope
+        if event is not None:
+            event.kind = kind
+        head = head_of(scope)
+        parameters = sift(scope["query_string"])
+        if parameters.is_unfolded:
+            note_reading(QUERY_IN_NAME)
+        segment = request.path_params["title"]
+        operation, auth_cache = _OPERATIONS[kind], self._auth_cache
+        known, number = None, b""
+        if operation is Operation.READ:
+            number = auth_cache.number(head, parameters.credentials, segment)
+            known = auth_cache.find(number)
+        if known is not None:
+            caller, target, reading = known.caller, known.target, known.reading
+            lease = self._lease(scope, head, caller, parameters.asked)
+            if event is not None:
+                event.worksheet = target.worksheet.title
+        else:
+            caller, spreadsheet, lease = await self.recognise(scope, head, parameters, operation)
+            title = decode_title(segment)
+            if event is not None:
+                event.worksheet = title
+            target, reading = _authorised(caller, spreadsheet, title, operation)
+            if number:
+                auth_cache.issue(number, caller, target, reading)
+        if event is not None:
+            event.spreadsheet = target.worksheet.spreadsheet
+        if reading:
+            note_reading(reading, worksheet=target.worksheet.title)
+        return Admitted(caller, target, parameters.asked, lease, head)
+
+    async def recognise(
+        self, scope: Scope, head: Head, parameters: Sifted, operation: Operation
+    ) -> Recognised:
+        """Authenticate and charge a request, and check its origin."""
+        credentials = find_credentials(
+            head, parameters.credentials, is_write=operation is Operation.WRITE
+        )
+        caller = await self._gatekeeper.identify(
+            credentials.key, lambda: client_address(scope, self._proxies)
+        )
+        lease = self._lease(scope, head, caller, parameters.asked)
+        if b"origin" in head.lines:
+            for origin in head.values(b"origin"):  # a browser sends one; each must be allowed
+                check_origin(caller, origin)
+        return Recognised(caller, credentials.spreadsheet, lease)
+
+    def _lease(self, scope: Scope, head: Head, caller: Caller, asked: bytes) -> RateLease:
+        """A lease for the request."""
+        event = current_event()
+        if event is not None:
+            event.key_id = caller.key_id
+        lease: RateLease = self._rates.lease(caller)
+        scope[RATE_LEASE] = lease
+        try:
+            lease.enter()
+        except RateLimited:
+            # The request may cost more than others; it is charged again later, with the wait for
+            # the whole price.
+            may_be_fresh = asks_for_fresh(head) or b"no-cache=" in asked
+            if may_be_fresh and scope["method"] in ("GET", "HEAD"):
+                lease.charge(FRESH_PRICE)
+            raise
+        return lease
 
 
 def _authorised(
@@ -127,20 +170,138 @@ def _authorised(
         raise
 
 
-def _lease(scope: Scope, head: Head, caller: Caller, asked: bytes) -> RateLease:
-    """A lease for the request."""
-    event = current_event()
-    if event is not None:
-        event.key_id = caller.key_id
-    lease: RateLease = scope["state"]["rates"].lease(caller)
-    scope[RATE_LEASE] = lease
-    try:
-        lease.enter()
-    except RateLimited:
-        # The request may cost more than others; it is charged again later, with the wait for the
-        # whole price.
-        may_be_fresh = asks_for_fresh(head) or b"no-cache=" in asked
-        if may_be_fresh and scope["method"] in ("GET", "HEAD"):
-            lease.charge(FRESH_PRICE)
-        raise
-    return lease
+class Credentials(msgspec.Struct, frozen=True):
+    """Key and spreadsheet ID of a request; None if absent."""
+
+    key: str | None
+    spreadsheet: str | None
+
+
+def find_credentials(head: Head, parameters: bytes, *, is_write: bool) -> Credentials:
+    """Search all places; a key in the URL is valid for reads only.
+
+    `parameters` are the URL's parameters for credentials.
+    """
+    in_headers = _in_headers(head, KEY_HEADERS)
+    in_url = _in_url(parameters, KEY_PARAMETER) if parameters else []
+    key = _only(in_headers + in_url, "API keys")
+    if is_write and not in_headers:
+        _refuse_misplaced(head, is_in_url=bool(in_url))
+    spreadsheets = _in_headers(head, SPREADSHEET_HEADERS)
+    if parameters:
+        spreadsheets += _in_url(parameters, SPREADSHEET_PARAMETER)
+    return Credentials(key, _only(spreadsheets, "spreadsheet ids"))
+
+
+def _without_scheme(value: str) -> str:
+    scheme, _, key = value.strip().partition(" ")
+    return key.strip() if scheme.lower() == "bearer" else value.strip()
+
+
+KEY_HEADERS: Mapping[bytes, Callable[[str], str]] = {
+    b"authorization": _without_scheme,
+    b"authentication": _without_scheme,
+    b"api-key": str.strip,
+    b"x-api-key": str.strip,
+}
+SPREADSHEET_HEADERS: Mapping[bytes, Callable[[str], str]] = {
+    b"x-spreadsheet-id": str.strip,
+    b"x-sheetson-spreadsheet-id": str.strip,
+}
+
+
+def _in_headers(head: Head, places: Mapping[bytes, Callable[[str], str]]) -> list[str]:
+    """The parsed values of these headers."""
+    found: list[str] = []
+    for name, read in places.items():
+        for value in head.lines.get(name, ()):
+            if text := read(value.decode("latin-1")):
+                found.append(text)
+    return found
+
+
+def _in_url(parameters: bytes, name: str) -> list[str]:
+    return [text for value in decoded(parameters).get(name, ()) if (text := value.strip())]
+
+
+def _refuse_misplaced(head: Head, *, is_in_url: bool) -> None:
+    """Refuse a write whose key is only in a place that is not valid for writes."""
+    if is_in_url:
+        raise KeyNotAllowedInUrl(
+            "A key in the URL may only read. Send it as 'Authorization: Bearer KEY'."
+        )
+    if (head.first(b"content-type") or "").lower().startswith(FORM):
+        raise MissingApiKey(
+            "A key in a form is not read. To write, send it as 'Authorization: Bearer KEY'. To "
+            "list with curl, add -G, so that the parameters go into the URL."
+        )
+
+
+def _only(values: Sequence[str], what: str) -> str | None:
+    """The value, which may be repeated; None if absent."""
+    if not values:
+        return None
+    if len(values) > 1 and len(set(values)) > 1:
+        raise AmbiguousCredentials(f"The request holds different {what}; send one of them.")
+    return values[0]
+
+
+MAX_KEPT = 4096
+LONGEST_TITLE = 256
+"""Of cached worksheets; Google's titles are shorter."""
+
+_TELLING = (*KEY_HEADERS, *SPREADSHEET_HEADERS, b"origin")
+"""Headers that decide the access of a read."""
+
+_DIGEST_BYTES = 16
+_ABSENT = b"\1"
+
+
+class CachedCaller(NamedTuple):
+    """An authorised caller and worksheet, with the expiry of this entry."""
+
+    caller: Caller
+    target: Target
+    until_seconds: float
+    reading: str
+    """The second reading of the worksheet's name, "" for none."""
+
+
+class AuthCache:
+    """Authorised reads of one gateway.
+
+    `fresh_until` is the time at which the active keys have to be refreshed, by the same clock as
+    `timer`.
+    """
+
+    def __init__(
+        self, fresh_until: Callable[[], float], timer: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._fresh_until = fresh_until
+        self._timer = timer
+        self._secret = secrets.token_bytes(32)
+        self._kept: dict[bytes, CachedCaller] = {}
+
+    def find(self, number: bytes) -> CachedCaller | None:
+        found = self._kept.get(number)
+        return found if found is not None and self._timer() < found.until_seconds else None
+
+    def issue(self, number: bytes, caller: Caller, target: Target, reading: str = "") -> None:
+        """Cache the authorisation of this head, unless its key may expire meanwhile."""
+        if caller.expires or len(target.worksheet.title) > LONGEST_TITLE:
+            return
+        if len(self._kept) >= MAX_KEPT:
+            self._kept.clear()
+        self._kept[number] = CachedCaller(caller, target, self._fresh_until(), reading)
+
+    def number(self, head: Head, credentials: bytes, segment: str) -> bytes:
+        """The cache key: the URL's `credentials`, the worksheet's `segment`, and headers.
+
+        Header lines and URLs cannot contain the separators.
+        """
+        lines = head.lines
+        parts = [credentials, segment.encode("latin-1", "replace")]
+        for name in _TELLING:
+            parts.append(b"\0".join(lines[name]) if name in lines else _ABSENT)
+        told = b"\n".join(parts)
+        return blake2b(told, digest_size=_DIGEST_BYTES, key=self._secret).digest()

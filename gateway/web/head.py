@@ -1,21 +1,28 @@
-"""Request head: header lines collected in one pass, and conditions in them.
+"""Request head: segments of the path, header lines, and conditions in them.
 
-Rules: several headers of one name form one list, and a comma inside quotes is part of a tag. A weak
-tag never fulfils `If-Match` (RFC 9110, 13.1.1). A malformed header names no tag: an update then
-gets 412, since ignoring its condition could overwrite a change, and a read gets a full answer.
+Rules
+- The path is split before decoding, and each segment is decoded once: `A%2FB` is one worksheet.
+- Several headers of one name form one list, and a comma inside quotes is part of a tag.
+- A weak tag never fulfils `If-Match` (RFC 9110, 13.1.1). A malformed header names no tag: an update
+  then gets 412, since ignoring its condition could overwrite a change, and a read gets a full
+  answer.
 """
 
 import re
+import urllib.parse
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 from starlette.types import Scope
 
+from gateway.errors import InvalidPath
+from gateway.table.quoting import quoted
 from gateway.table.tag import IfMatch
 
 _KEPT = "gateway.head"
 _LINE_BYTES = 4
 """Bytes of a line besides name and value: colon, blank and line end."""
+_ROW = re.compile(r"[1-9][0-9]{0,7}")
 _ANY = "*"
 _TAG = re.compile(r'(W/)?("[\x21\x23-\x7e\x80-\xff]*")')
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.?)*"?')
@@ -91,6 +98,33 @@ def asks_for_fresh(head: Head) -> bool:
     given = _given(head, b"cache-control")
     directives = _QUOTED.sub("", given.lower()).split(",")
     return any(directive.strip() == "no-cache" for directive in directives)
+
+
+def decode_title(segment: str) -> str:
+    """The worksheet name of a raw path segment."""
+    try:
+        title = urllib.parse.unquote_to_bytes(segment).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InvalidPath("The worksheet name in the path is not percent-encoded UTF-8.") from error
+    if "\0" in title:
+        raise InvalidPath("The worksheet name in the path holds a NUL character.")
+    return title
+
+
+def encode_title(title: str) -> str:
+    return urllib.parse.quote(title, safe="")
+
+
+def parse_row(segment: str) -> int:
+    """The row number of a raw path segment."""
+    text = urllib.parse.unquote(segment)
+    if _ROW.fullmatch(text) is None:
+        raise InvalidPath(
+            f"{quoted(text)} is not a row number. The path takes a row's rowIndex: a whole number "
+            "from 1 with at most 8 digits. To search, use ?where= on the worksheet; a / in a "
+            "worksheet's name is written %2F."
+        )
+    return int(text)
 
 
 def _given(head: Head, name: bytes) -> str:

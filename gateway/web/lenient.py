@@ -5,8 +5,8 @@ Rules
   spelled so are found. If both fail, the plain reading's error counts.
 - Each has a name, which appears in the request's log line.
 - Text in, text out: this module does not know requests, worksheets or Google. Its callers:
-  `query_string` for a query folded into a name, `parameters` for encodings of values,
-  `lenient_retry` for missing fields and worksheets, `body` for JSON of another type.
+  `parameters` for a query folded into a name and for encodings of values, `rows` for missing fields
+  and worksheets, `body` for JSON of another type.
 """
 
 import re

@@ -9,8 +9,9 @@ import asyncio
 import os
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import lru_cache
+from typing import Any
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -26,14 +27,16 @@ from gateway.telemetry.events import (
     request_done,
     request_failed,
 )
+from gateway.web.admission import RATE_LEASE
 from gateway.web.cors import ANY_PAGE, ANY_PROGRAM, is_preflight, preflight_lines
 from gateway.web.error_responses import error_response
 from gateway.web.head import Head, head_of
 
-RATE_LEASE = "gateway.rate_lease"
-"""Scope key of a request's rate-limit lease, set at its admission."""
 CLIENT_GONE = 499
 """Status, in the log only, for a client that disconnected before its answer."""
+
+Handler = Callable[[Request[Any]], Awaitable[Any]]
+"""Returns the answer, itself an ASGI application."""
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _SAFETY = [(b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-referrer")]
@@ -120,6 +123,21 @@ class ErrorNet:
             request_failed(current_event(), error)
             if not _is_answered():
                 await error_response(Request(scope), _fault_of_ours())(scope, receive, send)
+
+
+class Endpoint:
+    """Wraps a handler as an ASGI application.
+
+    Starlette would wrap functions in a second error handler; the first one, around all routes,
+    suffices.
+    """
+
+    def __init__(self, handle: Handler) -> None:
+        self._handle = handle
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        answer: ASGIApp = await self._handle(Request(scope, receive, send))
+        await answer(scope, receive, send)
 
 
 def check_head(scope: Scope, settings: ServerSettings) -> None:

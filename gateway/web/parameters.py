@@ -1,6 +1,9 @@
-"""Query parameters of a read, parsed once into a `Query`; LRU cache by query string.
+"""Query parameters: split while encoded, then parsed into a `Query`; LRU cache by query string.
 
 Rules
+- Unknown parameters are dropped before the cache, so that they can neither miss it nor fill it.
+  Credentials are never part of a cache key of queries.
+- A query folded into the name of an unknown parameter is unfolded: its second reading.
 - An empty parameter is absent, unknown parameters are ignored, and an invalid value is an error
   that names its place: no filter is dropped silently. If the plain reading fails, lenient ones are
   tried (`gateway.web.lenient`).
@@ -10,10 +13,11 @@ Rules
 import json
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Final, NoReturn
+from typing import Final, NamedTuple, NoReturn
+from urllib.parse import quote, unquote_plus, unquote_to_bytes
 
 import msgspec
 
@@ -22,6 +26,7 @@ from gateway.query.query import DEFAULT_LIMIT, Condition, Query, SortTerm
 from gateway.query.where import parse_where
 from gateway.table.view import Selection
 from gateway.web.lenient import (
+    BRACKETED,
     WHERE_QUOTES,
     Twice,
     decoded_again,
@@ -32,7 +37,28 @@ from gateway.web.lenient import (
     twice,
     where_of,
 )
-from gateway.web.query_string import Parameters, decoded
+
+KEY_PARAMETER = "apiKey"
+SPREADSHEET_PARAMETER = "spreadsheetId"
+READ_PARAMETERS = ("where", "order", "skip", "limit", "keys", "count", "no-cache")
+
+_CREDENTIALS = frozenset(name.encode() for name in (KEY_PARAMETER, SPREADSHEET_PARAMETER))
+_READS = frozenset(name.encode() for name in READ_PARAMETERS)
+_BRACKETS = tuple(start.encode() for start in BRACKETED)
+_KNOWN = b"|".join(map(re.escape, sorted(_READS | _CREDENTIALS)))
+_FOLDED = re.compile(b"(?:" + _KNOWN + b")%3[Dd]")
+_ENCODED_BRACKETS = tuple(start.replace(b"[", b"%5B") for start in _BRACKETS)
+_UNFOLDED = re.compile(b"&(?=(?:" + _KNOWN + rb")(?:=|\[|%5[Bb]))")
+_ESCAPED_BYTE = re.compile(rb"%[0-9A-Fa-f]{2}")
+_TWICE = re.compile(rb"%25[0-9A-Fa-f]{2}")
+_OF_TEXT = frozenset((b"where", b"order", b"keys"))
+"""Parameters whose values may contain any text."""
+_ENCODED = frozenset(b"%+")
+
+Parameters = Mapping[str, Sequence[str]]
+"""The values of each parameter by name, in order."""
+
+_NO_PARAMETERS: Final[Parameters] = {}
 
 KEPT_TEXTS = 512
 LONGEST_KEPT_TEXT = 2048
@@ -47,6 +73,54 @@ _COUNT = re.compile(r"[0-9]+")
 _COUNT_DIGITS = 15
 _MOST_DIGITS = 400
 _FLAGS = {"true": True, "false": False}
+
+
+class Sifted(NamedTuple):
+    """Known parameters, still encoded: those of reads, and those of credentials."""
+
+    asked: bytes
+    credentials: bytes
+    is_unfolded: bool = False
+    """True if some were folded into the name of another, or had encoded names."""
+
+
+_NOTHING: Final = Sifted(b"", b"")
+
+
+def sift(query_string: bytes) -> Sifted:
+    """The known parts of a raw query string."""
+    if not query_string:
+        return _NOTHING
+    asked: list[bytes] = []
+    credentials: list[bytes] = []
+    is_unfolded = False
+    for part in query_string.split(b"&"):
+        name = part.partition(b"=")[0]
+        if not _ENCODED.isdisjoint(name):  # clients may encode more of it than necessary
+            name = unquote_plus(name.decode("latin-1")).encode("utf-8", "surrogatepass")
+        if name in _READS or name.startswith(_BRACKETS):
+            asked.append(part)
+        elif name in _CREDENTIALS:
+            credentials.append(part)
+        elif _FOLDED.match(part) or name.replace(b"%5b", b"%5B").startswith(_ENCODED_BRACKETS):
+            inner = sift(_unfolded(part))
+            asked.append(inner.asked)
+            credentials.append(inner.credentials)
+            is_unfolded = True
+    return Sifted(b"&".join(filter(None, asked)), b"&".join(filter(None, credentials)), is_unfolded)
+
+
+def decoded(parameters: bytes) -> Parameters:
+    """The values of each parameter, decoded as a form: `+` is a blank, other text is UTF-8."""
+    if not parameters:
+        return _NO_PARAMETERS
+    values: dict[str, list[str]] = {}
+    for part in parameters.split(b"&"):
+        name, _, value = part.partition(b"=")
+        known = name.decode("ascii") if name.isalnum() else _decoded_text(name)
+        text = value.decode("ascii") if value.isalnum() else _decoded_text(value)
+        values.setdefault(known, []).append(text)
+    return values
 
 
 class Leniency(msgspec.Struct, frozen=True):
@@ -176,6 +250,34 @@ def parse_no_cache(parameters: Parameters) -> bool:
     """True if fresh data is requested; other values are ignored, as unknown directives are."""
     given = parameters.get("no-cache")
     return given is not None and any(_FLAGS.get(_folded(value)) for value in given)
+
+
+def _decoded_text(encoded: bytes) -> str:
+    if _ENCODED.isdisjoint(encoded):
+        return encoded.decode("utf-8", "replace")
+    return unquote_to_bytes(encoded.replace(b"+", b" ")).decode("utf-8", "replace")
+
+
+def _unfolded(part: bytes) -> bytes:
+    """Decode a part that was percent-encoded as a whole; its values stay encoded.
+
+    If the part has a value of its own, only the name is known to be encoded twice.
+    """
+    name, _, value = part.partition(b"=")
+    if value and not _FOLDED.match(part):
+        again = unquote_to_bytes(value) if _TWICE.search(value) else value
+        return unquote_to_bytes(name) + b"=" + again
+    query = unquote_to_bytes(part.removesuffix(b"="))
+    return b"&".join(map(_encoded, _UNFOLDED.split(query)))
+
+
+def _encoded(part: bytes) -> bytes:
+    name, _, value = part.partition(b"=")
+    if name not in _OF_TEXT and not name.startswith(_BRACKETS):
+        value = value.partition(b"&")[0]  # an unknown parameter follows
+    if _ESCAPED_BYTE.search(part) is None:
+        value = quote(value, safe=b"").encode("ascii")
+    return name + b"=" + value
 
 
 def _text(asking: Asking, name: str) -> str | None:

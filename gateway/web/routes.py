@@ -1,40 +1,18 @@
 """Routes: every path and its methods."""
 
-from collections.abc import Awaitable, Callable
-from typing import Any
-
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway.errors import Gone
 from gateway.settings.model import ServerSettings
 from gateway.web.health import livez, readyz
-from gateway.web.middleware import ErrorNet, RequestFrame
+from gateway.web.middleware import Endpoint, ErrorNet, RequestFrame
 from gateway.web.openapi.endpoint import describe
 from gateway.web.pages import docs, docs_file, home
 from gateway.web.rows import create_rows, list_rows, read_row, update_row
 from gateway.web.state import State
-
-Handler = Callable[[Request[State]], Awaitable[Any]]
-"""Returns the answer, itself an ASGI application."""
-
-
-class Endpoint:
-    """Wraps a handler as an ASGI application.
-
-    Starlette would wrap functions in a second error handler; the first one, around all routes,
-    suffices.
-    """
-
-    def __init__(self, handle: Handler) -> None:
-        self._handle = handle
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        answer: ASGIApp = await self._handle(Request(scope, receive, send))
-        await answer(scope, receive, send)
 
 
 async def gone(_: Request[State]) -> Response:

@@ -18,13 +18,20 @@ from gateway.table.record import changed_runs, new_row, place
 from gateway.table.steps import finish
 from gateway.table.table import make_table
 from gateway.telemetry.redaction import redacted
+from gateway.web.admission import find_credentials
 from gateway.web.body import parse_fields, parse_rows
-from gateway.web.credentials import find_credentials
-from gateway.web.head import Head, asks_for_fresh, is_known, read_condition, read_head
+from gateway.web.head import (
+    Head,
+    asks_for_fresh,
+    decode_title,
+    encode_title,
+    is_known,
+    parse_row,
+    read_condition,
+    read_head,
+)
 from gateway.web.idempotency import parse_key
-from gateway.web.parameters import asking_of, parse_query
-from gateway.web.path import decode_title, encode_title, parse_row
-from gateway.web.query_string import decoded, sift
+from gateway.web.parameters import asking_of, decoded, parse_query, sift
 from sheets_emulator.grid.entered import entered
 from tests.fuzz.requests import FIELDS
 from tests.fuzz.texts import any_bytes, any_json_text, any_stored, any_text

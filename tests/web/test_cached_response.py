@@ -6,7 +6,7 @@ import pytest
 from starlette.types import Message
 
 from gateway.telemetry.events import RequestEvent
-from gateway.web.cached_response import (
+from gateway.web.answers import (
     CachedResponse,
     Outcome,
     age,

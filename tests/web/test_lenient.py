@@ -12,7 +12,7 @@ from gateway.web.lenient import (
     other_titles,
     where_of,
 )
-from gateway.web.query_string import decoded
+from gateway.web.parameters import decoded
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,8 @@ from gateway.errors import BodyTooLarge, TooManyInFlight
 from gateway.settings.model import ServerSettings
 from gateway.settings.plans import PlanSettings
 from gateway.telemetry.events import upstream_called
-from gateway.web.middleware import CLIENT_GONE, RATE_LEASE, ErrorNet, RequestFrame, rate_lines
+from gateway.web.admission import RATE_LEASE
+from gateway.web.middleware import CLIENT_GONE, ErrorNet, RequestFrame, rate_lines
 from gateway.web.routes import middleware
 from tests.clock import ManualClock
 from tests.web.requests import Sender, make_scope

@@ -15,12 +15,12 @@ from gateway.web.parameters import (
     ListAsked,
     RowAsked,
     asking_of,
+    decoded,
     list_asked,
     parse_keys,
     parse_query,
     row_asked,
 )
-from gateway.web.query_string import decoded
 
 STATE = '{"state":"California"}'
 QUOTED = "{'state':'California'}"

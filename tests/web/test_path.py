@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.web.path import decode_title, encode_title
+from gateway.web.head import decode_title, encode_title
 
 
 @given(title=st.text(alphabet=st.characters(exclude_categories=["Cs"], exclude_characters="\0")))

@@ -1,5 +1,6 @@
 """The endpoints that read: what they ask of the service, and what they answer."""
 
+import math
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -19,12 +20,12 @@ from gateway.settings.model import ApiSettings, ServerSettings
 from gateway.settings.plans import PlanSettings
 from gateway.table.view import Selection
 from gateway.telemetry.events import Kind, tallies
-from gateway.web.credentials import AuthCache
+from gateway.web.admission import Admission, AuthCache
 from gateway.web.error_responses import on_gateway_error, on_http_exception
-from gateway.web.lenient_retry import TitleAliases
 from gateway.web.parsing import Parsing
 from gateway.web.routes import ROUTES, middleware
 from gateway.web.state import State
+from gateway.web.title_aliases import TitleAliases
 from gateway.worksheets.access import Target
 from gateway.worksheets.answers import Encoded, Encoder, Served
 from gateway.worksheets.catalogue import Catalogue
@@ -105,13 +106,15 @@ def client(rows: FakeRows) -> Iterator[TestClient]:
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[State]:
         yield State(
-            gatekeeper=cast(Gatekeeper, OpenGate()),
-            rates=KeyRates({"paid": CALLER.plan}),
-            auth_cache=AuthCache(),
+            admission=Admission(
+                cast(Gatekeeper, OpenGate()),
+                KeyRates({"paid": CALLER.plan}),
+                AuthCache(lambda: math.inf),
+                proxies=(),
+            ),
             parsing=Parsing(),
             ready=always_ready,
             title_aliases=TitleAliases(write_seconds=10.0),
-            proxies=(),
             rows=cast(RowService, rows),
             catalogue=cast(Catalogue, None),
             api=ApiSettings(),

@@ -6,13 +6,12 @@ from starlette.requests import Request
 
 from gateway.access.caller import Operation, granted_spreadsheet
 from gateway.telemetry.events import current_event
-from gateway.web.admission import recognise
-from gateway.web.cached_response import CachedResponse, encoded_answer, read_answer
-from gateway.web.credentials import find_credentials
+from gateway.web.admission import find_credentials
+from gateway.web.answers import CachedResponse, encoded_answer, read_answer
 from gateway.web.head import head_of
 from gateway.web.openapi.assembly import document_of, general_document
 from gateway.web.openapi.reach import reach_of, reach_of_all
-from gateway.web.query_string import sift
+from gateway.web.parameters import sift
 from gateway.web.state import State
 
 
@@ -22,7 +21,7 @@ async def describe(request: Request[State]) -> CachedResponse:
     head, parameters = head_of(scope), sift(scope["query_string"])
     if find_credentials(head, parameters.credentials, is_write=False).key is None:
         return encoded_answer(head, general_document(reach_of_all(state["api"])), ())
-    caller, named, _ = await recognise(scope, head, parameters, Operation.READ)
+    caller, named, _ = await state["admission"].recognise(scope, head, parameters, Operation.READ)
     spreadsheet = granted_spreadsheet(caller.grants, named)
     event = current_event()
     if event is not None:

@@ -10,7 +10,7 @@ from gateway.web.openapi.node import Node, Nodes, json_content, reference, schem
 from gateway.web.openapi.place import Place
 from gateway.web.openapi.query_schemas import order_schema
 from gateway.web.openapi.reach import Reach
-from gateway.web.query_string import SPREADSHEET_PARAMETER
+from gateway.web.parameters import SPREADSHEET_PARAMETER
 
 SPREADSHEET_ID = "X-Spreadsheet-Id"
 LARGEST_ROW = 99_999_999

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from gateway.table.record import NEVER_STORED
+from gateway.web.head import encode_title
 from gateway.web.openapi.reach import Reach
-from gateway.web.path import encode_title
 from gateway.worksheets.catalogue import Listed
 
 _LONGEST_STEM = 60

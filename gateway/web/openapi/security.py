@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from gateway.web.openapi.node import Node, Nodes
-from gateway.web.query_string import KEY_PARAMETER
+from gateway.web.parameters import KEY_PARAMETER
 
 IN_HEADERS: Nodes = {
     "bearer": {

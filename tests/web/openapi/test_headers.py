@@ -1,11 +1,11 @@
 """Headers in the document: those that pages may read, and those that requests bring."""
 
+from gateway.web.admission import KEY_HEADERS, SPREADSHEET_HEADERS
 from gateway.web.cors import EXPOSED
-from gateway.web.credentials import KEY_HEADERS, SPREADSHEET_HEADERS
 from gateway.web.openapi.headers import HEADERS
 from gateway.web.openapi.parameters import SPREADSHEET_ID
 from gateway.web.openapi.security import SCHEMES, security
-from gateway.web.query_string import KEY_PARAMETER
+from gateway.web.parameters import KEY_PARAMETER
 
 
 def test_every_header_that_pages_may_read_is_reported() -> None:

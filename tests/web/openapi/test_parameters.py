@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from gateway.errors import InvalidPath
 from gateway.settings.plans import PlanSettings
 from gateway.table.a1 import is_spreadsheet_id
+from gateway.web.head import parse_row
 from gateway.web.idempotency import parse_key
 from gateway.web.openapi.parameters import IDEMPOTENCY_KEYS, LARGEST_ROW, SPREADSHEET_ID
-from gateway.web.path import parse_row
 from tests.web.openapi.conformance import resolved
 from tests.web.openapi.worksheets import CITIES, document, reach
 

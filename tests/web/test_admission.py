@@ -6,10 +6,9 @@ import pytest
 
 from gateway.access.caller import Caller, Grants
 from gateway.settings.plans import PlanSettings
-from gateway.web.credentials import (
+from gateway.web.admission import (
     LONGEST_TITLE,
     MAX_KEPT,
-    TTL_SECONDS,
     AuthCache,
 )
 from gateway.web.head import read_head
@@ -25,12 +24,14 @@ CALLER = Caller(
     grants=Grants(spreadsheets=frozenset({"demo"})),
 )
 TARGET = Target(WorksheetId("demo", "Cities"))
+FRESH_SECONDS = 2.0
 HEAD = [(b"host", b"x"), (b"authorization", b"Bearer a"), (b"x-spreadsheet-id", b"demo")]
 
 
 @pytest.fixture
 def auth_cache(clock: ManualClock) -> AuthCache:
-    return AuthCache(clock)
+    began = clock()
+    return AuthCache(lambda: began + FRESH_SECONDS, clock)
 
 
 def number(
@@ -45,11 +46,11 @@ def number(
 def test_who_was_let_in_is_let_in_again_for_a_moment(
     auth_cache: AuthCache, clock: ManualClock
 ) -> None:
-    """A pass counts for its time, and no longer."""
+    """A pass counts until the active keys have to be refreshed, and no longer."""
     auth_cache.issue(number(auth_cache, HEAD), CALLER, TARGET)
-    clock.advance(TTL_SECONDS * 0.9)
+    clock.advance(FRESH_SECONDS * 0.9)
     found = auth_cache.find(number(auth_cache, HEAD))
-    clock.advance(TTL_SECONDS * 0.1)
+    clock.advance(FRESH_SECONDS * 0.1)
 
     assert found is not None
     assert (found.caller, found.target) == (CALLER, TARGET)
@@ -104,7 +105,7 @@ def test_no_pass_holds_a_key_nor_is_known_elsewhere(auth_cache: AuthCache) -> No
     ours = number(auth_cache, HEAD)
 
     assert b"Bearer" not in ours
-    assert ours != number(AuthCache(), HEAD)
+    assert ours != number(AuthCache(lambda: 0.0), HEAD)
 
 
 def test_keys_that_expire_and_endless_names_get_none(auth_cache: AuthCache) -> None:

@@ -1,34 +1,27 @@
-"""Retry a request with lenient decoding if its field or worksheet does not exist.
-
-If the worksheet stays unknown, the error names those that the caller may know.
+"""Aliases of worksheets that do not exist by their plain name, and the error if there is none.
 
 Rules
-- The plain reading comes first; only a missing name allows another. If that fails too, the first
-  error counts.
 - Another title of a worksheet is tried if it was in the list that lacked the plain name, and if the
   key may know it. So it costs no additional call.
+- An error names only worksheets that the caller may know.
 - The result is remembered, because finding out that a worksheet is missing costs two reads: for
   reads `REMEMBERED_SECONDS`, for writes as long as a header is fresh. Keys with access to other
   worksheets share nothing.
 """
 
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
 from heapq import nlargest
 from itertools import islice
-from typing import Generic, NamedTuple, TypeVar
+from typing import NamedTuple
 
 from cachetools import TTLCache
 
-from gateway.errors import InvalidQuery, UnknownField, WorksheetNotFound
+from gateway.errors import WorksheetNotFound
 from gateway.table.quoting import quoted
-from gateway.telemetry.events import note_reading
-from gateway.web.lenient import is_escaped, other_titles
-from gateway.web.parameters import PLAIN, Leniency
-from gateway.web.query_string import decoded
+from gateway.web.lenient import other_titles
 from gateway.worksheets.access import Target
 from gateway.worksheets.worksheet_id import WorksheetId, worksheet_not_found
 
@@ -47,8 +40,6 @@ _MAX_WEIGHED = 8
 _LIKE = 0.6
 """Minimum similarity of near titles, at most 1.0, as in difflib."""
 _KEPT = 64
-
-A = TypeVar("A")
 
 _Place = tuple[WorksheetId, frozenset[str] | None]
 
@@ -96,98 +87,8 @@ class TitleAliases:
         self._known.pop(_place(target), None)
 
 
-class Attempt(Generic[A]):
-    """The current reading of a request: its worksheet and its parsed parameters.
-
-    It starts with the remembered alias of the worksheet's name, otherwise with the name itself.
-    `parse` parses the parameters `text`, some of them decoded once more; writes have neither.
-    """
-
-    __slots__ = (
-        "_again",
-        "_failed",
-        "_first",
-        "_parse",
-        "_plain",
-        "_plain_asked",
-        "_text",
-        "_title_aliases",
-        "asked",
-        "target",
-    )
-
-    def __init__(
-        self,
-        title_aliases: TitleAliases,
-        target: Target,
-        asked: A,
-        *,
-        is_write: bool = False,
-        text: bytes = b"",
-        parse: Callable[[Leniency], A] | None = None,
-    ) -> None:
-        self._title_aliases = title_aliases
-        self._plain = self.target = target
-        self._plain_asked = self.asked = asked
-        self._text = text
-        self._parse = parse
-        self._again, self._failed = PLAIN, dict[str, UnknownField]()
-        self._first: WorksheetNotFound | None = None
-        title = target.worksheet.title
-        if "%" in title or "+" in title:
-            known = title_aliases.find(target, is_write=is_write)
-            if known is not None:
-                self.target = _meant(known, target)
-
-    def retry(self, error: UnknownField | WorksheetNotFound) -> None:
-        """Switch to another reading after this error; raises it if there is none."""
-        if isinstance(error, WorksheetNotFound):
-            self.target = self._other_worksheet(error)
-            self.asked, self._again, self._failed = self._plain_asked, PLAIN, {}
-        else:
-            self.asked = self._decoded_again(error)
-
-    def _other_worksheet(self, error: WorksheetNotFound) -> Target:
-        plain, title_aliases = self._plain, self._title_aliases
-        if self.target is plain:
-            alias = title_aliases.learn(plain, error)
-            if alias is None:
-                raise not_found_by(plain, error) from error
-            self._first = error
-            return _meant(alias, plain)
-        title_aliases.forget(plain)
-        if self._first is not None:  # the remembered worksheet does not exist any more
-            raise not_found_by(plain, self._first) from self._first
-        return plain
-
-    def _decoded_again(self, error: UnknownField) -> A:
-        name = error.parameter
-        if self._parse is None or name in self._failed or not _is_escaped(self._text, name):
-            raise self._failed.get(name, error) from None
-        self._failed[name], self._again = error, self._again.with_unknown(name, error.names)
-        try:
-            return self._parse(self._again)
-        except InvalidQuery:
-            raise error from None
-
-
-def note_readings(readings: Iterable[str]) -> None:
-    """Log the readings that the parameters needed."""
-    for reading in readings:
-        note_reading(reading)
-
-
-def _meant(alias: TitleAlias, target: Target) -> Target:
-    note_reading(alias.reading, worksheet=alias.title)
-    return replace(target, worksheet=replace(target.worksheet, title=alias.title))
-
-
 def _place(target: Target) -> _Place:
     return target.worksheet, target.access.titles
-
-
-def _is_escaped(text: bytes, parameter: str) -> bool:
-    return any(map(is_escaped, decoded(text).get(parameter, ())))
 
 
 def not_found_by(target: Target, error: WorksheetNotFound) -> WorksheetNotFound:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.web.query_string import Sifted, decoded, sift
+from gateway.web.parameters import Sifted, decoded, sift
 
 OTHERS = "count=true&no-cache=true&keys=a&skip=1"
 

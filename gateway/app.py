@@ -20,11 +20,15 @@ from gateway.access.rates import KeyRates
 from gateway.access.unrestricted_keys import warn_of_unbounded_keys
 from gateway.errors import GatewayError
 from gateway.google.adapter import open_google
-from gateway.google.breaker import Breaker, LastCheck
-from gateway.google.budget import Budgeted, open_budget
 from gateway.google.credentials import check_credentials
-from gateway.google.guards import Counted, GuardedSheets
-from gateway.google.retrying import Retrying
+from gateway.google.guards import (
+    Breaker,
+    Counted,
+    GuardedSheets,
+    LastCheck,
+    Retrying,
+)
+from gateway.google.quota import Budgeted, open_budget
 from gateway.google.sheets import Sheets
 from gateway.google.spent import open_spent_quota
 from gateway.settings.model import Settings
@@ -94,7 +98,7 @@ def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Sta
                 fences=fences,
                 open_writes=ledger.open_writes,
                 write_turn=budgeted.write_turn,
-                reads_per_second=lambda: budget.reads.rate_per_second,
+                reads_per_second=budget.reads.rate_per_second,
             )
             last_use = LastUse(store.touch, _now)
             gatekeeper = Gatekeeper(

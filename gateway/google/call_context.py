@@ -47,9 +47,8 @@ class CallContext:
 _current: ContextVar[CallContext] = ContextVar("call_context", default=CallContext())  # noqa: B039 - it is frozen
 
 
-def current_call_context() -> CallContext:
-    """Context of calls started here; without one, the call belongs to the gateway itself."""
-    return _current.get()
+current_call_context = _current.get
+"""Context of calls started here; without one, the call belongs to the gateway itself."""
 
 
 @contextmanager

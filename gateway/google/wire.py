@@ -5,11 +5,13 @@ Rules:
   later errors are `AnswerBroken` or `AnswerTooLarge`. The caller translates them.
 - The decoded size is checked while reading, so a small gzip body that expands is stopped in time.
 - An answer that is not read to its end closes its connection.
+- A call that is still unfinished at its deadline was sent: waiting for a connection and connecting
+  have shares of its time that end before.
 """
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from http.cookiejar import CookieJar, DefaultCookiePolicy
@@ -23,6 +25,12 @@ Parameter = str | int | float | bool | Sequence[str] | None
 KEEPALIVE_SECONDS = 60.0
 
 DIGEST_BYTES = 16
+
+WAITING_SHARE = 1 / 2
+"""Maximum share of a call's time for waiting until a connection is free."""
+
+CONNECTING_SHARE = 1 / 4
+"""Maximum share for each of the two steps of connecting, TCP and TLS."""
 
 MAX_REFUSAL_BYTES = 1_048_576
 """Google explains a refusal in a few hundred bytes; many small items would take much memory."""
@@ -74,50 +82,39 @@ class Wire:
 
         `deadline` is on the event loop's clock; the exchange always ends by then.
         """
-        progress = _Progress()
+        seconds = deadline - asyncio.get_running_loop().time()
+        if seconds <= 0:
+            raise httpx2.PoolTimeout("the deadline passed before anything was sent")
+        connect_seconds = min(self.connect_timeout_seconds, seconds * CONNECTING_SHARE)
+        response: httpx2.Response | None = None
         try:
-            async with asyncio.timeout_at(deadline), self._stream(message, progress) as response:
-                progress.response = response
+            async with (
+                asyncio.timeout_at(deadline),
+                self.client.stream(
+                    message.method,
+                    message.url,
+                    # None: an empty mapping would remove the query from the URL.
+                    params={k: v for k, v in message.parameters.items() if v is not None} or None,
+                    content=message.content,
+                    headers=message.headers,
+                    timeout=httpx2.Timeout(
+                        None, connect=connect_seconds, pool=seconds * WAITING_SHARE
+                    ),
+                ) as response,
+            ):
                 return await _read(response, max_bytes)
         except TimeoutError:
-            return progress.after_timeout()
-
-    def _stream(
-        self, message: Message, progress: "_Progress"
-    ) -> AbstractAsyncContextManager[httpx2.Response]:
-        return self.client.stream(
-            message.method,
-            message.url,
-            # None: an empty mapping would remove the query from the URL.
-            params={k: v for k, v in message.parameters.items() if v is not None} or None,
-            content=message.content,
-            headers=message.headers,
-            timeout=httpx2.Timeout(None, connect=self.connect_timeout_seconds),
-            extensions={"trace": progress.trace},
-        )
+            return _after_timeout(response)
 
 
-class _Progress:
-    """Progress of an exchange, which decides the meaning of a timeout."""
-
-    def __init__(self) -> None:
-        self.is_sent = False
-        self.response: httpx2.Response | None = None
-
-    async def trace(self, event: str, _: object) -> None:
-        """Trace extension of httpcore2, called at each step."""
-        self.is_sent = self.is_sent or event.endswith("send_request_headers.started")
-
-    def after_timeout(self) -> Answer:
-        """The result after a timeout: an answer if its status suffices, otherwise an error."""
-        if self.response is not None and self.response.status_code != 200:
-            return _answer(self.response, b"", b"")
-        if self.response is not None:
-            reason = httpx2.ReadTimeout("the deadline passed while the answer was read")
-            raise AnswerBroken(reason) from reason
-        if self.is_sent:
-            raise httpx2.ReadTimeout("the deadline passed")
-        raise httpx2.PoolTimeout("the deadline passed before anything was sent")
+def _after_timeout(response: httpx2.Response | None) -> Answer:
+    """The result after a timeout: an answer if its status suffices, otherwise an error."""
+    if response is None:
+        raise httpx2.ReadTimeout("the deadline passed")
+    if response.status_code != 200:
+        return _answer(response, b"", b"")
+    reason = httpx2.ReadTimeout("the deadline passed while the answer was read")
+    raise AnswerBroken(reason) from reason
 
 
 @asynccontextmanager

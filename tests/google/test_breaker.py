@@ -21,8 +21,8 @@ from gateway.errors import (
     UpstreamUnreachable,
     WriteOutcomeUnknown,
 )
-from gateway.google.breaker import Breaker, LastCheck, is_brief_outage, is_outage
 from gateway.google.call_context import CallContext, in_call_context
+from gateway.google.guards import Breaker, LastCheck, is_brief_outage, is_outage
 from gateway.settings.model import GoogleSettings
 from tests.clock import ManualClock
 from tests.google.google_fake import FakeGoogle, error_answer, read_and_write

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 from anyio import wait_all_tasks_blocked
 
-from gateway.google.bucket import MAX_WAITING, MAX_WAITING_PER_KEY, Bucket
 from gateway.google.call_context import CallContext
+from gateway.google.quota import MAX_WAITING, MAX_WAITING_PER_KEY, Bucket
 from tests.google.bucket_subject import (
     CHECK,
     INTERVAL,
@@ -239,11 +239,11 @@ async def test_a_429_ends_waits_that_cannot_end_well() -> None:
 async def test_what_is_learnt_shows_in_the_rate() -> None:
     """The sustained rate is the learnt one."""
     subject = Subject()
-    before = subject.bucket.rate_per_second
+    before = subject.bucket.rate_per_second()
     subject.bucket.refused(sent_at=subject.began, limit=20)
 
     assert before == pytest.approx(0.9)
-    assert subject.bucket.rate_per_second == pytest.approx(0.3)
+    assert subject.bucket.rate_per_second() == pytest.approx(0.3)
 
 
 async def test_on_a_real_loop() -> None:

@@ -9,8 +9,8 @@ import pytest
 from anyio import wait_all_tasks_blocked
 
 from gateway.errors import QuotaSpent
-from gateway.google.budget import Budgeted, open_budget
 from gateway.google.call_context import CallContext, in_call_context
+from gateway.google.quota import Budgeted, open_budget
 from gateway.settings.model import GoogleSettings
 from tests.google.timers import ManualTimers, failing
 
@@ -85,8 +85,8 @@ async def test_a_429_teaches_the_budget() -> None:
         await guarded.guard(failing(error), is_write=True)
 
     assert caught.value is error
-    assert guarded.budget.writes.rate_per_second == pytest.approx(0.09)
-    assert guarded.budget.reads.rate_per_second == pytest.approx(0.15)
+    assert guarded.budget.writes.rate_per_second() == pytest.approx(0.09)
+    assert guarded.budget.reads.rate_per_second() == pytest.approx(0.15)
 
 
 async def test_a_write_after_a_look_has_its_turn_already() -> None:

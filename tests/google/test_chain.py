@@ -4,8 +4,8 @@ import pytest
 
 from gateway.app import guarded
 from gateway.errors import CircuitOpen, QuotaSpent, UpstreamUnreachable, WriteOutcomeUnknown
-from gateway.google.budget import Budgeted, open_budget
 from gateway.google.call_context import CallContext, in_call_context
+from gateway.google.quota import Budgeted, open_budget
 from gateway.settings.model import GoogleSettings
 from gateway.telemetry.events import RequestEvent
 from tests.fakes import BOOK, FakeSheets

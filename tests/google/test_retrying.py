@@ -15,7 +15,7 @@ from gateway.errors import (
     UpstreamUnreachable,
     WriteOutcomeUnknown,
 )
-from gateway.google.retrying import Retrying, RetryPolicy
+from gateway.google.guards import Retrying, RetryPolicy
 from tests.google.timers import failing
 
 AWAY = UpstreamUnreachable("away", outcome="not_applied")

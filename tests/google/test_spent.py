@@ -6,8 +6,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from gateway.errors import QuotaSpent
-from gateway.google.bucket import Bucket
 from gateway.google.call_context import CallContext
+from gateway.google.quota import Bucket
 from gateway.google.spent import LONGEST_SECONDS, SpentQuota, open_spent_quota
 from tests.clock import ManualClock
 

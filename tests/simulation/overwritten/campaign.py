@@ -19,8 +19,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from gateway.access.issue import KeyRequest
 from gateway.app import create_app
 from gateway.google.adapter import open_google
-from gateway.google.budget import Budgeted, open_budget
 from gateway.google.guards import GuardedSheets
+from gateway.google.quota import Budgeted, open_budget
 from gateway.google.sheets import Sheets
 from gateway.server.running import bind, in_background, make_gateway_server
 from gateway.settings.model import GoogleSettings, Settings, load_settings

@@ -11,10 +11,8 @@ from functools import partial
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 
-from gateway.access.active_keys import ActiveKeys
-from gateway.access.failed_keys import FailedKeys
-from gateway.access.gatekeeper import Gatekeeper
-from gateway.access.last_use import LastUse
+from gateway.access.active_keys import ActiveKeys, LastUse
+from gateway.access.gatekeeper import FailedKeys, Gatekeeper
 from gateway.access.pepper import load_pepper
 from gateway.access.rates import KeyRates
 from gateway.access.unrestricted_keys import warn_of_unbounded_keys

@@ -1,4 +1,4 @@
-"""Active keys in memory, by digest; a refresh reads what changed in the store.
+"""Active keys in memory, by digest: a refresh reads what changed in the store; their use is stored.
 
 Rules:
 - An answer of the store is valid for `BELIEVED_SECONDS` from when it was requested, which limits
@@ -16,15 +16,17 @@ import math
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Protocol
+
+from cachetools import LRUCache
 
 from gateway.access.caller import Caller, Grants
 from gateway.errors import KeysUnavailable
 from gateway.settings.plans import PlanSettings
 from gateway.storage.key_store import KeyChange, KeyRecord, StoredKey, record_of
-from gateway.telemetry.events import current_event, request_failed
+from gateway.telemetry.events import current_event, last_use_failed, request_failed
 
 BELIEVED_SECONDS = 4.5
 REFRESH_SECONDS = 2.0
@@ -34,6 +36,14 @@ RETRY_SECONDS = 5
 """Pause after a failure of the store."""
 MAX_HOLDERS = 10_000
 """Maximum number of cached holders; others are decoded at each use."""
+
+
+COARSENESS = timedelta(hours=1)
+MAX_NOTED = 100_000
+"""Maximum number of remembered keys; beyond it some are stored more often."""
+
+Touch = Callable[[str, datetime], Awaitable[object]]
+"""Stores the time at which the key with this ID was used."""
 
 
 class KeySource(Protocol):
@@ -191,3 +201,36 @@ def _caller(record: KeyRecord, plan: PlanSettings) -> Caller:
         grants=grants,
         expires=record.expires_at is not None,
     )
+
+
+class LastUse:
+    """Stores the use of each key at most once an hour, one key at a time, without retries."""
+
+    def __init__(self, touch: Touch, clock: Callable[[], datetime]) -> None:
+        self._touch = touch
+        self._clock = clock
+        self._noted: LRUCache[str, datetime] = LRUCache(MAX_NOTED)
+        self._waiting: dict[str, datetime] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    def note(self, key_id: str) -> None:
+        """Note a use; does not wait."""
+        now, noted = self._clock(), self._noted.get(key_id)
+        if noted is not None and now - noted < COARSENESS:
+            return
+        self._noted[key_id] = self._waiting[key_id] = now
+        if self._task is None or self._task.done():
+            self._task = asyncio.get_running_loop().create_task(self._keep_all())
+
+    async def aclose(self) -> None:
+        """Wait until all noted uses are stored."""
+        if self._task is not None:
+            await self._task
+
+    async def _keep_all(self) -> None:
+        while self._waiting:
+            key_id, used_at = self._waiting.popitem()
+            try:
+                await self._touch(key_id, used_at)
+            except Exception as error:  # the edge of a background task
+                last_use_failed(key_id, error)

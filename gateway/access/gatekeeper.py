@@ -5,18 +5,28 @@ Rules:
   limit of invalid keys only decides how the others are refused.
 - An expiry takes effect at once, a revocation as described in `gateway.access.active_keys`.
 - The key itself is not stored.
+- Invalid keys have a limit per client address, which counts only failures. An IPv6 client has a /64
+  network, so that counts as its address. The number of addresses is bounded; the one that failed
+  longest ago is forgotten first.
 """
 
 import math
+import time
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
+from ipaddress import IPv6Address, ip_address
 
 from gateway.access.active_keys import ActiveKeys
 from gateway.access.caller import Caller
-from gateway.access.failed_keys import FailedKeys
 from gateway.access.keys import digest, is_well_formed
 from gateway.errors import InvalidApiKey, MissingApiKey, PlanLimit, TooManyAuthFailures
+from gateway.gcra import Gcra, rate_limit
+
+DEFAULT_PER_MINUTE = 20
+MAX_KEPT = 10_000
+_NETWORK_BYTES = 8
 
 WhereFrom = Callable[[], str]
 """Returns the client's address; called only for invalid keys."""
@@ -30,6 +40,52 @@ BAD_KEY = (
     "This key is not valid: it is mistyped, unknown, revoked or expired. Copy it once more, or "
     "ask the gateway's operator for a new one."
 )
+
+
+class FailedKeys:
+    """Rate limit of failures per address; the burst is one minute's number. 0 means no limit."""
+
+    def __init__(
+        self,
+        per_minute: int = DEFAULT_PER_MINUTE,
+        timer: Callable[[], float] = time.monotonic,
+        max_kept: int = MAX_KEPT,
+    ) -> None:
+        self.per_minute = per_minute
+        self._limit = rate_limit(per_minute, burst=per_minute)
+        self._timer = timer
+        self._max_kept = max_kept
+        self._failures: OrderedDict[str, Gcra] = OrderedDict()
+
+    def count(self, address: str) -> float:
+        """Count a failure; returns 0, or the seconds to wait if it exceeds the limit."""
+        return self._failures_of(address).take(self._limit, self._timer())
+
+    def _failures_of(self, address: str) -> Gcra:
+        network, all_failures = network_of(address), self._failures
+        failures = all_failures.get(network)
+        if failures is not None:
+            all_failures.move_to_end(network)
+            return failures
+        if len(all_failures) >= self._max_kept:
+            all_failures.popitem(last=False)
+        failures = all_failures[network] = Gcra()
+        return failures
+
+
+def network_of(address: str) -> str:
+    """The address that counts for a client: IPv4, the /64 network of IPv6, or any other text."""
+    if ":" not in address:
+        return address
+    try:
+        parsed = ip_address(address)
+    except ValueError:
+        return address
+    if not isinstance(parsed, IPv6Address):
+        return address
+    if parsed.ipv4_mapped is not None:
+        return str(parsed.ipv4_mapped)
+    return str(IPv6Address(parsed.packed[:_NETWORK_BYTES].ljust(16, b"\0")))
 
 
 @dataclass(frozen=True)

@@ -1,26 +1,36 @@
-"""Evaluate a query: the page of rows that answers it.
+"""Evaluate a query: match its conditions, plan, and cut the page of rows that answers it.
 
-Rules: the order is total over every mix of types, and no cell raises an exception. An empty cell
-matches no range and is last in both directions.
+Rules:
+- The order is total over every mix of types, and no cell raises an exception. An empty cell matches
+  no range and is last in both directions.
+- The page is cut out of the index if there is no condition, or only a range of the column that
+  orders. Otherwise rows are walked in order, or gathered and sorted: both find the same rows, and
+  bounds of sizes choose between them.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
+from math import inf
 
-from gateway.query.field import ColumnField, Field, RowIndexField
-from gateway.query.operators import OPERATORS
-from gateway.query.ordering import Ordering, Term
-from gateway.query.plan import PageRequest, find_page
+import msgspec
+
+from gateway.query.operators import OPERATORS, ColumnField, Field, RowIndexField
 from gateway.query.query import AllOf, AnyOf, Comparison, Condition, Negation, Query
-from gateway.query.row_sets import Complement, RowSet, all_of, any_of
-from gateway.table.ordered import Ranked
-from gateway.table.steps import Work
+from gateway.query.row_sets import Complement, Groups, RowSet, all_of, any_of, parts_of, sifted
+from gateway.table.ordered import SORT_STEPS, Ranked, ascending, sorted_places
+from gateway.table.steps import BLOCK, Work
 from gateway.table.table import FIRST_DATA_ROW, Table
 from gateway.table.view import ROW_INDEX, View
 
 _FEW = 4
 _PLANNING_STEPS = 20
 """Steps of one condition among more than a few."""
+_PATIENCE = 3
+"""How many times its expected steps a walk may take."""
+_FIRST_BLOCK = 64
 
 Join = Callable[[Iterable[RowSet], Ranked], RowSet]
 
@@ -31,6 +41,124 @@ class Page:
     has_next: bool
     total: int | None = None
     """The number of all matching rows; None if the query does not ask for it."""
+
+
+class PageRequest(msgspec.Struct, frozen=True):
+    """A page: the places from `skip` up to `end`, and perhaps the number of all of them."""
+
+    skip: int
+    end: int
+    wants_total: bool = False
+
+
+class PagePlaces(msgspec.Struct, frozen=True):
+    """The places of a page, whether more follow, and the number of all places if requested."""
+
+    places: Sequence[int]
+    has_next: bool
+    total: int | None = None
+
+
+class Term(msgspec.Struct, frozen=True):
+    """A rank to sort by; places in none of its groups are empty cells, last in both directions."""
+
+    ranked: Ranked
+    empties: Sequence[int] = ()
+    descending: bool = False
+
+
+class Source(msgspec.Struct, frozen=True):
+    """Consecutive slices of indexed places; only `cut` copies."""
+
+    segments: tuple[tuple[Sequence[int], int, int], ...]
+    """A sequence, the start and the end of its slice."""
+
+    @property
+    def length(self) -> int:
+        return sum(end - start for _, start, end in self.segments)
+
+    def cut(self, start: int, end: int) -> Sequence[int]:
+        """The places from `start` up to `end`, counted over all segments."""
+        found: list[Sequence[int]] = []
+        before = 0
+        for places, low, high in self.segments:
+            first, last = low + max(0, start - before), min(high, low + end - before)
+            if first < last:
+                found.append(places[first:last])
+            before += high - low
+        return found[0] if len(found) == 1 else [*chain.from_iterable(found)]
+
+    def blocks(self, expected: float) -> Iterator[Sequence[int]]:
+        """All places, in growing blocks; the first has about the expected length."""
+        at, length, size = 0, self.length, int(min(max(expected, _FIRST_BLOCK), BLOCK))
+        while at < length:
+            yield self.cut(at, at + size)
+            at += size
+            size = min(at, BLOCK)
+
+
+class Ordering(msgspec.Struct, frozen=True):
+    """One or more terms, the most important first."""
+
+    terms: tuple[Term, ...]
+
+    @property
+    def has_ties(self) -> bool:
+        """True if other terms must order rows that are equal by the first one."""
+        return len(self.terms) > 1
+
+    def source(self, parts: Sequence[RowSet]) -> Work[tuple[Source, Sequence[RowSet]]]:
+        """The places of one of the sets in the order of the first term, and the other sets.
+
+        If no set is indexed in that order: all places, and all sets.
+        """
+        first = self.terms[0]
+        ranked = first.ranked
+        places = (yield from ranked.descending()) if first.descending else ranked.places
+        for at, part in enumerate(parts):
+            if not isinstance(part, Groups):
+                continue
+            others = [*parts[:at], *parts[at + 1 :]]
+            if part.ranked is ranked and isinstance(part.numbers, range):
+                low = ranked.starts[part.numbers.start] if part.numbers else 0
+                high = low + part.count
+                if first.descending:
+                    low, high = len(places) - high, len(places) - low
+                return Source(((places, low, high),)), others
+            if isinstance(ranked.places, range) and len(part.numbers) == 1:  # ascending
+                return (yield from _group(part, first)), others
+        empties = first.empties
+        return Source(((places, 0, len(places)), (empties, 0, len(empties)))), parts
+
+    def sort(self, places: Sequence[int]) -> Work[Sequence[int]]:
+        """Sort places by all terms; ties stay in worksheet order."""
+        size = self.terms[0].ranked.size
+        places = yield from ascending(places, size)
+        for term in reversed(self.terms):
+            places = yield from _sorted_by(term, places)
+        return places
+
+    def sort_ties(self, found: Sequence[int], skip: int, end: int) -> Work[Sequence[int]]:
+        """The page of places ordered by the first term, with ties sorted by the others.
+
+        The last group on the page must be complete.
+        """
+        page = found[skip:end]
+        if not self.has_ties or not page:
+            return page
+        key = yield from self.position()
+        low = bisect_left(found, key(page[0]), key=key)
+        high = bisect_right(found, key(page[-1]), key=key)
+        ordered = yield from self.sort(found[low:high])
+        return ordered[skip - low : skip - low + len(page)]
+
+    def position(self) -> Work[Callable[[int], int]]:
+        """Position of a place's group by the first term; it ascends along its source."""
+        first = self.terms[0]
+        ranks, groups = (yield from first.ranked.ranks()), first.ranked.groups
+        if not first.descending:
+            return ranks.__getitem__
+        return lambda place: groups if ranks[place] == groups else -ranks[place]
 
 
 def check_fields(query: Query, view: View) -> None:
@@ -108,3 +236,111 @@ def _terms(table: Table, query: Query, view: View) -> Work[tuple[Term, ...]]:
         order = yield from table.index(view.column(term.field)).order()
         terms.append(Term(order.ranked, order.empties, term.descending))
     return tuple(terms)
+
+
+def find_page(row_set: RowSet | None, ordering: Ordering, request: PageRequest) -> Work[PagePlaces]:
+    parts = () if row_set is None else parts_of(row_set)
+    source, rest = yield from ordering.source(parts)
+    if not rest and not ordering.has_ties:
+        return _cut(source, request)
+    walk_steps = _walk_steps(source, rest, parts, ordering, request)
+    found = None
+    if walk_steps:
+        found = yield from _walk(source, rest, ordering, request, walk_steps)
+    if found is None:
+        found = yield from _gather(parts, ordering, request)
+    return found
+
+
+def _cut(source: Source, request: PageRequest) -> PagePlaces:
+    length = source.length
+    total = length if request.wants_total else None
+    return PagePlaces(source.cut(request.skip, request.end), request.end < length, total)
+
+
+def _walk_steps(
+    source: Source,
+    rest: Sequence[RowSet],
+    parts: Sequence[RowSet],
+    ordering: Ordering,
+    request: PageRequest,
+) -> float:
+    """Maximum steps of a walk before the plan falls back to gathering; 0 means no walk."""
+    if not rest:
+        return inf
+    weight = 1 + sum(part.weight for part in rest)
+    most = parts[0].most
+    sifting = 1 + sum(part.weight for part in parts[1:])
+    gathering = most * (sifting + SORT_STEPS * len(ordering.terms))
+    if request.wants_total:
+        return inf if source.length * weight <= gathering else 0
+    if not most:
+        return 0
+    fewest = (request.end + 1) * source.length * weight / most  # if the matches are spread evenly
+    return min(max(_PATIENCE * fewest, BLOCK), gathering) if fewest <= gathering else 0
+
+
+def _walk(
+    source: Source,
+    parts: Sequence[RowSet],
+    ordering: Ordering,
+    request: PageRequest,
+    most_steps: float,
+) -> Work[PagePlaces | None]:
+    """Filter the source until the page is full; None if that takes too many steps."""
+    must_end = request.wants_total and parts
+    weight = 1 + sum(part.weight for part in parts)
+    found, steps = array("I"), 0
+    position = (yield from ordering.position()) if ordering.has_ties else None
+    for block in source.blocks(most_steps / weight / 2 if parts else 0):
+        steps += len(block) * weight
+        if steps > most_steps:
+            return None
+        yield 1 + len(block) // 4
+        for part in parts:
+            if not block:
+                break
+            block = yield from part.sift(block)
+        found.extend(block)
+        if len(found) <= request.end or must_end:
+            continue
+        if position is None or not request.end:
+            break
+        if position(found[-1]) != position(found[request.end - 1]):
+            break  # the last group is complete
+    total = (len(found) if parts else source.length) if request.wants_total else None
+    page = yield from ordering.sort_ties(found, request.skip, request.end)
+    return PagePlaces(page, request.end < len(found), total)
+
+
+def _gather(parts: Sequence[RowSet], ordering: Ordering, request: PageRequest) -> Work[PagePlaces]:
+    places = yield from sifted((yield from parts[0].places()), parts[1:])
+    total = len(places) if request.wants_total else None
+    page = (yield from ordering.sort(places))[request.skip : request.end]
+    return PagePlaces(page, request.end < len(places), total)
+
+
+def _group(part: Groups, term: Term) -> Work[Source]:
+    (number,) = part.numbers
+    places, low = part.ranked.places, part.ranked.starts[number]
+    if not term.descending:
+        return Source(((places, low, low + part.count),))
+    yield part.count
+    return Source(((places[low : low + part.count][::-1], 0, part.count),))
+
+
+def _sorted_by(term: Term, places: Sequence[int]) -> Work[Sequence[int]]:
+    ranked = term.ranked
+    if isinstance(ranked.places, range):  # all rows: the places are ascending
+        return places[::-1] if term.descending else places
+    ranks, nowhere = (yield from ranked.ranks()), ranked.groups
+    filled, empty = array("I"), array("I")
+    for start in range(0, len(places), BLOCK):
+        block = places[start : start + BLOCK]
+        yield 2 * len(block)
+        filled.extend([place for place in block if ranks[place] != nowhere])
+        empty.extend([place for place in block if ranks[place] == nowhere])
+    if not term.descending:
+        return (yield from sorted_places(filled, ranks.__getitem__)) + empty
+    filled.reverse()  # twice, so that ties keep their order
+    return (yield from sorted_places(filled, ranks.__getitem__))[::-1] + empty

@@ -1,18 +1,224 @@
-"""The table of `where` operators.
+"""The table of `where` operators, and the row sets that they look up on one field.
 
-Rules: an operator is one entry of `OPERATORS`, from which parser, evaluator and `/openapi.json` are
-made. Only `EQUAL`, the operator of a plain value, is known by name elsewhere. Steps are counted in
-the lookups of `Field`.
+Rules:
+- An operator is one entry of `OPERATORS`; parser, evaluator and `/openapi.json` are made from it.
+  Only `EQUAL`, the operator of a plain value, is known by name elsewhere.
+- A field is a column with its indexes, or `rowIndex`. Steps are counted in its lookups.
+- An operand is looked up in the index of its kind of cell. An operand that does not compare matches
+  no row, and odd content raises nothing. All operands of a condition together become at most one
+  set per kind of cell.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol
 
 import msgspec
 
-from gateway.query.field import Bounds, Field
 from gateway.query.query import Operand
-from gateway.query.row_sets import RowSet
+from gateway.query.row_sets import (
+    Containing,
+    NumberContaining,
+    OfKind,
+    RowSet,
+    all_of,
+    any_of,
+    groups_of,
+)
+from gateway.table.cells import TOLERANCE_DAYS
+from gateway.table.index import (
+    BOOLEAN,
+    DOUBLE,
+    EMPTY,
+    INTEGER,
+    NUMBERS,
+    NUMERAL,
+    TEXT,
+    ColumnIndex,
+)
+from gateway.table.ordered import Ranked, Run
 from gateway.table.steps import Work
+
+_LOOK_UP_STEPS = 40
+"""Steps of looking up one operand in the runs of a column."""
+
+Bounds = Callable[[int, int, int], range]
+"""The groups of a range: `low` of them are below the operand, those up to `high` equal it, and
+there are `end` of them.
+"""
+
+
+class Field(Protocol):
+    """A field as conditions search it."""
+
+    def equal(self, operands: Sequence[Operand]) -> Work[RowSet]: ...
+
+    def within(self, bounds: Bounds, operand: Operand) -> Work[RowSet]: ...
+
+    def containing(self, text: str) -> Work[RowSet]:
+        """Rows whose displayed text contains `text`, ignoring case."""
+
+    def filled(self, *, is_filled: bool) -> Work[RowSet]: ...
+
+
+class ColumnField(msgspec.Struct, frozen=True):
+    index: ColumnIndex
+    rows: Ranked
+
+    def equal(self, operands: Sequence[Operand]) -> Work[RowSet]:
+        texts, numbers = list[Operand](), list[Operand]()
+        booleans, found = list[bool](), list[RowSet]()
+        if len(operands) > 1:
+            yield _LOOK_UP_STEPS * len(operands)
+        for operand in operands:
+            value = operand.value
+            if operand.is_empty:
+                found.append((yield from self._of_kind(EMPTY)))
+            elif isinstance(value, str):
+                texts.append(operand)
+            elif isinstance(value, bool):
+                booleans.append(value)
+            else:
+                numbers.append(operand)
+        if booleans:
+            found.append(_values((yield from self.index.booleans()), booleans))
+        if numbers:
+            keys = [operand.number for operand in numbers]
+            found.append(_values((yield from self.index.numbers()), keys))
+        if texts:
+            shown = yield from self.index.distinct_texts()
+            found.append(_values(shown, [operand.value for operand in texts]))
+            numeric = [each for each in texts if each.number is not None or each.serial is not None]
+            if numeric:
+                found += yield from self._equal_numbers(numeric)
+        return found[0] if len(found) == 1 else any_of(found, self.rows)
+
+    def within(self, bounds: Bounds, operand: Operand) -> Work[RowSet]:
+        if operand.is_empty:
+            return any_of((), self.rows)
+        if isinstance(operand.value, bool):
+            return _range((yield from self.index.booleans()), bounds, operand.value)
+        if operand.number is not None:
+            return _range((yield from self.index.numbers()), bounds, operand.number)
+        kinds = yield from self.index.kinds()
+        sets: list[RowSet] = []
+        if kinds.has(TEXT):
+            texts = _range((yield from self.index.distinct_texts()), bounds, operand.value)
+            if kinds.has(NUMERAL, INTEGER, DOUBLE, BOOLEAN):
+                texts = all_of((texts, (yield from self._of_kind(TEXT))), self.rows)
+            sets.append(texts)
+        if operand.serial is not None and kinds.has(*NUMBERS):
+            run = yield from self.index.dates()
+            low, high = _date_bounds(run, operand.serial)
+            sets.append(groups_of(run.ranked, bounds(low, high, len(run.keys))))
+        return any_of(sets, self.rows)
+
+    def containing(self, text: str) -> Work[RowSet]:
+        part = text.casefold()
+        if not part:
+            return groups_of(self.rows, range(self.rows.groups))
+        return Containing(self.whole, (yield from self.index.folded()), part)
+
+    def filled(self, *, is_filled: bool) -> Work[RowSet]:
+        filled = (TEXT, NUMERAL, INTEGER, DOUBLE, BOOLEAN)
+        return (yield from self._of_kind(*(filled if is_filled else (EMPTY,))))
+
+    @property
+    def whole(self) -> range:
+        """The places of all rows."""
+        return range(1, self.rows.size)
+
+    def _of_kind(self, *wanted: int) -> Work[RowSet]:
+        kinds = yield from self.index.kinds()
+        return OfKind(self.whole, kinds.codes, frozenset(wanted), kinds.count(*wanted))
+
+    def _equal_numbers(self, operands: Sequence[Operand]) -> Work[list[RowSet]]:
+        """Numbers with the operand as plain notation, and dates of its time."""
+        kinds = yield from self.index.kinds()
+        found: list[RowSet] = []
+        integers = [operand.integer for operand in operands if operand.integer is not None]
+        doubles = [operand.double for operand in operands if operand.double is not None]
+        for kind, plain in ((INTEGER, integers), (DOUBLE, doubles)):
+            if plain and kinds.has(kind):
+                equal = _values((yield from self.index.numbers()), plain)
+                found.append(all_of((equal, (yield from self._of_kind(kind))), self.rows))
+        serials = [operand.serial for operand in operands if operand.serial is not None]
+        if serials and kinds.has(*NUMBERS):
+            found.append((yield from _equal_dates((yield from self.index.dates()), serials)))
+        return found
+
+
+class RowIndexField(msgspec.Struct, frozen=True):
+    """The row number, compared like a number cell."""
+
+    rows: Ranked
+
+    def equal(self, operands: Sequence[Operand]) -> Work[RowSet]:
+        yield len(operands)
+        rows = {row for operand in operands if (row := _row(operand)) is not None}
+        return groups_of(self.rows, {row - 2 for row in rows if 2 <= row <= self.rows.size})
+
+    def within(self, bounds: Bounds, operand: Operand) -> Work[RowSet]:
+        yield 0
+        if operand.number is None:
+            return any_of((), self.rows)
+        ceiling, floor = math.ceil(operand.number), math.floor(operand.number)
+        count = self.rows.groups
+        low, high = min(max(ceiling - 2, 0), count), min(max(floor - 1, 0), count)
+        return groups_of(self.rows, bounds(low, high, count))
+
+    def containing(self, text: str) -> Work[RowSet]:
+        yield 1
+        return NumberContaining(range(1, self.rows.size), text.casefold())
+
+    def filled(self, *, is_filled: bool) -> Work[RowSet]:
+        yield 1
+        return groups_of(self.rows, range(self.rows.groups if is_filled else 0))
+
+
+def _values(run: Run, keys: Iterable[Any]) -> RowSet:
+    return groups_of(run.ranked, {number for key in keys if (number := run.group(key)) is not None})
+
+
+def _range(run: Run, bounds: Bounds, key: Any) -> RowSet:
+    keys = run.keys
+    low, high = bisect_left(keys, key), bisect_right(keys, key)
+    return groups_of(run.ranked, bounds(low, high, len(keys)))
+
+
+def _equal_dates(run: Run, serials: Sequence[float]) -> Work[RowSet]:
+    """The dates within a millisecond of a serial date."""
+    spans: list[range] = []
+    for serial in sorted(serials):
+        yield 2 * _LOOK_UP_STEPS
+        low, high = _date_bounds(run, serial)
+        if spans and low <= spans[-1].stop:
+            low, high = spans[-1].start, max(high, spans.pop().stop)
+        spans.append(range(low, high))
+    if len(spans) == 1:
+        return groups_of(run.ranked, spans[0])
+    yield sum(map(len, spans))
+    return groups_of(run.ranked, {number for span in spans for number in span})
+
+
+def _date_bounds(run: Run, serial: float) -> tuple[int, int]:
+    """The keys within a millisecond of a serial date: the first, and one past the last."""
+
+    def distance(key: float) -> float:
+        return key - serial
+
+    low = bisect_left(run.keys, -TOLERANCE_DAYS, key=distance)
+    return low, bisect_right(run.keys, TOLERANCE_DAYS, lo=low, key=distance)
+
+
+def _row(operand: Operand) -> int | None:
+    """The row number that equals the operand: a whole number or its plain notation."""
+    if operand.number is None or operand.number != int(operand.number):
+        return None
+    row = int(operand.number)
+    return row if not isinstance(operand.value, str) or operand.value == str(row) else None
+
 
 Lookup = Callable[[Field, Sequence[Operand]], Work[RowSet]]
 
@@ -30,7 +236,7 @@ class OperandShape(msgspec.Struct, frozen=True, kw_only=True):
 
 SCALAR = OperandShape()
 SCALARS = OperandShape(is_list=True)
-TEXT = OperandShape(python_type=str, json_type="string", noun="a string")
+TEXT_OPERAND = OperandShape(python_type=str, json_type="string", noun="a string")
 FLAG = OperandShape(python_type=bool, json_type="boolean", noun="true or false")
 
 
@@ -77,7 +283,7 @@ _TABLE = (
     Operator("$gte", SCALAR, _within(lambda low, high, end: range(low, end)), "greater or equal"),
     Operator("$in", SCALARS, _equal, "equal to one of these"),
     Operator("$nin", SCALARS, _equal, "equal to none of these", is_negated=True),
-    Operator("$text", TEXT, _containing, _CONTAINING),
+    Operator("$text", TEXT_OPERAND, _containing, _CONTAINING),
     Operator("$exists", FLAG, _filled, _FILLED),
 )
 

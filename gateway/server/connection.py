@@ -24,8 +24,17 @@ from uvicorn.server import ServerState
 from gateway.errors import GatewayError
 from gateway.server import refusals
 from gateway.server.cycles import JoinedCycle, Upload, close_after, refusal_cycle
-from gateway.server.framing import check_framing, whole_requests, without_upgrade
-from gateway.server.intake import BETWEEN, BODY, IN_BODY, IN_HEAD, MAX_HEADER_LINES, Intake
+from gateway.server.intake import (
+    BETWEEN,
+    BODY,
+    IN_BODY,
+    IN_HEAD,
+    MAX_HEADER_LINES,
+    Intake,
+    check_framing,
+    whole_requests,
+    without_upgrade,
+)
 from gateway.server.limits import DRAIN_SECONDS, LINGER_SECONDS, MAX_REFUSED, READ_BYTES, Edge
 from gateway.server.slots import Slot
 from gateway.server.sweeper import NEVER

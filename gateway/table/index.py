@@ -7,22 +7,77 @@ text that is a number, displayed texts by code point, date cells by their serial
 
 import sys
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import NoneType
 from typing import Any, TypeVar, cast
 
-from gateway.table.cells import is_date_text
+from gateway.table.cells import is_date_text, number_in
 from gateway.table.folded import FoldedTexts
-from gateway.table.kinds import BOOLEAN, DOUBLE, EMPTY, INTEGER, NUMERAL, TEXT, Kinds, make_kinds
 from gateway.table.ordered import Ranked, Run, make_run, sorted_places
 from gateway.table.steps import BLOCK, Work, begun_count, blocks, made_values, shared, text_blocks
 
 Cell = TypeVar("Cell")
 
+EMPTY = 0
+TEXT = 1
+NUMERAL = 2
+"""Text that is a number."""
+INTEGER = 3
+"""A number of the sheet that Google writes without a fraction."""
+DOUBLE = 4
+"""Any other number of the sheet."""
+BOOLEAN = 5
+
+NUMBERS = frozenset({INTEGER, DOUBLE})
+"""The kinds of cells that hold a number."""
+
+_KINDS: Mapping[type, int] = {
+    str: TEXT, NoneType: TEXT, int: INTEGER, float: DOUBLE, bool: BOOLEAN,
+}  # fmt: skip
+"""The kind for the type of a typed value; `_refine` finds empty cells and numerals in TEXT."""
+
+_CHARACTERS_OF_STEP = 16
+"""Characters of a text parsed as a number in one step."""
+
 _BOOLEANS: Mapping[str, bool] = {"FALSE": False, "TRUE": True}
 _NUMBER_BYTES = 24
 _BYTES_BEGUN = 12
 """Approximate memory of a partly built structure per row."""
+
+
+@dataclass(frozen=True)
+class Kinds:
+    """The kind of the cell at each place of a column; its header counts as empty."""
+
+    codes: bytearray
+    counts: Mapping[int, int]
+    """The number of cells of each kind below the header."""
+    numbers: Sequence[object]
+    """The number at each place of a number or numeral; any object at other places."""
+
+    def has(self, *kinds: int) -> bool:
+        return any(self.counts.get(kind) for kind in kinds)
+
+    def count(self, *kinds: int) -> int:
+        return sum(self.counts.get(kind, 0) for kind in kinds)
+
+    def places(self, *kinds: int) -> Work[Sequence[int]]:
+        """The places of the cells of these kinds, ascending."""
+        count, codes = self.count(*kinds), self.codes
+        if count == 0:
+            return ()
+        if count == len(codes) - 1:
+            return range(1, len(codes))
+        found = array("I")
+        for start in range(0, len(codes), BLOCK):
+            piece = codes[start : start + BLOCK]
+            yield len(piece)
+            found.extend(
+                [place for place, code in enumerate(piece, start) if place and code in kinds]
+            )
+        return found
 
 
 @dataclass(frozen=True)
@@ -45,11 +100,12 @@ class ColumnIndex:
     @property
     def byte_count(self) -> int:
         """Approximate memory of the structures made so far."""
-        found = {id(each): each for value in made_values(self) for each in _containers(value)}
-        for cells in (self.displayed, self.typed):
-            found.pop(id(cells), None)
         half_done = begun_count(self) * _BYTES_BEGUN * self.size
-        return half_done + sum(map(_size, found.values()))
+        return half_done + sum(
+            _size(each)
+            for each in _containers(made_values(self))
+            if each is not self.displayed and each is not self.typed
+        )
 
     @shared
     def texts(self) -> Work[Sequence[str]]:
@@ -176,6 +232,56 @@ class ColumnIndex:
         return (yield from _regrouped(words.ranked, groups))
 
 
+def make_kinds(texts: Sequence[str], values: Sequence[object]) -> Work[Kinds]:
+    """The kinds of a column from its displayed texts and typed values, both one for each row."""
+    codes, counts = bytearray(), Counter[int]()
+    numbers: list[object] = []
+    for start in range(0, len(values), BLOCK):
+        piece = values[start : start + BLOCK]
+        yield len(piece)
+        found = _codes(piece)
+        numbers += piece
+        if TEXT in found:
+            for block, characters in text_blocks(texts, start, start + len(piece)):
+                yield 2 * len(block) + characters // _CHARACTERS_OF_STEP
+                for place, number in _refine(found, texts, piece, block, start):
+                    numbers[place] = number
+        if start == 0:
+            found[0] = EMPTY
+            counts[EMPTY] -= 1
+        counts.update(found)
+        codes += found
+    return Kinds(codes, counts, tuple(numbers) if counts[NUMERAL] else values)
+
+
+def _codes(values: Sequence[object]) -> bytearray:
+    """The kinds according to the types of the values only."""
+    types = set(map(type, values))
+    if len(types) == 1:
+        return bytearray([_KINDS[types.pop()]]) * len(values)
+    return bytearray(map(_KINDS.__getitem__, map(type, values)))
+
+
+def _refine(
+    codes: bytearray, texts: Sequence[str], values: Sequence[object], block: range, start: int
+) -> Sequence[tuple[int, float]]:
+    """Mark the empty cells and the numerals among the text cells; returns the numerals' numbers.
+
+    `codes` and `values` begin at the place `start`.
+    """
+    numerals: list[tuple[int, float]] = []
+    for at, text in enumerate(texts[block.start : block.stop], block.start - start):
+        if text == "":
+            if values[at] is None or values[at] == "":
+                codes[at] = EMPTY
+        elif codes[at] == TEXT and "-" <= text < ":":  # it begins as a number does
+            number = number_in(text)
+            if number is not None:
+                codes[at] = NUMERAL
+                numerals.append((start + at, number))
+    return numerals
+
+
 def _as_long(cells: Sequence[Cell], size: int, blank: Cell) -> Sequence[Cell]:
     """A column cut or filled up to the length of the worksheet."""
     if len(cells) == size:
@@ -229,20 +335,23 @@ def _chained(parts: Sequence[Ranked], size: int) -> Work[Ranked]:
     return Ranked(places, starts, size)
 
 
-def _containers(value: object) -> Iterator[object]:
-    match value:
-        case Run():
-            yield value.keys
-            yield from _containers(value.ranked)
-        case Ranked():
-            yield from (value.places, value.starts, *made_values(value))
-        case Order():
-            yield from _containers(value.ranked)
-            yield value.empties
-        case Kinds():
-            yield from (value.codes, value.numbers)
-        case _:
-            yield value
+def _containers(values: Iterable[object]) -> list[Any]:
+    """The containers that the structures consist of, each once."""
+    found: dict[int, object] = {}
+    parts = [*values]
+    while parts:
+        match parts.pop():
+            case Run() as run:
+                parts += (run.keys, run.ranked)
+            case Ranked() as ranked:
+                parts += (ranked.places, ranked.starts, *made_values(ranked))
+            case Order() as order:
+                parts += (order.ranked, order.empties)
+            case Kinds() as kinds:
+                parts += (kinds.codes, kinds.numbers)
+            case container:
+                found[id(container)] = container
+    return [*found.values()]
 
 
 def _size(container: Any) -> int:

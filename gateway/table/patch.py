@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from gateway.table.renderings import Column
+Column = Sequence[object]
+"""The cells of one column from row 1 down; blank cells at its end are left out."""
 
 
 @dataclass(frozen=True, kw_only=True)

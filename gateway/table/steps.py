@@ -102,9 +102,9 @@ def shared(make: Callable[[S], Work[T]]) -> Callable[[S], Work[T]]:
     return carry_on
 
 
-def made_values(instance: object) -> Iterator[Any]:
+def made_values(instance: object) -> list[Any]:
     """The cached values of the shared methods of an object."""
-    return (value for name, value in vars(instance).items() if name.endswith("_made"))
+    return [value for name, value in vars(instance).items() if name.endswith("_made")]
 
 
 def begun_count(instance: object) -> int:

@@ -1,20 +1,33 @@
-"""A worksheet in memory: its header and two renderings, by column."""
+"""A worksheet in memory: its header and two renderings, by column.
+
+Rules: text and empty cells are equal in both renderings, except for the explanation of an error. If
+another one differs, the sheet changed between the two reads. Equal cells are one object.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import zip_longest
 from operator import itemgetter
 from typing import Any
 
 from gateway.table.header import Header, parse_header
 from gateway.table.index import ColumnIndex
 from gateway.table.ordered import Ranked, rows_ranked
-from gateway.table.patch import RowPatch, last_filled, patched_columns
-from gateway.table.renderings import Column, share_cells
-from gateway.table.steps import Work
+from gateway.table.patch import Column, RowPatch, last_filled, patched_columns
+from gateway.table.steps import BLOCK, Work
 from gateway.table.view import ROW_INDEX, View
 
 FIRST_DATA_ROW = 2
+
+_PIECE = 16_384
+"""Maximum number of cells in one C call of a comparison."""
+
+_COMPARISON_STEPS = 1 / 2
+_SHARING_STEPS = 3
+"""Steps per cell."""
+
+_NOT_TEXT = frozenset({int, float, bool})
 
 Pick = Callable[[Any], Sequence[object]]
 """Takes some cells out of a column."""
@@ -72,9 +85,8 @@ class Table:
 
     def tag(self, row: int, view: View) -> str:
         """The entity tag of a row: over the header and the displayed cells that the view has."""
-        return view.tag(
-            [cell_at(self.displayed, row, column) for column in range(len(self.displayed))]
-        )
+        place = row - 1
+        return view.tag([c[place] if place < len(c) else None for c in self.displayed])
 
     def index(self, column: int) -> ColumnIndex:
         if self.typed is None:
@@ -143,3 +155,84 @@ def cell_at(columns: Sequence[Column], row: int, column: int) -> object:
     """One cell of a rendering, None past the end of its column."""
     cells = column_at(columns, column)
     return cells[row - 1] if row <= len(cells) else None
+
+
+@dataclass(frozen=True)
+class TypedColumns:
+    """The typed columns, which share equal cells with the displayed ones."""
+
+    columns: tuple[Column, ...]
+    is_mixed: bool
+    """True if the typed rendering was read from another state of the worksheet."""
+
+
+def share_cells(displayed: Sequence[Column], typed: Sequence[Column]) -> Work[TypedColumns]:
+    """Replace typed cells by equal displayed ones."""
+    nothing: Column = ()
+    columns: list[Column] = []
+    is_mixed = False
+    for values, texts in zip_longest(typed, displayed, fillvalue=nothing):
+        if (yield from _is_equal(values, texts)):
+            columns.append(texts)
+        elif (yield from _is_without_text(values, texts)):
+            columns.append(values)
+        else:
+            columns.append((yield from _with_shared_texts(values, texts)))
+            is_mixed = is_mixed or not (yield from _is_consistent(columns[-1], texts))
+    return TypedColumns(tuple(columns[: len(typed)]), is_mixed)
+
+
+def _is_equal(values: Column, texts: Column) -> Work[bool]:
+    if len(values) != len(texts):
+        return False
+    for start in range(0, len(texts), _PIECE):
+        yield int(_PIECE * _COMPARISON_STEPS)
+        if values[start : start + _PIECE] != texts[start : start + _PIECE]:
+            return False
+    return True
+
+
+def _is_without_text(values: Column, texts: Column) -> Work[bool]:
+    """True if the header is equal and all cells below it are numbers or booleans."""
+    if len(values) != len(texts) or values[:1] != texts[:1]:
+        return False
+    for start in range(1, len(values), _PIECE):
+        yield int(_PIECE * _COMPARISON_STEPS)
+        if not _NOT_TEXT.issuperset(map(type, values[start : start + _PIECE])):
+            return False
+    return True
+
+
+def _with_shared_texts(values: Column, texts: Column) -> Work[Column]:
+    """The values, each replaced by its displayed text if equal."""
+    same: list[object] = []
+    for start in range(0, min(len(values), len(texts)), BLOCK):
+        yield BLOCK
+        pairs = zip(values[start : start + BLOCK], texts[start : start + BLOCK], strict=False)
+        same += [text if value == text else value for value, text in pairs]
+    return (*same, *values[len(same) :])
+
+
+def _is_consistent(values: Column, texts: Column) -> Work[bool]:
+    for start in range(0, max(len(values), len(texts)), BLOCK):
+        yield _SHARING_STEPS * BLOCK
+        pairs = zip_longest(values[start : start + BLOCK], texts[start : start + BLOCK])
+        if not all(map(_is_consistent_cell, pairs)):
+            return False
+    return True
+
+
+def _is_consistent_cell(pair: tuple[object, object]) -> bool:
+    value, text = pair
+    return (
+        value is text
+        or not isinstance(value, str | None)
+        or _is_displayed_as(value or "", text or "")
+    )
+
+
+def _is_displayed_as(typed: str, shown: object) -> bool:
+    """True if a typed text is displayed as `shown`: `#N/A (Did not find …)` as `#N/A`."""
+    if typed == shown:
+        return True
+    return typed.startswith("#") and typed.partition(" (")[0] == shown

@@ -21,8 +21,7 @@ from gateway.table.tag import opaque_tag
 from gateway.telemetry.events import current_event
 from gateway.web.head import Head, is_known
 from gateway.web.media_types import JSON
-from gateway.worksheets.answers import Encoded, Served
-from gateway.worksheets.freshness import Freshness
+from gateway.worksheets.answers import Encoded, Freshness, Served
 
 EmptyCell = Literal["null", "", "omit"]
 

@@ -1,10 +1,9 @@
-"""Cached answers of a snapshot as bytes: whole answers, and their rows."""
+"""Answers as bytes, whole ones and their rows, cached with a snapshot; and their freshness."""
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 from gateway.table.record import Record
-from gateway.worksheets.freshness import Freshness
 
 MAX_BYTES = 2_097_152
 """Upper bound for the cached answers of one snapshot."""
@@ -26,6 +25,25 @@ class Encoded(NamedTuple):
 
     body: bytes
     tag: str
+
+
+class Freshness(NamedTuple):
+    """Age and remaining lifetime of the rows behind an answer."""
+
+    age_seconds: float
+    """Since the start of the read behind the answer."""
+    ttl_seconds: float
+    """Until the next read; negative for a stale answer."""
+    is_hit: bool
+    """True if no call to Google was awaited."""
+    reason: str = ""
+    """Reason for a stale answer, one word; "" for a fresh answer."""
+
+    def later(self, seconds: float) -> "Freshness":
+        """The freshness some seconds later."""
+        return self._replace(
+            age_seconds=self.age_seconds + seconds, ttl_seconds=self.ttl_seconds - seconds
+        )
 
 
 class Served(NamedTuple):

@@ -27,8 +27,7 @@ from gateway.google.call_context import CallContext, in_call_context
 from gateway.google.sheets import Sheets, Values
 from gateway.table import a1
 from gateway.table.header import Header, parse_header
-from gateway.worksheets.answers import Answers, Encoded, Served
-from gateway.worksheets.freshness import Freshness
+from gateway.worksheets.answers import Answers, Encoded, Freshness, Served
 from gateway.worksheets.single_flight import SingleFlight
 
 KEPT_SECONDS = 60.0

@@ -13,8 +13,8 @@ from gateway.google.call_context import recording_sent_at
 from gateway.google.sheets import Render, Rendering, Sheets
 from gateway.table import a1
 from gateway.table.header import Header, parse_header
+from gateway.table.patch import Column
 from gateway.table.record import text_at
-from gateway.table.renderings import Column
 from gateway.table.table import make_table
 from gateway.telemetry.events import header_trouble
 from gateway.worksheets.answers import Encodings

@@ -9,8 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 
 from gateway.telemetry.events import snapshots_kept
-from gateway.worksheets.freshness import Demand
-from gateway.worksheets.worksheet import Worksheet
+from gateway.worksheets.worksheet import Demand, Worksheet
 from gateway.worksheets.worksheet_id import WorksheetId
 
 

@@ -5,30 +5,35 @@ Rules
   slow, fails, or may not be called, up to `cache.max_stale_seconds`.
 - `no-cache` reads rows again, for all requests together at most once in `NO_CACHE_SECONDS`; it is
   never answered with stale rows.
+- Each worksheet in use costs one or two reads per ttl. If the read budget cannot pay for all of
+  them, the ttl of each grows by the same factor: all are refreshed, a little later.
 - Plain pages and rows of a large worksheet are read in windows; filters, sorts and totals need all
   rows.
 """
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
-from gateway.errors import SheetTooLarge
+from gateway.errors import (
+    CircuitOpen,
+    GatewayError,
+    NotFresh,
+    QuotaSpent,
+    SheetTooLarge,
+    TemporarilyUnavailable,
+    UpstreamAuth,
+    UpstreamError,
+    UpstreamTimeout,
+)
 from gateway.query.evaluate import check_fields
 from gateway.query.query import Query
 from gateway.settings.model import CacheSettings
 from gateway.table.view import ROW_INDEX, ColumnGrant
-from gateway.worksheets.freshness import (
-    DEGRADING,
-    AdaptiveTtl,
-    Demand,
-    Freshness,
-    not_fresh,
-    reason_for,
-)
+from gateway.worksheets.answers import Freshness
 from gateway.worksheets.single_flight import SingleFlight
 from gateway.worksheets.snapshot import DISPLAYED, TYPED, Part, RowSpan, Snapshot
-from gateway.worksheets.worksheet import Rows, Worksheet
+from gateway.worksheets.worksheet import Demand, Rows, Worksheet
 
 NO_CACHE_SECONDS = 10.0
 """Minimum interval of reads for `no-cache`, per worksheet."""
@@ -42,6 +47,26 @@ QUEUE_PATIENCE_SECONDS = 0.25
 HOLD_SECONDS = 1.0
 """Pause after a failure, if stale rows can be served."""
 
+BUDGET_SHARE = 0.8
+"""Share of the read budget for refreshing; the rest is for new worksheets and writes."""
+
+SHORTEST_ACTIVITY_SECONDS = 10.0
+"""A worksheet requested so recently is active, however short its ttl is."""
+
+_LOOK_SECONDS = 1.0
+_RETRY_SECONDS = 5
+
+_REASONS: Mapping[type[GatewayError], str] = {
+    QuotaSpent: "budget",
+    CircuitOpen: "breaker",
+    TemporarilyUnavailable: "busy",
+    UpstreamError: "google",
+    UpstreamTimeout: "google",
+    UpstreamAuth: "google",
+}
+
+DEGRADING = tuple(_REASONS)
+"""Failures of Google or of the connection to it, for which stale rows may be served."""
 
 _PAST = math.nextafter(0.0, -math.inf)
 """The `ttl` of stale rows is negative, however young they are."""
@@ -73,9 +98,8 @@ class Reader:
         demands: Callable[[], Iterable[Demand]],
         clock: Callable[[], float],
     ) -> None:
-        self._adaptive_ttl = AdaptiveTtl(settings.rows_ttl_seconds, reads_per_second)
+        self._ttl = AdaptiveTtl(settings.rows_ttl_seconds, reads_per_second, demands)
         self._max_stale_seconds = settings.max_stale_seconds
-        self._demands = demands
         self._clock = clock
 
     def fresh(self, worksheet: Worksheet, part: Part) -> Read | None:
@@ -86,7 +110,7 @@ class Reader:
         now = self._clock()
         worksheet.demand.note(now, has_types=part is TYPED)
         age = now - rows.began_seconds(part)
-        left = self._adaptive_ttl.ttl_seconds(now, self._demands) - age
+        left = self._ttl.seconds(now) - age
         return Read(rows, Freshness(age, left, True)) if left > 0 else None
 
     async def displayed(self, worksheet: Worksheet, *, no_cache: bool = False) -> Read:
@@ -170,7 +194,7 @@ class Reader:
     def _need(self, worksheet: Worksheet, part: Part, *, no_cache: bool) -> _Need:
         now, demand = self._clock(), worksheet.demand
         demand.note(now, has_types=part is TYPED)
-        since = now - self._ttl_seconds(now)
+        since = now - self._ttl.seconds(now)
         if no_cache and now - demand.forced_seconds >= NO_CACHE_SECONDS:
             demand.forced_seconds = since = now
         elif no_cache:  # read for an earlier `no-cache`, or later
@@ -198,11 +222,8 @@ class Reader:
     def _freshness(self, rows: Rows, part: Part, *, is_hit: bool) -> Freshness:
         now = self._clock()
         age = now - rows.began_seconds(part)
-        left = self._ttl_seconds(now) - age
+        left = self._ttl.seconds(now) - age
         return Freshness(age, left if is_hit else max(left, 0.0), is_hit)
-
-    def _ttl_seconds(self, now: float) -> float:
-        return self._adaptive_ttl.ttl_seconds(now, self._demands)
 
 
 def _check_fields(rows: Rows, query: Query, columns: ColumnGrant) -> None:
@@ -217,3 +238,51 @@ def _knows_fields(worksheet: Worksheet, query: Query, columns: ColumnGrant) -> b
         return False
     view = extent.header.seen_with(columns)
     return all(name == ROW_INDEX or view.find(name) is not None for _, name in query.fields())
+
+
+class AdaptiveTtl:
+    """The lifetime of cached rows, by the demand for all worksheets. A ttl of 0 stays 0.
+
+    `reads_per_second` is the present budget.
+    """
+
+    def __init__(
+        self,
+        ttl_seconds: float,
+        reads_per_second: Callable[[], float],
+        demands: Callable[[], Iterable[Demand]],
+    ) -> None:
+        self._least_seconds = ttl_seconds
+        self._reads_per_second = reads_per_second
+        self._demands = demands
+        self._ttl_seconds = ttl_seconds
+        self._looked_seconds = float("-inf")
+
+    def seconds(self, now: float) -> float:
+        if self._least_seconds and now - self._looked_seconds >= _LOOK_SECONDS:
+            self._looked_seconds = now
+            since = now - max(2 * self._ttl_seconds, SHORTEST_ACTIVITY_SECONDS)
+            reads = sum(_cost(demand, since) for demand in self._demands())
+            affordable = BUDGET_SHARE * self._reads_per_second()
+            self._ttl_seconds = max(self._least_seconds, reads / affordable)
+        return self._ttl_seconds
+
+
+def _cost(demand: Demand, since: float) -> int:
+    """Reads per refresh of a worksheet."""
+    if demand.asked_seconds < since:
+        return 0
+    return 2 if demand.typed_seconds >= since else 1
+
+
+def reason_for(error: GatewayError) -> str:
+    """The `detail` of a failure in `Cache-Status`."""
+    return next(word for kind, word in _REASONS.items() if isinstance(error, kind))
+
+
+def not_fresh(error: GatewayError) -> NotFresh:
+    """The error for a `no-cache` request."""
+    return NotFresh(
+        f"Fresh rows cannot be had: {error.message} Leave out no-cache to take older ones.",
+        retry_after_seconds=error.retry_after_seconds or _RETRY_SECONDS,
+    )

@@ -30,7 +30,6 @@ from gateway.settings.model import CacheSettings
 from gateway.table.header import Header
 from gateway.table.patch import RowPatch
 from gateway.table.record import text_at
-from gateway.worksheets.freshness import Demand
 from gateway.worksheets.header_cache import HeaderCache, SheetExtent
 from gateway.worksheets.loader import Loader
 from gateway.worksheets.scheduler import Scheduler
@@ -63,6 +62,25 @@ LOST = (NotFound, Forbidden, NoHeaderRow, TooLarge, UnsupportedDocument)
 """Errors of the worksheet itself."""
 
 Rows = Snapshot | Window
+
+
+@dataclass(kw_only=True)
+class Demand:
+    """Last requests for a worksheet and the result of its last read, by a monotonic clock."""
+
+    asked_seconds: float = float("-inf")
+    typed_seconds: float = float("-inf")
+    """Last request for typed rows."""
+    forced_seconds: float = float("-inf")
+    """Last read for `no-cache`."""
+    failed_seconds: float = float("-inf")
+    failure: str = ""
+    """Failure of its last read, one word."""
+
+    def note(self, now: float, *, has_types: bool) -> None:
+        self.asked_seconds = now
+        if has_types:
+            self.typed_seconds = now
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,8 +145,8 @@ class Worksheet:
 
     @property
     def byte_count(self) -> int:
-        snapshots = {id(each): each.byte_count for each in self.snapshots()}
-        return sum(snapshots.values()) + sum(each.byte_count for each in self._windows.values())
+        rows: list[Rows] = [*self.snapshots(), *self._windows.values()]
+        return sum(each.byte_count for each in rows)
 
     def cached(self, part: Part) -> Rows | None:
         """The cached rows of a part, however old."""
@@ -136,8 +154,8 @@ class Worksheet:
             return self._latest
         return self._typed if part is TYPED else self._windows.get(part)  # type: ignore[arg-type]
 
-    def snapshots(self) -> Iterator[Snapshot]:
-        yield from (each for each in (self._latest, self._typed) if each is not None)
+    def snapshots(self) -> list[Snapshot]:
+        return [each for each in dict.fromkeys((self._latest, self._typed)) if each is not None]
 
     def read(self, part: Part, base: Snapshot | None = None) -> SingleFlight[Rows]:
         """The running read of a part, or a new one.
@@ -380,7 +398,7 @@ class Worksheet:
         known = [effect for effect in effects if effect is not None]
         if began < self._lost or len(known) < len(effects) or len(known) > MAX_EFFECTS:
             return None
-        landed = rows.after(known)
+        landed = rows.after(known) if known else rows
         if isinstance(landed, Window):
             return self._keep_window(landed, began)
         if landed is None or has_types(landed) != has_types(rows):

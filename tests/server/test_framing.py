@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from gateway.server.framing import whole_requests
+from gateway.server.intake import whole_requests
 from tests.server.wire import exchange, single_bytes
 
 HOST = b"Host: gateway\r\n"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.table.kinds import BOOLEAN, DOUBLE, EMPTY, INTEGER, NUMERAL, TEXT, make_kinds
+from gateway.table.index import BOOLEAN, DOUBLE, EMPTY, INTEGER, NUMERAL, TEXT, make_kinds
 from gateway.table.steps import finish
 
 KINDS = (EMPTY, TEXT, NUMERAL, INTEGER, DOUBLE, BOOLEAN)

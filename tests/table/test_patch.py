@@ -7,8 +7,7 @@ import pytest
 
 from gateway.query.query import Query, SortTerm
 from gateway.query.where import parse_where
-from gateway.table.patch import RowPatch
-from gateway.table.renderings import Column
+from gateway.table.patch import Column, RowPatch
 from gateway.table.steps import finish
 from gateway.table.table import Table, make_table
 from tests.query.sheet import evaluate

@@ -1,7 +1,7 @@
 """Cells that the two renderings of a worksheet share in memory."""
 
-from gateway.table.renderings import share_cells
 from gateway.table.steps import finish
+from gateway.table.table import share_cells
 
 
 def other(text: str) -> str:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.table.renderings import Column
+from gateway.table.patch import Column
 from gateway.table.steps import finish
 from gateway.table.table import cell_at, make_table
 from gateway.table.tag import row_tag

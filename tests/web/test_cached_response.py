@@ -15,8 +15,7 @@ from gateway.web.answers import (
     read_answer,
 )
 from gateway.web.head import Head, read_head
-from gateway.worksheets.answers import Encoded, Served
-from gateway.worksheets.freshness import Freshness
+from gateway.worksheets.answers import Encoded, Freshness, Served
 from tests.request_events import during
 from tests.web.requests import Sender, make_scope
 

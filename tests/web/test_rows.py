@@ -27,9 +27,8 @@ from gateway.web.routes import ROUTES, middleware
 from gateway.web.state import State
 from gateway.web.title_aliases import TitleAliases
 from gateway.worksheets.access import Target
-from gateway.worksheets.answers import Encoded, Encoder, Served
+from gateway.worksheets.answers import Encoded, Encoder, Freshness, Served
 from gateway.worksheets.catalogue import Catalogue
-from gateway.worksheets.freshness import Freshness
 from gateway.worksheets.rows import RowService
 
 RECORD = {"rowIndex": 7, "name": "Boston", "state": None}

@@ -15,9 +15,8 @@ from gateway.settings.model import ApiSettings, CacheSettings, WriteSettings
 from gateway.table.record import Record
 from gateway.table.view import Selection
 from gateway.worksheets.access import Target
-from gateway.worksheets.answers import Encoded
+from gateway.worksheets.answers import Encoded, Freshness
 from gateway.worksheets.fences import Fences
-from gateway.worksheets.freshness import Freshness
 from gateway.worksheets.rows import RowService
 from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.writes import Create, Fields, Results, Update, Write, Written

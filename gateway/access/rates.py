@@ -15,6 +15,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+import msgspec
+
 from gateway.access.caller import Caller
 from gateway.errors import RateLimited, TooManyInFlight
 from gateway.gcra import Gcra, RateLimit, Standing, rate_limit
@@ -45,24 +47,17 @@ class Limits:
     rate: RateLimit
 
 
-class RateLease:
+class RateLease(msgspec.Struct):
     """A request of a key, from its admission until its answer is sent."""
 
-    __slots__ = ("_is_in", "_limits", "_timer", "_usage")
-
-    def __init__(self, limits: Limits, usage: KeyUsage, timer: Callable[[], float]) -> None:
-        self._limits = limits
-        self._usage = usage
-        self._timer = timer
-        self._is_in = False
-
-    @property
-    def per_minute(self) -> int:
-        return self._limits.per_minute
+    limits: Limits
+    _usage: KeyUsage
+    _timer: Callable[[], float]
+    _is_in: bool = False
 
     def enter(self) -> None:
         """Charge the request and take a place. Raises `RateLimited` or `TooManyInFlight`."""
-        limits, usage = self._limits, self._usage
+        limits, usage = self.limits, self._usage
         wait_seconds = usage.gcra.take(limits.rate, self._timer())
         if wait_seconds:
             raise self._rate_limited(wait_seconds)
@@ -77,7 +72,7 @@ class RateLease:
 
     def charge(self, price: int = 1) -> None:
         """Charge `price`, or nothing and raise `RateLimited`."""
-        wait_seconds = self._usage.gcra.take(self._limits.rate, self._timer(), price)
+        wait_seconds = self._usage.gcra.take(self.limits.rate, self._timer(), price)
         if wait_seconds:
             raise self._rate_limited(wait_seconds)
 
@@ -86,12 +81,12 @@ class RateLease:
 
         The error's waiting time is that of the whole price.
         """
-        self._usage.gcra.give_back(self._limits.rate)
+        self._usage.gcra.give_back(self.limits.rate)
         self.charge(price)
 
     def standing(self) -> Standing:
         """The number of requests that the key may send now; None without a rate limit."""
-        return self._usage.gcra.standing(self._limits.rate, self._timer())
+        return self._usage.gcra.standing(self.limits.rate, self._timer())
 
     def leave(self) -> None:
         """Return the place, if taken."""
@@ -101,8 +96,8 @@ class RateLease:
 
     def _rate_limited(self, wait_seconds: float) -> RateLimited:
         return RateLimited(
-            f"This key may send {self._limits.per_minute} requests a minute, and "
-            f"{self._limits.rate.burst} at once. Wait for the seconds in Retry-After.",
+            f"This key may send {self.limits.per_minute} requests a minute, and "
+            f"{self.limits.rate.burst} at once. Wait for the seconds in Retry-After.",
             retry_after_seconds=math.ceil(wait_seconds),
         )
 

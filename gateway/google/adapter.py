@@ -135,7 +135,7 @@ class GoogleSheets:
     async def sign_in(self) -> None:
         """Request a token, to check the account. Costs no read and no write."""
         with self._translating(is_write=False):
-            await self.tokens.authorization(_deadline(self._settings.read_timeout_seconds))
+            await self.tokens.authorization(self._deadline(is_write=False))
 
     async def read_values(self, spreadsheet: str, range_: str, *, render: Render) -> Values:
         params = _reading(render, "ROWS")
@@ -285,7 +285,7 @@ class GoogleSheets:
                 outcome="not_applied" if operation.is_write else None,
             )
         message: Message = verb(Gspread(endpoint=self._settings.endpoint, fields=operation.fields))
-        deadline = _deadline(self._seconds(operation))
+        deadline = self._deadline(is_write=operation.is_write)
         authorization = await self.tokens.authorization(deadline)
         answer = await self._exchange(message, authorization, deadline)
         if answer.status == 401:  # Google did not execute it, so a second attempt is safe
@@ -310,10 +310,10 @@ class GoogleSheets:
             attempt = Attempt(is_write=is_write, account=self.account)
             raise translated(error, attempt) from error
 
-    def _seconds(self, operation: ApiCall[T]) -> float:
+    def _deadline(self, *, is_write: bool) -> float:
         settings = self._settings
-        is_write = operation.is_write
-        return settings.write_timeout_seconds if is_write else settings.read_timeout_seconds
+        seconds = settings.write_timeout_seconds if is_write else settings.read_timeout_seconds
+        return asyncio.get_running_loop().time() + seconds
 
 
 @dataclass(frozen=True)
@@ -354,10 +354,6 @@ class Gspread(HTTPClient):
             headers={**(headers or {}), **({} if json is None else _JSON)},
         )
         return _Built(message)
-
-
-def _deadline(seconds: float) -> float:
-    return asyncio.get_running_loop().time() + seconds
 
 
 async def _in_turns(work: Work[T]) -> T:

@@ -10,7 +10,7 @@ Rules:
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from math import inf
@@ -161,11 +161,19 @@ class Ordering(msgspec.Struct, frozen=True):
         return lambda place: groups if ranks[place] == groups else -ranks[place]
 
 
-def check_fields(query: Query, view: View) -> None:
-    """Raise UnknownField if `where` or `order` names a field that the view lacks."""
+def columns_of(query: Query, view: View) -> Mapping[str, int]:
+    """The column of each field of `where` and `order`, but for `rowIndex`.
+
+    Raises UnknownField for a field that the view lacks.
+    """
+    columns: dict[str, int] = {}
     for parameter, name in query.fields():
-        if name != ROW_INDEX and view.find(name) is None:
-            view.check_fields(parameter, [name])
+        if name != ROW_INDEX:
+            column = view.find(name)
+            if column is None:
+                raise view.unknown_field(parameter, [name])
+            columns[name] = column
+    return columns
 
 
 def evaluate(table: Table, query: Query, view: View) -> Work[Page]:
@@ -173,7 +181,7 @@ def evaluate(table: Table, query: Query, view: View) -> Work[Page]:
 
     The table must have its typed rendering.
     """
-    check_fields(query, view)
+    columns = columns_of(query, view)
     request = PageRequest(query.skip, query.skip + query.limit, query.wants_total)
     rows, row_set = table.rows, None
     if query.where is not None:
@@ -181,12 +189,12 @@ def evaluate(table: Table, query: Query, view: View) -> Work[Page]:
         def field(name: str) -> Field:
             if name == ROW_INDEX:
                 return RowIndexField(rows)
-            return ColumnField(table.index(view.column(name)), rows)
+            return ColumnField(table.index(columns[name]), rows)
 
         row_set = yield from _matching(query.where, field, rows)
         if row_set.least == rows.groups:
             row_set = None
-    terms = (yield from _terms(table, query, view)) if query.order else (Term(rows),)
+    terms = (yield from _terms(table, query, columns)) if query.order else (Term(rows),)
     found = yield from find_page(row_set, Ordering(terms), request)
     return Page([place + 1 for place in found.places], found.has_next, found.total)
 
@@ -226,14 +234,14 @@ def _joined(works: Iterable[Work[RowSet]], join: Join, rows: Ranked) -> Work[Row
     return join(sets, rows)
 
 
-def _terms(table: Table, query: Query, view: View) -> Work[tuple[Term, ...]]:
+def _terms(table: Table, query: Query, columns: Mapping[str, int]) -> Work[tuple[Term, ...]]:
     """The sort terms; the last is the row number, so that no two rows are equal."""
     terms: list[Term] = []
     for term in query.order:
         if term.field == ROW_INDEX:
             terms.append(Term(table.rows, descending=term.descending))
             break
-        order = yield from table.index(view.column(term.field)).order()
+        order = yield from table.index(columns[term.field]).order()
         terms.append(Term(order.ranked, order.empties, term.descending))
     return tuple(terms)
 

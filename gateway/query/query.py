@@ -1,6 +1,7 @@
 """A parsed list request: condition tree, sort terms, page, field names."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import chain
 
 import msgspec
 
@@ -80,13 +81,13 @@ class Query(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
         """True if the answer needs the typed rendering."""
         return self.where is not None or bool(self.order)
 
-    def fields(self) -> list[tuple[str, str]]:
+    def fields(self) -> Iterator[tuple[str, str]]:
         """Parameter and name of every field that must exist."""
-        where = [] if self.where is None else condition_fields(self.where)
-        return [
-            *[("where", name) for name in where],
-            *[("order", term.field) for term in self.order],
-        ]
+        if self.where is not None:
+            for name in condition_fields(self.where):
+                yield "where", name
+        for term in self.order:
+            yield "order", term.field
 
 
 def make_operands(values: Iterable[Scalar]) -> tuple[Operand, ...]:
@@ -111,17 +112,10 @@ def make_operand(value: Scalar) -> Operand:
 
 def condition_fields(condition: Condition) -> list[str]:
     """Names of all fields of a condition in order, with repetitions."""
-    names: list[str] = []
-    _add_fields(condition, names)
-    return names
-
-
-def _add_fields(condition: Condition, names: list[str]) -> None:
     match condition:
         case Comparison():
-            names.append(condition.field)
+            return [condition.field]
         case Negation():
-            _add_fields(condition.condition, names)
+            return condition_fields(condition.condition)
         case AllOf() | AnyOf():
-            for part in condition.conditions:
-                _add_fields(part, names)
+            return [*chain.from_iterable(map(condition_fields, condition.conditions))]

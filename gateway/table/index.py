@@ -52,16 +52,16 @@ class Kinds:
     """The kind of the cell at each place of a column; its header counts as empty."""
 
     codes: bytearray
-    counts: Mapping[int, int]
+    counts: Counter[int]
     """The number of cells of each kind below the header."""
     numbers: Sequence[object]
     """The number at each place of a number or numeral; any object at other places."""
 
     def has(self, *kinds: int) -> bool:
-        return any(self.counts.get(kind) for kind in kinds)
+        return any(map(self.counts.get, kinds))
 
     def count(self, *kinds: int) -> int:
-        return sum(self.counts.get(kind, 0) for kind in kinds)
+        return sum(map(self.counts.__getitem__, kinds))
 
     def places(self, *kinds: int) -> Work[Sequence[int]]:
         """The places of the cells of these kinds, ascending."""

@@ -130,7 +130,7 @@ class Table:
 
     def _picked(self, column: int, rows: Sequence[int], pick: Pick, end: int) -> Sequence[object]:
         """The displayed texts of the cells of some rows up to `end`, None for empty cells."""
-        cells = column_at(self.displayed, column)
+        cells = self.displayed[column] if column < len(self.displayed) else ()
         if len(cells) < end:
             return [self.text(row, column) or None for row in rows]
         picked = pick(cells)
@@ -153,7 +153,7 @@ def column_at(columns: Sequence[Column], column: int) -> Column:
 
 def cell_at(columns: Sequence[Column], row: int, column: int) -> object:
     """One cell of a rendering, None past the end of its column."""
-    cells = column_at(columns, column)
+    cells = columns[column] if column < len(columns) else ()
     return cells[row - 1] if row <= len(cells) else None
 
 
@@ -186,8 +186,9 @@ def _is_equal(values: Column, texts: Column) -> Work[bool]:
     if len(values) != len(texts):
         return False
     for start in range(0, len(texts), _PIECE):
-        yield int(_PIECE * _COMPARISON_STEPS)
-        if values[start : start + _PIECE] != texts[start : start + _PIECE]:
+        piece = texts[start : start + _PIECE]
+        yield int(len(piece) * _COMPARISON_STEPS)
+        if values[start : start + _PIECE] != piece:
             return False
     return True
 
@@ -197,8 +198,9 @@ def _is_without_text(values: Column, texts: Column) -> Work[bool]:
     if len(values) != len(texts) or values[:1] != texts[:1]:
         return False
     for start in range(1, len(values), _PIECE):
-        yield int(_PIECE * _COMPARISON_STEPS)
-        if not _NOT_TEXT.issuperset(map(type, values[start : start + _PIECE])):
+        piece = values[start : start + _PIECE]
+        yield int(len(piece) * _COMPARISON_STEPS)
+        if not _NOT_TEXT.issuperset(map(type, piece)):
             return False
     return True
 

@@ -5,7 +5,7 @@ holder may see. A hidden column and a missing column are the same to a view: no 
 tag made of it distinguishes them.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -70,24 +70,15 @@ class View:
         column = self.columns.get(name)
         return self.trimmed.get(name.strip()) if column is None else column
 
-    def check_fields(self, parameter: str, names: Iterable[str]) -> None:
-        """Raise UnknownField, which lists the fields, if a parameter names any other."""
-        unknown = [name for name in names if name != ROW_INDEX and self.find(name) is None]
-        if unknown:
-            fields = ", ".join(filter(None, [ROW_INDEX, self.listing()]))
-            raise UnknownField(
-                f"{parameter} names {quoted(unknown[0])}, which is not a field of this worksheet; "
-                f"its fields are {fields}.",
-                parameter=parameter,
-                names=unknown,
-            )
-
-    def column(self, name: str) -> int:
-        """The column of a name that `check_fields` accepted."""
-        column = self.find(name)
-        if column is None:
-            raise ValueError("a query is evaluated on checked fields only")
-        return column
+    def unknown_field(self, parameter: str, names: Sequence[str]) -> UnknownField:
+        """The error for names of a parameter that are not fields; it lists the fields."""
+        fields = ", ".join(filter(None, [ROW_INDEX, self.listing()]))
+        return UnknownField(
+            f"{parameter} names {quoted(names[0])}, which is not a field of this worksheet; "
+            f"its fields are {fields}.",
+            parameter=parameter,
+            names=names,
+        )
 
     def may_write(self, column: int) -> bool:
         return self.writable is None or column in self.writable
@@ -96,7 +87,9 @@ class View:
         """Name and column of the selected fields (None: all), in sheet order."""
         if keys is None:
             return list(self.columns.items())
-        self.check_fields("keys", keys.checked)
+        unknown = [name for name in keys.checked if name != ROW_INDEX and self.find(name) is None]
+        if unknown:
+            raise self.unknown_field("keys", unknown)
         wanted = {self.find(name) for name in keys.names}
         return [(name, column) for name, column in self.columns.items() if column in wanted]
 

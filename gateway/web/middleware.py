@@ -166,10 +166,10 @@ def rate_lines(lease: RateLease | None) -> Sequence[tuple[bytes, bytes]]:
     `r` requests may be sent at once. After `t` seconds it is one if `r` is 0, otherwise the
     maximum.
     """
-    per_minute = 0 if lease is None else lease.per_minute
-    if lease is None or not per_minute:
+    if lease is None or not lease.limits.per_minute:
         return ()
-    return (b"ratelimit", b'"default";r=%d;t=%d' % lease.standing()), _policy(per_minute)
+    standing = b'"default";r=%d;t=%d' % lease.standing()
+    return (b"ratelimit", standing), _policy(lease.limits.per_minute)
 
 
 @lru_cache(_KEPT_POLICIES)

@@ -377,11 +377,18 @@ def _where(asking: Asking) -> Condition | None:
         return parse_where(where_of(asking.parameters, max_bytes=MAX_WHERE_BYTES))
     if text is None:
         return None
+    parse = _kept_where if len(text) <= LONGEST_KEPT_TEXT else _parse_where
     try:
-        decoded = _decoded_where(text)
+        return parse(text)
     except json.JSONDecodeError as error:  # only invalid JSON has other readings
-        decoded = _decoded_leniently(asking, text, error)
-    return parse_where(decoded)
+        return parse_where(_decoded_leniently(asking, text, error))
+
+
+def _parse_where(text: str) -> Condition:
+    return parse_where(_decoded_where(text))
+
+
+_kept_where = lru_cache(KEPT_TEXTS)(_parse_where)  # the pages of a list differ in `skip` alone
 
 
 def _decoded_leniently(asking: Asking, text: str, plain: json.JSONDecodeError) -> object:

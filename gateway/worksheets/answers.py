@@ -1,6 +1,6 @@
 """Answers as bytes, whole ones and their rows, cached with a snapshot; and their freshness."""
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from gateway.table.record import Record
@@ -76,15 +76,14 @@ class EncodedRows:
     ) -> Sequence[bytes]:
         """The rows in order; `make` encodes those that are not cached."""
         kept = self._kept.get(way, {})
-        found = [kept.get(row) for row in rows]
-        if None in found:
-            missing = [row for row in dict.fromkeys(rows) if row not in kept]
-            made = dict(zip(missing, make(missing), strict=True))
-            self._keep(way, made)
-            return [made.get(row) or kept[row] for row in rows]
-        return [each for each in found if each is not None]
+        missing = [row for row in dict.fromkeys(rows) if row not in kept]
+        if not missing:
+            return [kept[row] for row in rows]
+        made = dict(zip(missing, make(missing), strict=True))
+        self._keep(way, made)
+        return [made[row] if row in made else kept[row] for row in rows]
 
-    def _keep(self, way: Hashable, made: dict[int, bytes]) -> None:
+    def _keep(self, way: Hashable, made: Mapping[int, bytes]) -> None:
         byte_count = sum(map(len, made.values())) + ROW_OVERHEAD_BYTES * len(made)
         if self._byte_count + byte_count > self._max_bytes:
             self._kept = {}

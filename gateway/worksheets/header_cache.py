@@ -65,7 +65,8 @@ class HeaderCache:
         self._id = worksheet
         self._ttl_seconds = ttl_seconds
         self._clock = clock
-        self._moments = itertools.count()
+        self.moment: Callable[[], int] = itertools.count().__next__
+        """A number for the present that is larger than all earlier moments."""
         self._kept: SheetExtent | _Forgotten | None = None
         self._trusted: _Trust | None = None
         self._sheet: tuple[int, float] | None = None
@@ -86,10 +87,6 @@ class HeaderCache:
         if self._sheet is None or self._clock() - self._sheet[1] >= self._ttl_seconds:
             return None
         return self._sheet[0]
-
-    def moment(self) -> int:
-        """A number for the present that is larger than all earlier moments."""
-        return next(self._moments)
 
     def fresh(self) -> SheetExtent | None:
         """The extent, if its header is fresh."""

@@ -26,7 +26,7 @@ from gateway.errors import (
     UpstreamError,
     UpstreamTimeout,
 )
-from gateway.query.evaluate import check_fields
+from gateway.query.evaluate import columns_of
 from gateway.query.query import Query
 from gateway.settings.model import CacheSettings
 from gateway.table.view import ROW_INDEX, ColumnGrant
@@ -228,7 +228,7 @@ class Reader:
 
 def _check_fields(rows: Rows, query: Query, columns: ColumnGrant) -> None:
     if isinstance(rows, Snapshot):
-        check_fields(query, rows.table.header.seen_with(columns))
+        columns_of(query, rows.table.header.seen_with(columns))
 
 
 def _knows_fields(worksheet: Worksheet, query: Query, columns: ColumnGrant) -> bool:

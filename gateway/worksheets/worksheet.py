@@ -401,7 +401,7 @@ class Worksheet:
         landed = rows.after(known) if known else rows
         if isinstance(landed, Window):
             return self._keep_window(landed, began)
-        if landed is None or has_types(landed) != has_types(rows):
+        if landed is None or (known and has_types(landed) != has_types(rows)):
             return None
         return self.keep(landed, began)
 

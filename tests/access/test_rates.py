@@ -203,7 +203,7 @@ def test_a_plan_may_have_no_limits(rates: KeyRates) -> None:
         lease.enter()
         lease.charge(1_000_000)
 
-    assert lease.per_minute == 0
+    assert lease.limits.per_minute == 0
     assert missing_limits(PLANS["endless"]) == ["requests_per_minute", "max_concurrent"]
     assert missing_limits(PLANS["paid"]) == []
     assert missing_limits(PlanSettings()) == []

@@ -113,7 +113,8 @@ def begun_count(instance: object) -> int:
 
 
 def blocks(start: int, stop: int) -> Iterator[range]:
-    return (range(at, min(at + BLOCK, stop)) for at in range(start, stop, BLOCK))
+    for at in range(start, stop, BLOCK):
+        yield range(at, min(at + BLOCK, stop))
 
 
 def text_blocks(texts: Sequence[str], start: int, stop: int) -> Iterator[tuple[range, int]]:

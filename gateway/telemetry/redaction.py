@@ -98,10 +98,3 @@ def _decoded(text: str) -> str | None:
         if text == before:
             return text
     return None
-
-
-def redacted_line(line: bytes) -> bytes:
-    """An ASCII line with secrets masked."""
-    if b"sgw" not in line and b"%" not in line and b"=" not in line:
-        return line  # the usual case: paths and names contain none of the marks
-    return redacted(line.decode("ascii")).encode("ascii")

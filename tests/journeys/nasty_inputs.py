@@ -159,7 +159,7 @@ ELSEWHERE: Mapping[str, Sequence[str]] = {
         "tests/journeys/test_process.py::test_a_write_whose_client_left_survives_the_end",
     ),
     "CL+TE, two CL, and the other ways to hide a request": (
-        "tests/server/test_framing.py::test_every_request_has_one_meaning",
+        "tests/server/test_intake_framing.py::test_every_request_has_one_meaning",
     ),
     "200 MB of head, 300 MB of body": (
         "tests/journeys/test_edge_floods.py::test_a_flood_is_refused_without_memory",

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.access.keys import mint_key
-from gateway.telemetry.redaction import MASK, redacted, redacted_line
+from gateway.telemetry.events import redacted_line
+from gateway.telemetry.redaction import MASK, redacted
 
 KEY = mint_key()
 TOKEN = "ya29.a0AfH6SMBx-1_y.Z"

@@ -1,10 +1,12 @@
-"""Request head: its lines, gathered in one pass, and the conditions in them."""
+"""Request head: path segments, lines gathered in one pass, and the conditions in them."""
 
 import json
 import time
 from collections.abc import Mapping, Sequence
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from starlette.requests import Request
 
 from gateway.errors import PreconditionFailed
@@ -12,7 +14,16 @@ from gateway.settings.model import ApiSettings
 from gateway.table.tag import IfMatch
 from gateway.web.answers import EmptyCell
 from gateway.web.error_responses import error_response
-from gateway.web.head import Head, asks_for_fresh, head_of, is_known, read_condition, read_head
+from gateway.web.head import (
+    Head,
+    asks_for_fresh,
+    decode_title,
+    encode_title,
+    head_of,
+    is_known,
+    read_condition,
+    read_head,
+)
 from tests.web.requests import make_scope
 
 LINES = [(b"a", b"1"), (b"b", b"\xe4"), (b"a", b" 2 "), (b"c", b"")]
@@ -176,3 +187,13 @@ def test_a_failed_condition_shows_the_row_as_it_is(
     assert list(body["existing"].items()) == list(existing.items())
     assert body["outcome"] == "not_applied"
     assert response.headers["etag"] == '"now"'
+
+
+@given(title=st.text(alphabet=st.characters(exclude_categories=["Cs"], exclude_characters="\0")))
+def test_titles_survive_a_location(title: str) -> None:
+    """The name in a `Location` reads back as that name, and never adds a segment."""
+    segment = encode_title(title)
+
+    assert decode_title(segment) == title
+    assert segment.isascii()
+    assert not set(segment) & set("/?#% ") - {"%"}

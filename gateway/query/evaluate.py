@@ -11,7 +11,6 @@ Rules:
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from math import inf
 
@@ -35,8 +34,7 @@ _FIRST_BLOCK = 64
 Join = Callable[[Iterable[RowSet], Ranked], RowSet]
 
 
-@dataclass(frozen=True)
-class Page:
+class Page(msgspec.Struct, frozen=True):
     rows: Sequence[int]
     has_next: bool
     total: int | None = None

@@ -67,8 +67,11 @@ class ColumnField(msgspec.Struct, frozen=True):
     rows: Ranked
 
     def equal(self, operands: Sequence[Operand]) -> Work[RowSet]:
-        texts, numbers = list[Operand](), list[Operand]()
-        booleans, found = list[bool](), list[RowSet]()
+        # Not `list[Operand]()`, which takes 20 times as long.
+        texts: list[Operand] = []
+        numbers: list[Operand] = []
+        booleans: list[bool] = []
+        found: list[RowSet] = []
         if len(operands) > 1:
             yield _LOOK_UP_STEPS * len(operands)
         for operand in operands:

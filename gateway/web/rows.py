@@ -183,7 +183,8 @@ class Attempt(Generic[A]):
         self._plain_asked = self.asked = asked
         self._text = text
         self._parse = parse
-        self._again, self._failed = PLAIN, dict[str, UnknownField]()
+        self._again = PLAIN
+        self._failed: dict[str, UnknownField] = {}
         self._first: WorksheetNotFound | None = None
         title = target.worksheet.title
         if "%" in title or "+" in title:

@@ -41,9 +41,8 @@ class Freshness(NamedTuple):
 
     def later(self, seconds: float) -> "Freshness":
         """The freshness some seconds later."""
-        return self._replace(
-            age_seconds=self.age_seconds + seconds, ttl_seconds=self.ttl_seconds - seconds
-        )
+        age_seconds, ttl_seconds, is_hit, reason = self
+        return Freshness(age_seconds + seconds, ttl_seconds - seconds, is_hit, reason)
 
 
 class Served(NamedTuple):

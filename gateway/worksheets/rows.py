@@ -52,7 +52,7 @@ from gateway.worksheets.pool import Pool
 from gateway.worksheets.reading import Read, Reader
 from gateway.worksheets.refusal import row_not_found
 from gateway.worksheets.scheduler import Scheduler
-from gateway.worksheets.snapshot import DISPLAYED, TYPED, RowSpan, Snapshot
+from gateway.worksheets.snapshot import DISPLAYED, TYPED, Part, RowSpan, Snapshot
 from gateway.worksheets.values_writer import ValuesWriter
 from gateway.worksheets.window import Window
 from gateway.worksheets.worksheet import Resources, Worksheet
@@ -142,17 +142,18 @@ class RowService:
         The encoded page is cached with the rows for all callers who see the same columns.
         """
         worksheet = self._pool[target.worksheet]
-        part = TYPED if query.needs_types else DISPLAYED
+        needs_types = query.needs_types
+        part = TYPED if needs_types else DISPLAYED
         read = None if no_cache else self._reader.fresh(worksheet, part)
         if read is None:
-            read = await self._read(worksheet, target, query, no_cache=no_cache)
+            read = await self._read(worksheet, target, query, part, no_cache=no_cache)
         rows, freshness = read
         if isinstance(rows, Window):
             return Served(_page_in(rows, query, encoder, target.access.columns), freshness)
         key = (encoder, query, target.access.columns.readable)
         encoded = rows.encodings.answers.get(key)
         if encoded is None:
-            if query.needs_types:
+            if needs_types:
                 began = self._clock()
                 page = await self._search(worksheet, rows, target, query)
                 freshness = freshness.later(self._clock() - began)
@@ -222,10 +223,10 @@ class RowService:
         await self._queues.aclose()
 
     async def _read(
-        self, worksheet: Worksheet, target: Target, query: Query, *, no_cache: bool
+        self, worksheet: Worksheet, target: Target, query: Query, part: Part, *, no_cache: bool
     ) -> Read:
         with in_call_context(CallContext(target.access.key_id)):
-            if query.needs_types:
+            if part is TYPED:
                 columns = target.access.columns
                 return await self._reader.typed(worksheet, query, columns, no_cache=no_cache)
             if query.wants_total:

@@ -5,7 +5,8 @@
     ├── BadRequest              InvalidSpreadsheetId 101 · InvalidBody 104
     │                           InvalidRequest 4000 · AmbiguousCredentials 4001
     │                           InvalidQuery 4002 · UnknownField 4002 · InvalidPath 4003
-    │                           InvalidIdempotencyKey 4004 · QueryTooCostly 4006
+    │                           InvalidIdempotencyKey 4004 · TooManyRowsAffected 4005
+    │                           QueryTooCostly 4006
     ├── Forbidden               SpreadsheetNotShared 101 · OriginNotAllowed 4031 · NotGranted 4032
     │                           ProtectedCells 4033 · PlanLimit 4034
     ├── NotFound                SpreadsheetNotFound 101 · RowNotFound 103 · WorksheetNotFound 105
@@ -14,6 +15,7 @@
     ├── ReadOnlyKey 4050 (405)  MethodNotAllowed 4051 (405)
     ├── IdempotencyInProgress 4090 (409)    IdempotencyKeyReused 4220 (422)
     ├── HeaderChanged 4091 (409)            RowNumberUnknown 4094 (409)
+    ├── DuplicateKey 4092 (409)             RowNotRemovable 4093 (409)
     ├── PreconditionFailed 4120 (412)       PreconditionRequired 4280 (428)
     ├── TooLarge                BodyTooLarge 4130 · SheetTooLarge 4132 · UriTooLong 4140 (414)
     │                           HeadersTooLarge 4310 (431)
@@ -337,6 +339,12 @@ class QueryTooCostly(BadRequest):
     code, name = 4006, "QueryTooCostly"
 
 
+class TooManyRowsAffected(BadRequest):
+    """A write by filter would change more rows than it may."""
+
+    code, name = 4005, "TooManyRowsAffected"
+
+
 class UnknownField(InvalidQuery):
     """`parameter` has `names` that are not fields of the worksheet, or hidden from the caller."""
 
@@ -427,6 +435,18 @@ class HeaderChanged(GatewayError):
     ) -> None:
         super().__init__(message, problems=problems, outcome=outcome)
         self.row = row
+
+
+class DuplicateKey(GatewayError):
+    """Two rows of the worksheet have the key of an upsert; the message names them."""
+
+    code, name, status = 4092, "DuplicateKey", 409
+
+
+class RowNotRemovable(GatewayError):
+    """Google cannot remove a row; the message has Google's words."""
+
+    code, name, status = 4093, "RowNotRemovable", 409
 
 
 class RowNumberUnknown(GatewayError):

@@ -90,6 +90,19 @@ class Ledger(Protocol):
         """
         ...
 
+    async def moving(
+        self, worksheet: WorksheetId, fence: Fence, removed: Sequence[int] = ()
+    ) -> None:
+        """Note a write that removes rows or adds them by key as open, as of now.
+
+        To be awaited before each call to Google that can apply it.
+        """
+        ...
+
+    async def moved(self, worksheet: WorksheetId, fence: Fence, *, is_applied: bool) -> None:
+        """Note how such a write ended. All numbers in older records follow the removed rows."""
+        ...
+
     async def completed(self, results: Sequence[tuple[WriteIdentity, Results]]) -> None:
         """Keep the results of a group of writes, in one transaction."""
         ...

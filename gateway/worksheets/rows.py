@@ -57,7 +57,17 @@ from gateway.worksheets.values_writer import ValuesWriter
 from gateway.worksheets.window import Window
 from gateway.worksheets.worksheet import Resources, Worksheet
 from gateway.worksheets.write_queue import WriteQueues, WriteTurns, no_turn
-from gateway.worksheets.writes import Create, Outcome, Update, Write
+from gateway.worksheets.writes import (
+    Create,
+    Delete,
+    DeleteWhere,
+    Outcome,
+    Update,
+    UpdateRows,
+    UpdateWhere,
+    Upsert,
+    Write,
+)
 
 
 class Writer(Protocol):
@@ -217,6 +227,17 @@ class RowService:
                 lambda: self._pool[target.worksheet].queue.write(update),
                 lambda entry: self._writer.resume(self._pool[target.worksheet], update, entry),
             )
+
+    async def write(
+        self, target: Target, write: UpdateRows | Delete | UpdateWhere | DeleteWhere | Upsert
+    ) -> Settled:
+        """Carry out a write to several rows, or delete one.
+
+        Results: of an `UpdateRows` or `Upsert` one for each row of the body, in its order (of an
+        upsert with `created` in the record); of a write by filter the `rowIndex` of each row that
+        matched, as of before the write; of a `Delete` none.
+        """
+        raise NotImplementedError
 
     async def aclose(self) -> None:
         """Finish the waiting writes."""

@@ -40,11 +40,13 @@ class Effect:
     """Displayed rows after a write of ours, and its header.
 
     `before`: the rows as displayed before the write; none for appended rows. `keeps_values`: the
-    cells hold the sent values; otherwise only the displayed texts are known.
+    cells hold the sent values; otherwise only the displayed texts are known. `removed`: the rows
+    that went, in ascending order; those below them moved up. A write removes rows or patches them.
     """
 
     header: Header
-    rows: Sequence[RowPatch]
+    rows: Sequence[RowPatch] = ()
+    removed: Sequence[int] = ()
     before: Mapping[int, Sequence[str]] = field(default_factory=dict)
     keeps_values: bool = True
 

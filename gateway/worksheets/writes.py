@@ -5,11 +5,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from gateway.query.query import Condition
 from gateway.table.record import Placement, Stored, pointer
 from gateway.table.tag import IfMatch
 from gateway.table.view import ROW_INDEX, View
 from gateway.worksheets.access import FULL_ACCESS, Access
 from gateway.worksheets.worksheet_id import WorksheetId
+
+MIN_BYTES = 500
+"""Approximate memory of a waiting write besides its values."""
 
 Fields = Mapping[str, Stored]
 """Fields as the client named them, with their values."""
@@ -79,7 +83,101 @@ class Update:
         return _memory_bytes(self.fields)
 
 
-Write = Create | Update
+@dataclass(frozen=True, kw_only=True)
+class UpdateRows:
+    """Cells of several existing rows to write, all of them or none; each row is named once."""
+
+    rows: tuple[tuple[int, Fields], ...]
+    identity: WriteIdentity | None = None
+    access: Access = FULL_ACCESS
+
+    @cached_property
+    def byte_count(self) -> int:
+        """About how many bytes the values take on their way to Google."""
+        return sum(_byte_count(fields) for _, fields in self.rows)
+
+    @cached_property
+    def memory_bytes(self) -> int:
+        """About how much memory it takes while it waits."""
+        return sum(_memory_bytes(fields) for _, fields in self.rows)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Delete:
+    """A row (2 or below) to delete, if the condition holds for it."""
+
+    row: int
+    condition: IfMatch | None = None
+    identity: WriteIdentity | None = None
+    access: Access = FULL_ACCESS
+    byte_count: int = 0
+    memory_bytes: int = MIN_BYTES
+
+
+@dataclass(frozen=True, kw_only=True)
+class UpdateWhere:
+    """Cells to write in every row that matches; TooManyRowsAffected above `max_rows`."""
+
+    where: Condition
+    fields: Fields
+    max_rows: int
+    identity: WriteIdentity | None = None
+    access: Access = FULL_ACCESS
+
+    @cached_property
+    def byte_count(self) -> int:
+        """About how many bytes the values take on their way to Google."""
+        return _byte_count(self.fields) * self.max_rows
+
+    @cached_property
+    def memory_bytes(self) -> int:
+        """About how much memory it takes while it waits."""
+        return MIN_BYTES + _memory_bytes(self.fields)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeleteWhere:
+    """Every row that matches is deleted; TooManyRowsAffected above `max_rows`."""
+
+    where: Condition
+    max_rows: int
+    identity: WriteIdentity | None = None
+    access: Access = FULL_ACCESS
+    byte_count: int = 0
+    memory_bytes: int = MIN_BYTES
+
+
+@dataclass(frozen=True, kw_only=True)
+class Upsert:
+    """Rows to update where all fields of `keys` are displayed equal, else to create.
+
+    `merges`: existing rows get the other fields; otherwise they stay as they are. `is_array`: sent
+    as a list. The rows of one upsert have different keys.
+    """
+
+    keys: tuple[str, ...]
+    rows: tuple[Fields, ...]
+    merges: bool = True
+    is_array: bool = False
+    identity: WriteIdentity | None = None
+    access: Access = FULL_ACCESS
+
+    def path(self, number: int) -> str:
+        """JSON pointer to a row in the body."""
+        return pointer(str(number)) if self.is_array else pointer()
+
+    @cached_property
+    def byte_count(self) -> int:
+        """About how many bytes the values take on their way to Google."""
+        return sum(map(_byte_count, self.rows))
+
+    @cached_property
+    def memory_bytes(self) -> int:
+        """About how much memory it takes while it waits."""
+        return sum(map(_memory_bytes, self.rows))
+
+
+Write = Create | Update | UpdateRows | Delete | UpdateWhere | DeleteWhere | Upsert
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,10 +14,12 @@ from anyio.lowlevel import checkpoint
 
 from gateway.errors import SpreadsheetNotFound, UpstreamRefusal
 from gateway.google.sheets import (
-    AppendedRows,
     Batch,
     Block,
+    Change,
+    EmptiedRow,
     Fence,
+    RemovedRows,
     Render,
     Rendering,
     SheetView,
@@ -56,6 +58,7 @@ class FakeWorksheet:
         self.title = title
         self.sheet_id = sheet_id
         self.rows = max(len(lines), 1)
+        self.frozen_rows = 0
         self.columns = max(1, *map(len, lines)) if lines else 1
         self.cells: dict[tuple[int, int], Held] = {}
         for row, line in enumerate(lines, start=1):
@@ -228,6 +231,7 @@ class FakeSheets:
             sheet_id=worksheet.sheet_id,
             title=worksheet.title,
             rows=worksheet.rows,
+            frozen_rows=worksheet.frozen_rows,
             blocks=[_block(worksheet, box) for _, _, box in found],
         )
 
@@ -313,10 +317,16 @@ class Target:
         return Values(range=echo(self.worksheet.title, self.box), cells=shown.cells)
 
 
-def _change(worksheet: FakeWorksheet, change: AppendedRows | WrittenCells) -> None:
+def _change(worksheet: FakeWorksheet, change: Change) -> None:
     if isinstance(change, WrittenCells):
         values = ["" if value is None else value for value in change.values]
         worksheet.type(change.row, *[None] * change.column, *values)
+        return
+    if isinstance(change, EmptiedRow):
+        worksheet.type(change.row, *[""] * worksheet.columns)
+        return
+    if isinstance(change, RemovedRows):
+        worksheet.delete_rows(change.first_row, change.last_row - change.first_row + 1)
         return
     end = max((row for row, _ in worksheet.cells), default=0)
     for row, line in enumerate(change.rows, start=end + 1):

@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
+from urllib.parse import quote
 
 import google.auth
 import msgspec
@@ -45,7 +46,10 @@ from gateway.google.rendering import read_rendering
 from gateway.google.sheets import (
     AppendedRows,
     Batch,
+    Change,
+    EmptiedRow,
     Fence,
+    RemovedRows,
     Render,
     Rendering,
     SheetView,
@@ -72,6 +76,9 @@ GOOGLE = SPREADSHEETS_API_V4_BASE_URL.removesuffix("/v4/spreadsheets")
 """The host in gspread's URLs; the configured endpoint replaces it."""
 
 _JSON = {"content-type": "application/json"}
+
+MAX_URL_BYTES = 4_000
+"""More ranges than this go in a body."""
 
 MAX_RENDERING_BYTES = 256 * 1024 * 1024
 
@@ -178,11 +185,16 @@ class GoogleSheets:
         )
 
     async def read_sheet(self, spreadsheet: str, ranges: Sequence[str]) -> SheetView:
+        def read(gspread: HTTPClient) -> Any:
+            if sum(map(len, map(quote, ranges))) <= MAX_URL_BYTES:
+                return gspread.fetch_sheet_metadata(spreadsheet, {"ranges": list(ranges)})
+            # gspread has no verb for the call that takes the ranges in a body.
+            url = f"{SPREADSHEETS_API_V4_BASE_URL}/{spreadsheet}:getByDataFilter"
+            body = {"dataFilters": [{"a1Range": each} for each in ranges], "includeGridData": True}
+            return gspread.request("post", url, json=body).json()
+
         return await self._call(
-            READ_SHEET,
-            spreadsheet,
-            lambda gspread: gspread.fetch_sheet_metadata(spreadsheet, {"ranges": list(ranges)}),
-            lambda found: sheet_view(found, len(ranges)),
+            READ_SHEET, spreadsheet, read, lambda found: sheet_view(found, len(ranges))
         )
 
     async def apply(self, spreadsheet: str, batch: Batch) -> SheetView:
@@ -400,11 +412,21 @@ def _deletion(fence_id: int, key: str) -> dict[str, object]:
     return {"deleteDeveloperMetadata": {"dataFilter": {"developerMetadataLookup": lookup}}}
 
 
-def _change(sheet_id: int, change: AppendedRows | WrittenCells) -> dict[str, object]:
-    if isinstance(change, AppendedRows):
-        return {"appendCells": {"sheetId": sheet_id, **_cells(change.rows)}}
-    start = {"sheetId": sheet_id, "rowIndex": change.row - 1, "columnIndex": change.column}
-    return {"updateCells": {"start": start, **_cells([change.values])}}
+def _change(sheet_id: int, change: Change) -> dict[str, object]:
+    match change:
+        case AppendedRows():
+            return {"appendCells": {"sheetId": sheet_id, **_cells(change.rows)}}
+        case WrittenCells():
+            start = {"sheetId": sheet_id, "rowIndex": change.row - 1, "columnIndex": change.column}
+            return {"updateCells": {"start": start, **_cells([change.values])}}
+        case EmptiedRow():
+            row = {"startRowIndex": change.row - 1, "endRowIndex": change.row}
+            return {"updateCells": {"range": {"sheetId": sheet_id, **row}, **_cells([])}}
+        case RemovedRows():
+            rows = {"startIndex": change.first_row - 1, "endIndex": change.last_row}
+            return {
+                "deleteDimension": {"range": {"sheetId": sheet_id, "dimension": "ROWS", **rows}}
+            }
 
 
 def _cells(rows: Sequence[Sequence[Value]]) -> dict[str, object]:

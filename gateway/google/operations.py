@@ -57,6 +57,7 @@ class BatchOfUpdates(msgspec.Struct):
 class Grid(msgspec.Struct, rename="camel"):
     row_count: int
     column_count: int
+    frozen_row_count: int = 0
 
 
 class SheetProperties(msgspec.Struct, rename="camel"):
@@ -167,7 +168,8 @@ LIST_WORKSHEETS = ApiCall(
     decode=_as(Spreadsheet),
 )
 _SHEETS = (
-    "sheets(properties(sheetId,title,sheetType,gridProperties(rowCount,columnCount)),"
+    "sheets(properties(sheetId,title,sheetType,"
+    "gridProperties(rowCount,columnCount,frozenRowCount)),"
     "data(startRow,rowData.values(formattedValue,effectiveValue)))"
 )
 READ_SHEET = ApiCall(is_write=False, fields=_SHEETS, decode=_as(Spreadsheet))
@@ -221,11 +223,13 @@ def sheet_view(spreadsheet: Spreadsheet | None, block_count: int) -> SheetView:
     sheets = [] if spreadsheet is None else [each for each in spreadsheet.sheets if each.data]
     if len(sheets) != 1 or len(sheets[0].data) != block_count:
         raise msgspec.ValidationError(f"no worksheet with {block_count} ranges in the answer")
-    worksheet = _worksheet(sheets[0].properties)
+    found = sheets[0].properties
+    worksheet = _worksheet(found)
     return SheetView(
         sheet_id=worksheet.sheet_id,
         title=worksheet.title,
         rows=worksheet.rows,
+        frozen_rows=found.grid_properties.frozen_row_count if found.grid_properties else 0,
         blocks=[_block(data) for data in sheets[0].data],
     )
 

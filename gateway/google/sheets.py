@@ -108,6 +108,24 @@ class WrittenCells:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RemovedRows:
+    """Rows to remove; those below move up. Rows count from 1."""
+
+    first_row: int
+    last_row: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmptiedRow:
+    """A row of which all cells are emptied; its formats stay."""
+
+    row: int
+
+
+Change = AppendedRows | WrittenCells | RemovedRows | EmptiedRow
+
+
+@dataclass(frozen=True, kw_only=True)
 class Batch:
     """A write to one worksheet, which Google applies completely or not at all.
 
@@ -118,7 +136,7 @@ class Batch:
 
     sheet_id: int
     fence: Fence
-    changes: Sequence[AppendedRows | WrittenCells] = ()
+    changes: Sequence[Change] = ()
     forgotten: Sequence[int] = ()
     ranges: Sequence[str] = ()
 
@@ -142,6 +160,7 @@ class SheetView:
     sheet_id: int
     title: str
     rows: int
+    frozen_rows: int = 0
     blocks: Sequence[Block]
 
 

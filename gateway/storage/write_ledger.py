@@ -43,6 +43,7 @@ from gateway.storage.write_records import (
 from gateway.telemetry.events import current_event, request_failed
 from gateway.worksheets.idempotency import Answer, Entry, OpenWrite, Sending
 from gateway.worksheets.replay import Restorer, decode_answer
+from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.writes import Results, WriteIdentity
 
 DEFAULT_BYTES = WriteSettings().max_record_bytes
@@ -113,7 +114,7 @@ class SqlLedger:
     async def sending(self, sendings: Sequence[Sending], fence: Fence | None = None) -> None:
         now = self._clock()
         noted: list[Mapping[str, object]] = []
-        for identity, first_row, rows in sendings:
+        for identity, first_row, rows, _numbers in sendings:
             if identity is not None:
                 record = open_record(identity, now, first_row, rows, fence)
                 noted.append(record)
@@ -132,6 +133,14 @@ class SqlLedger:
                 "The write could not be noted under its Idempotency-Key, and was not sent.",
                 outcome="not_applied",
             ) from error
+
+    async def moving(
+        self, worksheet: WorksheetId, fence: Fence, removed: Sequence[int] = ()
+    ) -> None:
+        pass
+
+    async def moved(self, worksheet: WorksheetId, fence: Fence, *, is_applied: bool) -> None:
+        pass
 
     async def completed(self, results: Sequence[tuple[WriteIdentity, Results]]) -> None:
         if await self._store_answers(results):
@@ -164,6 +173,7 @@ class SqlLedger:
             fingerprint=row["fingerprint"],
             sent_at=self._sent_at.get(row["scope"], row["sent_at"]),
             first_row=row["first_row"],
+            numbers=[row["first_row"]] if not row["is_create"] else [],
             rows=[[restored(value) for value in cells] for cells in rows],
             fence=fence_of(row),
             answer=None if answer is None else decode_answer(answer, restored),

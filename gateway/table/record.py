@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from gateway.errors import InvalidBody, NotGranted, Problem
+from gateway.table.cells import plain_notation
 from gateway.table.quoting import quoted
 from gateway.table.view import ROW_INDEX, ColumnGrant, View
 
@@ -93,6 +94,13 @@ def check_granted(
     withheld = [name for name in fields if grant.withholds(name)]
     if withheld:
         raise _not_granted(withheld, at)
+
+
+def key_text(value: Stored) -> str:
+    """The text of a key value, as a cell without a format displays it."""
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    return plain_notation(value) if isinstance(value, int | float) else value or ""
 
 
 def new_row(cells: Mapping[int, Stored]) -> list[Stored]:

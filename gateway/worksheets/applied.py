@@ -5,7 +5,7 @@ moved or changed before they were seen have no number (`RowNumberUnknown`); none
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gateway.errors import (
     GatewayError,
@@ -19,24 +19,39 @@ from gateway.table.header import Header, parse_header
 from gateway.table.patch import RowPatch
 from gateway.table.record import place, text_at
 from gateway.table.table import FIRST_DATA_ROW
+from gateway.worksheets.access import Access
 from gateway.worksheets.header_cache import SheetExtent
 from gateway.worksheets.idempotency import Entry, Rows
 from gateway.worksheets.loader import check_names
 from gateway.worksheets.planning import (
-    NewRows,
+    Planned,
     Planner,
     RowChange,
+    check_header,
     create_results,
-    header_changed,
+    told_if_new,
 )
 from gateway.worksheets.position import at_the_end, holds, searched
 from gateway.worksheets.refusal import explaining
 from gateway.worksheets.snapshot import Effect
 from gateway.worksheets.worksheet import Worksheet
 from gateway.worksheets.worksheet_id import WorksheetId, own_area, own_sheet
-from gateway.worksheets.writes import Create, Outcome, Results, Update, written_row
-
-Parts = Sequence[NewRows] | Sequence[RowChange]
+from gateway.worksheets.writes import (
+    Create,
+    Delete,
+    DeleteWhere,
+    Fields,
+    Outcome,
+    Results,
+    Update,
+    UpdateRows,
+    UpdateWhere,
+    Upsert,
+    Write,
+    Written,
+    number_only,
+    written_row,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,74 +78,60 @@ class AppliedReader:
     sheets: Sheets
     planner: Planner
 
-    async def created(
+    async def results(
         self,
         worksheet: Worksheet,
         sent: SentBatch,
-        parts: Sequence[NewRows],
+        writes: Sequence[Planned],
         view: SheetView | None,
     ) -> dict[int, Outcome]:
-        """The results of creates by the answer of their batch, or by a look if it is lost.
+        """The results of applied writes by the answer of their batch, or by a look if it is lost.
 
-        Free; 1 to 3 reads without an answer, or if the rows are not in it.
+        Free with an answer that has the new rows; otherwise 1 read for changed rows, and 1 to 3
+        for new ones.
         """
-        creates = [part.rows for part in parts]
-        if view is not None:
-            header, placed = _header(view), _placed(view.blocks[1], creates, at_the_end)
-        if view is None or None in placed:
+        changes = [change for each in writes for change in each.changes]
+        creates = [each.created.rows for each in writes if each.created]
+        is_lost = view is None
+        header = sent.header
+        blocks: Sequence[Block] = ()
+        placed: Sequence[_Placed | None] = ()
+        if view is None and changes:
+            ranges = answer_ranges(worksheet.id, sent.after_row, changes, has_new_rows=False)
+            seen = await self.sheets.read_sheet(worksheet.id.spreadsheet, ranges)
+            header, blocks = _header(own_sheet(worksheet.id, seen)), seen.blocks[1:]
+        elif view is not None:
+            header, blocks = _header(view), view.blocks[1 : 1 + len(changes)]
+            placed = _placed(view.blocks[-1], creates, at_the_end) if creates else ()
+        is_found = not is_lost and None not in placed
+        if creates and not is_found:
             header, placed = await self._located(worksheet, creates, sent.after_row)
-        if view is not None and header.cells == sent.header.cells and None not in placed:
-            _keep(worksheet, view, header, sent.sent_seconds, placed)
-            worksheet.written(_append_effect(header, creates, placed))
+        seen_rows = dict(zip(changes, map(_first_row, blocks), strict=True))
+        if view is not None and is_found and header.cells == sent.header.cells:
+            removed = sorted(row for each in writes for row in each.removed)
+            _keep(worksheet, view, header, sent.sent_seconds, placed, removed_count=len(removed))
+            worksheet.written(
+                Effect(
+                    header=header,
+                    rows=[*_patches(seen_rows), *_new_patches(creates, placed)],
+                    before={change.row: change.displayed for change in changes},
+                    removed=removed,
+                )
+            )
         else:
             worksheet.forget()
             worksheet.header.forget()
-        return {
-            part.index: moved() if at is None else _created(part, sent.header, header, at)
-            for part, at in zip(parts, placed, strict=True)
-        }
-
-    async def updated(
-        self,
-        worksheet: Worksheet,
-        sent: SentBatch,
-        parts: Sequence[RowChange],
-        view: SheetView | None,
-    ) -> dict[int, Outcome]:
-        """The results of updates by the answer of their batch, or by a look if it is lost.
-
-        Free; 1 read without an answer.
-        """
-        is_lost = view is None
-        if view is None:
-            ranges = answer_ranges(worksheet.id, sent.after_row, parts)
-            view = await self.sheets.read_sheet(worksheet.id.spreadsheet, ranges)
-            own_sheet(worksheet.id, view)
-        header = _header(view)
-        outcomes: dict[int, Outcome] = {}
-        patches: dict[RowChange, RowPatch] = {}
-        for part, block in zip(parts, view.blocks[1:], strict=True):
-            texts, values = _first_row(block)
-            if is_lost and not holds(values, part.cells):
-                outcomes[part.index] = moved()
-                continue
-            patches[part] = _patch(part, texts, values)
-            result = (written_row(part.row, part.placement, part.view, texts),)
-            changed = header_changed(part, sent.header, header, part.row)
-            outcomes[part.index] = changed or result
-        _keep(worksheet, view, header, sent.sent_seconds)
-        if any(value == "" for part in parts for value in part.values.values()):
+        if any(value == "" for change in changes for value in change.values.values()):
             # The worksheet may have a new last row now; no look from before knows it.
             worksheet.header.forget()
-        worksheet.written(
-            Effect(
-                header=sent.header,
-                rows=[*patches.values()],
-                before={part.row: part.displayed for part in patches},
-            )
-        )
-        if is_lost or header.cells != sent.header.cells:
-            worksheet.forget()
+        places = iter(placed)
+        outcomes: dict[int, Outcome] = {}
+        for each in writes:
+            at = next(places) if each.created else None
+            try:
+                outcomes[each.index] = _results(each, sent.header, header, at, seen_rows, is_lost)
+            except GatewayError as error:
+                outcomes[each.index] = error
         return outcomes
 
     async def _located(
@@ -172,50 +173,131 @@ class AppliedReader:
         _saw(worksheet, view, placed)
         return _header(view), placed
 
-    async def recorded_create(self, worksheet: Worksheet, create: Create, entry: Entry) -> Results:
+    async def recorded(self, worksheet: Worksheet, write: Write, entry: Entry) -> Results:
+        """The results of an applied write by its record. 0 to 4 reads."""
+        match write:
+            case Delete():
+                return ()
+            case UpdateWhere() | DeleteWhere():
+                return tuple(map(number_only, entry.numbers))
+            case Create():
+                return await self._recorded_create(worksheet, write, entry)
+            case Update():
+                return await self._recorded_updates(
+                    worksheet, [(write.row, write.fields)], write.access, entry
+                )
+            case UpdateRows():
+                return await self._recorded_updates(worksheet, write.rows, write.access, entry)
+            case Upsert():
+                return await self._recorded_upsert(worksheet, write, entry)
+
+    async def _recorded_create(self, worksheet: Worksheet, create: Create, entry: Entry) -> Results:
         """The rows of an applied create. 1 to 3 reads."""
         after_row = max(entry.first_row - 1, 1)
         header, (at,) = await self._located(worksheet, [entry.rows], after_row)
         if at is None:
             raise moved()
-        parts, _ = self.planner.new_rows({0: create}, header)
+        try:
+            new = self.planner.new_rows(create, header)
+        except GatewayError as error:
+            raise _header_gone(at.first_row) from error
         # The header has its fields no more, or had them elsewhere when the rows were written.
-        if not parts or _cells(parts[0].rows) != _cells(entry.rows):
+        if _cells(new.rows) != _cells(entry.rows):
             raise _header_gone(at.first_row)
-        return create_results(parts[0], at.first_row, at.texts)
+        return create_results(new, at.first_row, at.texts)
 
-    async def recorded_update(self, worksheet: Worksheet, update: Update, entry: Entry) -> Results:
-        """The row of an applied update. 1 read."""
+    async def _recorded_updates(
+        self,
+        worksheet: Worksheet,
+        rows: Sequence[tuple[int, Fields]],
+        access: Access,
+        entry: Entry,
+    ) -> Results:
+        """The rows of an applied update, where they are now. 1 read."""
         title = worksheet.id.title
-        ranges = [a1.header_range(title), a1.row_range(title, update.row)]
+        ranges = [a1.header_range(title), *(a1.row_range(title, row) for row in entry.numbers)]
         seen = own_sheet(
             worksheet.id, await self.sheets.read_sheet(worksheet.id.spreadsheet, ranges)
         )
         header = _header(seen)
-        texts, values = _first_row(seen.blocks[1])
-        if not holds(values, entry.rows[0]):
+        shown = [_first_row(block) for block in seen.blocks[1:]]
+        if not all(
+            holds(values, cells) for (_, values), cells in zip(shown, entry.rows, strict=True)
+        ):
             raise moved()
-        worksheet.saw(header, {update.row: texts})
+        texts = {row: texts for row, (texts, _) in zip(entry.numbers, shown, strict=True)}
+        worksheet.saw(header, texts)
         check_names(header)
-        view = header.seen_with(update.access.columns)
-        try:
-            placement = place(update.fields, view, ignore_unknown=self.planner.ignore_unknown)
-        except GatewayError as error:
-            raise _header_gone(update.row) from error
-        cells = {at: "" if value is None else value for at, value in placement.cells.items()}
-        if not _cells(entry.rows)[0].items() <= cells.items():
-            raise _header_gone(update.row)
-        return (written_row(update.row, placement, view, texts),)
+        view = header.seen_with(access.columns)
+        results = []
+        for row, (_, fields), cells in zip(entry.numbers, rows, _cells(entry.rows), strict=True):
+            try:
+                placement = place(fields, view, ignore_unknown=self.planner.ignore_unknown)
+            except GatewayError as error:
+                raise _header_gone(row) from error
+            sent = {at: "" if value is None else value for at, value in placement.cells.items()}
+            if not cells.items() <= sent.items():
+                raise _header_gone(row)
+            results.append(written_row(row, placement, view, texts[row]))
+        return tuple(results)
+
+    async def _recorded_upsert(self, worksheet: Worksheet, upsert: Upsert, entry: Entry) -> Results:
+        """The rows of an applied upsert: those that it found, and those that it added."""
+        numbers = [row or None for row in entry.numbers] or [None] * len(upsert.rows)
+        new = [at for at, row in enumerate(numbers) if row is None]
+        old = [at for at, row in enumerate(numbers) if row is not None]
+        created: list[Written] = []
+        updated: list[Written] = []
+        if new:
+            part = replace(entry, numbers=(), rows=[entry.rows[at] for at in new])
+            create = Create(rows=tuple(upsert.rows[at] for at in new), access=upsert.access)
+            created = [*await self._recorded_create(worksheet, create, part)]
+        if old:
+            part = replace(
+                entry,
+                numbers=[entry.numbers[at] for at in old],
+                rows=[entry.rows[at] for at in old],
+            )
+            rows = [(entry.numbers[at], upsert.rows[at]) for at in old]
+            updated = [*await self._recorded_updates(worksheet, rows, upsert.access, part)]
+        found = dict(zip([*new, *old], [*created, *updated], strict=True))
+        return tuple(told_if_new(found[at], is_new=row is None) for at, row in enumerate(numbers))
 
 
-def answer_ranges(worksheet: WorksheetId, after_row: int, parts: Parts) -> Sequence[str]:
-    """The ranges of an answer: the header, and the rows that the write changes or adds."""
-    rows = [part.row for part in parts if isinstance(part, RowChange)]
-    shown = [a1.row_range(worksheet.title, row) for row in rows]
+def answer_ranges(
+    worksheet: WorksheetId, after_row: int, changes: Sequence[RowChange], *, has_new_rows: bool
+) -> Sequence[str]:
+    """The ranges of an answer: the header, the rows that were changed, and those from the end."""
     return [
         a1.header_range(worksheet.title),
-        *(shown or [a1.rows_from(worksheet.title, after_row)]),
+        *(a1.row_range(worksheet.title, change.row) for change in changes),
+        *([a1.rows_from(worksheet.title, after_row)] if has_new_rows else []),
     ]
+
+
+def _results(
+    planned: Planned,
+    before: Header,
+    after: Header,
+    at: _Placed | None,
+    seen_rows: Mapping[RowChange, tuple[Sequence[str], Sequence[Value]]],
+    is_lost: bool,
+) -> Results:
+    """The results of one write. Raises RowNumberUnknown or HeaderChanged."""
+    changed = {}
+    for change in planned.changes:
+        texts, values = seen_rows[change]
+        if is_lost and not holds(values, change.cells):
+            raise moved()
+        check_header(change, before, after, change.row)
+        changed[change] = written_row(change.row, change.placement, change.view, texts)
+    created: Results = ()
+    if planned.created is not None:
+        if at is None:
+            raise moved()
+        check_header(planned.created, before, after, at.first_row)
+        created = create_results(planned.created, at.first_row, at.texts)
+    return planned.results(changed, created)
 
 
 def _keep(
@@ -224,18 +306,20 @@ def _keep(
     header: Header,
     sent_seconds: float,
     placed: Sequence[_Placed | None] = (),
+    *,
+    removed_count: int = 0,
 ) -> None:
     """Keep header, sheet id and end of the worksheet as of a write."""
     cache = worksheet.header
     cache.compare(header, as_of=cache.moment())
-    cache.seen_sheet(view.sheet_id, sent_seconds)
+    cache.seen_sheet(view, sent_seconds)
     last = cache.last()
     ends = [at.first_row + len(at.texts) - 1 for at in placed if at is not None]
     if ends or last is not None:
         cache.keep(
             SheetExtent(
                 header=header,
-                last_row=max(ends) if ends else last.last_row if last else 1,
+                last_row=max(ends) if ends else _last_row(last, removed_count),
                 starts_blank=False,
                 grid_rows=view.rows,
                 header_as_of=sent_seconds,
@@ -291,14 +375,18 @@ def _placed(
     ]
 
 
-def _created(part: NewRows, before: Header, after: Header, at: _Placed) -> Outcome:
-    changed = header_changed(part, before, after, at.first_row)
-    return changed or create_results(part, at.first_row, at.texts)
+def _last_row(extent: SheetExtent | None, removed_count: int) -> int:
+    """A row at the end or above it, after so many rows were removed."""
+    return 1 if extent is None else max(1, extent.last_row - removed_count)
 
 
-def _append_effect(
-    header: Header, creates: Sequence[Rows], placed: Sequence[_Placed | None]
-) -> Effect:
+def _patches(
+    seen_rows: Mapping[RowChange, tuple[Sequence[str], Sequence[Value]]],
+) -> list[RowPatch]:
+    return [_patch(change, texts, values) for change, (texts, values) in seen_rows.items()]
+
+
+def _new_patches(creates: Sequence[Rows], placed: Sequence[_Placed | None]) -> list[RowPatch]:
     patches = []
     for rows, at in zip(creates, placed, strict=True):
         if at is None:
@@ -311,7 +399,7 @@ def _append_effect(
             shown = {column: at.values[offset][column] for column in texts}
             texts = dict.fromkeys(values, "") | texts
             patches.append(RowPatch(row=at.first_row + offset, texts=texts, values=values | shown))
-    return Effect(header=header, rows=patches)
+    return patches
 
 
 def _patch(part: RowChange, texts: Sequence[str], values: Sequence[Value]) -> RowPatch:

@@ -13,7 +13,9 @@ Rules
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import compress
+from operator import itemgetter
 from typing import Any
 
 from gateway.errors import (
@@ -31,14 +33,18 @@ from gateway.errors import (
 from gateway.google.sheets import (
     AppendedRows,
     Batch,
+    Change,
+    EmptiedRow,
     Fence,
+    RemovedRows,
     Sheets,
     SheetView,
     WrittenCells,
     refused_request,
 )
 from gateway.table.header import Header
-from gateway.worksheets.applied import AppliedReader, Parts, SentBatch, answer_ranges, moved
+from gateway.table.record import Stored
+from gateway.worksheets.applied import AppliedReader, SentBatch, answer_ranges, moved
 from gateway.worksheets.fences import Fences, NeverApplied
 from gateway.worksheets.header_cache import SheetExtent
 from gateway.worksheets.idempotency import (
@@ -49,18 +55,38 @@ from gateway.worksheets.idempotency import (
     Sending,
     no_fence,
 )
+from gateway.worksheets.matching import Matching, needs_types
 from gateway.worksheets.planning import (
-    NewRows,
+    Planned,
     Planner,
     RowChange,
     look_at_rows,
     note_unchanged,
 )
-from gateway.worksheets.refusal import SHEET_WIDE, explain, explaining, undecided
+from gateway.worksheets.refusal import (
+    SHEET_WIDE,
+    explain,
+    explaining,
+    row_not_removable,
+    undecided,
+)
+from gateway.worksheets.search import Search
+from gateway.worksheets.snapshot import DISPLAYED, TYPED
 from gateway.worksheets.worksheet import Worksheet
 from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.write_queue import WriteTurns, no_turn
-from gateway.worksheets.writes import Create, Outcome, Update, Write
+from gateway.worksheets.writes import (
+    Create,
+    Delete,
+    DeleteWhere,
+    Outcome,
+    Update,
+    UpdateRows,
+    UpdateWhere,
+    Upsert,
+    Write,
+    rows_of,
+)
 
 MAX_EXTRA_WRITES = 4
 """Further batches of a group after refusals."""
@@ -76,17 +102,22 @@ SMALL_ROWS = 2_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Plan:
-    """Writes that can be sent by one look, and the outcomes of the others by their index."""
+class Plan:
+    """Writes that one batch can carry out, and the outcomes of others by their index.
+
+    Writes with neither are planned again, after this batch. Either all writes remove rows or none.
+    """
 
     outcomes: Mapping[int, Outcome]
-    parts: Sequence[NewRows] | Sequence[RowChange]
+    writes: Sequence[Planned]
     header: Header
     sheet_id: int
     after_row: int = 0
     """Created rows come below it."""
+    emptied: frozenset[int] = frozenset()
+    """Rows to empty in place of removing them: Google keeps one row that is not frozen."""
     looked_at: float
-    fresh_seconds: float
+    fresh_seconds: float = FRESH_LOOK_SECONDS
     """The batch is sent within this time after the look."""
     is_cached: bool = False
     """True if the look is an earlier one."""
@@ -104,7 +135,7 @@ class _NotSent(Exception):
         self.error = error
 
 
-MakePlan = Callable[[Worksheet, Mapping[int, Any]], Awaitable[_Plan]]
+MakePlan = Callable[[Worksheet, Mapping[int, Any]], Awaitable[Plan]]
 
 
 class FencedWriter:
@@ -120,6 +151,7 @@ class FencedWriter:
         header_ttl_seconds: float,
         clock: Callable[[], float],
         write_turn: WriteTurns = no_turn,
+        search: Search,
         open_writes: Iterable[OpenWrite] = (),
     ) -> None:
         self._sheets = sheets
@@ -130,25 +162,25 @@ class FencedWriter:
         self._header_ttl_seconds = header_ttl_seconds
         self._clock = clock
         self._write_turn = write_turn
-        self._open_updates = [each for each in open_writes if each.updated_rows]
+        self._matching = Matching(planner=planner, search=search)
+        self._open_writes = [each for each in open_writes if each.updated_rows or each.is_exclusive]
 
-    async def create(self, worksheet: Worksheet, creates: Sequence[Create]) -> Sequence[Outcome]:
-        """Append the rows of all creates. 1 write if header and sheet id are fresh.
+    async def write(self, worksheet: Worksheet, writes: Sequence[Write]) -> Sequence[Outcome]:
+        """Carry out a group of writes of one kind. To be awaited in the write queue.
 
-        Otherwise 1 read + 1 write; 2 reads if the end of a large worksheet is unknown. A refused
-        group costs at most 4 more writes, and 1 read each time to learn why.
+        Creates: 1 write if header and sheet id are fresh, otherwise 1 read + 1 write; 2 reads if
+        the end of a large worksheet is unknown. Updates and deletes: 1 read + 1 write; 1 more read
+        if a row is blank. Writes by filter: 2 reads (1 for filters of row numbers) + 1 write;
+        upserts 1 read + 1 write; both 1 more read if the sheet id is unknown. Of those that concern
+        the same rows or columns, each takes as much. A refused group costs at most 4 more writes,
+        and 1 read each time to learn why. Earlier open writes in the way: 1 to 2 reads and 1 write
+        each.
         """
-        return await self._carried_out(worksheet, creates, self._plan_creates)
-
-    async def update(self, worksheet: Worksheet, updates: Sequence[Update]) -> Sequence[Outcome]:
-        """Write the named cells of rows. 1 read + 1 write; 1 more read if one of them is blank.
-
-        No write if every field is what its cell displays already: a string, or null for nothing.
-        """
-        blocked = await self._blocked_rows(worksheet.id, {update.row for update in updates})
-        free = [update for update in updates if update.row not in blocked]
-        outcomes = iter(await self._carried_out(worksheet, free, self._plan_updates))
-        return [self._blocked() if update.row in blocked else next(outcomes) for update in updates]
+        still_open = await self._settled_before(worksheet, writes)
+        is_free = [not any(_collides(each, one) for one in still_open) for each in writes]
+        free = [*compress(writes, is_free)]
+        outcomes = iter(await self._carried_out(worksheet, free, self._planning_of(writes[0])))
+        return [next(outcomes) if may_go else self._blocked() for may_go in is_free]
 
     async def resume(self, worksheet: Worksheet, write: Write, entry: Entry) -> AppliedRows | None:
         """The rows of a write that was left open; None if it was not applied, and never will be.
@@ -160,17 +192,14 @@ class FencedWriter:
             raise no_fence()
         fence, spreadsheet = entry.fence, worksheet.id.spreadsheet
         was_applied = await self._fences.is_applied(spreadsheet, fence, entry.sent_at)
-        self._open_updates = [each for each in self._open_updates if each.fence != fence]
+        await self._note_settled(worksheet, fence, is_applied=was_applied)
         if not was_applied:
             return None
         worksheet.forget()
         worksheet.header.forget()
         try:
             async with explaining(self._sheets, worksheet.id):
-                if isinstance(write, Update):
-                    results = await self._applied.recorded_update(worksheet, write, entry)
-                else:
-                    results = await self._applied.recorded_create(worksheet, write, entry)
+                results = await self._applied.recorded(worksheet, write, entry)
         except (RowNumberUnknown, HeaderChanged) as error:
             return AppliedRows(results=(), error=error)
         except GatewayError as error:
@@ -179,39 +208,50 @@ class FencedWriter:
             return AppliedRows(results=(), error=moved(error))
         return AppliedRows(results=results)
 
+    def _planning_of(self, write: Write) -> MakePlan:
+        match write:
+            case Create():
+                return self._plan_creates
+            case Update() | UpdateRows() | Delete():
+                return self._plan_by_rows
+            case UpdateWhere() | DeleteWhere() | Upsert():
+                return self._plan_by_table
+
     async def _carried_out(
         self, worksheet: Worksheet, writes: Sequence[Write], make_plan: MakePlan
     ) -> Sequence[Outcome]:
         outcomes: dict[int, Outcome] = {}
         left: Mapping[int, Write] = dict(enumerate(writes))
         error: GatewayError = undecided()
-        failures = 0
-        for tries in range(1 + MAX_EXTRA_WRITES):
+        failures = extra_writes = 0
+        is_first = True
+        while left and failures < MAX_FAILURES and extra_writes <= MAX_EXTRA_WRITES:
             try:
                 # The quota comes first: nothing waits between a look and its write.
-                with nullcontext() if tries == 0 else await self._write_turn():
+                with nullcontext() if is_first else await self._write_turn():
                     plan = await make_plan(worksheet, left)
                     outcomes |= plan.outcomes
-                    if plan.parts:
+                    if plan.writes:
                         outcomes |= await self._sent(worksheet, plan)
+                        extra_writes += any(each.index not in outcomes for each in plan.writes)
             except NeverApplied as never:
                 worksheet.header.forget()
                 error = await self._never_applied(worksheet, never.__cause__)
                 failures += 1
             except _Outdated:
                 worksheet.header.forget()
+                extra_writes += 1
             except _NotSent as not_sent:
                 error = not_sent.error
                 failures += 1
             except GatewayError as failure:
                 outcomes |= dict.fromkeys(left.keys() - outcomes.keys(), failure)
+            is_first = False
             left = {index: write for index, write in left.items() if index not in outcomes}
-            if not left or failures == MAX_FAILURES:
-                break
         outcomes |= dict.fromkeys(left, error)
         return [outcomes[index] for index in range(len(writes))]
 
-    async def _plan_creates(self, worksheet: Worksheet, creates: Mapping[int, Create]) -> _Plan:
+    async def _plan_creates(self, worksheet: Worksheet, creates: Mapping[int, Create]) -> Plan:
         extent, sheet_id = worksheet.header.fresh(), worksheet.header.fresh_sheet()
         is_cached = extent is not None and sheet_id is not None
         if extent is None or sheet_id is None:
@@ -219,10 +259,10 @@ class FencedWriter:
         elif not self._planner.knows_fields(extent.header, creates):
             extent, sheet_id = await self._look_at_end(worksheet)
             is_cached = False
-        parts, outcomes = self._planner.new_rows(creates, extent.header)
-        return _Plan(
+        planned, outcomes = self._planner.creates(creates, extent.header)
+        return Plan(
             outcomes=outcomes,
-            parts=parts,
+            writes=planned,
             header=extent.header,
             sheet_id=sheet_id,
             after_row=extent.last_row,
@@ -231,22 +271,51 @@ class FencedWriter:
             is_cached=is_cached,
         )
 
-    async def _plan_updates(self, worksheet: Worksheet, updates: Mapping[int, Update]) -> _Plan:
+    async def _plan_by_rows(
+        self, worksheet: Worksheet, writes: Mapping[int, Update | UpdateRows | Delete]
+    ) -> Plan:
+        """Plan updates, or deletes, by a look at their rows."""
         await self._fences.find_earlier(worksheet.id.spreadsheet)
-        look = await look_at_rows(
-            self._sheets, worksheet, sorted({update.row for update in updates.values()})
-        )
+        rows = sorted({row for write in writes.values() for row in rows_of(write)})
+        look = await look_at_rows(self._sheets, worksheet, rows)
         for row in look.missing:
             worksheet.missed(row)
-        parts, outcomes = self._planner.row_changes(updates, look)
-        note_unchanged(worksheet, updates, outcomes, look)
-        return _Plan(
+        deletes = {at: each for at, each in writes.items() if isinstance(each, Delete)}
+        updates = {at: each for at, each in writes.items() if not isinstance(each, Delete)}
+        if deletes:
+            planned, outcomes = self._planner.deletes(deletes, look)
+        else:
+            planned, outcomes = self._planner.updates(updates, look)
+            note_unchanged(worksheet, planned, outcomes.values(), look)
+        return Plan(
             outcomes=outcomes,
-            parts=parts,
+            writes=planned,
             header=look.header,
             sheet_id=look.sheet_id,
+            emptied=emptied_rows(planned, look.frozen_rows, look.grid_rows),
             looked_at=look.answered_at,
-            fresh_seconds=FRESH_LOOK_SECONDS,
+        )
+
+    async def _plan_by_table(
+        self, worksheet: Worksheet, writes: Mapping[int, UpdateWhere | DeleteWhere | Upsert]
+    ) -> Plan:
+        """Plan writes by filter and upserts on all rows, as they are now."""
+        await self._fences.find_earlier(worksheet.id.spreadsheet)
+        sheet_id = worksheet.header.fresh_sheet()
+        if sheet_id is None:
+            sheet_id = await worksheet.look_at_header()
+        has_types = any(needs_types(each) for each in writes.values())
+        snapshot = await worksheet.read_in_turn(TYPED if has_types else DISPLAYED)
+        looked_at = worksheet.header.now()
+        planned, outcomes = await self._matching.plan(worksheet, snapshot, writes)
+        return Plan(
+            outcomes=outcomes,
+            writes=planned,
+            header=snapshot.table.header,
+            sheet_id=sheet_id,
+            after_row=max(snapshot.table.last_row, 1),
+            emptied=emptied_rows(planned, worksheet.header.frozen_rows, snapshot.grid_rows),
+            looked_at=looked_at,
         )
 
     async def _look_at_end(self, worksheet: Worksheet) -> tuple[SheetExtent, int]:
@@ -254,84 +323,117 @@ class FencedWriter:
         await self._fences.find_earlier(worksheet.id.spreadsheet)
         return await worksheet.look_for_append(SMALL_ROWS)
 
-    async def _sent(self, worksheet: Worksheet, plan: _Plan) -> Mapping[int, Outcome]:
+    async def _sent(self, worksheet: Worksheet, plan: Plan) -> Mapping[int, Outcome]:
         """Send what was planned; the outcomes of the writes that are settled."""
         fence = self._fences.new()
-        parts, unnoted = await self._noted(plan, fence)
+        writes, unnoted = await self._noted(plan, fence)
         age_seconds = worksheet.header.now() - plan.looked_at
-        if not parts:
+        if not writes:
             return unnoted
         if age_seconds > plan.fresh_seconds and not plan.is_cached:
             raise _Outdated
+        requests = _requests(writes, plan.emptied)
+        changes = [change for each in writes for change in each.changes]
+        has_new_rows = any(each.created for each in writes)
         batch = Batch(
             sheet_id=plan.sheet_id,
             fence=fence,
-            changes=[change for part in parts for change in _changes(part)],
-            ranges=answer_ranges(worksheet.id, plan.after_row, parts),
+            changes=[change for change, _ in requests],
+            ranges=answer_ranges(worksheet.id, plan.after_row, changes, has_new_rows=has_new_rows),
         )
         resend_until = self._clock() + plan.fresh_seconds - age_seconds
         sent_at, sent_seconds = self._clock(), worksheet.header.now()
         try:
-            view = await self._fences.commit(
-                worksheet.id.spreadsheet, batch, resend_until=resend_until
-            )
+            view = await self._committed(worksheet.id, batch, writes, resend_until=resend_until)
         except UpstreamUnreachable as error:
             raise _NotSent(error) from error
         except UpstreamRefusal as refusal:
-            refused = await self._refused(worksheet, plan, parts, refusal)
-            if len(refused) < len(parts):  # the others are sent by a new look
+            refused = await self._refused(worksheet, plan, writes, refusal)
+            if len(refused) < len(writes):  # the others are sent by a new look
                 worksheet.header.forget()
             return unnoted | refused
         except WriteOutcomeUnknown as unknown:
-            self._note_open(worksheet.id, parts, fence, sent_at)
+            self._note_open(worksheet.id, writes, fence, sent_at)
             worksheet.header.forget()
             worksheet.may_be_written()
-            return unnoted | dict.fromkeys([part.index for part in parts], unknown)
+            return unnoted | dict.fromkeys([each.index for each in writes], unknown)
         if view is not None and (view.sheet_id, view.title) != (plan.sheet_id, worksheet.id.title):
             worksheet.forget()
             worksheet.header.forget()
-            return unnoted | dict.fromkeys([part.index for part in parts], _other_tab(worksheet.id))
+            return unnoted | dict.fromkeys([each.index for each in writes], _other_tab())
         sent = SentBatch(header=plan.header, after_row=plan.after_row, sent_seconds=sent_seconds)
-        outcomes = await self._read(worksheet, sent, parts, view)
+        outcomes = await self._read(worksheet, sent, writes, view)
         await self._ledger.completed(
             [
-                (part.identity, outcome)
-                for part in parts
-                if part.identity is not None
-                for outcome in [outcomes[part.index]]
+                (each.identity, outcome)
+                for each in writes
+                if each.identity is not None
+                for outcome in [outcomes[each.index]]
                 if not isinstance(outcome, Exception)
             ]
         )
         return {**unnoted, **outcomes}
 
     async def _noted(
-        self, plan: _Plan, fence: Fence
-    ) -> tuple[Sequence[NewRows] | Sequence[RowChange], dict[int, Outcome]]:
+        self, plan: Plan, fence: Fence
+    ) -> tuple[Sequence[Planned], dict[int, Outcome]]:
         """Record the writes with an Idempotency-Key; those that cannot be must not be sent."""
-        sendings = [_sending(part, plan.after_row) for part in plan.parts]
+        sendings = [_sending(each, plan.after_row) for each in plan.writes]
         try:
             await self._ledger.sending(sendings, fence)
         except InternalError as error:
-            unkeyed = [part for part in plan.parts if part.identity is None]
-            keyed = [part for part in plan.parts if part.identity is not None]
-            return unkeyed, {part.index: error for part in keyed}  # type: ignore[return-value]
-        return plan.parts, {}
+            unkeyed = [each for each in plan.writes if each.identity is None]
+            keyed = [each for each in plan.writes if each.identity is not None]
+            return unkeyed, {each.index: error for each in keyed}
+        return plan.writes, {}
+
+    async def _committed(
+        self,
+        worksheet: WorksheetId,
+        batch: Batch,
+        writes: Sequence[Planned],
+        *,
+        resend_until: float,
+    ) -> SheetView | None:
+        """Apply a batch; note the rows that it removes, since all later numbers depend on them."""
+        is_exclusive = any(each.is_exclusive for each in writes)
+        if is_exclusive:
+            removed = sorted(row for each in writes for row in each.removed)
+            await self._ledger.moving(worksheet, batch.fence, removed)
+        try:
+            view = await self._fences.commit(
+                worksheet.spreadsheet, batch, resend_until=resend_until
+            )
+        except WriteOutcomeUnknown:
+            raise
+        except (GatewayError, NeverApplied):
+            if is_exclusive:
+                await self._ledger.moved(worksheet, batch.fence, is_applied=False)
+            raise
+        if is_exclusive:
+            await self._ledger.moved(worksheet, batch.fence, is_applied=True)
+        return view
 
     async def _refused(
-        self, worksheet: Worksheet, plan: _Plan, parts: Parts, refusal: UpstreamRefusal
+        self,
+        worksheet: Worksheet,
+        plan: Plan,
+        writes: Sequence[Planned],
+        refusal: UpstreamRefusal,
     ) -> dict[int, Outcome]:
         """The outcomes of the writes for which Google refused a batch. 1 read."""
-        owners = [part for part in parts for _ in _changes(part)]
-        culprit = owners[(refused_request(refusal) or 1) - 1]
-        row = culprit.row if isinstance(culprit, RowChange) else 1
+        change, culprit = _requests(writes, plan.emptied)[(refused_request(refusal) or 1) - 1]
+        row = change.row if isinstance(change, WrittenCells) else 1
         error = await explain(self._sheets, worksheet.id, refusal, row=row)
         if plan.is_cached and isinstance(error, UpstreamRefusal):
             raise _Outdated
         if isinstance(error, SHEET_WIDE):
-            return {part.index: error for part in parts}
-        is_alike = isinstance(error, ProtectedCells) and isinstance(culprit, NewRows)
-        refused = [part for part in parts if is_alike and part.columns == culprit.columns]
-        return {part.index: error for part in refused or [culprit]}
+            return {each.index: error for each in writes}
+        if isinstance(change, RemovedRows) and isinstance(error, UpstreamRefusal):
+            error = row_not_removable(refusal)
+        is_alike = isinstance(error, ProtectedCells) and isinstance(change, AppendedRows)
+        refused = [each for each in writes if is_alike and each.columns == culprit.columns]
+        return {each.index: error for each in refused or [culprit]}
 
     async def _never_applied(
         self, worksheet: Worksheet, cause: BaseException | None
@@ -352,70 +454,132 @@ class FencedWriter:
         self,
         worksheet: Worksheet,
         sent: SentBatch,
-        parts: Parts,
+        writes: Sequence[Planned],
         view: SheetView | None,
     ) -> dict[int, Outcome]:
         """The results of an applied batch, by its answer, or by a look if the answer is lost."""
-        if view is None:
-            worksheet.forget()
-            worksheet.header.forget()
-        new_rows = [part for part in parts if isinstance(part, NewRows)]
-        changes = [part for part in parts if isinstance(part, RowChange)]
         try:
-            if new_rows:
-                return await self._applied.created(worksheet, sent, new_rows, view)
-            return await self._applied.updated(worksheet, sent, changes, view)
+            return await self._applied.results(worksheet, sent, writes, view)
         except GatewayError as error:
             worksheet.forget()
+            worksheet.header.forget()
             # With its key a write can be asked for once more.
             later = self._fences.unknown(error) if error.retryable else moved(error)
-            return {part.index: moved(error) if part.identity is None else later for part in parts}
+            return {each.index: moved(error) if each.identity is None else later for each in writes}
 
-    async def _blocked_rows(self, worksheet: WorksheetId, rows: set[int]) -> frozenset[int]:
-        """The rows with an update that is still open. 1 to 2 reads and 1 write for each of them."""
-        blocked: frozenset[int] = frozenset()
-        for each in [*self._open_updates]:
-            if each.worksheet != worksheet or not each.updated_rows & rows:
+    async def _settled_before(
+        self, worksheet: Worksheet, writes: Sequence[Write]
+    ) -> Sequence[OpenWrite]:
+        """Settle the open writes in the way of these; those that stay open.
+
+        1 to 2 reads and 1 write for each of them.
+        """
+        still_open = []
+        for each in [*self._open_writes]:
+            if each.worksheet != worksheet.id or not any(_collides(one, each) for one in writes):
                 continue
             try:
-                await self._fences.is_applied(worksheet.spreadsheet, each.fence, each.sent_at)
+                is_applied = await self._fences.is_applied(
+                    worksheet.id.spreadsheet, each.fence, each.sent_at
+                )
             except WriteOutcomeUnknown:
-                blocked |= each.updated_rows
-            else:
-                self._open_updates.remove(each)
-        return blocked
+                still_open.append(each)
+                continue
+            await self._note_settled(worksheet, each.fence, is_applied=is_applied)
+        return still_open
+
+    async def _note_settled(self, worksheet: Worksheet, fence: Fence, *, is_applied: bool) -> None:
+        settled = [each for each in self._open_writes if each.fence == fence]
+        self._open_writes = [each for each in self._open_writes if each.fence != fence]
+        if any(each.is_exclusive for each in settled):
+            await self._ledger.moved(worksheet.id, fence, is_applied=is_applied)
+            worksheet.forget()
+            worksheet.header.forget()
 
     def _blocked(self) -> GatewayError:
         return QueueFull(
-            "The outcome of an earlier update of this row is not known yet.",
+            "The outcome of an earlier write is not known yet: it may still change this row, or "
+            "move it.",
             outcome="not_applied",
             retry_after_seconds=self._fences.retry_seconds,
         )
 
     def _note_open(
-        self, worksheet: WorksheetId, parts: Parts, fence: Fence, sent_at: float
+        self, worksheet: WorksheetId, writes: Sequence[Planned], fence: Fence, sent_at: float
     ) -> None:
-        rows = frozenset(part.row for part in parts if isinstance(part, RowChange))
-        if rows:
-            self._open_updates.append(
-                OpenWrite(worksheet=worksheet, fence=fence, sent_at=sent_at, updated_rows=rows)
+        rows = frozenset(change.row for each in writes for change in each.changes)
+        is_exclusive = any(each.is_exclusive for each in writes)
+        if rows or is_exclusive:
+            self._open_writes.append(
+                OpenWrite(
+                    worksheet=worksheet,
+                    fence=fence,
+                    sent_at=sent_at,
+                    updated_rows=rows,
+                    is_exclusive=is_exclusive,
+                )
             )
 
 
-def _changes(part: NewRows | RowChange) -> Sequence[AppendedRows | WrittenCells]:
-    """The requests of a write."""
-    if isinstance(part, NewRows):
-        return [AppendedRows(rows=part.rows)]
-    return [WrittenCells(row=part.row, column=at, values=values) for at, values in part.runs]
+def _collides(write: Write, earlier: OpenWrite) -> bool:
+    """True if a late effect of an open write would change or move what this one is about."""
+    if earlier.is_exclusive or isinstance(write, Delete | DeleteWhere | UpdateWhere | Upsert):
+        return True
+    return not isinstance(write, Create) and not earlier.updated_rows.isdisjoint(rows_of(write))
 
 
-def _sending(part: NewRows | RowChange, after_row: int) -> Sending:
-    if isinstance(part, NewRows):
-        return Sending(part.identity, after_row + 1, part.rows)
-    return Sending(part.identity, part.row, [part.cells])
+def emptied_rows(writes: Sequence[Planned], frozen_rows: int, grid_rows: int) -> frozenset[int]:
+    """The first row that is not frozen, if all of them are to be removed."""
+    removed = {row for each in writes for row in each.removed}
+    first = frozen_rows + 1
+    is_all = removed.issuperset(range(first, grid_rows + 1))
+    return frozenset({first}) if removed and is_all else frozenset()
 
 
-def _other_tab(worksheet: WorksheetId) -> UpstreamError:
+def _requests(
+    writes: Sequence[Planned], emptied: frozenset[int]
+) -> Sequence[tuple[Change, Planned]]:
+    """The requests of a batch, each with its write: changes, new rows, removals from the bottom."""
+    requests: list[tuple[Change, Planned]] = [
+        (WrittenCells(row=change.row, column=at, values=values), each)
+        for each in writes
+        for change in each.changes
+        for at, values in change.runs
+    ]
+    requests += [(AppendedRows(rows=each.created.rows), each) for each in writes if each.created]
+    removed = sorted(((row, each) for each in writes for row in each.removed), key=itemgetter(0))
+    requests += [(EmptiedRow(row=row), each) for row, each in removed if row in emptied]
+    for row, each in reversed(removed):
+        if row in emptied:
+            continue
+        last, owner = requests[-1] if requests else (None, None)
+        if isinstance(last, RemovedRows) and owner is each and last.first_row == row + 1:
+            requests[-1] = (replace(last, first_row=row), each)
+        else:
+            requests.append((RemovedRows(first_row=row, last_row=row), each))
+    return requests
+
+
+def _sending(planned: Planned, after_row: int) -> Sending:
+    """The record of a write. Rows that it appends have no number yet: 0."""
+    rows: list[Sequence[Stored]] = []
+    numbers: list[int] = []
+    for slot in planned.slots:
+        if isinstance(slot, int):
+            rows.append(planned.created.rows[slot] if planned.created else [])
+            numbers.append(0)
+        else:
+            rows.append(slot.cells if isinstance(slot, RowChange) else [])
+            numbers.append(slot.row)
+    return Sending(
+        planned.identity,
+        first_row=after_row + 1,
+        rows=rows,
+        numbers=numbers if any(numbers) else planned.removed,
+    )
+
+
+def _other_tab() -> UpstreamError:
     return UpstreamError(
         "The write was applied, but somebody renamed the worksheet at the same time: the rows are "
         "in the tab that had its name before. Look there, and do not send it again.",

@@ -3,13 +3,13 @@
 Rules
 - Keys take turns: a group begins with the key whose turn it is, and each takes of its room one
   write after the other with the others. It goes out in the order in which its writes came.
-- A group is of one kind: all creates make one append, all updates one batch. An exclusive task
-  is a group by itself.
-- The creates of one key keep their order, and so do its updates: behind one that stays, no other
-  of the kind is taken. A create and an update know nothing of each other before they are answered.
-- Of the updates of one row one goes at a time, so that each sees what the one before it left.
-- A group is bounded in bytes; appends in rows too, batches in the length of the read before
-  them, whose ranges stand in the URL.
+- A group is of one kind: creates, updates, deletes, or writes by filter and upserts. An exclusive
+  task is a group by itself.
+- The writes of one key and kind keep their order: behind one that stays, no other of the kind is
+  taken. Writes of two kinds know nothing of each other before they are answered.
+- Of the updates of one row one goes at a time, so that each sees what the one before it left. So
+  does each delete: its number means the row that the one before it left there.
+- A group is bounded in bytes and rows.
 """
 
 from collections import deque
@@ -17,18 +17,22 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from typing import TypeVar
-from urllib.parse import quote
 
-from gateway.table import a1
 from gateway.worksheets.worksheet_id import WorksheetId
-from gateway.worksheets.writes import Create, Results, Update, Write
+from gateway.worksheets.writes import (
+    Create,
+    Results,
+    RowWrite,
+    TableWrite,
+    Update,
+    UpdateRows,
+    Upsert,
+    Write,
+    rows_of,
+)
 
 MAX_ROWS = 500
 MAX_BYTES = 1_048_576
-MAX_URL_BYTES = 6_000
-
-LAST_ROW = 99_999_999
-"""As long as the number of a row gets."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -52,7 +56,14 @@ W = TypeVar("W", bound=Waiting)
 
 def row_count(write: Write | ExclusiveTask) -> int:
     """How many rows a write is about."""
-    return len(write.rows) if isinstance(write, Create) else 1
+    return len(write.rows) if isinstance(write, Create | UpdateRows | Upsert) else 1
+
+
+def _kind(write: Write | ExclusiveTask) -> object:
+    """Writes of one kind may go together."""
+    if isinstance(write, UpdateRows):
+        return Update
+    return TableWrite if isinstance(write, TableWrite) else type(write)
 
 
 def take_group(line: deque[W], turns: Iterable[str] = ()) -> list[W]:
@@ -85,11 +96,11 @@ def _chosen(line: Iterator[W]) -> Iterator[W]:
     if isinstance(first.write, ExclusiveTask):
         yield first
         return
-    room = _Room(worksheet=first.worksheet)
+    room = _Room()
     held_keys: set[str] = set()
     for waiting in chain([first], line):
         write = waiting.write
-        if isinstance(write, ExclusiveTask) or not isinstance(write, type(first.write)):
+        if isinstance(write, ExclusiveTask) or _kind(write) != _kind(first.write):
             continue
         is_turn = waiting.key_id not in held_keys
         if is_turn and room.takes(write):
@@ -102,15 +113,12 @@ def _chosen(line: Iterator[W]) -> Iterator[W]:
 class _Room:
     """What a group may still take in; its first write always fits."""
 
-    worksheet: WorksheetId
     rows: int = MAX_ROWS
     bytes_: int = MAX_BYTES
     is_empty: bool = True
 
     def __post_init__(self) -> None:
-        self.updated: set[int] = set()
-        longest = quote(a1.row_range(self.worksheet.title, LAST_ROW), safe="")
-        self.ranges = MAX_URL_BYTES // len(f"&ranges={longest}") - 1  # one is the header's
+        self.named: set[int] = set()
 
     def takes(self, write: Write) -> bool:
         fits = self.is_empty or self._fits(write)
@@ -118,13 +126,11 @@ class _Room:
             self.is_empty = False
             self.rows -= row_count(write)
             self.bytes_ -= write.byte_count
-            if isinstance(write, Update):
-                self.updated.add(write.row)
+            if isinstance(write, RowWrite):
+                self.named.update(rows_of(write))
         return fits
 
     def _fits(self, write: Write) -> bool:
-        if write.byte_count > self.bytes_:
+        if write.byte_count > self.bytes_ or row_count(write) > self.rows:
             return False
-        if isinstance(write, Update):
-            return write.row not in self.updated and len(self.updated) < self.ranges
-        return row_count(write) <= self.rows
+        return not isinstance(write, RowWrite) or self.named.isdisjoint(rows_of(write))

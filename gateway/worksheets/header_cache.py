@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from gateway.google.sheets import SheetView
 from gateway.table.header import Header
 from gateway.telemetry.events import header_drift
 from gateway.worksheets.worksheet_id import WorksheetId
@@ -70,15 +71,18 @@ class HeaderCache:
         self._kept: SheetExtent | _Forgotten | None = None
         self._trusted: _Trust | None = None
         self._sheet: tuple[int, float] | None = None
+        self.frozen_rows = 0
+        """The frozen rows, as last seen with the sheet id."""
 
     def now(self) -> float:
         """Seconds of the monotonic clock."""
         return self._clock()
 
-    def seen_sheet(self, sheet_id: int, seconds: float | None = None) -> float:
+    def seen_sheet(self, view: SheetView, seconds: float | None = None) -> float:
         """Keep the sheet id, seen at a time or now; returns the time."""
         seconds = self._clock() if seconds is None else seconds
-        self._sheet = (sheet_id, seconds)
+        self._sheet = (view.sheet_id, seconds)
+        self.frozen_rows = view.frozen_rows
         return seconds
 
     def fresh_sheet(self) -> int | None:

@@ -41,6 +41,7 @@ class Sending(NamedTuple):
     identity: WriteIdentity | None
     first_row: int
     rows: Rows
+    numbers: Sequence[int] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +56,7 @@ class Entry:
     sent_at: float
     first_row: int
     rows: Rows
+    numbers: Sequence[int] = ()
     fence: Fence | None = None
     answer: Answer | None = None
 
@@ -67,6 +69,7 @@ class OpenWrite:
     fence: Fence
     sent_at: float
     updated_rows: frozenset[int]
+    is_exclusive: bool = False
 
 
 class Ledger(Protocol):

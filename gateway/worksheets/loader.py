@@ -138,7 +138,7 @@ class Loader:
             as_of=moment,
         )
         self._header_cache.keep(extent)
-        self._header_cache.seen_sheet(view.sheet_id, started)
+        self._header_cache.seen_sheet(view, started)
         return extent, view.sheet_id
 
     async def look_again(self) -> SheetExtent | None:

@@ -3,8 +3,9 @@
 Pure but for the look at the rows of updates, which costs 1 read.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
 
 from gateway.errors import (
     GatewayError,
@@ -24,32 +25,42 @@ from gateway.table.record import (
     check_has_value,
     new_row,
     place,
+    pointer,
     row_record,
     text_at,
 )
+from gateway.table.tag import IfMatch
 from gateway.table.view import View
+from gateway.worksheets.access import Access
 from gateway.worksheets.input import Input
 from gateway.worksheets.loader import check_names
 from gateway.worksheets.refusal import explain, explaining, row_not_found
 from gateway.worksheets.snapshot import Effect
 from gateway.worksheets.worksheet import Worksheet
 from gateway.worksheets.worksheet_id import WorksheetId, own_sheet
-from gateway.worksheets.writes import Create, Outcome, Results, Update, WriteIdentity, written_row
+from gateway.worksheets.writes import (
+    Create,
+    Delete,
+    Fields,
+    Outcome,
+    Results,
+    Update,
+    UpdateRows,
+    Upsert,
+    Write,
+    WriteIdentity,
+    Written,
+    written_row,
+)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NewRows:
-    """A create whose values have found their columns; `rows` are the cells from column A."""
+    """Rows to append whose values have found their columns; `rows` are the cells from column A."""
 
-    index: int
-    create: Create
     view: View
     placements: Sequence[Placement]
     rows: Sequence[list[Stored]]
-
-    @property
-    def identity(self) -> WriteIdentity | None:
-        return self.create.identity
 
     @property
     def columns(self) -> frozenset[int]:
@@ -58,11 +69,9 @@ class NewRows:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RowChange:
-    """An update whose values have found their cells; `displayed` is the row as we saw it."""
+    """A row to update whose values have found their cells; `displayed` is the row as we saw it."""
 
-    index: int
     row: int
-    identity: WriteIdentity | None
     view: View
     placement: Placement
     displayed: Sequence[str]
@@ -84,6 +93,54 @@ class RowChange:
         return [values.get(column) for column in range(max(values) + 1)]
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Planned:
+    """A write that can be sent: what it changes, appends or removes.
+
+    `slots` are its results in order: one that is known already, a change, or the number of an
+    appended row, from 0.
+    """
+
+    index: int
+    write: Write
+    slots: Sequence[Written | RowChange | int]
+    changes: Sequence[RowChange] = ()
+    created: NewRows | None = None
+    removed: Sequence[int] = ()
+    new_keys: Sequence[tuple[tuple[int, str], ...]] = ()
+    """Columns and texts of the keys of rows that an upsert appends."""
+
+    @property
+    def identity(self) -> WriteIdentity | None:
+        return self.write.identity
+
+    @property
+    def columns(self) -> frozenset[int]:
+        """The columns that it writes to."""
+        created = self.created.columns if self.created else frozenset()
+        return created.union(*(change.columns for change in self.changes))
+
+    @property
+    def is_exclusive(self) -> bool:
+        """True if nothing may be written to the worksheet while its outcome is open."""
+        return bool(self.removed) or (isinstance(self.write, Upsert) and self.created is not None)
+
+    def results(self, changed: Mapping[RowChange, Written], created: Results) -> Results:
+        return tuple(self._result(slot, changed, created) for slot in self.slots)
+
+    def _result(
+        self,
+        slot: Written | RowChange | int,
+        changed: Mapping[RowChange, Written],
+        created: Results,
+    ) -> Written:
+        if isinstance(slot, Written):
+            return slot
+        is_new = isinstance(slot, int)
+        result = created[slot] if isinstance(slot, int) else changed[slot]
+        return told_if_new(result, is_new=is_new) if isinstance(self.write, Upsert) else result
+
+
 @dataclass(frozen=True, kw_only=True)
 class RowLook:
     """The header and the displayed cells of the rows that exist, of one moment.
@@ -96,6 +153,8 @@ class RowLook:
     rows: Mapping[int, Sequence[str]]
     missing: frozenset[int]
     answered_at: float
+    frozen_rows: int = 0
+    grid_rows: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,36 +162,55 @@ class Planner:
     ignore_unknown: bool
     input: Input
 
-    def new_rows(
+    def creates(
         self, creates: Mapping[int, Create], header: Header
-    ) -> tuple[list[NewRows], dict[int, Outcome]]:
+    ) -> tuple[list[Planned], dict[int, Outcome]]:
         """The creates that can be sent, and the errors of the others by their index."""
-        parts: list[NewRows] = []
+        planned: list[Planned] = []
         refused: dict[int, Outcome] = {}
         for index, create in creates.items():
             try:
-                parts.append(self._new_rows(index, create, header))
+                rows = self.new_rows(create, header)
             except GatewayError as error:
                 refused[index] = error
-        return parts, refused
+            else:
+                slots = range(len(rows.rows))
+                planned.append(Planned(index=index, write=create, slots=slots, created=rows))
+        return planned, refused
 
-    def row_changes(
-        self, updates: Mapping[int, Update], look: RowLook
-    ) -> tuple[list[RowChange], dict[int, Outcome]]:
+    def updates(
+        self, updates: Mapping[int, Update | UpdateRows], look: RowLook
+    ) -> tuple[list[Planned], dict[int, Outcome]]:
         """The updates that change cells, and the results or errors of the others."""
-        parts: list[RowChange] = []
+        planned: list[Planned] = []
         outcomes: dict[int, Outcome] = {}
         for index, update in updates.items():
             try:
-                part = self._row_change(index, update, look)
+                slots = self._updated(update, look)
             except GatewayError as error:
                 outcomes[index] = error
+                continue
+            changes = [slot for slot in slots if isinstance(slot, RowChange)]
+            if changes:
+                planned.append(Planned(index=index, write=update, slots=slots, changes=changes))
             else:
-                if part.runs:
-                    parts.append(part)
-                else:
-                    outcomes[index] = update_result(part, {})
-        return parts, outcomes
+                outcomes[index] = tuple(slot for slot in slots if isinstance(slot, Written))
+        return planned, outcomes
+
+    def deletes(
+        self, deletes: Mapping[int, Delete], look: RowLook
+    ) -> tuple[list[Planned], dict[int, Outcome]]:
+        """The deletes that can be sent, and the errors of the others."""
+        planned: list[Planned] = []
+        refused: dict[int, Outcome] = {}
+        for index, delete in deletes.items():
+            try:
+                _check_row(delete.row, delete.condition, delete.access, look)
+            except GatewayError as error:
+                refused[index] = error
+            else:
+                planned.append(Planned(index=index, write=delete, slots=(), removed=[delete.row]))
+        return planned, refused
 
     def knows_fields(self, header: Header, creates: Mapping[int, Create]) -> bool:
         """True if the header has all fields of the creates, or unknown ones are ignored."""
@@ -146,7 +224,7 @@ class Planner:
             for name in fields
         )
 
-    def _new_rows(self, index: int, create: Create, header: Header) -> NewRows:
+    def new_rows(self, create: Create, header: Header) -> NewRows:
         view = header.seen_with(create.access.columns)
         placements = []
         for number, fields in enumerate(create.rows):
@@ -155,31 +233,62 @@ class Planner:
             check_has_value(placement.cells.values(), at=path)
             placements.append(placement)
         rows = [self.input(create.access, new_row(each.cells)) for each in placements]
-        return NewRows(index=index, create=create, view=view, placements=placements, rows=rows)
+        return NewRows(view=view, placements=placements, rows=rows)
 
-    def _row_change(self, index: int, update: Update, look: RowLook) -> RowChange:
-        view = look.header.seen_with(update.access.columns)
-        if update.row not in look.rows:
-            raise row_not_found(update.row)
-        displayed = look.rows[update.row]
-        tag = view.tag(displayed)
-        if update.condition is not None and not update.condition.holds(tag):
-            existing = row_record(update.row, view.select(None), displayed)
-            raise PreconditionFailed(existing, tag=tag)
-        placement = place(update.fields, view, ignore_unknown=self.ignore_unknown)
+    def row_change(
+        self,
+        row: int,
+        placement: Placement,
+        view: View,
+        displayed: Sequence[str],
+        access: Access,
+        *,
+        kept: frozenset[int] = frozenset(),
+    ) -> Written | RowChange:
+        """The change of a row, but for the columns `kept`; its result, if it has all values."""
+        cells = {at: value for at, value in placement.cells.items() if at not in kept}
         runs = [
-            (column, self.input(update.access, values))
-            for column, values in changed_runs(placement.cells, displayed)
+            (column, self.input(access, values))
+            for column, values in changed_runs(cells, displayed)
         ]
-        return RowChange(
-            index=index,
-            row=update.row,
-            identity=update.identity,
-            view=view,
-            placement=placement,
-            displayed=displayed,
-            runs=runs,
-        )
+        if not runs:
+            return written_row(row, placement, view, displayed)
+        return RowChange(row=row, view=view, placement=placement, displayed=displayed, runs=runs)
+
+    def _updated(self, update: Update | UpdateRows, look: RowLook) -> list[Written | RowChange]:
+        rows: Sequence[tuple[int, Fields, str]]
+        if isinstance(update, Update):
+            view = _check_row(update.row, update.condition, update.access, look)
+            rows = [(update.row, update.fields, pointer())]
+        else:
+            for row, _ in update.rows:
+                view = _check_row(row, None, update.access, look)
+            rows = [(row, of, pointer(str(at))) for at, (row, of) in enumerate(update.rows)]
+        slots = []
+        for row, fields, path in rows:
+            placement = place(fields, view, ignore_unknown=self.ignore_unknown, at=path)
+            slots.append(self.row_change(row, placement, view, look.rows[row], update.access))
+        return slots
+
+
+def _check_row(row: int, condition: IfMatch | None, access: Access, look: RowLook) -> View:
+    """The view of the caller, if the row exists and the condition holds for it."""
+    view = look.header.seen_with(access.columns)
+    if row not in look.rows:
+        raise row_not_found(row)
+    displayed = look.rows[row]
+    tag = view.tag(displayed)
+    if condition is not None and not condition.holds(tag):
+        existing = row_record(row, view.select(None), displayed)
+        raise PreconditionFailed(existing, tag=tag)
+    return view
+
+
+def told_if_new(written: Written, *, is_new: bool) -> Written:
+    """A row of an upsert: `created` comes behind its number, instead of a field of that name."""
+    number, *fields = written.record.items()
+    others = {name: value for name, value in fields if name != "created"}
+    return replace(written, record=dict([number]) | {"created": is_new} | others)
 
 
 async def look_at_rows(sheets: Sheets, worksheet: Worksheet, rows: Sequence[int]) -> RowLook:
@@ -202,7 +311,7 @@ async def look_at_rows(sheets: Sheets, worksheet: Worksheet, rows: Sequence[int]
             view = await _read_rows(sheets, worksheet.id, found)
     top, *blocks = view.blocks
     header = parse_header(top.texts[0] if top.texts else ())
-    answered_at = worksheet.header.seen_sheet(view.sheet_id)
+    answered_at = worksheet.header.seen_sheet(view)
     worksheet.header.compare(header, as_of=moment)
     check_names(header)
     displayed = {
@@ -216,23 +325,22 @@ async def look_at_rows(sheets: Sheets, worksheet: Worksheet, rows: Sequence[int]
         rows=existing,
         missing=frozenset(rows) - existing.keys(),
         answered_at=answered_at,
+        frozen_rows=view.frozen_rows,
+        grid_rows=view.rows,
     )
 
 
 def note_unchanged(
-    worksheet: Worksheet,
-    updates: Mapping[int, Update],
-    outcomes: Mapping[int, Outcome],
-    look: RowLook,
+    worksheet: Worksheet, planned: Iterable[Planned], outcomes: Iterable[Outcome], look: RowLook
 ) -> None:
-    """Note the updates that change nothing: no later answer may show an older row than theirs."""
-    rows = {
-        updates[index].row
-        for index, outcome in outcomes.items()
-        if not isinstance(outcome, Exception)
-    }
+    """Note rows whose update changes nothing: no later answer may show an older row than theirs."""
+    answered = chain(
+        *(each.slots for each in planned),
+        *(each for each in outcomes if not isinstance(each, Exception)),
+    )
+    rows = sorted({each.row for each in answered if isinstance(each, Written)})
     if rows:
-        patches = [RowPatch(row=row, texts={}) for row in sorted(rows)]
+        patches = [RowPatch(row=row, texts={}) for row in rows]
         before = {row: look.rows[row] for row in rows}
         worksheet.written(Effect(header=look.header, rows=patches, before=before))
 
@@ -245,25 +353,22 @@ def create_results(part: NewRows, first_row: int, displayed: Sequence[Sequence[s
     )
 
 
-def update_result(part: RowChange, texts: Mapping[int, str]) -> Results:
+def update_result(part: RowChange, texts: Mapping[int, str]) -> Written:
     """The answer of an update; `texts` are its cells that display other texts now, by column."""
     width = max([len(part.displayed), *(column + 1 for column in texts)])
     displayed = [texts.get(column, text_at(part.displayed, column)) for column in range(width)]
-    return (written_row(part.row, part.placement, part.view, displayed),)
+    return written_row(part.row, part.placement, part.view, displayed)
 
 
-def header_changed(
-    part: NewRows | RowChange, before: Header, after: Header, row: int
-) -> HeaderChanged | None:
-    """The error if a written column has another name than at the look."""
-    if all(text_at(before.cells, at) == text_at(after.cells, at) for at in part.columns):
-        return None
-    return HeaderChanged(
-        f"The values were written to row {row}, but somebody changed the worksheet's header at "
-        "the same time: they may be under other names now. Look at the row, and do not send it "
-        "again.",
-        row=row,
-    )
+def check_header(part: NewRows | RowChange, before: Header, after: Header, row: int) -> None:
+    """Raise HeaderChanged if a written column has another name than at the look."""
+    if any(text_at(before.cells, at) != text_at(after.cells, at) for at in part.columns):
+        raise HeaderChanged(
+            f"The values were written to row {row}, but somebody changed the worksheet's header at "
+            "the same time: they may be under other names now. Look at the row, and do not send it "
+            "again.",
+            row=row,
+        )
 
 
 async def _read_rows(sheets: Sheets, worksheet: WorksheetId, rows: Sequence[int]) -> SheetView:

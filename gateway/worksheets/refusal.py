@@ -8,6 +8,7 @@ from gateway.errors import (
     InvalidBody,
     ProtectedCells,
     RowNotFound,
+    RowNotRemovable,
     StorageFull,
     UpstreamError,
     UpstreamRefusal,
@@ -20,6 +21,9 @@ from gateway.worksheets.worksheet_id import WorksheetId, worksheet_not_found
 
 SHEET_WIDE = (WorksheetNotFound, StorageFull)
 """What a refused group is refused for as a whole; anything else may be wrong with one write."""
+
+MAX_WORDS = 300
+"""Characters of Google's words in an answer."""
 
 # Google's English words are the last resort: they may be localised, then it is a 502.
 _WORDS: Mapping[str, Callable[[], GatewayError]] = {
@@ -66,6 +70,14 @@ async def explaining(
         yield
     except UpstreamRefusal as refusal:
         raise await explain(sheets, worksheet, refusal, row=row) from refusal
+
+
+def row_not_removable(refusal: UpstreamRefusal) -> RowNotRemovable:
+    """The error of a row that Google does not remove, for a reason in its own words."""
+    words = refusal.google_message.partition(": ")[2] or refusal.google_message
+    return RowNotRemovable(
+        f"Google cannot remove the row: {words[:MAX_WORDS]}", outcome="not_applied"
+    )
 
 
 def row_not_found(row: int) -> RowNotFound:

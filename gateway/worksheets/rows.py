@@ -24,14 +24,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from gateway.errors import QueryTooCostly
+from gateway.errors import MethodNotAllowed
 from gateway.google.call_context import CallContext, in_call_context
 from gateway.google.sheets import Sheets
-from gateway.query.evaluate import Page, evaluate, plain_page
-from gateway.query.query import Query, condition_fields
+from gateway.query.evaluate import Page, plain_page
+from gateway.query.query import Query
 from gateway.settings.model import ApiSettings, CacheSettings, WriteSettings
-from gateway.table.record import check_granted, check_has_value, row_record
-from gateway.table.steps import Metered, OutOfSteps
+from gateway.table.record import check_granted, check_has_value, pointer, row_record
 from gateway.table.table import FIRST_DATA_ROW
 from gateway.table.view import ColumnGrant, Selection
 from gateway.worksheets.access import Target
@@ -52,6 +51,7 @@ from gateway.worksheets.pool import Pool
 from gateway.worksheets.reading import Read, Reader
 from gateway.worksheets.refusal import row_not_found
 from gateway.worksheets.scheduler import Scheduler
+from gateway.worksheets.search import Search
 from gateway.worksheets.snapshot import DISPLAYED, TYPED, Part, RowSpan, Snapshot
 from gateway.worksheets.values_writer import ValuesWriter
 from gateway.worksheets.window import Window
@@ -69,17 +69,17 @@ from gateway.worksheets.writes import (
     Write,
 )
 
+NOT_TYPED = (
+    "This gateway has Google parse values (google.value_input is user_entered), which no write to "
+    "several rows can do. Create and update single rows."
+)
+PLAIN_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "OPTIONS")
+
 
 class Writer(Protocol):
     """Writes a group to Google. To be awaited in the write queue."""
 
-    async def create(
-        self, worksheet: Worksheet, creates: Sequence[Create]
-    ) -> Sequence[Outcome]: ...
-
-    async def update(
-        self, worksheet: Worksheet, updates: Sequence[Update]
-    ) -> Sequence[Outcome]: ...
+    async def write(self, worksheet: Worksheet, writes: Sequence[Write]) -> Sequence[Outcome]: ...
 
     async def resume(self, worksheet: Worksheet, write: Write, entry: Entry) -> AppliedRows | None:
         """The rows of a write that was left open; None if it was not applied, and never will be."""
@@ -104,7 +104,11 @@ class RowService:
     ) -> None:
         self._clock = clock
         self._scheduler = Scheduler()
-        self._max_query_steps = api.max_query_steps
+        self._search = Search(
+            self._scheduler,
+            max_steps=api.max_query_steps,
+            weigh=lambda worksheet: self._pool.weigh(worksheet),
+        )
         self._queues = WriteQueues(writes, write_turn=write_turn)
         resources = Resources(
             sheets=sheets,
@@ -128,12 +132,14 @@ class RowService:
         )
         ignore_unknown = api.unknown_fields == "ignore"
         planner = Planner(ignore_unknown=ignore_unknown, input=raw if fences else user_entered)
+        self._has_fences = fences is not None
         self._writer: Writer = (
             FencedWriter(
                 sheets,
                 fences,
                 ledger,
                 planner,
+                search=self._search,
                 header_ttl_seconds=cache.header_ttl_seconds,
                 clock=wall_clock,
                 write_turn=write_turn,
@@ -165,7 +171,7 @@ class RowService:
         if encoded is None:
             if needs_types:
                 began = self._clock()
-                page = await self._search(worksheet, rows, target, query)
+                page = await self._search.page(worksheet, rows.table, query, target.access)
                 freshness = freshness.later(self._clock() - began)
             else:
                 page = plain_page(rows.table, query)
@@ -183,8 +189,7 @@ class RowService:
         no_cache: bool = False,
     ) -> Served:
         """One row; RowNotFound above the first data row and below the last that is not blank."""
-        if row < FIRST_DATA_ROW:
-            raise row_not_found(row)
+        _check_number(row)
         worksheet = self._pool[target.worksheet]
         read = None if no_cache else self._reader.fresh(worksheet, DISPLAYED)
         if read is None:
@@ -208,25 +213,14 @@ class RowService:
         for number, fields in enumerate(create.rows):
             check_granted(fields, target.access.columns, at=create.path(number))
             check_has_value(fields.values(), at=create.path(number))
-        with in_call_context(CallContext(target.access.key_id)):
-            return await self._idempotency.run(
-                create.identity,
-                lambda: self._pool[target.worksheet].queue.write(create),
-                lambda entry: self._writer.resume(self._pool[target.worksheet], create, entry),
-            )
+        return await self._settle(target, create)
 
     async def update_row(self, target: Target, update: Update) -> Settled:
         """Write the named cells of an existing row; all others stay as they are."""
-        if update.row < FIRST_DATA_ROW:
-            raise row_not_found(update.row)
+        _check_number(update.row)
         update = replace(update, access=target.access)
         check_granted(update.fields, target.access.columns)
-        with in_call_context(CallContext(target.access.key_id)):
-            return await self._idempotency.run(
-                update.identity,
-                lambda: self._pool[target.worksheet].queue.write(update),
-                lambda entry: self._writer.resume(self._pool[target.worksheet], update, entry),
-            )
+        return await self._settle(target, update)
 
     async def write(
         self, target: Target, write: UpdateRows | Delete | UpdateWhere | DeleteWhere | Upsert
@@ -237,7 +231,23 @@ class RowService:
         upsert with `created` in the record); of a write by filter the `rowIndex` of each row that
         matched, as of before the write; of a `Delete` none.
         """
-        raise NotImplementedError
+        if not self._has_fences:
+            raise MethodNotAllowed(NOT_TYPED, allowed_methods=PLAIN_METHODS)
+        write = replace(write, access=target.access)
+        columns = target.access.columns
+        match write:
+            case Delete(row=row):
+                _check_number(row)
+            case UpdateRows(rows=rows):
+                for at, (row, fields) in enumerate(rows):
+                    _check_number(row)
+                    check_granted(fields, columns, at=pointer(str(at)))
+            case UpdateWhere(fields=fields):
+                check_granted(fields, columns)
+            case Upsert():
+                for number, fields in enumerate(write.rows):
+                    check_granted(fields, columns, at=write.path(number))
+        return await self._settle(target, write)
 
     async def aclose(self) -> None:
         """Finish the waiting writes."""
@@ -255,40 +265,22 @@ class RowService:
             span = RowSpan(FIRST_DATA_ROW + query.skip, query.limit)
             return await self._reader.some(worksheet, span, no_cache=no_cache)
 
-    async def _search(
-        self, worksheet: Worksheet, snapshot: Snapshot, target: Target, query: Query
-    ) -> Page:
-        """The page of a query with `where` or `order`; QueryTooCostly past the budget."""
-        table, scheduler = snapshot.table, self._scheduler
-        view = table.header.seen_with(target.access.columns)
-        work = Metered(evaluate(table, query, view), self._max_query_steps)
-        try:
-            if not scheduler.try_at_once(work, target.access.key_id):
-                await scheduler.finish(work, target.access.key_id)
-        except OutOfSteps:
-            raise _too_costly(query, table.last_row - 1, self._max_query_steps) from None
-        finally:
-            if work.steps > table.last_row // 4:  # an index takes at least as many
-                self._pool.weigh(worksheet)
-        return work.result
-
     async def _perform(self, worksheet: Worksheet, group: Sequence[Write]) -> Sequence[Outcome]:
-        creates = [write for write in group if isinstance(write, Create)]
-        if creates:
-            return await self._writer.create(worksheet, creates)
-        return await self._writer.update(
-            worksheet, [write for write in group if isinstance(write, Update)]
-        )
+        return await self._writer.write(worksheet, group)
+
+    async def _settle(self, target: Target, write: Write) -> Settled:
+        """Carry out a write, or answer as before to a repeated one."""
+        with in_call_context(CallContext(target.access.key_id)):
+            return await self._idempotency.run(
+                write.identity,
+                lambda: self._pool[target.worksheet].queue.write(write),
+                lambda entry: self._writer.resume(self._pool[target.worksheet], write, entry),
+            )
 
 
-def _too_costly(query: Query, rows: int, budget_steps: int) -> QueryTooCostly:
-    conditions = 0 if query.where is None else len(condition_fields(query.where))
-    return QueryTooCostly(
-        f"This query takes more than {budget_steps:,} steps on the {rows:,} rows of the worksheet, "
-        f"with {conditions} conditions and {len(query.order)} order terms. Use fewer conditions "
-        "or order terms, or a worksheet with fewer rows. What it indexed is kept: repeated, it may "
-        "take fewer steps."
-    )
+def _check_number(row: int) -> None:
+    if row < FIRST_DATA_ROW:
+        raise row_not_found(row)
 
 
 def _page_of(

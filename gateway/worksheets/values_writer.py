@@ -32,6 +32,7 @@ from gateway.worksheets.header_cache import SheetExtent
 from gateway.worksheets.idempotency import AppliedRows, Entry, Ledger, Sending, no_fence
 from gateway.worksheets.planning import (
     NewRows,
+    Planned,
     Planner,
     RowChange,
     create_results,
@@ -73,7 +74,15 @@ class ValuesWriter:
         self._ledger = ledger
         self._planner = planner
 
-    async def create(self, worksheet: Worksheet, creates: Sequence[Create]) -> Sequence[Outcome]:
+    async def write(self, worksheet: Worksheet, writes: Sequence[Write]) -> Sequence[Outcome]:
+        """Carry out a group of creates or updates. To be awaited in the write queue."""
+        creates = [each for each in writes if isinstance(each, Create)]
+        if creates:
+            return await self._create(worksheet, creates)
+        updates = [each for each in writes if isinstance(each, Update)]
+        return await self._update(worksheet, updates)
+
+    async def _create(self, worksheet: Worksheet, creates: Sequence[Create]) -> Sequence[Outcome]:
         """Append all rows at once. 1 write if the header was seen just now, else 1 read + 1 write.
 
         A full grid whose last row begins with a blank costs 1 read + 1 write more. A refused
@@ -85,7 +94,7 @@ class ValuesWriter:
             extent = None
         is_old = extent is not None
         extent = extent or await worksheet.look()
-        parts, outcomes = self._planner.new_rows(left, extent.header)
+        parts, outcomes = self._planner.creates(left, extent.header)
         try:
             outcomes |= await self._append(worksheet, extent, parts)
         except UpstreamRefusal as refusal:
@@ -99,7 +108,7 @@ class ValuesWriter:
             outcomes |= {part.index: failure for part in parts}
         return [outcomes[index] for index in range(len(creates))]
 
-    async def update(self, worksheet: Worksheet, updates: Sequence[Update]) -> Sequence[Outcome]:
+    async def _update(self, worksheet: Worksheet, updates: Sequence[Update]) -> Sequence[Outcome]:
         """Write the named cells of rows. 1 read + 1 write; 1 more read if one of them is blank.
 
         No write if every field is what its cell displays already: a string, or null for nothing.
@@ -107,8 +116,8 @@ class ValuesWriter:
         look = await look_at_rows(self._sheets, worksheet, sorted({each.row for each in updates}))
         for row in look.missing:
             worksheet.missed(row)
-        parts, outcomes = self._planner.row_changes(dict(enumerate(updates)), look)
-        note_unchanged(worksheet, dict(enumerate(updates)), outcomes, look)
+        parts, outcomes = self._planner.updates(dict(enumerate(updates)), look)
+        note_unchanged(worksheet, (), outcomes.values(), look)
         for _ in range(1 + MAX_EXTRA_WRITES):
             if not parts:
                 break
@@ -117,7 +126,7 @@ class ValuesWriter:
                 parts = []
             except UpstreamRefusal as refusal:
                 culprit = culprit_among(parts, refusal)
-                row = 1 if culprit is None else culprit.row
+                row = 1 if culprit is None else culprit.changes[0].row
                 error = await explain(self._sheets, worksheet.id, refusal, row=row)
                 if isinstance(error, SHEET_WIDE):
                     outcomes |= {part.index: error for part in parts}
@@ -138,14 +147,15 @@ class ValuesWriter:
         raise no_fence()
 
     async def _append_singly(
-        self, worksheet: Worksheet, parts: Sequence[NewRows]
+        self, worksheet: Worksheet, parts: Sequence[Planned]
     ) -> Mapping[int, Outcome]:
         """Send the creates of a refused group one by one, as far as the writes go."""
         outcomes: dict[int, Outcome] = {part.index: undecided() for part in parts}
         for part in parts[:MAX_EXTRA_WRITES]:
             try:
                 extent = worksheet.header.fresh() or await worksheet.look()
-                again, refused = self._planner.new_rows({part.index: part.create}, extent.header)
+                creates = {part.index: part.write} if isinstance(part.write, Create) else {}
+                again, refused = self._planner.creates(creates, extent.header)
                 outcomes |= refused | await self._append(worksheet, extent, again)
             except UpstreamRefusal as refusal:
                 outcomes[part.index] = await explain(self._sheets, worksheet.id, refusal)
@@ -154,18 +164,20 @@ class ValuesWriter:
         return outcomes
 
     async def _append(
-        self, worksheet: Worksheet, extent: SheetExtent, parts: Sequence[NewRows]
+        self, worksheet: Worksheet, extent: SheetExtent, parts: Sequence[Planned]
     ) -> dict[int, Outcome]:
         """Append the rows of all creates in one write."""
         if not parts:
             return {}
         extent = await self._with_room(worksheet, extent)
-        sendings = [Sending(part.identity, extent.last_row + 1, part.rows) for part in parts]
+        sendings = [
+            Sending(part.identity, extent.last_row + 1, new_rows(part).rows) for part in parts
+        ]
         unnoted = await self._unnoted(parts, sendings)
         parts = [part for part in parts if part.index not in unnoted]
         if not parts:
             return unnoted
-        rows = [row for part in parts for row in part.rows]
+        rows = [row for part in parts for row in new_rows(part).rows]
         anchor_row = min(extent.last_row + 1, extent.grid_rows)
         anchor = a1.cell_range(worksheet.id.title, anchor_row)
         try:
@@ -193,15 +205,20 @@ class ValuesWriter:
         return unnoted | results
 
     async def _write(
-        self, worksheet: Worksheet, header: Header, parts: Sequence[RowChange]
+        self, worksheet: Worksheet, header: Header, parts: Sequence[Planned]
     ) -> dict[int, Outcome]:
         """Write the cells of all updates in one call."""
-        sendings = [Sending(part.identity, part.row, [part.cells]) for part in parts]
+        sendings = [
+            Sending(part.identity, change.row, [change.cells], [change.row])
+            for part in parts
+            for change in part.changes
+        ]
         unnoted = await self._unnoted(parts, sendings)
         parts = [part for part in parts if part.index not in unnoted]
         if not parts:
             return unnoted
-        writings = [writing for part in parts for writing in writings_of(worksheet.id, part)]
+        changes = [change for part in parts for change in part.changes]
+        writings = [writing for change in changes for writing in writings_of(worksheet.id, change)]
         try:
             answers = iter(await self._sheets.write_cells(worksheet.id.spreadsheet, writings))
         except GatewayError as error:
@@ -216,23 +233,24 @@ class ValuesWriter:
                 worksheet.header.forget()
         try:
             texts = {
-                part: texts_of(worksheet.id, part, [next(answers) for _ in part.runs])
-                for part in parts
+                change: texts_of(worksheet.id, change, [next(answers) for _ in change.runs])
+                for change in changes
             }
         except GatewayError as error:
             worksheet.forget()  # something was written somewhere
             return unnoted | {part.index: error for part in parts}
         worksheet.written(_update_effect(header, texts))
-        for part in parts:
-            worksheet.header.note_rows(header, part.row, 1)
-        results = {part.index: update_result(part, texts[part]) for part in parts}
+        for change in changes:
+            worksheet.header.note_rows(header, change.row, 1)
+        done = {change: update_result(change, texts[change]) for change in changes}
+        results = {part.index: part.results(done, ()) for part in parts}
         await self._ledger.completed(
             [(part.identity, results[part.index]) for part in parts if part.identity is not None]
         )
         return unnoted | results
 
     async def _unnoted(
-        self, parts: Sequence[NewRows] | Sequence[RowChange], sendings: Sequence[Sending]
+        self, parts: Sequence[Planned], sendings: Sequence[Sending]
     ) -> dict[int, Outcome]:
         """Record the writes with an Idempotency-Key; the errors of those that cannot be."""
         try:
@@ -296,10 +314,10 @@ def writings_of(worksheet: WorksheetId, part: RowChange) -> list[Writing]:
     ]
 
 
-def culprit_among(parts: Sequence[RowChange], refusal: UpstreamRefusal) -> RowChange | None:
+def culprit_among(parts: Sequence[Planned], refusal: UpstreamRefusal) -> Planned | None:
     """The update that Google's refusal names by the number of its range, or the only one."""
     named = _NAMED.search(refusal.google_message)
-    owners = [part for part in parts for _ in part.runs]
+    owners = [part for part in parts for change in part.changes for _ in change.runs]
     if named is None or int(named[1][:9]) >= len(owners):
         return parts[0] if len(parts) == 1 else None
     return owners[int(named[1])]
@@ -340,14 +358,21 @@ def _update_effect(header: Header, texts: Mapping[RowChange, Mapping[int, str]])
     )
 
 
-def _results(parts: Sequence[NewRows], result: AppendResult) -> dict[int, Results]:
+def new_rows(part: Planned) -> NewRows:
+    if part.created is None:
+        raise TypeError("a create appends rows")
+    return part.created
+
+
+def _results(parts: Sequence[Planned], result: AppendResult) -> dict[int, Results]:
     """The answers of creates whose rows are one under the other."""
     results: dict[int, Results] = {}
     done = 0
     for part in parts:
-        texts = [result.texts(done + at) for at in range(len(part.rows))]
-        results[part.index] = create_results(part, result.first_row + done, texts)
-        done += len(part.rows)
+        rows = new_rows(part)
+        texts = [result.texts(done + at) for at in range(len(rows.rows))]
+        results[part.index] = create_results(rows, result.first_row + done, texts)
+        done += len(rows.rows)
     return results
 
 

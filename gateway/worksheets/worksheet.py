@@ -34,7 +34,15 @@ from gateway.worksheets.header_cache import HeaderCache, SheetExtent
 from gateway.worksheets.loader import Loader
 from gateway.worksheets.scheduler import Scheduler
 from gateway.worksheets.single_flight import SingleFlight
-from gateway.worksheets.snapshot import DISPLAYED, TYPED, Effect, Part, RowSpan, Snapshot
+from gateway.worksheets.snapshot import (
+    DISPLAYED,
+    TYPED,
+    Effect,
+    Part,
+    RowSpan,
+    Snapshot,
+    Whole,
+)
 from gateway.worksheets.window import Window
 from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.write_queue import WriteQueue, WriteQueues
@@ -186,6 +194,22 @@ class Worksheet:
                 self._land(began, snapshot)
         return extent, sheet_id
 
+    async def look_at_header(self) -> int:
+        """The sheet id, seen with the header. 1 read. To be awaited in the write queue."""
+        _, sheet_id = await self._loader.look_at_header()
+        return sheet_id
+
+    async def read_in_turn(self, part: Whole) -> Snapshot:
+        """All rows as they are now. 1 read, 2 with types; more if the worksheet changes meanwhile.
+
+        To be awaited in the write queue.
+        """
+        with self._dropping_lost():
+            rows = await self._read_alone(part)
+        if not isinstance(rows, Snapshot):
+            raise TypeError("all rows are a snapshot")
+        return rows
+
     async def look(self) -> SheetExtent:
         """The current header and end of the worksheet, for a write in the queue. 1 read.
 
@@ -281,7 +305,7 @@ class Worksheet:
 
     async def _fly(self, part: Part, base: Snapshot | None) -> Rows:
         """Read a part until the result can be cached."""
-        try:
+        with self._dropping_lost():
             for _ in range(FREE_TRIES):
                 if self._alone.locked():
                     async with self._alone:
@@ -289,9 +313,16 @@ class Worksheet:
                 landed = await self._attempt(part, base)
                 if landed is not None:
                     return landed
-            return await self.queue.alone(lambda: self._read_alone(part))
-        except QueueFull as error:
-            raise UpstreamError(TOO_FAST) from error
+            try:
+                return await self.queue.alone(lambda: self._read_alone(part))
+            except QueueFull as error:
+                raise UpstreamError(TOO_FAST) from error
+
+    @contextmanager
+    def _dropping_lost(self) -> Iterator[None]:
+        """Drop the rows if the worksheet itself is gone, or too large."""
+        try:
+            yield
         except TooLarge:  # windows of it can be read
             self._drop(DISPLAYED)
             self._resources.weigh(self)

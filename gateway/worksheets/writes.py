@@ -177,7 +177,13 @@ class Upsert:
         return sum(map(_memory_bytes, self.rows))
 
 
-Write = Create | Update | UpdateRows | Delete | UpdateWhere | DeleteWhere | Upsert
+RowWrite = Update | UpdateRows | Delete
+"""Writes to rows by their numbers."""
+
+TableWrite = UpdateWhere | DeleteWhere | Upsert
+"""Writes to rows by what they hold."""
+
+Write = Create | RowWrite | TableWrite
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,6 +212,16 @@ def written_row(row: int, placement: Placement, view: View, displayed: Sequence[
             record[name] = text or None
     tag = view.tag(displayed)
     return Written(row=row, record=record, tag=tag, ignored=placement.ignored)
+
+
+def rows_of(write: RowWrite) -> Sequence[int]:
+    """The rows that a write names."""
+    return [row for row, _ in write.rows] if isinstance(write, UpdateRows) else [write.row]
+
+
+def number_only(row: int, ignored: tuple[str, ...] = ()) -> Written:
+    """A row of a write by filter, which is answered with its number alone."""
+    return Written(row=row, record={ROW_INDEX: row}, tag="", ignored=ignored)
 
 
 def _byte_count(fields: Fields) -> int:

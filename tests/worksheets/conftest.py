@@ -2,7 +2,15 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import (
+    Callable,
+    Coroutine,
+    Iterable,
+    Iterator,
+    Mapping,
+    MutableMapping,
+    Sequence,
+)
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -17,6 +25,7 @@ from gateway.table.view import Selection
 from gateway.worksheets.access import Target
 from gateway.worksheets.answers import Encoded, Freshness
 from gateway.worksheets.fences import Fences
+from gateway.worksheets.idempotency import Settled
 from gateway.worksheets.rows import RowService
 from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.writes import Create, Fields, Results, Update, Write, Written
@@ -100,14 +109,16 @@ class Bench:
 
     async def together(self, *writes: Write) -> list[Results | BaseException]:
         """Carry out writes that come at the same time; the rows of each, or its error."""
-        requests = [
-            self.service.create_rows(TARGET, write)
-            if isinstance(write, Create)
-            else self.service.update_row(TARGET, write)
-            for write in writes
-        ]
+        requests = [self._begun(write) for write in writes]
         ends = await asyncio.gather(*requests, return_exceptions=True)
         return [end if isinstance(end, BaseException) else end.results for end in ends]
+
+    def _begun(self, write: Write) -> Coroutine[Any, Any, Settled]:
+        if isinstance(write, Create):
+            return self.service.create_rows(TARGET, write)
+        if isinstance(write, Update):
+            return self.service.update_row(TARGET, write)
+        return self.service.write(TARGET, write)
 
     async def look(self) -> None:
         """Have header, end and sheet id seen; the reads that it takes are not counted."""

@@ -11,7 +11,7 @@ from gateway.settings.model import WriteSettings
 from gateway.worksheets.access import Access
 from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.write_queue import CLOSING_SECONDS, WriteQueue, WriteQueues, WriteTurns
-from gateway.worksheets.writes import Create, Outcome, Results, Write, Written
+from gateway.worksheets.writes import Create, Outcome, Results, Update, Write, Written
 from tests.worksheets.conftest import WORKSHEET
 
 caller: ContextVar[str] = ContextVar("caller", default="nobody")
@@ -80,6 +80,7 @@ class Writer:
 
 def number_of(write: Write) -> int:
     """The number that a test gave to a write."""
+    assert isinstance(write, Create | Update)
     value = (write.rows[0] if isinstance(write, Create) else write.fields)["n"]
     assert isinstance(value, int)
     return value

@@ -6,6 +6,7 @@ from dataclasses import replace
 from gateway.errors import GatewayError
 from gateway.google.sheets import Fence
 from gateway.worksheets.idempotency import Answer, Entry, Sending
+from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.writes import Results, WriteIdentity
 
 
@@ -13,6 +14,8 @@ class FakeLedger:
     def __init__(self, clock: Callable[[], float]) -> None:
         self.entries: dict[str, Entry] = {}
         self.calls: list[str] = []
+        self.moves: dict[Fence, tuple[Sequence[int], bool | None]] = {}
+        """The removed rows of each write that moves rows, and whether it was applied."""
         self.trouble: Exception | None = None
         """Raised instead of noting anything."""
         self.cannot_read: Exception | None = None
@@ -32,7 +35,7 @@ class FakeLedger:
     async def sending(self, sendings: Sequence[Sending], fence: Fence | None = None) -> None:
         if self.trouble is not None and any(sending.identity for sending in sendings):
             raise self.trouble
-        for identity, first_row, rows in sendings:
+        for identity, first_row, rows, numbers in sendings:
             if identity is not None:
                 self.calls.append("sending")
                 self.entries[identity.scope] = Entry(
@@ -40,8 +43,19 @@ class FakeLedger:
                     sent_at=self._clock(),
                     first_row=first_row,
                     rows=rows,
+                    numbers=numbers,
                     fence=fence,
                 )
+
+    async def moving(
+        self, worksheet: WorksheetId, fence: Fence, removed: Sequence[int] = ()
+    ) -> None:
+        if self.trouble is not None:
+            raise self.trouble
+        self.moves[fence] = (removed, None)
+
+    async def moved(self, worksheet: WorksheetId, fence: Fence, *, is_applied: bool) -> None:
+        self.moves[fence] = (self.moves[fence][0], is_applied)
 
     async def completed(self, results: Sequence[tuple[WriteIdentity, Results]]) -> None:
         for identity, answer in results:

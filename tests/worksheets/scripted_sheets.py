@@ -11,6 +11,7 @@ from gateway.errors import UpstreamRefusal
 from gateway.google.sheets import (
     AppendedRows,
     Batch,
+    Change,
     Fence,
     Render,
     Rendering,
@@ -213,8 +214,10 @@ class ScriptedSheets:
             self._writing[title] -= weight
 
 
-def _rows(change: AppendedRows | WrittenCells) -> Sequence[Sequence[Value]]:
-    return change.rows if isinstance(change, AppendedRows) else [change.values]
+def _rows(change: Change) -> Sequence[Sequence[Value]]:
+    if isinstance(change, AppendedRows):
+        return change.rows
+    return [change.values] if isinstance(change, WrittenCells) else []
 
 
 async def _perform(acts: Sequence[Act]) -> Answer | None:

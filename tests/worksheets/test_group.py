@@ -3,17 +3,14 @@
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from urllib.parse import quote
 
 import pytest
 
-from gateway.table import a1
 from gateway.table.view import ColumnGrant
 from gateway.worksheets.access import Access
 from gateway.worksheets.group import (
     MAX_BYTES,
     MAX_ROWS,
-    MAX_URL_BYTES,
     ExclusiveTask,
     Waiting,
     row_count,
@@ -155,32 +152,6 @@ def test_bytes_are_those_of_utf_8() -> None:
     ]
 
     assert groups(*line) == ["a", "b"]
-
-
-@pytest.mark.parametrize(
-    "title", ["C", "Städte 🏙" * 10, "'" * 100], ids=["short", "long", "quotes"]
-)
-def test_the_url_of_the_look_is_bounded(title: str) -> None:
-    """The ranges of the rows that are looked at first fit into a URL that Google takes."""
-    worksheet = replace(WORKSHEET, title=title)
-    line = deque(
-        Named(
-            worksheet=worksheet,
-            key_id="k",
-            write=Update(row=10_000_000 + number, fields={"n": 1}),
-            name="",
-        )
-        for number in range(2000)
-    )
-    sizes = []
-    while line:
-        group = take_group(line)
-        rows = [each.write.row for each in group if isinstance(each.write, Update)]
-        ranges = [a1.header_range(title), *(a1.row_range(title, row) for row in rows)]
-        sizes.append(sum(len("&ranges=" + quote(range_, safe="")) for range_ in ranges))
-
-    assert max(sizes) <= MAX_URL_BYTES
-    assert min(sizes[:-1]) > MAX_URL_BYTES // 2
 
 
 @pytest.mark.parametrize(

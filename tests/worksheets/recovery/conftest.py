@@ -60,6 +60,8 @@ class WatchedLedger:
     def __init__(self, ledger: SqlLedger) -> None:
         self.is_found = asyncio.Event()
         self.sending = ledger.sending
+        self.moving = ledger.moving
+        self.moved = ledger.moved
         self.completed = ledger.completed
         self.complete = ledger.complete
         self.renew = ledger.renew
@@ -80,6 +82,8 @@ class DyingLedger:
         self.find = ledger.find
         self.check_room = ledger.check_room
         self.sending = ledger.sending
+        self.moving = ledger.moving
+        self.moved = ledger.moved
         self.complete = ledger.complete
         self.renew = ledger.renew
         self.drop = ledger.drop
@@ -95,6 +99,8 @@ class ForgetfulLedger:
         self.find = ledger.find
         self.check_room = ledger.check_room
         self.sending = ledger.sending
+        self.moving = ledger.moving
+        self.moved = ledger.moved
         self.renew = ledger.renew
         self.drop = ledger.drop
 

@@ -1,0 +1,55 @@
+"""Search the rows of a table in slices, by a budget of steps."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from gateway.errors import QueryTooCostly
+from gateway.query.evaluate import Page, evaluate
+from gateway.query.query import Query, condition_fields
+from gateway.table.steps import Metered, OutOfSteps, Work
+from gateway.table.table import Table
+from gateway.worksheets.access import Access
+from gateway.worksheets.scheduler import Scheduler
+from gateway.worksheets.worksheet import Worksheet
+
+T = TypeVar("T")
+
+
+class Search:
+    """`weigh` counts the memory of a worksheet again, after indexes were made."""
+
+    def __init__(
+        self, scheduler: Scheduler, *, max_steps: int, weigh: Callable[[Worksheet], None]
+    ) -> None:
+        self._scheduler = scheduler
+        self._max_steps = max_steps
+        self._weigh = weigh
+
+    async def page(self, worksheet: Worksheet, table: Table, query: Query, access: Access) -> Page:
+        """The page of a query with `where` or `order`. Raises UnknownField, QueryTooCostly."""
+        work = evaluate(table, query, table.header.seen_with(access.columns))
+        try:
+            return await self.run(worksheet, table, work, access.key_id)
+        except OutOfSteps:
+            raise _too_costly(query, table.last_row - 1, self._max_steps) from None
+
+    async def run(self, worksheet: Worksheet, table: Table, work: Work[T], key_id: str) -> T:
+        """The result of work on a table. Raises OutOfSteps."""
+        metered = Metered(work, self._max_steps)
+        try:
+            if not self._scheduler.try_at_once(metered, key_id):
+                await self._scheduler.finish(metered, key_id)
+        finally:
+            if metered.steps > table.last_row // 4:  # an index takes at least as many
+                self._weigh(worksheet)
+        return metered.result
+
+
+def _too_costly(query: Query, rows: int, budget_steps: int) -> QueryTooCostly:
+    conditions = 0 if query.where is None else len(condition_fields(query.where))
+    return QueryTooCostly(
+        f"This query takes more than {budget_steps:,} steps on the {rows:,} rows of the worksheet, "
+        f"with {conditions} conditions and {len(query.order)} order terms. Use fewer conditions "
+        "or order terms, or a worksheet with fewer rows. What it indexed is kept: repeated, it may "
+        "take fewer steps."
+    )

@@ -287,7 +287,7 @@ def _results(
     changed = {}
     for change in planned.changes:
         texts, values = seen_rows[change]
-        if is_lost and not holds(values, change.cells):
+        if is_lost and change.columns and not holds(values, change.cells):
             raise moved()
         check_header(change, before, after, change.row)
         changed[change] = written_row(change.row, change.placement, change.view, texts)

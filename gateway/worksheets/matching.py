@@ -148,7 +148,8 @@ class Matching:
             )
         if isinstance(write, DeleteWhere):
             slots = [number_only(row) for row in page.rows]
-            return Planned(index=index, write=write, slots=slots, removed=page.rows)
+            rows = {row: _texts(table, row) for row in page.rows}
+            return self.planner.removal(index, write, slots, rows, table.header)
         placement = place(write.fields, view, ignore_unknown=self.planner.ignore_unknown)
         changes = [
             self.planner.row_change(row, placement, view, _texts(table, row), write.access)

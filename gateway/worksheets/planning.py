@@ -41,6 +41,7 @@ from gateway.worksheets.worksheet_id import WorksheetId, own_sheet
 from gateway.worksheets.writes import (
     Create,
     Delete,
+    DeleteWhere,
     Fields,
     Outcome,
     Results,
@@ -69,7 +70,10 @@ class NewRows:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RowChange:
-    """A row to update whose values have found their cells; `displayed` is the row as we saw it."""
+    """A row to update whose values have found their cells; `displayed` is the row as we saw it.
+
+    A row to empty has no placement.
+    """
 
     row: int
     view: View
@@ -159,8 +163,11 @@ class RowLook:
 
 @dataclass(frozen=True, kw_only=True)
 class Planner:
+    """`clears`: a delete empties its row, so that no other row moves."""
+
     ignore_unknown: bool
     input: Input
+    clears: bool = False
 
     def creates(
         self, creates: Mapping[int, Create], header: Header
@@ -209,8 +216,32 @@ class Planner:
             except GatewayError as error:
                 refused[index] = error
             else:
-                planned.append(Planned(index=index, write=delete, slots=(), removed=[delete.row]))
+                row = delete.row
+                planned.append(self.removal(index, delete, (), {row: look.rows[row]}, look.header))
         return planned, refused
+
+    def removal(
+        self,
+        index: int,
+        write: Delete | DeleteWhere,
+        slots: Sequence[Written],
+        rows: Mapping[int, Sequence[str]],
+        header: Header,
+    ) -> Planned:
+        """A write that removes rows, or empties them; `rows` are their displayed cells."""
+        if not self.clears:
+            return Planned(index=index, write=write, slots=slots, removed=[*rows])
+        changes = [
+            RowChange(
+                row=row,
+                view=header.whole,
+                placement=Placement(cells={}),
+                displayed=displayed,
+                runs=[(0, [""] * max(len(header.cells), len(displayed)))],
+            )
+            for row, displayed in rows.items()
+        ]
+        return Planned(index=index, write=write, slots=slots, changes=changes)
 
     def knows_fields(self, header: Header, creates: Mapping[int, Create]) -> bool:
         """True if the header has all fields of the creates, or unknown ones are ignored."""

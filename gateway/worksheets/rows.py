@@ -131,7 +131,11 @@ class RowService:
             clock=clock,
         )
         ignore_unknown = api.unknown_fields == "ignore"
-        planner = Planner(ignore_unknown=ignore_unknown, input=raw if fences else user_entered)
+        planner = Planner(
+            ignore_unknown=ignore_unknown,
+            input=raw if fences else user_entered,
+            clears=writes.delete == "clear",
+        )
         self._has_fences = fences is not None
         self._writer: Writer = (
             FencedWriter(

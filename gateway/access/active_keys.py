@@ -192,6 +192,7 @@ def _caller(record: KeyRecord, plan: PlanSettings) -> Caller:
         origins=record.origins,
         columns=record.columns,
         formulas=record.formulas,
+        may_delete=record.may_delete,
     )
     return Caller(
         key_id=record.id,

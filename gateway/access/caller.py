@@ -39,8 +39,9 @@ class Operation(enum.Enum):
 class Grants:
     """Grants of a key. `None` means any spreadsheet or all worksheets; no origins mean any origin.
 
-    `formulas`: written values may be formulas, if values are parsed as typed input. Origins have
-    the form of `normal_origin`.
+    `formulas`: written values may be formulas, if values are parsed as typed input. `may_delete`:
+    whole rows may be deleted, also with columns that the key does not see, if the plan allows it.
+    Origins have the form of `normal_origin`.
     """
 
     spreadsheets: frozenset[str] | None
@@ -49,6 +50,7 @@ class Grants:
     origins: frozenset[str] = frozenset()
     columns: ColumnGrant = ALL_COLUMNS
     formulas: bool = False
+    may_delete: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -31,6 +31,7 @@ class KeyRequest:
     expires_at: datetime | None = None
     columns: ColumnGrant = ALL_COLUMNS
     formulas: bool = False
+    may_delete: bool = False
 
 
 async def create_key(
@@ -63,6 +64,7 @@ async def create_key(
         expires_at=request.expires_at and request.expires_at.astimezone(UTC),
         columns=request.columns,
         formulas=request.formulas,
+        may_delete=request.may_delete,
     )
     await store.add(record, digest(key, pepper))
     return record, key
@@ -77,6 +79,8 @@ def _problems(
     yield from _worksheet_problems(request.worksheets)
     yield from _column_problems(request)
     yield from _formula_problems(request)
+    if request.may_delete and request.read_only:
+        yield "--delete: a key that is --read-only deletes nothing"
     yield from _origin_problems(request.origins)
     yield from _expiry_problems(request.expires_at, now)
 

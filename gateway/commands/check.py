@@ -96,6 +96,8 @@ async def _check_keys(settings: Settings, spreadsheet: str | None) -> AsyncItera
 def _check_key(record: KeyRecord, settings: Settings) -> Iterator[Finding]:
     if record.spreadsheets is None:
         yield warning(f"key {record.id} may use every spreadsheet shared with the service account")
+    if record.spreadsheets is None and record.may_delete:
+        yield warning(f"key {record.id} may delete rows in every spreadsheet")
     if record.formulas and settings.google.value_input == "user_entered":
         yield warning(f"key {record.id} may write formulas, which can read the whole spreadsheet")
     if record.plan not in settings.plans:

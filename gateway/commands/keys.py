@@ -60,6 +60,12 @@ def create(
         typer.Option("--formulas", help="Allow formulas, if google.value_input is user_entered."),
     ] = False,
     read_only: Annotated[bool, typer.Option("--read-only", help="Do not allow writes.")] = False,
+    delete: Annotated[
+        bool,
+        typer.Option(
+            "--delete", help="Allow deleting whole rows, on a plan with deletes; by default none."
+        ),
+    ] = False,
     origin: Annotated[
         list[str] | None,
         typer.Option(metavar="ORIGIN", help="Origin whose pages may use the key; repeatable."),
@@ -93,6 +99,7 @@ def create(
         columns=ColumnGrant(readable=_named(column), writable=_named(writable_column)),
         formulas=formulas,
         read_only=read_only,
+        may_delete=delete,
         origins=frozenset(origin or ()),
         expires_at=expires and expires.replace(tzinfo=UTC),
     )
@@ -110,6 +117,10 @@ def create(
     record, key = run(make())
     if any_spreadsheet:
         typer.echo("Warning: this key may use every spreadsheet shared with the account.", err=True)
+    if delete and not settings.plans[plan].deletes:
+        typer.echo(
+            f"Warning: this key deletes nothing yet: set plans.{plan}.deletes to true.", err=True
+        )
     made = json.dumps({"id": record.id, "key": key})
     is_terminal = sys.stdout.isatty()
     typer.echo(made if as_json else created_lines(record.id, key, is_terminal=is_terminal))
@@ -178,6 +189,7 @@ def described(record: "KeyRecord") -> dict[str, object]:
         "writableColumns": _listed(record.columns.writable),
         "formulas": record.formulas,
         "readOnly": record.read_only,
+        "mayDelete": record.may_delete,
         "origins": _listed(record.origins),
         "createdAt": _moment(record.created_at),
         "expiresAt": _moment(record.expires_at),
@@ -211,12 +223,18 @@ def _row(record: "KeyRecord") -> Sequence[str]:
         f"…{record.last4}",
         _state(record),
         record.plan,
-        "read" if record.read_only else "read, write",
+        _rights(record),
         _hour(record.last_used_at),
         "never" if record.expires_at is None else f"{record.expires_at:%Y-%m-%d %H:%M}",
         record.name,
         "; ".join(_grants(record)),
     )
+
+
+def _rights(record: "KeyRecord") -> str:
+    if record.read_only:
+        return "read"
+    return "read, write, delete" if record.may_delete else "read, write"
 
 
 def _hour(instant: datetime | None) -> str:

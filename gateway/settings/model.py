@@ -170,6 +170,8 @@ class WriteSettings(Section):
     max_record_bytes: Count = 1_073_741_824
     """Maximum disk space for Idempotency-Keys, a quarter per key; the oldest may end before 24 h.
     """
+    delete: Literal["shift", "clear"] = "shift"
+    """"shift" removes a deleted row, those below move up; "clear" empties it and keeps numbers."""
 
 
 class ApiSettings(Section):

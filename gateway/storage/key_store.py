@@ -67,6 +67,7 @@ _keys = Table(
     Column("writable", JSON(none_as_null=True)),
     Column("formulas", Boolean, nullable=False, server_default=false()),
     Column("last_used_at", String),
+    Column("may_delete", Boolean, nullable=False, server_default=false()),
 )
 _pepper = Table(
     "pepper",
@@ -81,6 +82,7 @@ _key_changes = Table(
     Column("digest", LargeBinary, nullable=False),
 )
 _HAS_LOG = text("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'key_changes'")
+_DROP_CHANGE_TRIGGER = text("DROP TRIGGER IF EXISTS key_changed")
 _CREATE_LOG = (
     CreateTable(_key_changes),
     text(
@@ -149,6 +151,7 @@ class KeyRecord:
     columns: ColumnGrant = ALL_COLUMNS
     formulas: bool = False
     last_used_at: datetime | None = None
+    may_delete: bool = False
 
 
 class KeyChange(NamedTuple):
@@ -265,7 +268,9 @@ async def _prepare(connection: AsyncConnection) -> None:
     for statement in (*own, *TABLES):
         await connection.execute(statement)
     await connection.commit()
-    await add_missing_columns(connection, _keys)
+    if await add_missing_columns(connection, _keys) and await _has_log(connection):
+        await connection.execute(_DROP_CHANGE_TRIGGER)  # it names the columns
+        await connection.execute(await _change_trigger(connection))
     await connection.commit()
     await _prepare_changes(connection)
     await connection.commit()
@@ -313,6 +318,7 @@ def _row(record: KeyRecord) -> dict[str, object]:
         "writable": _sorted(record.columns.writable),
         "formulas": record.formulas,
         "last_used_at": record.last_used_at and record.last_used_at.isoformat(),
+        "may_delete": record.may_delete,
     }
 
 

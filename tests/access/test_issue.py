@@ -61,6 +61,7 @@ async def test_a_new_key_is_kept_as_asked_for(store: KeyStore) -> None:
         pytest.param({"columns": ColumnGrant(None, frozenset({"name"}))}, id="written columns"),
         pytest.param({"read_only": True, "columns": ColumnGrant(frozenset({"a"}))}, id="both"),
         pytest.param({"formulas": True}, id="formulas"),
+        pytest.param({"may_delete": True}, id="delete"),
     ],
 )
 async def test_grants_are_kept_one_by_one(store: KeyStore, change: dict[str, object]) -> None:
@@ -69,10 +70,11 @@ async def test_grants_are_kept_one_by_one(store: KeyStore, change: dict[str, obj
     record, _ = await issue(store, request)
 
     assert await store.list() == [record]
-    assert (record.read_only, record.columns, record.formulas) == (
+    assert (record.read_only, record.columns, record.formulas, record.may_delete) == (
         request.read_only,
         request.columns,
         request.formulas,
+        request.may_delete,
     )
 
 
@@ -162,6 +164,11 @@ async def test_the_store_holds_no_usable_key(store: KeyStore, database: Path) ->
             {"formulas": True, "columns": ColumnGrant(None, frozenset({"a"}))},
             "--formulas: .*any cell",
             id="formulas by who writes one column",
+        ),
+        pytest.param(
+            {"may_delete": True, "read_only": True},
+            "--delete: .*--read-only",
+            id="delete by a read-only key",
         ),
         pytest.param(
             {"origins": frozenset({"https://a.org/"})}, "--origin: 'https://a.org/'", id="origin"

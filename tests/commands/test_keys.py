@@ -90,11 +90,53 @@ def test_formulas_are_an_option(command: Command, database: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("plan", "words"),
+    [
+        pytest.param("paid", ["set plans.paid.deletes to true"], id="plan without deletes"),
+        pytest.param("staff", [], id="plan with deletes"),
+    ],
+)
+def test_deleting_is_an_option(
+    command: Command, tmp_path: Path, database: Path, plan: str, words: list[str]
+) -> None:
+    """A key may delete if it was made so; a warning says what its plan lacks for it."""
+    with (tmp_path / "config.toml").open("a") as config:
+        config.write("[plans.staff]\ndeletes = true\n")
+    done = command(
+        *("create", "--name", "n", "--spreadsheet", "one", "--json", "--delete", "--plan", plan)
+    )
+    (record,) = kept(database)
+
+    assert done.exit_code == 0
+    assert set(json.loads(done.stdout)) == {"id", "key"}
+    assert record.may_delete
+    assert len(done.stderr.splitlines()) == len(words)
+    assert all(word in done.stderr for word in words)
+
+
+def test_the_right_to_delete_is_listed(command: Command) -> None:
+    """Beside those to read and to write, for people and as JSON."""
+    command("create", "--name", "deleter", "--spreadsheet", "one", "--delete")
+    command("create", "--name", "writer", "--spreadsheet", "one")
+    lines = [re.split(" {2,}", line) for line in command("list").stdout.splitlines()]
+    listed = {
+        each["name"]: each["mayDelete"] for each in json.loads(command("list", "--json").stdout)
+    }
+
+    assert {line[-2]: line[lines[0].index("MAY")] for line in lines[1:]} == {
+        "deleter": "read, write, delete",
+        "writer": "read, write",
+    }
+    assert listed == {"deleter": True, "writer": False}
+
+
+@pytest.mark.parametrize(
     ("options", "complaint"),
     [
         pytest.param(["--column", "a", "--writable-column", "b"], "'b' is not among", id="unseen"),
         pytest.param(["--column", ""], "--column: '' cannot be", id="blank"),
         pytest.param(["--column", "a", "--formulas"], "--formulas: a formula shows", id="formula"),
+        pytest.param(["--delete", "--read-only"], "--delete: a key that is", id="deleting reader"),
         pytest.param(["--plan", "gold"], "--plan: 'gold' is not configured", id="plan"),
     ],
 )

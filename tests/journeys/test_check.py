@@ -168,6 +168,27 @@ def test_keys_that_may_do_more_than_most(settings_of: Callable[..., Settings]) -
     assert formulas_id in odd[1].text
 
 
+@pytest.mark.parametrize(
+    ("request_", "levels"),
+    [
+        pytest.param(KeyRequest(name="n", spreadsheets=None, may_delete=True), 2, id="any"),
+        pytest.param(KeyRequest(name="n", spreadsheets=DEMO, may_delete=True), 0, id="one"),
+    ],
+)
+def test_a_key_that_may_delete_everywhere(
+    settings_of: Callable[..., Settings], request_: KeyRequest, levels: int
+) -> None:
+    """It is named once more among the keys of every spreadsheet."""
+    settings = settings_of()
+    key_id = create(settings, request_)
+
+    odd = [finding for finding in check(settings) if finding.level != "ok"]
+
+    assert [finding.level for finding in odd] == ["warning"] * levels
+    assert all(key_id in finding.text for finding in odd)
+    assert [f for f in odd if "may delete rows in every spreadsheet" in f.text] == odd[1:]
+
+
 def test_a_key_whose_plan_is_gone(settings_of: Callable[..., Settings]) -> None:
     """It is a problem: the key is refused until the plan is back."""
     with_plan = settings_of({"plans.gold.max_limit": 10})

@@ -44,6 +44,7 @@ WIDE = replace(
     columns=ALL_COLUMNS,
     formulas=True,
     last_used_at=None,
+    may_delete=True,
 )
 
 

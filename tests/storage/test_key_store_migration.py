@@ -10,7 +10,7 @@ from unittest.mock import ANY
 import pytest
 
 from gateway.settings.model import ConfigError
-from gateway.storage.key_store import KeyChange, KeyRecord, KeyStore
+from gateway.storage.key_store import KeyChange, KeyRecord, KeyStore, record_of
 from gateway.table.view import ColumnGrant
 from tests.storage.conftest import NOW
 
@@ -38,7 +38,11 @@ OLD = KeyRecord(
     created_at=NOW,
 )
 NEW = replace(
-    OLD, id="key_new", columns=ColumnGrant(frozenset({"a"}), frozenset({"a"})), formulas=True
+    OLD,
+    id="key_new",
+    columns=ColumnGrant(frozenset({"a"}), frozenset({"a"})),
+    formulas=True,
+    may_delete=True,
 )
 
 
@@ -75,6 +79,27 @@ async def test_an_earlier_store_takes_new_keys(old_database: Path, tmp_path: Pat
 
     assert records == {OLD.id: replace(OLD, last_used_at=NOW), NEW.id: NEW}
     assert columns_of(old_database) == columns_of(tmp_path / "new.db")
+
+
+async def test_changes_of_new_columns_by_hand_are_logged(database: Path) -> None:
+    """Also in a store whose log was made before it had them."""
+    async with KeyStore.open(database) as store:
+        await store.add(OLD, b"1")
+    with closing(sqlite3.connect(database)) as connection:
+        connection.executescript(
+            "DROP TRIGGER key_changed; ALTER TABLE api_keys DROP COLUMN may_delete;"
+            "CREATE TRIGGER key_changed AFTER UPDATE OF read_only ON api_keys BEGIN "
+            "INSERT INTO key_changes (digest) VALUES (NEW.digest); END"
+        )
+    async with KeyStore.open(database) as store:
+        (change,) = [change for change, _ in await store.changes(None, NOW) or ()]
+        with closing(sqlite3.connect(database)) as connection:
+            connection.execute("UPDATE api_keys SET may_delete = 1")
+            connection.commit()
+        found = await store.changes(change, NOW)
+
+    assert found is not None
+    assert [record_of(key).may_delete for _, key in found if key is not None] == [True]
 
 
 async def test_many_may_open_an_earlier_store_at_once(old_database: Path) -> None:

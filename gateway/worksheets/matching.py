@@ -69,13 +69,12 @@ class _Batch:
         """
         rows = {slot.row for slot in planned.slots if not isinstance(slot, int)}
         rows |= {*planned.removed, *(change.row for change in planned.changes)}
-        new_keys = {*planned.new_keys}
         if self.writes and (
             bool(planned.removed) != bool(self.removed)
             or (self.removed and None in read_columns)
             or not read_columns.isdisjoint(self.columns)
             or not rows.isdisjoint(self.rows)
-            or (self.new_keys and not self._are_others(new_keys, read_columns))
+            or (self.new_keys and not self._are_others(planned, read_columns))
         ):
             return False
         if self.removed:  # they went before
@@ -83,17 +82,19 @@ class _Batch:
             planned = replace(planned, slots=slots)
         self.writes.append(planned)
         self.rows |= rows
-        self.columns |= planned.columns
+        self.columns |= {at for change in planned.changes for at in change.columns}
         self.removed = sorted([*self.removed, *planned.removed])
-        self.new_keys |= new_keys
+        self.new_keys |= {*planned.new_keys}
         return True
 
-    def _are_others(
-        self, new_keys: set[tuple[tuple[int, str], ...]], read_columns: frozenset[int | None]
-    ) -> bool:
-        """True if no row that was added so far has the key of these rows."""
+    def _are_others(self, planned: Planned, read_columns: frozenset[int | None]) -> bool:
+        """True if no row that was added so far is meant by this write."""
         columns = {frozenset(column for column, _ in key) for key in self.new_keys}
-        return columns == {read_columns} and new_keys.isdisjoint(self.new_keys)
+        return (
+            isinstance(planned.write, Upsert)
+            and columns == {read_columns}
+            and self.new_keys.isdisjoint(planned.new_keys)
+        )
 
     def _moved(self, slot: Written | RowChange | int) -> Written | RowChange | int:
         if not isinstance(slot, Written):

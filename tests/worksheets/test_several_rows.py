@@ -1,0 +1,417 @@
+"""Updates of several rows, deletes, writes by filter and upserts: rows, results and costs."""
+
+import pytest
+
+from gateway.errors import (
+    DuplicateKey,
+    GatewayError,
+    InvalidBody,
+    MethodNotAllowed,
+    PreconditionFailed,
+    RowNotFound,
+    RowNotRemovable,
+    TooManyRowsAffected,
+    UnknownField,
+    UpstreamError,
+    UpstreamRefusal,
+    WriteOutcomeUnknown,
+)
+from gateway.google.sheets import Batch, EmptiedRow, RemovedRows
+from gateway.query.query import Comparison, make_operands
+from gateway.settings.model import WriteSettings
+from gateway.table.tag import IfMatch
+from gateway.worksheets.writes import (
+    Create,
+    Delete,
+    DeleteWhere,
+    Results,
+    Update,
+    UpdateRows,
+    UpdateWhere,
+    Upsert,
+    Write,
+)
+from tests.worksheets.conftest import CITIES, KEPT, TARGET, Bench, MakeBench
+from tests.worksheets.scripted_sheets import Cost
+
+BOSTON, DENVER, AUSTIN = (
+    ["" if cell is None else str(cell) for cell in line] for line in CITIES[1:]
+)
+HEADER = [str(cell) for cell in CITIES[0]]
+
+
+def where(field: str, operator: str, *values: str | int) -> Comparison:
+    return Comparison(field=field, operator=operator, operands=make_operands(values))
+
+
+IN_TEXAS = where("state", "$eq", "TX")
+ABOVE_700_000 = where("population", "$gt", 700_000)
+
+
+async def carried_out(bench: Bench, write: Write) -> list[dict[str, object]]:
+    """The records of one write."""
+    (results,) = await bench.together(write)
+    if isinstance(results, BaseException):
+        raise results
+    return [dict(each.record) for each in results]
+
+
+def data(bench: Bench) -> list[list[object]]:
+    return [[str(cell) for cell in line] for line in bench.cities.lines()[1:]]
+
+
+async def test_rows_are_updated_together(bench: Bench) -> None:
+    rows = ((4, {"state": "Tex."}), (2, {"state": "Mass.", "population": 1}))
+
+    assert await carried_out(bench, UpdateRows(rows=rows)) == [
+        {"rowIndex": 4, "state": "Tex."},
+        {"rowIndex": 2, "state": "Mass.", "population": "1"},
+    ]
+    assert data(bench) == [["Boston", "Mass.", "1"], DENVER, ["Austin", "Tex.", "964254"]]
+    assert bench.sheets.cost() == Cost(1, 1)
+
+
+async def test_rows_that_stay_as_they_are_are_answered_too(bench: Bench) -> None:
+    rows = ((2, {"state": "MA"}), (3, {"state": "Col."}))
+
+    assert await carried_out(bench, UpdateRows(rows=rows)) == [
+        {"rowIndex": 2, "state": "MA"},
+        {"rowIndex": 3, "state": "Col."},
+    ]
+
+
+@pytest.mark.parametrize(
+    "rows", [((2, {"state": "x"}), (9, {"state": "x"})), ((2, {"staat": "x"}),)]
+)
+async def test_all_rows_are_updated_or_none(
+    bench: Bench, rows: tuple[tuple[int, dict[str, str]], ...]
+) -> None:
+    with pytest.raises((RowNotFound, InvalidBody)):
+        await carried_out(bench, UpdateRows(rows=rows))
+    assert data(bench) == [BOSTON, DENVER, AUSTIN]
+
+
+async def test_a_row_is_deleted(bench: Bench) -> None:
+    await bench.look()
+
+    assert await carried_out(bench, Delete(row=3)) == []
+    assert data(bench) == [BOSTON, AUSTIN]
+    assert bench.sheets.cost() == Cost(1, 1)
+
+
+async def test_rows_are_deleted_by_their_numbers_of_before(bench: Bench) -> None:
+    """Waiting deletes share a write, from the bottom up; a number named twice means two rows."""
+    ends = await bench.together(Delete(row=2), Delete(row=4), Delete(row=2))
+
+    assert ends == [(), (), ()]
+    assert data(bench) == []
+    assert bench.sheets.cost() == Cost(2, 2)
+
+
+async def test_many_deletes_share_a_write(make_bench: MakeBench) -> None:
+    bench = make_bench([CITIES[0], *([f"city {n}", "", n] for n in range(60))])
+
+    ends = await bench.together(*(Delete(row=row) for row in range(2, 42)))
+
+    assert set(ends) == {()}
+    assert [line[0] for line in data(bench)] == [f"city {n}" for n in range(40, 60)]
+    assert bench.sheets.cost() == Cost(1, 1)
+
+
+async def test_a_delete_holds_its_condition(bench: Bench) -> None:
+    tag = (await bench.read(3)).tag
+    await carried_out(bench, Delete(row=2))
+
+    with pytest.raises(PreconditionFailed):
+        await carried_out(bench, Delete(row=3, condition=IfMatch(tags=frozenset({tag}))))
+    await carried_out(bench, Delete(row=2, condition=IfMatch(tags=frozenset({tag}))))
+    assert data(bench) == [AUSTIN]
+
+
+@pytest.mark.parametrize("row", [0, 1, 5, 101, 5000])
+async def test_a_row_that_is_not_there_is_not_deleted(bench: Bench, row: int) -> None:
+    with pytest.raises(RowNotFound):
+        await carried_out(bench, Delete(row=row))
+    assert len(data(bench)) == 3
+
+
+async def test_the_last_row_that_is_not_frozen_is_emptied(make_bench: MakeBench) -> None:
+    bench = make_bench(CITIES[:2], rows=0)
+    bench.cities.frozen_rows = 1
+
+    await carried_out(bench, Delete(row=2))
+    (batch,) = bench.sheets.batches
+    assert batch.changes == [EmptiedRow(row=2)]
+    assert data(bench) == []
+
+
+async def test_a_row_is_emptied_if_numbers_must_stay(make_bench: MakeBench) -> None:
+    bench = make_bench(writes=WriteSettings(delete="clear"))
+
+    assert await carried_out(bench, Delete(row=3)) == []
+    assert await carried_out(bench, DeleteWhere(where=IN_TEXAS, max_rows=9)) == [{"rowIndex": 4}]
+    assert data(bench) == [BOSTON]
+
+
+async def test_a_row_that_google_keeps_is_told_in_its_words(bench: Bench) -> None:
+    words = "Invalid requests[1].deleteDimension: You can't change part of an array."
+    bench.sheets.before("apply", UpstreamRefusal(words))
+
+    with pytest.raises(RowNotRemovable, match="You can't change part of an array") as failure:
+        await carried_out(bench, Delete(row=3))
+    assert failure.value.outcome == "not_applied"
+
+
+async def test_rows_are_updated_by_filter(bench: Bench) -> None:
+    await bench.look()
+    write = UpdateWhere(where=ABOVE_700_000, fields={"state": "big"}, max_rows=2)
+
+    assert await carried_out(bench, write) == [{"rowIndex": 3}, {"rowIndex": 4}]
+    assert [line[1] for line in data(bench)] == ["MA", "big", "big"]
+    assert bench.sheets.cost() == Cost(2, 1)
+
+
+async def test_a_filter_of_numbers_needs_no_types(bench: Bench) -> None:
+    await bench.look()
+    write = DeleteWhere(where=where("rowIndex", "$gte", 3), max_rows=2)
+
+    assert await carried_out(bench, write) == [{"rowIndex": 3}, {"rowIndex": 4}]
+    assert data(bench) == [BOSTON]
+    assert bench.sheets.cost() == Cost(1, 1)
+    (removed,) = bench.sheets.batches[-1].changes
+    assert removed == RemovedRows(first_row=3, last_row=4)
+
+
+async def test_an_unknown_sheet_id_costs_a_read_more(bench: Bench) -> None:
+    await carried_out(bench, DeleteWhere(where=ABOVE_700_000, max_rows=2))
+    assert bench.sheets.cost() == Cost(3, 1)
+
+
+async def test_a_filter_that_matches_nothing_writes_nothing(bench: Bench) -> None:
+    nothing = where("state", "$eq", "NY")
+
+    assert await carried_out(bench, DeleteWhere(where=nothing, max_rows=1)) == []
+    assert (
+        await carried_out(bench, UpdateWhere(where=nothing, fields={"state": ""}, max_rows=1)) == []
+    )
+    assert bench.sheets.batches == []
+
+
+@pytest.mark.parametrize(
+    ("write", "error"),
+    [
+        (DeleteWhere(where=ABOVE_700_000, max_rows=1), TooManyRowsAffected),
+        (UpdateWhere(where=ABOVE_700_000, fields={"state": "x"}, max_rows=1), TooManyRowsAffected),
+        (DeleteWhere(where=where("staat", "$eq", "x"), max_rows=9), UnknownField),
+        (UpdateWhere(where=IN_TEXAS, fields={"staat": "x"}, max_rows=9), InvalidBody),
+        (Upsert(keys=("staat",), rows=({"name": "Boston"},)), UnknownField),
+        (Upsert(keys=("name",), rows=({"state": "MA"},)), InvalidBody),
+        (Upsert(keys=("name",), rows=({"name": "", "state": "MA"},)), InvalidBody),
+        (Upsert(keys=("name",), rows=({"name": "Boston", "staat": "MA"},)), InvalidBody),
+    ],
+)
+async def test_what_is_refused_writes_nothing(
+    bench: Bench, write: Write, error: type[GatewayError]
+) -> None:
+    with pytest.raises(error):
+        await carried_out(bench, write)
+    assert bench.sheets.batches == []
+
+
+async def test_waiting_filters_share_a_read_and_a_write(bench: Bench) -> None:
+    await bench.look()
+    ends = await bench.together(
+        UpdateWhere(where=where("name", "$eq", "Boston"), fields={"state": "1"}, max_rows=9),
+        UpdateWhere(where=where("name", "$eq", "Austin"), fields={"state": "2"}, max_rows=9),
+        Upsert(keys=("name",), rows=({"name": "Denver", "population": 3},)),
+    )
+
+    assert not any(isinstance(end, BaseException) for end in ends)
+    assert [line[1:] for line in data(bench)] == [["1", "654776"], ["CO", "3"], ["2", "964254"]]
+    assert bench.sheets.cost() == Cost(2, 1)
+
+
+async def test_a_filter_sees_what_one_before_it_wrote(bench: Bench) -> None:
+    ends = await bench.together(
+        UpdateWhere(where=IN_TEXAS, fields={"state": "CO"}, max_rows=9),
+        UpdateWhere(where=where("state", "$eq", "CO"), fields={"population": 0}, max_rows=9),
+    )
+
+    assert [_numbers(end) for end in ends] == [[4], [3, 4]]
+    assert [line[2] for line in data(bench)] == ["654776", "0", "0"]
+
+
+async def test_deletes_by_filter_share_a_write(bench: Bench) -> None:
+    """Each tells the numbers that its rows had after the one before it."""
+    await bench.look()
+    ends = await bench.together(
+        DeleteWhere(where=where("name", "$eq", "Boston"), max_rows=9),
+        DeleteWhere(where=IN_TEXAS, max_rows=9),
+    )
+
+    assert [_numbers(end) for end in ends] == [[2], [3]]
+    assert data(bench) == [DENVER]
+    assert bench.sheets.cost() == Cost(2, 1)
+
+
+def _numbers(end: Results | BaseException) -> list[int]:
+    assert not isinstance(end, BaseException)
+    return [each.row for each in end]
+
+
+async def test_rows_are_updated_or_created_by_key(bench: Bench) -> None:
+    await bench.look()
+    rows = (
+        {"name": "Reno", "state": "NV"},
+        {"name": "Denver", "population": 1},
+        {"name": "Waco", "state": "TX"},
+        {"name": "Boston", "state": "MA"},
+    )
+
+    assert await carried_out(bench, Upsert(keys=("name",), rows=rows)) == [
+        {"rowIndex": 5, "created": True, "name": "Reno", "state": "NV"},
+        {"rowIndex": 3, "created": False, "name": "Denver", "population": "1"},
+        {"rowIndex": 6, "created": True, "name": "Waco", "state": "TX"},
+        {"rowIndex": 2, "created": False, "name": "Boston", "state": "MA"},
+    ]
+    assert data(bench) == [
+        BOSTON,
+        ["Denver", "CO", "1"],
+        AUSTIN,
+        ["Reno", "NV"],
+        ["Waco", "TX"],
+    ]
+    assert bench.sheets.cost() == Cost(1, 1)
+
+
+async def test_existing_rows_stay_if_so_asked(bench: Bench) -> None:
+    rows = ({"name": "Denver", "population": 1}, {"name": "Reno"})
+    upsert = Upsert(keys=("name",), rows=rows, merges=False)
+
+    assert await carried_out(bench, upsert) == [
+        {"rowIndex": 3, "created": False, "name": "Denver", "population": "715522"},
+        {"rowIndex": 5, "created": True, "name": "Reno"},
+    ]
+    assert data(bench)[:3] == [BOSTON, DENVER, AUSTIN]
+
+
+async def test_a_key_of_several_fields_means_one_row(bench: Bench) -> None:
+    rows = ({"name": "Boston", "state": "NY"}, {"name": "Boston", "state": "MA", "population": 1})
+    ends = await carried_out(bench, Upsert(keys=("name", "state"), rows=rows))
+    assert [(end["rowIndex"], end["created"]) for end in ends] == [(5, True), (2, False)]
+
+
+async def test_numbers_are_keys_as_they_are_displayed(make_bench: MakeBench) -> None:
+    bench = make_bench([["sku", "price"], [7, 1], ["007", 2], ["7.50", 3]])
+    rows = ({"sku": 7, "price": 10}, {"sku": "007", "price": 20}, {"sku": 7.5, "price": 30})
+
+    ends = await carried_out(bench, Upsert(keys=("sku",), rows=rows))
+    assert [(end["rowIndex"], end["created"]) for end in ends] == [
+        (2, False),
+        (3, False),
+        (4, False),
+    ]
+
+
+async def test_two_rows_of_one_key_are_a_conflict(make_bench: MakeBench) -> None:
+    bench = make_bench([["sku"], ["a"], ["b"], ["a"]])
+
+    with pytest.raises(DuplicateKey, match="2, 4"):
+        await carried_out(bench, Upsert(keys=("sku",), rows=({"sku": "c"}, {"sku": "a"})))
+    assert bench.sheets.batches == []
+
+
+async def test_upserts_of_one_new_key_make_one_row(bench: Bench) -> None:
+    rows = ({"name": "Reno", "state": "NV"},)
+    ends = await bench.together(*[Upsert(keys=("name",), rows=rows)] * 5)
+
+    assert [_numbers(end) for end in ends] == [[5]] * 5
+    assert [each.record["created"] for end in ends if isinstance(end, tuple) for each in end] == [
+        True,
+        *[False] * 4,
+    ]
+    assert len(data(bench)) == 4
+
+
+async def test_upserts_of_different_new_keys_share_a_write(bench: Bench) -> None:
+    await bench.look()
+    upserts = [Upsert(keys=("name",), rows=({"name": f"new {n}"},)) for n in range(5)]
+    ends = await bench.together(*upserts)
+
+    assert [_numbers(end) for end in ends] == [[row] for row in range(5, 10)]
+    assert bench.sheets.cost() == Cost(1, 1)
+
+
+async def test_kinds_do_not_mix(bench: Bench) -> None:
+    ends = await bench.together(
+        Create(rows=({"name": "Reno"},)),
+        Update(row=2, fields={"state": "x"}),
+        Delete(row=3),
+        DeleteWhere(where=IN_TEXAS, max_rows=9),
+        Upsert(keys=("name",), rows=({"name": "Waco"},)),
+    )
+
+    assert not any(isinstance(end, BaseException) for end in ends)
+    assert [line[0] for line in data(bench)] == ["Boston", "Reno", "Waco"]
+
+
+async def test_kept_rows_follow(make_bench: MakeBench) -> None:
+    """A delete costs readers no call."""
+    bench = make_bench(cache=KEPT)
+    await bench.page()
+    await bench.look()
+    bench.sheets.cost()
+
+    await carried_out(bench, Delete(row=2))
+    assert await bench.names() == ["Denver", "Austin"]
+    assert (await bench.record(2))["name"] == "Denver"
+    assert bench.sheets.cost() == Cost(1, 1)
+    assert await bench.create(name="Reno") == 4
+    assert await bench.names() == ["Denver", "Austin", "Reno"]
+
+
+@pytest.mark.parametrize("was_applied", [True, False])
+async def test_a_delete_without_an_answer_is_settled(bench: Bench, was_applied: bool) -> None:
+    lost = WriteOutcomeUnknown("lost")
+    getattr(bench.sheets, "after" if was_applied else "before")("apply", lost)
+
+    assert await carried_out(bench, Delete(row=3)) == []
+    assert data(bench) == [BOSTON, AUSTIN]
+    assert [each[1] for each in bench.ledger.moves.values()] == [True]
+
+
+async def test_nothing_is_written_while_a_delete_is_open(make_bench: MakeBench) -> None:
+    """It may land late, and move every row: all writes wait for its outcome."""
+    bench = make_bench(repeatable_ids=True)
+    late: list[Batch] = []
+    bench.sheets.before("apply", WriteOutcomeUnknown("lost"))
+    with pytest.raises(WriteOutcomeUnknown):
+        await carried_out(bench, Delete(row=2))
+    late += bench.sheets.batches
+
+    for write in (
+        Update(row=3, fields={"state": "x"}),
+        Create(rows=({"name": "Reno"},)),
+        Delete(row=3),
+        Upsert(keys=("name",), rows=({"name": "Waco"},)),
+    ):
+        with pytest.raises(GatewayError) as failure:
+            await carried_out(bench, write)
+        assert (failure.value.outcome, failure.value.status) == ("not_applied", 503)
+    assert data(bench) == [BOSTON, DENVER, AUSTIN]
+    bench.fake.land(late[0])
+    await bench.updated(3, {"state": "x"})
+    assert data(bench) == [DENVER, ["Austin", "x", "964254"]]
+
+
+async def test_values_that_google_parses_are_written_singly(make_bench: MakeBench) -> None:
+    bench = make_bench(value_input="user_entered")
+    with pytest.raises(MethodNotAllowed):
+        await carried_out(bench, Delete(row=2))
+
+
+async def test_a_delete_that_cannot_be_noted_is_not_sent(bench: Bench) -> None:
+    bench.ledger.trouble = UpstreamError("disk", outcome="not_applied")
+    with pytest.raises(UpstreamError):
+        await bench.service.write(TARGET, Delete(row=2))
+    assert len(data(bench)) == 3

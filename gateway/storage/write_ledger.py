@@ -23,9 +23,19 @@ from sqlalchemy.sql import Executable
 from gateway.errors import InternalError
 from gateway.google.sheets import Fence
 from gateway.settings.model import WriteSettings
+from gateway.storage.removals import (
+    OPEN_REMOVALS,
+    as_open_write,
+    followed,
+    open_removal,
+    purge_removals,
+    removals_after,
+    settle_removal,
+)
 from gateway.storage.storage_quota import RecordQuota
 from gateway.storage.write_records import (
     KEPT_SECONDS,
+    OLDEST_REMOVAL,
     OPEN,
     PUT,
     SIZES,
@@ -35,6 +45,7 @@ from gateway.storage.write_records import (
     is_valid,
     open_record,
     open_write,
+    place_of,
     prepare,
     purge,
     records,
@@ -84,6 +95,7 @@ class SqlLedger:
         async with self._engine.begin() as connection:
             await prepare(connection)
             found = (await connection.execute(OPEN)).mappings().all()
+            moves = (await connection.execute(OPEN_REMOVALS)).mappings().all()
             await self._measure(connection)
         for row in found:
             self._sent_at[row["scope"]] = now
@@ -92,7 +104,10 @@ class SqlLedger:
                 self._fences[row["scope"]] = fence.id
             expires_from = row["sent_at"] if fence is None else math.inf
             self._quota.opened(row["scope"], row["key_id"], row["size"], expires_from)
-        self.open_writes = [each for row in found for each in open_write(row, now)]
+        self.open_writes = [
+            *(each for row in found for each in open_write(row, now)),
+            *(as_open_write(row, now) for row in moves),
+        ]
 
     def open_fences(self) -> Collection[int]:
         """The ids of the fences of all open writes, by which their retries find them."""
@@ -103,7 +118,12 @@ class SqlLedger:
         try:
             async with self._engine.connect() as connection:
                 row = (await connection.execute(query)).mappings().one_or_none()
-            return None if row is None else self._entry(row, Restorer(texts))
+                if row is None:
+                    return None
+                later = removals_after(row["worksheet"], row["last_removal"])
+                moves = (await connection.execute(later)).mappings().all()
+            entry = self._entry(row, Restorer(texts))
+            return entry if row["removes_rows"] else followed(entry, moves)
         except (SQLAlchemyError, msgspec.MsgspecError) as error:
             raise InternalError("The record of this Idempotency-Key cannot be read.") from error
 
@@ -114,9 +134,10 @@ class SqlLedger:
     async def sending(self, sendings: Sequence[Sending], fence: Fence | None = None) -> None:
         now = self._clock()
         noted: list[Mapping[str, object]] = []
-        for identity, first_row, rows, _numbers in sendings:
+        for sending in sendings:
+            identity = sending.identity
             if identity is not None:
-                record = open_record(identity, now, first_row, rows, fence)
+                record = open_record(sending, now, fence)
                 noted.append(record)
                 self._answered.discard(identity.scope)
                 if fence is not None:
@@ -137,10 +158,18 @@ class SqlLedger:
     async def moving(
         self, worksheet: WorksheetId, fence: Fence, removed: Sequence[int] = ()
     ) -> None:
-        pass
+        removal = open_removal(place_of(worksheet), fence, removed, self._clock())
+        try:
+            await self._commit([(removal, None)])
+        except SQLAlchemyError as error:
+            raise InternalError(
+                "The rows to remove could not be noted, and the write was not sent.",
+                outcome="not_applied",
+            ) from error
 
     async def moved(self, worksheet: WorksheetId, fence: Fence, *, is_applied: bool) -> None:
-        pass
+        steps = [*settle_removal(fence, is_applied=is_applied), purge_removals(OLDEST_REMOVAL)]
+        await self._try_commit([(step, None) for step in steps])
 
     async def completed(self, results: Sequence[tuple[WriteIdentity, Results]]) -> None:
         if await self._store_answers(results):
@@ -173,7 +202,7 @@ class SqlLedger:
             fingerprint=row["fingerprint"],
             sent_at=self._sent_at.get(row["scope"], row["sent_at"]),
             first_row=row["first_row"],
-            numbers=[row["first_row"]] if not row["is_create"] else [],
+            numbers=msgspec.json.decode(row["numbers"], type=tuple[int, ...]),
             rows=[[restored(value) for value in cells] for cells in rows],
             fence=fence_of(row),
             answer=None if answer is None else decode_answer(answer, restored),

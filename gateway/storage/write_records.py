@@ -20,6 +20,7 @@ from sqlalchemy import (
     Table,
     delete,
     func,
+    literal,
     literal_column,
     select,
     update,
@@ -31,7 +32,8 @@ from sqlalchemy.sql import Executable
 
 from gateway.google.sheets import Fence
 from gateway.storage.database import add_missing_columns
-from gateway.worksheets.idempotency import Answer, OpenWrite, Rows
+from gateway.storage.removals import CREATE_REMOVALS, LAST_REMOVAL
+from gateway.worksheets.idempotency import Answer, OpenWrite, Sending
 from gateway.worksheets.replay import encode_answer, shortened
 from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.writes import WriteIdentity
@@ -50,7 +52,6 @@ records = Table(
     MetaData(),
     Column("scope", String, primary_key=True),
     Column("fingerprint", String, nullable=False),
-    Column("is_create", Boolean, nullable=False),
     Column("worksheet", String, nullable=False),
     Column("sent_at", Float, nullable=False),
     Column("first_row", Integer, nullable=False),
@@ -61,9 +62,12 @@ records = Table(
     Column("fence_id", Integer),
     Column("fence_key", String),
     Column("token", String),
+    Column("numbers", String, nullable=False, server_default="[]"),
+    Column("removes_rows", Boolean, nullable=False, server_default="0"),
+    Column("last_removal", Integer, nullable=False, server_default="0"),
 )
-_NO_COLUMN = "taken"
-"""Column of earlier versions, with rows that belonged to other writes."""
+_OLD_COLUMNS = ("taken", "is_create")
+"""Columns of earlier versions."""
 
 _is_completed = records.c.answer.is_not(None)
 _may_expire = _is_completed | records.c.token.is_(None)
@@ -76,15 +80,21 @@ _by_key = Index(
     sqlite_where=_is_completed,
 )
 
-TABLES = (CreateTable(records, if_not_exists=True), CreateIndex(_by_age, if_not_exists=True))
+TABLES = (
+    CreateTable(records, if_not_exists=True),
+    CreateIndex(_by_age, if_not_exists=True),
+    CREATE_REMOVALS,
+)
 """Statements that create the table if needed."""
 
-_NEW = insert(records)
+_NEW = insert(records).values(last_removal=LAST_REMOVAL)
 PUT = _NEW.on_conflict_do_update(
     index_elements=["scope"],
     set_={column.name: _NEW.excluded[column.name] for column in records.columns},
 )
 OPEN = select(records).where(~_is_completed)
+OLDEST_REMOVAL = select(func.min(records.c.last_removal)).scalar_subquery()
+"""No record has to follow removals up to this one; null without records."""
 
 SIZES = (
     select(records.c.key_id, func.sum(records.c.size).label("size"))
@@ -117,16 +127,20 @@ def open_write(row: RowMapping, sent_at: float) -> Iterator[OpenWrite]:
             worksheet=WorksheetId(spreadsheet, title),
             fence=fence,
             sent_at=sent_at,
-            updated_rows=frozenset() if row["is_create"] else frozenset({row["first_row"]}),
+            updated_rows=frozenset(msgspec.json.decode(row["numbers"])) - {0},
         )
 
 
-def open_record(
-    identity: WriteIdentity, now: float, first_row: int, rows: Rows, fence: Fence | None
-) -> Mapping[str, object]:
+def open_record(sending: Sending, now: float, fence: Fence | None) -> Mapping[str, object]:
     """The record of a write before it is sent; long texts are stored as digests."""
-    cells = [[shortened(value, identity.texts) for value in row] for row in rows]
-    record = _record(identity, now, first_row=first_row, rows=_json(cells), answer=None)
+    identity = sending.identity
+    if identity is None:
+        raise ValueError("a write without an identity has no record")
+    cells = [[shortened(value, identity.texts) for value in row] for row in sending.rows]
+    record = {
+        **_record(identity, now, first_row=sending.first_row, rows=_json(cells), answer=None),
+        "numbers": _json(sending.numbers),
+    }
     if fence is None:
         return record
     return {**record, "fence_id": fence.id, "fence_key": fence.key, "token": fence.token}
@@ -168,9 +182,14 @@ def forget_oldest(key_id: str, kept_bytes: int) -> Executable:
 async def prepare(connection: AsyncConnection) -> None:
     """Bring the table of an earlier version up to date, in one transaction."""
     if await add_missing_columns(connection, records):
-        columns = await connection.exec_driver_sql(f"PRAGMA table_info({records.name})")
-        if any(column.name == _NO_COLUMN for column in columns):
-            await connection.exec_driver_sql(f"ALTER TABLE {records.name} DROP COLUMN {_NO_COLUMN}")
+        found = await connection.exec_driver_sql(f"PRAGMA table_info({records.name})")
+        names = {column.name for column in found}
+        if "is_create" in names:
+            numbers = literal("[").concat(records.c.first_row).concat("]")
+            are_updates = ~literal_column("is_create", Boolean)
+            await connection.execute(update(records).where(are_updates).values(numbers=numbers))
+        for name in names.intersection(_OLD_COLUMNS):
+            await connection.exec_driver_sql(f"ALTER TABLE {records.name} DROP COLUMN {name}")
         size = func.length(records.c.rows) + func.coalesce(func.length(records.c.answer), 0)
         await connection.execute(update(records).values(size=size + BYTES_BESIDE))
     await connection.execute(CreateIndex(_by_key, if_not_exists=True))
@@ -187,7 +206,8 @@ def _record(
     return {
         "scope": identity.scope,
         "fingerprint": identity.fingerprint,
-        "is_create": identity.is_create,
+        "numbers": "[]",
+        "removes_rows": identity.removes_rows,
         "worksheet": place_of(identity.worksheet),
         "sent_at": now,
         "first_row": first_row,

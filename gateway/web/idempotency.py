@@ -52,7 +52,7 @@ class IdempotentRequest:
             fingerprint=self.fingerprint,
             worksheet=worksheet,
             key_id=key_id,
-            is_create=self.row is None,
+            removes_rows=self.method == "DELETE",
             texts=self.texts,
         )
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from gateway.errors import (
     GatewayError,
     HeaderChanged,
-    RowNumberUnknown,
     UpstreamRefusal,
 )
 from gateway.google.sheets import Block, Render, Sheets, SheetView, Value
@@ -33,6 +32,7 @@ from gateway.worksheets.planning import (
 )
 from gateway.worksheets.position import at_the_end, holds, searched
 from gateway.worksheets.refusal import explaining
+from gateway.worksheets.row_numbers import GONE, number_unknown
 from gateway.worksheets.snapshot import Effect
 from gateway.worksheets.worksheet import Worksheet
 from gateway.worksheets.worksheet_id import WorksheetId, own_area, own_sheet
@@ -175,6 +175,8 @@ class AppliedReader:
 
     async def recorded(self, worksheet: Worksheet, write: Write, entry: Entry) -> Results:
         """The results of an applied write by its record. 0 to 4 reads."""
+        if GONE in entry.numbers:
+            raise number_unknown()
         match write:
             case Delete():
                 return ()
@@ -196,7 +198,7 @@ class AppliedReader:
         after_row = max(entry.first_row - 1, 1)
         header, (at,) = await self._located(worksheet, [entry.rows], after_row)
         if at is None:
-            raise moved()
+            raise number_unknown()
         try:
             new = self.planner.new_rows(create, header)
         except GatewayError as error:
@@ -224,7 +226,7 @@ class AppliedReader:
         if not all(
             holds(values, cells) for (_, values), cells in zip(shown, entry.rows, strict=True)
         ):
-            raise moved()
+            raise number_unknown()
         texts = {row: texts for row, (texts, _) in zip(entry.numbers, shown, strict=True)}
         worksheet.saw(header, texts)
         check_names(header)
@@ -288,13 +290,13 @@ def _results(
     for change in planned.changes:
         texts, values = seen_rows[change]
         if is_lost and change.columns and not holds(values, change.cells):
-            raise moved()
+            raise number_unknown()
         check_header(change, before, after, change.row)
         changed[change] = written_row(change.row, change.placement, change.view, texts)
     created: Results = ()
     if planned.created is not None:
         if at is None:
-            raise moved()
+            raise number_unknown()
         check_header(planned.created, before, after, at.first_row)
         created = create_results(planned.created, at.first_row, at.texts)
     return planned.results(changed, created)
@@ -416,15 +418,6 @@ def _patch(part: RowChange, texts: Sequence[str], values: Sequence[Value]) -> Ro
         for column in changed
     }
     return RowPatch(row=part.row, texts=shown, values=typed)
-
-
-def moved(cause: Exception | None = None) -> RowNumberUnknown:
-    error = RowNumberUnknown(
-        "The write was applied, but its rows were moved or changed since, so their numbers are "
-        "unknown. Look at the worksheet, and do not send it again."
-    )
-    error.__cause__ = cause
-    return error
 
 
 def _header_gone(row: int) -> HeaderChanged:

@@ -44,7 +44,7 @@ from gateway.google.sheets import (
 )
 from gateway.table.header import Header
 from gateway.table.record import Stored
-from gateway.worksheets.applied import AppliedReader, SentBatch, answer_ranges, moved
+from gateway.worksheets.applied import AppliedReader, SentBatch, answer_ranges
 from gateway.worksheets.fences import Fences, NeverApplied
 from gateway.worksheets.header_cache import SheetExtent
 from gateway.worksheets.idempotency import (
@@ -70,6 +70,7 @@ from gateway.worksheets.refusal import (
     row_not_removable,
     undecided,
 )
+from gateway.worksheets.row_numbers import number_unknown
 from gateway.worksheets.search import Search
 from gateway.worksheets.snapshot import DISPLAYED, TYPED
 from gateway.worksheets.worksheet import Worksheet
@@ -205,7 +206,7 @@ class FencedWriter:
         except GatewayError as error:
             if error.retryable:
                 raise
-            return AppliedRows(results=(), error=moved(error))
+            return AppliedRows(results=(), error=number_unknown(error))
         return AppliedRows(results=results)
 
     def _planning_of(self, write: Write) -> MakePlan:
@@ -464,8 +465,11 @@ class FencedWriter:
             worksheet.forget()
             worksheet.header.forget()
             # With its key a write can be asked for once more.
-            later = self._fences.unknown(error) if error.retryable else moved(error)
-            return {each.index: moved(error) if each.identity is None else later for each in writes}
+            later = self._fences.unknown(error) if error.retryable else number_unknown(error)
+            return {
+                each.index: number_unknown(error) if each.identity is None else later
+                for each in writes
+            }
 
     async def _settled_before(
         self, worksheet: Worksheet, writes: Sequence[Write]

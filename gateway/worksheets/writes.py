@@ -26,15 +26,15 @@ class WriteIdentity:
     Requests of one `scope` are one write; of another `fingerprint`, they are a mistake.
 
     `scope` is a digest of API key, Idempotency-Key, method, path and spreadsheet, `fingerprint`
-    one of the body. `is_create`: the write adds rows to the worksheet. `texts` are the long ones
-    of the body, of which its record keeps digests only.
+    one of the body. `removes_rows`: the write may remove rows, and is answered with their numbers
+    of before. `texts` are the long ones of the body, of which its record keeps digests only.
     """
 
     scope: str
     fingerprint: str
     worksheet: WorksheetId
     key_id: str
-    is_create: bool
+    removes_rows: bool = False
     texts: frozenset[str] = frozenset()
 
 

@@ -17,9 +17,7 @@ from tests.clock import ManualClock
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 WORKSHEET = WorksheetId(spreadsheet="book", title="Cities")
-IDENTITY = WriteIdentity(
-    scope="s1", fingerprint="f1", worksheet=WORKSHEET, key_id="", is_create=True
-)
+IDENTITY = WriteIdentity(scope="s1", fingerprint="f1", worksheet=WORKSHEET, key_id="")
 OTHER_IDENTITY = replace(IDENTITY, scope="s2")
 FENCE = Fence(id=7, key="gw", token="t1")
 ROWS: Rows = [["Bern", 1, 1.5, True, None, "", "=1+1 'ü' 🏙"], ["Basel"]]

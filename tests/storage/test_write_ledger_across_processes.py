@@ -15,19 +15,17 @@ from tests.storage.conftest import FENCE, IDENTITY, OTHER_IDENTITY, ROWS, WORKSH
 
 
 @pytest.mark.parametrize("seconds", [-500, 0, 10, 500], ids=["set back", "now", "soon", "late"])
-@pytest.mark.parametrize("is_create", [True, False], ids=["create", "update"])
 async def test_what_a_dead_process_left_open_counts_as_sent_at_the_start(
-    ledger: SqlLedger, database: Path, clock: ManualClock, seconds: float, is_create: bool
+    ledger: SqlLedger, database: Path, clock: ManualClock, seconds: float
 ) -> None:
     """When its call really left is not on disk, and the wall clock may have been set since."""
-    identity = replace(IDENTITY, is_create=is_create)
-    await ledger.sending([Sending(identity, 5, ROWS)], FENCE)
+    await ledger.sending([Sending(IDENTITY, 5, ROWS)], FENCE)
     clock.advance(seconds)
     started_at = clock()
     async with KeyStore.open(database) as store, store.open_ledger(clock) as later:
         clock.advance(20)
         entry = await later.find(IDENTITY.scope)
-        await later.sending([Sending(replace(identity, scope="s3"), 5, ROWS)], FENCE)
+        await later.sending([Sending(replace(IDENTITY, scope="s3"), 5, ROWS)], FENCE)
         new = await later.find("s3")
 
     assert entry is not None
@@ -41,10 +39,10 @@ async def test_what_a_dead_process_left_open_is_known_at_the_start(
 ) -> None:
     """The fences of open writes must stay, and rows with an open update must wait for it."""
     odd = WorksheetId(spreadsheet="book", title="Q1/Q2 'x'")
-    change = replace(IDENTITY, scope="change", worksheet=odd, is_create=False)
+    change = replace(IDENTITY, scope="change", worksheet=odd)
     other = replace(FENCE, id=8, token="t2")
     await ledger.sending([Sending(IDENTITY, 5, ROWS), Sending(OTHER_IDENTITY, 7, [["a"]])], FENCE)
-    await ledger.sending([Sending(change, 9, [[None, "b"]])], other)
+    await ledger.sending([Sending(change, 9, [[None, "b"]], [9])], other)
     await ledger.completed([(OTHER_IDENTITY, results(7))])
     await ledger.sending([Sending(replace(IDENTITY, scope="parsed"), 5, ROWS)])
     clock.advance(10)

@@ -53,7 +53,7 @@ async def test_idempotent_request_has_key_method_row_and_body(row: int | None) -
     assert idempotent == IdempotentRequest(
         key="k", method="PUT", row=row, fingerprint=fingerprint(BODY)
     )
-    assert idempotent.identity(TARGET).is_create is (row is None)
+    assert not idempotent.identity(TARGET).removes_rows
     assert idempotent.identity(TARGET).worksheet == TARGET.worksheet
 
 

@@ -317,7 +317,7 @@ async def test_the_record_says_where_to_look(make_bench: MakeBench, rows: int) -
     """With an Idempotency-Key fence, cells and a row above them are noted before the write."""
     bench = make_bench(rows=rows)
     identities = [
-        WriteIdentity(scope=scope, fingerprint="f", worksheet=WORKSHEET, key_id="", is_create=True)
+        WriteIdentity(scope=scope, fingerprint="f", worksheet=WORKSHEET, key_id="")
         for scope in ("one", "two")
     ]
     await bench.look()
@@ -341,9 +341,7 @@ async def test_a_group_is_settled_by_one_fence(bench: Bench, was_applied: bool) 
     requests = [
         Create(
             rows=({"name": scope},),
-            identity=WriteIdentity(
-                scope=scope, fingerprint="f", worksheet=WORKSHEET, key_id="", is_create=True
-            ),
+            identity=WriteIdentity(scope=scope, fingerprint="f", worksheet=WORKSHEET, key_id=""),
         )
         for scope in ("a", "b", "c")
     ]

@@ -276,9 +276,7 @@ async def test_a_header_changed_under_a_create_of_an_earlier_process(bench: Benc
     """Found again by its fence, a row under other names than its fields is not shown as theirs."""
     create = Create(
         rows=({"name": "Reno"},),
-        identity=WriteIdentity(
-            scope="s1", fingerprint="f1", worksheet=TARGET.worksheet, key_id="", is_create=True
-        ),
+        identity=WriteIdentity(scope="s1", fingerprint="f1", worksheet=TARGET.worksheet, key_id=""),
     )
     bench.sheets.before("apply", lambda: bench.cities.type(1, "state", "name"))
     bench.sheets.after("apply", RuntimeError("killed"))
@@ -296,9 +294,7 @@ async def test_a_header_changed_under_an_update_of_an_earlier_process(bench: Ben
     update = Update(
         row=2,
         fields={"name": "Reno"},
-        identity=WriteIdentity(
-            scope="s1", fingerprint="f1", worksheet=TARGET.worksheet, key_id="", is_create=False
-        ),
+        identity=WriteIdentity(scope="s1", fingerprint="f1", worksheet=TARGET.worksheet, key_id=""),
     )
     bench.sheets.before("apply", lambda: bench.cities.type(1, "state", "name"))
     bench.sheets.after("apply", RuntimeError("killed"))

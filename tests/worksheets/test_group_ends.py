@@ -40,9 +40,7 @@ def one(**fields: str | int | None) -> Create:
 
 
 def keyed(name: str) -> Create:
-    identity = WriteIdentity(
-        scope=name, fingerprint=name, worksheet=WORKSHEET, key_id="", is_create=True
-    )
+    identity = WriteIdentity(scope=name, fingerprint=name, worksheet=WORKSHEET, key_id="")
     return Create(rows=({"name": name},), identity=identity)
 
 
@@ -127,9 +125,7 @@ async def test_a_write_that_was_not_noted_is_not_open(
     bench.ledger.trouble = InternalError("the disk is full", outcome="not_applied")
     fail(bench, APPENDING[value_input], UNANSWERED)
     plain, noted = await bench.together(one(name="plain"), keyed("noted"))
-    identity = WriteIdentity(
-        scope="u", fingerprint="u", worksheet=WORKSHEET, key_id="", is_create=False
-    )
+    identity = WriteIdentity(scope="u", fingerprint="u", worksheet=WORKSHEET, key_id="")
     fail(bench, UPDATING[value_input], UNANSWERED)
     changed, unchanged = await bench.together(
         Update(row=2, fields={"name": "Salem"}),
@@ -144,9 +140,7 @@ async def test_a_write_that_was_not_noted_is_not_open(
 
 async def test_an_update_that_is_sent_anew_is_noted_anew(bench: Bench) -> None:
     """Its record has the fence of the batch that was applied, before it is sent."""
-    identity = WriteIdentity(
-        scope="u", fingerprint="u", worksheet=WORKSHEET, key_id="", is_create=False
-    )
+    identity = WriteIdentity(scope="u", fingerprint="u", worksheet=WORKSHEET, key_id="")
     fences = []
 
     def look() -> None:

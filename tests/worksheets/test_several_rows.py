@@ -24,6 +24,7 @@ from gateway.worksheets.writes import (
     Create,
     Delete,
     DeleteWhere,
+    Fields,
     Results,
     Update,
     UpdateRows,
@@ -61,7 +62,10 @@ def data(bench: Bench) -> list[list[object]]:
 
 
 async def test_rows_are_updated_together(bench: Bench) -> None:
-    rows = ((4, {"state": "Tex."}), (2, {"state": "Mass.", "population": 1}))
+    rows: tuple[tuple[int, Fields], ...] = (
+        (4, {"state": "Tex."}),
+        (2, {"state": "Mass.", "population": 1}),
+    )
 
     assert await carried_out(bench, UpdateRows(rows=rows)) == [
         {"rowIndex": 4, "state": "Tex."},
@@ -261,7 +265,7 @@ def _numbers(end: Results | BaseException) -> list[int]:
 
 async def test_rows_are_updated_or_created_by_key(bench: Bench) -> None:
     await bench.look()
-    rows = (
+    rows: tuple[Fields, ...] = (
         {"name": "Reno", "state": "NV"},
         {"name": "Denver", "population": 1},
         {"name": "Waco", "state": "TX"},
@@ -285,7 +289,7 @@ async def test_rows_are_updated_or_created_by_key(bench: Bench) -> None:
 
 
 async def test_existing_rows_stay_if_so_asked(bench: Bench) -> None:
-    rows = ({"name": "Denver", "population": 1}, {"name": "Reno"})
+    rows: tuple[Fields, ...] = ({"name": "Denver", "population": 1}, {"name": "Reno"})
     upsert = Upsert(keys=("name",), rows=rows, merges=False)
 
     assert await carried_out(bench, upsert) == [
@@ -296,14 +300,21 @@ async def test_existing_rows_stay_if_so_asked(bench: Bench) -> None:
 
 
 async def test_a_key_of_several_fields_means_one_row(bench: Bench) -> None:
-    rows = ({"name": "Boston", "state": "NY"}, {"name": "Boston", "state": "MA", "population": 1})
+    rows: tuple[Fields, ...] = (
+        {"name": "Boston", "state": "NY"},
+        {"name": "Boston", "state": "MA", "population": 1},
+    )
     ends = await carried_out(bench, Upsert(keys=("name", "state"), rows=rows))
     assert [(end["rowIndex"], end["created"]) for end in ends] == [(5, True), (2, False)]
 
 
 async def test_numbers_are_keys_as_they_are_displayed(make_bench: MakeBench) -> None:
     bench = make_bench([["sku", "price"], [7, 1], ["007", 2], ["7.50", 3]])
-    rows = ({"sku": 7, "price": 10}, {"sku": "007", "price": 20}, {"sku": 7.5, "price": 30})
+    rows: tuple[Fields, ...] = (
+        {"sku": 7, "price": 10},
+        {"sku": "007", "price": 20},
+        {"sku": 7.5, "price": 30},
+    )
 
     ends = await carried_out(bench, Upsert(keys=("sku",), rows=rows))
     assert [(end["rowIndex"], end["created"]) for end in ends] == [

@@ -27,7 +27,7 @@ from tests.worksheets.scripted_sheets import Answer, Cost, Kind
 HEADER = CITIES[0]
 OPEN = WriteOutcomeUnknown("no answer", outcome="unknown", retry_after_seconds=185)
 SPENT = QuotaSpent("spent", outcome="not_applied")
-TICKET = WriteIdentity(scope="s1", fingerprint="f1", worksheet=WORKSHEET, key_id="", is_create=True)
+TICKET = WriteIdentity(scope="s1", fingerprint="f1", worksheet=WORKSHEET, key_id="")
 FULL = "This action would increase the number of cells in the workbook above the limit"
 PROTECTED = "You are trying to edit a protected cell or object."
 
@@ -170,7 +170,7 @@ async def test_an_open_create_stays_open(bench: Bench, is_applied: bool) -> None
 @pytest.mark.parametrize("is_applied", [False, True], ids=["not applied", "applied"])
 async def test_an_open_update_stays_open(bench: Bench, is_applied: bool) -> None:
     """What the row displays now may be somebody else's: nothing is concluded from it."""
-    keyed = Update(row=2, fields={"name": "X"}, identity=replace(TICKET, is_create=False))
+    keyed = Update(row=2, fields={"name": "X"}, identity=TICKET)
     (bench.sheets.after if is_applied else bench.sheets.before)("write_cells", OPEN)
     ends = await bench.together(keyed) + await bench.together(keyed)
 

@@ -17,7 +17,7 @@ from tests.worksheets.fake_ledger import FakeLedger
 T = TypeVar("T")
 
 PATIENCE_SECONDS = 5.0
-TICKET = WriteIdentity(scope="s1", fingerprint="f1", worksheet=WORKSHEET, key_id="", is_create=True)
+TICKET = WriteIdentity(scope="s1", fingerprint="f1", worksheet=WORKSHEET, key_id="")
 FENCE = Fence(id=7, key="gw", token="t1")
 RESULTS: Results = (Written(row=5, record={"rowIndex": 5}, tag='"t"', ignored=()),)
 

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,8 +22,8 @@ from tests.worksheets.conftest import CITIES, TARGET, WORKSHEET
 from tests.worksheets.scripted_sheets import ScriptedSheets
 
 BERN: Mapping[str, Stored] = {"name": "Bern", "population": 1.0}
-TICKET = WriteIdentity(scope="s1", fingerprint="f1", worksheet=WORKSHEET, key_id="", is_create=True)
-CHANGE = replace(TICKET, is_create=False)
+TICKET = WriteIdentity(scope="s1", fingerprint="f1", worksheet=WORKSHEET, key_id="")
+CHANGE = TICKET
 
 
 @pytest.fixture

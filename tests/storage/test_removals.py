@@ -1,0 +1,156 @@
+"""Numbers in records follow the rows that the gateway removes."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from sqlalchemy import func, select
+
+from gateway.errors import HeaderChanged, InternalError, RowNumberUnknown
+from gateway.google.sheets import Fence
+from gateway.storage.key_store import KeyStore
+from gateway.storage.removals import removals
+from gateway.storage.write_ledger import SqlLedger
+from gateway.worksheets.idempotency import Answer, OpenWrite, Sending
+from gateway.worksheets.row_numbers import GONE
+from gateway.worksheets.worksheet_id import WorksheetId
+from gateway.worksheets.writes import number_only
+from tests.clock import ManualClock
+from tests.storage.conftest import FENCE, IDENTITY, OTHER_IDENTITY, WORKSHEET, results
+
+REMOVAL = Fence(id=77, key="gw", token="removal")
+SECOND = Fence(id=78, key="gw", token="second")
+
+
+async def remove(ledger: SqlLedger, *rows: int, fence: Fence = REMOVAL) -> None:
+    await ledger.moving(WORKSHEET, fence, rows)
+    await ledger.moved(WORKSHEET, fence, is_applied=True)
+
+
+async def answer_of(ledger: SqlLedger, scope: str = IDENTITY.scope) -> Answer | None:
+    entry = await ledger.find(scope)
+    assert entry is not None
+    return entry.answer
+
+
+async def test_answers_follow(ledger: SqlLedger) -> None:
+    await ledger.sending([Sending(IDENTITY, 7, [["a"], ["b"]])], FENCE)
+    await ledger.completed([(IDENTITY, results(7, 8))])
+    await remove(ledger, 2, 5, 9)
+    await remove(ledger, 2, fence=SECOND)
+
+    answer = await answer_of(ledger)
+    assert not isinstance(answer, Exception | None)
+    assert [(each.row, each.record["rowIndex"]) for each in answer] == [(4, 4), (5, 5)]
+
+
+@pytest.mark.parametrize(("removed", "is_told"), [((7,), False), ((8,), True), ((2, 6, 7), False)])
+async def test_a_removed_row_has_no_number(
+    ledger: SqlLedger, removed: Sequence[int], is_told: bool
+) -> None:
+    await ledger.completed([(IDENTITY, results(7))])
+    await remove(ledger, *removed)
+    assert isinstance(await answer_of(ledger), RowNumberUnknown) is not is_told
+
+
+async def test_numbers_below_an_open_removal_are_unknown(ledger: SqlLedger) -> None:
+    await ledger.completed([(IDENTITY, results(7)), (OTHER_IDENTITY, results(3))])
+    await ledger.moving(WORKSHEET, REMOVAL, [5])
+
+    assert isinstance(await answer_of(ledger), RowNumberUnknown)
+    assert await answer_of(ledger, OTHER_IDENTITY.scope) == results(3)
+    await ledger.moved(WORKSHEET, REMOVAL, is_applied=False)
+    assert await answer_of(ledger) == results(7)
+
+
+async def test_open_writes_follow(ledger: SqlLedger) -> None:
+    await ledger.sending([Sending(IDENTITY, 9, [[], [], []], [7, 0, 5])], FENCE)
+    await remove(ledger, 5, 6)
+
+    entry = await ledger.find(IDENTITY.scope)
+    assert entry is not None
+    assert (entry.first_row, entry.numbers) == (7, (5, 0, GONE))
+
+
+async def test_records_after_a_removal_know_of_it(ledger: SqlLedger) -> None:
+    await remove(ledger, 2)
+    await ledger.sending([Sending(IDENTITY, 7, [["a"]], [7])], FENCE)
+    entry = await ledger.find(IDENTITY.scope)
+    assert entry is not None
+    assert entry.numbers == (7,)
+    await remove(ledger, 3, fence=SECOND)
+    await ledger.completed([(IDENTITY, results(6))])
+    assert await answer_of(ledger) == results(6)
+
+
+async def test_other_worksheets_stay(ledger: SqlLedger) -> None:
+    await ledger.completed([(IDENTITY, results(7))])
+    other = WorksheetId(WORKSHEET.spreadsheet, "Others")
+    await ledger.moving(other, REMOVAL, [2])
+    await ledger.moved(other, REMOVAL, is_applied=True)
+    assert await answer_of(ledger) == results(7)
+
+
+async def test_deletes_answer_with_numbers_of_before(ledger: SqlLedger) -> None:
+    identity = replace(IDENTITY, removes_rows=True)
+    await ledger.moving(WORKSHEET, REMOVAL, [4, 7])
+    await ledger.sending([Sending(identity, 1, [], [4, 7])], REMOVAL)
+    entry = await ledger.find(identity.scope)
+    assert entry is not None
+    assert entry.numbers == (4, 7)
+    await ledger.moved(WORKSHEET, REMOVAL, is_applied=True)
+    answer = (number_only(4), number_only(7))
+    await ledger.completed([(identity, answer)])
+    await remove(ledger, 2, fence=SECOND)
+    assert await answer_of(ledger) == answer
+
+
+async def test_errors_with_a_number_follow(ledger: SqlLedger) -> None:
+    await ledger.complete(IDENTITY, HeaderChanged("Look.", row=7))
+    await remove(ledger, 2)
+    answer = await answer_of(ledger)
+    assert isinstance(answer, HeaderChanged)
+    assert answer.row == 6
+
+
+async def test_open_removals_outlive_the_process(
+    ledger: SqlLedger, database: Path, clock: ManualClock
+) -> None:
+    await ledger.moving(WORKSHEET, REMOVAL, [2])
+    await ledger.moving(WORKSHEET, SECOND)
+    await ledger.moved(WORKSHEET, SECOND, is_applied=False)
+    async with KeyStore.open(database) as store, store.open_ledger(clock) as later:
+        found = later.open_writes
+    assert found == [
+        OpenWrite(
+            worksheet=WORKSHEET,
+            fence=REMOVAL,
+            sent_at=clock(),
+            updated_rows=frozenset(),
+            is_exclusive=True,
+        )
+    ]
+
+
+async def test_removals_go_with_the_records_that_follow_them(ledger: SqlLedger) -> None:
+    async def count() -> int:
+        async with ledger._engine.connect() as connection:
+            found = await connection.execute(select(func.count()).select_from(removals))
+            return int(found.scalar_one())
+
+    await ledger.completed([(IDENTITY, results(7))])
+    await remove(ledger, 2)
+    await remove(ledger, 3, fence=SECOND)
+    assert await count() == 2
+    await ledger.drop(IDENTITY)
+    await remove(ledger, 4, fence=FENCE)
+    assert await count() == 0
+
+
+async def test_a_removal_that_cannot_be_noted_is_refused(ledger: SqlLedger) -> None:
+    async with ledger._engine.begin() as connection:
+        await connection.exec_driver_sql("DROP TABLE row_removals")
+    with pytest.raises(InternalError) as failure:
+        await ledger.moving(WORKSHEET, REMOVAL, [2])
+    assert failure.value.outcome == "not_applied"

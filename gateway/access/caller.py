@@ -115,12 +115,36 @@ def check_query(caller: Caller, *, uses_where: bool, uses_order: bool) -> None:
         )
 
 
-def check_conditional(caller: Caller, *, is_conditional: bool) -> None:
-    """Refuse an unconditional update if the plan requires conditions."""
+def may_delete(caller: Caller) -> bool:
+    """True if the key has the right to delete, and its plan allows it."""
+    return caller.grants.may_delete and caller.plan.deletes
+
+
+def check_filter(caller: Caller) -> None:
+    """Refuse a write by filter on a plan without them."""
+    if not caller.plan.where_and_order or caller.plan.max_affected == 0:
+        raise PlanLimit(
+            f"The plan '{caller.plan_name}' of this key does not include writes by filter. Name "
+            "the rows by their rowIndex, or ask the gateway's operator for another plan."
+        )
+
+
+def check_conditional(caller: Caller, *, is_conditional: bool, verb: str = "update") -> None:
+    """Refuse an unconditional update or delete if the plan requires conditions."""
     if caller.plan.require_if_match and not is_conditional:
         raise PreconditionRequired(
-            f"The plan '{caller.plan_name}' of this key takes no update without If-Match. Read the "
-            "row and send its ETag, or send 'If-Match: *' to update it whatever it holds."
+            f"The plan '{caller.plan_name}' of this key takes no {verb} without If-Match. Read the "
+            f"row and send its ETag, or send 'If-Match: *' to {verb} it whatever it holds."
+        )
+
+
+def check_unconditional(caller: Caller) -> None:
+    """Refuse a write to several rows, which has no conditions, if the plan requires them."""
+    if caller.plan.require_if_match:
+        raise PreconditionRequired(
+            f"The plan '{caller.plan_name}' of this key requires If-Match with the state of the "
+            "row, which a write to several rows cannot have. Send a request for each row, with its "
+            "ETag."
         )
 
 

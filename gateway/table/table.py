@@ -14,7 +14,7 @@ from typing import Any
 from gateway.table.header import Header, parse_header
 from gateway.table.index import ColumnIndex
 from gateway.table.ordered import Ranked, rows_ranked
-from gateway.table.patch import Column, RowPatch, last_filled, patched_columns
+from gateway.table.patch import Column, RowPatch, columns_without, last_filled, patched_columns
 from gateway.table.steps import BLOCK, Work
 from gateway.table.view import ROW_INDEX, View
 
@@ -127,6 +127,22 @@ class Table:
             if column not in touched and last_row == self.last_row
         }
         return replace(self, displayed=displayed, typed=typed, last_row=last_row, indexes=indexes)
+
+    def without_rows(self, rows: Sequence[int]) -> "Table":
+        """The table after rows were removed, in ascending order: those below move up.
+
+        It keeps no indexes: all places behind the removed ones are others.
+        """
+        typed = self.typed or ()
+        left = columns_without([*self.displayed, *typed], rows)  # shared columns once
+        displayed = tuple(left[id(column)] for column in self.displayed)
+        return replace(
+            self,
+            displayed=displayed,
+            typed=self.typed and tuple(left[id(column)] for column in typed),
+            last_row=last_filled(displayed),
+            indexes={},
+        )
 
     def _picked(self, column: int, rows: Sequence[int], pick: Pick, end: int) -> Sequence[object]:
         """The displayed texts of the cells of some rows up to `end`, None for empty cells."""

@@ -37,12 +37,25 @@ from gateway.errors import (
 )
 from gateway.telemetry.redaction import redacted
 
-Kind = Literal["list", "read", "create", "update", "other"]
+Kind = Literal[
+    "list",
+    "read",
+    "create",
+    "update",
+    "update_rows",
+    "update_where",
+    "delete",
+    "delete_where",
+    "upsert",
+    "other",
+]
 CacheResult = Literal["", "hit", "miss", "stale"]
 CallOutcome = Literal["ok", "refused", "quota", "failed", "timeout", "unknown", "cancelled"]
 CallKind = Literal["read", "write"]
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
+_LOGGED_KINDS = frozenset(KINDS) - {"list", "read", "create", "update", "other"}
+"""Kinds with a name in the log."""
 CACHE_RESULTS: tuple[CacheResult, ...] = get_args(CacheResult)
 CALL_OUTCOMES: tuple[CallOutcome, ...] = get_args(CallOutcome)
 CALL_KINDS: tuple[CallKind, ...] = get_args(CallKind)
@@ -174,6 +187,8 @@ class RequestLine(msgspec.Struct, tag_field="event", tag="request", gc=False):
     ms: float
     timestamp: datetime
     level: str = "info"
+    operation: Kind | msgspec.UnsetType = msgspec.UNSET
+    """Where method and path do not tell it."""
 
 
 def note_reading(name: str, *, worksheet: str | None = None) -> None:
@@ -234,6 +249,7 @@ def request_done(event: RequestEvent) -> None:
             int(event.upstream_seconds * 10_000 + 0.5) / 10,
             int(event.seconds * 10_000 + 0.5) / 10,
             datetime.now(UTC),
+            operation=event.kind if event.kind in _LOGGED_KINDS else msgspec.UNSET,
         )
     )
 

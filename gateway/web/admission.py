@@ -21,7 +21,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.types import Scope
 
-from gateway.access.caller import Caller, Operation, authorise, check_origin
+from gateway.access.caller import Caller, Operation, authorise, check_origin, may_delete
 from gateway.access.gatekeeper import Gatekeeper
 from gateway.access.rates import FRESH_PRICE, KeyRates, RateLease
 from gateway.errors import (
@@ -29,7 +29,10 @@ from gateway.errors import (
     KeyNotAllowedInUrl,
     MissingApiKey,
     NotGranted,
+    PlanLimit,
     RateLimited,
+    TooManyAuthFailures,
+    Unauthorized,
 )
 from gateway.settings.address import Proxy
 from gateway.telemetry.events import Kind, current_event, note_reading
@@ -37,7 +40,16 @@ from gateway.web.client_address import client_address
 from gateway.web.head import Head, asks_for_fresh, decode_title, head_of
 from gateway.web.lenient import QUERY_IN_NAME, other_titles
 from gateway.web.media_types import FORM
-from gateway.web.parameters import KEY_PARAMETER, SPREADSHEET_PARAMETER, Sifted, decoded, sift
+from gateway.web.parameters import (
+    KEY_PARAMETER,
+    READS,
+    SPREADSHEET_PARAMETER,
+    WRITES,
+    Known,
+    Sifted,
+    decoded,
+    sift,
+)
 from gateway.worksheets.access import Target
 
 RATE_LEASE = "gateway.rate_lease"
@@ -48,7 +60,15 @@ _OPERATIONS: Mapping[Kind, Operation] = {
     "read": Operation.READ,
     "create": Operation.WRITE,
     "update": Operation.WRITE,
+    "update_rows": Operation.WRITE,
+    "update_where": Operation.WRITE,
+    "delete": Operation.WRITE,
+    "delete_where": Operation.WRITE,
+    "upsert": Operation.WRITE,
 }
+_PARAMETERS: Mapping[Kind, Known] = dict.fromkeys(
+    ("update_where", "delete", "delete_where", "upsert"), WRITES
+)
 
 
 class Admitted(msgspec.Struct, frozen=True):
@@ -57,7 +77,7 @@ class Admitted(msgspec.Struct, frozen=True):
     caller: Caller
     target: Target
     asked: bytes
-    """The parameters of reads, still encoded."""
+    """The parameters of the operation, still encoded."""
     lease: RateLease
     head: Head
 
@@ -91,7 +111,7 @@ class Admission:
         if event is not None:
             event.kind = kind
         head = head_of(scope)
-        parameters = sift(scope["query_string"])
+        parameters = sift(scope["query_string"], _PARAMETERS.get(kind, READS))
         if parameters.is_unfolded:
             note_reading(QUERY_IN_NAME)
         segment = request.path_params["title"]
@@ -118,6 +138,23 @@ class Admission:
         if reading:
             note_reading(reading, worksheet=target.worksheet.title)
         return Admitted(caller, target, parameters.asked, lease, head)
+
+    async def may_delete(self, request: Request[Any]) -> bool:
+        """True if the request has a key that may delete, on a plan that allows it.
+
+        Charges and records nothing: without the right, the answer is the same for every request.
+        Raises KeysUnavailable.
+        """
+        scope = request.scope
+        head = head_of(scope)
+        try:
+            key = _find_key(head, sift(scope["query_string"]).credentials)
+            caller = await self._gatekeeper.identify(
+                key, lambda: client_address(scope, self._proxies)
+            )
+        except (AmbiguousCredentials, Unauthorized, TooManyAuthFailures, PlanLimit):
+            return False
+        return may_delete(caller)
 
     async def recognise(
         self, scope: Scope, head: Head, parameters: Sifted, operation: Operation
@@ -182,15 +219,18 @@ def find_credentials(head: Head, parameters: bytes, *, is_write: bool) -> Creden
 
     `parameters` are the URL's parameters for credentials.
     """
-    in_headers = _in_headers(head, KEY_HEADERS)
-    in_url = _in_url(parameters, KEY_PARAMETER) if parameters else []
-    key = _only(in_headers + in_url, "API keys")
-    if is_write and not in_headers:
-        _refuse_misplaced(head, is_in_url=bool(in_url))
+    key = _find_key(head, parameters)
+    if is_write and not _in_headers(head, KEY_HEADERS):
+        _refuse_misplaced(head, is_in_url=key is not None)
     spreadsheets = _in_headers(head, SPREADSHEET_HEADERS)
     if parameters:
         spreadsheets += _in_url(parameters, SPREADSHEET_PARAMETER)
     return Credentials(key, _only(spreadsheets, "spreadsheet ids"))
+
+
+def _find_key(head: Head, parameters: bytes) -> str | None:
+    in_url = _in_url(parameters, KEY_PARAMETER) if parameters else []
+    return _only(_in_headers(head, KEY_HEADERS) + in_url, "API keys")
 
 
 def _without_scheme(value: str) -> str:

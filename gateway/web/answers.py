@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from typing import Final, Literal, get_args
 
 import msgspec
@@ -18,10 +19,13 @@ from starlette.types import Receive, Scope, Send
 
 from gateway.table.record import Record
 from gateway.table.tag import opaque_tag
+from gateway.table.view import ROW_INDEX
 from gateway.telemetry.events import current_event
 from gateway.web.head import Head, is_known
+from gateway.web.idempotency import REPLAYED
 from gateway.web.media_types import JSON
 from gateway.worksheets.answers import Encoded, Freshness, Served
+from gateway.worksheets.idempotency import Settled
 
 EmptyCell = Literal["null", "", "omit"]
 
@@ -53,12 +57,40 @@ def record_answer(
     return json_answer(shaped(record, empty_cell), status=status, headers=headers)
 
 
+def rows_answer(
+    records: Iterable[Record],
+    empty_cell: EmptyCell,
+    *,
+    status: int = 200,
+    headers: Mapping[str, str] | None = None,
+) -> Response:
+    """The written rows, in the order of the request."""
+    results = [shaped(record, empty_cell) for record in records]
+    return json_answer({"results": results}, status=status, headers=headers)
+
+
 def created_answer(
     records: Iterable[Record], empty_cell: EmptyCell, *, headers: Mapping[str, str] | None = None
 ) -> Response:
     """The created rows, in the order of the request."""
-    results = [shaped(record, empty_cell) for record in records]
-    return json_answer({"results": results}, status=201, headers=headers)
+    return rows_answer(records, empty_cell, status=201, headers=headers)
+
+
+def count_answer(rows: Sequence[int], *, headers: Mapping[str, str] | None = None) -> Response:
+    """The numbers of the rows that a filter matched."""
+    results = [{ROW_INDEX: row} for row in rows]
+    return json_answer({"count": len(results), "results": results}, headers=headers)
+
+
+def empty_answer(*, headers: Mapping[str, str] | None = None) -> Response:
+    return Response(status_code=204, headers={"Cache-Control": CACHING, **(headers or {})})
+
+
+def written_headers(settled: Settled) -> dict[str, str]:
+    """Headers of a write's answer about its result."""
+    ignored = dict.fromkeys(chain.from_iterable([row.ignored for row in settled.results]))
+    dropped = {"X-Ignored-Fields": listed(tuple(ignored))} if ignored else {}
+    return {**dropped, **REPLAYED} if settled.is_replayed else dropped
 
 
 def json_answer(

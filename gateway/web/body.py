@@ -1,4 +1,4 @@
-"""Bodies of creates and updates: from bytes to checked values.
+"""Bodies of writes: from bytes to checked values.
 
 Rules: an invalid body is refused as a whole, with a pointer to every problem, before any call to
 Google. Credentials and `rowIndex` in a body are dropped. A body that begins with `{` or `[` is
@@ -7,14 +7,18 @@ JSON, whatever its type. Long bodies are parsed in a thread.
 
 import asyncio
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TypeVar
 
 from starlette.requests import Request
+from starlette.types import Message
 
 from gateway.errors import BodyTooLarge, Problem, RequestTimeout, UnsupportedMediaType
 from gateway.table.record import MAX_PROBLEMS, NEVER_STORED, pointer
+from gateway.table.table import FIRST_DATA_ROW
+from gateway.table.view import ROW_INDEX
 from gateway.telemetry.events import note_reading
 from gateway.web.fields import MAX_FIELDS, checked_fields, invalid_body, unstorable
 from gateway.web.lenient import JSON_AS_TEXT
@@ -22,6 +26,7 @@ from gateway.web.media_types import FORM, JSON
 from gateway.web.parsing import MAX_ROWS as MAX_ROWS
 from gateway.web.parsing import Pairs, decode_json
 from gateway.web.state import State
+from gateway.worksheets.refusal import row_not_found
 from gateway.worksheets.writes import Fields
 
 _JSON_STARTS = (b"{", b"[")
@@ -36,6 +41,12 @@ _UNREAD = {
 }
 """Refused media types, and alternatives."""
 _ESCAPED = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
+_MOST_BLANK_BYTES = 1024
+"""Blanks before a list, so that nobody sends them without end before a key is looked up."""
+_LAST_ROW = 99_999_999
+"""As in paths."""
+
+T = TypeVar("T")
 
 
 class Form(Pairs):
@@ -50,18 +61,50 @@ class RowsBody:
     is_array: bool
 
 
+Updates = tuple[tuple[int, Fields], ...]
+"""Rows to update, each once, with their fields."""
+
+
 async def read_fields(request: Request[State], key_id: str) -> Fields:
     """Checked fields of a JSON object or a form; at least one."""
-    body, content_type = await _read(request)
-    work = partial(parse_fields, body, content_type)
-    return _required(await request.state["parsing"].run(key_id, len(body), work))
+    return _required(await read_parsed(request, key_id, parse_fields))
 
 
 async def read_rows(request: Request[State], key_id: str) -> RowsBody:
     """Checked rows of a JSON list of objects, or the one row of an object or a form."""
+    return await read_parsed(request, key_id, parse_rows)
+
+
+async def read_updates(request: Request[State], key_id: str) -> Updates:
+    """Checked rows of a JSON list of objects with `rowIndex`. Raises RowNotFound for row 1."""
+    return await read_parsed(request, key_id, parse_updates)
+
+
+async def read_parsed(request: Request[State], key_id: str, parse: Callable[[bytes, str], T]) -> T:
+    """What `parse` makes of the body and its media type, in a thread if the body is long."""
     body, content_type = await _read(request)
-    work = partial(parse_rows, body, content_type)
+    work = partial(parse, body, content_type)
     return await request.state["parsing"].run(key_id, len(body), work)
+
+
+async def peek_list(request: Request[State]) -> tuple[bool, Request[State]]:
+    """True if the body begins with `[`, and a request with the body as it was."""
+    messages: list[Message] = []
+    start, more_body = b"", True
+    try:
+        async with asyncio.timeout(request.state["server"].body_timeout_seconds):
+            while more_body and not start.strip() and len(start) < _MOST_BLANK_BYTES:
+                message = await request.receive()
+                messages.append(message)
+                start += message.get("body", b"")
+                more_body = message.get("more_body", False)
+    except TimeoutError as error:
+        raise RequestTimeout("The body did not arrive in time.") from error
+
+    async def receive() -> Message:
+        return messages.pop(0) if messages else await request.receive()
+
+    return start.lstrip().startswith(b"["), Request(request.scope, receive)
 
 
 def parse_fields(body: bytes, content_type: str) -> Fields:
@@ -77,6 +120,31 @@ def parse_rows(body: bytes, content_type: str) -> RowsBody:
     if isinstance(decoded, Form) and all(value == "" for value in fields.values()):
         raise invalid_body(_BLANK_FORM)
     return RowsBody(rows=(fields,), is_array=False)
+
+
+def parse_updates(body: bytes, content_type: str) -> Updates:
+    """Up to 500 rows of a JSON list of objects, each with `rowIndex` and a field to write."""
+    decoded = _decoded(body, content_type)
+    if not isinstance(decoded, list) or isinstance(decoded, Pairs):
+        raise invalid_body("The body must be a JSON list of objects, each with its rowIndex.")
+    rows: dict[int, Fields] = {}
+    problems: list[Problem] = []
+    for at, element in _places(decoded, "update"):
+        fields, faults = _listed_fields(element, at=at)
+        row, fault = _listed_row_number(fields, rows)
+        if not faults and fault is not None:
+            faults = [Problem(at if fields.get(ROW_INDEX) is None else f"{at}/{ROW_INDEX}", fault)]
+        if row is not None:
+            rows[row] = _stored(fields)
+        problems += faults
+        if len(problems) >= MAX_PROBLEMS:
+            break
+    if problems:
+        raise unstorable(problems)
+    for row in rows:
+        if not FIRST_DATA_ROW <= row <= _LAST_ROW:
+            raise row_not_found(row)
+    return tuple(rows.items())
 
 
 def _decoded(body: bytes, content_type: str) -> object:
@@ -106,15 +174,11 @@ def _object_fields(decoded: object) -> Fields:
 
 
 def _listed_rows(elements: Sequence[object]) -> tuple[Fields, ...]:
-    if not elements:
-        raise invalid_body("The list holds no row to create.")
-    if len(elements) > MAX_ROWS:
-        raise invalid_body(f"The list holds more than {MAX_ROWS} rows; send it in parts.")
     rows: list[Fields] = []
     problems: list[Problem] = []
-    for index, element in enumerate(elements):
-        row, faults = _listed_row(element, at=pointer(str(index)))
-        rows.append(row)
+    for at, element in _places(elements, "create"):
+        fields, faults = _listed_fields(element, at=at)
+        rows.append(_stored(fields))
         problems += faults
         if len(problems) >= MAX_PROBLEMS:
             break
@@ -123,12 +187,33 @@ def _listed_rows(elements: Sequence[object]) -> tuple[Fields, ...]:
     return tuple(rows)
 
 
-def _listed_row(element: object, *, at: str) -> tuple[Fields, Sequence[Problem]]:
+def _places(elements: Sequence[object], verb: str) -> Iterator[tuple[str, object]]:
+    """The elements of a list of rows, each with the pointer to it."""
+    if not elements:
+        raise invalid_body(f"The list holds no row to {verb}.")
+    if len(elements) > MAX_ROWS:
+        raise invalid_body(f"The list holds more than {MAX_ROWS} rows; send it in parts.")
+    return ((pointer(str(index)), element) for index, element in enumerate(elements))
+
+
+def _listed_fields(element: object, *, at: str) -> tuple[Fields, Sequence[Problem]]:
+    """The fields of an object, also those that are never stored, and what is wrong with it."""
     if not isinstance(element, Pairs):
         return {}, [Problem(at, "This must be a JSON object of fields and values.")]
     fields, problems = checked_fields(element, at=at)
-    kept = _stored(fields)
-    return kept, problems if kept or problems else [Problem(at, _NO_FIELD)]
+    return fields, problems if _stored(fields) or problems else [Problem(at, _NO_FIELD)]
+
+
+def _listed_row_number(fields: Fields, taken: Collection[int]) -> tuple[int | None, str | None]:
+    """The row that the object of an update names, or why it names none."""
+    value = fields.get(ROW_INDEX)
+    if value is None:
+        return None, f"{ROW_INDEX} is missing; it says which row to update."
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if not isinstance(value, int) or isinstance(value, bool):
+        return None, f"{ROW_INDEX} must be an integer, as in answers."
+    return (None, "The list has this row twice.") if value in taken else (value, None)
 
 
 def _required(fields: Fields) -> Fields:

@@ -141,9 +141,10 @@ def _from_framework(request: Request, error: HTTPException) -> GatewayError:
 
 
 def _allowed_methods(request: Request) -> Sequence[str]:
-    """Methods of all routes of this path; the framework reports only the first route's."""
+    """Methods of all listed routes of this path; the framework reports only the first route's."""
     methods = {"OPTIONS"}
     for route in request.app.routes:
-        if isinstance(route, Route) and route.path_regex.match(request.scope["path"]):
+        is_listed = isinstance(route, Route) and route.include_in_schema
+        if is_listed and route.path_regex.match(request.scope["path"]):
             methods |= route.methods or set()
     return sorted(methods)

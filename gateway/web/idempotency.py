@@ -33,7 +33,7 @@ _MANY_FIELDS = 2000
 class IdempotentRequest:
     """Identity of an idempotent write, for any worksheet that its title may mean.
 
-    `row` is the row of an update, None for a create.
+    `row` is the row of an update or a delete, None for a write to others.
     """
 
     key: str
@@ -58,9 +58,17 @@ class IdempotentRequest:
 
 
 async def read_idempotent_request(
-    request: Request[State], body: Fields | Sequence[Fields], key_id: str, *, row: int | None
+    request: Request[State],
+    body: Fields | Sequence[Fields],
+    key_id: str,
+    *,
+    row: int | None,
+    asked: object = None,
 ) -> IdempotentRequest | None:
-    """The idempotent request; None without an Idempotency-Key. Raises InvalidIdempotencyKey."""
+    """The idempotent request; None without an Idempotency-Key. Raises InvalidIdempotencyKey.
+
+    `asked` are the parameters that decide what is written, as JSON.
+    """
     given = request.headers.getlist(IDEMPOTENCY_KEY)
     key = parse_key(given) if given else None
     if key is None:
@@ -69,6 +77,8 @@ async def read_idempotent_request(
         found = fingerprint(body)
     else:
         found = await request.state["parsing"].beside(key_id, partial(fingerprint, body))
+    if asked is not None:
+        found = _digest([asked, found])
     texts = long_texts([body] if isinstance(body, Mapping) else body)
     return IdempotentRequest(
         key=key, method=request.method, row=row, fingerprint=found, texts=texts

@@ -103,7 +103,7 @@ def where_of(parameters: Mapping[str, Sequence[str]], *, max_bytes: int) -> obje
     return _shaped(tree, "where")
 
 
-def names_of(parameter: Twice, parameters: Mapping[str, Sequence[str]]) -> list[str]:
+def names_of(parameter: str, parameters: Mapping[str, Sequence[str]]) -> list[str]:
     """The names of `keys[]=a&keys[]=b` or `keys[0]=a&keys[1]=b`, in order."""
     named: list[tuple[int, str]] = []
     for name, values in _bracketed(parameter, parameters):
@@ -130,12 +130,12 @@ def _unescaped(found: re.Match[str]) -> str:
 
 
 def _bracketed(
-    parameter: Twice, parameters: Mapping[str, Sequence[str]]
+    parameter: str, parameters: Mapping[str, Sequence[str]]
 ) -> Iterator[tuple[str, Sequence[str]]]:
     return ((name, given) for name, given in parameters.items() if name.startswith(parameter + "["))
 
 
-def _segments(name: str, parameter: Twice) -> list[str]:
+def _segments(name: str, parameter: str) -> list[str]:
     """The texts in the brackets of a name."""
     brackets = name.removeprefix(parameter)
     segments = brackets[1:-1].split("][")

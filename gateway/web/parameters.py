@@ -28,7 +28,6 @@ from gateway.table.view import Selection
 from gateway.web.lenient import (
     BRACKETED,
     WHERE_QUOTES,
-    Twice,
     decoded_again,
     in_brackets,
     is_escaped,
@@ -41,14 +40,31 @@ from gateway.web.lenient import (
 KEY_PARAMETER = "apiKey"
 SPREADSHEET_PARAMETER = "spreadsheetId"
 READ_PARAMETERS = ("where", "order", "skip", "limit", "keys", "count", "no-cache")
+ON_CONFLICT = "on_conflict"
+MAX_AFFECTED = "max-affected"
 
 _CREDENTIALS = frozenset(name.encode() for name in (KEY_PARAMETER, SPREADSHEET_PARAMETER))
-_READS = frozenset(name.encode() for name in READ_PARAMETERS)
-_BRACKETS = tuple(start.encode() for start in BRACKETED)
-_KNOWN = b"|".join(map(re.escape, sorted(_READS | _CREDENTIALS)))
-_FOLDED = re.compile(b"(?:" + _KNOWN + b")%3[Dd]")
-_ENCODED_BRACKETS = tuple(start.replace(b"[", b"%5B") for start in _BRACKETS)
-_UNFOLDED = re.compile(b"&(?=(?:" + _KNOWN + rb")(?:=|\[|%5[Bb]))")
+
+
+class Known:
+    """Names of parameters, and patterns to find them in other spellings."""
+
+    __slots__ = ("brackets", "encoded_brackets", "folded", "names", "unfolded")
+
+    def __init__(self, names: Sequence[str], brackets: Sequence[str]) -> None:
+        self.names = frozenset(name.encode() for name in names)
+        self.brackets = tuple(start.encode() for start in brackets)
+        self.encoded_brackets = tuple(start.replace(b"[", b"%5B") for start in self.brackets)
+        known = b"|".join(map(re.escape, sorted(self.names | _CREDENTIALS)))
+        self.folded = re.compile(b"(?:" + known + b")%3[Dd]")
+        self.unfolded = re.compile(b"&(?=(?:" + known + rb")(?:=|\[|%5[Bb]))")
+
+
+READS: Final = Known(READ_PARAMETERS, BRACKETED)
+WRITES: Final = Known(
+    (*READ_PARAMETERS, ON_CONFLICT, MAX_AFFECTED), (*BRACKETED, f"{ON_CONFLICT}[")
+)
+
 _ESCAPED_BYTE = re.compile(rb"%[0-9A-Fa-f]{2}")
 _TWICE = re.compile(rb"%25[0-9A-Fa-f]{2}")
 _OF_TEXT = frozenset((b"where", b"order", b"keys"))
@@ -76,7 +92,7 @@ _FLAGS = {"true": True, "false": False}
 
 
 class Sifted(NamedTuple):
-    """Known parameters, still encoded: those of reads, and those of credentials."""
+    """Known parameters, still encoded: those of the operation, and those of credentials."""
 
     asked: bytes
     credentials: bytes
@@ -87,7 +103,7 @@ class Sifted(NamedTuple):
 _NOTHING: Final = Sifted(b"", b"")
 
 
-def sift(query_string: bytes) -> Sifted:
+def sift(query_string: bytes, known: Known = READS) -> Sifted:
     """The known parts of a raw query string."""
     if not query_string:
         return _NOTHING
@@ -98,12 +114,14 @@ def sift(query_string: bytes) -> Sifted:
         name = part.partition(b"=")[0]
         if not _ENCODED.isdisjoint(name):  # clients may encode more of it than necessary
             name = unquote_plus(name.decode("latin-1")).encode("utf-8", "surrogatepass")
-        if name in _READS or name.startswith(_BRACKETS):
+        if name in known.names or name.startswith(known.brackets):
             asked.append(part)
         elif name in _CREDENTIALS:
             credentials.append(part)
-        elif _FOLDED.match(part) or name.replace(b"%5b", b"%5B").startswith(_ENCODED_BRACKETS):
-            inner = sift(_unfolded(part))
+        elif known.folded.match(part) or (
+            name.replace(b"%5b", b"%5B").startswith(known.encoded_brackets)
+        ):
+            inner = sift(_unfolded(part, known), known)
             asked.append(inner.asked)
             credentials.append(inner.credentials)
             is_unfolded = True
@@ -213,11 +231,11 @@ def asking_of(parameters: Parameters, again: Leniency | None = None) -> Asking:
 
 def parse_query(asking: Asking, *, max_limit: int) -> Query:
     """The query of a list request; a `limit` above the plan's maximum is reduced to it."""
-    limit = _count(asking, "limit")
+    limit = parse_count(asking, "limit")
     return Query(
-        where=_where(asking),
+        where=parse_filter(asking),
         order=_order(asking),
-        skip=_count(asking, "skip") or 0,
+        skip=parse_count(asking, "skip") or 0,
         limit=min(DEFAULT_LIMIT if limit is None else limit, max_limit),
         keys=parse_keys(asking),
         wants_total=_flag(asking, "count"),
@@ -230,12 +248,12 @@ def parse_keys(asking: Asking) -> Selection | None:
     Names with a second reading are marked as checked, so that it is tried if they are not fields.
     """
     if "keys" in asking.bracketed:
-        listed = _bracketed_names(asking, "keys")
+        listed = bracketed_names(asking, "keys")
         return Selection(tuple(listed)) if listed else None
-    text = _text(asking, "keys")
+    text = single_text(asking, "keys")
     if text is None:
         return None
-    names = _names(text)
+    names = split_names(text)
     if not is_escaped(text):
         return Selection(names)
     if asking.again.keys:
@@ -258,29 +276,29 @@ def _decoded_text(encoded: bytes) -> str:
     return unquote_to_bytes(encoded.replace(b"+", b" ")).decode("utf-8", "replace")
 
 
-def _unfolded(part: bytes) -> bytes:
+def _unfolded(part: bytes, known: Known) -> bytes:
     """Decode a part that was percent-encoded as a whole; its values stay encoded.
 
     If the part has a value of its own, only the name is known to be encoded twice.
     """
     name, _, value = part.partition(b"=")
-    if value and not _FOLDED.match(part):
+    if value and not known.folded.match(part):
         again = unquote_to_bytes(value) if _TWICE.search(value) else value
         return unquote_to_bytes(name) + b"=" + again
     query = unquote_to_bytes(part.removesuffix(b"="))
-    return b"&".join(map(_encoded, _UNFOLDED.split(query)))
+    return b"&".join(_encoded(each, known) for each in known.unfolded.split(query))
 
 
-def _encoded(part: bytes) -> bytes:
+def _encoded(part: bytes, known: Known) -> bytes:
     name, _, value = part.partition(b"=")
-    if name not in _OF_TEXT and not name.startswith(_BRACKETS):
+    if name not in _OF_TEXT and not name.startswith(known.brackets):
         value = value.partition(b"&")[0]  # an unknown parameter follows
     if _ESCAPED_BYTE.search(part) is None:
         value = quote(value, safe=b"").encode("ascii")
     return name + b"=" + value
 
 
-def _text(asking: Asking, name: str) -> str | None:
+def single_text(asking: Asking, name: str) -> str | None:
     """The only value of a parameter; None if absent or empty."""
     values = set(asking.parameters.get(name, ()))
     values.discard("")
@@ -295,16 +313,17 @@ def _text(asking: Asking, name: str) -> str | None:
     return decoded_again(text)
 
 
-def _bracketed_names(asking: Asking, name: Twice) -> list[str]:
-    if _text(asking, name) is not None:
+def bracketed_names(asking: Asking, name: str) -> list[str]:
+    """The names of a parameter with brackets."""
+    if single_text(asking, name) is not None:
         raise InvalidQuery(f"{name} is given in two ways; send {name}=NAME,NAME.")
     asking.note(in_brackets(name))
     return [each for each in names_of(name, asking.parameters) if each.strip()]
 
 
-def _count(asking: Asking, name: str) -> int | None:
+def parse_count(asking: Asking, name: str) -> int | None:
     """A whole number; None if absent or empty."""
-    text = _text(asking, name) if name in asking.parameters else None
+    text = single_text(asking, name) if name in asking.parameters else None
     if text is None:
         return None
     stripped = text.strip()
@@ -316,7 +335,7 @@ def _count(asking: Asking, name: str) -> int | None:
 
 def _flag(asking: Asking, name: str) -> bool:
     """False if absent or empty."""
-    text = _text(asking, name) if name in asking.parameters else None
+    text = single_text(asking, name) if name in asking.parameters else None
     if text is None:
         return False
     flag = _FLAGS.get(_folded(text))
@@ -331,9 +350,9 @@ def _folded(text: str) -> str:
 
 def _order(asking: Asking) -> tuple[SortTerm, ...]:
     if "order" in asking.bracketed:
-        listed = _bracketed_names(asking, "order")
+        listed = bracketed_names(asking, "order")
     else:
-        text = _text(asking, "order")
+        text = single_text(asking, "order")
         listed = [] if text is None else text.split(",")
     terms: dict[str, SortTerm] = {}
     for term in map(_sort_term, listed):
@@ -354,10 +373,11 @@ def _sort_term(term: str) -> SortTerm:
 
 
 def _meant(name: str, again: frozenset[str]) -> Sequence[str]:
-    return _names(decoded_again(name)) if name in again else (name,)
+    return split_names(decoded_again(name)) if name in again else (name,)
 
 
-def _names(text: str) -> tuple[str, ...]:
+def split_names(text: str) -> tuple[str, ...]:
+    """Names, comma-separated or as a JSON array."""
     if text.startswith("["):
         try:
             names = json.loads(text)
@@ -368,8 +388,9 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(name for name in text.split(",") if name.strip())
 
 
-def _where(asking: Asking) -> Condition | None:
-    text = _text(asking, "where")
+def parse_filter(asking: Asking) -> Condition | None:
+    """The condition of `where`; None if absent or empty."""
+    text = single_text(asking, "where")
     if "where" in asking.bracketed:
         if text is not None:
             raise InvalidQuery("where is given in two ways; send it as one JSON object.")

@@ -8,10 +8,11 @@ from starlette.routing import BaseRoute, Route
 from gateway.errors import Gone
 from gateway.settings.model import ServerSettings
 from gateway.web.health import livez, readyz
-from gateway.web.middleware import Endpoint, ErrorNet, RequestFrame
+from gateway.web.many_rows import delete_row, delete_where, patch_rows, post_rows
+from gateway.web.middleware import Endpoint, ErrorNet, Handler, RequestFrame
 from gateway.web.openapi.endpoint import describe
 from gateway.web.pages import docs, docs_file, home
-from gateway.web.rows import create_rows, list_rows, read_row, update_row
+from gateway.web.rows import list_rows, read_row, update_row
 from gateway.web.state import State
 
 
@@ -22,11 +23,19 @@ async def gone(_: Request[State]) -> Response:
     )
 
 
+def _extension(path: str, handle: Handler, method: str) -> Route:
+    """A route that `Allow` does not list: whether there is one depends on the key or the body."""
+    return Route(path, Endpoint(handle), methods=[method], include_in_schema=False)
+
+
 ROUTES: list[BaseRoute] = [
     Route("/v2/sheets/{title}", Endpoint(list_rows), methods=["GET"]),
-    Route("/v2/sheets/{title}", Endpoint(create_rows), methods=["POST"]),
+    Route("/v2/sheets/{title}", Endpoint(post_rows), methods=["POST"]),
     Route("/v2/sheets/{title}/{row}", Endpoint(read_row), methods=["GET"]),
     Route("/v2/sheets/{title}/{row}", Endpoint(update_row), methods=["POST", "PUT", "PATCH"]),
+    _extension("/v2/sheets/{title}", patch_rows, "PATCH"),
+    _extension("/v2/sheets/{title}", delete_where, "DELETE"),
+    _extension("/v2/sheets/{title}/{row}", delete_row, "DELETE"),
     Route("/v1", gone, methods=["GET", "POST", "PUT", "PATCH", "DELETE"]),
     Route("/v1/{rest:path}", gone, methods=["GET", "POST", "PUT", "PATCH", "DELETE"]),
     Route("/livez", livez, methods=["GET"]),

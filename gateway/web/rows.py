@@ -1,4 +1,4 @@
-"""Row endpoints: parse, make one service call, respond.
+"""Endpoints of single rows and lists: parse, make one service call, respond.
 
 Rules for lenient decoding: the plain reading comes first; only a missing field or worksheet allows
 another. If that fails too, the first error counts.
@@ -7,7 +7,6 @@ another. If that fails too, the first error counts.
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from itertools import chain
 from typing import Generic, TypeVar
 
 from starlette.requests import Request
@@ -21,19 +20,18 @@ from gateway.web.answers import (
     ENCODERS,
     CachedResponse,
     created_answer,
-    listed,
     read_answer,
     record_answer,
+    written_headers,
 )
 from gateway.web.body import read_fields, read_rows
 from gateway.web.head import asks_for_fresh, encode_title, parse_row, read_condition
-from gateway.web.idempotency import REPLAYED, read_idempotent_request
+from gateway.web.idempotency import read_idempotent_request
 from gateway.web.lenient import is_escaped
 from gateway.web.parameters import PLAIN, Leniency, decoded, list_asked, row_asked
 from gateway.web.state import State
 from gateway.web.title_aliases import TitleAlias, TitleAliases, not_found_by
 from gateway.worksheets.access import Target
-from gateway.worksheets.idempotency import Settled
 from gateway.worksheets.writes import Create, Update
 
 A = TypeVar("A")
@@ -107,7 +105,7 @@ async def create_rows(request: Request[State]) -> Response:
             break
         except WorksheetNotFound as error:
             attempt.retry(error)
-    headers = _written_headers(settled)
+    headers = written_headers(settled)
     empty_cell = state["api"].empty_cell
     if body.is_array:
         records = [written.record for written in settled.results]
@@ -137,15 +135,8 @@ async def update_row(request: Request[State]) -> Response:
         except WorksheetNotFound as error:
             attempt.retry(error)
     (written,) = settled.results
-    headers = {**_written_headers(settled), "ETag": written.tag}
+    headers = {**written_headers(settled), "ETag": written.tag}
     return record_answer(written.record, state["api"].empty_cell, headers=headers)
-
-
-def _written_headers(settled: Settled) -> dict[str, str]:
-    """Headers of a write's answer about its result."""
-    ignored = dict.fromkeys(chain.from_iterable([row.ignored for row in settled.results]))
-    dropped = {"X-Ignored-Fields": listed(tuple(ignored))} if ignored else {}
-    return {**dropped, **REPLAYED} if settled.is_replayed else dropped
 
 
 class Attempt(Generic[A]):

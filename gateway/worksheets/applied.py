@@ -108,14 +108,16 @@ class AppliedReader:
             header, placed = await self._located(worksheet, creates, sent.after_row)
         seen_rows = dict(zip(changes, map(_first_row, blocks), strict=True))
         if view is not None and is_found and header.cells == sent.header.cells:
-            removed = sorted(row for each in writes for row in each.removed)
+            removed = {row: texts for each in writes for row, texts in each.removed.items()}
             _keep(worksheet, view, header, sent.sent_seconds, placed, removed_count=len(removed))
+            extent = worksheet.header.last()
             worksheet.written(
                 Effect(
                     header=header,
                     rows=[*_patches(seen_rows), *_new_patches(creates, placed)],
-                    before={change.row: change.displayed for change in changes},
-                    removed=removed,
+                    before=removed or {change.row: change.displayed for change in changes},
+                    removed=sorted(removed),
+                    last_row=extent.last_row if extent else 0,
                 )
             )
         else:

@@ -579,7 +579,7 @@ def _sending(planned: Planned, after_row: int) -> Sending:
         planned.identity,
         first_row=after_row + 1,
         rows=rows,
-        numbers=numbers if any(numbers) else planned.removed,
+        numbers=numbers if any(numbers) else [*planned.removed],
     )
 
 

@@ -4,7 +4,7 @@ Pure but for the look at the rows of updates, which costs 1 read.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from gateway.errors import (
@@ -110,7 +110,8 @@ class Planned:
     slots: Sequence[Written | RowChange | int]
     changes: Sequence[RowChange] = ()
     created: NewRows | None = None
-    removed: Sequence[int] = ()
+    removed: Mapping[int, Sequence[str]] = field(default_factory=dict)
+    """The rows to remove, as they are displayed."""
     new_keys: Sequence[tuple[tuple[int, str], ...]] = ()
     """Columns and texts of the keys of rows that an upsert appends."""
 
@@ -230,7 +231,7 @@ class Planner:
     ) -> Planned:
         """A write that removes rows, or empties them; `rows` are their displayed cells."""
         if not self.clears:
-            return Planned(index=index, write=write, slots=slots, removed=[*rows])
+            return Planned(index=index, write=write, slots=slots, removed=rows)
         changes = [
             RowChange(
                 row=row,

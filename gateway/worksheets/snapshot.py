@@ -41,14 +41,16 @@ class Effect:
 
     `before`: the rows as displayed before the write; none for appended rows. `keeps_values`: the
     cells hold the sent values; otherwise only the displayed texts are known. `removed`: the rows
-    that went, in ascending order; those below them moved up. A write removes rows or patches them.
+    that went, in ascending order; those below moved up. A write removes rows or patches them.
+    `last_row`: a row at the end or above it after the write, 0 if none is known.
     """
 
     header: Header
     rows: Sequence[RowPatch] = ()
-    removed: Sequence[int] = ()
     before: Mapping[int, Sequence[str]] = field(default_factory=dict)
     keeps_values: bool = True
+    removed: Sequence[int] = ()
+    last_row: int = 0
 
 
 def texts_of(effects: Sequence[Effect]) -> Mapping[int, Mapping[int, str]]:
@@ -138,7 +140,9 @@ class Snapshot:
 
     def changed(self, effect: Effect) -> "Snapshot | None":
         """The snapshot after a write; None if its header or rows do not match the write."""
-        return self._patched([effect]) if self._may_have_seen([effect], 0) else None
+        if not self._may_have_seen([effect], 0):
+            return None
+        return self._without(effect.removed) if effect.removed else self._patched([effect])
 
     def _may_have_seen(self, effects: Sequence[Effect], count: int) -> bool:
         """True if the rows are consistent with exactly the first `count` writes."""
@@ -162,6 +166,17 @@ class Snapshot:
             displayed=replace(base.displayed, digest=None),
             typed=base.typed and replace(base.typed, digest=None),
             encodings=Encodings(base.displayed.byte_count),
+        )
+
+    def _without(self, rows: Sequence[int]) -> "Snapshot":
+        """The snapshot after rows were removed."""
+        return replace(
+            self,
+            table=self.table.without_rows(rows),
+            grid_rows=self.grid_rows - len(rows),
+            displayed=replace(self.displayed, digest=None),
+            typed=self.typed and replace(self.typed, digest=None),
+            encodings=Encodings(self.displayed.byte_count),
         )
 
     def _without_types(self) -> "Snapshot":
@@ -191,7 +206,12 @@ class _State:
         self._written: dict[int, dict[int, str]] = {}
 
     def takes(self, effect: Effect) -> bool:
-        """Apply a write, if the rows are as they were before it or after it."""
+        """Apply a write, if the rows are as they were before it or after it.
+
+        Removed rows must be as they were before it.
+        """
+        if effect.removed:
+            return all(self._shows(row, effect.before[row]) for row in effect.removed)
         new = [patch.row for patch in effect.rows if patch.row > self._last_row]
         if new and min(new) != self._last_row + 1:
             return False  # rows of others, which the table lacks, lie in between
@@ -213,6 +233,12 @@ class _State:
         shown = [self._text(patch.row, column) for column in range(width)]
         written = [patch.texts.get(column, text) for column, text in enumerate(as_seen)]
         return shown in (as_seen, written)
+
+    def _shows(self, row: int, texts: Sequence[str]) -> bool:
+        width = max(len(self._table.displayed), len(texts))
+        return row <= self._last_row and all(
+            self._text(row, column) == text_at(texts, column) for column in range(width)
+        )
 
     def _text(self, row: int, column: int) -> str:
         written = self._written.get(row, {})

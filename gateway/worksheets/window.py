@@ -96,6 +96,10 @@ class Window:
         """The window after a write; None if its rows are then unknown."""
         if self.header.cells != effect.header.cells:
             return None
+        if effect.removed:
+            is_above = self._end <= effect.removed[0]
+            is_same = is_above and (not self.has_next or effect.last_row >= self._end)
+            return self if is_same else None
         first_row, rows = self.span.first_row, [*self.rows]
         for patch in effect.rows:
             at, before = patch.row - first_row, effect.before.get(patch.row)

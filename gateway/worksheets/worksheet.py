@@ -247,8 +247,11 @@ class Worksheet:
                 self._drop(span)
 
     def written(self, effect: Effect) -> None:
-        """Take in a confirmed write: no later answer may miss it."""
-        self._overtake(effect)
+        """Take in a confirmed write: no later answer may miss it.
+
+        A read that ran while rows were removed is repeated: nobody knows which rows it saw.
+        """
+        self._overtake(None if effect.removed else effect)
         latest, typed = self._latest, self._typed
         self._latest = latest and latest.changed(effect)
         if typed is latest:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import httpx2
+import msgspec
 
 from gateway.commands.demo import SPREADSHEET, WORKSHEET, Demo
 from gateway.telemetry.events import RequestLine
@@ -117,8 +118,9 @@ def _answer(demo: Demo, asked: Asked) -> Any:
 
 
 def _real_line(_: Example, __: Demo) -> Any:
-    """The members of a line of the log; their values differ from line to line."""
-    members = dict.fromkeys(RequestLine.__struct_fields__)
+    """The members that all lines of the log have; their values differ from line to line."""
+    fields = msgspec.structs.fields(RequestLine)
+    members = dict.fromkeys(each.name for each in fields if each.default is not msgspec.UNSET)
     return {**members, "event": RequestLine.__struct_config__.tag, "level": "info"}
 
 

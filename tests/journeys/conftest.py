@@ -166,10 +166,11 @@ async def create_keys(
     *,
     revoked: Sequence[str] = (),
     pepper: str | None = None,
+    overrides: Mapping[str, object] | None = None,
 ) -> dict[str, str]:
-    """A key store with these keys; the keys by name."""
-    overrides = {"access.database": str(database), "access.pepper": pepper}
-    settings = load_settings(None, {}, overrides)
+    """A key store with these keys, also of plans in `overrides`; the keys by name."""
+    own = {"access.database": str(database), "access.pepper": pepper}
+    settings = load_settings(None, {}, {**own, **(overrides or {})})
     async with KeyStore.open(settings.access.database) as store:
         created = {
             name: await create_key(

@@ -146,17 +146,24 @@ class Surface:
 
 
 @contextmanager
-def open_surface(folder: Path) -> Iterator[Surface]:
+def open_surface(
+    folder: Path,
+    requests: Mapping[str, KeyRequest] = KEYS,
+    overrides: Mapping[str, object] | None = None,
+) -> Iterator[Surface]:
     """The application with its database in this folder."""
-    database = folder / "keys.db"
-    keys = asyncio.run(create_keys(database, KEYS, revoked=["revoked"]))
+    database, changed = folder / "keys.db", overrides or {}
+    revoked = [name for name in requests if name == "revoked"]
+    keys = asyncio.run(create_keys(database, requests, revoked=revoked, overrides=changed))
     sheets, calls = FakeSheets(), Calls()
 
     @asynccontextmanager
     async def open_sheets() -> AsyncIterator[Sheets]:
         yield GuardedSheets(sheets, calls)
 
-    settings = load_settings(None, {}, {"access.database": str(database), **LOOKS_EACH_TIME})
+    settings = load_settings(
+        None, {}, {"access.database": str(database), **LOOKS_EACH_TIME, **changed}
+    )
     app = create_app(settings, open_sheets)
     with (
         start_blocking_portal("asyncio") as portal,

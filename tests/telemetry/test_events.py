@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from gateway.telemetry.events import (
+    Kind,
     RequestEvent,
     RequestLine,
     configure_logging,
@@ -108,6 +109,19 @@ def test_request_is_one_line(lines: Lines) -> None:
         "google_ms": 1000.0,
         "ms": 12.5,
     }
+
+
+@pytest.mark.parametrize(
+    "kind", ["delete", "update_rows", "update_where", "delete_where", "upsert"]
+)
+def test_operation_is_named_where_method_and_path_do_not_tell_it(lines: Lines, kind: Kind) -> None:
+    """Other lines have no such member."""
+    request_done(_event(kind=kind))
+    request_done(_event(kind="update"))
+
+    named, other = lines()
+    assert named["operation"] == kind
+    assert "operation" not in other
 
 
 def test_request_of_nobody_is_one_line(lines: Lines) -> None:

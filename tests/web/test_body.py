@@ -4,15 +4,24 @@ import json
 from collections.abc import Mapping, Sequence
 from urllib.parse import parse_qsl, urlencode
 
+import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from starlette.requests import Request
+from starlette.types import Message
 
-from gateway.errors import BodyTooLarge, InvalidBody
+from gateway.errors import BodyTooLarge, InvalidBody, RequestTimeout
 from gateway.settings.model import ServerSettings
 from gateway.table.record import MAX_CELL_CHARACTERS, Stored
-from gateway.web.body import MAX_ROWS, parse_fields, parse_rows, read_fields, read_rows
+from gateway.web.body import (
+    MAX_ROWS,
+    parse_fields,
+    parse_rows,
+    peek_list,
+    read_fields,
+    read_rows,
+)
 from gateway.web.fields import MAX_FIELDS
 from tests.web.requests import Sender, make_request, make_scope
 
@@ -175,3 +184,38 @@ async def test_an_announced_length_is_believed(length: str) -> None:
         await read_fields(Request(scope, sender), "k")
 
     assert sender.taken == 0
+
+
+@pytest.mark.parametrize(
+    ("chunks", "is_list", "taken"),
+    [
+        ([b"[1]"], True, 1),
+        ([b"", b" \n\t\r", b"[1", b"]"], True, 3),
+        ([b'{"a":[]}', b" "], False, 1),
+        ([b""], False, 1),
+        ([b" "], False, 1),
+        ([b" " * 1024, b"[]"], False, 1),
+    ],
+    ids=["list", "cut", "object", "nothing", "blank", "long blanks"],
+)
+async def test_a_list_is_told_by_its_first_byte(
+    chunks: Sequence[bytes], is_list: bool, taken: int
+) -> None:
+    """No more of the body is taken than needed, and the request can still be read as a whole."""
+    sender = Sender(chunks)
+    found, whole = await peek_list(Request(make_scope("PATCH"), sender))
+
+    assert (found, sender.taken) == (is_list, taken)
+    assert await whole.body() == b"".join(chunks)
+
+
+async def test_a_body_that_does_not_begin() -> None:
+    """It is waited for as long as for other bodies."""
+
+    async def never() -> Message:
+        await anyio.sleep_forever()
+        return {"type": "http.disconnect"}
+
+    settings = ServerSettings(body_timeout_seconds=0.01)
+    with pytest.raises(RequestTimeout):
+        await peek_list(Request(make_scope("PATCH", settings=settings), never))

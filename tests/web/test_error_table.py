@@ -6,7 +6,15 @@ from collections.abc import Iterator
 import pytest
 
 from gateway import errors
-from gateway.errors import GatewayError, InvalidRequest, QueryTooCostly, RowNumberUnknown
+from gateway.errors import (
+    DuplicateKey,
+    GatewayError,
+    InvalidRequest,
+    QueryTooCostly,
+    RowNotRemovable,
+    RowNumberUnknown,
+    TooManyRowsAffected,
+)
 from tests.error_tree import concrete_errors
 from tests.recordings import CONTRACT, needs_contract
 
@@ -15,9 +23,11 @@ Entry = tuple[int, int, str | None]
 
 
 ERRORS = list(concrete_errors())
-CONTRACTED = [
-    error for error in ERRORS if error not in (InvalidRequest, QueryTooCostly, RowNumberUnknown)
-]
+ADDED = (
+    *(InvalidRequest, QueryTooCostly, RowNumberUnknown),
+    *(TooManyRowsAffected, DuplicateKey, RowNotRemovable),
+)
+CONTRACTED = [error for error in ERRORS if error not in ADDED]
 """The contract's table has no code for a request that cannot be read, or costs too much."""
 
 

@@ -1,0 +1,125 @@
+"""Upserts: the key fields that `on_conflict` names, and their values in the rows of the body.
+
+Rules: each row has a value in each key field, and no two rows have the same values. They are
+compared as a cell displays them, as far as that is known before the sheet displays them.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from starlette.requests import Request
+
+from gateway.errors import InvalidQuery, Problem
+from gateway.table.cells import plain_notation
+from gateway.table.quoting import quoted
+from gateway.table.record import NEVER_STORED, Stored, pointer
+from gateway.telemetry.events import note_reading
+from gateway.web.body import RowsBody, parse_rows, read_parsed
+from gateway.web.fields import unstorable
+from gateway.web.lenient import decoded_again, is_escaped, twice
+from gateway.web.parameters import (
+    ON_CONFLICT,
+    asking_of,
+    bracketed_names,
+    decoded,
+    single_text,
+    split_names,
+)
+from gateway.web.state import State
+from gateway.worksheets.writes import Fields
+
+
+@dataclass(frozen=True, kw_only=True)
+class UpsertBody:
+    """Rows to create or update, and the fields that tell which."""
+
+    keys: tuple[str, ...]
+    rows: tuple[Fields, ...]
+    is_array: bool
+
+
+async def read_upsert(request: Request[State], key_id: str, text: bytes) -> UpsertBody:
+    """The checked rows of a body; `text` are the parameters. Raises InvalidQuery, InvalidBody."""
+    names = conflict_names(text)
+    return await read_parsed(request, key_id, partial(_parse_upsert, names))
+
+
+def conflict_names(text: bytes) -> tuple[str, ...]:
+    """The distinct names of `on_conflict`: comma-separated, a JSON array, or with brackets."""
+    asking = asking_of(decoded(text))
+    if ON_CONFLICT in asking.bracketed:
+        names: Sequence[str] = bracketed_names(asking, ON_CONFLICT)
+    else:
+        names = split_names(single_text(asking, ON_CONFLICT) or "")
+    for reading in asking.readings:
+        note_reading(reading)
+    distinct = {name.strip(): name for name in reversed(names)}
+    never = NEVER_STORED & set(distinct)
+    if not distinct or never:
+        what = f"names {quoted(min(never))}, which is no column" if never else "names no field"
+        raise InvalidQuery(
+            f"{ON_CONFLICT} {what}. It takes the fields that tell rows apart, comma-separated: "
+            f"{ON_CONFLICT}=sku."
+        )
+    return tuple(reversed(distinct.values()))
+
+
+def _parse_upsert(names: Sequence[str], body: bytes, content_type: str) -> UpsertBody:
+    parsed = parse_rows(body, content_type)
+    keys = _keys_in(parsed.rows[0], names)
+    problems = _problems(parsed, keys)
+    if problems:
+        raise unstorable(problems)
+    return UpsertBody(keys=keys, rows=parsed.rows, is_array=parsed.is_array)
+
+
+def _keys_in(fields: Fields, names: Sequence[str]) -> tuple[str, ...]:
+    """The names, decoded once more if only so they are fields of a row: each row has them."""
+    keys: list[str] = []
+    for name in names:
+        again = split_names(decoded_again(name)) if is_escaped(name) else ()
+        if again and _find(fields, name) is None and all(_find(fields, each) for each in again):
+            note_reading(twice(ON_CONFLICT))
+            keys += again
+        else:
+            keys.append(name)
+    return tuple(dict.fromkeys(keys))
+
+
+def _problems(body: RowsBody, keys: Sequence[str]) -> list[Problem]:
+    problems: list[Problem] = []
+    seen: dict[tuple[str, ...], int] = {}
+    for number, fields in enumerate(body.rows):
+        at = pointer(str(number)) if body.is_array else pointer()
+        values = [_displayed(fields, key) for key in keys]
+        missing = [key for key, value in zip(keys, values, strict=True) if not value]
+        problems += [
+            Problem(pointer(key, at=at), f"{ON_CONFLICT} names this field, so it needs a value.")
+            for key in missing
+        ]
+        if missing:
+            continue
+        first = seen.setdefault(tuple(values), number)
+        if first != number:
+            problems.append(Problem(at, f"The row at {pointer(str(first))} has the same key."))
+    return problems
+
+
+def _displayed(fields: Fields, key: str) -> str:
+    """The text that a cell with the value of a key displays; "" without a value."""
+    name = _find(fields, key)
+    value = None if name is None else fields[name]
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, int | float):
+        return plain_notation(value)
+    return value or ""
+
+
+def _find(fields: Mapping[str, Stored], key: str) -> str | None:
+    """The name of a field, exactly or without blanks around it."""
+    if key in fields:
+        return key
+    trimmed = key.strip()
+    return next((name for name in fields if name.strip() == trimmed), None)

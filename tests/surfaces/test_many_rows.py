@@ -1,0 +1,498 @@
+"""Deletes, and writes to several rows: who may, and everything that is refused."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway.access.issue import KeyRequest
+from tests.asgi_client import Answer
+from tests.journeys.failure import refused
+from tests.surfaces.stage import GRANTED, KEYS, PAGE, Surface, open_surface
+
+PLANS: Mapping[str, object] = {
+    "plans.staff.deletes": True,
+    "plans.staff.requests_per_minute": 0,
+    "plans.narrow.deletes": True,
+    "plans.narrow.where_and_order": False,
+    "plans.single.deletes": True,
+    "plans.single.max_affected": 0,
+    "plans.careful.deletes": True,
+    "plans.careful.require_if_match": True,
+    "plans.looking.deletes": True,
+    "plans.looking.writes": False,
+}
+
+
+def deleter(plan: str, **grants: Any) -> KeyRequest:
+    request = KeyRequest(name=plan, plan=plan, spreadsheets=GRANTED, may_delete=True)
+    return replace(request, **grants)
+
+
+OWN: Mapping[str, KeyRequest] = {
+    **KEYS,
+    **{plan: deleter(plan) for plan in ("staff", "narrow", "single", "careful", "looking")},
+    "without plan": deleter("paid"),
+    "without grant": deleter("staff", may_delete=False),
+    "new only": deleter("staff", worksheets=frozenset({"New"})),
+    "page": deleter("staff", origins=frozenset({PAGE})),
+    "other": deleter("staff", spreadsheets=frozenset({"other"})),
+}
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Surface]:
+    """The application, with plans and keys that may delete."""
+    with open_surface(tmp_path_factory.mktemp("deletes"), OWN, PLANS) as surface:
+        yield surface
+
+
+DONE = 'where={"state":"done"}'
+DELETE_ROW = ("DELETE", "Cities/2", b"")
+DELETE_WHERE = ("DELETE", f"Cities?{DONE}", b"")
+UPDATE_WHERE = ("PATCH", f"Cities?{DONE}", b'{"name":"x"}')
+UPDATE_ROWS = ("PATCH", "Cities", b'[{"rowIndex":2,"name":"x"}]')
+UPSERT = ("POST", "Cities?on_conflict=name", b'{"name":"x"}')
+EVERY = {
+    "delete": DELETE_ROW,
+    "delete where": DELETE_WHERE,
+    "update where": UPDATE_WHERE,
+    "update rows": UPDATE_ROWS,
+    "upsert": UPSERT,
+}
+DELETES = {name: EVERY[name] for name in ("delete", "delete where")}
+
+Sent = tuple[str, str, bytes]
+Refusal = tuple[int, int]
+
+
+def refuse(
+    surface: Surface, sent: Sent, headers: Sequence[tuple[str, str]] = (), key: str | None = "staff"
+) -> tuple[Refusal, Answer]:
+    method, target, body = sent
+    return surface.refused(method, target, key=key, headers=headers, body=body)
+
+
+def message(answer: Answer) -> str:
+    found: str = answer.json()["message"]
+    return found
+
+
+ON_ROWS, ON_ROW = "GET, HEAD, OPTIONS, POST", "GET, HEAD, OPTIONS, PATCH, POST, PUT"
+NO_DELETE = "Rows cannot be deleted: empty their cells with an update of nulls."
+NO_ROW = "PUT and PATCH update a row: put its rowIndex into the path."
+
+
+def not_an_operation(method: str, allowed: str, words: str) -> bytes:
+    """The whole answer to a method that is no operation, headers and body."""
+    body = (
+        '{"type":"SheetsonError","name":"MethodNotAllowed","code":4051,"message":"'
+        f'{method} is not an operation here; allowed: {allowed}. {words}","status":405,'
+        '"requestId":"r1","retryable":false,"outcome":"not_applied"}'
+    )
+    lines = (
+        "cache-control: no-store",
+        "vary: Accept",
+        f"allow: {allowed}",
+        f"content-length: {len(body)}",
+        "content-type: application/json",
+        "vary: Origin",
+        "x-request-id: r1",
+        "server-timing: google;dur=0.0",
+        "x-content-type-options: nosniff",
+        "referrer-policy: no-referrer",
+    )
+    return "\n".join([*lines, body]).encode()
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        *("paid", "free", "read-only", "pages", "any", "expired", "revoked", None),
+        *("without plan", "without grant"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("target", "allowed"),
+    [
+        ("Cities/2", ON_ROW),
+        ("Cities/2/", ON_ROW),
+        ("Cities/x", ON_ROW),
+        ("Nowhere/2", ON_ROW),
+        ("Cities", ON_ROWS),
+        (f"Cities?{DONE}", ON_ROWS),
+        ("Cities?where=", ON_ROWS),
+    ],
+)
+def test_a_delete_without_the_right_is_no_operation(
+    surface: Surface, key: str | None, target: str, allowed: str
+) -> None:
+    """Its answer has the same bytes for every key: the right needs the key and its plan."""
+    answer = surface.send("DELETE", target, key=key, headers=[("X-Request-Id", "r1")])
+
+    assert answer.said == not_an_operation("DELETE", allowed, NO_DELETE)
+
+
+@pytest.mark.parametrize("key", ["paid", "staff", "read-only", None])
+@pytest.mark.parametrize("body", [b"", b"{}", b'{"name":"x"}', b"name=x", b" "])
+def test_a_patch_without_filter_and_list_is_no_operation(
+    surface: Surface, key: str | None, body: bytes
+) -> None:
+    """Its answer has the same bytes for every key."""
+    answer = surface.send("PATCH", "Cities", key=key, headers=[("X-Request-Id", "r1")], body=body)
+
+    assert answer.said == not_an_operation("PATCH", ON_ROWS, NO_ROW)
+
+
+@pytest.mark.parametrize("key", ["paid", "staff"])
+@pytest.mark.parametrize(("target", "allowed"), [("Cities", ON_ROWS), ("Cities/2", ON_ROW)])
+def test_methods_are_the_same_for_all_keys(
+    surface: Surface, key: str, target: str, allowed: str
+) -> None:
+    """`OPTIONS` is answered without a look at the key."""
+    assert surface.send("OPTIONS", target, key=key).headers["allow"] == allowed
+
+
+def test_pages_may_ask_for_deletes(surface: Surface) -> None:
+    """A preflight has no key: it allows what a key might."""
+    answer = surface.send(
+        "OPTIONS",
+        "Cities/2",
+        key=None,
+        headers=[
+            ("Origin", PAGE),
+            ("Access-Control-Request-Method", "DELETE"),
+            ("Access-Control-Request-Headers", "authorization,if-match,prefer"),
+        ],
+    )
+
+    assert "DELETE" in answer.headers["access-control-allow-methods"]
+    assert answer.headers["access-control-allow-headers"] == "authorization,if-match,prefer"
+
+
+@pytest.mark.parametrize("sent", EVERY.values(), ids=EVERY)
+@pytest.mark.parametrize(
+    ("key", "refusal"),
+    [
+        ("new only", (403, 4032)),
+        ("other", (404, 101)),
+        ("looking", (403, 4034)),
+    ],
+)
+def test_grants_are_those_of_all_writes(
+    surface: Surface, sent: Sent, key: str, refusal: Refusal
+) -> None:
+    """Spreadsheet, worksheet and the plan's writes."""
+    assert refuse(surface, sent, key=key)[0] == refusal
+
+
+@pytest.mark.parametrize("sent", [UPDATE_WHERE, UPDATE_ROWS, UPSERT])
+@pytest.mark.parametrize(
+    ("key", "refusal"), [("read-only", (405, 4050)), (None, (401, 4010)), ("revoked", (401, 4011))]
+)
+def test_writes_of_several_rows_need_a_key_that_writes(
+    surface: Surface, sent: Sent, key: str | None, refusal: Refusal
+) -> None:
+    found, answer = refuse(surface, sent, key=key)
+
+    assert found == refusal
+    assert answer.headers.get("allow") == ("GET, HEAD, OPTIONS" if key == "read-only" else None)
+
+
+@pytest.mark.parametrize("sent", EVERY.values(), ids=EVERY)
+def test_origins_are_those_of_all_writes(surface: Surface, sent: Sent) -> None:
+    headers = [("Origin", "https://evil.example")]
+
+    assert refuse(surface, sent, headers, key="page")[0] == (403, 4031)
+
+
+@pytest.mark.parametrize("sent", EVERY.values(), ids=EVERY)
+def test_a_key_in_the_url_writes_nothing(surface: Surface, sent: Sent) -> None:
+    method, target, body = sent
+    join = "&" if "?" in target else "?"
+    target = f"{target}{join}apiKey={surface.keys['staff']}"
+
+    assert refuse(surface, (method, target, body), key=None)[0] == (401, 4012)
+
+
+@pytest.mark.parametrize("sent", [DELETE_WHERE, UPDATE_WHERE])
+@pytest.mark.parametrize("key", ["narrow", "single"])
+def test_plans_without_writes_by_filter(surface: Surface, sent: Sent, key: str) -> None:
+    """A plan needs searches, and a number of rows that is not 0."""
+    found, answer = refuse(surface, sent, key=key)
+
+    assert found == (403, 4034)
+    assert f"The plan '{key}' of this key does not include writes by filter" in message(answer)
+
+
+def test_a_plan_that_demands_conditions_of_deletes(surface: Surface) -> None:
+    found, answer = refuse(surface, DELETE_ROW, key="careful")
+
+    assert found == (428, 4280)
+    assert "takes no delete without If-Match" in message(answer)
+
+
+@pytest.mark.parametrize("sent", [DELETE_WHERE, UPDATE_WHERE, UPDATE_ROWS, UPSERT])
+@pytest.mark.parametrize("headers", [[], [("If-Match", "*")], [("If-Match", '"a"')]])
+def test_a_plan_that_demands_conditions_takes_single_rows(
+    surface: Surface, sent: Sent, headers: Sequence[tuple[str, str]]
+) -> None:
+    """A write to several rows cannot have any."""
+    found, answer = refuse(surface, sent, headers, key="careful")
+
+    assert found == (428, 4280)
+    assert "Send a request for each row, with its ETag" in message(answer)
+
+
+@pytest.mark.parametrize("sent", [DELETE_WHERE, UPDATE_WHERE, UPDATE_ROWS, UPSERT])
+def test_a_condition_is_of_one_row(surface: Surface, sent: Sent) -> None:
+    """It is refused where it would be ignored."""
+    found, answer = refuse(surface, sent, [("If-Match", '"a"')])
+
+    assert found == (400, 4000)
+    assert "If-Match is the state of one row" in message(answer)
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("?where=", "needs a condition"),
+        ("?where", "needs a condition"),
+        ("?where={}", "needs a condition"),
+        ("?where=%7B%7D", "needs a condition"),
+        ("?where=%257B%257D", "needs a condition"),
+        ('?where={"$and":[{}]}', "an empty object"),
+        ('?where={"$or":[{"state":"x"},{}]}', "an empty object"),
+        ('?where={"$not":{}}', "an empty object"),
+        ("?where={", "not JSON"),
+        ("?where=[]", "must be a JSON object"),
+        ("?where=state=done", "not JSON"),
+        ('?where={"state":{"$regex":"x"}}', "is not an operator"),
+        ('?where={"state":"x"}&where={"state":"y"}', "more than once"),
+        (f"?{DONE}&max-affected=x", "max-affected must be a whole number"),
+        (f"?{DONE}&max-affected=-1", "max-affected must be a whole number"),
+        (f"?{DONE}&max-affected=1&max-affected=2", "more than once"),
+        (f"?{DONE}&limit=1", "limit is for lists"),
+        (f"?{DONE}&skip=1", "skip is for lists"),
+        (f"?{DONE}&order=-name", "order is for lists"),
+        (f"?{DONE}&order[]=name", "order is for lists"),
+    ],
+)
+@pytest.mark.parametrize(("method", "body"), [("DELETE", b""), ("PATCH", b'{"name":"x"}')])
+def test_filter_that_is_none(
+    surface: Surface, method: str, body: bytes, query: str, words: str
+) -> None:
+    """Nothing is written without a condition, nor with one that is ignored in part."""
+    found, answer = refuse(surface, (method, f"Cities{query}", body))
+
+    assert found == (400, 4002)
+    assert words in message(answer)
+
+
+@pytest.mark.parametrize("query", ["", "?max-affected=3", "?Where=x"])
+def test_delete_without_row_and_filter(surface: Surface, query: str) -> None:
+    found, answer = refuse(surface, ("DELETE", f"Cities{query}", b""))
+
+    assert found == (400, 4002)
+    assert "needs a condition" in message(answer)
+
+
+@pytest.mark.parametrize("sent", [DELETE_WHERE, UPDATE_WHERE])
+def test_preference_that_is_no_number(surface: Surface, sent: Sent) -> None:
+    found, answer = refuse(surface, sent, [("Prefer", "max-affected=many")])
+
+    assert found == (400, 4000)
+    assert 'max-affected="many"' in message(answer)
+
+
+@pytest.mark.parametrize(
+    ("target", "refusal", "words"),
+    [
+        ("Cities/0", (400, 4003), "is not a row number"),
+        ("Cities/x", (400, 4003), "is not a row number"),
+        ("Cities/1", (404, 103), "no row 1"),
+        (f"Cities/2?{DONE}", (400, 4002), "not both"),
+        ("Cities/2?where[state]=x", (400, 4002), "not both"),
+    ],
+)
+def test_row_that_cannot_be_deleted(
+    surface: Surface, target: str, refusal: Refusal, words: str
+) -> None:
+    found, answer = refuse(surface, ("DELETE", target, b""))
+
+    assert found == refusal
+    assert words in message(answer)
+
+
+@pytest.mark.parametrize("sent", EVERY.values(), ids=EVERY)
+def test_bad_idempotency_key(surface: Surface, sent: Sent) -> None:
+    assert refuse(surface, sent, [("Idempotency-Key", '"')])[0] == (400, 4004)
+
+
+A_ROW = {"rowIndex": 2, "name": "x"}
+
+
+@pytest.mark.parametrize(
+    ("rows", "problems"),
+    [
+        ([], {"#": "no row to update"}),
+        ([A_ROW] * 501, {"#": "more than 500 rows"}),
+        ([1, None, "x", []], dict.fromkeys(("#/0", "#/1", "#/2", "#/3"), "a JSON object")),
+        ([A_ROW, {"name": "x"}], {"#/1": "rowIndex is missing"}),
+        ([{"rowIndex": None, "name": "x"}], {"#/0": "rowIndex is missing"}),
+        ([{"rowIndex": "2", "name": "x"}], {"#/0/rowIndex": "must be an integer"}),
+        ([{"rowIndex": 2.5, "name": "x"}], {"#/0/rowIndex": "must be an integer"}),
+        ([{"rowIndex": True, "name": "x"}], {"#/0/rowIndex": "must be an integer"}),
+        ([{"rowIndex": [2], "name": "x"}], {"#/0/rowIndex": "not an object or a list"}),
+        ([A_ROW, {"rowIndex": 2, "state": "y"}], {"#/1/rowIndex": "this row twice"}),
+        ([{"rowIndex": 2}], {"#/0": "no field to write"}),
+        ([{"rowIndex": 2, "apiKey": "k", "spreadsheetId": "s"}], {"#/0": "no field to write"}),
+        ([{}], {"#/0": "no field to write"}),
+        ([A_ROW, {"rowIndex": 3, "name": {}}], {"#/1/name": "not an object"}),
+        ([{"rowIndex": 3, "name": 2**60}], {"#/0/name": "2^53"}),
+    ],
+    ids=range(15),
+)
+def test_list_of_updates_that_is_refused(
+    surface: Surface, rows: object, problems: Mapping[str, str]
+) -> None:
+    """As a whole, with the place of each problem."""
+    found, answer = refuse(surface, ("PATCH", "Cities", json.dumps(rows).encode()))
+
+    places = {each["pointer"]: each["detail"] for each in answer.json()["errors"]}
+    assert found == (400, 104)
+    assert set(places) == set(problems)
+    assert all(words in places[place] for place, words in problems.items())
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b"[", "not JSON"),
+        (b'[{"rowIndex":2,"name":"a","name":"b"}]', "given twice"),
+        (b'[{"rowIndex":2,"rowIndex":3,"name":"b"}]', "given twice"),
+        (b'[{"rowIndex":2,"name":NaN}]', "not finite"),
+    ],
+)
+def test_list_that_is_no_json(surface: Surface, body: bytes, words: str) -> None:
+    found, answer = refuse(surface, ("PATCH", "Cities", body))
+
+    assert found == (400, 104)
+    assert words in json.dumps(answer.json())
+
+
+@pytest.mark.parametrize("row", [1, 0, -3, 100_000_000, 2**53])
+def test_row_of_a_list_that_is_never_there(surface: Surface, row: int) -> None:
+    """The header, and numbers that no path may have: as in updates of a single row."""
+    body = json.dumps([A_ROW, {"rowIndex": row, "name": "x"}]).encode()
+
+    found, answer = refuse(surface, ("PATCH", "Cities", body))
+
+    assert found == (404, 103)
+    assert "no row" in message(answer)
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b'[{"rowIndex":2,"name":"x"}]', b"{}", b'"x"'])
+def test_body_of_an_update_by_filter_is_an_object(surface: Surface, body: bytes) -> None:
+    assert refuse(surface, ("PATCH", f"Cities?{DONE}", body))[0] == (400, 104)
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("on_conflict=", "names no field"),
+        ("on_conflict", "names no field"),
+        ("on_conflict=,", "names no field"),
+        ("on_conflict=[]", "names no field"),
+        ("on_conflict[]=", "names no field"),
+        ("on_conflict=rowIndex", '"rowIndex", which is no column'),
+        ("on_conflict=name,apiKey", '"apiKey", which is no column'),
+        ("on_conflict=name&on_conflict=state", "more than once"),
+        ("on_conflict=name&on_conflict[]=state", "in two ways"),
+    ],
+)
+def test_key_fields_that_are_none(surface: Surface, query: str, words: str) -> None:
+    """Rows that were meant as upserts are never just created."""
+    found, answer = refuse(surface, ("POST", f"Cities?{query}", b'{"name":"x"}'))
+
+    assert found == (400, 4002)
+    assert words in message(answer)
+
+
+@pytest.mark.parametrize(
+    ("keys", "body", "problems"),
+    [
+        ("name", {"state": "x"}, {"#/name": "needs a value"}),
+        ("name", {"name": None, "state": "x"}, {"#/name": "needs a value"}),
+        ("name", {"name": "", "state": "x"}, {"#/name": "needs a value"}),
+        ("name", [{"name": "a"}, {"state": "x"}], {"#/1/name": "needs a value"}),
+        ("name,state", {"name": "a"}, {"#/state": "needs a value"}),
+        ("a/b", {"name": "a"}, {"#/a~1b": "needs a value"}),
+        ("a%252Cb", {"name": "a"}, {"#/a%252Cb": "needs a value"}),
+        ("name", [{"name": "a"}, {"name": "a"}], {"#/1": "The row at #/0 has the same key"}),
+        ("name", [{"name": 7}, {"name": "7"}], {"#/1": "same key"}),
+        ("name", [{"name": 7}, {"name": 7.0}], {"#/1": "same key"}),
+        ("name", [{"name": True}, {"name": "TRUE"}], {"#/1": "same key"}),
+        ("name", [{"name": 1e21}, {"name": 10**15}, {"name": "1" + "0" * 15}], {"#/2": "same key"}),
+        ("name", [{"name": "a"}, {" name ": "a"}], {"#/1": "same key"}),
+        (
+            "name,state",
+            [{"name": "a", "state": "b"}, {"name": "a", "state": "c"}, {"state": "b", "name": "a"}],
+            {"#/2": "The row at #/0 has the same key"},
+        ),
+    ],
+    ids=range(14),
+)
+def test_rows_of_an_upsert_without_a_key_of_their_own(
+    surface: Surface, keys: str, body: object, problems: Mapping[str, str]
+) -> None:
+    sent = ("POST", f"Cities?on_conflict={keys}", json.dumps(body).encode())
+
+    found, answer = refuse(surface, sent)
+
+    places = {each["pointer"]: each["detail"] for each in answer.json()["errors"]}
+    assert found == (400, 104)
+    assert set(places) == set(problems)
+    assert all(words in places[place] for place, words in problems.items())
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"{}", b"{", b'{"rowIndex":3}', b'[{"name":{}}]'])
+def test_body_of_an_upsert_is_that_of_a_create(surface: Surface, body: bytes) -> None:
+    assert refuse(surface, ("POST", "Cities?on_conflict=name", body))[0] == (400, 104)
+
+
+def test_resolution_that_is_none(surface: Surface) -> None:
+    found, answer = refuse(surface, UPSERT, [("Prefer", "resolution=overwrite")])
+
+    assert found == (400, 4000)
+    assert "merge-duplicates or ignore-duplicates" in message(answer)
+
+
+@pytest.mark.parametrize(
+    ("target", "body"),
+    [
+        ("Cities?on_conflicts=name", b'{"name":"x"}'),
+        ("Cities/2?on_conflict=name", b'{"name":"x"}'),
+        ("Cities?where={}&max-affected=x", b'{"name":"x"}'),
+    ],
+)
+def test_parameters_of_other_operations_are_ignored(
+    surface: Surface, target: str, body: bytes
+) -> None:
+    assert surface.send("POST", target, body=body).status_code < 300
+
+
+def test_failures_of_deletes_count_as_wrong_keys(tmp_path: Path) -> None:
+    """A delete is no way to guess keys: too many are refused elsewhere, but look the same here."""
+    wrong = [("Authorization", "Bearer sgw_wrong"), ("X-Request-Id", "r1")]
+    with open_surface(tmp_path, overrides={"access.failures_per_minute": 20}) as surface:
+        answers = [
+            surface.send("DELETE", "Cities/2", key=None, headers=wrong).said for _ in range(25)
+        ]
+        found = refused(surface.send("GET", "Cities", key=None, headers=wrong[:1]))
+
+    assert set(answers) == {not_an_operation("DELETE", ON_ROW, NO_DELETE)}
+    assert found == (429, 4292)

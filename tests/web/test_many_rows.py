@@ -1,0 +1,486 @@
+"""The endpoints that delete, and that write to several rows: what they ask and what they answer."""
+
+import json
+import math
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+import pytest
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.testclient import TestClient
+
+from gateway.access.caller import Caller, Grants
+from gateway.access.gatekeeper import Gatekeeper
+from gateway.access.rates import KeyRates
+from gateway.errors import GatewayError, TooManyRowsAffected, UnknownField
+from gateway.query.where import parse_where
+from gateway.settings.model import ApiSettings, ServerSettings
+from gateway.settings.plans import PlanSettings
+from gateway.table.tag import IfMatch
+from gateway.telemetry.events import Kind, tallies
+from gateway.web.admission import Admission, AuthCache
+from gateway.web.error_responses import on_gateway_error, on_http_exception
+from gateway.web.parsing import Parsing
+from gateway.web.routes import ROUTES, middleware
+from gateway.web.state import State
+from gateway.web.title_aliases import TitleAliases
+from gateway.worksheets.access import Target
+from gateway.worksheets.catalogue import Catalogue
+from gateway.worksheets.idempotency import Settled
+from gateway.worksheets.rows import RowService
+from gateway.worksheets.worksheet_id import WorksheetId, worksheet_not_found
+from gateway.worksheets.writes import (
+    Delete,
+    DeleteWhere,
+    UpdateRows,
+    UpdateWhere,
+    Upsert,
+    WriteIdentity,
+    Written,
+)
+
+Several = UpdateRows | Delete | UpdateWhere | DeleteWhere | Upsert
+
+CALLER = Caller(
+    key_id="k1",
+    name="tests",
+    plan_name="paid",
+    plan=PlanSettings(deletes=True, max_affected=50),
+    grants=Grants(spreadsheets=frozenset({"demo"}), may_delete=True),
+)
+DONE = '{"state":"done"}'
+DONE_ROWS = parse_where({"state": "done"})
+
+
+@dataclass(frozen=True)
+class Gate:
+    """A gatekeeper who takes every key for the same caller's."""
+
+    caller: Caller
+
+    async def identify(self, key: str | None, where_from: Callable[[], str]) -> Caller:
+        return self.caller
+
+
+@dataclass
+class FakeRows:
+    """A service that notes the writes, and answers with rows from 7 on."""
+
+    asked: list[Several] = field(default_factory=list)
+    titles: list[str] = field(default_factory=list)
+    errors: list[Exception] = field(default_factory=list)
+    created: Sequence[bool] = (True, False)
+    matched: int = 2
+    ignored: tuple[str, ...] = ()
+    is_replayed: bool = False
+
+    async def write(self, target: Target, write: Several) -> Settled:
+        self.asked.append(write)
+        self.titles.append(target.worksheet.title)
+        if self.errors:
+            raise self.errors.pop(0)
+        match write:
+            case Delete():
+                records: list[Mapping[str, object]] = []
+            case UpdateRows():
+                records = [{"rowIndex": row, **fields} for row, fields in write.rows]
+            case Upsert():
+                records = [
+                    {"rowIndex": row, "created": created, **fields}
+                    for row, (created, fields) in enumerate(
+                        zip(self.created, write.rows, strict=False), 7
+                    )
+                ]
+            case UpdateWhere() | DeleteWhere():
+                records = [{"rowIndex": row} for row in range(7, 7 + self.matched)]
+        results = tuple(
+            Written(row=cast(int, record["rowIndex"]), record=record, tag="", ignored=self.ignored)
+            for record in records
+        )
+        return Settled(results=results, is_replayed=self.is_replayed)
+
+
+@pytest.fixture
+def rows() -> FakeRows:
+    """The service behind the endpoints."""
+    return FakeRows()
+
+
+@pytest.fixture
+def client(rows: FakeRows) -> Iterator[TestClient]:
+    """A client with all rights."""
+    with opened(rows) as found:
+        yield found
+
+
+@contextmanager
+def opened(
+    rows: FakeRows, caller: Caller = CALLER, api: ApiSettings | None = None
+) -> Iterator[TestClient]:
+    """The routes and middleware of the gateway, on a fake service."""
+
+    async def always_ready() -> None:
+        """A key store that answers."""
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[State]:
+        yield State(
+            admission=Admission(
+                cast(Gatekeeper, Gate(caller)),
+                KeyRates({"paid": caller.plan}),
+                AuthCache(lambda: math.inf),
+                proxies=(),
+            ),
+            parsing=Parsing(),
+            ready=always_ready,
+            title_aliases=TitleAliases(write_seconds=10.0),
+            rows=cast(RowService, rows),
+            catalogue=cast(Catalogue, None),
+            api=api or ApiSettings(),
+            server=ServerSettings(),
+        )
+
+    app = Starlette(
+        routes=ROUTES,
+        middleware=middleware(ServerSettings()),
+        exception_handlers={GatewayError: on_gateway_error, HTTPException: on_http_exception},
+        lifespan=lifespan,
+    )
+    with TestClient(app, base_url="http://gateway/v2/sheets/") as client:
+        yield client
+
+
+Sent = tuple[str, str, Any]
+"""Method, target and body."""
+
+OPERATIONS: Mapping[Kind, Sent] = {
+    "delete": ("DELETE", "Cities/7", None),
+    "update_rows": ("PATCH", "Cities", [{"rowIndex": 7, "state": "x"}]),
+    "update_where": ("PATCH", f"Cities?where={DONE}", {"state": "x"}),
+    "delete_where": ("DELETE", f"Cities?where={DONE}", None),
+    "upsert": ("POST", "Cities?on_conflict=sku", {"sku": "a", "state": "x"}),
+}
+
+
+def send(client: TestClient, sent: Sent, **headers: str) -> Any:
+    method, target, body = sent
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    content = b"" if body is None else json.dumps(body).encode()
+    return client.request(method, target, content=content, headers=named)
+
+
+def test_a_row_is_deleted_by_its_number(client: TestClient, rows: FakeRows) -> None:
+    """204 without a body; the condition goes along, a body does not."""
+    answer = client.request("DELETE", "Cities/7", content=b"{", headers={"If-Match": '"a", "b"'})
+
+    assert (answer.status_code, answer.content) == (204, b"")
+    assert "content-length" not in answer.headers
+    assert rows.asked == [Delete(row=7, condition=IfMatch(frozenset({'"a"', '"b"'})))]
+
+
+def test_rows_of_a_list_are_updated(client: TestClient, rows: FakeRows) -> None:
+    """The answer has them in the order of the list; credentials in it are dropped."""
+    body = [{"rowIndex": 9, "state": "x", "apiKey": "k"}, {"name": None, "rowIndex": 3.0}]
+
+    answer = send(client, ("PATCH", "Cities", body))
+
+    assert answer.status_code == 200
+    assert answer.json() == {
+        "results": [{"rowIndex": 9, "state": "x"}, {"rowIndex": 3, "name": None}]
+    }
+    assert rows.asked == [UpdateRows(rows=((9, {"state": "x"}), (3, {"name": None})))]
+
+
+@pytest.mark.parametrize(
+    "chunks", [[b"[", b'{"rowIndex":7,"a":1}]'], [b" \n", b'[{"rowIndex":7,"a":1}]']]
+)
+def test_a_list_is_recognised_by_its_beginning(
+    client: TestClient, rows: FakeRows, chunks: Sequence[bytes]
+) -> None:
+    """However the body is cut, and whatever its content type is."""
+    assert client.patch("Cities", content=iter(chunks)).status_code == 200
+    assert rows.asked == [UpdateRows(rows=((7, {"a": 1}),))]
+
+
+def test_rows_that_match_are_updated(client: TestClient, rows: FakeRows) -> None:
+    """The plan limits how many; the answer has their count and numbers."""
+    answer = send(client, OPERATIONS["update_where"])
+
+    assert answer.status_code == 200
+    assert answer.content == b'{"count":2,"results":[{"rowIndex":7},{"rowIndex":8}]}'
+    assert rows.asked == [UpdateWhere(where=DONE_ROWS, fields={"state": "x"}, max_rows=50)]
+
+
+def test_rows_that_match_are_deleted(client: TestClient, rows: FakeRows) -> None:
+    """If none does, the count is 0."""
+    rows.matched = 0
+
+    answer = send(client, OPERATIONS["delete_where"])
+
+    assert (answer.status_code, answer.content) == (200, b'{"count":0,"results":[]}')
+    assert rows.asked == [DeleteWhere(where=DONE_ROWS, max_rows=50)]
+
+
+@pytest.mark.parametrize("operation", ["update_where", "delete_where"])
+@pytest.mark.parametrize(
+    ("query", "prefer", "max_rows", "applied"),
+    [
+        ("&max-affected=3", "", 3, None),
+        ("&max-affected=80", "", 50, None),
+        ("&max-affected=", "", 50, None),
+        ("&max-affected=0", "", 0, None),
+        ("", "max-affected=4", 4, "max-affected=4"),
+        ("", "return=minimal, Max-Affected=4; x=y", 4, "max-affected=4"),
+        ("&max-affected=3", "max-affected=4", 3, "max-affected=4"),
+        ("&max-affected=5", "handling=strict,max-affected=4", 4, "max-affected=4"),
+        ("", "handling=lenient, resolution=ignore", 50, None),
+    ],
+)
+def test_the_smallest_number_of_rows_counts(
+    client: TestClient,
+    rows: FakeRows,
+    operation: Kind,
+    query: str,
+    prefer: str,
+    max_rows: int,
+    applied: str | None,
+) -> None:
+    """Of the parameter, the preference and the plan; the answer says what was preferred."""
+    method, target, body = OPERATIONS[operation]
+
+    answer = send(client, (method, target + query, body), Prefer=prefer)
+
+    assert answer.status_code == 200
+    assert [cast(UpdateWhere, write).max_rows for write in rows.asked] == [max_rows]
+    assert answer.headers.get("preference-applied") == applied
+
+
+@pytest.mark.parametrize(
+    ("body", "created", "status"),
+    [
+        ({"sku": "a"}, [True], 201),
+        ({"sku": "a"}, [False], 200),
+        ([{"sku": "a"}, {"sku": "b"}], [True, True], 201),
+        ([{"sku": "a"}, {"sku": "b"}], [True, False], 200),
+    ],
+)
+def test_rows_are_upserted(
+    client: TestClient, rows: FakeRows, body: Any, created: Sequence[bool], status: int
+) -> None:
+    """201 if all are new; the answer always has a list, and says of each whether it is new."""
+    rows.created = created
+
+    answer = send(client, ("POST", "Cities?on_conflict=sku", body))
+
+    sent = body if isinstance(body, list) else [body]
+    assert answer.status_code == status
+    assert answer.json() == {
+        "results": [
+            {"rowIndex": row, "created": created[row - 7], **fields}
+            for row, fields in enumerate(sent, 7)
+        ]
+    }
+    assert rows.asked == [Upsert(keys=("sku",), rows=tuple(sent), is_array=isinstance(body, list))]
+
+
+@pytest.mark.parametrize(
+    ("prefer", "merges", "applied"),
+    [
+        ("", True, None),
+        ("resolution=merge-duplicates", True, "resolution=merge-duplicates"),
+        ("resolution=ignore-duplicates", False, "resolution=ignore-duplicates"),
+        ("max-affected=x, missing=default", True, None),
+    ],
+)
+def test_existing_rows_are_merged_or_left(
+    client: TestClient, rows: FakeRows, prefer: str, merges: bool, applied: str | None
+) -> None:
+    answer = send(client, OPERATIONS["upsert"], Prefer=prefer)
+
+    assert [cast(Upsert, write).merges for write in rows.asked] == [merges]
+    assert answer.headers.get("preference-applied") == applied
+
+
+@pytest.mark.parametrize(
+    ("query", "body", "keys"),
+    [
+        ("on_conflict=sku,shop", {"sku": 1, "shop": True}, ("sku", "shop")),
+        ("on_conflict=sku,sku , sku", {"sku": 1}, ("sku",)),
+        ("on_conflict=sku,,", {"sku": 1}, ("sku",)),
+        ('on_conflict=["a,b"]', {"a,b": 1}, ("a,b",)),
+        ("on_conflict=Order%20No", {"Order No": 1}, ("Order No",)),
+        ("on_conflict=Order+No", {"Order No": 1}, ("Order No",)),
+        ("on_conflict=sku", {" sku": 1}, ("sku",)),
+        ("on_conflict=sku&on_conflict=sku", {"sku": 1}, ("sku",)),
+        ("on_conflict=Order%2520No", {"Order No": 1}, ("Order No",)),
+        ("on_conflict=sku%252Cshop", {"sku": 1, "shop": 1}, ("sku", "shop")),
+        ("on_conflict=100%2525", {"100%25": 1}, ("100%25",)),
+        ("on_conflict[]=sku&on_conflict[]=shop", {"sku": 1, "shop": 1}, ("sku", "shop")),
+        ("on_conflict%5B0%5D=sku", {"sku": 1}, ("sku",)),
+        ("on_conflict%3Dsku%26x%3D1", {"sku": 1}, ("sku",)),
+        ("o%6E_conflict=sku", {"sku": 1}, ("sku",)),
+    ],
+)
+def test_key_fields_are_named(
+    client: TestClient, rows: FakeRows, query: str, body: Any, keys: tuple[str, ...]
+) -> None:
+    """Comma-separated, as a JSON array or with brackets; each once; encoded once or twice."""
+    answer = send(client, ("POST", f"Cities?{query}", body))
+
+    assert answer.status_code == 200 + answer.json()["results"][0]["created"]
+    assert [cast(Upsert, write).keys for write in rows.asked] == [keys]
+
+
+@pytest.mark.parametrize(
+    "spelling",
+    [
+        "where=%257B%2522state%2522%253A%2522done%2522%257D",
+        "where[state]=done",
+        "where={'state':'done'}",
+        "where%3D%7B%22state%22%3A%22done%22%7D",
+    ],
+)
+def test_filters_have_the_spellings_of_lists(
+    client: TestClient, rows: FakeRows, spelling: str
+) -> None:
+    for method, body in (("DELETE", None), ("PATCH", {"state": "x"})):
+        assert send(client, (method, f"Cities?{spelling}", body)).status_code == 200
+
+    assert [cast(DeleteWhere, write).where for write in rows.asked] == [DONE_ROWS, DONE_ROWS]
+
+
+def test_a_filter_is_decoded_once_more_for_a_missing_field(
+    client: TestClient, rows: FakeRows
+) -> None:
+    """As in a list; the request stays the same to its Idempotency-Key."""
+    rows.errors = [UnknownField("where names ...", parameter="where", names=["Order%20No"])]
+
+    answer = send(client, ("DELETE", 'Cities?where={"Order%2520No":1}', None), Idempotency_Key="k")
+
+    first, second = cast(list[DeleteWhere], rows.asked)
+    assert answer.status_code == 200
+    assert second.where == parse_where({"Order No": 1})
+    assert first.identity == second.identity is not None
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_worksheets_have_their_aliases(client: TestClient, rows: FakeRows, operation: Kind) -> None:
+    """A title that was encoded twice is found, as by other writes."""
+    method, target, body = OPERATIONS[operation]
+    twice = target.replace("Cities", "New%2520Cities")
+    rows.errors = [worksheet_not_found(WorksheetId("demo", "New%20Cities"), ["New Cities"])]
+
+    answer = send(client, (method, twice, body), Idempotency_Key="k")
+
+    assert answer.status_code < 300
+    assert rows.titles == ["New%20Cities", "New Cities"]
+    first, second = (cast(WriteIdentity, write.identity).worksheet for write in rows.asked)
+    assert (first.title, second.title) == ("New%20Cities", "New Cities")
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_replays_are_marked(client: TestClient, rows: FakeRows, operation: Kind) -> None:
+    rows.is_replayed = True
+
+    answer = send(client, OPERATIONS[operation], Idempotency_Key="k")
+
+    assert answer.headers["idempotent-replayed"] == "true"
+    assert [cast(WriteIdentity, write.identity).removes_rows for write in rows.asked] == [
+        operation.startswith("delete")
+    ]
+
+
+def test_what_is_written_makes_two_requests_one(client: TestClient, rows: FakeRows) -> None:
+    """Of the same path and key: fingerprints differ with the filter, the keys and the body."""
+    patches = [
+        ("PATCH", f"Cities?where={DONE}", {"a": 1}),
+        ("PATCH", f"Cities?where={DONE}&max-affected=9", {"a": 1.0}),
+        ("PATCH", f"Cities?where={DONE}", {"a": 2}),
+        ("PATCH", 'Cities?where={"state":"open"}', {"a": 1}),
+        ("PATCH", "Cities", [{"rowIndex": 2, "a": 1}]),
+        ("PATCH", "Cities", [{"rowIndex": 3, "a": 1}]),
+    ]
+    posts = [
+        ("POST", "Cities?on_conflict=a", {"a": 1, "b": 1}),
+        ("POST", "Cities?on_conflict=a&x=y", {"b": 1, "a": 1}),
+        ("POST", "Cities?on_conflict=b", {"a": 1, "b": 1}),
+        ("POST", "Cities?on_conflict=a", [{"a": 1, "b": 1}]),
+    ]
+    for sent in (*patches, *posts):
+        send(client, sent, Idempotency_Key="k")
+    send(client, posts[0], Idempotency_Key="k", Prefer="resolution=ignore-duplicates")
+
+    identities = [cast(WriteIdentity, write.identity) for write in rows.asked]
+    prints = [identity.fingerprint for identity in identities]
+    assert len({identity.scope for identity in identities[:6]}) == 1
+    assert len({identity.scope for identity in identities[6:]}) == 1
+    assert prints[0] == prints[1]
+    assert prints[6] == prints[7]
+    assert len(set(prints)) == len(prints) - 2
+
+
+@pytest.mark.parametrize("operation", ["update_rows", "update_where", "upsert"])
+def test_ignored_fields_are_named(client: TestClient, rows: FakeRows, operation: Kind) -> None:
+    rows.ignored = ("nobody",)
+
+    assert send(client, OPERATIONS[operation]).headers["x-ignored-fields"] == '"nobody"'
+
+
+def test_empty_cells_are_as_configured(rows: FakeRows) -> None:
+    """Also in answers to these writes."""
+    rows.created = [False]
+    with opened(rows, api=ApiSettings(empty_cell="omit")) as client:
+        updated = send(client, ("PATCH", "Cities", [{"rowIndex": 7, "a": None, "b": "x"}]))
+        upserted = send(client, ("POST", "Cities?on_conflict=b", {"a": None, "b": "x"}))
+
+    assert updated.json() == {"results": [{"rowIndex": 7, "b": "x"}]}
+    assert upserted.json() == {"results": [{"rowIndex": 7, "created": False, "b": "x"}]}
+
+
+def test_errors_of_writes_have_an_outcome(client: TestClient, rows: FakeRows) -> None:
+    rows.errors = [TooManyRowsAffected("3 rows match, and the request allows 2.")]
+
+    answer = send(client, OPERATIONS["delete_where"])
+
+    assert (answer.status_code, answer.json()["code"]) == (400, 4005)
+    assert answer.json()["outcome"] == "not_applied"
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_writes_are_counted_by_what_they_do(
+    client: TestClient, rows: FakeRows, operation: Kind
+) -> None:
+    before = {each: sum(tally.statuses) for each, tally in tallies.requests.items()}
+
+    send(client, OPERATIONS[operation])
+
+    after = {each: sum(tally.statuses) for each, tally in tallies.requests.items()}
+    assert {each for each in after if after[each] > before[each]} == {operation}
+    assert len(rows.asked) == 1
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_each_costs_one_request(rows: FakeRows, operation: Kind) -> None:
+    """As other writes do."""
+    plan = replace(CALLER, plan=CALLER.plan.model_copy(update={"requests_per_minute": 60}))
+    with opened(rows, plan) as client:
+        answers = [send(client, OPERATIONS[operation]) for _ in range(2)]
+
+    assert [answer.headers["ratelimit"][:13] for answer in answers] == [
+        '"default";r=9',
+        '"default";r=8',
+    ]
+
+
+def test_pages_may_read_what_was_applied(client: TestClient) -> None:
+    """The header of preferences is exposed where there is one."""
+    answer = send(
+        client, OPERATIONS["delete_where"], Prefer="max-affected=3", Origin="https://a.example"
+    )
+
+    exposed = answer.headers.get_list("access-control-expose-headers")
+    assert "Preference-Applied" in exposed
+    assert len(exposed) == 2

@@ -1,4 +1,6 @@
-"""What 600 creates from 96 clients cost at Google.  Usage: python benchmarks/writes.py
+"""What writes cost at Google: 600 creates from 96 clients, and writes to many rows.
+
+Usage: python -m benchmarks.writes
 
 The emulator stands in for Google, with 300 ms a call and 60 reads and 60 writes a minute; the
 gateway is a process in front of it. Beside it, in the same run, a naive proxy: it knows the header
@@ -28,6 +30,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
+from benchmarks.verbs import Naive, one_by_one, seed_rows
+from benchmarks.verbs import measure as cost_of
+from benchmarks.verbs import ours as operations
 from gateway.server.running import bind, in_background, make_server
 
 CREATES = 600
@@ -36,6 +41,7 @@ LATENCY_MS = 300
 LIMITS = ("--writes-per-minute", "60", "--reads-per-minute", "60")
 SPREADSHEET = "book"
 WORKSHEET = "Data"
+MANY = "Many"
 HEADER = ("number", "name", "note")
 FIRST_NEW = 3
 """The worksheet has one row below its header."""
@@ -74,10 +80,34 @@ def main() -> None:
             "gateway": measure(google, f"{ours}/v2/sheets/{WORKSHEET}", key),
             "naive proxy": measure(google, f"{naive}/rows", key),
         }
+        verbs = verb_lines(folder, google, f"{ours}/v2/sheets/{MANY}", key)
     print(f"{CREATES} creates from {CLIENTS} clients, {LATENCY_MS} ms a call, 60 writes a minute")
     print("".join(f"{title:>24}" for title in ("", *columns)))
     for label, text in LINES:
         print("".join(f"{cell:>24}" for cell in (label, *map(text, columns.values()))))
+    print("\nWrites to many rows: Google reads + writes, time")
+    for line in verbs:
+        print("".join(f"{cell:>32}" for cell in line))
+
+
+def verb_lines(folder: Path, google: str, url: str, key: str) -> list[tuple[str, str, str]]:
+    """The cost of each operation by the gateway and one by one."""
+    ours = {"Authorization": f"Bearer {key}", "X-Spreadsheet-Id": SPREADSHEET}
+    base = f"{google}/v4/spreadsheets/{SPREADSHEET}"
+    theirs = {"Authorization": f"Bearer {token(folder)}"}
+    book = httpx2.get(base, params={"fields": "sheets.properties"}, headers=theirs).json()
+    ids = {
+        each["properties"]["title"]: each["properties"].get("sheetId", 0) for each in book["sheets"]
+    }
+    naive = Naive(
+        values=f"{base}/values/{quote(MANY)}",
+        batch_update=f"{base}:batchUpdate",
+        sheet_id=ids[MANY],
+    )
+    return [("", "gateway", "one call each")] + [
+        (name, str(cost_of(google, ask, ours)), str(cost_of(google, by_hand, theirs)))
+        for (name, ask), by_hand in zip(operations(url).items(), one_by_one(naive), strict=True)
+    ]
 
 
 LINES: Sequence[tuple[str, Callable[[Figures], str]]] = (
@@ -148,10 +178,11 @@ async def create_all(url: str, key: str) -> list[Answer]:
 
 
 def write_seed(directory: Path) -> None:
-    """A worksheet with a header and one row."""
+    """A worksheet with a header and one row, and one with many rows."""
     path = directory / SPREADSHEET / f"{WORKSHEET}.csv"
     path.parent.mkdir(parents=True)
     path.write_text(f"{','.join(HEADER)}\nnumber,name,note\n", encoding="utf-8")
+    path.with_name(f"{MANY}.csv").write_text(seed_rows(HEADER), encoding="utf-8")
 
 
 @contextmanager
@@ -168,10 +199,10 @@ def gateway(folder: Path, google: str) -> Iterator[tuple[str, str]]:
     config = folder / "config.toml"
     config.write_text(
         f'[google]\nendpoint = "{google}"\ncredentials = "account.json"\n'
-        "[plans.paid]\nrequests_per_minute = 1000000\n",
+        "[plans.paid]\nrequests_per_minute = 1000000\ndeletes = true\n",
         encoding="utf-8",
     )
-    options = ("--name", "benchmark", "--spreadsheet", SPREADSHEET, "--json")
+    options = ("--name", "benchmark", "--spreadsheet", SPREADSHEET, "--delete", "--json")
     made = subprocess.run(  # noqa: S603 - our own command
         [*COMMAND, "keys", "create", *options, "--config", str(config)],
         capture_output=True,
@@ -197,16 +228,21 @@ def process(*arguments: str) -> Iterator[str]:
 @contextmanager
 def naive_proxy(folder: Path, google: str) -> Iterator[str]:
     """A proxy that hands every create on as an append of its own; its URL."""
-    credentials: Any = Credentials.from_service_account_file(  # type: ignore[no-untyped-call]
-        str(folder / "account.json"), scopes=SCOPES
-    )
-    credentials.refresh(TokenRequest())
     client = httpx2.AsyncClient(
-        headers={"Authorization": f"Bearer {credentials.token}"}, timeout=TIMEOUT_SECONDS
+        headers={"Authorization": f"Bearer {token(folder)}"}, timeout=TIMEOUT_SECONDS
     )
     app = Starlette(routes=[Route("/rows", appending(client, google), methods=["POST"])])
     with in_background(make_server(app, shutdown_seconds=1), bind("127.0.0.1", 0)) as url:
         yield url
+
+
+def token(folder: Path) -> str:
+    """An access token of the account."""
+    credentials: Any = Credentials.from_service_account_file(  # type: ignore[no-untyped-call]
+        str(folder / "account.json"), scopes=SCOPES
+    )
+    credentials.refresh(TokenRequest())
+    return str(credentials.token)
 
 
 def appending(

@@ -30,10 +30,12 @@ WORKSHEET = "Cities"
 _CURL = r"curl -s -w '\n'"
 """Prints a line break after each answer, so that the prompt starts on its own line."""
 
-_UNLIMITED_QUOTA = """
+_CONFIG = """
 [google]
 reads_per_minute = 600
 writes_per_minute = 600
+[plans.paid]
+deletes = true
 """
 """The emulator has no quota, so the demo should not wait for one."""
 
@@ -60,7 +62,7 @@ def running_demo(listening: socket.socket, environ: Mapping[str, str]) -> Iterat
         credentials = folder / "service-account.json"
         emulator.write_credentials(credentials, base_url(emulator_socket))
         config = folder / "config.toml"
-        config.write_text(_UNLIMITED_QUOTA)
+        config.write_text(_CONFIG)
         settings = load_settings(
             config,
             environ,
@@ -141,7 +143,12 @@ def curl_lines(demo: Demo) -> Iterator[tuple[str, str]]:
 
 async def _create_keys(settings: Settings) -> list[str]:
     requests = [
-        KeyRequest(name="demo paid", plan="paid", spreadsheets=frozenset({SPREADSHEET})),
+        KeyRequest(
+            name="demo paid",
+            plan="paid",
+            spreadsheets=frozenset({SPREADSHEET}),
+            may_delete=True,
+        ),
         KeyRequest(name="demo free", plan="free", spreadsheets=frozenset({SPREADSHEET})),
         KeyRequest(
             name="demo read-only",

@@ -80,3 +80,46 @@ def test_errors_are_one_table(shared_page: Page, demo: Demo) -> None:
         504: ["5040 UpstreamTimeout"],
     }
     assert (listing(shared_page).bounding_box() or {"height": 0})["height"] < 3000
+
+
+def test_a_create_is_no_upsert_at_first(shared_page: Page, demo: Demo) -> None:
+    """No field of its parameters is filled in."""
+    give_key(shared_page, demo.paid_key)
+    expect(message(shared_page)).to_contain_text("Cities")
+    create = shared_page.locator(".opblock-post").first
+    unfold(create)
+    create.locator("textarea").fill("{}")
+    with shared_page.expect_request("**/v2/sheets/**") as asked:
+        create.get_by_role("button", name="Execute").click()
+
+    expect(create.locator(".live-responses-table")).to_contain_text('"outcome": "not_applied"')
+    assert asked.value.url == f"{demo.url}/v2/sheets/Cities"
+    assert "prefer" not in asked.value.headers
+
+
+def test_updates_that_nobody_filled_in_write_nothing(shared_page: Page, demo: Demo) -> None:
+    """The example of a list of rows is empty, and so is the filter."""
+    give_key(shared_page, demo.paid_key)
+    expect(message(shared_page)).to_contain_text("Cities")
+    update = shared_page.locator(".opblock-patch").first
+    unfold(update)
+    expect(update.locator("textarea").last).to_have_value("[]")
+    with shared_page.expect_request("**/v2/sheets/**") as asked:
+        update.get_by_role("button", name="Execute").click()
+
+    expect(update.locator(".live-responses-table")).to_contain_text('"outcome": "not_applied"')
+    assert asked.value.post_data_json == []
+    assert asked.value.url == f"{demo.url}/v2/sheets/Cities"
+
+
+def test_a_delete_names_no_row_at_first(shared_page: Page) -> None:
+    """Somebody has to type its number, which other operations have an example of."""
+    shared_page.get_by_role("button", name="Forget the key").click()
+    reading = shared_page.locator(".opblock-get").nth(1)
+    deleting = shared_page.locator(".opblock-delete").last
+    expect(deleting).to_be_visible()
+    unfold(reading)
+    unfold(deleting)
+
+    expect(reading.get_by_placeholder("rowIndex")).to_have_value("2")
+    expect(deleting.get_by_placeholder("rowIndex")).to_have_value("")

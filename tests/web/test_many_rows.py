@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
+import httpx2
 import pytest
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -41,7 +42,14 @@ from gateway.worksheets.writes import (
     WriteIdentity,
     Written,
 )
+from tests.web.openapi.conformance import Document, problems_of
+from tests.web.openapi.worksheets import document, reach, worksheet
 
+GENERAL = document()
+OF_KEY = document(
+    reach(plan=PlanSettings(deletes=True), may_delete=True),
+    worksheet("Cities", "name", "state", "sku"),
+)
 Several = UpdateRows | Delete | UpdateWhere | DeleteWhere | Upsert
 
 CALLER = Caller(
@@ -473,6 +481,53 @@ def test_each_costs_one_request(rows: FakeRows, operation: Kind) -> None:
         '"default";r=9',
         '"default";r=8',
     ]
+
+
+WRONG: Sequence[Sent] = [
+    ("DELETE", "Cities/x", None),
+    ("DELETE", "Cities/1", None),
+    ("DELETE", "Cities", None),
+    ("PATCH", "Cities", {"name": "x"}),
+    ("PATCH", "Cities", [{"name": "x"}]),
+    ("PATCH", "Cities?where={}", {"name": "x"}),
+    ("POST", "Cities?on_conflict=", {"name": "x"}),
+    ("POST", "Cities?on_conflict=name", {"state": "x"}),
+]
+
+
+@pytest.mark.parametrize("sent", [*OPERATIONS.values(), *WRONG], ids=str)
+@pytest.mark.parametrize("created", [True, False])
+@pytest.mark.parametrize("told", [GENERAL, OF_KEY], ids=["general", "key"])
+def test_answers_are_as_the_document_says(
+    client: TestClient, rows: FakeRows, sent: Sent, created: bool, told: Document
+) -> None:
+    rows.created = [created]
+    method, target, _ = sent
+
+    answer = send(client, sent, Prefer="max-affected=3")
+
+    path = f"/v2/sheets/{target.partition('?')[0]}"
+    assert [*problems_of(told, method, path, answer)] == []
+
+
+@pytest.mark.parametrize(
+    ("sent", "content"),
+    [
+        (OPERATIONS["upsert"], {"results": [{"rowIndex": 7}]}),
+        (OPERATIONS["upsert"], {"results": [{"rowIndex": 7, "created": "yes"}]}),
+        (OPERATIONS["upsert"], {"results": [{"rowIndex": 7, "created": True, "nobody": "x"}]}),
+        (OPERATIONS["delete_where"], {"results": []}),
+        (OPERATIONS["update_where"], {"count": 1, "results": [{"rowIndex": 7, "state": 1}]}),
+        (OPERATIONS["update_rows"], {"results": [{"rowIndex": 1}]}),
+    ],
+)
+def test_other_answers_are_not(sent: Sent, content: object) -> None:
+    """Of the shapes of other operations, or of none."""
+    method, target, _ = sent
+    headers = {"content-type": "application/json", "x-request-id": "r1"}
+    answer = httpx2.Response(200, headers=headers, content=json.dumps(content).encode())
+
+    assert [*problems_of(OF_KEY, method, f"/v2/sheets/{target.partition('?')[0]}", answer)]
 
 
 def test_pages_may_read_what_was_applied(client: TestClient) -> None:

@@ -14,7 +14,7 @@ from gateway.web.openapi.error_answers import (
     error_examples,
     error_responses,
 )
-from gateway.web.openapi.failures import FAILURES, WRITES, Kind
+from gateway.web.openapi.failures import DELETES, FAILURES, WRITES, Kind
 from gateway.web.openapi.headers import HEADERS
 from gateway.web.openapi.health import TAG as HEALTH_TAG
 from gateway.web.openapi.health import health_paths
@@ -83,7 +83,7 @@ def _tags(places: Sequence[Place]) -> Sequence[str]:
 
 
 def _components(places: Sequence[Place], reach: Reach) -> Node:
-    kinds: list[Kind] = [kind for kind in FAILURES if reach.may_write or kind not in WRITES]
+    kinds = [kind for kind in FAILURES if _is_reached(kind, reach)]
     schemas = {
         **shared_schemas(reach),
         **shared_query_schemas(reach),
@@ -101,3 +101,14 @@ def _components(places: Sequence[Place], reach: Reach) -> Node:
         "headers": HEADERS,
         "securitySchemes": SCHEMES,
     }
+
+
+def _is_reached(kind: Kind, reach: Reach) -> bool:
+    """True if some operation of the document has the errors of a kind."""
+    if kind in DELETES and not reach.may_delete:
+        return False
+    if kind == "change" and not reach.may_write_many:
+        return False
+    if kind == "delete_where" and not reach.may_write_where:
+        return False
+    return reach.may_write or kind not in WRITES

@@ -12,6 +12,7 @@ from gateway.errors import (
     AmbiguousCredentials,
     BodyTooLarge,
     CircuitOpen,
+    DuplicateKey,
     GatewayError,
     HeaderChanged,
     HeadersTooLarge,
@@ -27,6 +28,7 @@ from gateway.errors import (
     InvalidSpreadsheetId,
     KeyNotAllowedInUrl,
     KeysUnavailable,
+    MethodNotAllowed,
     MissingApiKey,
     NoHeaderRow,
     NotFresh,
@@ -45,6 +47,7 @@ from gateway.errors import (
     RequestTimeout,
     RouteNotFound,
     RowNotFound,
+    RowNotRemovable,
     RowNumberUnknown,
     SheetTooLarge,
     ShuttingDown,
@@ -53,6 +56,7 @@ from gateway.errors import (
     StorageFull,
     TooManyAuthFailures,
     TooManyInFlight,
+    TooManyRowsAffected,
     UnknownField,
     UnsupportedDocument,
     UnsupportedMediaType,
@@ -67,7 +71,7 @@ from gateway.errors import (
 )
 from gateway.worksheets.fences import RETRY_SECONDS
 
-Kind = Literal["health", "list", "read", "create", "update"]
+Kind = Literal["health", "list", "read", "create", "update", "change", "delete", "delete_where"]
 
 _OF_HTTP: Sequence[GatewayError] = (
     InvalidRequest("This cannot be read as a request of HTTP/1.1."),
@@ -117,15 +121,19 @@ _OF_LISTS: Sequence[GatewayError] = (
     QueryTooCostly("This query takes too many steps. Use fewer conditions or order terms."),
 )
 _OF_ROWS: Sequence[GatewayError] = (RowNotFound("The worksheet has no row 7."),)
-_OF_WRITES: Sequence[GatewayError] = (
+_OF_WRITERS: Sequence[GatewayError] = (
     KeyNotAllowedInUrl("A key in the URL may only read. Send it as 'Authorization: Bearer KEY'."),
     ReadOnlyKey("This key may only read.", allowed_methods=("GET", "HEAD", "OPTIONS")),
+)
+_OF_BODIES: Sequence[GatewayError] = (
     InvalidBody(
         "The body holds what cannot be stored; nothing was written.",
         problems=[Problem("#/nickname", "The worksheet has no such field.")],
     ),
     BodyTooLarge("The body is too large."),
     UnsupportedMediaType("Send a JSON object with Content-Type: application/json, or a form."),
+)
+_OF_RECORDS: Sequence[GatewayError] = (
     InvalidIdempotencyKey("An Idempotency-Key is 1 to 255 visible ASCII characters."),
     IdempotencyInProgress("The first request with this key is under way.", retry_after_seconds=1),
     IdempotencyKeyReused("This Idempotency-Key belongs to a request with another body."),
@@ -138,9 +146,31 @@ _OF_WRITES: Sequence[GatewayError] = (
     ),
     StorageFull("The spreadsheet has reached Google's limit of 10 million cells."),
 )
+_OF_WRITES = (*_OF_WRITERS, *_OF_BODIES, *_OF_RECORDS)
 _OF_UPDATES: Sequence[GatewayError] = (
     PreconditionFailed({"rowIndex": 7, "nickname": "Bo"}, tag='"MCG4Q9Mz6dBvSVhY"'),
     PreconditionRequired("The plan of this key takes no update without If-Match."),
+)
+_OF_UPSERTS: Sequence[GatewayError] = (
+    InvalidQuery("on_conflict names no field."),
+    DuplicateKey("Rows 3 and 7 of the worksheet have the key of the row at #/0."),
+    PreconditionRequired("The plan of this key takes no write to several rows."),
+)
+_OF_FILTERS: Sequence[GatewayError] = (
+    InvalidQuery("A write by filter needs a condition."),
+    UnknownField("where names a field that the worksheet does not have.", parameter="where"),
+    TooManyRowsAffected("12 rows match, and the request allows 10. Nothing was written."),
+    QueryTooCostly("This query takes too many steps. Use fewer conditions."),
+    PreconditionRequired("The plan of this key takes no write to several rows."),
+)
+_OF_DELETES: Sequence[GatewayError] = (
+    *_OF_WRITERS,
+    MethodNotAllowed(
+        "DELETE is not an operation here: it needs a key made with --delete, and a plan with it.",
+        allowed_methods=("GET", "HEAD", "OPTIONS", "POST"),
+    ),
+    *_OF_RECORDS,
+    RowNotRemovable("Google cannot remove the row: a merge reaches over it and others."),
 )
 _OF_ALL_ROWS = (*_OF_HTTP, *_OF_KEYS, *_OF_GOOGLE)
 
@@ -148,13 +178,32 @@ FAILURES: Mapping[Kind, Sequence[GatewayError]] = {
     "health": _OF_HTTP,
     "list": (*_OF_ALL_ROWS, *_OF_READS, *_OF_LISTS),
     "read": (*_OF_ALL_ROWS, *_OF_READS, *_OF_ROWS),
-    "create": (*_OF_ALL_ROWS, *_OF_WRITES),
+    "create": (*_OF_ALL_ROWS, *_OF_WRITES, *_OF_UPSERTS),
     "update": (*_OF_ALL_ROWS, *_OF_ROWS, *_OF_WRITES, *_OF_UPDATES),
+    "change": (
+        *_OF_ALL_ROWS,
+        *_OF_ROWS,
+        *_OF_WRITES,
+        *_OF_FILTERS,
+        MethodNotAllowed(
+            "PATCH is not an operation here: it takes where, or a list of rows.",
+            allowed_methods=("GET", "HEAD", "OPTIONS", "POST"),
+        ),
+    ),
+    "delete": (
+        *_OF_ALL_ROWS,
+        *_OF_ROWS,
+        *_OF_DELETES,
+        *_OF_UPDATES,
+        InvalidQuery("A delete names a row in its path, or the rows with where, not both."),
+    ),
+    "delete_where": (*_OF_ALL_ROWS, *_OF_DELETES, *_OF_FILTERS),
 }
-WRITES: frozenset[Kind] = frozenset({"create", "update"})
+WRITES: frozenset[Kind] = frozenset({"create", "update", "change", "delete", "delete_where"})
+DELETES: frozenset[Kind] = frozenset({"delete", "delete_where"})
 
 
-@lru_cache(8)
+@lru_cache(len(FAILURES))
 def by_status(kind: Kind) -> Mapping[int, Sequence[GatewayError]]:
     """The errors of an operation by status, each class once."""
     found: dict[int, dict[type[GatewayError], GatewayError]] = {}

@@ -47,6 +47,7 @@ OF_KEYS = (*EVERYWHERE, "RateLimit", "RateLimit-Policy")
 OF_READS = (*OF_KEYS, "ETag", "Age", "Cache-Status")
 OF_UPDATES = (*OF_KEYS, "ETag", "Idempotent-Replayed")
 OF_CREATES = (*OF_UPDATES, "Location")
+OF_MANY = (*OF_KEYS, "Idempotent-Replayed")
 OF_ERRORS: Mapping[int, Iterable[str]] = {
     401: ("WWW-Authenticate",),
     405: ("Allow",),

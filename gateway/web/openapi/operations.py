@@ -5,10 +5,18 @@ from collections.abc import Iterator, Mapping
 from gateway.web.media_types import FORM
 from gateway.web.openapi.error_answers import error_references
 from gateway.web.openapi.failures import WRITES, Kind
-from gateway.web.openapi.headers import OF_CREATES, OF_READS, OF_UPDATES, header_references
+from gateway.web.openapi.headers import (
+    OF_CREATES,
+    OF_MANY,
+    OF_READS,
+    OF_UPDATES,
+    header_references,
+)
 from gateway.web.openapi.node import Node, json_content, schema_reference
 from gateway.web.openapi.parameters import (
+    change_parameters,
     create_parameters,
+    filter_parameters,
     list_parameters,
     path_parameters,
     read_parameters,
@@ -17,14 +25,20 @@ from gateway.web.openapi.parameters import (
 from gateway.web.openapi.place import Place, writes_to
 from gateway.web.openapi.reach import Reach
 from gateway.web.openapi.row_schemas import (
+    MATCHED,
+    change_body,
+    change_example,
+    changed_schema,
     create_body,
     create_example,
     created_schema,
     form_body,
     page_schema,
     update_example,
+    upserted_schema,
 )
 from gateway.web.openapi.security import security
+from gateway.web.prefer import PREFERENCE_APPLIED
 
 ANY_TAG = "Rows"
 
@@ -49,6 +63,12 @@ def paths_of(place: Place, reach: Reach) -> Iterator[tuple[str, Node]]:
             method: {**update, "operationId": f"{verb}{_noun(place)}"}
             for method, verb in _UPDATES.items()
         }
+        if reach.may_write_many:
+            rows["patch"] = _change(place, reach)
+    if reach.may_delete:
+        row["delete"] = _delete(place)
+        if reach.may_write_where:
+            rows["delete"] = _delete_where(place)
     yield place.path, rows
     yield f"{place.path}/{{rowIndex}}", row
 
@@ -84,18 +104,30 @@ def _read(place: Place) -> Node:
 
 def _create(place: Place, reach: Reach) -> Node:
     told = "The new row, or the new rows in their order."
+    upserted = "The rows of an upsert in their order; not all are new."
+    upsert = {
+        "200": _answer(
+            upserted, _of_write(OF_MANY, reach), upserted_schema(place), has_preference=True
+        )
+    }
     return {
         "operationId": f"create{place.stem or 'Rows'}",
         "summary": f"Create rows{_of(place)}",
         "description": (
             "Appends a row after the last one, or several at once, all or none: send an object, a "
-            "list of objects, or a form."
+            "list of objects, or a form." + (_UPSERT if reach.may_write_many else "")
         ),
         **_common(place, "create"),
-        "parameters": create_parameters(),
+        "parameters": create_parameters(place, reach),
         "requestBody": _body(create_body(place), create_example(place), place),
         "responses": {
-            "201": _answer(told, _of_write(OF_CREATES, reach), created_schema(place)),
+            **(upsert if reach.may_write_many else {}),
+            "201": _answer(
+                told,
+                _of_write(OF_CREATES, reach),
+                created_schema(place, reach),
+                has_preference=reach.may_write_many,
+            ),
             **error_references("create"),
         },
     }
@@ -123,6 +155,64 @@ def _update(place: Place, reach: Reach) -> Node:
     }
 
 
+def _change(place: Place, reach: Reach) -> Node:
+    body = json_content(change_body(place, reach), example=change_example(place))
+    return {
+        "operationId": f"change{place.stem or 'Rows'}",
+        "summary": f"Update several rows{_of(place)}",
+        "description": (
+            "Updates the rows of a list, all or none."
+            + (_BY_FILTER if reach.may_write_where else "")
+        ),
+        **_common(place, "change"),
+        "parameters": change_parameters(place, reach),
+        "requestBody": {"required": True, "content": body},
+        "responses": {
+            "200": _answer(
+                "The rows of the list in its order, or the numbers of those that matched.",
+                _of_write(OF_MANY, reach),
+                changed_schema(place, reach),
+                has_preference=reach.may_write_where,
+            ),
+            **error_references("change"),
+        },
+    }
+
+
+def _delete(place: Place) -> Node:
+    return {
+        "operationId": f"delete{_noun(place)}",
+        "summary": f"Delete a row{_of(place)}",
+        "description": (
+            "The rows below move up, so that numbers which you hold mean other rows: send "
+            "`If-Match`. Sent again, it deletes the next row, unless it has the same "
+            "`Idempotency-Key`. The operator may have rows emptied instead, which keeps numbers."
+        ),
+        **_common(place, "delete"),
+        "parameters": update_parameters(),
+        "responses": {
+            "204": {"description": "It is gone; no body.", "headers": header_references(OF_MANY)},
+            **error_references("delete"),
+        },
+    }
+
+
+def _delete_where(place: Place) -> Node:
+    return {
+        "operationId": f"remove{place.stem or 'Rows'}",
+        "summary": f"Delete rows by filter{_of(place)}",
+        "description": "Deletes all rows that match, or none. The rows below move up.",
+        **_common(place, "delete_where"),
+        "parameters": filter_parameters(place, is_required=True),
+        "responses": {
+            "200": _answer(
+                "How many rows matched, and which.", OF_MANY, MATCHED, has_preference=True
+            ),
+            **error_references("delete_where"),
+        },
+    }
+
+
 def _common(place: Place, kind: Kind) -> Node:
     return {"tags": [place.title or ANY_TAG], "security": security(is_write=kind in WRITES)}
 
@@ -134,10 +224,13 @@ def _body(schema: Node, example: Node, place: Place) -> Node:
     }
 
 
-def _answer(told: str, headers: tuple[str, ...], schema: Node) -> Node:
+def _answer(
+    told: str, headers: tuple[str, ...], schema: Node, *, has_preference: bool = False
+) -> Node:
+    preference = {PREFERENCE_APPLIED: _PREFERENCE} if has_preference else {}
     return {
         "description": told,
-        "headers": header_references(headers),
+        "headers": {**header_references(headers), **preference},
         "content": json_content(schema),
     }
 
@@ -158,6 +251,17 @@ def _of(place: Place) -> str:
     return "" if place.title is None else f" of {place.title}"
 
 
+_UPSERT = (
+    "\n\nWith `on_conflict` it is an upsert: rows that there are with the same values in these "
+    "fields are updated, the others are created."
+)
+_BY_FILTER = (
+    "\n\nWith `where` it writes the fields of one object to all rows that match, or to none."
+)
+_PREFERENCE: Node = {
+    "description": "The preference of the request that had an effect.",
+    "schema": {"type": "string"},
+}
 _UNCHANGED: Node = {
     "description": "Nothing has changed since the answer that `If-None-Match` names; no body.",
     "headers": header_references(OF_READS),

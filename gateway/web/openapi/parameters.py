@@ -10,7 +10,8 @@ from gateway.web.openapi.node import Node, Nodes, json_content, reference, schem
 from gateway.web.openapi.place import Place
 from gateway.web.openapi.query_schemas import order_schema
 from gateway.web.openapi.reach import Reach
-from gateway.web.parameters import SPREADSHEET_PARAMETER
+from gateway.web.parameters import MAX_AFFECTED, ON_CONFLICT, SPREADSHEET_PARAMETER
+from gateway.web.prefer import RESOLUTIONS
 
 SPREADSHEET_ID = "X-Spreadsheet-Id"
 LARGEST_ROW = 99_999_999
@@ -73,6 +74,21 @@ _IDEMPOTENCY_KEY: Node = {
     ),
     "schema": {"type": "string", "pattern": IDEMPOTENCY_KEYS},
 }
+_PREFER_RESOLUTION: Node = {
+    "name": "Prefer",
+    "in": "header",
+    "description": (
+        f"With `{ON_CONFLICT}`: `resolution=ignore-duplicates` leaves existing rows as they are; "
+        "`resolution=merge-duplicates` is the default. Other preferences are passed over."
+    ),
+    "schema": {"type": "string", "examples": [f"resolution={each}" for each in RESOLUTIONS]},
+}
+_PREFER_MAX_AFFECTED: Node = {
+    "name": "Prefer",
+    "in": "header",
+    "description": f"`{MAX_AFFECTED}=10` is the same as the parameter; the smaller number counts.",
+    "schema": {"type": "string", "examples": [f"{MAX_AFFECTED}=10"]},
+}
 _SPREADSHEET_TOLD = (
     "The id of the spreadsheet, which stands in its URL between `/d/` and `/edit`. A key for one "
     "spreadsheet alone does without. `X-Sheetson-Spreadsheet-Id` and the query parameter "
@@ -83,6 +99,10 @@ _SPREADSHEET_TOLD = (
 def shared_parameters(reach: Reach) -> Nodes:
     """Components shared by all worksheets."""
     of_writes = {"IdempotencyKey": _IDEMPOTENCY_KEY, "IfMatch": _if_match(reach)}
+    of_filters = {
+        "MaxAffected": _max_affected(reach),
+        "PreferMaxAffected": _PREFER_MAX_AFFECTED,
+    }
     return {
         **({} if reach.is_for_key else {"SheetName": SHEET_NAME}),
         **({"SpreadsheetId": _spreadsheet(reach)} if _takes_spreadsheet(reach) else {}),
@@ -93,6 +113,8 @@ def shared_parameters(reach: Reach) -> Nodes:
         "NoCache": _NO_CACHE,
         "IfNoneMatch": _IF_NONE_MATCH,
         **(of_writes if reach.may_write else {}),
+        **({"Resolution": _PREFER_RESOLUTION} if reach.may_write_many else {}),
+        **(of_filters if reach.may_write_where else {}),
     }
 
 
@@ -121,12 +143,33 @@ def read_parameters(place: Place) -> Sequence[Node]:
     return [_keys(place), *_shared("NoCache", "IfNoneMatch")]
 
 
-def create_parameters() -> Sequence[Node]:
-    return _shared("IdempotencyKey")
+def create_parameters(place: Place, reach: Reach) -> Sequence[Node]:
+    """Parameters of a create, which `on_conflict` makes an upsert."""
+    if not reach.may_write_many:
+        return _shared("IdempotencyKey")
+    return [_on_conflict(place), *_shared("Resolution", "IdempotencyKey")]
 
 
 def update_parameters() -> Sequence[Node]:
+    """Parameters of an update or a delete of a row."""
     return _shared("IdempotencyKey", "IfMatch")
+
+
+def change_parameters(place: Place, reach: Reach) -> Sequence[Node]:
+    """Parameters of an update of several rows."""
+    return (
+        filter_parameters(place, is_required=False) if reach.may_write_where else _of_every_write()
+    )
+
+
+def _of_every_write() -> Sequence[Node]:
+    return _shared("IdempotencyKey")
+
+
+def filter_parameters(place: Place, *, is_required: bool) -> Sequence[Node]:
+    """Parameters of a write by filter."""
+    where = {**_where(place, "Which rows to write to"), "required": is_required}
+    return [where, *_shared("MaxAffected", "PreferMaxAffected", "IdempotencyKey")]
 
 
 def _shared(*names: str) -> Sequence[Node]:
@@ -176,13 +219,41 @@ def _limit(reach: Reach) -> Node:
     }
 
 
-def _where(place: Place) -> Node:
+def _max_affected(reach: Reach) -> Node:
+    most = "the key's plan allows" if reach.plan is None else f"{reach.plan.max_affected} rows"
+    return {
+        "name": MAX_AFFECTED,
+        "in": "query",
+        "description": (
+            "How many rows the filter may match: if it matches more, nothing is written and 400 "
+            f"has their number. It never matches more than {most}."
+        ),
+        "schema": {"type": "integer", "minimum": 0},
+    }
+
+
+def _on_conflict(place: Place) -> Node:
+    field = schema_reference(f"{place.stem}Field")
+    names = {"allOf": [field], "not": {"enum": [ROW_INDEX]}}
+    return {
+        "name": ON_CONFLICT,
+        "in": "query",
+        "description": (
+            "The fields that tell rows apart, comma-separated. Rows of the body with the values of "
+            "an existing row in all of them update it, the others are created."
+        ),
+        "style": "form",
+        "explode": False,
+        "schema": {"type": "array", "items": names, "minItems": 1},
+    }
+
+
+def _where(place: Place, told: str = "Which rows to list") -> Node:
     return {
         "name": "where",
         "in": "query",
         "description": (
-            'Which rows to list: a JSON object, such as `{"state":"Texas"}`; in a URL '
-            "percent-encoded."
+            f'{told}: a JSON object, such as `{{"state":"Texas"}}`; in a URL percent-encoded.'
         ),
         "content": json_content(
             schema_reference(f"{place.stem}Where"),

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from gateway.access.caller import Caller
+from gateway.access.caller import Caller, may_delete
 from gateway.settings.model import ApiSettings
 from gateway.settings.plans import PlanSettings
 from gateway.table.view import ALL_COLUMNS, ColumnGrant
@@ -21,6 +21,7 @@ class Reach:
     plan: PlanSettings | None = None
     """The key's plan; None for any plan."""
     may_write: bool = True
+    may_delete: bool = True
     columns: ColumnGrant = ALL_COLUMNS
     worksheets: frozenset[str] | None = None
     """The worksheets that the key was granted; None for all."""
@@ -40,8 +41,19 @@ class Reach:
 
     @property
     def must_condition(self) -> bool:
-        """True if updates require `If-Match`."""
+        """True if updates and deletes require `If-Match`."""
         return self.plan is not None and self.plan.require_if_match
+
+    @property
+    def may_write_many(self) -> bool:
+        """True if one request may write to several existing rows."""
+        return self.may_write and not self.must_condition
+
+    @property
+    def may_write_where(self) -> bool:
+        """True if rows may be written by filter."""
+        is_allowed = self.plan is None or self.plan.max_affected > 0
+        return self.may_write_many and self.may_query and is_allowed
 
 
 def reach_of_all(api: ApiSettings) -> Reach:
@@ -52,12 +64,14 @@ def reach_of_all(api: ApiSettings) -> Reach:
 def reach_of(caller: Caller, named: str | None, api: ApiSettings) -> Reach:
     """Scope of a key whose request named this spreadsheet or none."""
     grants = caller.grants
+    may_write = caller.plan.writes and not grants.read_only
     return Reach(
         empty_cell=api.empty_cell,
         ignores_unknown=api.unknown_fields == "ignore",
         is_for_key=True,
         plan=caller.plan,
-        may_write=caller.plan.writes and not grants.read_only,
+        may_write=may_write,
+        may_delete=may_write and may_delete(caller),
         columns=grants.columns,
         worksheets=grants.worksheets,
         spreadsheet=named or None,

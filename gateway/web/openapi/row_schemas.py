@@ -1,6 +1,6 @@
 """Schemas of rows: in responses, and in the bodies of writes."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from gateway.table.record import MAX_CELL_CHARACTERS
 from gateway.table.view import ROW_INDEX
@@ -12,6 +12,7 @@ from gateway.web.openapi.place import Place, writes_to
 from gateway.web.openapi.reach import Reach
 
 CELL, VALUE = "Cell", "Value"
+_CREATED = "created"
 
 _LONGEST_EXAMPLE = 20
 _EXAMPLE: Node = {"name": "San Diego", "state": "California", "population": 1381162}
@@ -38,6 +39,24 @@ _ROW_NUMBER: Node = {
     "minimum": 2,
     "description": "The number of the row in the worksheet: row 1 is the header.",
 }
+MATCHED: Node = {
+    "type": "object",
+    "properties": {
+        "count": {"type": "integer", "minimum": 0, "description": "How many rows matched."},
+        "results": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {ROW_INDEX: _ROW_NUMBER},
+                "required": [ROW_INDEX],
+                "additionalProperties": False,
+            },
+            "description": "The rows that matched, by their numbers before the write.",
+        },
+    },
+    "required": ["count", "results"],
+    "additionalProperties": False,
+}
 _VALUE: Node = {
     "type": ["string", "number", "boolean", "null"],
     "maxLength": MAX_CELL_CHARACTERS,
@@ -58,8 +77,13 @@ def shared_schemas(reach: Reach) -> dict[str, Node]:
 
 def row_schemas(place: Place, reach: Reach) -> Nodes:
     """Components of a worksheet: its row, and the bodies of its writes."""
-    fields = {f"{place.stem}Fields": _fields(place, reach)} if writes_to(place, reach) else {}
-    return {f"{place.stem}Row": _row(place), **fields}
+    written = {}
+    if writes_to(place, reach):
+        written[f"{place.stem}Fields"] = _fields(place, reach)
+        if reach.may_write_many:
+            written[f"{place.stem}Change"] = _change(place)
+            written[f"{place.stem}Upserted"] = _upserted(place)
+    return {f"{place.stem}Row": _row(place), **written}
 
 
 def page_schema(place: Place) -> Node:
@@ -82,16 +106,35 @@ def page_schema(place: Place) -> Node:
     }
 
 
-def created_schema(place: Place) -> Node:
-    """The created row, or the rows of a list."""
+def created_schema(place: Place, reach: Reach) -> Node:
+    """The created row, or the rows of a list or of an upsert."""
     row = schema_reference(f"{place.stem}Row")
-    several = {
-        "type": "object",
-        "properties": {"results": {"type": "array", "items": row, "minItems": 1}},
-        "required": ["results"],
-        "additionalProperties": False,
-    }
-    return {"anyOf": [row, several]}
+    upserted = [upserted_schema(place)] if reach.may_write_many else []
+    return {"anyOf": [row, _results(row), *upserted]}
+
+
+def upserted_schema(place: Place) -> Node:
+    """The rows of an upsert."""
+    return _results(schema_reference(f"{place.stem}Upserted"))
+
+
+def changed_schema(place: Place, reach: Reach) -> Node:
+    """The updated rows of a list, or the numbers of those that matched."""
+    updated = _results(schema_reference(f"{place.stem}Row"))
+    return {"anyOf": [updated, MATCHED]} if reach.may_write_where else updated
+
+
+def change_body(place: Place, reach: Reach) -> Node:
+    """A list of rows to update, or with a filter the fields of all that match."""
+    row = schema_reference(f"{place.stem}Change")
+    several = {"type": "array", "items": row, "minItems": 1, "maxItems": MAX_ROWS}
+    if not reach.may_write_where:
+        return several
+    return {"oneOf": [several, schema_reference(f"{place.stem}Fields")]}
+
+
+def change_example(place: Place) -> Sequence[Node]:
+    return [{ROW_INDEX: 2, **update_example(place)}]
 
 
 def create_body(place: Place) -> Node:
@@ -119,6 +162,50 @@ def form_body(place: Place) -> Node:
     """One row as a form, whose values are strings."""
     fields = schema_reference(f"{place.stem}Fields")
     return {"type": "object", "allOf": [fields, {"additionalProperties": {"type": "string"}}]}
+
+
+def _results(row: Node) -> Node:
+    return {
+        "type": "object",
+        "properties": {"results": {"type": "array", "items": row, "minItems": 1}},
+        "required": ["results"],
+        "additionalProperties": False,
+    }
+
+
+def _change(place: Place) -> Node:
+    return {
+        **_titled(place),
+        "description": "The row to update, and its fields to write.",
+        "allOf": [
+            schema_reference(f"{place.stem}Fields"),
+            {
+                "type": "object",
+                "properties": {ROW_INDEX: _ROW_NUMBER},
+                "required": [ROW_INDEX],
+                "minProperties": 2,
+            },
+        ],
+    }
+
+
+def _upserted(place: Place) -> Node:
+    field = {"anyOf": [{"enum": [_CREATED]}, schema_reference(f"{place.stem}Field")]}
+    return {
+        **_titled(place),
+        "type": "object",
+        "description": "A row of an upsert: its fields as they are displayed now.",
+        "properties": {
+            ROW_INDEX: _ROW_NUMBER,
+            _CREATED: {
+                "type": "boolean",
+                "description": "True if the row is new, false if there was one with this key.",
+            },
+        },
+        "required": [ROW_INDEX, _CREATED],
+        "additionalProperties": schema_reference(CELL),
+        **({} if place.is_any else {"propertyNames": field}),
+    }
 
 
 def _row(place: Place) -> Node:

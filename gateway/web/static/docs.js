@@ -114,12 +114,12 @@ function legible(description) {
   for (const [path, item] of Object.entries(shown.paths)) {
     const { parameters = [], ...operations } = item;
     delete item.parameters;
-    for (const operation of Object.values(operations)) {
+    for (const [method, operation] of Object.entries(operations)) {
       // Swagger UI has those of the path last, and the first of them is needed most.
       operation.parameters = [...parameters, ...(operation.parameters ?? [])];
       operation.parameters.forEach(turnIntoText);
       delete operation.security;
-      makeHarmless(operation, path.endsWith(ONE_ROW));
+      makeHarmless(method, operation, path.endsWith(ONE_ROW), components);
       gatherErrors(operation, components);
       // It has the headers of 200, which stand right above it.
       delete operation.responses?.[304]?.headers;
@@ -128,12 +128,22 @@ function legible(description) {
   return shown;
 }
 
-/** What is sent if nobody types anything: no form, and of an update nothing, which is refused. */
-function makeHarmless(operation, isUpdate) {
+/** What is sent if nobody types anything: no form, and of updates and deletes what is refused. */
+function makeHarmless(method, operation, isOneRow, components) {
+  if (method === "delete") {
+    operation.parameters = operation.parameters.map((each) => withoutExample(each, components));
+  }
   const body = operation.requestBody?.content?.[JSON_TYPE];
   if (!body) return;
   operation.requestBody.content = { [JSON_TYPE]: body };
-  if (isUpdate) body.example = {};
+  if (isOneRow) body.example = {};
+  else if (method === "patch") body.example = [];
+}
+
+/** A parameter that nothing is put into: somebody has to name what to delete. */
+function withoutExample(parameter, components) {
+  const { example, ...rest } = resolved(parameter, components);
+  return rest;
 }
 
 /** One short table in place of an answer for each status: of those nobody finds the end. */

@@ -33,6 +33,8 @@ PLANS = st.builds(
     PlanSettings,
     where_and_order=st.booleans(),
     writes=st.booleans(),
+    deletes=st.booleans(),
+    max_affected=st.integers(0, 1),
     require_if_match=st.booleans(),
 )
 APIS = st.builds(
@@ -40,6 +42,10 @@ APIS = st.builds(
     empty_cell=st.sampled_from(["null", "", "omit"]),
     unknown_fields=st.sampled_from(["reject", "ignore"]),
 )
+
+
+DELETING = PlanSettings(deletes=True)
+CAREFUL = PlanSettings(deletes=True, require_if_match=True)
 
 
 def references(node: object) -> Iterator[str]:
@@ -72,13 +78,22 @@ def test_the_general_document_is_valid(api: ApiSettings) -> None:
     validate(json.loads(general_document(reach_of_all(api)).body))
 
 
-@given(BOOKS, PLANS, GRANTS, APIS, st.booleans())
+@given(BOOKS, PLANS, GRANTS, APIS, st.sampled_from(["read_only", "may_delete", ""]))
 @settings(max_examples=25)
 def test_the_document_of_a_key_is_valid(
-    book: list[Listed], plan: PlanSettings, columns: ColumnGrant, api: ApiSettings, read_only: bool
+    book: list[Listed], plan: PlanSettings, columns: ColumnGrant, api: ApiSettings, right: str
 ) -> None:
     """For any titles and headers, and any grants."""
-    told = document(reach(plan=plan, columns=columns, api=api, read_only=read_only), *book)
+    told = document(
+        reach(
+            plan=plan,
+            columns=columns,
+            api=api,
+            read_only=right == "read_only",
+            may_delete=right == "may_delete",
+        ),
+        *book,
+    )
 
     validate(told)
     assert len([path for path in told["paths"] if path.startswith("/v2/")]) == 2 * len(
@@ -96,7 +111,17 @@ def test_an_invalid_document_is_found() -> None:
 
 
 @pytest.mark.parametrize(
-    "told", [GENERAL, reach(), reach(read_only=True)], ids=["general", "key", "read-only"]
+    "told",
+    [
+        GENERAL,
+        reach(),
+        reach(read_only=True),
+        reach(plan=DELETING, may_delete=True),
+        reach(plan=CAREFUL, may_delete=True),
+        reach(plan=PlanSettings(max_affected=0)),
+        reach(plan=PlanSettings(where_and_order=False)),
+    ],
+    ids=["general", "key", "read-only", "delete", "If-Match", "no filters", "free"],
 )
 def test_every_component_is_used(told: Reach) -> None:
     """And every reference leads to one."""
@@ -118,7 +143,9 @@ def test_every_component_is_used(told: Reach) -> None:
 def test_operations_have_names_of_their_own() -> None:
     """Also where titles are made to look like the beginnings of others."""
     titles = ("Cities", "cities", "yz", "CitiesPut", "Rows", "Row", "Is", "isAlive")
-    told = document(reach(), *(worksheet(title, "a") for title in titles))
+    told = document(
+        reach(plan=DELETING, may_delete=True), *(worksheet(title, "a") for title in titles)
+    )
 
     names = [
         operation["operationId"]
@@ -126,7 +153,7 @@ def test_operations_have_names_of_their_own() -> None:
         for method, operation in item.items()
         if method != "parameters"
     ]
-    assert len(names) == len(set(names)) == 6 * len(titles) + 2
+    assert len(names) == len(set(names)) == 9 * len(titles) + 2
 
 
 @pytest.mark.parametrize(
@@ -145,6 +172,57 @@ def test_only_operations_that_are_allowed_are_reported(told: Reach, expected: se
     found = methods(document(told, CITIES))
 
     assert {method for _, method in found} == expected
+
+
+@pytest.mark.parametrize(
+    ("told", "of_rows", "of_row"),
+    [
+        pytest.param(reach(), {"patch"}, set(), id="without deletes"),
+        pytest.param(
+            reach(plan=DELETING, may_delete=True), {"patch", "delete"}, {"delete"}, id="all"
+        ),
+        pytest.param(reach(may_delete=True), {"patch"}, set(), id="plan without deletes"),
+        pytest.param(reach(plan=DELETING), {"patch"}, set(), id="key without deletes"),
+        pytest.param(
+            reach(plan=DELETING, may_delete=True, read_only=True), set(), set(), id="reader"
+        ),
+        pytest.param(reach(plan=CAREFUL, may_delete=True), set(), {"delete"}, id="If-Match"),
+        pytest.param(
+            reach(plan=PlanSettings(deletes=True, max_affected=0), may_delete=True),
+            {"patch"},
+            {"delete"},
+            id="no filters",
+        ),
+    ],
+)
+def test_writes_of_several_rows_are_those_of_the_key(
+    told: Reach, of_rows: set[str], of_row: set[str]
+) -> None:
+    """A plan that requires `If-Match` has none of them, nor upserts."""
+    paths = document(told, CITIES)["paths"]
+    rows, row = paths["/v2/sheets/Cities"], paths["/v2/sheets/Cities/{rowIndex}"]
+    creates = json.dumps(rows.get("post"))
+
+    assert {"patch", "delete"} & {*rows} == of_rows
+    assert {"delete"} & {*row} == of_row
+    assert ("on_conflict" in creates) == ("patch" in of_rows)
+
+
+@pytest.mark.parametrize(
+    ("plan", "has_filter"),
+    [
+        pytest.param(PlanSettings(), True, id="filters"),
+        pytest.param(PlanSettings(max_affected=0), False, id="no rows"),
+        pytest.param(PlanSettings(where_and_order=False), False, id="no searches"),
+    ],
+)
+def test_filters_of_writes_are_those_of_the_plan(plan: PlanSettings, has_filter: bool) -> None:
+    """Without them the one body is a list."""
+    change = document(reach(plan=plan), CITIES)["paths"]["/v2/sheets/Cities"]["patch"]
+    body = change["requestBody"]["content"]["application/json"]["schema"]
+
+    assert ("where" in [each.get("name") for each in change["parameters"]]) is has_filter
+    assert ("oneOf" in body) is has_filter
 
 
 def test_a_key_of_no_worksheet_gets_a_document_without_any() -> None:

@@ -4,15 +4,15 @@ from collections.abc import Mapping
 
 import pytest
 
-from gateway.errors import Gone, MethodNotAllowed
+from gateway.errors import Gone
 from gateway.web.openapi.failures import FAILURES, WRITES, Kind, by_status
 from tests.error_tree import concrete_errors
 from tests.web.openapi.conformance import errors_in, resolved
 from tests.web.openapi.worksheets import document
 
 DOCUMENT = document()
-OF_NO_OPERATION = {Gone, MethodNotAllowed}
-"""These are of paths and methods that the document does not have."""
+OF_NO_OPERATION = {Gone}
+"""These are of paths that the document does not have."""
 
 OPERATIONS: Mapping[Kind, tuple[str, str]] = {
     "health": ("/livez", "get"),
@@ -20,6 +20,9 @@ OPERATIONS: Mapping[Kind, tuple[str, str]] = {
     "read": ("/v2/sheets/{sheetName}/{rowIndex}", "get"),
     "create": ("/v2/sheets/{sheetName}", "post"),
     "update": ("/v2/sheets/{sheetName}/{rowIndex}", "patch"),
+    "change": ("/v2/sheets/{sheetName}", "patch"),
+    "delete": ("/v2/sheets/{sheetName}/{rowIndex}", "delete"),
+    "delete_where": ("/v2/sheets/{sheetName}", "delete"),
 }
 
 

@@ -29,6 +29,7 @@ def reach(
     columns: ColumnGrant = ALL_COLUMNS,
     worksheets: frozenset[str] | None = None,
     read_only: bool = False,
+    may_delete: bool = False,
     spreadsheets: frozenset[str] | None = frozenset({"demo"}),
     named: str | None = None,
     api: ApiSettings | None = None,
@@ -43,6 +44,7 @@ def reach(
             spreadsheets=spreadsheets,
             worksheets=worksheets,
             read_only=read_only,
+            may_delete=may_delete,
             columns=columns,
         ),
     )

@@ -38,9 +38,11 @@ class Scene:
         self.clock = clock
         self.fences = self.started()
 
-    def started(self, open_ids: Sequence[int] = ()) -> Fences:
-        """The fences of a new process."""
-        return Fences(self.sheets, key="gw", clock=self.clock, sleep=self._pause, open_ids=open_ids)
+    def started(self, recorded: Sequence[int] = ()) -> Fences:
+        """The fences of a new process, with the records of these open."""
+        return Fences(
+            self.sheets, key="gw", clock=self.clock, sleep=self._pause, recorded=lambda: recorded
+        )
 
     async def _pause(self, seconds: float) -> None:
         self.clock.advance(seconds)
@@ -416,6 +418,31 @@ class TestHousekeeping:
 
         assert cost == Cost(1, 0)
         assert {each.id for each in scene.fake.fences} == {batches[1].fence.id, last.fence.id}
+
+    async def test_fences_of_open_writes_do_not_pile_up(self, scene: Scene) -> None:
+        """The fence of a write that nobody can ask for goes when no copy can land any more."""
+        await scene.commit(scene.batch("a"))
+        away = SpreadsheetNotShared("x", outcome="not_applied")
+        scene.sheets.after("apply", LOST)
+        scene.sheets.before("fence_tokens", away)
+        batch = scene.batch("b")
+        assert await scene.outcome(batch) == "unknown"
+        scene.clock.advance(186)
+        await scene.commit(scene.batch("c"))
+
+        assert scene.names() == ["a", "b", "c"]
+        assert scene.tokens(batch) == []
+
+    async def test_fences_of_another_process_with_the_same_key(self, scene: Scene) -> None:
+        """What is found may be in use: it stays while a copy of its write may land."""
+        other = scene.started()
+        scene.clock.advance(186)
+        batch = scene.batch("a")
+        await other.commit(BOOK, batch, resend_until=scene.clock())
+        await scene.fences.find_earlier(BOOK)
+        await scene.commit(scene.batch("b"))
+
+        assert scene.tokens(batch) == [batch.fence.token]
 
     async def test_a_refused_deletion_is_left_out(self, scene: Scene) -> None:
         """If Google refuses to delete an old fence, the batch is sent without the deletion."""

@@ -7,8 +7,8 @@ Rules
   rows, header and sheet id.
 - Google names the request for which it refuses a batch. The write that it belongs to is refused,
   and the others are sent again.
-- An update waits until an earlier open update of its row is settled: a late copy would overwrite
-  it.
+- An update waits until an earlier open update of its row is settled, or can land no more: a late
+  copy would overwrite it.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gateway.errors import (
+    UNKNOWN_RETRY_SECONDS,
     GatewayError,
     HeaderChanged,
     InternalError,
@@ -186,7 +187,7 @@ class FencedWriter:
         left: Mapping[int, Write] = dict(enumerate(writes))
         error: GatewayError = undecided()
         failures = 0
-        for tries in range(1 + MAX_EXTRA_WRITES):
+        for tries in range(1 + MAX_EXTRA_WRITES if writes else 0):
             try:
                 # The quota comes first: nothing waits between a look and its write.
                 with nullcontext() if tries == 0 else await self._write_turn():
@@ -270,7 +271,7 @@ class FencedWriter:
             ranges=answer_ranges(worksheet.id, plan.after_row, parts),
         )
         resend_until = self._clock() + plan.fresh_seconds - age_seconds
-        sent_at, sent_seconds = self._clock(), worksheet.header.now()
+        sent_seconds = worksheet.header.now()
         try:
             view = await self._fences.commit(
                 worksheet.id.spreadsheet, batch, resend_until=resend_until
@@ -283,7 +284,7 @@ class FencedWriter:
                 worksheet.header.forget()
             return unnoted | refused
         except WriteOutcomeUnknown as unknown:
-            self._note_open(worksheet.id, parts, fence, sent_at)
+            self._note_open(worksheet.id, parts, fence)
             worksheet.header.forget()
             worksheet.may_be_written()
             return unnoted | dict.fromkeys([part.index for part in parts], unknown)
@@ -374,7 +375,9 @@ class FencedWriter:
     async def _blocked_rows(self, worksheet: WorksheetId, rows: set[int]) -> frozenset[int]:
         """The rows with an update that is still open. 1 to 2 reads and 1 write for each of them."""
         blocked: frozenset[int] = frozenset()
-        for each in [*self._open_updates]:
+        late_from = self._clock() - UNKNOWN_RETRY_SECONDS
+        self._open_updates = [each for each in self._open_updates if each.sent_at >= late_from]
+        for each in self._open_updates:
             if each.worksheet != worksheet or not each.updated_rows & rows:
                 continue
             try:
@@ -382,7 +385,7 @@ class FencedWriter:
             except WriteOutcomeUnknown:
                 blocked |= each.updated_rows
             else:
-                self._open_updates.remove(each)
+                self._open_updates = [one for one in self._open_updates if one != each]
         return blocked
 
     def _blocked(self) -> GatewayError:
@@ -392,13 +395,12 @@ class FencedWriter:
             retry_after_seconds=self._fences.retry_seconds,
         )
 
-    def _note_open(
-        self, worksheet: WorksheetId, parts: Parts, fence: Fence, sent_at: float
-    ) -> None:
+    def _note_open(self, worksheet: WorksheetId, parts: Parts, fence: Fence) -> None:
         rows = frozenset(part.row for part in parts if isinstance(part, RowChange))
         if rows:
+            now = self._clock()
             self._open_updates.append(
-                OpenWrite(worksheet=worksheet, fence=fence, sent_at=sent_at, updated_rows=rows)
+                OpenWrite(worksheet=worksheet, fence=fence, sent_at=now, updated_rows=rows)
             )
 
 

@@ -166,12 +166,18 @@ class Fences:
         """
         left = self._left.setdefault(spreadsheet, OrderedDict())
         forgotten = {fence_id: left.pop(fence_id) for fence_id in self._forgettable(spreadsheet)}
-        batch = replace(batch, forgotten=[*forgotten])
+        tidying = replace(batch, forgotten=[*forgotten])
         try:
-            return await self._commit(spreadsheet, batch, resend_until=resend_until)
-        except BaseException:
-            left.update(forgotten)
-            raise
+            return await self._commit(spreadsheet, tidying, resend_until=resend_until)
+        except BaseException as error:
+            if not _is_of_deletion(error, batch):
+                left.update(forgotten)
+                raise
+            refusal = error
+        with await self._write_turn():
+            if self._clock() < resend_until:
+                return await self._commit(spreadsheet, batch, resend_until=resend_until)
+        raise NeverApplied from refusal
 
     async def _commit(
         self, spreadsheet: str, batch: Batch, *, resend_until: float
@@ -183,13 +189,9 @@ class Fences:
             index = refused_request(refusal)
             if index == FENCE_REQUEST:
                 raise NeverApplied from refusal
-            if index is not None and index <= len(batch.changes):
+            if index is not None and (index <= len(batch.changes) or batch.forgotten):
                 raise
             error: GatewayError = refusal
-            if index is not None and batch.forgotten:  # their deletion: send it without that
-                return await self._commit(
-                    spreadsheet, replace(batch, forgotten=()), resend_until=resend_until
-                )
             resend_until = sent_at  # it would be refused again
         except WriteOutcomeUnknown as unknown:
             error = unknown
@@ -304,12 +306,12 @@ class Fences:
         fence, attempts = self._applied.get(spreadsheet), 2  # somebody may have deleted it
         if fence is None:
             fence, attempts = self.new(), 1
-            await self._sheets.put_fence(spreadsheet, fence)  # refused, it proves nothing
+            await self._put(spreadsheet, fence)  # refused, it proves nothing
             self._applied[spreadsheet] = fence
         self._leave(spreadsheet, fence)
         for _ in range(attempts):
             try:
-                await self._sheets.put_fence(spreadsheet, fence)
+                await self._put(spreadsheet, fence)
             except UpstreamRefusal as refusal:
                 if refused_request(refusal) != FENCE_REQUEST:
                     raise
@@ -318,6 +320,11 @@ class Fences:
             self._applied[spreadsheet] = fence
         self._are_refused = False
         used_ids_accepted()
+
+    async def _put(self, spreadsheet: str, fence: Fence) -> None:
+        """Create a fence alone, in a turn of its own: a batch may need the present one."""
+        with await self._write_turn():
+            await self._sheets.put_fence(spreadsheet, fence)
 
     def _leave(self, spreadsheet: str, fence: Fence, *, has_copies: bool = True) -> None:
         """Note a fence that may be deleted later."""
@@ -350,6 +357,12 @@ class _StillOpen(Exception):
         super().__init__()
         self.error = error
         self.is_final = is_final
+
+
+def _is_of_deletion(error: BaseException, batch: Batch) -> bool:
+    """True if Google refused a batch for the deletion of old fences, which comes last."""
+    index = refused_request(error) if isinstance(error, UpstreamRefusal) else None
+    return index is not None and index > len(batch.changes)
 
 
 def _verifying() -> AbstractContextManager[None]:

@@ -82,7 +82,6 @@ def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Sta
                     key=fence_key(pepper),
                     clock=clock,
                     write_turn=budgeted.write_turn,
-                    open_ids=[each.fence.id for each in ledger.open_writes],
                     recorded=ledger.open_fences,
                 )
             rows = RowService(

@@ -7,8 +7,8 @@ Rules
   rows, header and sheet id.
 - Google names the request for which it refuses a batch. The write that it belongs to is refused,
   and the others are sent again.
-- An update waits until an earlier open update of its row is settled: a late copy would overwrite
-  it.
+- An update waits until an earlier open update of its row is settled, or can land no more: a late
+  copy would overwrite it.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -19,6 +19,7 @@ from operator import itemgetter
 from typing import Any
 
 from gateway.errors import (
+    UNKNOWN_RETRY_SECONDS,
     GatewayError,
     HeaderChanged,
     InternalError,
@@ -343,7 +344,7 @@ class FencedWriter:
             ranges=answer_ranges(worksheet.id, plan.after_row, changes, has_new_rows=has_new_rows),
         )
         resend_until = self._clock() + plan.fresh_seconds - age_seconds
-        sent_at, sent_seconds = self._clock(), worksheet.header.now()
+        sent_seconds = worksheet.header.now()
         try:
             view = await self._committed(worksheet.id, batch, writes, resend_until=resend_until)
         except UpstreamUnreachable as error:
@@ -354,7 +355,7 @@ class FencedWriter:
                 worksheet.header.forget()
             return unnoted | refused
         except WriteOutcomeUnknown as unknown:
-            self._note_open(worksheet.id, writes, fence, sent_at)
+            self._note_open(worksheet.id, writes, fence)
             worksheet.header.forget()
             worksheet.may_be_written()
             return unnoted | dict.fromkeys([each.index for each in writes], unknown)
@@ -476,9 +477,14 @@ class FencedWriter:
     ) -> Sequence[OpenWrite]:
         """Settle the open writes in the way of these; those that stay open.
 
-        1 to 2 reads and 1 write for each of them.
+        1 to 2 reads and 1 write for each of them. An update cannot land after 185 s; of a removal
+        it must be known as long as records follow it.
         """
         still_open = []
+        late_from = self._clock() - UNKNOWN_RETRY_SECONDS
+        self._open_writes = [
+            each for each in self._open_writes if each.is_exclusive or each.sent_at >= late_from
+        ]
         for each in [*self._open_writes]:
             if each.worksheet != worksheet.id or not any(_collides(one, each) for one in writes):
                 continue
@@ -508,9 +514,7 @@ class FencedWriter:
             retry_after_seconds=self._fences.retry_seconds,
         )
 
-    def _note_open(
-        self, worksheet: WorksheetId, writes: Sequence[Planned], fence: Fence, sent_at: float
-    ) -> None:
+    def _note_open(self, worksheet: WorksheetId, writes: Sequence[Planned], fence: Fence) -> None:
         rows = frozenset(change.row for each in writes for change in each.changes)
         is_exclusive = any(each.is_exclusive for each in writes)
         if rows or is_exclusive:
@@ -518,7 +522,7 @@ class FencedWriter:
                 OpenWrite(
                     worksheet=worksheet,
                     fence=fence,
-                    sent_at=sent_at,
+                    sent_at=self._clock(),
                     updated_rows=rows,
                     is_exclusive=is_exclusive,
                 )

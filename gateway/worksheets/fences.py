@@ -11,8 +11,8 @@ Rules
   the write can never land.
 - Where Google accepts used ids, nothing is sent again. A write counts as not applied if 180 s after
   its last copy two searches, 30 s apart, do not find its fence.
-- Fences are deleted by later batches, once no copy of their write can land any more. The fence of
-  an open write stays.
+- Fences are deleted by later batches, once no copy of their write can land any more. While the
+  record of a write is open, its fence stays.
 """
 
 import asyncio
@@ -89,8 +89,8 @@ class Fences:
     """The fences of one gateway and account, in all spreadsheets.
 
     `key` marks the gateway's own fences. `clock` gives seconds, also while the machine sleeps.
-    `open_ids` are the fences of writes that an earlier process left open, `recorded` those of the
-    records that are open now: a retry looks for them, even if their outcome was known before.
+    `recorded` are the fences of the records that are open now: a retry looks for them, even if
+    their outcome was known before.
     """
 
     def __init__(
@@ -101,7 +101,6 @@ class Fences:
         clock: Callable[[], float],
         sleep: Sleep = asyncio.sleep,
         write_turn: WriteTurns = no_turn,
-        open_ids: Collection[int] = (),
         recorded: Callable[[], Collection[int]] = tuple,
         limit_seconds: float = LIMIT_SECONDS,
     ) -> None:
@@ -112,7 +111,6 @@ class Fences:
         self._write_turn = write_turn
         self._limit_seconds = limit_seconds
         self._began_at = clock()
-        self._open_ids = set(open_ids)
         self._recorded = recorded
         self._are_refused: bool | None = None
         self._applied: dict[str, Fence] = {}
@@ -150,10 +148,9 @@ class Fences:
             self._searched.discard(spreadsheet)
             look_failed(error)
             return
-        own = self._left.setdefault(spreadsheet, OrderedDict())
-        for fence_id in found:
-            if fence_id not in self._open_ids:
-                own.setdefault(fence_id, _Left(self._began_at, has_copies=True))
+        left = self._left.setdefault(spreadsheet, OrderedDict())
+        for fence_id in found:  # of this process too, and of others with its key
+            left.setdefault(fence_id, _Left(self._clock(), has_copies=True))
 
     async def commit(
         self, spreadsheet: str, batch: Batch, *, resend_until: float
@@ -169,39 +166,35 @@ class Fences:
         """
         left = self._left.setdefault(spreadsheet, OrderedDict())
         forgotten = {fence_id: left.pop(fence_id) for fence_id in self._forgettable(spreadsheet)}
-        batch = replace(batch, forgotten=[*forgotten])
+        tidying = replace(batch, forgotten=[*forgotten])
         try:
-            return await self._commit(spreadsheet, batch, resend_until=resend_until)
-        except BaseException:
-            left.update(forgotten)
-            raise
+            return await self._commit(spreadsheet, tidying, resend_until=resend_until)
+        except BaseException as error:
+            if not _is_of_deletion(error, batch):
+                left.update(forgotten)
+                raise
+            refusal = error
+        with await self._write_turn():
+            if self._clock() < resend_until:
+                return await self._commit(spreadsheet, batch, resend_until=resend_until)
+        raise NeverApplied from refusal
 
     async def _commit(
         self, spreadsheet: str, batch: Batch, *, resend_until: float
     ) -> SheetView | None:
         sent_at = self._clock()
-        self._open_ids.add(batch.fence.id)  # until its outcome is known, whatever happens
         try:
             return await self._apply(spreadsheet, batch)
         except UpstreamRefusal as refusal:
             index = refused_request(refusal)
             if index == FENCE_REQUEST:
-                self._open_ids.discard(batch.fence.id)
                 raise NeverApplied from refusal
-            if index is not None and index <= len(batch.changes):
-                self._open_ids.discard(batch.fence.id)
+            if index is not None and (index <= len(batch.changes) or batch.forgotten):
                 raise
             error: GatewayError = refusal
-            if index is not None and batch.forgotten:  # their deletion: send it without that
-                return await self._commit(
-                    spreadsheet, replace(batch, forgotten=()), resend_until=resend_until
-                )
             resend_until = sent_at  # it would be refused again
         except WriteOutcomeUnknown as unknown:
             error = unknown
-        except GatewayError:
-            self._open_ids.discard(batch.fence.id)
-            raise
         copy = _Open(fence=batch.fence, sent_at=sent_at, batch=batch, resend_until=resend_until)
         try:
             return await self._settle(spreadsheet, copy, error)
@@ -235,7 +228,7 @@ class Fences:
         self, spreadsheet: str, batch: Batch, *, has_copies: bool = False
     ) -> SheetView:
         view = await self._sheets.apply(spreadsheet, batch)
-        self._close(spreadsheet, batch.fence, has_copies=has_copies)
+        self._leave(spreadsheet, batch.fence, has_copies=has_copies)
         self._applied[spreadsheet] = batch.fence
         return view
 
@@ -243,7 +236,6 @@ class Fences:
         self, spreadsheet: str, copy: _Open, error: GatewayError | None
     ) -> SheetView | None:
         """Find out whether an open batch was applied, or send it again, or burn its fence."""
-        self._open_ids.add(copy.fence.id)
         trouble: GatewayError | TimeoutError | None = error
         pause_seconds = FIRST_PAUSE_SECONDS
         try:
@@ -262,6 +254,7 @@ class Fences:
             trouble = trouble or timeout
         if trouble is not None:
             look_failed(trouble)
+        self._leave(spreadsheet, copy.fence)
         raise self.unknown(trouble)
 
     async def _settled(self, spreadsheet: str, copy: _Open) -> SheetView | None:
@@ -270,7 +263,8 @@ class Fences:
         try:
             tokens = await self._sheets.fence_tokens(spreadsheet, fence.id)
             if fence.token in tokens:
-                self._close(spreadsheet, fence)
+                self._missed_at.pop(fence.id, None)
+                self._leave(spreadsheet, fence)
                 return None
             if self._are_refused is None:
                 await self._prove(spreadsheet)
@@ -283,7 +277,8 @@ class Fences:
                 error, UpstreamRefusal | WriteOutcomeUnknown
             )
             raise _StillOpen(error, is_final=is_final) from error
-        self._close(spreadsheet, fence)
+        self._missed_at.pop(fence.id, None)
+        self._leave(spreadsheet, fence)
         raise NeverApplied
 
     async def _resend_or_burn(self, spreadsheet: str, copy: _Open) -> SheetView:
@@ -294,7 +289,7 @@ class Fences:
                 copy.sent_at = self._clock()
                 return await self._apply(spreadsheet, batch, has_copies=True)
             await self._sheets.put_fence(spreadsheet, replace(copy.fence, token=BURNT))
-        self._close(spreadsheet, copy.fence)
+        self._leave(spreadsheet, copy.fence)
         raise NeverApplied
 
     def _check_age(self, copy: _Open) -> None:
@@ -311,12 +306,12 @@ class Fences:
         fence, attempts = self._applied.get(spreadsheet), 2  # somebody may have deleted it
         if fence is None:
             fence, attempts = self.new(), 1
-            await self._sheets.put_fence(spreadsheet, fence)  # refused, it proves nothing
+            await self._put(spreadsheet, fence)  # refused, it proves nothing
             self._applied[spreadsheet] = fence
-        self._close(spreadsheet, fence)
+        self._leave(spreadsheet, fence)
         for _ in range(attempts):
             try:
-                await self._sheets.put_fence(spreadsheet, fence)
+                await self._put(spreadsheet, fence)
             except UpstreamRefusal as refusal:
                 if refused_request(refusal) != FENCE_REQUEST:
                     raise
@@ -326,10 +321,13 @@ class Fences:
         self._are_refused = False
         used_ids_accepted()
 
-    def _close(self, spreadsheet: str, fence: Fence, *, has_copies: bool = True) -> None:
-        """The outcome of a write is known: its fence may be deleted later."""
-        self._open_ids.discard(fence.id)
-        self._missed_at.pop(fence.id, None)
+    async def _put(self, spreadsheet: str, fence: Fence) -> None:
+        """Create a fence alone, in a turn of its own: a batch may need the present one."""
+        with await self._write_turn():
+            await self._sheets.put_fence(spreadsheet, fence)
+
+    def _leave(self, spreadsheet: str, fence: Fence, *, has_copies: bool = True) -> None:
+        """Note a fence that may be deleted later."""
         left = self._left.setdefault(spreadsheet, OrderedDict())
         left[fence.id] = _Left(self._clock(), has_copies)
 
@@ -338,7 +336,7 @@ class Fences:
         left = self._left.get(spreadsheet, OrderedDict())
         applied = self._applied.get(spreadsheet)
         oldest = [each for each in left if applied is None or each != applied.id]
-        kept = self._open_ids.union(self._recorded())
+        kept = set(self._recorded())
         last_sent_at = self._clock() - UNKNOWN_RETRY_SECONDS
         too_many = len(oldest) - MAX_LEFT
         forgotten = [
@@ -359,6 +357,12 @@ class _StillOpen(Exception):
         super().__init__()
         self.error = error
         self.is_final = is_final
+
+
+def _is_of_deletion(error: BaseException, batch: Batch) -> bool:
+    """True if Google refused a batch for the deletion of old fences, which comes last."""
+    index = refused_request(error) if isinstance(error, UpstreamRefusal) else None
+    return index is not None and index > len(batch.changes)
 
 
 def _verifying() -> AbstractContextManager[None]:

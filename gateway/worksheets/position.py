@@ -17,11 +17,13 @@ Rows = Sequence[Sequence[Stored]]
 def at_the_end(lines: Cells, creates: Sequence[Rows]) -> Sequence[int | None]:
     """The index of the first row of each create, in lines that were seen as they were appended.
 
-    They are the last lines with a value. If these are others, the rows are searched.
+    They are the last lines with a value in their columns: array formulas may fill others down to
+    the end of the grid. If these are others, the rows are searched.
     """
     rows = [row for each in creates for row in each]
+    columns = {at for row in rows for at, value in enumerate(row) if value is not None}
     count = len(lines)
-    while count and _is_blank(lines[count - 1]):
+    while count and _is_blank([cell for at, cell in enumerate(lines[count - 1]) if at in columns]):
         count -= 1
     first = count - len(rows)
     if first >= 0 and _is_at(lines, first, rows):

@@ -217,6 +217,22 @@ async def test_no_late_copy_overwrites_a_later_update(
         assert names(bench)[0] == "b"
 
 
+async def test_an_open_update_blocks_its_row_while_it_may_land(make_bench: MakeBench) -> None:
+    """A row that waits for an open update costs only the search; after 185 s nothing can land."""
+    bench = make_bench(repeatable_ids=True)
+    bench.sheets.before("apply", LOST)
+    await bench.together(Update(row=2, fields={"name": "a"}))
+    bench.sheets.cost()
+    (blocked,) = await bench.together(Update(row=2, fields={"name": "b"}))
+    cost = bench.sheets.cost()
+    bench.clock.advance(186)
+    await bench.updated(2, {"name": "c"})
+
+    assert isinstance(blocked, QueueFull)
+    assert cost == Cost(1, 0)
+    assert names(bench)[0] == "c"
+
+
 async def test_what_was_not_sent_is_sent_once_more(bench: Bench) -> None:
     """Where no connection could be had a write is tried twice, then refused."""
     away = UpstreamUnreachable("x", outcome="not_applied")

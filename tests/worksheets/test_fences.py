@@ -2,8 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable
 from functools import partial
 
 import pytest
@@ -16,73 +15,14 @@ from gateway.errors import (
     UpstreamUnreachable,
     WriteOutcomeUnknown,
 )
-from gateway.google.sheets import AppendedRows, Batch, Fence, SheetView
-from gateway.worksheets.fences import BURNT, Fences, NeverApplied
+from gateway.google.sheets import Fence
+from gateway.worksheets.fences import BURNT, Fences
 from tests.clock import ManualClock
-from tests.fakes import BOOK, FakeSheets, FakeWorksheet
-from tests.worksheets.conftest import CITIES
-from tests.worksheets.scripted_sheets import Cost, ScriptedSheets
+from tests.fakes import BOOK
+from tests.worksheets.fence_scene import LOST, Scene
+from tests.worksheets.scripted_sheets import Cost
 
-LOST = WriteOutcomeUnknown("no answer")
 USED = UpstreamRefusal("Invalid requests[0].createDeveloperMetadata: the id is used")
-FRESH_SECONDS = 10.0
-
-
-class Scene:
-    """Fences over a fake worksheet; pauses only move the clock."""
-
-    def __init__(self, clock: ManualClock, *, repeatable_ids: bool = False) -> None:
-        self.fake = FakeSheets(repeatable_ids=repeatable_ids)
-        self.cities: FakeWorksheet = self.fake.add("Cities", CITIES, rows=100)
-        self.sheets = ScriptedSheets(self.fake)
-        self.clock = clock
-        self.fences = self.started()
-
-    def started(self, open_ids: Sequence[int] = ()) -> Fences:
-        """The fences of a new process."""
-        return Fences(self.sheets, key="gw", clock=self.clock, sleep=self._pause, open_ids=open_ids)
-
-    async def _pause(self, seconds: float) -> None:
-        self.clock.advance(seconds)
-        await asyncio.sleep(0)
-
-    def batch(self, name: str = "Reno", fence: Fence | None = None) -> Batch:
-        return Batch(
-            sheet_id=self.cities.sheet_id,
-            fence=fence or self.fences.new(),
-            changes=[AppendedRows(rows=[[name]])],
-            ranges=["'Cities'!1:1", "'Cities'!A4:ZZZ"],
-        )
-
-    async def commit(self, batch: Batch, fresh_seconds: float = FRESH_SECONDS) -> SheetView | None:
-        resend_until = self.clock() + fresh_seconds
-        return await self.fences.commit(BOOK, batch, resend_until=resend_until)
-
-    async def outcome(self, batch: Batch, fresh_seconds: float = FRESH_SECONDS) -> str:
-        """How a batch ended, in a word."""
-        try:
-            view = await self.commit(batch, fresh_seconds)
-        except NeverApplied:
-            return "never"
-        except WriteOutcomeUnknown:
-            return "unknown"
-        return "applied" if view is not None else "applied, answer lost"
-
-    def names(self) -> list[object]:
-        """The first cells of the rows after the cities."""
-        return [line[0] for line in self.cities.lines()[4:]]
-
-    def tokens(self, batch: Batch) -> list[str]:
-        return [each.token for each in self.fake.fences if each.id == batch.fence.id]
-
-    def late(self, batch: Batch) -> Callable[[], None]:
-        """A copy of a batch that takes effect when Google comes to it, if it is not refused."""
-
-        def land() -> None:
-            with suppress(UpstreamRefusal):
-                self.fake.apply_now(BOOK, batch)
-
-        return land
 
 
 @pytest.fixture
@@ -120,6 +60,15 @@ async def test_a_lost_batch_is_sent_again(scene: Scene) -> None:
     assert scene.names() == ["Reno"]
     assert scene.tokens(batch) == [batch.fence.token]
     assert scene.sheets.cost() == Cost(1, 1 + 2 + 1)
+
+
+async def test_each_further_write_has_its_turn(scene: Scene) -> None:
+    """The turn of a batch is left to it: a proof or a burn would use it, and the batch wait."""
+    scene.sheets.before("apply", LOST)
+
+    await scene.outcome(scene.batch())
+
+    assert scene.turns == scene.sheets.cost().writes - 1
 
 
 async def test_a_deleted_fence_proves_nothing(scene: Scene) -> None:
@@ -373,61 +322,6 @@ class TestUsedIdsAccepted:
         scene.late(batch)()
 
         assert await scene.fences.is_applied(BOOK, batch.fence, scene.clock())
-
-
-class TestHousekeeping:
-    """Old fences are deleted by later batches."""
-
-    async def test_fences_stay_while_a_copy_may_land(self, scene: Scene) -> None:
-        """After 185 s the fences of finished writes go with the next batch, but for the last."""
-        for name in ("a", "b", "c"):
-            await scene.commit(scene.batch(name))
-        scene.clock.advance(184)
-        await scene.commit(scene.batch("d"))
-        before = len(scene.fake.fences)
-        scene.clock.advance(2)
-        await scene.commit(scene.batch("e"))
-
-        assert before == 4
-        assert len(scene.fake.fences) == 2
-
-    async def test_few_fences_stay(self, scene: Scene) -> None:
-        """However many writes there are in three minutes, at most 500 fences stay."""
-        for number in range(900):
-            await scene.commit(scene.batch(f"n{number}"))
-
-        assert len(scene.fake.fences) <= 500
-
-    async def test_fences_of_an_earlier_process(self, scene: Scene) -> None:
-        """They are found by one read and deleted, but for those of open writes."""
-        batches = [scene.batch(name) for name in ("a", "b")]
-        for batch in batches:
-            await scene.commit(batch)
-        scene.fences = scene.started([batches[1].fence.id])
-        await scene.fences.find_earlier(BOOK)
-        scene.clock.advance(186)
-        scene.sheets.cost()
-        for _ in range(2):
-            await scene.fences.find_earlier(BOOK)
-        cost = scene.sheets.cost()
-        scene.clock.advance(186)
-        last = scene.batch("c")
-        await scene.commit(last)
-
-        assert cost == Cost(1, 0)
-        assert {each.id for each in scene.fake.fences} == {batches[1].fence.id, last.fence.id}
-
-    async def test_a_refused_deletion_is_left_out(self, scene: Scene) -> None:
-        """If Google refuses to delete an old fence, the batch is sent without the deletion."""
-        for name in ("a", "b"):
-            await scene.commit(scene.batch(name))
-        scene.clock.advance(200)
-        scene.sheets.before(
-            "apply", UpstreamRefusal("Invalid requests[2].deleteDeveloperMetadata: no")
-        )
-
-        assert await scene.outcome(scene.batch("c")) == "applied"
-        assert scene.names() == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize("repeatable_ids", [False, True], ids=["refused", "accepted"])

@@ -19,6 +19,7 @@ A, B = [["a"]], [["b", None, 1]]
         pytest.param([["a"], ["b", "", 1], ["a"]], [A, B, A], [0, 1, 2], id="a-group"),
         pytest.param([["a"], ["a"]], [A], [1], id="an-equal-row-above"),
         pytest.param([["a"], ["", "=formula"]], [A], [0], id="an-array-formula-below"),
+        pytest.param([["a"], ["a", 0], ["", 0]], [A], [1], id="array-formula-and-an-equal-row"),
         pytest.param([["a", "", 7], ["b", "f", 1.0]], [A, B], [0, 1], id="formulas-beside"),
         pytest.param([["a"], ["a"], ["x"]], [A], [None], id="two-and-neither-last"),
         pytest.param([["x"]], [A], [None], id="nowhere"),

@@ -119,7 +119,6 @@ def restarted(
     recorded: Callable[[], Collection[int]] = tuple,
 ) -> RowService:
     """A service that has seen nothing yet, but for the open writes of an earlier process."""
-    open_ids = [each.fence.id for each in open_writes]
 
     async def no_pause(_: float) -> None:
         return None
@@ -132,14 +131,7 @@ def restarted(
         clock=clock,
         ledger=ledger,
         wall_clock=clock,
-        fences=Fences(
-            sheets,
-            key="gw",
-            clock=clock,
-            sleep=no_pause,
-            open_ids=open_ids,
-            recorded=recorded,
-        ),
+        fences=Fences(sheets, key="gw", clock=clock, sleep=no_pause, recorded=recorded),
         open_writes=open_writes,
     )
 

@@ -1,0 +1,108 @@
+"""Old fences are deleted by later batches."""
+
+import pytest
+
+from gateway.errors import SpreadsheetNotShared, UpstreamRefusal
+from tests.clock import ManualClock
+from tests.fakes import BOOK
+from tests.worksheets.fence_scene import FRESH_SECONDS, LOST, Scene
+from tests.worksheets.scripted_sheets import Cost
+
+
+@pytest.fixture
+def scene(clock: ManualClock) -> Scene:
+    return Scene(clock)
+
+
+async def test_fences_stay_while_a_copy_may_land(scene: Scene) -> None:
+    """After 185 s the fences of finished writes go with the next batch, but for the last."""
+    for name in ("a", "b", "c"):
+        await scene.commit(scene.batch(name))
+    scene.clock.advance(184)
+    await scene.commit(scene.batch("d"))
+    before = len(scene.fake.fences)
+    scene.clock.advance(2)
+    await scene.commit(scene.batch("e"))
+
+    assert before == 4
+    assert len(scene.fake.fences) == 2
+
+
+async def test_few_fences_stay(scene: Scene) -> None:
+    """However many writes there are in three minutes, at most 500 fences stay."""
+    for number in range(900):
+        await scene.commit(scene.batch(f"n{number}"))
+
+    assert len(scene.fake.fences) <= 500
+
+
+async def test_fences_of_an_earlier_process(scene: Scene) -> None:
+    """They are found by one read and deleted, but for those of open writes."""
+    batches = [scene.batch(name) for name in ("a", "b")]
+    for batch in batches:
+        await scene.commit(batch)
+    scene.fences = scene.started([batches[1].fence.id])
+    await scene.fences.find_earlier(BOOK)
+    scene.clock.advance(186)
+    scene.sheets.cost()
+    for _ in range(2):
+        await scene.fences.find_earlier(BOOK)
+    cost = scene.sheets.cost()
+    scene.clock.advance(186)
+    last = scene.batch("c")
+    await scene.commit(last)
+
+    assert cost == Cost(1, 0)
+    assert {each.id for each in scene.fake.fences} == {batches[1].fence.id, last.fence.id}
+
+
+async def test_fences_of_open_writes_do_not_pile_up(scene: Scene) -> None:
+    """The fence of a write that nobody can ask for goes when no copy can land any more."""
+    await scene.commit(scene.batch("a"))
+    away = SpreadsheetNotShared("x", outcome="not_applied")
+    scene.sheets.after("apply", LOST)
+    scene.sheets.before("fence_tokens", away)
+    batch = scene.batch("b")
+    assert await scene.outcome(batch) == "unknown"
+    scene.clock.advance(186)
+    await scene.commit(scene.batch("c"))
+
+    assert scene.names() == ["a", "b", "c"]
+    assert scene.tokens(batch) == []
+
+
+async def test_fences_of_another_process_with_the_same_key(scene: Scene) -> None:
+    """What is found may be in use: it stays while a copy of its write may land."""
+    other = scene.started()
+    scene.clock.advance(186)
+    batch = scene.batch("a")
+    await other.commit(BOOK, batch, resend_until=scene.clock())
+    await scene.fences.find_earlier(BOOK)
+    await scene.commit(scene.batch("b"))
+
+    assert scene.tokens(batch) == [batch.fence.token]
+
+
+async def test_a_refused_deletion_is_left_out(scene: Scene) -> None:
+    """If Google refuses to delete an old fence, the batch is sent without the deletion."""
+    for name in ("a", "b"):
+        await scene.commit(scene.batch(name))
+    scene.clock.advance(200)
+    scene.sheets.before("apply", UpstreamRefusal("Invalid requests[2].deleteDeveloperMetadata: no"))
+
+    assert await scene.outcome(scene.batch("c")) == "applied"
+    assert scene.names() == ["a", "b", "c"]
+
+
+async def test_a_refused_deletion_takes_too_long(scene: Scene) -> None:
+    """If the quota has to be waited for meanwhile, the look is too old; nothing is sent."""
+    for name in ("a", "b"):
+        await scene.commit(scene.batch(name))
+    scene.clock.advance(200)
+    scene.turn_seconds = FRESH_SECONDS + 1
+    scene.sheets.before("apply", UpstreamRefusal("Invalid requests[2].deleteDeveloperMetadata: no"))
+
+    assert await scene.outcome(scene.batch("c")) == "never"
+    assert await scene.outcome(scene.batch("d")) == "applied"
+    assert scene.names() == ["a", "b", "d"]
+    assert not scene.sheets.batches[-1].forgotten

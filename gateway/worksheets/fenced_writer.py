@@ -425,7 +425,11 @@ class FencedWriter:
     ) -> dict[int, Outcome]:
         """The outcomes of the writes for which Google refused a batch. 1 read."""
         change, culprit = _requests(writes, plan.emptied)[(refused_request(refusal) or 1) - 1]
-        row = change.row if isinstance(change, WrittenCells) else 1
+        row = 1
+        if isinstance(change, WrittenCells | EmptiedRow):
+            row = change.row
+        elif isinstance(change, RemovedRows):
+            row = change.last_row
         error = await explain(self._sheets, worksheet.id, refusal, row=row)
         if plan.is_cached and isinstance(error, UpstreamRefusal):
             raise _Outdated

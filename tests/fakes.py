@@ -246,6 +246,12 @@ class FakeSheets:
                 raise UpstreamRefusal(
                     f"Invalid requests[{index}].appendCells: No grid with id: {batch.sheet_id}"
                 )
+            if isinstance(change, RemovedRows) and change.last_row > worksheet.rows:
+                self.fences.remove(batch.fence)  # assumed to be the first change
+                raise UpstreamRefusal(
+                    f"Invalid requests[{index}].deleteDimension: Cannot delete a row that does not "
+                    f"exist. Tried to delete row index {change.first_row - 1}"
+                )
             _change(worksheet, change)
         self.fences = [each for each in self.fences if each.id not in batch.forgotten]
         return self._view(spreadsheet, batch.ranges)

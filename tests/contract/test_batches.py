@@ -8,7 +8,10 @@ from gateway.errors import UpstreamRefusal
 from gateway.google.sheets import (
     AppendedRows,
     Batch,
+    Change,
+    EmptiedRow,
     Fence,
+    RemovedRows,
     SheetView,
     WrittenCells,
     refused_request,
@@ -25,7 +28,7 @@ def fence(written: str = "token") -> Fence:
 async def apply(
     subject: Subject,
     title: str,
-    *changes: AppendedRows | WrittenCells,
+    *changes: Change,
     mark: Fence | None = None,
     cells: str = "A2:ZZZ",
     forgotten: list[int] | None = None,
@@ -95,6 +98,55 @@ async def test_cells_are_written(subject: Subject) -> None:
 
     assert await shown(subject, title) == (("a", "b"), ("1", "3"), ("", "=1"))
     assert [*view.blocks[1].texts[0]] == ["1", "3"]
+
+
+async def test_rows_are_removed_from_the_bottom_up(subject: Subject) -> None:
+    """Rows below a removed one move up; cells that are written in the same batch come first."""
+    title = await subject.worksheet([["a"], *([str(row)] for row in range(2, 9))])
+
+    view = await apply(
+        subject,
+        title,
+        WrittenCells(row=8, column=0, values=["last"]),
+        RemovedRows(first_row=6, last_row=7),
+        RemovedRows(first_row=2, last_row=2),
+        cells="A2:ZZZ",
+    )
+
+    assert await shown(subject, title) == (("a",), ("3",), ("4",), ("5",), ("last",))
+    assert view.rows == 5
+    assert [row[0] for row in view.blocks[1].texts if any(row)] == ["3", "4", "5", "last"]
+
+
+async def test_a_row_is_emptied(subject: Subject) -> None:
+    title = await subject.worksheet([["a", "b"], ["1", 2], ["x", True]])
+
+    view = await apply(subject, title, EmptiedRow(row=2))
+
+    assert (await shown(subject, title))[2:] == (("x", "TRUE"),)
+    assert not any((await shown(subject, title))[1])
+    assert view.rows == 3
+
+
+async def test_a_row_past_the_grid_is_not_removed(subject: Subject) -> None:
+    title = await subject.worksheet(LINES)
+
+    with pytest.raises(UpstreamRefusal) as caught:
+        await apply(subject, title, RemovedRows(first_row=9, last_row=9))
+    assert refused_request(caught.value) == 1
+
+
+async def test_many_ranges_come_in_their_order(subject: Subject) -> None:
+    """More than stand in a URL; blank rows and neighbours each have a block of their own."""
+    title = await subject.worksheet([["a"], *([str(row)] for row in range(2, 400))])
+    rows = [*range(399, 101, -2), *range(2, 100), 100]
+
+    view = await subject.sheets.read_sheet(
+        subject.spreadsheet, [at(title, "1:1"), *(at(title, f"{row}:{row}") for row in rows)]
+    )
+
+    assert [block.first_row for block in view.blocks] == [1, *rows]
+    assert [block.texts[0][0] for block in view.blocks[1:]] == [str(row) for row in rows]
 
 
 async def test_a_used_id_is_refused(subject: Subject) -> None:

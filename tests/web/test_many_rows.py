@@ -1,37 +1,20 @@
 """The endpoints that delete, and that write to several rows: what they ask and what they answer."""
 
 import json
-import math
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 import httpx2
 import pytest
-from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
 from starlette.testclient import TestClient
 
-from gateway.access.caller import Caller, Grants
-from gateway.access.gatekeeper import Gatekeeper
-from gateway.access.rates import KeyRates
-from gateway.errors import GatewayError, TooManyRowsAffected, UnknownField
+from gateway.errors import TooManyRowsAffected, UnknownField
 from gateway.query.where import parse_where
-from gateway.settings.model import ApiSettings, ServerSettings
+from gateway.settings.model import ApiSettings
 from gateway.settings.plans import PlanSettings
 from gateway.table.tag import IfMatch
 from gateway.telemetry.events import Kind, tallies
-from gateway.web.admission import Admission, AuthCache
-from gateway.web.error_responses import on_gateway_error, on_http_exception
-from gateway.web.parsing import Parsing
-from gateway.web.routes import ROUTES, middleware
-from gateway.web.state import State
-from gateway.web.title_aliases import TitleAliases
-from gateway.worksheets.access import Target
-from gateway.worksheets.catalogue import Catalogue
-from gateway.worksheets.idempotency import Settled
-from gateway.worksheets.rows import RowService
 from gateway.worksheets.worksheet_id import WorksheetId, worksheet_not_found
 from gateway.worksheets.writes import (
     Delete,
@@ -40,8 +23,8 @@ from gateway.worksheets.writes import (
     UpdateWhere,
     Upsert,
     WriteIdentity,
-    Written,
 )
+from tests.web.many_rows import CALLER, DONE, OPERATIONS, FakeRows, Sent, opened, send
 from tests.web.openapi.conformance import Document, problems_of
 from tests.web.openapi.worksheets import document, reach, worksheet
 
@@ -50,65 +33,7 @@ OF_KEY = document(
     reach(plan=PlanSettings(deletes=True), may_delete=True),
     worksheet("Cities", "name", "state", "sku"),
 )
-Several = UpdateRows | Delete | UpdateWhere | DeleteWhere | Upsert
-
-CALLER = Caller(
-    key_id="k1",
-    name="tests",
-    plan_name="paid",
-    plan=PlanSettings(deletes=True, max_affected=50),
-    grants=Grants(spreadsheets=frozenset({"demo"}), may_delete=True),
-)
-DONE = '{"state":"done"}'
 DONE_ROWS = parse_where({"state": "done"})
-
-
-@dataclass(frozen=True)
-class Gate:
-    """A gatekeeper who takes every key for the same caller's."""
-
-    caller: Caller
-
-    async def identify(self, key: str | None, where_from: Callable[[], str]) -> Caller:
-        return self.caller
-
-
-@dataclass
-class FakeRows:
-    """A service that notes the writes, and answers with rows from 7 on."""
-
-    asked: list[Several] = field(default_factory=list)
-    titles: list[str] = field(default_factory=list)
-    errors: list[Exception] = field(default_factory=list)
-    created: Sequence[bool] = (True, False)
-    matched: int = 2
-    ignored: tuple[str, ...] = ()
-    is_replayed: bool = False
-
-    async def write(self, target: Target, write: Several) -> Settled:
-        self.asked.append(write)
-        self.titles.append(target.worksheet.title)
-        if self.errors:
-            raise self.errors.pop(0)
-        match write:
-            case Delete():
-                records: list[Mapping[str, object]] = []
-            case UpdateRows():
-                records = [{"rowIndex": row, **fields} for row, fields in write.rows]
-            case Upsert():
-                records = [
-                    {"rowIndex": row, "created": created, **fields}
-                    for row, (created, fields) in enumerate(
-                        zip(self.created, write.rows, strict=False), 7
-                    )
-                ]
-            case UpdateWhere() | DeleteWhere():
-                records = [{"rowIndex": row} for row in range(7, 7 + self.matched)]
-        results = tuple(
-            Written(row=cast(int, record["rowIndex"]), record=record, tag="", ignored=self.ignored)
-            for record in records
-        )
-        return Settled(results=results, is_replayed=self.is_replayed)
 
 
 @pytest.fixture
@@ -122,62 +47,6 @@ def client(rows: FakeRows) -> Iterator[TestClient]:
     """A client with all rights."""
     with opened(rows) as found:
         yield found
-
-
-@contextmanager
-def opened(
-    rows: FakeRows, caller: Caller = CALLER, api: ApiSettings | None = None
-) -> Iterator[TestClient]:
-    """The routes and middleware of the gateway, on a fake service."""
-
-    async def always_ready() -> None:
-        """A key store that answers."""
-
-    @asynccontextmanager
-    async def lifespan(_: Starlette) -> AsyncIterator[State]:
-        yield State(
-            admission=Admission(
-                cast(Gatekeeper, Gate(caller)),
-                KeyRates({"paid": caller.plan}),
-                AuthCache(lambda: math.inf),
-                proxies=(),
-            ),
-            parsing=Parsing(),
-            ready=always_ready,
-            title_aliases=TitleAliases(write_seconds=10.0),
-            rows=cast(RowService, rows),
-            catalogue=cast(Catalogue, None),
-            api=api or ApiSettings(),
-            server=ServerSettings(),
-        )
-
-    app = Starlette(
-        routes=ROUTES,
-        middleware=middleware(ServerSettings()),
-        exception_handlers={GatewayError: on_gateway_error, HTTPException: on_http_exception},
-        lifespan=lifespan,
-    )
-    with TestClient(app, base_url="http://gateway/v2/sheets/") as client:
-        yield client
-
-
-Sent = tuple[str, str, Any]
-"""Method, target and body."""
-
-OPERATIONS: Mapping[Kind, Sent] = {
-    "delete": ("DELETE", "Cities/7", None),
-    "update_rows": ("PATCH", "Cities", [{"rowIndex": 7, "state": "x"}]),
-    "update_where": ("PATCH", f"Cities?where={DONE}", {"state": "x"}),
-    "delete_where": ("DELETE", f"Cities?where={DONE}", None),
-    "upsert": ("POST", "Cities?on_conflict=sku", {"sku": "a", "state": "x"}),
-}
-
-
-def send(client: TestClient, sent: Sent, **headers: str) -> Any:
-    method, target, body = sent
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
-    content = b"" if body is None else json.dumps(body).encode()
-    return client.request(method, target, content=content, headers=named)
 
 
 def test_a_row_is_deleted_by_its_number(client: TestClient, rows: FakeRows) -> None:

@@ -58,6 +58,7 @@ from gateway.worksheets.idempotency import (
 )
 from gateway.worksheets.matching import Matching, needs_types
 from gateway.worksheets.planning import (
+    FRESH_LOOK_SECONDS,
     Planned,
     Planner,
     RowChange,
@@ -95,9 +96,6 @@ MAX_EXTRA_WRITES = 4
 
 MAX_FAILURES = 2
 """Batches of a group that are not applied because Google fails."""
-
-FRESH_LOOK_SECONDS = 1.0
-"""A look is at most so old when an update is sent; a create may take an older header."""
 
 SMALL_ROWS = 2_000
 """A grid of so many rows is small: if its last row is unknown, the answer shows all rows."""

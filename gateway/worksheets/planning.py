@@ -54,6 +54,9 @@ from gateway.worksheets.writes import (
     written_row,
 )
 
+FRESH_LOOK_SECONDS = 1.0
+"""A look is at most so old when an update is sent."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NewRows:
@@ -324,10 +327,24 @@ def told_if_new(written: Written, *, is_new: bool) -> Written:
 
 
 async def look_at_rows(sheets: Sheets, worksheet: Worksheet, rows: Sequence[int]) -> RowLook:
-    """Look at the header and some rows. 1 read; 1 more if one of them is blank.
+    """Look at the header and some rows. 1 read; 1 more if one of them is blank, 2 if that is slow.
 
     A row past the grid costs 1 read more, 3 if it is not alone.
     """
+    look = await _look(sheets, worksheet, rows)
+    last = _last_filled(look)
+    doubtful = [row for row in look.rows if row > last]
+    if doubtful:  # a blank row exists only if a row that is not blank comes after it
+        last = max(last, await _last_row(sheets, worksheet.id, min(doubtful)))
+        if worksheet.header.now() - look.answered_at > FRESH_LOOK_SECONDS:
+            look = await _look(sheets, worksheet, rows)
+            last = max(last, _last_filled(look))
+    existing = {row: texts for row, texts in look.rows.items() if row <= last}
+    return replace(look, rows=existing, missing=frozenset(rows) - existing.keys())
+
+
+async def _look(sheets: Sheets, worksheet: Worksheet, rows: Sequence[int]) -> RowLook:
+    """The header and the rows in the grid, blank ones too."""
     moment = worksheet.header.moment()
     found: Sequence[int] = sorted(rows)
     try:
@@ -350,12 +367,11 @@ async def look_at_rows(sheets: Sheets, worksheet: Worksheet, rows: Sequence[int]
         row: block.texts[0] if block.texts else () for row, block in zip(found, blocks, strict=True)
     }
     worksheet.saw(header, displayed)
-    existing = await _existing(sheets, worksheet.id, displayed)
     return RowLook(
         sheet_id=view.sheet_id,
         header=header,
-        rows=existing,
-        missing=frozenset(rows) - existing.keys(),
+        rows=displayed,
+        missing=frozenset(rows) - displayed.keys(),
         answered_at=answered_at,
         frozen_rows=view.frozen_rows,
         grid_rows=view.rows,
@@ -429,19 +445,16 @@ def _nothing_found(worksheet: Worksheet, rows: Sequence[int]) -> RowLook:
     )
 
 
-async def _existing(
-    sheets: Sheets, worksheet: WorksheetId, displayed: Mapping[int, Sequence[str]]
-) -> Mapping[int, Sequence[str]]:
-    """The rows that exist: a blank one only if a row that is not blank comes after it."""
-    blank = {row for row, texts in displayed.items() if not any(texts)}
-    last = max(displayed.keys() - blank, default=0)
-    doubtful = [row for row in blank if row > last]
-    if doubtful:
-        first = min(doubtful)
-        async with explaining(sheets, worksheet, row=first):
-            (below,) = await sheets.read_ranges(
-                worksheet.spreadsheet, [a1.rows_from(worksheet.title, first)]
-            )
-        filled = [offset for offset, cells in enumerate(below.cells) if any(cells)]
-        last = first + filled[-1] if filled else last
-    return {row: texts for row, texts in displayed.items() if row not in blank or row < last}
+def _last_filled(look: RowLook) -> int:
+    """The last row of a look that is not blank."""
+    return max((row for row, texts in look.rows.items() if any(texts)), default=0)
+
+
+async def _last_row(sheets: Sheets, worksheet: WorksheetId, row: int) -> int:
+    """The last row from this one on that is not blank; 0 if all are. 1 read."""
+    async with explaining(sheets, worksheet, row=row):
+        (below,) = await sheets.read_ranges(
+            worksheet.spreadsheet, [a1.rows_from(worksheet.title, row)]
+        )
+    filled = [offset for offset, cells in enumerate(below.cells) if any(cells)]
+    return row + filled[-1] if filled else 0

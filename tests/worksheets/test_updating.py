@@ -201,6 +201,18 @@ async def test_emptied_last_row_is_filled_again(bench: Bench) -> None:
     assert await bench.create(name="X") == 3
 
 
+async def test_rows_below_a_blank_one_that_take_long(make_bench: MakeBench) -> None:
+    """If the rows below a blank one are read slowly, the row is looked at again, and written."""
+    bench = make_bench([["name"], ["Boston"], [], ["Austin"]])
+    for nth in range(1, 6):
+        bench.sheets.before("read_ranges", lambda: bench.clock.advance(2), nth=nth)
+
+    written = await bench.updated(3, {"name": "Reno"})
+
+    assert written.row == 3
+    assert bench.sheets.cost() == Cost(3, 1)
+
+
 async def test_row_deleted_below_a_blank_one(make_bench: MakeBench) -> None:
     """A grid that ends above the row by the second look has no such row."""
     bench = make_bench([*LINES, [], ["Austin"]], rows=5)

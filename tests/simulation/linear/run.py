@@ -7,19 +7,24 @@ from dataclasses import dataclass
 
 import httpx2
 
+from tests.simulation.fire.faults import BATCH, FENCE
 from tests.simulation.linear.driver import ROWS, Outcome, run_history
 
 AT_ONCE = 4
 HEADER = "name,value"
+WRITE: dict[str, object] = {"call": BATCH, "match": FENCE}
 FAULTS: Sequence[dict[str, object]] = (
-    {"call": "spreadsheets.batchUpdate", "status": 503},
-    {"call": "spreadsheets.batchUpdate", "status": 503, "apply": True},
-    {"call": "spreadsheets.batchUpdate", "drop": True},
-    {"call": "spreadsheets.batchUpdate", "drop": True, "apply": True},
-    {"call": "values.batchGet", "status": 503},
+    {**WRITE, "status": 503},
+    {**WRITE, "status": 503, "apply": True},
+    {**WRITE, "drop": True},
+    {**WRITE, "drop": True, "apply": True},
+    {**WRITE, "drop": True, "late_ms": 300},
+    {**WRITE, "drop": True, "delay_ms": 1200, "late_ms": 2000},
+    {**WRITE, "status": 504, "late_ms": 1000},
+    {"call": "spreadsheets.get", "status": 503},
+    {"call": "developerMetadata.search", "status": 503},
     {"call": "values.batchGet", "drop": True},
 )
-"""No late effects: what lands after a newer update overwrites it, and nobody can see it coming."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,17 +16,18 @@ from gateway.telemetry.redaction import redacted
 
 
 async def check_setup(
-    settings: Settings, spreadsheet: str | None, *, now: Now = time.time
+    settings: Settings, spreadsheet: str | None, *, writes: bool = False, now: Now = time.time
 ) -> AsyncIterator[Finding]:
-    """Check settings, key store, Google account and optionally a spreadsheet. Cost: 0-2 reads.
+    """Check settings, key store, Google account and optionally a spreadsheet.
 
-    `now` returns seconds since the epoch, for comparison with Google's clock.
+    Cost: 0-2 reads; 1 read + 3 writes more if it `writes` to the spreadsheet. `now` returns seconds
+    since the epoch, for comparison with Google's clock.
     """
     for finding in check_settings(settings):
         yield finding
     async for finding in _check_keys(settings, spreadsheet):
         yield finding
-    async for finding in check_account(settings.google, spreadsheet, now):
+    async for finding in check_account(settings.google, spreadsheet, now, writes=writes):
         # They contain texts from other servers, which might contain secrets.
         yield replace(finding, text=redacted(finding.text))
 

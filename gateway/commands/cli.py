@@ -208,6 +208,9 @@ def check(
     spreadsheet: Annotated[
         str | None, typer.Option(metavar="ID", help="Also check this spreadsheet.")
     ] = None,
+    write: Annotated[
+        bool, typer.Option("--write", help="Also write metadata to it, and delete that.")
+    ] = False,
 ) -> None:
     """Check the settings, the keys, the account and a spreadsheet."""
     from gateway.commands.check import check_setup
@@ -216,7 +219,7 @@ def check(
 
     async def report() -> bool:
         is_fine = True
-        async for finding in check_setup(settings, spreadsheet):
+        async for finding in check_setup(settings, spreadsheet, writes=write):
             typer.echo(f"{finding.level:8} {finding.text}")
             is_fine = is_fine and finding.level != "problem"
         return is_fine

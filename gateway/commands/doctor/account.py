@@ -12,6 +12,7 @@ from gateway.commands.doctor.reach import find_cause
 from gateway.commands.doctor.refusal import refusal_words
 from gateway.commands.doctor.sign_in import SYNCHRONISE, TOLERATED_SECONDS, clock_words
 from gateway.commands.doctor.spreadsheet import check_spreadsheet
+from gateway.commands.doctor.writing import check_writing
 from gateway.errors import GatewayError, SpreadsheetNotFound
 from gateway.google.adapter import GoogleSheets, open_google
 from gateway.google.credentials import check_credentials
@@ -44,13 +45,16 @@ _ENVIRONMENT: Mapping[type[Exception], str] = {
 
 
 async def check_account(
-    settings: GoogleSettings, spreadsheet: str | None, now: Now
+    settings: GoogleSettings, spreadsheet: str | None, now: Now, *, writes: bool = False
 ) -> AsyncIterator[Finding]:
-    """Sign in, then check the spreadsheet or whether Sheets answers. Cost: 0-2 reads."""
+    """Sign in, then check the spreadsheet or whether Sheets answers.
+
+    Cost: 0-2 reads; 1 read + 3 writes more with `writes`.
+    """
     try:
         check_credentials(settings, os.environ)
         async with _opened(settings, now) as sheets:
-            async for finding in _check_signed_in(settings, sheets, spreadsheet):
+            async for finding in _check_signed_in(settings, sheets, spreadsheet, writes=writes):
                 yield finding
     except ConfigError as error:
         for each in error.problems:
@@ -72,7 +76,7 @@ async def _opened(settings: GoogleSettings, now: Now) -> AsyncIterator[GoogleShe
 
 
 async def _check_signed_in(
-    settings: GoogleSettings, sheets: GoogleSheets, spreadsheet: str | None
+    settings: GoogleSettings, sheets: GoogleSheets, spreadsheet: str | None, *, writes: bool
 ) -> AsyncIterator[Finding]:
     try:
         await sheets.sign_in()
@@ -88,8 +92,13 @@ async def _check_signed_in(
         if spreadsheet is not None
         else _check_sheets(settings, sheets, context)
     )
+    can_be_read = True
     async for finding in looks:
+        can_be_read = can_be_read and finding.level != "problem"
         yield finding
+    if writes and spreadsheet is not None and can_be_read:
+        async for finding in check_writing(sheets, spreadsheet, context):
+            yield finding
 
 
 def _context(settings: GoogleSettings, tokens: TokenSource) -> CheckContext:

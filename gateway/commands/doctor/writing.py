@@ -1,0 +1,64 @@
+"""Check of writing to a spreadsheet: rights, and what Google does with used metadata ids."""
+
+import secrets
+from collections.abc import AsyncIterator
+
+from gateway.commands.doctor.context import CheckContext
+from gateway.commands.doctor.finding import Finding, ok, problem, warning
+from gateway.commands.doctor.refusal import refusal_words
+from gateway.errors import GatewayError, UpstreamRefusal
+from gateway.google.sheets import FENCE_REQUEST, Batch, Fence, Sheets, refused_request
+from gateway.table import a1
+
+KEY = "gw-check"
+MAX_ID = 2**31 - 1
+
+
+async def check_writing(
+    sheets: Sheets, spreadsheet: str, context: CheckContext
+) -> AsyncIterator[Finding]:
+    """Create metadata with one id twice, and delete it. Cost: 1 read + 3 writes."""
+    place = f"spreadsheet {spreadsheet}:"
+    fence = _fence()
+    try:
+        worksheet, *_ = await sheets.list_worksheets(spreadsheet)
+        await sheets.put_fence(spreadsheet, fence)
+    except GatewayError as error:
+        yield problem(f"{place} it cannot be written to: {refusal_words(error, context)}")
+        return
+    last = _fence()
+    try:
+        is_refused = await _is_refused(sheets, spreadsheet, fence)
+        await sheets.apply(
+            spreadsheet,
+            Batch(
+                sheet_id=worksheet.sheet_id,
+                fence=last,
+                forgotten=[fence.id, last.id],
+                ranges=[a1.header_range(worksheet.title)],
+            ),
+        )
+    except GatewayError as error:
+        yield problem(f"{place} {refusal_words(error, context)}")
+        return
+    if is_refused:
+        yield ok(f"{place} it can be written to; Google refuses used metadata ids: writes are safe")
+    else:
+        yield warning(
+            f"{place} it can be written to, but Google accepts used metadata ids. A write whose "
+            "answer is lost stays unknown for 185 seconds"
+        )
+
+
+async def _is_refused(sheets: Sheets, spreadsheet: str, fence: Fence) -> bool:
+    try:
+        await sheets.put_fence(spreadsheet, fence)
+    except UpstreamRefusal as refusal:
+        if refused_request(refusal) != FENCE_REQUEST:
+            raise
+        return True
+    return False
+
+
+def _fence() -> Fence:
+    return Fence(id=1 + secrets.randbelow(MAX_ID), key=KEY, token=secrets.token_urlsafe(12))

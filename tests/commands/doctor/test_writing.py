@@ -1,0 +1,36 @@
+"""What `check --write` finds, and that it leaves nothing."""
+
+import pytest
+
+from gateway.commands.doctor.context import CheckContext
+from gateway.commands.doctor.writing import check_writing
+from gateway.errors import SpreadsheetNotShared
+from tests.fakes import BOOK, FakeSheets
+from tests.worksheets.scripted_sheets import Cost, ScriptedSheets
+
+CONTEXT = CheckContext(account="a@example.org", project=None, key_file=None, endpoint="https://x")
+LINES = [["name"], ["Boston"]]
+
+
+@pytest.mark.parametrize(("repeatable_ids", "level"), [(False, "ok"), (True, "warning")])
+async def test_used_ids_are_tried(repeatable_ids: bool, level: str) -> None:
+    fake = FakeSheets(repeatable_ids=repeatable_ids)
+    cities = fake.add("Cities", LINES)
+    sheets = ScriptedSheets(fake)
+
+    (finding,) = [each async for each in check_writing(sheets, BOOK, CONTEXT)]
+
+    assert finding.level == level
+    assert (fake.fences, cities.lines()) == ([], LINES)
+    assert sheets.cost() == Cost(1, 3)
+
+
+async def test_a_viewer_is_told() -> None:
+    fake = FakeSheets()
+    fake.add("Cities", LINES)
+    sheets = ScriptedSheets(fake)
+    sheets.before("put_fence", SpreadsheetNotShared("Share it."))
+
+    (finding,) = [each async for each in check_writing(sheets, BOOK, CONTEXT)]
+    assert finding.level == "problem"
+    assert "cannot be written to" in finding.text

@@ -18,7 +18,7 @@ from gateway.errors import InvalidQuery
 from gateway.query.operators import FLAG, OPERATORS
 from gateway.query.where import COMBINATORS, LIST_OPERATORS
 
-Twice = Literal["where", "order", "keys"]
+Twice = Literal["where", "order", "keys", "on_conflict"]
 """Parameters whose values may be percent-encoded twice."""
 
 TWICE: Final[Sequence[Twice]] = get_args(Twice)

@@ -1,6 +1,7 @@
 """Requests of which the gateway makes something at the second look only."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from tests.clients.case import JSON_HEADERS, USUAL, Case
 
@@ -47,7 +48,37 @@ def created(client: str, headers: Sequence[tuple[str, str]], body: bytes = AUSTI
     )
 
 
+def upserted(line: str, client: str, target: str, body: bytes, **members: Any) -> Case:
+    """An upsert whose key fields need a second reading."""
+    return Case(
+        line=line,
+        client=client,
+        method="POST",
+        target=f"/v2/sheets/{target}",
+        headers=JSON_HEADERS,
+        body=body,
+        reading=line,
+        **members,
+    )
+
+
 _TWICE = [
+    upserted(
+        "on_conflict-twice",
+        "a blank encoded twice",
+        "Totals?on_conflict=total%2520sales",
+        b'{"total sales": "30", "name": "z"}',
+        answer={"results": [{"rowIndex": 2, "created": False, "name": "z", "total sales": "30"}]},
+        changes={"Totals!2.1": "z"},
+    ),
+    upserted(
+        "on_conflict-brackets",
+        "jQuery's data",
+        "Cities?on_conflict%5B%5D=name",
+        b'{"name": "Chicago", "state": "IL"}',
+        answer={"results": [{"rowIndex": 4, "created": False, "name": "Chicago", "state": "IL"}]},
+        changes={"Cities!4.2": "IL"},
+    ),
     listing(
         "where-twice",
         "the docs' JavaScript",  # encodeURIComponent, then URLSearchParams.append

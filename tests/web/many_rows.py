@@ -51,11 +51,14 @@ DONE = '{"state":"done"}'
 
 @dataclass(frozen=True)
 class Gate:
-    """A gatekeeper who takes every key for the same caller's."""
+    """A gatekeeper who takes every key for the same caller's, or fails."""
 
     caller: Caller
+    error: GatewayError | None = None
 
     async def identify(self, key: str | None, where_from: Callable[[], str]) -> Caller:
+        if self.error is not None:
+            raise self.error
         return self.caller
 
 
@@ -99,7 +102,10 @@ class FakeRows:
 
 @contextmanager
 def opened(
-    rows: FakeRows, caller: Caller = CALLER, api: ApiSettings | None = None
+    rows: FakeRows,
+    caller: Caller = CALLER,
+    api: ApiSettings | None = None,
+    error: GatewayError | None = None,
 ) -> Iterator[TestClient]:
     """The routes and middleware of the gateway, on a fake service."""
 
@@ -110,7 +116,7 @@ def opened(
     async def lifespan(_: Starlette) -> AsyncIterator[State]:
         yield State(
             admission=Admission(
-                cast(Gatekeeper, Gate(caller)),
+                cast(Gatekeeper, Gate(caller, error)),
                 KeyRates({"paid": caller.plan}),
                 AuthCache(lambda: math.inf),
                 proxies=(),

@@ -9,7 +9,14 @@ import httpx2
 import pytest
 from starlette.testclient import TestClient
 
-from gateway.errors import TooManyRowsAffected, UnknownField
+from gateway.errors import (
+    GatewayError,
+    KeysUnavailable,
+    PlanLimit,
+    TooManyAuthFailures,
+    TooManyRowsAffected,
+    UnknownField,
+)
 from gateway.query.where import parse_where
 from gateway.settings.model import ApiSettings
 from gateway.settings.plans import PlanSettings
@@ -397,6 +404,29 @@ def test_other_answers_are_not(sent: Sent, content: object) -> None:
     answer = httpx2.Response(200, headers=headers, content=json.dumps(content).encode())
 
     assert [*problems_of(OF_KEY, method, f"/v2/sheets/{target.partition('?')[0]}", answer)]
+
+
+@pytest.mark.parametrize(
+    ("error", "refusal"),
+    [
+        (KeysUnavailable("The key store does not answer."), (503, 5031)),
+        (PlanLimit("The plan of this key is not configured."), (405, 4051)),
+        (TooManyAuthFailures("Too many wrong keys.", retry_after_seconds=3), (405, 4051)),
+    ],
+    ids=["store", "plan", "failures"],
+)
+@pytest.mark.parametrize("operation", ["delete", "delete_where"])
+def test_a_right_that_cannot_be_looked_up(
+    rows: FakeRows, operation: Kind, error: GatewayError, refusal: tuple[int, int]
+) -> None:
+    """Only if the store fails, nobody knows whether there is the right; otherwise there is none."""
+    with opened(rows, error=error) as client:
+        answer = send(client, OPERATIONS[operation])
+
+    assert (answer.status_code, answer.json()["code"]) == refusal
+    assert "ratelimit" not in answer.headers
+    assert "retry-after" not in answer.headers
+    assert rows.asked == []
 
 
 def test_pages_may_read_what_was_applied(client: TestClient) -> None:

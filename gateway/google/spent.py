@@ -4,7 +4,8 @@ Rules
 - The file has two numbers: the instants at which the whole burst of reads and of writes is there
   again, in seconds since the epoch. They are written before a call is sent.
 - A wall clock that was set meanwhile costs a minute at most.
-- Without the file, quota is limited as before, and forgotten with the process.
+- Without the file, or where it cannot be written, quota is limited as before, and forgotten with
+  the process.
 """
 
 import os
@@ -44,8 +45,13 @@ class SpentQuota:
     def note(self, seconds: float, *, is_write: bool) -> None:
         """Store the seconds until the whole burst is there again."""
         self._full_at[is_write] = self._now() + seconds
-        if self._descriptor is not None:
+        if self._descriptor is None:
+            return
+        try:
             os.pwrite(self._descriptor, _PAIR.pack(*self._full_at), 0)
+        except OSError as error:  # a full disk
+            spent_file_failed(error)
+            self._descriptor = None
 
 
 @asynccontextmanager

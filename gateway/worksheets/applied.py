@@ -5,6 +5,7 @@ moved or changed before they were seen have no number (`RowNumberUnknown`); none
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from gateway.errors import (
@@ -141,12 +142,9 @@ class AppliedReader:
     ) -> tuple[Header, Sequence[_Placed | None]]:
         """The rows of applied creates, by their content. 1 read; 2 more if they moved up."""
         id_, spreadsheet = worksheet.id, worksheet.id.spreadsheet
-        try:
+        with suppress(UpstreamRefusal):  # the grid ends above
             ranges = [a1.header_range(id_.title), a1.rows_from(id_.title, after_row)]
             view = own_sheet(id_, await self.sheets.read_sheet(spreadsheet, ranges))
-        except UpstreamRefusal:  # the grid ends above
-            placed: Sequence[_Placed | None] = [None] * len(creates)
-        else:
             placed = _placed(view.blocks[1], creates, searched)
             if None not in placed or after_row < FIRST_DATA_ROW:
                 _saw(worksheet, view, placed)

@@ -158,7 +158,8 @@ class Fences:
         """Apply a batch. None: it was applied, but its answer is lost.
 
         1 write; after a lost answer at most 2 reads + 2 writes more, and once per account 1 or 2
-        writes. `resend_until`: how long its look is fresh.
+        writes. While Google goes on failing, up to a dozen of each. 1 write more if Google refuses
+        to delete old fences. `resend_until`: how long its look is fresh.
 
         Raises `UpstreamRefusal`, which names the refused request, or another error with
         `not_applied` if Google did nothing; `NeverApplied` if that was proved later, or if the id

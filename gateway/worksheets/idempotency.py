@@ -194,7 +194,7 @@ class Idempotency:
             _check_same(identity, entry.fingerprint)
             if entry.answer is not None:
                 return _replayed(entry.answer)
-            return await self._resume(identity, entry, perform, resume)
+            return await self._resume(identity, perform, resume)
 
     @contextmanager
     def _alone(self, identity: WriteIdentity) -> Iterator[None]:
@@ -214,9 +214,7 @@ class Idempotency:
         finally:
             del self._in_flight[identity.scope]
 
-    async def _resume(
-        self, identity: WriteIdentity, entry: Entry, perform: Perform, resume: Resume
-    ) -> Settled:
+    async def _resume(self, identity: WriteIdentity, perform: Perform, resume: Resume) -> Settled:
         queue = self._queue_of(identity.worksheet)
         try:
             found = await queue.alone(

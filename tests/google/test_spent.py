@@ -77,6 +77,15 @@ async def test_a_damaged_file(tmp_path: Path, content: bytes) -> None:
         assert spent.seconds(is_write=True) == 0
 
 
+async def test_a_full_disk(clock: ManualClock) -> None:
+    """Where nothing can be written the quota is limited all the same, and the log says so once."""
+    with capture_logs() as events:
+        async with open_spent_quota(Path("/dev/full")) as spent:
+            assert await sent(bucket(spent, clock)) == 6
+
+    assert [event["event"] for event in events] == ["quota-file-failed"]
+
+
 async def test_a_file_that_cannot_be_opened(tmp_path: Path) -> None:
     """Without the file the gateway runs, and says so in its log."""
     with capture_logs() as events:

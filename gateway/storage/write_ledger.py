@@ -82,6 +82,7 @@ class SqlLedger:
         self._sent_at: dict[str, float] = {}
         """When open writes were last sent."""
         self._fences: dict[str, int] = {}
+        """Fences of open records by their scope, and of open removals by their token."""
         self.open_writes: Sequence[OpenWrite] = ()
         """The open writes of an earlier process that have a fence."""
 
@@ -108,6 +109,7 @@ class SqlLedger:
             *(each for row in found for each in open_write(row, now)),
             *(as_open_write(row, now) for row in moves),
         ]
+        self._fences |= {row["token"]: row["fence_id"] for row in moves}
 
     def open_fences(self) -> Collection[int]:
         """The ids of the fences of all open writes, by which their retries find them."""
@@ -159,6 +161,7 @@ class SqlLedger:
         self, worksheet: WorksheetId, fence: Fence, removed: Sequence[int] = ()
     ) -> None:
         removal = open_removal(place_of(worksheet), fence, removed, self._clock())
+        self._fences[fence.token] = fence.id
         try:
             await self._commit([(removal, None)])
         except SQLAlchemyError as error:
@@ -169,7 +172,8 @@ class SqlLedger:
 
     async def moved(self, worksheet: WorksheetId, fence: Fence, *, is_applied: bool) -> None:
         steps = [*settle_removal(fence, is_applied=is_applied), purge_removals(OLDEST_REMOVAL)]
-        await self._try_commit([(step, None) for step in steps])
+        if await self._try_commit([(step, None) for step in steps]):
+            self._fences.pop(fence.token, None)
 
     async def completed(self, results: Sequence[tuple[WriteIdentity, Results]]) -> None:
         if await self._store_answers(results):

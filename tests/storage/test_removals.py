@@ -122,6 +122,7 @@ async def test_open_removals_outlive_the_process(
     await ledger.moved(WORKSHEET, SECOND, is_applied=False)
     async with KeyStore.open(database) as store, store.open_ledger(clock) as later:
         found = later.open_writes
+        assert [*later.open_fences()] == [REMOVAL.id]
     assert found == [
         OpenWrite(
             worksheet=WORKSHEET,

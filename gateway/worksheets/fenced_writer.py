@@ -378,6 +378,9 @@ class FencedWriter:
         for each in self._open_updates:
             if each.worksheet != worksheet or not each.updated_rows & rows:
                 continue
+            if blocked:  # a search may take 15 s, and would fail like the one before
+                blocked |= each.updated_rows
+                continue
             try:
                 await self._fences.is_applied(worksheet.spreadsheet, each.fence, each.sent_at)
             except WriteOutcomeUnknown:

@@ -490,6 +490,9 @@ class FencedWriter:
         for each in [*self._open_writes]:
             if each.worksheet != worksheet.id or not any(_collides(one, each) for one in writes):
                 continue
+            if blocked:  # a search may take 15 s, and would fail like the one before
+                blocked |= each.updated_rows
+                continue
             try:
                 is_applied = await self._fences.is_applied(
                     worksheet.id.spreadsheet, each.fence, each.sent_at

@@ -85,6 +85,7 @@ REFUSALS: dict[str, tuple[httpx.Response, type[GatewayError]]] = {
 }
 
 FAILURES: dict[str, httpx.Response] = {
+    "499": error_answer(499, "CANCELLED"),
     "500": error_answer(500, "INTERNAL"),
     "502 as HTML": httpx.Response(502, html="<p>secret cell"),
     "503": error_answer(503, "UNAVAILABLE"),

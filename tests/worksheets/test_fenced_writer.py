@@ -13,6 +13,7 @@ from gateway.errors import (
     PreconditionFailed,
     QueueFull,
     RowNumberUnknown,
+    SpreadsheetNotShared,
     UpstreamError,
     UpstreamRefusal,
     UpstreamUnreachable,
@@ -231,6 +232,29 @@ async def test_an_open_update_blocks_its_row_while_it_may_land(make_bench: MakeB
     assert isinstance(blocked, QueueFull)
     assert cost == Cost(1, 0)
     assert names(bench)[0] == "c"
+
+
+async def test_open_updates_are_not_searched_one_after_the_other(bench: Bench) -> None:
+    """If one of them cannot be settled now, the others block their rows without a search."""
+    away = SpreadsheetNotShared("x", outcome="not_applied")
+    for row in (2, 3):
+        bench.sheets.after("apply", LOST)
+        bench.sheets.before("fence_tokens", away)
+        await bench.together(Update(row=row, fields={"name": "a"}))
+    searches = bench.sheets.count("fence_tokens")
+    gate = asyncio.Event()
+    bench.sheets.before("apply", gate)
+    held = asyncio.create_task(bench.create(name="first"))
+    await bench.sheets.begun("apply", 3)
+    bench.sheets.before("fence_tokens", away, away)
+    updates = [Update(row=row, fields={"name": "b"}) for row in (2, 3, 4)]
+    ends = asyncio.create_task(bench.together(*updates))
+    await asyncio.sleep(0)
+    gate.set()
+    await held
+
+    assert [isinstance(end, QueueFull) for end in await ends] == [True, True, False]
+    assert bench.sheets.count("fence_tokens") == searches + 1
 
 
 async def test_what_was_not_sent_is_sent_once_more(bench: Bench) -> None:

@@ -490,8 +490,8 @@ class FencedWriter:
         for each in [*self._open_writes]:
             if each.worksheet != worksheet.id or not any(_collides(one, each) for one in writes):
                 continue
-            if blocked:  # a search may take 15 s, and would fail like the one before
-                blocked |= each.updated_rows
+            if still_open:  # a search may take 15 s, and would fail like the one before
+                still_open.append(each)
                 continue
             try:
                 is_applied = await self._fences.is_applied(

@@ -482,7 +482,7 @@ class FencedWriter:
         1 to 2 reads and 1 write for each of them. An update cannot land after 185 s; of a removal
         it must be known as long as records follow it.
         """
-        still_open = []
+        still_open: list[OpenWrite] = []
         late_from = self._clock() - UNKNOWN_RETRY_SECONDS
         self._open_writes = [
             each for each in self._open_writes if each.is_exclusive or each.sent_at >= late_from

@@ -13,18 +13,14 @@ Rules
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
-from itertools import compress
-from operator import itemgetter
+from dataclasses import dataclass
 from typing import Any
 
 from gateway.errors import (
-    UNKNOWN_RETRY_SECONDS,
     GatewayError,
     HeaderChanged,
     InternalError,
     ProtectedCells,
-    QueueFull,
     RowNumberUnknown,
     UpstreamError,
     UpstreamRefusal,
@@ -34,7 +30,6 @@ from gateway.errors import (
 from gateway.google.sheets import (
     AppendedRows,
     Batch,
-    Change,
     EmptiedRow,
     Fence,
     RemovedRows,
@@ -44,8 +39,8 @@ from gateway.google.sheets import (
     refused_request,
 )
 from gateway.table.header import Header
-from gateway.table.record import Stored
 from gateway.worksheets.applied import AppliedReader, SentBatch, answer_ranges
+from gateway.worksheets.batch import emptied_rows, requests_of, sending_of
 from gateway.worksheets.fences import Fences, NeverApplied
 from gateway.worksheets.header_cache import SheetExtent
 from gateway.worksheets.idempotency import (
@@ -53,15 +48,14 @@ from gateway.worksheets.idempotency import (
     Entry,
     Ledger,
     OpenWrite,
-    Sending,
     no_fence,
 )
 from gateway.worksheets.matching import Matching, needs_types
+from gateway.worksheets.open_writes import OpenWrites
 from gateway.worksheets.planning import (
     FRESH_LOOK_SECONDS,
     Planned,
     Planner,
-    RowChange,
     look_at_rows,
     note_unchanged,
 )
@@ -163,7 +157,7 @@ class FencedWriter:
         self._clock = clock
         self._write_turn = write_turn
         self._matching = Matching(planner=planner, search=search)
-        self._open_writes = [each for each in open_writes if each.updated_rows or each.is_exclusive]
+        self._open_writes = OpenWrites(fences, ledger, clock=clock, earlier=open_writes)
 
     async def write(self, worksheet: Worksheet, writes: Sequence[Write]) -> Sequence[Outcome]:
         """Carry out a group of writes of one kind. To be awaited in the write queue.
@@ -176,11 +170,10 @@ class FencedWriter:
         and 1 read each time to learn why. Earlier open writes in the way: 1 to 2 reads and 1 write
         each.
         """
-        still_open = await self._settled_before(worksheet, writes)
-        is_free = [not any(_collides(each, one) for one in still_open) for each in writes]
-        free = [*compress(writes, is_free)]
+        must_wait = await self._open_writes.in_the_way(worksheet, writes)
+        free = [each for each, waits in zip(writes, must_wait, strict=True) if not waits]
         outcomes = iter(await self._carried_out(worksheet, free, self._planning_of(writes[0])))
-        return [next(outcomes) if may_go else self._blocked() for may_go in is_free]
+        return [self._open_writes.refusal() if waits else next(outcomes) for waits in must_wait]
 
     async def resume(self, worksheet: Worksheet, write: Write, entry: Entry) -> AppliedRows | None:
         """The rows of a write that was left open; None if it was not applied, and never will be.
@@ -192,7 +185,7 @@ class FencedWriter:
             raise no_fence()
         fence, spreadsheet = entry.fence, worksheet.id.spreadsheet
         was_applied = await self._fences.is_applied(spreadsheet, fence, entry.sent_at)
-        await self._note_settled(worksheet, fence, is_applied=was_applied)
+        await self._open_writes.settled(worksheet, fence, is_applied=was_applied)
         if not was_applied:
             return None
         worksheet.forget()
@@ -332,7 +325,7 @@ class FencedWriter:
             return unnoted
         if age_seconds > plan.fresh_seconds and not plan.is_cached:
             raise _Outdated
-        requests = _requests(writes, plan.emptied)
+        requests = requests_of(writes, plan.emptied)
         changes = [change for each in writes for change in each.changes]
         has_new_rows = any(each.created for each in writes)
         batch = Batch(
@@ -353,7 +346,7 @@ class FencedWriter:
                 worksheet.header.forget()
             return unnoted | refused
         except WriteOutcomeUnknown as unknown:
-            self._note_open(worksheet.id, writes, fence)
+            self._open_writes.note(worksheet.id, writes, fence)
             worksheet.header.forget()
             worksheet.may_be_written()
             return unnoted | dict.fromkeys([each.index for each in writes], unknown)
@@ -378,7 +371,7 @@ class FencedWriter:
         self, plan: Plan, fence: Fence
     ) -> tuple[Sequence[Planned], dict[int, Outcome]]:
         """Record the writes with an Idempotency-Key; those that cannot be must not be sent."""
-        sendings = [_sending(each, plan.after_row) for each in plan.writes]
+        sendings = [sending_of(each, plan.after_row) for each in plan.writes]
         try:
             await self._ledger.sending(sendings, fence)
         except InternalError as error:
@@ -422,7 +415,7 @@ class FencedWriter:
         refusal: UpstreamRefusal,
     ) -> dict[int, Outcome]:
         """The outcomes of the writes for which Google refused a batch. 1 read."""
-        change, culprit = _requests(writes, plan.emptied)[(refused_request(refusal) or 1) - 1]
+        change, culprit = requests_of(writes, plan.emptied)[(refused_request(refusal) or 1) - 1]
         row = 1
         if isinstance(change, WrittenCells | EmptiedRow):
             row = change.row
@@ -473,123 +466,6 @@ class FencedWriter:
                 each.index: number_unknown(error) if each.identity is None else later
                 for each in writes
             }
-
-    async def _settled_before(
-        self, worksheet: Worksheet, writes: Sequence[Write]
-    ) -> Sequence[OpenWrite]:
-        """Settle the open writes in the way of these; those that stay open.
-
-        1 to 2 reads and 1 write for each of them. An update cannot land after 185 s; of a removal
-        it must be known as long as records follow it.
-        """
-        still_open: list[OpenWrite] = []
-        late_from = self._clock() - UNKNOWN_RETRY_SECONDS
-        self._open_writes = [
-            each for each in self._open_writes if each.is_exclusive or each.sent_at >= late_from
-        ]
-        for each in [*self._open_writes]:
-            if each.worksheet != worksheet.id or not any(_collides(one, each) for one in writes):
-                continue
-            if still_open:  # a search may take 15 s, and would fail like the one before
-                still_open.append(each)
-                continue
-            try:
-                is_applied = await self._fences.is_applied(
-                    worksheet.id.spreadsheet, each.fence, each.sent_at
-                )
-            except WriteOutcomeUnknown:
-                still_open.append(each)
-                continue
-            await self._note_settled(worksheet, each.fence, is_applied=is_applied)
-        return still_open
-
-    async def _note_settled(self, worksheet: Worksheet, fence: Fence, *, is_applied: bool) -> None:
-        settled = [each for each in self._open_writes if each.fence == fence]
-        self._open_writes = [each for each in self._open_writes if each.fence != fence]
-        if any(each.is_exclusive for each in settled):
-            await self._ledger.moved(worksheet.id, fence, is_applied=is_applied)
-            worksheet.forget()
-            worksheet.header.forget()
-
-    def _blocked(self) -> GatewayError:
-        return QueueFull(
-            "The outcome of an earlier write is not known yet: it may still change this row, or "
-            "move it.",
-            outcome="not_applied",
-            retry_after_seconds=self._fences.retry_seconds,
-        )
-
-    def _note_open(self, worksheet: WorksheetId, writes: Sequence[Planned], fence: Fence) -> None:
-        rows = frozenset(change.row for each in writes for change in each.changes)
-        is_exclusive = any(each.is_exclusive for each in writes)
-        if rows or is_exclusive:
-            self._open_writes.append(
-                OpenWrite(
-                    worksheet=worksheet,
-                    fence=fence,
-                    sent_at=self._clock(),
-                    updated_rows=rows,
-                    is_exclusive=is_exclusive,
-                )
-            )
-
-
-def _collides(write: Write, earlier: OpenWrite) -> bool:
-    """True if a late effect of an open write would change or move what this one is about."""
-    if earlier.is_exclusive or isinstance(write, Delete | DeleteWhere | UpdateWhere | Upsert):
-        return True
-    return not isinstance(write, Create) and not earlier.updated_rows.isdisjoint(rows_of(write))
-
-
-def emptied_rows(writes: Sequence[Planned], frozen_rows: int, grid_rows: int) -> frozenset[int]:
-    """The first row that is not frozen, if all of them are to be removed."""
-    removed = {row for each in writes for row in each.removed}
-    first = frozen_rows + 1
-    is_all = removed.issuperset(range(first, grid_rows + 1))
-    return frozenset({first}) if removed and is_all else frozenset()
-
-
-def _requests(
-    writes: Sequence[Planned], emptied: frozenset[int]
-) -> Sequence[tuple[Change, Planned]]:
-    """The requests of a batch, each with its write: changes, new rows, removals from the bottom."""
-    requests: list[tuple[Change, Planned]] = [
-        (WrittenCells(row=change.row, column=at, values=values), each)
-        for each in writes
-        for change in each.changes
-        for at, values in change.runs
-    ]
-    requests += [(AppendedRows(rows=each.created.rows), each) for each in writes if each.created]
-    removed = sorted(((row, each) for each in writes for row in each.removed), key=itemgetter(0))
-    requests += [(EmptiedRow(row=row), each) for row, each in removed if row in emptied]
-    for row, each in reversed(removed):
-        if row in emptied:
-            continue
-        last, owner = requests[-1] if requests else (None, None)
-        if isinstance(last, RemovedRows) and owner is each and last.first_row == row + 1:
-            requests[-1] = (replace(last, first_row=row), each)
-        else:
-            requests.append((RemovedRows(first_row=row, last_row=row), each))
-    return requests
-
-
-def _sending(planned: Planned, after_row: int) -> Sending:
-    """The record of a write. Rows that it appends have no number yet: 0."""
-    rows: list[Sequence[Stored]] = []
-    numbers: list[int] = []
-    for slot in planned.slots:
-        if isinstance(slot, int):
-            rows.append(planned.created.rows[slot] if planned.created else [])
-            numbers.append(0)
-        else:
-            rows.append(slot.cells if isinstance(slot, RowChange) else [])
-            numbers.append(slot.row)
-    return Sending(
-        planned.identity,
-        first_row=after_row + 1,
-        rows=rows,
-        numbers=numbers if any(numbers) else [*planned.removed],
-    )
 
 
 def _other_tab() -> UpstreamError:

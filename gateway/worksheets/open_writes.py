@@ -1,0 +1,106 @@
+"""Open writes that later ones must wait for: their late effect would change or move the rows.
+
+Rules: updates and deletes of a row wait for its open updates. All writes wait for an open removal
+of rows, and for an open upsert that adds rows. Creates that are open are in nobody's way.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from gateway.errors import UNKNOWN_RETRY_SECONDS, GatewayError, QueueFull, WriteOutcomeUnknown
+from gateway.google.sheets import Fence
+from gateway.worksheets.fences import Fences
+from gateway.worksheets.idempotency import Ledger, OpenWrite
+from gateway.worksheets.planning import Planned
+from gateway.worksheets.worksheet import Worksheet
+from gateway.worksheets.worksheet_id import WorksheetId
+from gateway.worksheets.writes import (
+    Create,
+    Delete,
+    DeleteWhere,
+    UpdateWhere,
+    Upsert,
+    Write,
+    rows_of,
+)
+
+
+class OpenWrites:
+    """`earlier` are the open writes of an earlier process, `clock` is that of the fences."""
+
+    def __init__(
+        self,
+        fences: Fences,
+        ledger: Ledger,
+        *,
+        clock: Callable[[], float],
+        earlier: Iterable[OpenWrite],
+    ) -> None:
+        self._fences = fences
+        self._ledger = ledger
+        self._clock = clock
+        self._open = [each for each in earlier if each.updated_rows or each.is_exclusive]
+
+    async def in_the_way(self, worksheet: Worksheet, writes: Sequence[Write]) -> Sequence[bool]:
+        """Which of these writes have to wait, once all that can be settled is settled.
+
+        At most 2 reads and 1 write for each open write. An update cannot land after 185 s; of a
+        removal it must be known as long as records follow it.
+        """
+        still_open: list[OpenWrite] = []
+        late_from = self._clock() - UNKNOWN_RETRY_SECONDS
+        self._open = [each for each in self._open if each.is_exclusive or each.sent_at >= late_from]
+        for each in [*self._open]:
+            if each.worksheet != worksheet.id or not any(_collides(one, each) for one in writes):
+                continue
+            if still_open:  # a search may take 15 s, and would fail like the one before
+                still_open.append(each)
+                continue
+            try:
+                is_applied = await self._fences.is_applied(
+                    worksheet.id.spreadsheet, each.fence, each.sent_at
+                )
+            except WriteOutcomeUnknown:
+                still_open.append(each)
+                continue
+            await self.settled(worksheet, each.fence, is_applied=is_applied)
+        return [any(_collides(write, each) for each in still_open) for write in writes]
+
+    async def settled(self, worksheet: Worksheet, fence: Fence, *, is_applied: bool) -> None:
+        """Take in the outcome of an open write."""
+        settled = [each for each in self._open if each.fence == fence]
+        self._open = [each for each in self._open if each.fence != fence]
+        if any(each.is_exclusive for each in settled):
+            await self._ledger.moved(worksheet.id, fence, is_applied=is_applied)
+            worksheet.forget()
+            worksheet.header.forget()
+
+    def note(self, worksheet: WorksheetId, writes: Sequence[Planned], fence: Fence) -> None:
+        """Note the writes of a batch whose outcome is open."""
+        rows = frozenset(change.row for each in writes for change in each.changes)
+        is_exclusive = any(each.is_exclusive for each in writes)
+        if rows or is_exclusive:
+            self._open.append(
+                OpenWrite(
+                    worksheet=worksheet,
+                    fence=fence,
+                    sent_at=self._clock(),
+                    updated_rows=rows,
+                    is_exclusive=is_exclusive,
+                )
+            )
+
+    def refusal(self) -> GatewayError:
+        """The error of a write that has to wait."""
+        return QueueFull(
+            "The outcome of an earlier write is not known yet: it may still change this row, or "
+            "move it.",
+            outcome="not_applied",
+            retry_after_seconds=self._fences.retry_seconds,
+        )
+
+
+def _collides(write: Write, earlier: OpenWrite) -> bool:
+    """True if a late effect of an open write would change or move what this one is about."""
+    if earlier.is_exclusive or isinstance(write, Delete | DeleteWhere | UpdateWhere | Upsert):
+        return True
+    return not isinstance(write, Create) and not earlier.updated_rows.isdisjoint(rows_of(write))

@@ -236,9 +236,11 @@ class UpstreamRefusal(UpstreamError):
     """Google refused our request as invalid (400 INVALID_ARGUMENT), without executing it.
 
     `google_message` is Google's text; it can quote cells, so it is never sent to a client.
+    `first_request` is the number of the request in a batch that counts as the first one.
     """
 
     retryable = False
+    first_request = 0
 
     def __init__(self, google_message: str) -> None:
         super().__init__(

@@ -239,28 +239,25 @@ class FakeSheets:
         """All of a batch or nothing; assumed: the ranges of the answer are read after it."""
         _check_spreadsheet(spreadsheet)
         worksheet = next((e for e in self.worksheets if e.sheet_id == batch.sheet_id), None)
-        self._put_fence(spreadsheet, batch.fence)
-        for index, change in enumerate(batch.changes, start=1):
-            if worksheet is None:
-                self.fences.remove(batch.fence)
-                raise UpstreamRefusal(
-                    f"Invalid requests[{index}].appendCells: No grid with id: {batch.sheet_id}"
-                )
-            if isinstance(change, RemovedRows) and change.last_row > worksheet.rows:
-                self.fences.remove(batch.fence)  # assumed to be the first change
-                raise UpstreamRefusal(
-                    f"Invalid requests[{index}].deleteDimension: Cannot delete a row that does not "
-                    f"exist. Tried to delete row index {change.first_row - 1}"
-                )
-            _change(worksheet, change)
-        self.fences = [each for each in self.fences if each.id not in batch.forgotten]
+        before, first = self.fences, len(batch.forgotten)
+        self.fences = [each for each in before if each.id not in batch.forgotten]
+        try:
+            self._put_fence(spreadsheet, batch.fence, request=first)
+            for index, change in enumerate(batch.changes, start=first + 1):
+                _check_change(worksheet, change, f"Invalid requests[{index}]", batch.sheet_id)
+        except UpstreamRefusal:
+            self.fences = before
+            raise
+        for change in batch.changes:
+            if worksheet is not None:
+                _change(worksheet, change)
         return self._view(spreadsheet, batch.ranges)
 
-    def _put_fence(self, spreadsheet: str, fence: Fence) -> None:
+    def _put_fence(self, spreadsheet: str, fence: Fence, *, request: int = 0) -> None:
         _check_spreadsheet(spreadsheet)
         if not self._repeatable_ids and any(each.id == fence.id for each in self.fences):
             raise UpstreamRefusal(
-                f"Invalid requests[0].createDeveloperMetadata: id {fence.id} is used"
+                f"Invalid requests[{request}].createDeveloperMetadata: id {fence.id} is used"
             )
         self.fences.append(fence)
 
@@ -321,6 +318,19 @@ class Target:
     def values(self) -> Values:
         shown = _values(self.worksheet, self.window)
         return Values(range=echo(self.worksheet.title, self.box), cells=shown.cells)
+
+
+def _check_change(
+    worksheet: FakeWorksheet | None, change: Change, place: str, sheet_id: int
+) -> None:
+    """Rows to remove are checked against the grid before the batch."""
+    if worksheet is None:
+        raise UpstreamRefusal(f"{place}.appendCells: No grid with id: {sheet_id}")
+    if isinstance(change, RemovedRows) and change.last_row > worksheet.rows:
+        raise UpstreamRefusal(
+            f"{place}.deleteDimension: Cannot delete a row that doesn't exist. "
+            f"Tried to delete row index {change.first_row - 1}"
+        )
 
 
 def _change(worksheet: FakeWorksheet, change: Change) -> None:

@@ -390,9 +390,9 @@ def _grid(rows: Sequence[Sequence[Value]]) -> dict[str, Any]:
 
 def _requests(batch: Batch) -> list[dict[str, object]]:
     return [
+        *(_deletion(fence_id, batch.fence.key) for fence_id in batch.forgotten),
         _creation(batch.fence),
         *(_change(batch.sheet_id, change) for change in batch.changes),
-        *(_deletion(fence_id, batch.fence.key) for fence_id in batch.forgotten),
     ]
 
 

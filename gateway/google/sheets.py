@@ -129,8 +129,8 @@ Change = AppendedRows | WrittenCells | RemovedRows | EmptiedRow
 class Batch:
     """A write to one worksheet, which Google applies completely or not at all.
 
-    Each change is one request after the fence's. `forgotten` are the ids of old fences to delete,
-    which have the same key.
+    Each change is one request after the fence's. `forgotten` are the ids of old fences, which have
+    the same key: they are deleted before the fence is created, so that there is room for it.
     The answer shows the cells of `ranges` after the write.
     """
 
@@ -230,12 +230,12 @@ class Sheets(Protocol):
 
 
 FENCE_REQUEST = 0
-"""Index of the fence in a batch."""
+"""Number of the fence in a batch; deletions of old fences have numbers below it."""
 
 _REFUSED = re.compile(r"Invalid requests\[(\d{1,6})\]")
 
 
 def refused_request(refusal: UpstreamRefusal) -> int | None:
-    """The index of the request for which Google refused a batch, so that nothing was applied."""
+    """The number of the request for which Google refused a batch, so that nothing was applied."""
     found = _REFUSED.search(refusal.google_message)
-    return None if found is None else int(found[1])
+    return None if found is None else int(found[1]) - refusal.first_request

@@ -171,7 +171,7 @@ class Fences:
         try:
             return await self._commit(spreadsheet, tidying, resend_until=resend_until)
         except BaseException as error:
-            if not _is_of_deletion(error, batch):
+            if not _is_of_deletion(error):
                 left.update(forgotten)
                 raise
             refusal = error
@@ -190,7 +190,7 @@ class Fences:
             index = refused_request(refusal)
             if index == FENCE_REQUEST:
                 raise NeverApplied from refusal
-            if index is not None and (index <= len(batch.changes) or batch.forgotten):
+            if index is not None and index <= len(batch.changes):
                 raise
             error: GatewayError = refusal
             resend_until = sent_at  # it would be refused again
@@ -228,7 +228,11 @@ class Fences:
     async def _apply(
         self, spreadsheet: str, batch: Batch, *, has_copies: bool = False
     ) -> SheetView:
-        view = await self._sheets.apply(spreadsheet, batch)
+        try:
+            view = await self._sheets.apply(spreadsheet, batch)
+        except UpstreamRefusal as refusal:
+            refusal.first_request = len(batch.forgotten)
+            raise
         self._leave(spreadsheet, batch.fence, has_copies=has_copies)
         self._applied[spreadsheet] = batch.fence
         return view
@@ -360,10 +364,10 @@ class _StillOpen(Exception):
         self.is_final = is_final
 
 
-def _is_of_deletion(error: BaseException, batch: Batch) -> bool:
-    """True if Google refused a batch for the deletion of old fences, which comes last."""
+def _is_of_deletion(error: BaseException) -> bool:
+    """True if Google refused a batch for the deletion of an old fence."""
     index = refused_request(error) if isinstance(error, UpstreamRefusal) else None
-    return index is not None and index > len(batch.changes)
+    return index is not None and index < FENCE_REQUEST
 
 
 def _verifying() -> AbstractContextManager[None]:

@@ -3,6 +3,7 @@
 import pytest
 
 from gateway.errors import SpreadsheetNotShared, UpstreamRefusal
+from gateway.google.sheets import Fence
 from tests.clock import ManualClock
 from tests.fakes import BOOK
 from tests.worksheets.fence_scene import FRESH_SECONDS, LOST, Scene
@@ -88,7 +89,7 @@ async def test_a_refused_deletion_is_left_out(scene: Scene) -> None:
     for name in ("a", "b"):
         await scene.commit(scene.batch(name))
     scene.clock.advance(200)
-    scene.sheets.before("apply", UpstreamRefusal("Invalid requests[2].deleteDeveloperMetadata: no"))
+    scene.sheets.before("apply", UpstreamRefusal("Invalid requests[0].deleteDeveloperMetadata: no"))
 
     assert await scene.outcome(scene.batch("c")) == "applied"
     assert scene.names() == ["a", "b", "c"]
@@ -100,9 +101,27 @@ async def test_a_refused_deletion_takes_too_long(scene: Scene) -> None:
         await scene.commit(scene.batch(name))
     scene.clock.advance(200)
     scene.turn_seconds = FRESH_SECONDS + 1
-    scene.sheets.before("apply", UpstreamRefusal("Invalid requests[2].deleteDeveloperMetadata: no"))
+    scene.sheets.before("apply", UpstreamRefusal("Invalid requests[0].deleteDeveloperMetadata: no"))
 
     assert await scene.outcome(scene.batch("c")) == "never"
     assert await scene.outcome(scene.batch("d")) == "applied"
     assert scene.names() == ["a", "b", "d"]
     assert not scene.sheets.batches[-1].forgotten
+
+
+async def test_room_is_made_before_the_fence_is_created(scene: Scene) -> None:
+    """Where metadata is full of old fences, their deletion comes first."""
+    put_fence, most = scene.fake._put_fence, 3
+
+    def limited(spreadsheet: str, fence: Fence, *, request: int = 0) -> None:
+        if len(scene.fake.fences) >= most:
+            raise UpstreamRefusal(f"Invalid requests[{request}].createDeveloperMetadata: full")
+        put_fence(spreadsheet, fence, request=request)
+
+    scene.fake._put_fence = limited  # type: ignore[method-assign]
+    for name in ("a", "b", "c"):
+        await scene.commit(scene.batch(name))
+    assert await scene.outcome(scene.batch("d")) == "never"
+    scene.clock.advance(400)
+
+    assert await scene.outcome(scene.batch("e")) == "applied"

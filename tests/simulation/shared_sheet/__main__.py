@@ -20,7 +20,7 @@ OPERATIONS = 1000
 
 def main() -> int:
     """Print the report; 1 if a promise was broken."""
-    campaign = parsed(Sharing(operations=20_000, fault_share=0.05))
+    campaign = parsed(Sharing(operations=20_000, latest_ms=4500, script_pause_seconds=0.2))
 
     def logged_runs(folder: Path) -> Outcome:
         total = Outcome()

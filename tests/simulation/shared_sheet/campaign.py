@@ -338,7 +338,7 @@ def _judged(
         updates=Counter(f"{each.entry.outcome}, {each.status}" for each in updates),
         figures=Counter(
             {
-                "worksheets with fences of both gateways": _fence_keys(truth) == GATEWAYS,
+                "worksheets with fences of both gateways": int(_fence_keys(truth) == GATEWAYS),
                 "rows created": len(truth.effects),
                 "row numbers true at the commit": numbers.at_commit,
                 "row numbers of a later look, after a lost answer": numbers.later,

@@ -128,4 +128,30 @@ def test_an_update_is_a_change(emulator: Emulator, truth: Truth) -> None:
     do(emulator, fence(1), write(2, 1, f"note:{FIRST_UPDATE}"))
 
     assert [(each.number, each.row) for each in truth.changes] == [(FIRST_UPDATE, 2)]
+    assert truth.changes[0].before == (("id", "id:seed"), ("note", "note:seed"))
     assert (truth.effects, truth.overwritten) == ([], [])
+
+
+def test_rows_that_a_batch_moves_are_noted(emulator: Emulator, truth: Truth) -> None:
+    """A gateway moves no row; a person may."""
+    insertion = {"insertDimension": {"range": {**ROWS, "startIndex": 1, "endIndex": 2}}}
+    do(emulator, append("id:8"))
+    do(emulator, insertion)
+
+    assert truth.displaced == []
+    do(emulator, fence(1), insertion)
+    assert truth.displaced == [f"{TITLE}: 8 from [4] to [5]"]
+
+
+def test_the_contents_of_a_row_at_any_moment(emulator: Emulator, truth: Truth) -> None:
+    """What a row held is known from the start on; a row that is not there holds nothing."""
+    do(emulator, append("id:8"))
+    first_at = truth.stays[TITLE, 8][0].since
+    do(emulator, {"insertDimension": {"range": {**ROWS, "startIndex": 2, "endIndex": 3}}})
+    second_at = truth.stays[TITLE, 8][1].since
+
+    eight = (("id", "id:8"),)
+    assert truth.contents_between(TITLE, 3, 0.0, second_at) == [(), eight, ()]
+    assert truth.contents_between(TITLE, 3, first_at, first_at) == [eight]
+    assert truth.contents_between(TITLE, 3, second_at, second_at + 1) == [()]
+    assert truth.contents_between(TITLE, 99, second_at, second_at) == [()]

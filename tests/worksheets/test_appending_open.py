@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 from anyio import wait_all_tasks_blocked
@@ -90,6 +91,18 @@ async def test_an_old_look_is_not_sent_again(bench: Bench) -> None:
     assert bench.cities.lines()[5:] == []
     assert [fence.token for fence in bench.fake.fences].count(BURNT) == 1
     assert bench.sheets.count("apply") == 2
+
+
+async def test_a_first_copy_after_the_burn(bench: Bench) -> None:
+    """A row that was sent anew is there once: the first copy comes later, and is refused."""
+    bench.sheets.before("apply", lambda: bench.clock.advance(TTL_SECONDS), UNANSWERED)
+
+    row = await bench.create(name="Reno")
+    with suppress(UpstreamRefusal):
+        bench.fake.apply_now(BOOK, bench.sheets.batches[0])
+
+    assert bench.sheets.count("apply") == 2
+    assert bench.cities.lines()[row - 1 :] == [["Reno"]]
 
 
 @pytest.mark.parametrize("is_late", [False, True], ids=["after the search", "after the second"])

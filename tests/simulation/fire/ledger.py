@@ -19,6 +19,8 @@ Fields = tuple[tuple[str, str], ...]
 Outcome = Literal["created", "applied", "not_applied", "unknown"]
 Grid = Sequence[Sequence[str]]
 """A worksheet's texts, row 1 first."""
+IDENTITY = "id:"
+"""The cell with a row's number begins with it."""
 AT_LEAST: Mapping[Outcome, int] = {"created": 1, "applied": 1, "not_applied": 0, "unknown": 0}
 AT_MOST: Mapping[Outcome, int] = {"created": 1, "applied": 1, "not_applied": 0, "unknown": 1}
 
@@ -87,6 +89,8 @@ class Change:
     number: int
     """The update's."""
     row: int
+    before: Fields = ()
+    """The row's fields just before it."""
 
 
 class Truth(Protocol):
@@ -144,7 +148,8 @@ def fields_of(values: Mapping[str, str]) -> Fields:
 
 
 def number_of(fields: Fields) -> int:
-    return int(dict(fields)["id"].partition(":")[2])
+    """The number of a row, whichever of its fields has it."""
+    return int(next(text for _, text in fields if text.startswith(IDENTITY)).removeprefix(IDENTITY))
 
 
 def _answered(entries: Sequence[Entry | UpdateEntry]) -> Iterator[Problem]:

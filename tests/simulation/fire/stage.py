@@ -59,9 +59,9 @@ async def make_key(folder: Path) -> str:
     return (await create_keys(folder / KEYS, {"fire": request}))["fire"]
 
 
-def numbers_at(url: str) -> Counter[int]:
+def numbers_at(url: str, spreadsheet: str = SPREADSHEET) -> Counter[int]:
     """How often each number is in the worksheets as they are at Google."""
-    answer = httpx2.get(f"{url}/_emulator/spreadsheets/{SPREADSHEET}", timeout=60.0).json()
+    answer = httpx2.get(f"{url}/_emulator/spreadsheets/{spreadsheet}", timeout=60.0).json()
     return Counter(
         int(found[1])
         for rows in answer.values()

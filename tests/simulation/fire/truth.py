@@ -10,16 +10,17 @@ Rules
 
 import re
 import time
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from operator import is_
+from operator import is_, itemgetter
 
 from sheets_emulator.app import Emulator
 from sheets_emulator.grid.cell import whole
 from sheets_emulator.grid.sheet import Row, Sheet
 from sheets_emulator.grid.workbook import Workbook
-from tests.simulation.fire.ledger import Change, Effect
+from tests.simulation.fire.ledger import Change, Effect, Fields
 
 NUMBER = re.compile(r"id:(\d+)")
 UPDATE = re.compile(r"note:(\d+)")
@@ -42,6 +43,10 @@ class Truth:
     changes: list[Change] = field(default_factory=list)
     overwritten: list[str] = field(default_factory=list)
     """Cells that were not blank when a batch of the gateway changed them."""
+    displaced: list[str] = field(default_factory=list)
+    """Rows that a batch of the gateway moved."""
+    versions: dict[str, list[tuple[float, Sheet]]] = field(default_factory=dict)
+    """The worksheets by title, each since a moment."""
     stays: dict[tuple[str, int], list[Stay]] = field(default_factory=lambda: defaultdict(list))
     """Where the rows of a number were, by worksheet and number."""
     edits: int = 0
@@ -57,6 +62,7 @@ class Truth:
         store = emulator.service.store
         keep = store.keep
         self.workbook = store.workbooks[spreadsheet]
+        self.versions = {sheet.title: [(0.0, sheet)] for sheet in self.workbook.sheets}
 
         def kept(draft: Workbook) -> None:
             before = store.workbooks.get(draft.spreadsheet_id)
@@ -78,6 +84,7 @@ class Truth:
                 len(old.rows) == len(sheet.rows) and all(map(is_, old.rows, sheet.rows))
             ):
                 continue
+            self.versions.setdefault(sheet.title, []).append((moment, sheet))
             if is_ours:
                 self._note_batch(old, sheet, moment)
             self._note_stays(old, sheet, moment, is_ours=is_ours)
@@ -92,6 +99,15 @@ class Truth:
             if stay.since <= until and end >= since
             for row in stay.rows
         }
+
+    def contents_between(
+        self, worksheet: str, row: int, since: float, until: float
+    ) -> Sequence[Fields]:
+        """What a row held at any moment between two, by the header of each moment."""
+        versions = self.versions[worksheet]
+        first = bisect_right(versions, since, key=itemgetter(0)) - 1
+        end = bisect_right(versions, until, key=itemgetter(0))
+        return [fields_in(sheet, row) for _, sheet in versions[max(first, 0) : end]]
 
     def numbers(self) -> Counter[int]:
         """The numbers that the worksheets should have now."""
@@ -114,7 +130,13 @@ class Truth:
                 update = UPDATE.fullmatch(new)
                 if update and int(update[1]) >= FIRST_UPDATE and _name(header, column) == "note":
                     number = int(update[1])
-                    change = Change(at=moment, worksheet=sheet.title, number=number, row=row)
+                    change = Change(
+                        at=moment,
+                        worksheet=sheet.title,
+                        number=number,
+                        row=row,
+                        before=_fields(header, was),
+                    )
                     self.changes.append(change)
                 else:
                     self.overwritten.append(f"{sheet.title} row {row}: {text!r} became {new!r}")
@@ -135,9 +157,7 @@ class Truth:
                 worksheet=worksheet,
                 number=number,
                 row=row,
-                fields=tuple(
-                    sorted((_name(header, at), text) for at, text in enumerate(cells) if text)
-                ),
+                fields=_fields(header, cells),
                 complaint=f"created above row {last}" if row < last else "",
             )
             for number in _numbers(cells)
@@ -156,7 +176,11 @@ class Truth:
         rows = rows_of(sheet, touched)
         for number in touched:
             stay = Stay(since=moment, rows=frozenset(rows.get(number, ())))
-            self.stays[sheet.title, number].append(stay)
+            stays = self.stays[sheet.title, number]
+            if is_ours and stays and not stays[-1].rows <= stay.rows:
+                moved = f"{sheet.title}: {number} from {[*stays[-1].rows]} to {[*stay.rows]}"
+                self.displaced.append(moved)
+            stays.append(stay)
 
 
 def rows_of(sheet: Sheet, wanted: Collection[int] | None = None) -> Mapping[int, list[int]]:
@@ -167,6 +191,12 @@ def rows_of(sheet: Sheet, wanted: Collection[int] | None = None) -> Mapping[int,
             if wanted is None or number in wanted:
                 rows[number].append(row)
     return rows
+
+
+def fields_in(sheet: Sheet, row: int) -> Fields:
+    """The cells of a row that are not blank, by the header."""
+    header, *others = [sheet.rows[0], *sheet.rows[row - 1 : row]]
+    return _fields(_texts(header), _texts(others[0]) if others else ())
 
 
 def texts_of(sheet: Sheet) -> list[list[str]]:
@@ -199,6 +229,10 @@ def _paired(was: Sequence[str], cells: Sequence[str]) -> Iterator[tuple[str, str
             was[column] if column < len(was) else "",
             cells[column] if column < len(cells) else "",
         )
+
+
+def _fields(header: Sequence[str], cells: Sequence[str]) -> Fields:
+    return tuple(sorted((_name(header, at), text) for at, text in enumerate(cells) if text))
 
 
 def _name(header: Sequence[str], column: int) -> str:

@@ -153,15 +153,24 @@ def test_queries_see_the_write() -> None:
 
 
 def test_any_series_of_writes_gives_the_table_of_its_cells() -> None:
-    """After each of many writes at random the table equals one made of the cells."""
+    """After each of many writes and removals at random the table equals one made of the cells."""
     random = Random(7)  # noqa: S311
     table = finish(make_table([["a"], ["b"], ["c"]]).with_typed([["a"], ["b"], ["c"]]))
     cells: dict[tuple[int, int], str] = {}
     for _ in range(300):
         row = random.randint(2, 9)
         texts = {column: random.choice(("", "", "x", "5")) for column in random.sample(range(4), 2)}
-        table = table.patched([RowPatch(row=row, texts=texts, values=texts)])
-        cells |= {(row, column): text for column, text in texts.items()}
+        if random.random() < 0.3:
+            removed = sorted(random.sample(range(2, 10), random.randint(1, 3)))
+            table = table.without_rows(removed)
+            cells = {
+                (at - sum(each < at for each in removed), column): text
+                for (at, column), text in cells.items()
+                if at not in removed
+            }
+        else:
+            table = table.patched([RowPatch(row=row, texts=texts, values=texts)])
+            cells |= {(row, column): text for column, text in texts.items()}
 
         shown = {at: text for at, text in cells.items() if text}
         assert table.last_row == max((row for row, _ in shown), default=1)

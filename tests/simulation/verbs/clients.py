@@ -10,6 +10,7 @@ import json
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 from urllib.parse import quote
@@ -20,7 +21,7 @@ from tests.simulation.fire.clients import IN_PROGRESS, Patience
 
 GROUPS = tuple(f"g{number}" for number in range(6))
 UPSERT_KEYS = tuple(f"id:{9_000_000 + number}" for number in range(25))
-KNOWN_ROWS = 40
+LATEST_REPEAT_SECONDS = 2.0
 MOST_ROWS = 150
 """A worksheet with more rows gets fewer creates."""
 
@@ -59,6 +60,11 @@ class Operation:
     outcome: Outcome = "unknown"
     results: Sequence[Record] = ()
     count: int | None = None
+    repeated: Sequence[Record] = ()
+    """The results in the answer of a repeat."""
+    repeated_at: float = 0.0
+    read_after: str = ""
+    """The id in the row of a delete by number, read after its answer."""
     is_cut: bool = False
     complaint: str = ""
 
@@ -90,9 +96,15 @@ class Writer:
             return
         ended = await self._settled(replace(operation, asked_at=asked_at))
         if ended.key and ended.outcome == "done" and self.chance.random() < 0.2:
+            await asyncio.sleep(self.chance.uniform(0, LATEST_REPEAT_SECONDS))
             again = await self._settled(operation)
+            ended = replace(ended, repeated=again.results, repeated_at=again.answered_at)
             if again.outcome not in ("done", "applied", "unknown"):
                 ended = replace(ended, complaint=f"repeated: {again.status} {again.code}")
+        if ended.kind == "delete" and ended.outcome == "done":
+            with suppress(httpx2.TransportError):
+                answer = await self.client.get(self._path(f"/{ended.rows[0]}"))
+                ended = replace(ended, read_after=answer.json().get("id") or "")
         self.done.append(ended)
 
     async def _drawn(self) -> Operation | None:

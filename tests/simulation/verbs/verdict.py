@@ -86,6 +86,8 @@ class Verdict:
                     self._judge_matched(operation, commit, rows)
                 case "upsert":
                     self._judge_upserted(operation, commit, rows)
+            if operation.kind in ("create", "upsert"):
+                self._judge_repeated(operation, commit)
         if not commits and operation.outcome == "done":
             self._judge_unwritten(operation)
 
@@ -116,6 +118,20 @@ class Verdict:
         was_there = any(_has(each.after, row, id_) for each in later)
         if not was_there and not self._excused(operation, commit):
             self._complain("misplaced", operation, f"{record}, was in {found.get(id_)}")
+
+    def _judge_repeated(self, operation: Operation, commit: Commit) -> None:
+        """Numbers in repeated answers follow the rows that the gateway removed meanwhile."""
+        until = operation.repeated_at
+        states = self.history.between(operation.worksheet, commit.at, until)
+        for record in operation.repeated:
+            row, id_ = record["rowIndex"], str(record["id"])
+            if any(
+                _has(each.after, row, id_) for each in states if each.at >= operation.answered_at
+            ):
+                continue
+            is_known = _has(states[-1].after, row, id_) if states else True
+            if not is_known and not self.history.was_edited(operation.worksheet, commit.at, until):
+                self._complain("repeated", operation, f"{record}")
 
     def _judge_updated(self, operation: Operation, commit: Commit, rows: set[int]) -> None:
         if rows != {*operation.rows}:
@@ -263,9 +279,19 @@ class Verdict:
         for at in maybe:
             self._assign(at, row, removals, deletes, taken, set())
         for number, (commit, texts) in enumerate(removals):
-            if number not in taken:
+            if number in taken:
+                self._judge_read_after(deletes[taken[number]], commit, texts)
+            else:
                 detail = f"{worksheet} row {row} at {commit.at:.2f}: {texts}"
                 self.problems.append(Problem(kind="removed by nobody", detail=detail))
+
+    def _judge_read_after(self, delete: Operation, commit: Commit, texts: tuple[str, ...]) -> None:
+        """A read after the answer does not show the removed record in its row."""
+        if not texts or delete.read_after != texts[ID]:
+            return
+        others = _rows_by_id(commit.after)[texts[ID]]
+        if not others and not self._excused(delete, commit):
+            self._complain("stale", delete, f"{texts} was shown after it was deleted")
 
     def _assign(
         self,

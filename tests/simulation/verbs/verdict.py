@@ -236,9 +236,8 @@ class Verdict:
         if operation.outcome == "not_applied" or operation.count == 0:
             return
         until = operation.answered_at if operation.outcome == "done" else float("inf")
-        for removal in removals:
-            if not operation.asked_at <= removal.commit.at <= until:
-                continue
+        possible = [each for each in removals if operation.asked_at <= each.commit.at <= until]
+        for removal in possible:
             rows = left[id(removal)]
             own = [row for row, texts in rows.items() if texts and texts[ID] in operation.ids]
             before = _rows_by_id(removal.commit.before)
@@ -250,8 +249,29 @@ class Verdict:
             for row in own:
                 del rows[row]
             return
-        if operation.outcome in ("done", "applied"):
-            self._complain("lost", operation, f"{operation.results} of {operation.ids}")
+        if operation.outcome not in ("done", "applied") or self._met_others(
+            operation, possible, left
+        ):
+            return
+        self._complain("lost", operation, f"{operation.results} of {operation.ids}")
+
+    def _met_others(
+        self,
+        operation: Operation,
+        removals: Sequence[_Removal],
+        left: Mapping[int, dict[int, tuple[str, ...]]],
+    ) -> bool:
+        """True if a person moved the rows of a filter between its look and its commit."""
+        told = [record["rowIndex"] for record in operation.results]
+        for removal in removals:
+            rows = left[id(removal)]
+            if told and all(row in rows for row in told):
+                if not self._excused(operation, removal.commit):
+                    continue
+                for row in told:
+                    del rows[row]
+                return True
+        return False
 
     def _is_told(self, operation: Operation, own: Sequence[int], removal: _Removal) -> bool:
         """True if an answer names these rows, each less the rows that others removed before."""

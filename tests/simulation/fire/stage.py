@@ -59,9 +59,9 @@ def mortal_gateway(folder: Path, emulator_url: str) -> Mortal:
     return gateway_process(folder, emulator_url, SETTINGS)
 
 
-async def make_key(folder: Path) -> str:
+async def make_key(folder: Path, *, may_delete: bool = False) -> str:
     """A new key store with a key that may write all worksheets."""
-    request = KeyRequest(name="fire", spreadsheets=frozenset({SPREADSHEET}))
+    request = KeyRequest(name="fire", spreadsheets=frozenset({SPREADSHEET}), may_delete=may_delete)
     return (await create_keys(folder / KEYS, {"fire": request}))["fire"]
 
 

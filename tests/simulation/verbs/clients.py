@@ -1,0 +1,151 @@
+"""Clients that send operations of all kinds, read now and then, and write down what they are told.
+
+Rules
+- With its Idempotency-Key an operation is asked for until it is settled. Without one it is sent
+  again only if it surely was not applied, and the answer says when.
+- A condition is the tag of a row that the client read just before.
+"""
+
+import asyncio
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import httpx2
+
+from tests.simulation.fire.clients import Patience, ask
+from tests.simulation.verbs.entries import NO_ANSWER, Answer, Entry, ListRead, Repeat, read_answer
+from tests.simulation.verbs.operations import HEADER, Draw, Operation, Texts
+
+MOST_ROWS = 1000
+"""Of a list."""
+
+
+@dataclass(kw_only=True)
+class Clerk:
+    """Sends the operations of one worksheet and keeps their entries."""
+
+    client: httpx2.AsyncClient
+    worksheet: str
+    patience: Patience
+    is_up: asyncio.Event
+    draw: Draw
+    read_share: float
+    """So many operations are followed by a read of all rows."""
+    last_row: int = 2
+    """As far as the clerk knows."""
+    entries: list[Entry] = field(default_factory=list)
+    reads: list[ListRead] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+    stale_reads: int = 0
+
+    @property
+    def path(self) -> str:
+        return f"/v2/sheets/{self.worksheet}"
+
+    async def work(self, operations: Iterable[object]) -> None:
+        """One operation for each item that is left."""
+        for _ in operations:
+            await self._perform(await self._drawn())
+            if self.draw.chance.random() < self.read_share:
+                await self.read()
+
+    async def read(self, *, no_cache: bool = False) -> ListRead | None:
+        """Read all rows; None if that fails, or if the answer is marked as stale."""
+        headers = {"Cache-Control": "no-cache"} if no_cache else {}
+        asked_at = time.monotonic()
+        answer = await self._get(self.path, {"limit": str(MOST_ROWS)}, headers)
+        if answer is None:
+            return None
+        if "detail=" in answer.headers["Cache-Status"]:
+            self.stale_reads += 1
+            return None
+        records = answer.json()["results"]
+        if answer.json()["hasNextPage"]:
+            self.complaints.append(f"{self.worksheet} has more than {MOST_ROWS} rows")
+        self.last_row = records[-1]["rowIndex"] if records else 2
+        read = ListRead(
+            worksheet=self.worksheet,
+            asked_at=asked_at,
+            answered_at=time.monotonic(),
+            records=records,
+        )
+        self.reads.append(read)
+        return read
+
+    async def _drawn(self) -> Operation:
+        operation = self.draw.operation(self.last_row)
+        if operation.kind not in ("update", "delete") or not self.draw.wants_tag():
+            return operation
+        answer = await self._get(f"{self.path}/{operation.rows[0]}", {}, {})
+        if answer is None:
+            return operation
+        named = texts_of(answer.json())
+        return replace(operation, tag=answer.headers["ETag"], named=named)
+
+    async def _perform(self, operation: Operation) -> None:
+        entry = await self._settled(operation)
+        if operation.is_repeated and entry.outcome == "done":
+            again = await self._settled(operation)
+            repeat = Repeat(
+                answer=again.answer, asked_at=again.asked_at, answered_at=again.answered_at
+            )
+            entry = replace(entry, repeat=repeat)
+        self.entries.append(entry)
+        self.last_row = max([self.last_row, *entry.answer.rows])
+
+    async def _settled(self, operation: Operation) -> Entry:
+        asked_at = time.monotonic()
+        asked = await ask(
+            lambda: self._send(operation),
+            lambda answer: read_answer(operation, answer),
+            is_keyed=operation.key is not None,
+            patience=self.patience,
+            is_up=self.is_up,
+        )
+        answer: Answer = asked.read or NO_ANSWER
+        return Entry(
+            worksheet=self.worksheet,
+            operation=operation,
+            answer=answer,
+            asked_at=asked_at,
+            answered_at=time.monotonic(),
+            is_cut=asked.is_cut,
+            asks=asked.asks,
+        )
+
+    async def _send(self, operation: Operation) -> httpx2.Response:
+        return await self.client.request(
+            operation.method,
+            self.path + operation.suffix,
+            params=dict(operation.parameters),
+            json=operation.body,
+            headers=dict(operation.headers),
+            timeout=self.patience.answer_seconds,
+        )
+
+    async def _get(
+        self, path: str, parameters: Mapping[str, str], headers: Mapping[str, str]
+    ) -> httpx2.Response | None:
+        await self.is_up.wait()
+        try:
+            answer = await self.client.get(
+                path,
+                params=dict(parameters),
+                headers=dict(headers),
+                timeout=self.patience.answer_seconds,
+            )
+        except httpx2.TransportError:
+            return None
+        return answer if answer.status_code == httpx2.codes.OK else None
+
+
+def texts_of(record: Mapping[str, object]) -> Texts:
+    """The cells of a record that are not blank."""
+    return {name: str(record[name]) for name in HEADER if name and record.get(name) is not None}
+
+
+async def work_all(clerks: Sequence[Clerk], operations: Iterable[object], clients: int) -> None:
+    """So many clients of each clerk perform what there is, whoever is free."""
+    waiting = iter(operations)
+    await asyncio.gather(*(clerk.work(waiting) for clerk in clerks for _ in range(clients)))

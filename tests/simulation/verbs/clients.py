@@ -4,6 +4,7 @@ Rules
 - With its Idempotency-Key an operation is asked for until it is settled. Without one it is sent
   again only if it surely was not applied, and the answer says when.
 - A condition is the tag of a row that the client read just before.
+- What is sent once more when it was done comes later, so that rows move meanwhile.
 """
 
 import asyncio
@@ -19,6 +20,8 @@ from tests.simulation.verbs.operations import HEADER, Draw, Operation, Texts
 
 MOST_ROWS = 1000
 """Of a list."""
+FEWEST_DUE = 4
+"""So many entries wait for their repetition, until all operations are done."""
 
 
 @dataclass(kw_only=True)
@@ -35,6 +38,8 @@ class Clerk:
     last_row: int = 2
     """As far as the clerk knows."""
     entries: list[Entry] = field(default_factory=list)
+    due: list[int] = field(default_factory=list)
+    """The entries that are to be repeated."""
     reads: list[ListRead] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
     stale_reads: int = 0
@@ -47,8 +52,12 @@ class Clerk:
         """One operation for each item that is left."""
         for _ in operations:
             await self._perform(await self._drawn())
+            if len(self.due) > FEWEST_DUE:
+                await self._repeat()
             if self.draw.chance.random() < self.read_share:
                 await self.read()
+        while self.due:
+            await self._repeat()
 
     async def read(self, *, no_cache: bool = False) -> ListRead | None:
         """Read all rows; None if that fails, or if the answer is marked as stale."""
@@ -86,13 +95,16 @@ class Clerk:
     async def _perform(self, operation: Operation) -> None:
         entry = await self._settled(operation)
         if operation.is_repeated and entry.outcome == "done":
-            again = await self._settled(operation)
-            repeat = Repeat(
-                answer=again.answer, asked_at=again.asked_at, answered_at=again.answered_at
-            )
-            entry = replace(entry, repeat=repeat)
+            self.due.append(len(self.entries))
         self.entries.append(entry)
         self.last_row = max([self.last_row, *entry.answer.rows])
+
+    async def _repeat(self) -> None:
+        """Send once more what was done before."""
+        index = self.due.pop(self.draw.chance.randrange(len(self.due)))
+        again = await self._settled(self.entries[index].operation)
+        repeat = Repeat(answer=again.answer, asked_at=again.asked_at, answered_at=again.answered_at)
+        self.entries[index] = replace(self.entries[index], repeat=repeat)
 
     async def _settled(self, operation: Operation) -> Entry:
         asked_at = time.monotonic()

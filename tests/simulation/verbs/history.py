@@ -198,12 +198,13 @@ class Course:
 def _commutes(batch: Batch, other: Batch) -> bool:
     """True if the other batch may land between the look and the effect of this one.
 
-    That is so if its outcome was open then, or if it came while this one's was, and if it is in
+    That is so if the outcome of one of them was open when the other one came, and if it is in
     nobody's way. What a killed gateway left is known to nobody.
     """
     if other.is_late:
         return not other.removed
-    if batch.removed or other.removed or not (other.is_lost or other.at >= batch.sent_at):
+    is_open = other.is_lost or (batch.is_lost and other.at >= batch.sent_at)
+    if batch.removed or other.removed or not is_open:
         return False
     if other.only_adds:
         return True

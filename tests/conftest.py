@@ -51,7 +51,7 @@ SLOW: Mapping[str, str] = {
     """,
     "simulation": """
         fire linear monotonic overwritten reads_freshness reads_joining reads_load reads_outage
-        reads_own_writes shared_sheet
+        reads_own_writes shared_sheet verbs
     """,
 }
 """The files that take longest, 5 seconds or more, by their folder and the rest of `test_….py`.

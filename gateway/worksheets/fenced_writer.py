@@ -21,6 +21,7 @@ from gateway.errors import (
     HeaderChanged,
     InternalError,
     ProtectedCells,
+    RowNotFound,
     RowNumberUnknown,
     UpstreamError,
     UpstreamRefusal,
@@ -77,6 +78,7 @@ from gateway.worksheets.writes import (
     Delete,
     DeleteWhere,
     Outcome,
+    TableWrite,
     Update,
     UpdateRows,
     UpdateWhere,
@@ -424,6 +426,8 @@ class FencedWriter:
         error = await explain(self._sheets, worksheet.id, refusal, row=row)
         if plan.is_cached and isinstance(error, UpstreamRefusal):
             raise _Outdated
+        if isinstance(error, RowNotFound) and isinstance(culprit.write, TableWrite):
+            raise _Outdated  # the write named no row: those that it found have moved
         if isinstance(error, SHEET_WIDE):
             return {each.index: error for each in writes}
         if isinstance(change, RemovedRows) and isinstance(error, UpstreamRefusal):

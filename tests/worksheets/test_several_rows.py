@@ -222,6 +222,33 @@ async def test_what_is_refused_writes_nothing(
     assert bench.sheets.batches == []
 
 
+PAST_THE_GRID = UpstreamRefusal(
+    "Invalid requests[1].updateCells: Attempting to write row: 4, beyond the last requested row "
+    "of: 3"
+)
+
+
+@pytest.mark.parametrize(
+    ("write", "numbers"),
+    [
+        (UpdateWhere(where=IN_TEXAS, fields={"state": "x"}, max_rows=9), [3]),
+        (DeleteWhere(where=IN_TEXAS, max_rows=9), [3]),
+        (Upsert(keys=("name",), rows=({"name": "Austin", "state": "x"},)), [3]),
+    ],
+    ids=["update by filter", "delete by filter", "upsert"],
+)
+async def test_rows_that_move_out_of_the_grid_are_found_again(
+    make_bench: MakeBench, write: Write, numbers: list[int]
+) -> None:
+    """If a person deletes a row above just before the write, that names no row of the request."""
+    bench = make_bench(rows=0)
+    bench.sheets.before("apply", lambda: bench.cities.delete_rows(2), PAST_THE_GRID)
+
+    assert [record["rowIndex"] for record in await carried_out(bench, write)] == numbers
+    assert data(bench)[0] == DENVER
+    assert len(bench.sheets.batches) == 2
+
+
 async def test_waiting_filters_share_a_read_and_a_write(bench: Bench) -> None:
     await bench.look()
     ends = await bench.together(

@@ -13,7 +13,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -23,11 +23,11 @@ import httpx2
 from tests.journeys.mortal import Mortal
 from tests.journeys.workbook import write_seed
 from tests.simulation.fire.clients import Clerk, Patience, perform_all
+from tests.simulation.fire.disturbances import edited_now_and_then, killed_now_and_then
 from tests.simulation.fire.faults import Weather, plan
 from tests.simulation.fire.ledger import Entry, Problem, UpdateEntry, problems_of
 from tests.simulation.fire.orders import (
     FIRST_SHARED,
-    FIRST_VISITED,
     SPREADSHEET,
     USUAL,
     Mixture,
@@ -190,7 +190,22 @@ async def _burn(
     )
     await asyncio.to_thread(scene.person.arrive)
     began = time.monotonic()
-    async with _clerks(scene, titles) as clerks, _dying(scene), _visiting(scene):
+    async with (
+        _clerks(scene, titles) as clerks,
+        killed_now_and_then(
+            scene.gateway,
+            scene.kills,
+            random.Random(campaign.seed),  # noqa: S311 - no secret
+            pause_seconds=campaign.kill_seconds,
+            calm=scene.calm,
+        ),
+        edited_now_and_then(
+            scene.person,
+            random.Random(campaign.seed),  # noqa: S311 - no secret
+            pause_seconds=campaign.visit_seconds,
+            calm=scene.calm,
+        ),
+    ):
         async with asyncio.timeout(campaign.end_seconds):
             await _waves(scene, clerks)
     await asyncio.sleep(campaign.latest_ms / 1000)
@@ -245,51 +260,6 @@ async def _waves(scene: Scene, clerks: Sequence[Clerk]) -> None:
                 await asyncio.sleep(HEADER_TTL_SECONDS)
             await perform_all(clerks, creates[:warm], 1)
         await perform_all(clerks, creates[warm:], campaign.clients)
-
-
-@asynccontextmanager
-async def _dying(scene: Scene) -> AsyncIterator[None]:
-    """The gateway serves for the time of the block, but is killed now and then."""
-    chance = random.Random(scene.campaign.seed)  # noqa: S311 - no secret
-    await scene.gateway.start()
-
-    async def kill_now_and_then() -> None:
-        while True:
-            await asyncio.sleep(scene.campaign.kill_seconds * chance.uniform(0.5, 1.5))
-            async with scene.calm:
-                scene.kills.append(time.monotonic())
-                await scene.gateway.kill()
-                await scene.gateway.start()
-
-    killer = asyncio.create_task(kill_now_and_then())
-    try:
-        yield
-    finally:
-        killer.cancel()
-        with suppress(asyncio.CancelledError):
-            await killer
-        await asyncio.to_thread(scene.gateway.incarnation.close)
-
-
-@asynccontextmanager
-async def _visiting(scene: Scene) -> AsyncIterator[None]:
-    """People edit rows for the time of the block."""
-    chance = random.Random(scene.campaign.seed)  # noqa: S311 - no secret
-
-    async def visit_now_and_then() -> None:
-        for number in count(FIRST_VISITED):
-            await asyncio.sleep(scene.campaign.visit_seconds * chance.uniform(0.5, 1.5))
-            async with scene.calm:
-                await asyncio.to_thread(scene.person.do_something, number)
-
-    visitor = asyncio.create_task(visit_now_and_then())
-    try:
-        yield
-    finally:
-        async with scene.calm:
-            visitor.cancel()
-        with suppress(asyncio.CancelledError):
-            await visitor
 
 
 @asynccontextmanager

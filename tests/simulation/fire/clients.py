@@ -11,8 +11,9 @@ import asyncio
 import json
 import random
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Generic, Protocol, TypeVar
 
 import httpx2
 
@@ -56,6 +57,57 @@ class Patience:
     longest_pause_seconds: float
 
 
+class HasOutcome(Protocol):
+    @property
+    def outcome(self) -> str: ...
+
+
+R = TypeVar("R", bound=HasOutcome)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked(Generic[R]):
+    """What came of a write: its last answer, None if there was none."""
+
+    read: R | None
+    is_cut: bool
+    """The connection broke before the last answer."""
+    asks: int
+
+
+async def ask(
+    send: Callable[[], Awaitable[httpx2.Response]],
+    read: Callable[[httpx2.Response], R],
+    *,
+    is_keyed: bool,
+    patience: Patience,
+    is_up: asyncio.Event,
+) -> Asked[R]:
+    """Ask for a write until it is settled, or too often."""
+    asked: Asked[R] = Asked(read=None, is_cut=False, asks=0)
+    while asked.asks < patience.asks:
+        await is_up.wait()
+        try:
+            answer = await send()
+        except (httpx2.ConnectError, httpx2.ConnectTimeout):
+            await asyncio.sleep(0.05)  # nothing was sent
+            continue
+        except httpx2.TransportError:
+            asked = Asked(read=None, is_cut=True, asks=asked.asks + 1)
+            pause_seconds, may_repeat = 0.1, is_keyed
+        else:
+            found = read(answer)
+            asked = Asked(read=found, is_cut=asked.is_cut, asks=asked.asks + 1)
+            pause_seconds = float(answer.headers.get("Retry-After", "1"))
+            may_repeat = (found.outcome == "unknown" and is_keyed) or (
+                found.outcome == "not_applied" and "Retry-After" in answer.headers
+            )
+        if not may_repeat:
+            break
+        await asyncio.sleep(min(pause_seconds, patience.longest_pause_seconds))
+    return asked
+
+
 @dataclass(kw_only=True)
 class Clerk:
     """Sends the creates and updates of one worksheet and keeps their ledger.
@@ -93,34 +145,20 @@ class Clerk:
 
     async def _settled(self, create: Create) -> Entry:
         """Ask until the rows are settled, or too often."""
-        is_cut = False
-        asks = 0
-        entry = self._entry(create, Read(outcome="unknown"))
-        while asks < self.patience.asks:
-            await self.is_up.wait()
-            asks += 1
-            try:
-                answer = await self._send(create)
-            except (httpx2.ConnectError, httpx2.ConnectTimeout):
-                asks -= 1
-                await asyncio.sleep(0.05)  # nothing was sent
-                continue
-            except httpx2.TransportError:
-                is_cut = True
-                read = Read(outcome="unknown")
-                pause_seconds, may_repeat = 0.1, create.key is not None
-            else:
-                read = read_answer(create, answer)
-                self.replays += "Idempotent-Replayed" in answer.headers
-                pause_seconds = float(answer.headers.get("Retry-After", "1"))
-                may_repeat = (read.outcome == "unknown" and create.key is not None) or (
-                    read.outcome == "not_applied" and "Retry-After" in answer.headers
-                )
-            entry = replace(self._entry(create, read), is_cut=is_cut, asks=asks)
-            if not may_repeat:
-                break
-            await asyncio.sleep(min(pause_seconds, self.patience.longest_pause_seconds))
-        return entry
+
+        def read(answer: httpx2.Response) -> Read:
+            self.replays += "Idempotent-Replayed" in answer.headers
+            return read_answer(create, answer)
+
+        asked = await ask(
+            lambda: self._send(create),
+            read,
+            is_keyed=create.key is not None,
+            patience=self.patience,
+            is_up=self.is_up,
+        )
+        found = asked.read or Read(outcome="unknown")
+        return replace(self._entry(create, found), is_cut=asked.is_cut, asks=asked.asks)
 
     def _entry(self, create: Create, read: "Read") -> Entry:
         return Entry(

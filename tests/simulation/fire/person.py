@@ -5,14 +5,22 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import quote
 
+from sheets_emulator.grid.workbook import Workbook
 from tests.simulation.edits import person_at
 from tests.simulation.fire.orders import HEADER, SPREADSHEET
-from tests.simulation.fire.truth import Truth, texts_of
+from tests.simulation.fire.truth import texts_of
 
 CORRECTED = " (corrected)"
+
+
+class Screen(Protocol):
+    """What a person sees of the worksheets."""
+
+    @property
+    def workbook(self) -> Workbook | None: ...
 
 
 @dataclass(kw_only=True)
@@ -24,7 +32,7 @@ class Person:
 
     url: str
     credentials: Path
-    truth: Truth
+    truth: Screen
     chance: random.Random
     moves_columns: bool = False
     sheets: Sequence[tuple[int, str]] = ()

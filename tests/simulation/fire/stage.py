@@ -1,30 +1,47 @@
 """Where a fire burns: the emulator with a witness, a gateway in front of it, and a key."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import httpx2
 
 from gateway.access.issue import KeyRequest
-from sheets_emulator.app import EmulatorOptions, create_emulator
+from sheets_emulator.app import Emulator, EmulatorOptions, create_emulator
 from tests.journeys.conftest import create_keys
 from tests.journeys.mortal import Mortal
 from tests.simulation.fire.orders import SPREADSHEET
 from tests.simulation.fire.truth import NUMBER
 from tests.simulation.fire.witness import Witness
-from tests.simulation.stage import KEYS, NO_LIMIT, gateway_process, served
+from tests.simulation.stage import KEYS, NO_LIMIT, Tables, gateway_process, served
 
 HEADER_TTL_SECONDS = 1.0
 WRITE_TIMEOUT_SECONDS = 2.0
+SETTINGS: Tables = {
+    "google": {
+        "write_timeout_seconds": WRITE_TIMEOUT_SECONDS,
+        "reads_per_minute": NO_LIMIT,
+        "writes_per_minute": NO_LIMIT,
+    },
+    "cache": {"header_ttl_seconds": HEADER_TTL_SECONDS},
+}
+"""Of a gateway that is in nobody's way but that knows when to stop waiting for Google."""
+
+
+def _watch_all(witness: Witness, emulator: Emulator) -> None:
+    witness.watch(emulator, SPREADSHEET)
 
 
 @contextmanager
 def google(
-    folder: Path, *, latency_ms: int, repeatable_metadata_ids: bool = False
+    folder: Path,
+    *,
+    latency_ms: int,
+    repeatable_metadata_ids: bool = False,
+    watch: Callable[[Witness, Emulator], None] = _watch_all,
 ) -> Iterator[tuple[str, Witness]]:
-    """The emulator of what is in `folder / "seed"`, with its witness."""
+    """The emulator of what is in `folder / "seed"`, with its witness; `watch` says of what."""
     options = EmulatorOptions(
         seed=folder / "seed",
         latency_ms=latency_ms,
@@ -32,30 +49,19 @@ def google(
     )
     emulator = create_emulator(options)
     witness = Witness(app=emulator.app, patience_seconds=WRITE_TIMEOUT_SECONDS)
-    witness.watch(emulator, SPREADSHEET)
+    watch(witness, emulator)
     with served(emulator, witness, folder) as url:
         yield url, witness
 
 
 def mortal_gateway(folder: Path, emulator_url: str) -> Mortal:
-    """A gateway that is in nobody's way but that knows when to stop waiting for Google."""
-    return gateway_process(
-        folder,
-        emulator_url,
-        {
-            "google": {
-                "write_timeout_seconds": WRITE_TIMEOUT_SECONDS,
-                "reads_per_minute": NO_LIMIT,
-                "writes_per_minute": NO_LIMIT,
-            },
-            "cache": {"header_ttl_seconds": HEADER_TTL_SECONDS},
-        },
-    )
+    """A gateway with the settings of a fire."""
+    return gateway_process(folder, emulator_url, SETTINGS)
 
 
-async def make_key(folder: Path) -> str:
+async def make_key(folder: Path, *, may_delete: bool = False) -> str:
     """A new key store with a key that may write all worksheets."""
-    request = KeyRequest(name="fire", spreadsheets=frozenset({SPREADSHEET}))
+    request = KeyRequest(name="fire", spreadsheets=frozenset({SPREADSHEET}), may_delete=may_delete)
     return (await create_keys(folder / KEYS, {"fire": request}))["fire"]
 
 

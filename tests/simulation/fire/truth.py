@@ -12,7 +12,7 @@ import re
 import time
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import is_, itemgetter
 
@@ -25,6 +25,9 @@ from tests.simulation.fire.ledger import Change, Effect, Fields
 NUMBER = re.compile(r"id:(\d+)")
 UPDATE = re.compile(r"note:(\d+)")
 FIRST_UPDATE = 3_000_000_000
+
+Note = Callable[[Workbook, Workbook, float], None]
+"""Takes in a spreadsheet before and after a change, and the moment of the change."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,18 +62,8 @@ class Truth:
 
     def watch(self, emulator: Emulator, spreadsheet: str) -> None:
         """Note from now on what the emulator does to a spreadsheet."""
-        store = emulator.service.store
-        keep = store.keep
-        self.workbook = store.workbooks[spreadsheet]
+        self.workbook = follow(emulator, spreadsheet, self.note)
         self.versions = {sheet.title: [(0.0, sheet)] for sheet in self.workbook.sheets}
-
-        def kept(draft: Workbook) -> None:
-            before = store.workbooks.get(draft.spreadsheet_id)
-            keep(draft)
-            if draft.spreadsheet_id == spreadsheet and before is not None:
-                self.note(before, draft, time.monotonic())
-
-        store.keep = kept  # type: ignore[method-assign]
 
     def note(self, before: Workbook, after: Workbook, moment: float) -> None:
         """Note a change of the spreadsheet."""
@@ -78,12 +71,7 @@ class Truth:
         self.workbook = after
         self.batches += is_ours
         self.edits += not is_ours
-        for sheet in after.sheets:
-            old = before.numbered(sheet.sheet_id)
-            if old is None or (
-                len(old.rows) == len(sheet.rows) and all(map(is_, old.rows, sheet.rows))
-            ):
-                continue
+        for old, sheet in changed_sheets(before, after):
             self.versions.setdefault(sheet.title, []).append((moment, sheet))
             if is_ours:
                 self._note_batch(old, sheet, moment)
@@ -181,6 +169,31 @@ class Truth:
                 moved = f"{sheet.title}: {number} from {[*stays[-1].rows]} to {[*stay.rows]}"
                 self.displaced.append(moved)
             stays.append(stay)
+
+
+def follow(emulator: Emulator, spreadsheet: str, note: Note) -> Workbook:
+    """Call `note` whenever the emulator keeps a changed spreadsheet; the spreadsheet as it is."""
+    store = emulator.service.store
+    keep = store.keep
+
+    def kept(draft: Workbook) -> None:
+        before = store.workbooks.get(draft.spreadsheet_id)
+        keep(draft)
+        if draft.spreadsheet_id == spreadsheet and before is not None:
+            note(before, draft, time.monotonic())
+
+    store.keep = kept  # type: ignore[method-assign]
+    return store.workbooks[spreadsheet]
+
+
+def changed_sheets(before: Workbook, after: Workbook) -> Iterator[tuple[Sheet, Sheet]]:
+    """The worksheets of which a row is another object, before and after."""
+    for sheet in after.sheets:
+        old = before.numbered(sheet.sheet_id)
+        if old is not None and not (
+            len(old.rows) == len(sheet.rows) and all(map(is_, old.rows, sheet.rows))
+        ):
+            yield old, sheet
 
 
 def rows_of(sheet: Sheet, wanted: Collection[int] | None = None) -> Mapping[int, list[int]]:

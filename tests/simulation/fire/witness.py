@@ -22,6 +22,17 @@ from tests.simulation.fire.truth import Truth
 
 NUMBER = re.compile(rb'"id:(\d+)"')
 FENCE = b"createDeveloperMetadata"
+FENCE_ID = re.compile(FENCE + rb'":\s*\{"developerMetadata":\s*\{"metadataId":\s*(\d+)')
+
+
+@dataclass(kw_only=True)
+class SentBatch:
+    """A batch with a fence; `is_lost`: one of its copies got no good answer."""
+
+    sent_at: float
+    """The arrival of its first copy."""
+    body: bytes
+    is_lost: bool = False
 
 
 @dataclass(kw_only=True)
@@ -36,15 +47,24 @@ class Witness:
     """The numbers of rows in a batch that got no good answer."""
     failures: list[float] = field(default_factory=list)
     """In order."""
+    sent: dict[int, SentBatch] = field(default_factory=dict)
+    """The batches by the ids of their fences."""
 
     def watch(self, emulator: Emulator, spreadsheet: str) -> None:
         """Note from now on what happens at an emulator."""
         self.truth.watch(emulator, spreadsheet)
+        self.watch_calls(emulator)
+
+    def watch_calls(self, emulator: Emulator) -> None:
+        """Note from now on which calls fail, and which batches are sent."""
         faults = emulator.service.faults
         take = faults.take
 
         def taken(name: str, body: bytes) -> Fault:
             fault = take(name, body)
+            if fence := FENCE_ID.search(body):
+                batch = SentBatch(sent_at=time.monotonic(), body=body)
+                self.sent.setdefault(int(fence[1]), batch)
             if fault is not NONE:
                 self._failed(body)
             return fault
@@ -77,3 +97,5 @@ class Witness:
         self.failures.append(time.monotonic())
         if FENCE in body:
             self.lost.update(int(number) for number in NUMBER.findall(body))
+        if (fence := FENCE_ID.search(body)) and int(fence[1]) in self.sent:
+            self.sent[int(fence[1])].is_lost = True

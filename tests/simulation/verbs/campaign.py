@@ -1,271 +1,309 @@
-"""All kinds of writes by many clients, under faults and kills, with a person who edits."""
+"""Operations of all kinds on a few worksheets, while Google fails, and people edit the rows.
+
+Rules
+- What counts is what the emulator applied: all versions of the worksheets, and the gateway's
+  batches between them.
+- A person changes rows at any time, also between a batch and the look that it was planned on. So a
+  batch is judged by the states of that time; what only the gateway changed is one state.
+- Of the writes that a killed gateway leaves open, those with an Idempotency-Key, and those that
+  remove rows or add them by key, are in its store: the next one settles them. An update or a create
+  without a key is not. It may land late, on whatever rows have its numbers then. Nothing else may.
+"""
 
 import asyncio
 import random
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 from pathlib import Path
 
 import httpx2
 
-from gateway.access.issue import KeyRequest
-from sheets_emulator.app import EmulatorOptions, create_emulator
-from tests.journeys.conftest import create_keys
-from tests.journeys.mortal import Mortal
+from sheets_emulator.app import Emulator
 from tests.journeys.workbook import write_seed
 from tests.simulation.fire.clients import Patience
+from tests.simulation.fire.disturbances import edited_now_and_then, killed_now_and_then
 from tests.simulation.fire.faults import Weather, plan
-from tests.simulation.fire.orders import FIRST_VISITED, SPREADSHEET
+from tests.simulation.fire.ledger import Problem
+from tests.simulation.fire.orders import SPREADSHEET
 from tests.simulation.fire.person import Person
-from tests.simulation.fire.stage import HEADER_TTL_SECONDS, WRITE_TIMEOUT_SECONDS
+from tests.simulation.fire.stage import SETTINGS, WRITE_TIMEOUT_SECONDS, google, make_key
 from tests.simulation.fire.witness import Witness
-from tests.simulation.stage import CREDENTIALS, KEYS, NO_LIMIT, gateway_process, served
-from tests.simulation.verbs.clients import GROUPS, Operation, Outcome, Writer
-from tests.simulation.verbs.history import History, texts_of
-from tests.simulation.verbs.verdict import Problem, Verdict, kinds_of
+from tests.simulation.stage import CREDENTIALS, NO_LIMIT, Tables, gateway_process
+from tests.simulation.verbs.clients import Clerk, work_all
+from tests.simulation.verbs.defects import Defect, Gateway, gateway_with
+from tests.simulation.verbs.entries import Entry, ListRead
+from tests.simulation.verbs.history import History
+from tests.simulation.verbs.operations import Draw, Mixture, seed_texts, titles
+from tests.simulation.verbs.verdict import judge
 
-PLAN = {"deletes": True, "max_affected": 500, "requests_per_minute": NO_LIMIT, "max_limit": 1000}
-PATIENCE = Patience(answer_seconds=30.0, asks=60, longest_pause_seconds=1.0)
+PATIENCE = Patience(answer_seconds=60.0, asks=60, longest_pause_seconds=1.0)
+LONGEST_ROW = 1000
+MOST_PROBLEMS = 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mixed:
-    """How large a campaign is and how hot."""
+class Verbs:
+    """How many operations there are, and what disturbs them."""
 
     operations: int = 1000
-    seed: int = 1
     worksheets: int = 4
-    clients: int = 32
+    clients: int = 8
+    """Of each worksheet."""
     fault_share: float = 0.05
     latest_ms: int = 4500
-    kill_seconds: float = 6.0
-    visit_seconds: float = 0.5
-    latency_ms: int = 10
-    end_seconds: float = 3600.0
+    kill_seconds: float = 8.0
+    """Between two kills, on average; 0: none."""
+    visit_seconds: float = 0.4
+    """Between two edits of people, on average; 0: none."""
+    read_share: float = 0.3
+    """So many operations are followed by a read."""
+    rows_ttl_seconds: float = 1.0
+    latency_ms: int = 20
+    seed: int = 1
+    end_seconds: float = 600.0
+    """After so long the clients are given up."""
+    mixture: Mixture = field(default_factory=Mixture)
+
+    @property
+    def weather(self) -> Weather:
+        return Weather(
+            share=self.fault_share,
+            latest_ms=self.latest_ms,
+            slowest_ms=600,
+            timeout_ms=int(WRITE_TIMEOUT_SECONDS * 1000) + 1000,
+        )
+
+    @property
+    def settings(self) -> Tables:
+        return {
+            **SETTINGS,
+            "cache": {**SETTINGS["cache"], "rows_ttl_seconds": self.rows_ttl_seconds},
+            "plans.paid": {
+                "deletes": True,
+                "max_limit": LONGEST_ROW,
+                "max_concurrent": 0,
+                "requests_per_minute": NO_LIMIT,
+            },
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    operations: Sequence[Operation]
-    problems: Sequence[Problem]
-    excused: int
-    commits: int
-    edits: int
-    kills: int
-    replays: int
-    seconds: float
+    """What came of one spreadsheet, or of several."""
 
-    def __str__(self) -> str:
-        ends = Counter((each.kind, each.outcome) for each in self.operations)
-        codes = Counter(each.code for each in self.operations if each.code)
-        kinds = dict.fromkeys(kind for kind, _ in sorted(ends))
-        outcomes: Sequence[Outcome] = ("done", "applied", "not_applied", "unknown")
-        return "\n".join(
-            [
-                f"{len(self.operations)} writes in {self.seconds:.0f} s, {self.commits} batches, "
-                f"{self.edits} edits by people, {self.kills} kills, {self.replays} replays",
-                *(
-                    f"  {kind}: " + ", ".join(f"{ends[kind, end]} {end}" for end in outcomes)
-                    for kind in kinds
-                ),
-                f"codes: {dict(codes.most_common())}",
-                f"excused by an edit within the round trip: {self.excused}",
-                f"problems: {dict(kinds_of(self.problems)) or 'none'}",
-                *(f"  {each}" for each in self.problems[:20]),
-            ]
+    outcomes: Counter[str] = field(default_factory=Counter)
+    """By kind, outcome and status."""
+    figures: Counter[str] = field(default_factory=Counter)
+    problems: tuple[Problem, ...] = ()
+    seconds: float = 0.0
+
+    @property
+    def kinds(self) -> set[str]:
+        return {problem.kind for problem in self.problems}
+
+    def __add__(self, other: "Report") -> "Report":
+        figures = Counter(self.figures)
+        figures.update(other.figures)
+        return Report(
+            outcomes=self.outcomes + other.outcomes,
+            figures=figures,
+            problems=(*self.problems, *other.problems),
+            seconds=self.seconds + other.seconds,
         )
 
+    def __str__(self) -> str:
+        sorts = Counter(problem.kind for problem in self.problems)
+        lines = [
+            f"{self.outcomes.total()} operations in {self.seconds:.0f} s",
+            *(f"  {name}: {number}" for name, number in sorted(self.outcomes.items())),
+            *(f"{name}: {number}" for name, number in self.figures.items()),
+            f"problems: {dict(sorts) or 'none'}",
+            *(f"  {each.kind}: {each.detail}" for each in self.problems[:MOST_PROBLEMS]),
+        ]
+        return "\n".join(lines)
 
-def run(folder: Path, campaign: Mixed) -> Report:
-    """Run a campaign in an empty folder."""
-    titles = [f"Mixed{number}" for number in range(campaign.worksheets)]
-    rows = "".join(f"id:{number},{GROUPS[number % 6]},\n" for number in range(1, 60))
-    write_seed(folder / "seed", {SPREADSHEET: dict.fromkeys(titles, f"id,group,note\n{rows}")})
-    with _google(folder, campaign) as (url, witness, history):
-        return asyncio.run(_run(campaign, folder, url, witness, history, titles))
+
+@dataclass(kw_only=True)
+class Scene:
+    """All that takes part in a campaign."""
+
+    campaign: Verbs
+    folder: Path
+    url: str
+    """The emulator's."""
+    witness: Witness
+    history: History
+    key: str
+    kills: list[float] = field(default_factory=list)
+    last_reads: list[ListRead] = field(default_factory=list)
 
 
-@contextmanager
-def _google(folder: Path, campaign: Mixed) -> Iterator[tuple[str, Witness, History]]:
-    options = EmulatorOptions(seed=folder / "seed", latency_ms=campaign.latency_ms)
-    emulator = create_emulator(options)
-    witness = Witness(app=emulator.app, patience_seconds=WRITE_TIMEOUT_SECONDS)
-    witness.watch(emulator, SPREADSHEET)
+def run(folder: Path, campaign: Verbs, defect: Defect | None = None) -> Report:
+    """All operations on a new spreadsheet, in an empty folder.
+
+    With a `defect` the gateway serves in this process, and is not killed.
+    """
+    write_seed(folder / "seed", {SPREADSHEET: seed_texts(campaign.worksheets)})
     history = History()
-    history.watch(emulator, SPREADSHEET)
-    with served(emulator, witness, folder) as url:
-        yield url, witness, history
+
+    def watch(witness: Witness, emulator: Emulator) -> None:
+        history.watch(emulator, SPREADSHEET)
+        witness.watch_calls(emulator)
+
+    with google(folder, latency_ms=campaign.latency_ms, watch=watch) as (url, witness):
+        return asyncio.run(_run(folder, campaign, url, witness, history, defect))
 
 
 async def _run(
-    campaign: Mixed,
     folder: Path,
+    campaign: Verbs,
     url: str,
     witness: Witness,
     history: History,
-    titles: Sequence[str],
+    defect: Defect | None,
 ) -> Report:
-    gateway = gateway_process(
-        folder,
-        url,
-        {
-            "google": {
-                "write_timeout_seconds": WRITE_TIMEOUT_SECONDS,
-                "reads_per_minute": NO_LIMIT,
-                "writes_per_minute": NO_LIMIT,
-            },
-            "cache": {"header_ttl_seconds": HEADER_TTL_SECONDS},
-            "plans.mixed": PLAN,
-        },
+    scene = Scene(
+        campaign=campaign,
+        folder=folder,
+        url=url,
+        witness=witness,
+        history=history,
+        key=await make_key(folder, may_delete=True),
     )
-    request = KeyRequest(
-        name="mixed", plan="mixed", spreadsheets=frozenset({SPREADSHEET}), may_delete=True
-    )
-    overrides = {f"plans.mixed.{name}": value for name, value in PLAN.items()}
-    keys = await create_keys(folder / KEYS, {"mixed": request}, overrides=overrides)
     chance = random.Random(campaign.seed)  # noqa: S311 - no secret
-    person = Person(url=url, credentials=folder / CREDENTIALS, truth=witness.truth, chance=chance)
-    await asyncio.to_thread(person.arrive)
-    weather = Weather(
-        share=campaign.fault_share,
-        latest_ms=campaign.latest_ms,
-        slowest_ms=600,
-        timeout_ms=int(WRITE_TIMEOUT_SECONDS * 1000) + 1000,
-    )
-    faults = plan(chance, weather, batches=campaign.operations, reads=campaign.operations)
+    faults = plan(chance, campaign.weather, batches=campaign.operations, reads=campaign.operations)
     httpx2.post(f"{url}/_emulator/faults", json=faults).raise_for_status()
     began = time.monotonic()
-    headers = {"Authorization": f"Bearer {keys['mixed']}", "X-Spreadsheet-Id": SPREADSHEET}
-    limits = httpx2.Limits(max_connections=None, max_keepalive_connections=None)
-    async with (
-        httpx2.AsyncClient(base_url=gateway.url, headers=headers, limits=limits) as client,
-        _dying(gateway, campaign) as calm,
-    ):
-        async with _visiting(person, campaign), asyncio.timeout(campaign.end_seconds):
-            writers = await _write(campaign, client, gateway, witness, titles)
+    async with AsyncExitStack() as stack:
+        calm = asyncio.Lock()
+        gateway = await stack.enter_async_context(_gateway(scene, defect, calm))
+        clerks = await stack.enter_async_context(_clerks(scene, gateway))
+        async with _people(scene, calm), asyncio.timeout(campaign.end_seconds):
+            await work_all(clerks, range(campaign.operations), campaign.clients)
         await asyncio.sleep(campaign.latest_ms / 1000)
-        verdict = Verdict(history=history)
-        for title in titles:
-            done = [each for writer in writers for each in writer.done if each.worksheet == title]
-            verdict.judge(title, done)
+        httpx2.post(f"{url}/_emulator/faults", json=[]).raise_for_status()
         async with calm:
-            problems = [*verdict.problems, *await _differences(client, witness, titles)]
+            for clerk in clerks:
+                read = await clerk.read(no_cache=True)
+                scene.last_reads += [read] if read else []
+    return _report(scene, clerks, time.monotonic() - began)
+
+
+@asynccontextmanager
+async def _gateway(
+    scene: Scene, defect: Defect | None, calm: asyncio.Lock
+) -> AsyncIterator[Gateway]:
+    campaign = scene.campaign
+    if defect is not None:
+        with gateway_with(defect, scene.folder, scene.url, campaign.settings) as planted:
+            yield planted
+        return
+    mortal = gateway_process(scene.folder, scene.url, campaign.settings)
+    async with killed_now_and_then(
+        mortal,
+        scene.kills,
+        random.Random(campaign.seed),  # noqa: S311 - no secret
+        pause_seconds=campaign.kill_seconds,
+        calm=calm,
+    ):
+        yield mortal
+
+
+@asynccontextmanager
+async def _people(scene: Scene, calm: asyncio.Lock) -> AsyncIterator[None]:
+    chance = random.Random(scene.campaign.seed)  # noqa: S311 - no secret
+    person = Person(
+        url=scene.url,
+        credentials=scene.folder / CREDENTIALS,
+        truth=scene.history,
+        chance=chance,
+    )
+    await asyncio.to_thread(person.arrive)
+    async with edited_now_and_then(
+        person, chance, pause_seconds=scene.campaign.visit_seconds, calm=calm
+    ):
+        yield
+
+
+@asynccontextmanager
+async def _clerks(scene: Scene, gateway: Gateway) -> AsyncIterator[Sequence[Clerk]]:
+    campaign = scene.campaign
+    numbers = count(1)
+    headers = {"Authorization": f"Bearer {scene.key}", "X-Spreadsheet-Id": SPREADSHEET}
+    limits = httpx2.Limits(max_connections=None, max_keepalive_connections=None)
+    async with httpx2.AsyncClient(base_url=gateway.url, headers=headers, limits=limits) as client:
+        make = partial(
+            Clerk,
+            client=client,
+            patience=PATIENCE,
+            is_up=gateway.is_up,
+            read_share=campaign.read_share,
+        )
+        yield [
+            make(
+                worksheet=title,
+                draw=Draw(
+                    chance=random.Random(campaign.seed * 100 + index),  # noqa: S311 - no secret
+                    mixture=campaign.mixture,
+                    numbers=numbers,
+                ),
+            )
+            for index, title in enumerate(titles(campaign.worksheets))
+        ]
+
+
+def _report(scene: Scene, clerks: Sequence[Clerk], seconds: float) -> Report:
+    entries = [entry for clerk in clerks for entry in clerk.entries]
+    reads = [read for clerk in clerks for read in clerk.reads]
+    courses = scene.history.courses(scene.witness.sent, scene.kills)
+    verdict = judge(
+        entries,
+        reads,
+        scene.last_reads,
+        courses,
+        saw_failure=scene.witness.saw_failure,
+        kept_seconds=scene.campaign.rows_ttl_seconds,
+    )
+    complaints = [each for clerk in clerks for each in clerk.complaints]
+    repeats = [entry.repeat for entry in entries if entry.repeat]
+    batches = [batch for course in courses.values() for batch in course.batches]
     return Report(
-        operations=[each for writer in writers for each in writer.done],
-        problems=problems,
-        excused=verdict.excused,
-        commits=sum(each.is_ours for title in titles for each in history.commits[title]),
-        edits=sum(not each.is_ours for title in titles for each in history.commits[title]),
-        kills=gateway.kills,
-        replays=sum(writer.replays for writer in writers),
-        seconds=time.monotonic() - began,
+        outcomes=Counter(
+            f"{each.operation.kind}: {each.outcome}, {each.answer.status} {each.answer.code or ''}"
+            for each in entries
+        ),
+        figures=Counter(
+            {
+                "batches": verdict.batches,
+                "judged on one state": verdict.exact_batches,
+                "with a lost answer": sum(batch.is_lost for batch in batches),
+                "landed after their gateway was killed": sum(batch.is_late for batch in batches),
+                "writes that nobody could know of": verdict.forgotten,
+                "rows written": sum(len(batch.effects) for batch in batches),
+                "rows removed": sum(len(batch.removed) for batch in batches),
+                "edits by people": scene.history.edits,
+                "kills": len(scene.kills),
+                "asked again": sum(entry.asks > 1 for entry in entries),
+                "cut off": sum(entry.is_cut for entry in entries),
+                "replays": sum(repeat.answer.is_replayed for repeat in repeats),
+                "replays with other numbers": _moved(entries),
+                "lists": len(reads),
+                "lists judged": verdict.judged_lists,
+                "stale lists": sum(clerk.stale_reads for clerk in clerks),
+            }
+        ),
+        problems=(*verdict.problems, *(Problem(kind="list", detail=each) for each in complaints)),
+        seconds=seconds,
     )
 
 
-async def _write(
-    campaign: Mixed,
-    client: httpx2.AsyncClient,
-    gateway: Mortal,
-    witness: Witness,
-    titles: Sequence[str],
-) -> Sequence[Writer]:
-    numbers = count(1_000_000)
-    left = iter(range(campaign.operations))
-
-    def row_count(title: str) -> int:
-        book = witness.truth.workbook
-        sheet = book and next((each for each in book.sheets if each.title == title), None)
-        return len(sheet.rows) if sheet else 1
-
-    writers = [
-        Writer(
-            client=client,
-            worksheet=titles[number % len(titles)],
-            patience=PATIENCE,
-            is_up=gateway.is_up,
-            numbers=numbers,
-            chance=random.Random(campaign.seed * 1000 + number),  # noqa: S311 - no secret
-            row_count=row_count,
-        )
-        for number in range(campaign.clients)
-    ]
-
-    async def work(writer: Writer) -> None:
-        for _ in left:
-            await writer.write()
-
-    await asyncio.gather(*map(work, writers))
-    return writers
-
-
-async def _differences(
-    client: httpx2.AsyncClient, witness: Witness, titles: Sequence[str]
-) -> Sequence[Problem]:
-    """Rows that the gateway shows otherwise than they are."""
-    found = []
-    for title in titles:
-        answer = await client.get(f"/v2/sheets/{title}?limit=1000", timeout=30.0)
-        shown = [
-            (each["rowIndex"], *((each[name] or "") for name in ("id", "group", "note")))
-            for each in answer.json().get("results", ())
-        ]
-        book = witness.truth.workbook
-        (sheet,) = [each for each in book.sheets if each.title == title] if book else [None]
-        rows = sheet.rows[1:] if sheet else ()
-        real = [(at, *(*texts_of(row), "", "", "")[:3]) for at, row in enumerate(rows, start=2)]
-        while real and not any(real[-1][1:]):
-            real.pop()
-        if shown != real:
-            wrong = [pair for pair in zip(shown, real, strict=False) if pair[0] != pair[1]]
-            found.append(Problem(kind="shown", detail=f"{title}: {wrong[:3]} of {len(real)}"))
-    return found
-
-
-@asynccontextmanager
-async def _dying(gateway: Mortal, campaign: Mixed) -> AsyncIterator[asyncio.Lock]:
-    """The gateway serves for the time of the block, but is killed now and then.
-
-    Who has the lock keeps it alive.
-    """
-    calm = asyncio.Lock()
-    chance = random.Random(campaign.seed)  # noqa: S311 - no secret
-    await gateway.start()
-
-    async def kill_now_and_then() -> None:
-        while True:
-            await asyncio.sleep(campaign.kill_seconds * chance.uniform(0.5, 1.5))
-            async with calm:
-                await gateway.kill()
-                await gateway.start()
-
-    killer = asyncio.create_task(kill_now_and_then())
-    try:
-        yield calm
-    finally:
-        killer.cancel()
-        with suppress(asyncio.CancelledError):
-            await killer
-        await asyncio.to_thread(gateway.incarnation.close)
-
-
-@asynccontextmanager
-async def _visiting(person: Person, campaign: Mixed) -> AsyncIterator[None]:
-    """A person edits rows for the time of the block."""
-    chance = random.Random(campaign.seed)  # noqa: S311 - no secret
-
-    async def visit_now_and_then() -> None:
-        for number in count(FIRST_VISITED):
-            await asyncio.sleep(campaign.visit_seconds * chance.uniform(0.5, 1.5))
-            await asyncio.to_thread(person.do_something, number)
-
-    visitor = asyncio.create_task(visit_now_and_then())
-    try:
-        yield
-    finally:
-        visitor.cancel()
-        with suppress(asyncio.CancelledError):
-            await visitor
+def _moved(entries: Sequence[Entry]) -> int:
+    return sum(
+        entry.repeat is not None and [*entry.repeat.answer.rows] != [*entry.answer.rows]
+        for entry in entries
+    )

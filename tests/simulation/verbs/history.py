@@ -1,96 +1,279 @@
-"""All states of the worksheets, as the emulator kept them one after the other.
+"""What was done to the worksheets: all their versions, and the gateway's batches between them.
 
-Rules: a change that brings a new fence is the gateway's, any other is a person's. Rows in the store
-are never modified, so a state is a list of references; an unchanged row is the same object.
+Rules
+- A change that brings a new fence is the gateway's, any other is a person's. So late effects count
+  when they come.
+- A batch is known by the rows before and after it. Row objects are shared and never modified: one
+  that is the same object was not touched. Of equal blank rows in a row the batch's own requests
+  tell which went.
+- Candidates for the state that a batch was planned on are the version before it and, as long as
+  only a person came in between or what commutes with the batch, earlier ones, down to the age at
+  which a look is thrown away.
 """
 
-import time
+import json
+import re
 from bisect import bisect_left, bisect_right
-from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from operator import attrgetter
+from typing import Any
 
 from sheets_emulator.app import Emulator
-from sheets_emulator.grid.cell import whole
-from sheets_emulator.grid.sheet import Row
+from sheets_emulator.grid.sheet import Sheet
 from sheets_emulator.grid.workbook import Workbook
+from tests.simulation.fire.truth import changed_sheets, follow, texts_of
+from tests.simulation.fire.witness import SentBatch
+from tests.simulation.verbs.operations import KEY, Filter, Texts
+
+MARK = re.compile(r"note:(\d+)")
+LOOK_SECONDS = 1.75
+"""A look is at most so old when its batch is sent: the second that is promised, and slack."""
+SEED = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Commit:
-    """A change of a worksheet's rows; `before` and `after` are all rows from row 1 down."""
+class Version:
+    """A worksheet from a moment on; `fence` is that of the batch that made it, if one did."""
 
+    since: float
+    sheet: Sheet
+    fence: int | None = None
+
+    @cached_property
+    def rows(self) -> Sequence[Texts]:
+        """The cells that are not blank, by field; row 1 first."""
+        header, *others = texts_of(self.sheet)
+        return [_by_name(header, header), *(_by_name(header, cells) for cells in others)]
+
+    @cached_property
+    def last_row(self) -> int:
+        """The last row that is not blank."""
+        return max((row for row, texts in enumerate(self.rows, start=1) if texts), default=0)
+
+    def row(self, row: int) -> Texts:
+        return self.rows[row - 1] if 0 < row <= len(self.rows) else {}
+
+    def records(self) -> Mapping[int, Texts]:
+        """The rows that are served, by their numbers."""
+        return {row: self.row(row) for row in range(2, self.last_row + 1)}
+
+    def matching(self, filter_: Filter) -> Sequence[int]:
+        return [row for row, texts in self.records().items() if filter_.matches(row, texts)]
+
+    def with_key(self, key: str) -> Sequence[int]:
+        return [row for row, texts in self.records().items() if texts.get(KEY) == key]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Effect:
+    """A row that a batch wrote; `number` is that of its mark, None without one.
+
+    `row` is its number in the batch's own worksheet, `was` what the row held before.
+    """
+
+    row: int
+    number: int | None
+    was: Texts
+    now: Texts
+    is_below: bool
+    """It came below the last row."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Batch:
+    """A batch of the gateway. `index` is that of the version after it.
+
+    `removed` are row numbers of before. `is_late`: the gateway was killed while it was under way.
+    """
+
+    index: int
     at: float
-    is_ours: bool
-    before: Sequence[Row]
-    after: Sequence[Row]
+    sent_at: float
+    is_lost: bool = False
+    is_late: bool = False
+    removed: tuple[int, ...] = ()
+    effects: tuple[Effect, ...] = ()
+    complaint: str = ""
 
     @property
-    def removed(self) -> list[int]:
-        """The numbers, in `before`, of rows that went; none if the rows are as many as before."""
-        if len(self.after) >= len(self.before):
-            return []
-        left = iter(self.after)
-        expected = next(left, None)
-        gone = []
-        for number, row in enumerate(self.before, start=1):
-            if row is expected:
-                expected = next(left, None)
-            else:
-                gone.append(number)
-        return gone
+    def only_adds(self) -> bool:
+        return not self.removed and all(each.is_below for each in self.effects)
 
 
 @dataclass(kw_only=True)
 class History:
-    commits: dict[str, list[Commit]] = field(default_factory=lambda: defaultdict(list))
-    """By the worksheet's title, in order."""
+    """All versions of the worksheets of one spreadsheet, as far as their rows changed."""
+
+    versions: dict[str, list[Version]] = field(default_factory=dict)
+    workbook: Workbook | None = None
+    edits: int = 0
 
     def watch(self, emulator: Emulator, spreadsheet: str) -> None:
         """Note from now on what the emulator does to a spreadsheet."""
-        store = emulator.service.store
-        keep = store.keep
+        self.workbook = follow(emulator, spreadsheet, self.note)
+        self.versions = {
+            sheet.title: [Version(since=SEED, sheet=sheet)] for sheet in self.workbook.sheets
+        }
 
-        def kept(draft: Workbook) -> None:
-            before = store.workbooks.get(draft.spreadsheet_id)
-            keep(draft)
-            if draft.spreadsheet_id == spreadsheet and before is not None:
-                self._note(before, draft)
+    def note(self, before: Workbook, after: Workbook, moment: float) -> None:
+        """Note a change of the spreadsheet."""
+        known = {each.metadata_id for each in before.metadata}
+        fences = [each.metadata_id for each in after.metadata if each.metadata_id not in known]
+        self.workbook = after
+        self.edits += not fences
+        for _, sheet in changed_sheets(before, after):
+            version = Version(since=moment, sheet=sheet, fence=fences[0] if fences else None)
+            self.versions[sheet.title].append(version)
 
-        store.keep = kept  # type: ignore[method-assign]
-
-    def between(self, worksheet: str, since: float, until: float) -> Sequence[Commit]:
-        """The commits in a worksheet in a time, both ends included."""
-        commits = self.commits[worksheet]
-        first = bisect_left(commits, since, key=lambda each: each.at)
-        return commits[first : bisect_right(commits, until, key=lambda each: each.at)]
-
-    def was_edited(self, worksheet: str, since: float, until: float) -> bool:
-        """Whether a person changed the worksheet in a time."""
-        return any(not each.is_ours for each in self.between(worksheet, since, until))
-
-    def _note(self, before: Workbook, after: Workbook) -> None:
-        is_ours = bool(set(after.metadata) - set(before.metadata))
-        for sheet in after.sheets:
-            old = before.numbered(sheet.sheet_id)
-            if old is not None and not _is_same(old.rows, sheet.rows):
-                self.commits[sheet.title].append(
-                    Commit(
-                        at=time.monotonic(),
-                        is_ours=is_ours,
-                        before=list(old.rows),
-                        after=list(sheet.rows),
-                    )
-                )
+    def courses(
+        self, sent: Mapping[int, SentBatch], kills: Sequence[float] = ()
+    ) -> Mapping[str, "Course"]:
+        """The course of each worksheet; `sent` are the batches by their fences."""
+        return {
+            title: Course(
+                versions=versions,
+                batches=[
+                    _batch(versions[index - 1], each, index, sent[each.fence], kills)
+                    for index, each in enumerate(versions)
+                    if each.fence is not None
+                ],
+            )
+            for title, versions in self.versions.items()
+        }
 
 
-def texts_of(row: Row) -> tuple[str, ...]:
-    """The texts of a row, without blank ones at its end."""
-    texts = ["" if (value := whole(cell).value) is None else str(value) for cell in row]
-    while texts and not texts[-1]:
-        texts.pop()
-    return tuple(texts)
+@dataclass(frozen=True, kw_only=True)
+class Course:
+    """What became of a worksheet, version by version."""
+
+    versions: Sequence[Version]
+    batches: Sequence[Batch]
+
+    @cached_property
+    def by_index(self) -> Mapping[int, Batch]:
+        return {batch.index: batch for batch in self.batches}
+
+    def before(self, batch: Batch) -> Version:
+        return self.versions[batch.index - 1]
+
+    def after(self, batch: Batch) -> Version:
+        return self.versions[batch.index]
+
+    def indexes(self, since: float, until: float) -> range:
+        """Of the versions that there were at any moment between two."""
+        first = bisect_right(self.versions, since, key=attrgetter("since")) - 1
+        end = bisect_right(self.versions, until, key=attrgetter("since"))
+        return range(max(first, 0), end)
+
+    def between(self, since: float, until: float) -> Sequence[Version]:
+        return [self.versions[index] for index in self.indexes(since, until)]
+
+    def looks(self, batch: Batch) -> Sequence[Version]:
+        """The states that a batch may have been planned on, the last one first."""
+        index = batch.index - 1
+        found = [self.versions[index]]
+        while index and self.versions[index].since >= batch.sent_at - LOOK_SECONDS:
+            other = self.by_index.get(index)
+            if other is not None and not _commutes(batch, other):
+                break
+            index -= 1
+            found.append(self.versions[index])
+        return found
+
+    def followed(self, row: int, start: int, end: int) -> int | None:
+        """The number that the record of a row has after the gateway's removals; None if it went.
+
+        Those count that made a version after `start`, up to `end`.
+        """
+        for batch in self.batches:
+            if start < batch.index <= end and batch.removed:
+                if row in batch.removed:
+                    return None
+                row -= bisect_left(batch.removed, row)
+        return row
 
 
-def _is_same(old: Sequence[Row], new: Sequence[Row]) -> bool:
-    return len(old) == len(new) and all(was is now for was, now in zip(old, new, strict=True))
+def _commutes(batch: Batch, other: Batch) -> bool:
+    """True if the other batch may land between the look and the effect of this one.
+
+    That is so if the outcome of one of them was open when the other one came, and if it is in
+    nobody's way. What a killed gateway left is known to nobody.
+    """
+    if other.is_late:
+        return not other.removed
+    is_open = other.is_lost or (batch.is_lost and other.at >= batch.sent_at)
+    if batch.removed or other.removed or not is_open:
+        return False
+    if other.only_adds:
+        return True
+    return {each.row for each in batch.effects}.isdisjoint(each.row for each in other.effects)
+
+
+def _batch(
+    before: Version, after: Version, index: int, sent: SentBatch, kills: Sequence[float]
+) -> Batch:
+    requests = json.loads(sent.body)["requests"]
+    height = max(len(before.sheet.rows), before.sheet.row_count)
+    kept = _kept_rows(requests, height)
+    removed = set(range(1, height + 1)).difference(kept)
+    old = {row: before.sheet.rows[row - 1] for row in kept if row <= len(before.sheet.rows)}
+    effects: list[Effect] = []
+    complaints: list[str] = []
+    for place in range(1, max(len(old), len(after.sheet.rows)) + 1):
+        row = kept[place - 1] if place <= len(kept) else place
+        was = old.get(row, ())
+        now = after.sheet.rows[place - 1] if place <= len(after.sheet.rows) else ()
+        if was is now or not (before.row(row) or after.row(place)):
+            continue
+        effect = _effect(before, row, after.row(place))
+        if not effect.now:
+            removed.add(row)  # emptied in place of being removed
+        elif removed or place == 1 or effect.number is None:
+            complaints.append(f"row {row} {effect.was} became {effect.now} in row {place}")
+        else:
+            effects.append(effect)
+    return Batch(
+        index=index,
+        at=after.since,
+        sent_at=sent.sent_at,
+        is_lost=sent.is_lost or any(sent.sent_at <= each <= after.since + 1 for each in kills),
+        is_late=any(sent.sent_at <= each <= after.since for each in kills),
+        removed=tuple(sorted(removed)),
+        effects=tuple(effects),
+        complaint="; ".join(complaints),
+    )
+
+
+def _kept_rows(requests: Sequence[Mapping[str, Any]], height: int) -> list[int]:
+    """The rows of before that stay, in order, by the requests carried out one after the other."""
+    rows = [*range(1, height + 1)]
+    for request in requests:
+        if "deleteDimension" in request:
+            place = request["deleteDimension"]["range"]
+            del rows[place.get("startIndex", 0) : place["endIndex"]]
+    return rows
+
+
+def _effect(before: Version, row: int, now: Texts) -> Effect:
+    """A row that was written, with the mark of who wrote it."""
+    was = before.row(row)
+    note = now.get("note", "")
+    mark = MARK.fullmatch(note) if note != was.get("note") else None
+    return Effect(
+        row=row,
+        number=int(mark[1]) if mark else None,
+        was=was,
+        now=now,
+        is_below=row > before.last_row,
+    )
+
+
+def _by_name(header: Sequence[str], cells: Sequence[str]) -> Texts:
+    """Cells by field; those without a name by their column."""
+    return {
+        (header[at] if at < len(header) else "") or f"column {at + 1}": text
+        for at, text in enumerate(cells)
+        if text
+    }

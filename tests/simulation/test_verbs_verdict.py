@@ -1,0 +1,580 @@
+"""What is judged of writes of all kinds: true histories pass, every broken promise is found."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import httpx2
+import pytest
+
+from sheets_emulator.grid.sheet import Sheet
+from tests.simulation.fire.witness import SentBatch
+from tests.simulation.verbs.entries import Answer, Entry, ListRead, Outcome, Repeat, read_answer
+from tests.simulation.verbs.history import History, Version
+from tests.simulation.verbs.operations import HEADER, Filter, Kind, Operation
+from tests.simulation.verbs.verdict import judge
+
+TITLE = "Verbs0"
+KEPT_SECONDS = 1.0
+Cells = tuple[str, ...]
+Bodies = tuple[Mapping[str, str], ...]
+
+
+def row(number: int, group: str = "", key: str = "", *, note: int = 0) -> Cells:
+    """A row of the worksheet; its note is of another number after an update."""
+    return (f"id:{number}", "", "", f"note:{note or number}", group, key)
+
+
+ONE, TWO, THREE = row(1, "group:0"), row(2, "group:1"), row(3, "group:0")
+KEYED: Cells = ("", "", "", "note:4", "", "key:0")
+CHANGED = row(1, "group:0", note=7)
+CHANGED_THREE = row(3, "group:0", note=7)
+IN_GROUP_0 = Filter(field="group", texts=("group:0",))
+NOTE: Bodies = ({"note": "note:7"},)
+NEW: Bodies = ({"id": "id:7", "note": "note:7"},)
+NEW_ROW = row(7)
+UPSERT: Bodies = ({"key": "key:0", "note": "note:7"},)
+UPSERTED: Cells = ("", "", "", "note:7", "", "key:0")
+
+
+@dataclass(kw_only=True)
+class Story:
+    """A worksheet from 0 s on, and what people and the gateway made of it."""
+
+    history: History = field(default_factory=History)
+    sent: dict[int, SentBatch] = field(default_factory=dict)
+    kills: tuple[float, ...] = ()
+
+    def add(
+        self,
+        at: float,
+        *rows: Cells,
+        fence: int | None = None,
+        sent_at: float | None = None,
+        removed: Sequence[int] = (),
+        is_lost: bool = False,
+    ) -> "Story":
+        """The rows below the header from a moment on; with a fence the gateway made them so."""
+        sheet = Sheet(
+            sheet_id=0,
+            title=TITLE,
+            row_count=20,
+            column_count=len(HEADER),
+            rows=[HEADER, *rows],
+        )
+        version = Version(since=at, sheet=sheet, fence=fence)
+        self.history.versions.setdefault(TITLE, []).append(version)
+        if fence is not None:
+            requests = [_deletion(each) for each in sorted(removed, reverse=True)]
+            self.sent[fence] = SentBatch(
+                sent_at=at - 0.1 if sent_at is None else sent_at,
+                body=json.dumps({"requests": requests}).encode(),
+                is_lost=is_lost,
+            )
+        return self
+
+
+def _deletion(number: int) -> Mapping[str, Any]:
+    lines = {"dimension": "ROWS", "startIndex": number - 1, "endIndex": number}
+    return {"deleteDimension": {"range": lines}}
+
+
+def begun(*rows: Cells) -> Story:
+    return Story().add(0.0, *rows)
+
+
+def entry(
+    kind: Kind,
+    bodies: Bodies = (),
+    *,
+    outcome: Outcome = "done",
+    told: Sequence[Mapping[str, Any]] = (),
+    rows: tuple[int, ...] = (),
+    number: int = 7,
+    asked_at: float = 4.0,
+    answered_at: float = 6.0,
+    code: int = 0,
+    **more: Any,
+) -> Entry:
+    """An operation, by default asked for at 4 s and answered at 6 s."""
+    return Entry(
+        worksheet=TITLE,
+        operation=Operation(kind=kind, number=number, bodies=bodies, rows=rows, **more),
+        answer=Answer(outcome=outcome, results=told, status=code // 10 or 200, code=code),
+        asked_at=asked_at,
+        answered_at=answered_at,
+    )
+
+
+def created(at_row: int = 4, **more: Any) -> Entry:
+    return entry("create", NEW, told=[{"rowIndex": at_row, **NEW[0]}], **more)
+
+
+def updated(at_row: int = 2, **more: Any) -> Entry:
+    return entry("update", NOTE, told=[{"rowIndex": at_row, **NOTE[0]}], rows=(at_row,), **more)
+
+
+def updated_where(*at_rows: int, **more: Any) -> Entry:
+    told = [{"rowIndex": each} for each in at_rows]
+    return entry("update where", NOTE, told=told, filter=IN_GROUP_0, **more)
+
+
+def deleted(at_row: int, **more: Any) -> Entry:
+    return entry("delete", rows=(at_row,), **more)
+
+
+def deleted_where(*at_rows: int, **more: Any) -> Entry:
+    return entry("delete where", told=[{"rowIndex": each} for each in at_rows], **more)
+
+
+def upserted(at_row: int, *, is_new: bool, **more: Any) -> Entry:
+    told = [{"rowIndex": at_row, "created": is_new, **UPSERT[0]}]
+    return entry("upsert", UPSERT, told=told, **more)
+
+
+def kinds_of(
+    story: Story,
+    *entries: Entry,
+    reads: Sequence[ListRead] = (),
+    failures: Sequence[float] = (),
+) -> set[str]:
+    """The kinds of the problems; at the end the worksheet is read as it is."""
+    courses = story.history.courses(story.sent, story.kills)
+    last = ListRead(
+        worksheet=TITLE,
+        asked_at=99.0,
+        answered_at=99.0,
+        records=_records(courses[TITLE].versions[-1]),
+    )
+    verdict = judge(
+        entries,
+        reads,
+        [last],
+        courses,
+        saw_failure=lambda since, until: any(since <= each <= until for each in failures),
+        kept_seconds=KEPT_SECONDS,
+    )
+    return {problem.kind for problem in verdict.problems}
+
+
+def _records(version: Version) -> Sequence[Mapping[str, Any]]:
+    return [{"rowIndex": number, **texts} for number, texts in version.records().items()]
+
+
+def at_5(*rows: Cells, **more: Any) -> Story:
+    """Two rows, and at 5 s a batch that makes these of them."""
+    return begun(ONE, TWO).add(5.0, *rows, fence=1, **more)
+
+
+def twice(*, is_lost: bool = False) -> Story:
+    return at_5(ONE, TWO, NEW_ROW).add(5.5, ONE, TWO, NEW_ROW, NEW_ROW, fence=2, is_lost=is_lost)
+
+
+@pytest.mark.parametrize(
+    ("story", "entries", "kinds"),
+    [
+        pytest.param(at_5(ONE, TWO, NEW_ROW), [created()], set(), id="created"),
+        pytest.param(begun(ONE, TWO), [created()], {"lost"}, id="lost"),
+        pytest.param(twice(), [created()], {"doubled"}, id="doubled"),
+        pytest.param(at_5(ONE, TWO, NEW_ROW), [created(5)], {"answer"}, id="another number"),
+        pytest.param(at_5(ONE, NEW_ROW), [created(3)], {"overwritten", "misplaced"}, id="taken"),
+        pytest.param(
+            at_5(CHANGED, TWO, NEW_ROW),
+            [created()],
+            {"overwritten", "torn", "misplaced", "answer"},
+            id="in a row of others as well",
+        ),
+        pytest.param(
+            at_5(ONE, TWO, NEW_ROW), [created(answered_at=4.5)], {"taken"}, id="told too early"
+        ),
+        pytest.param(
+            at_5(ONE, TWO, NEW_ROW),
+            [created(outcome="not_applied", code=5031)],
+            {"false outcome"},
+            id="denied",
+        ),
+        pytest.param(at_5(ONE, TWO, row(8)), [created()], {"lost", "overwritten"}, id="nobody's"),
+        pytest.param(
+            at_5(ONE, TWO, NEW_ROW), [created(outcome="unknown")], {"unexplained"}, id="unknown"
+        ),
+        pytest.param(
+            at_5(ONE, TWO, NEW_ROW),
+            [created(outcome="unknown", key="k")],
+            {"unexplained", "unsettled"},
+            id="never settled",
+        ),
+    ],
+)
+def test_creates(story: Story, entries: list[Entry], kinds: set[str]) -> None:
+    """A created row is there once, below all others, where its answer says."""
+    assert kinds_of(story, *entries) == kinds
+
+
+NAMED = {"id": "id:1", "note": "note:1", "group": "group:0"}
+SORTED = begun(ONE, TWO).add(4.95, TWO, ONE).add(5.0, row(2, "group:1", note=7), ONE, fence=1)
+SORTED_BEFORE = begun(ONE, TWO).add(2.0, TWO, ONE).add(5.0, row(2, "group:1", note=7), ONE, fence=1)
+
+
+@pytest.mark.parametrize(
+    ("story", "entries", "kinds"),
+    [
+        pytest.param(at_5(CHANGED, TWO), [updated()], set(), id="made"),
+        pytest.param(at_5(CHANGED, TWO), [updated(3)], {"misplaced", "answer"}, id="another row"),
+        pytest.param(
+            at_5(CHANGED, row(2)), [updated()], {"overwritten"}, id="a cell of another row"
+        ),
+        pytest.param(
+            at_5(row(1, note=7), TWO), [updated()], {"overwritten"}, id="a cell beside it"
+        ),
+        pytest.param(at_5(CHANGED, TWO), [updated(tag="t", named=NAMED)], set(), id="as named"),
+        pytest.param(SORTED, [updated(tag="t", named=NAMED)], set(), id="moved after the look"),
+        pytest.param(
+            SORTED_BEFORE,
+            [updated(tag="t", named=NAMED)],
+            {"another record"},
+            id="moved before the look",
+        ),
+        pytest.param(
+            begun(ONE), [updated(outcome="not_applied", code=103)], {"false refusal"}, id="404"
+        ),
+        pytest.param(
+            begun(ONE), [updated(3, outcome="not_applied", code=103)], set(), id="no such row"
+        ),
+        pytest.param(
+            begun(ONE),
+            [updated(outcome="not_applied", code=4120, tag="t", named=NAMED)],
+            {"false refusal"},
+            id="412 for nothing",
+        ),
+        pytest.param(
+            begun(TWO),
+            [updated(outcome="not_applied", code=4120, tag="t", named=NAMED)],
+            set(),
+            id="412",
+        ),
+    ],
+)
+def test_updates(story: Story, entries: list[Entry], kinds: set[str]) -> None:
+    """An update changes its cells of the row that it names, in the state that its tag demands."""
+    assert kinds_of(story, *entries) == kinds
+
+
+ALL = begun(ONE, TWO, THREE)
+REGROUPED = (
+    begun(ONE, TWO, THREE)
+    .add(4.95, ONE, TWO, row(3, "group:1"))
+    .add(5.0, CHANGED, TWO, row(3, "group:1", note=7), fence=1)
+)
+OLD_ROWS = begun(ONE, TWO).add(4.9, ONE, TWO, THREE, fence=1).add(5.0, CHANGED, TWO, THREE, fence=2)
+
+
+def third(at_row: int = 4) -> Entry:
+    told = [{"rowIndex": at_row, "id": "id:3", "note": "note:3", "group": "group:0"}]
+    bodies: Bodies = ({"id": "id:3", "note": "note:3", "group": "group:0"},)
+    return entry("create", bodies, number=3, told=told)
+
+
+def in_group_0(changed: Cells, other: Cells) -> Story:
+    return begun(ONE, TWO, THREE).add(5.0, changed, TWO, other, fence=1)
+
+
+@pytest.mark.parametrize(
+    ("story", "entries", "kinds"),
+    [
+        pytest.param(
+            in_group_0(CHANGED, CHANGED_THREE), [updated_where(2, 4)], set(), id="all that match"
+        ),
+        pytest.param(
+            in_group_0(CHANGED, THREE), [updated_where(2)], {"other rows"}, id="one that matches"
+        ),
+        pytest.param(
+            in_group_0(CHANGED, CHANGED_THREE), [updated_where(2, 3)], {"answer"}, id="numbers"
+        ),
+        pytest.param(REGROUPED, [updated_where(2, 4)], set(), id="changed after the look"),
+        pytest.param(
+            OLD_ROWS, [third(), updated_where(2)], {"other rows"}, id="matched in old rows"
+        ),
+        pytest.param(ALL, [updated_where()], {"answer"}, id="none matched"),
+        pytest.param(begun(TWO), [updated_where()], set(), id="none"),
+        pytest.param(
+            in_group_0(CHANGED, CHANGED_THREE),
+            [updated_where(2, 4, most_rows=1)],
+            {"other rows"},
+            id="too many",
+        ),
+    ],
+)
+def test_updates_by_filter(story: Story, entries: list[Entry], kinds: set[str]) -> None:
+    """Exactly the rows change that match when the gateway looks, and they are told."""
+    assert kinds_of(story, *entries) == kinds
+
+
+def gone(*removed: int, rows: Sequence[Cells] = (ONE, TWO, THREE)) -> Story:
+    """A batch at 5 s that removes rows by their numbers."""
+    left = [cells for at, cells in enumerate(rows, start=2) if at not in removed]
+    return begun(*rows).add(5.0, *left, fence=1, removed=removed)
+
+
+MANY = (ONE, TWO, THREE, row(4, "group:1"))
+IN_GROUP_1 = Filter(field="group", texts=("group:1",))
+
+
+@pytest.mark.parametrize(
+    ("story", "entries", "kinds"),
+    [
+        pytest.param(gone(3), [deleted(3)], set(), id="deleted"),
+        pytest.param(gone(3), [deleted(2)], {"lost", "removed"}, id="another row"),
+        pytest.param(gone(3), [deleted(3), deleted(3, number=8)], {"lost"}, id="one for two"),
+        pytest.param(gone(2, 4), [deleted(2), deleted(4, number=8)], set(), id="two of a group"),
+        pytest.param(
+            gone(2, 4), [deleted(2), deleted(3, number=8)], {"lost", "removed"}, id="top-down"
+        ),
+        pytest.param(gone(3), [], {"removed"}, id="nobody's"),
+        pytest.param(
+            gone(3), [deleted(3, outcome="not_applied", code=5031)], {"removed"}, id="denied"
+        ),
+        pytest.param(
+            gone(3),
+            [deleted(3, named={"id": "id:2", "note": "note:2", "group": "group:1"})],
+            set(),
+            id="the record of its tag",
+        ),
+        pytest.param(gone(3), [deleted(3, named=NAMED)], {"lost", "removed"}, id="another record"),
+        pytest.param(gone(3), [deleted(3, answered_at=4.5)], {"lost", "removed"}, id="too early"),
+        pytest.param(gone(2, 4), [deleted_where(2, 4, filter=IN_GROUP_0)], set(), id="by filter"),
+        pytest.param(
+            gone(2), [deleted_where(2, filter=IN_GROUP_0)], {"lost", "removed"}, id="not all"
+        ),
+        pytest.param(
+            gone(2, 4), [deleted_where(2, 3, filter=IN_GROUP_0)], {"lost", "removed"}, id="numbers"
+        ),
+        pytest.param(
+            gone(2, 3, 4, 5, rows=MANY),
+            [
+                deleted_where(2, 4, filter=IN_GROUP_0),
+                deleted_where(2, 3, filter=IN_GROUP_1, number=8),
+            ],
+            set(),
+            id="two filters, numbers after the first",
+        ),
+        pytest.param(
+            gone(2, 3, 4, 5, rows=MANY),
+            [
+                deleted_where(2, 4, filter=IN_GROUP_0),
+                deleted_where(3, 5, filter=IN_GROUP_1, number=8),
+            ],
+            {"lost", "removed"},
+            id="two filters, numbers of before",
+        ),
+    ],
+)
+def test_deletes(story: Story, entries: list[Entry], kinds: set[str]) -> None:
+    """Each delete has a row of its own that went, and each row that went a delete."""
+    assert kinds_of(story, *entries) == kinds
+
+
+def test_a_delete_of_unknown_outcome_explains_one_row_at_most() -> None:
+    """What is not known may have happened, once."""
+    story = gone(3).add(7.0, ONE, fence=2, removed=[3])
+    unknown = deleted(3, outcome="unknown")
+
+    assert kinds_of(gone(3), unknown, failures=[5.0]) == set()
+    assert kinds_of(story, unknown, failures=[5.0]) == {"removed"}
+
+
+@pytest.mark.parametrize(
+    ("story", "entries", "kinds"),
+    [
+        pytest.param(
+            begun(ONE).add(5.0, ONE, UPSERTED, fence=1), [upserted(3, is_new=True)], set(), id="new"
+        ),
+        pytest.param(
+            begun(KEYED).add(5.0, UPSERTED, fence=1),
+            [upserted(2, is_new=False)],
+            set(),
+            id="merged",
+        ),
+        pytest.param(
+            begun(KEYED).add(5.0, UPSERTED, fence=1),
+            [upserted(2, is_new=True)],
+            {"answer"},
+            id="told as new",
+        ),
+        pytest.param(
+            begun(KEYED).add(5.0, KEYED, UPSERTED, fence=1),
+            [upserted(3, is_new=True)],
+            {"misplaced", "duplicate key"},
+            id="created twice",
+        ),
+        pytest.param(begun(KEYED), [upserted(2, is_new=False, merges=False)], set(), id="ignored"),
+        pytest.param(
+            begun(KEYED).add(5.0, UPSERTED, fence=1),
+            [upserted(2, is_new=False, merges=False)],
+            {"misplaced"},
+            id="not ignored",
+        ),
+        pytest.param(begun(KEYED), [upserted(2, is_new=False)], {"lost"}, id="not merged"),
+        pytest.param(
+            begun(KEYED),
+            [upserted(2, is_new=False, outcome="not_applied", code=4092)],
+            {"false refusal"},
+            id="no double key",
+        ),
+    ],
+)
+def test_upserts(story: Story, entries: list[Entry], kinds: set[str]) -> None:
+    """A key has one row, which is new exactly if there was none."""
+    assert kinds_of(story, *entries) == kinds
+
+
+def repeated(
+    first: Entry, *told: Mapping[str, Any], code: int = 0, is_replayed: bool = True
+) -> Entry:
+    """An entry that was asked for again at 8 s."""
+    answer = Answer(
+        outcome="applied" if code else "done",
+        status=409 if code else 200,
+        code=code,
+        results=told,
+        is_replayed=is_replayed,
+    )
+    return replace(first, repeat=Repeat(answer=answer, asked_at=8.0, answered_at=8.5))
+
+
+AFTER_A_DELETE = at_5(ONE, TWO, NEW_ROW).add(7.0, TWO, NEW_ROW, fence=2, removed=[2])
+ITS_DELETE = deleted(2, number=8, answered_at=7.5)
+
+
+@pytest.mark.parametrize(
+    ("again", "kinds"),
+    [
+        pytest.param(repeated(created(), {"rowIndex": 3, **NEW[0]}), set(), id="follows"),
+        pytest.param(repeated(created(), {"rowIndex": 4, **NEW[0]}), {"replay"}, id="stays"),
+        pytest.param(repeated(created(), code=4094), set(), id="may be unknown"),
+        pytest.param(
+            repeated(created(), {"rowIndex": 3, "id": "id:7"}), {"replay"}, id="another answer"
+        ),
+        pytest.param(
+            repeated(created(), {"rowIndex": 3, **NEW[0]}, is_replayed=False),
+            {"replay"},
+            id="anew",
+        ),
+    ],
+)
+def test_replays(again: Entry, kinds: set[str]) -> None:
+    """A second answer is the first one, with numbers that follow the rows that went."""
+    assert kinds_of(AFTER_A_DELETE, again, ITS_DELETE) == kinds
+
+
+def test_a_replay_may_not_lose_its_number_for_nothing() -> None:
+    """If no row went, and Google did not fail, the number is known."""
+    again = repeated(created(), code=4094)
+
+    assert kinds_of(at_5(ONE, TWO, NEW_ROW), again) == {"replay"}
+    assert kinds_of(at_5(ONE, TWO, NEW_ROW), again, failures=[5.0]) == set()
+
+
+@pytest.mark.parametrize(
+    ("rows", "kinds"),
+    [
+        pytest.param([ONE, TWO, NEW_ROW], set(), id="all writes"),
+        pytest.param([ONE, TWO], {"old list"}, id="one too few"),
+        pytest.param([TWO, ONE], {"list"}, id="of no moment"),
+    ],
+)
+def test_lists(rows: Sequence[Cells], kinds: set[str]) -> None:
+    """A list has all that was acknowledged before."""
+    shown = begun(*rows).history.versions[TITLE][0]
+    read = ListRead(worksheet=TITLE, asked_at=6.1, answered_at=6.2, records=_records(shown))
+
+    assert kinds_of(at_5(ONE, TWO, NEW_ROW), created(), reads=[read]) == kinds
+
+
+def test_an_edit_by_a_person_may_be_missing_in_a_list() -> None:
+    """What people did while rows are kept is not judged."""
+    story = at_5(ONE, TWO, NEW_ROW).add(6.0, TWO, NEW_ROW)
+    shown = story.history.versions[TITLE][1]
+    read = ListRead(worksheet=TITLE, asked_at=6.1, answered_at=6.2, records=_records(shown))
+
+    assert kinds_of(story, created(), reads=[read]) == set()
+
+
+@pytest.mark.parametrize(
+    ("key", "kills", "kinds"),
+    [
+        pytest.param(None, (4.5,), set(), id="killed, without a key"),
+        pytest.param("k", (4.5,), {"other rows"}, id="killed, with a key"),
+        pytest.param(None, (), {"other rows"}, id="alive"),
+    ],
+)
+def test_what_a_killed_gateway_left(
+    key: str | None, kills: tuple[float, ...], kinds: set[str]
+) -> None:
+    """A late update without a key may land on rows that have moved; any other may not."""
+    story = (
+        begun(ONE, TWO)
+        .add(4.6, TWO, ONE)
+        .add(9.0, row(2, "group:1", note=7), ONE, fence=1, sent_at=7.0)
+    )
+    story.kills = tuple(each + 3.0 for each in kills)
+    late = replace(
+        updated_where(2, outcome="unknown" if key is None else "done", key=key),
+        answered_at=9.5,
+        is_cut=True,
+    )
+
+    assert kinds_of(story, late, failures=[7.0]) == kinds
+
+
+@pytest.mark.parametrize(
+    ("operation", "status", "body", "outcome", "is_fine"),
+    [
+        pytest.param(created().operation, 201, '{"rowIndex":3}', "done", True, id="create"),
+        pytest.param(created().operation, 200, '{"rowIndex":3}', "done", False, id="status"),
+        pytest.param(deleted(2).operation, 204, "", "done", True, id="delete"),
+        pytest.param(created().operation, 204, "", "done", False, id="no body"),
+        pytest.param(
+            updated_where().operation,
+            200,
+            '{"count":1,"results":[{"rowIndex":3}]}',
+            "done",
+            True,
+            id="by filter",
+        ),
+        pytest.param(
+            updated_where().operation,
+            200,
+            '{"count":2,"results":[{"rowIndex":3}]}',
+            "done",
+            False,
+            id="count",
+        ),
+        pytest.param(
+            upserted(2, is_new=True).operation,
+            201,
+            '{"results":[{"rowIndex":3,"created":false}]}',
+            "done",
+            False,
+            id="201 for an old row",
+        ),
+        pytest.param(deleted(2).operation, 412, '{"code":4120}', "not_applied", True, id="412"),
+        pytest.param(
+            deleted(2).operation,
+            409,
+            '{"code":4090,"outcome":"not_applied"}',
+            "unknown",
+            True,
+            id="a twin",
+        ),
+        pytest.param(deleted(2).operation, 500, '{"code":5000}', "unknown", False, id="500"),
+        pytest.param(deleted(2).operation, 502, "<html>", "unknown", False, id="no JSON"),
+    ],
+)
+def test_answers_are_read(
+    operation: Operation, status: int, body: str, outcome: Outcome, is_fine: bool
+) -> None:
+    """What an answer says, and what no answer can be."""
+    found = read_answer(operation, httpx2.Response(status, text=body))
+
+    assert (found.outcome, found.complaint == "") == (outcome, is_fine)

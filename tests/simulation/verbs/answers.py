@@ -1,0 +1,218 @@
+"""Answers, held against the worksheet as it was when they were given.
+
+Rules
+- What an answer tells of its rows is true at their commit. If Google's answer was lost, the rows
+  were looked for later: then a number is true at some moment up to the answer.
+- A refusal, and an answer that nothing matched, is true at some moment of its request.
+- The second answer to a key is the first one, with numbers that follow the rows which the gateway
+  removed since; of deletes they stay. If such a row went, or if it is not known whether, the answer
+  is 4094.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from tests.simulation.fire.ledger import Problem
+from tests.simulation.verbs.clients import texts_of
+from tests.simulation.verbs.entries import FAILURES, Entry
+from tests.simulation.verbs.history import Course, Effect, Version
+from tests.simulation.verbs.operations import KEY, Operation, Texts
+from tests.simulation.verbs.written import Commit, Commits
+
+NUMBER_UNKNOWN = 4094
+NOT_FOUND, TOO_MANY, DUPLICATE_KEY, PRECONDITION = 103, 4005, 4092, 4120
+COUNT = re.compile(r"(\d+) rows match")
+SETTLING_SECONDS = 6.0
+"""So long after Google failed, numbers may still be unknown."""
+
+SawFailure = Callable[[float, float], bool]
+
+
+def problems_of_answers(
+    entries: Sequence[Entry],
+    courses: Mapping[str, Course],
+    commits: Commits,
+    saw_failure: SawFailure,
+) -> Iterator[Problem]:
+    """What is wrong with what clients were told."""
+    for entry in entries:
+        course = courses[entry.worksheet]
+        found: Iterator[str] = iter(())
+        if entry.answer.complaint:
+            yield Problem(kind="answer", detail=f"{entry}: {entry.answer.complaint}")
+            continue
+        made = commits.of(entry)
+        if entry.outcome == "unknown" and entry.operation.key is not None:
+            yield Problem(kind="unsettled", detail=f"{entry} after {entry.asks} requests")
+        elif entry.outcome == "not_applied":
+            yield from _of_kind("false refusal", entry, _refused(entry, course))
+        elif entry.outcome == "applied" and entry.answer.code != NUMBER_UNKNOWN:
+            yield Problem(kind="answer", detail=f"{entry}: {entry.answer.message}")
+        elif entry.outcome == "done":
+            found = _told(entry, made[0]) if made else _told_nothing(entry, course)
+            yield from _of_kind("answer", entry, found)
+            yield from _of_kind("replay", entry, _replayed(entry, course, made, saw_failure))
+
+
+def _of_kind(kind: str, entry: Entry, found: Iterator[str]) -> Iterator[Problem]:
+    return (Problem(kind=kind, detail=f"{entry}: {detail}") for detail in found)
+
+
+def _told(entry: Entry, commit: Commit) -> Iterator[str]:
+    """The rows of an operation that wrote cells."""
+    operation, answer = entry.operation, entry.answer
+    is_direct = not answer.is_replayed and not commit.batch.is_lost
+    if operation.kind == "update where":
+        (effects,) = commit.effects.values()
+        if is_direct and [*answer.rows] != commit.rows:
+            yield f"it was made in rows {commit.rows}, the answer says {answer.rows}"
+        elif not is_direct and [*answer.rows] not in _numbers_since(entry, commit, effects):
+            yield f"it was made in rows {commit.rows}, told later as {answer.rows}"
+        return
+    for place, record in enumerate(answer.results):
+        body = operation.bodies[place]
+        effects = commit.effects.get(place, ())
+        if not effects:  # an upsert left the row as it is
+            is_true = any(
+                look.row(record["rowIndex"]).get(KEY) == body[KEY]
+                for look in commit.course.looks(commit.batch)
+            )
+            if is_direct and not is_true:
+                yield f"{body[KEY]} was not in row {record['rowIndex']}"
+        elif is_direct:
+            yield from _told_directly(body, effects[0], record)
+        elif record["rowIndex"] not in _places(entry, commit, body, effects[0]):
+            yield f"{body} was in row {effects[0].row} first, told as {record['rowIndex']}"
+
+
+def _told_directly(body: Texts, effect: Effect, record: Mapping[str, Any]) -> Iterator[str]:
+    if record["rowIndex"] != effect.row:
+        yield f"{body} was made in row {effect.row}, the answer says {record['rowIndex']}"
+    shown = {name: effect.now[name] for name in body if name in effect.now}
+    if texts_of(record) != shown:
+        yield f"the row held {shown} of {body}, the answer is {record}"
+
+
+def _numbers_since(
+    entry: Entry, commit: Commit, effects: Sequence[Effect]
+) -> Sequence[list[int | None]]:
+    """The numbers of the rows of an update by filter at all moments up to the answer."""
+    indexes = commit.course.indexes(commit.batch.at, entry.answered_at)
+    return [
+        [commit.course.followed(effect.row, commit.batch.index, end) for effect in effects]
+        for end in indexes
+    ]
+
+
+def _places(entry: Entry, commit: Commit, body: Texts, effect: Effect) -> set[int | None]:
+    """Where the row was at any moment up to the answer, or where it would be but for people."""
+    course = commit.course
+    indexes = course.indexes(commit.batch.at, entry.answered_at)
+    identity = {name: body[name] for name in ("id", KEY) if name in body} or {"note": body["note"]}
+    seen = {
+        row
+        for index in indexes
+        for row, texts in course.versions[index].records().items()
+        if identity.items() <= texts.items()
+    }
+    return seen | {course.followed(effect.row, commit.batch.index, end) for end in indexes}
+
+
+def _told_nothing(entry: Entry, course: Course) -> Iterator[str]:
+    """An operation that wrote no cell: at some moment it had nothing to write."""
+    operation, answer = entry.operation, entry.answer
+    versions = course.between(entry.asked_at, entry.answered_at)
+    if operation.filter is not None and not answer.results:
+        if not any(not each.matching(operation.filter) for each in versions):
+            yield "no row matched, said the answer"
+    elif operation.kind == "upsert":
+        is_true = any(
+            all(
+                each.row(record["rowIndex"]).get(KEY) == body[KEY]
+                for body, record in zip(operation.bodies, answer.results, strict=True)
+            )
+            for each in versions
+        )
+        if not is_true:
+            yield f"the keys were not in rows {answer.rows}"
+
+
+def _refused(entry: Entry, course: Course) -> Iterator[str]:
+    """A refusal for what the worksheet holds: it held that at some moment."""
+    operation, answer = entry.operation, entry.answer
+    if answer.code not in _REASONS:
+        if answer.status < FAILURES:
+            yield f"refused: {answer.message}"
+        return
+    is_reason = _REASONS[answer.code]
+    versions = course.between(entry.asked_at, entry.answered_at)
+    if not any(is_reason(operation, each, answer.message) for each in versions):
+        yield f"not so at any moment: {answer.message}"
+
+
+def _has_no_such_row(operation: Operation, version: Version, _: str) -> bool:
+    return any(row > version.last_row for row in operation.rows)
+
+
+def _is_other_record(operation: Operation, version: Version, _: str) -> bool:
+    return operation.named is not None and version.row(operation.rows[0]) != operation.named
+
+
+def _has_too_many(operation: Operation, version: Version, message: str) -> bool:
+    count = COUNT.match(message)
+    if operation.filter is None or count is None:
+        return False
+    return len(version.matching(operation.filter)) == int(count[1])
+
+
+def _has_double_key(operation: Operation, version: Version, _: str) -> bool:
+    return any(len(version.with_key(body[KEY])) > 1 for body in operation.bodies)
+
+
+_REASONS: Mapping[int, Callable[[Operation, Version, str], bool]] = {
+    NOT_FOUND: _has_no_such_row,
+    PRECONDITION: _is_other_record,
+    TOO_MANY: _has_too_many,
+    DUPLICATE_KEY: _has_double_key,
+}
+
+
+def _replayed(
+    entry: Entry, course: Course, made: Sequence[Commit], saw_failure: SawFailure
+) -> Iterator[str]:
+    """The second answer to the same key."""
+    repeat = entry.repeat
+    if repeat is None:
+        return
+    first, second = entry.answer, repeat.answer
+    if second.complaint:
+        yield second.complaint
+    if not second.is_replayed:
+        yield f"answered anew: {second.status} {second.results} {second.message}"
+        return
+    is_direct = bool(made) and not first.is_replayed and not made[0].batch.is_lost
+    starts = (
+        [made[0].batch.index] if is_direct else course.indexes(entry.asked_at, entry.answered_at)
+    )
+    ends = course.indexes(repeat.asked_at, repeat.answered_at)
+    if second.code == NUMBER_UNKNOWN:
+        may_be = saw_failure(entry.asked_at - SETTLING_SECONDS, repeat.answered_at) or any(
+            batch.removed and entry.asked_at <= batch.at <= repeat.answered_at + SETTLING_SECONDS
+            for batch in course.batches
+        )
+        if not may_be:
+            yield f"{second.message}, though no row went"
+        return
+    followed = [
+        [course.followed(row, start, end) for row in first.rows] for start in starts for end in ends
+    ]
+    expected = [[*first.rows]] if entry.operation.method == "DELETE" else followed
+    if [*second.rows] not in expected:
+        yield f"rows {first.rows} were told, then {second.rows}; they had moved to {expected}"
+    if _without_numbers(first.results) != _without_numbers(second.results):
+        yield f"the answer was {first.results}, then {second.results}"
+
+
+def _without_numbers(results: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    return [{name: value for name, value in each.items() if name != "rowIndex"} for each in results]

@@ -1,0 +1,170 @@
+"""Planted bugs: what a gateway might do wrong with rows that are removed, or found by filter.
+
+A gateway with a bug serves in this process. Where no seam leads to the place of the bug, a function
+of the gateway is replaced for that time.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Protocol, cast
+from unittest.mock import patch
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from gateway.app import create_app
+from gateway.google.adapter import open_google
+from gateway.google.sheets import Batch, RemovedRows, Sheets, SheetView
+from gateway.server.running import bind, in_background, make_gateway_server
+from gateway.settings.model import load_settings
+from gateway.worksheets.snapshot import Snapshot
+from tests.simulation.stage import CREDENTIALS, KEYS, Tables
+
+
+class Gateway(Protocol):
+    @property
+    def url(self) -> str: ...
+
+    @property
+    def is_up(self) -> asyncio.Event: ...
+
+
+@dataclass(kw_only=True)
+class InProcess:
+    """A gateway that is up until the end."""
+
+    url: str
+    is_up: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self.is_up.set()
+
+
+def _same(anything: Any) -> Any:
+    return anything
+
+
+@dataclass(frozen=True, kw_only=True)
+class Defect:
+    """A gateway with this bug has this application in place of its own, and this `Sheets`.
+
+    `planted` replaces functions of it for the time of its block.
+    """
+
+    app: Callable[[ASGIApp], ASGIApp] = _same
+    sheets: Callable[[Sheets], Sheets] = _same
+    planted: Callable[[], AbstractContextManager[object]] = nullcontext
+
+
+def keeping_numbers_of_rows() -> Defect:
+    """Kept rows stay where they are when rows above them go."""
+    return Defect(planted=lambda: patch.object(Snapshot, "_without", lambda kept, _: kept))
+
+
+def keeping_numbers_of_records() -> Defect:
+    """Answers to be replayed keep the numbers that they had."""
+    return Defect(
+        planted=lambda: patch("gateway.storage.write_ledger.followed", lambda entry, _: entry)
+    )
+
+
+def matching_old_rows() -> Defect:
+    """Filters and keys are looked for in rows that were read before."""
+    return Defect(sheets=lambda inner: cast(Sheets, _OldRows(inner)))
+
+
+def deleting_top_down() -> Defect:
+    """The rows of a batch are deleted from the top, so that those below move before their turn."""
+    return Defect(sheets=lambda inner: cast(Sheets, _TopDown(inner)))
+
+
+def deleting_again() -> Defect:
+    """A delete forgets its Idempotency-Key, and answers as if it had not."""
+    return Defect(app=_without_keys_of_deletes)
+
+
+@contextmanager
+def gateway_with(
+    defect: Defect, folder: Path, google_url: str, settings: Tables
+) -> Iterator[Gateway]:
+    """A gateway in this process for the time of the block."""
+    own = {
+        "google.endpoint": google_url,
+        "google.credentials": str(folder / CREDENTIALS),
+        "access.database": str(folder / KEYS),
+    }
+    given = {f"{table}.{name}": it for table, each in settings.items() for name, it in each.items()}
+    loaded = load_settings(None, {}, {**given, **own})
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[Sheets]:
+        async with open_google(loaded.google) as sheets:
+            yield defect.sheets(sheets)
+
+    with defect.planted():
+        server = make_gateway_server(defect.app(create_app(loaded, opened)), loaded.server)
+        with in_background(server, bind("127.0.0.1", 0)) as url:
+            yield InProcess(url=url)
+
+
+class _Wrapped:
+    def __init__(self, inner: Sheets) -> None:
+        self._inner = inner
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+
+class _TopDown(_Wrapped):
+    async def apply(self, spreadsheet: str, batch: Batch) -> SheetView:
+        rows: Sequence[Any] = [each for each in batch.changes if isinstance(each, RemovedRows)]
+        others = [each for each in batch.changes if not isinstance(each, RemovedRows)]
+        return await self._inner.apply(
+            spreadsheet, replace(batch, changes=[*others, *reversed(rows)])
+        )
+
+
+class _OldRows(_Wrapped):
+    """Every second read of all rows gets what the one before it got."""
+
+    def __init__(self, inner: Sheets) -> None:
+        super().__init__(inner)
+        self._seen: dict[object, Any] = {}
+
+    async def read_columns(
+        self, spreadsheet: str, range_: str, *, render: Any, known: bytes | None = None
+    ) -> Any:
+        place = (spreadsheet, range_, render)
+        if place in self._seen:
+            return self._seen.pop(place)
+        read = await self._inner.read_columns(spreadsheet, range_, render=render, known=None)
+        self._seen[place] = read
+        return read
+
+
+def _without_keys_of_deletes(app: ASGIApp) -> ASGIApp:
+    sent: set[tuple[str, bytes]] = set()
+
+    async def forgetful(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] != "DELETE":
+            await app(scope, receive, send)
+            return
+        key = dict(scope["headers"]).get(b"idempotency-key")
+        headers = [each for each in scope["headers"] if each[0] != b"idempotency-key"]
+        is_repeated = key is not None and (scope["path"], key) in sent
+        if key is not None:
+            sent.add((scope["path"], key))
+
+        async def marked(message: Any) -> None:
+            if message["type"] == "http.response.start" and is_repeated:
+                message = {
+                    **message,
+                    "headers": [*message["headers"], (b"idempotent-replayed", b"true")],
+                }
+            await send(message)
+
+        await app({**scope, "headers": headers}, receive, marked)
+
+    return forgetful

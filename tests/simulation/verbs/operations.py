@@ -1,0 +1,245 @@
+"""Operations of all kinds on a worksheet, each with marks of its own in what it writes.
+
+Rules
+- An operation has a number for each row of its body. New rows have it in "id:17", all rows that are
+  written in "note:17". People write no mark.
+- Keys of upserts, and groups for filters, are drawn from a few, so that operations meet.
+"""
+
+import json
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Literal
+
+Kind = Literal[
+    "create", "update", "update rows", "update where", "delete", "delete where", "upsert"
+]
+Texts = Mapping[str, str]
+"""The cells of a row that are not blank, by field."""
+
+HEADER = ("id", "name", "", "note", "group", "key")
+KEY = "key"
+"""The field of all upserts' keys."""
+SEEDS: Sequence[Sequence[Sequence[str]]] = (
+    (("id:seed", "name:seed", "", "note:seed", "group:0", "key:0"),),
+    (),
+    (("id:seed", "", "", "", "group:1", ""), ("",) * 6, ("", "", "", "note:seed", "", "")),
+)
+"""The rows below the header of the worksheets by turns."""
+KEYS, GROUPS = 8, 6
+LONGEST_LIST = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Filter:
+    """Rows whose `field` holds one of `texts`, or without a field the rows of a range."""
+
+    field: str = ""
+    texts: tuple[str, ...] = ()
+    rows: range = range(0)
+
+    @property
+    def where(self) -> Mapping[str, object]:
+        """As it is sent."""
+        if not self.field:
+            return {"rowIndex": {"$gte": self.rows.start, "$lt": self.rows.stop}}
+        is_one = len(self.texts) == 1
+        return {self.field: self.texts[0] if is_one else {"$in": list(self.texts)}}
+
+    def matches(self, row: int, texts: Texts) -> bool:
+        return texts.get(self.field) in self.texts if self.field else row in self.rows
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operation:
+    """A request. `bodies` are what it writes: a row each, or by filter one for all rows.
+
+    `rows` are the row numbers that it names. `tag` is the state that it demands, `named` the row
+    that had it. `is_repeated`: it is sent once more when it was done, as if the answer were lost.
+    """
+
+    kind: Kind
+    number: int
+    bodies: tuple[Texts, ...] = ()
+    rows: tuple[int, ...] = ()
+    is_list: bool = False
+    filter: Filter | None = None
+    most_rows: int | None = None
+    merges: bool = True
+    key: str | None = None
+    tag: str | None = None
+    named: Texts | None = None
+    is_repeated: bool = False
+
+    @property
+    def numbers(self) -> range:
+        """Those of its bodies; a delete has none."""
+        return range(self.number, self.number + len(self.bodies))
+
+    @property
+    def method(self) -> str:
+        if self.kind in ("create", "upsert"):
+            return "POST"
+        return "DELETE" if self.kind.startswith("delete") else "PATCH"
+
+    @property
+    def suffix(self) -> str:
+        """Of the path of the worksheet."""
+        return f"/{self.rows[0]}" if self.kind in ("update", "delete") else ""
+
+    @property
+    def parameters(self) -> Mapping[str, str]:
+        if self.kind == "upsert":
+            return {"on_conflict": KEY}
+        if self.filter is None:
+            return {}
+        is_preferred = self.number % 2
+        limit = {} if self.most_rows is None or is_preferred else {"max-affected": self.most_rows}
+        return {"where": json.dumps(self.filter.where), **{k: str(v) for k, v in limit.items()}}
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        found = {}
+        if self.key is not None:
+            found["Idempotency-Key"] = f'"{self.key}"'
+        if self.tag is not None:
+            found["If-Match"] = self.tag
+        if not self.merges:
+            found["Prefer"] = "resolution=ignore-duplicates"
+        if self.most_rows is not None and self.number % 2:
+            found["Prefer"] = f"max-affected={self.most_rows}"
+        return found
+
+    @property
+    def body(self) -> object:
+        """As JSON; None without a body."""
+        if self.kind == "update rows":
+            pairs = zip(self.rows, self.bodies, strict=True)
+            return [{"rowIndex": row, **texts} for row, texts in pairs]
+        if not self.bodies:
+            return None
+        return [dict(each) for each in self.bodies] if self.is_list else dict(self.bodies[0])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mixture:
+    """Weights of the kinds; shares of those with a key, a condition and so on."""
+
+    creates: float = 20
+    updates: float = 22
+    lists: float = 8
+    updates_where: float = 8
+    deletes: float = 16
+    deletes_where: float = 6
+    upserts: float = 20
+    keyed: float = 0.6
+    repeated: float = 0.3
+    """Of those with a key."""
+    conditional: float = 0.4
+    """Of the updates and deletes by number."""
+    arrays: float = 0.25
+    ignoring: float = 0.3
+    """Of the upserts."""
+    limited: float = 0.15
+    """Of the writes by filter: those that may change two rows at most."""
+
+    @property
+    def weights(self) -> Mapping[Kind, float]:
+        return {
+            "create": self.creates,
+            "update": self.updates,
+            "update rows": self.lists,
+            "update where": self.updates_where,
+            "delete": self.deletes,
+            "delete where": self.deletes_where,
+            "upsert": self.upserts,
+        }
+
+
+USUAL = Mixture()
+
+
+@dataclass(kw_only=True)
+class Draw:
+    """Draws operations of a worksheet; `last_row` is about how many rows it has."""
+
+    chance: random.Random
+    mixture: Mixture = USUAL
+    numbers: "count[int]"
+
+    def operation(self, last_row: int) -> Operation:
+        mixture, chance = self.mixture, self.chance
+        kind = chance.choices([*mixture.weights], [*mixture.weights.values()])[0]
+        is_list = kind == "update rows" or (
+            kind in ("create", "upsert") and chance.random() < mixture.arrays
+        )
+        number = next(self.numbers)
+        size = chance.randint(1, LONGEST_LIST) if is_list else 1
+        for _ in range(size - 1):
+            next(self.numbers)
+        key = f"{kind.replace(' ', '-')}-{number}" if chance.random() < mixture.keyed else None
+        filter_ = self._filter(last_row) if kind.endswith("where") else None
+        return Operation(
+            kind=kind,
+            number=number,
+            bodies=self._bodies(kind, number, size),
+            rows=self._rows(kind, last_row, size),
+            is_list=is_list,
+            filter=filter_,
+            most_rows=2 if filter_ and chance.random() < mixture.limited else None,
+            merges=kind != "upsert" or chance.random() >= mixture.ignoring,
+            key=key,
+            is_repeated=key is not None and chance.random() < mixture.repeated,
+        )
+
+    def wants_tag(self) -> bool:
+        return self.chance.random() < self.mixture.conditional
+
+    def _bodies(self, kind: Kind, number: int, size: int) -> tuple[Texts, ...]:
+        if kind.startswith("delete"):
+            return ()
+        keys = self.chance.sample(range(KEYS), size)
+        return tuple(self._body(kind, number + at, keys[at]) for at in range(size))
+
+    def _body(self, kind: Kind, number: int, key: int) -> Texts:
+        group = f"group:{self.chance.randrange(GROUPS)}"
+        has_group = self.chance.random() < (0.7 if kind == "create" else 0.3)
+        body = {"note": f"note:{number}", **({"group": group} if has_group else {})}
+        if kind == "create":
+            has_name = self.chance.random() < 0.5
+            return {
+                "id": f"id:{number}",
+                **({"name": f"name:{number}"} if has_name else {}),
+                **body,
+            }
+        return {KEY: f"key:{key}", **body} if kind == "upsert" else body
+
+    def _rows(self, kind: Kind, last_row: int, size: int) -> tuple[int, ...]:
+        """Rows that are there, most often."""
+        if kind not in ("update", "delete", "update rows"):
+            return ()
+        rows = range(2, max(last_row, 1 + size) + 2)
+        return tuple(self.chance.sample(rows, size))
+
+    def _filter(self, last_row: int) -> Filter:
+        match self.chance.choices(["group", "groups", "rows"], [6, 2, 2])[0]:
+            case "rows":
+                first = self.chance.randint(2, max(last_row, 2))
+                return Filter(rows=range(first, first + self.chance.randint(1, 3)))
+            case how:
+                groups = self.chance.sample(range(GROUPS), 1 if how == "group" else 2)
+                return Filter(field="group", texts=tuple(f"group:{each}" for each in groups))
+
+
+def titles(worksheets: int) -> Sequence[str]:
+    return [f"Verbs{index}" for index in range(worksheets)]
+
+
+def seed_texts(worksheets: int) -> Mapping[str, str]:
+    """The worksheets before all operations, as CSV by title."""
+    return {
+        title: "".join(",".join(row) + "\n" for row in (HEADER, *SEEDS[index % len(SEEDS)]))
+        for index, title in enumerate(titles(worksheets))
+    }

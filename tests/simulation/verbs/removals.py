@@ -1,0 +1,225 @@
+"""Deletes, held against the rows that the gateway's batches removed.
+
+Rules
+- A delete leaves no mark. By number: a row of a batch within its time that had its number, and is
+  the record of its tag, if it has one. By filter: the rows of a batch that matched; several filters
+  of one batch share its rows, and none matches a row of another.
+- Every delete that was acknowledged has a removal of its own, every removal a delete; one whose
+  outcome is unknown may have one. Both hold if each of them can be held (Mendelsohn and Dulmage).
+- A batch has deletes by number or by filter. Where both could be, what explains more holds.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations, permutations
+from typing import TypeVar
+
+from tests.simulation.fire.ledger import Problem
+from tests.simulation.verbs.entries import Entry
+from tests.simulation.verbs.history import Batch, Course
+
+MOST_FILTERS = 4
+"""Of one batch."""
+
+Removal = tuple[int, int]
+"""A batch, by its index, and the number of a row before it."""
+
+Left = TypeVar("Left")
+Right = TypeVar("Right")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cover:
+    """Deletes by filter that together removed the rows of a batch; each with its rows."""
+
+    rows: Mapping[int, Sequence[int]]
+    """By the number of the operation."""
+
+
+@dataclass(kw_only=True)
+class Explanation:
+    """Which batches had deletes by filter."""
+
+    course: Course
+    deletes: Sequence[Entry]
+    by_filter: Mapping[int, Entry]
+    """By the number of the operation."""
+    covers: Mapping[int, Sequence[Cover]]
+    """By the index of the batch."""
+    options: Mapping[int, Sequence[Removal]]
+    """The rows that each delete by number may have removed, by its number."""
+    chosen: dict[int, Cover] = field(default_factory=dict)
+
+    def problems(self) -> list[Problem]:
+        """All that is not explained."""
+        return [*self._by_filter(), *self._by_number()]
+
+    def improve(self) -> None:
+        """Try the other explanations of each batch, as long as that explains more."""
+        count = len(self.problems())
+        for index, covers in self.covers.items():
+            for cover in [None, *covers] if count else []:
+                before = dict(self.chosen)
+                self.chosen.pop(index, None)
+                if cover is not None:
+                    self.chosen[index] = cover
+                found = len(self.problems())
+                if found < count:
+                    count = found
+                else:
+                    self.chosen = before
+
+    def acknowledged(self) -> Iterator[tuple[float, int]]:
+        """When deletes were acknowledged, and the first version that may be after each."""
+        for entry in self.deletes:
+            rows = self.options[entry.operation.number]
+            if entry.outcome == "done" and rows:
+                yield entry.answered_at, min(index for index, _ in rows)
+        for number, entry in self.by_filter.items():
+            batches = [
+                index
+                for index, covers in self.covers.items()
+                if any(number in cover.rows for cover in covers)
+            ]
+            if entry.outcome == "done" and batches:
+                yield entry.answered_at, min(batches)
+
+    def _by_filter(self) -> Iterator[Problem]:
+        times: dict[int, int] = dict.fromkeys(self.by_filter, 0)
+        for cover in self.chosen.values():
+            for number in cover.rows:
+                times[number] += 1
+        for number, entry in self.by_filter.items():
+            if times[number] > 1:
+                yield Problem(kind="doubled", detail=f"{entry} removed rows {times[number]} times")
+            if entry.was_applied and entry.answer.results and not times[number]:
+                detail = f"{entry} told {entry.answer.rows}, but no such rows went"
+                yield Problem(kind="lost", detail=detail)
+
+    def _by_number(self) -> Iterator[Problem]:
+        removals = [
+            (batch.index, row)
+            for batch in self.course.batches
+            if batch.index not in self.chosen
+            for row in batch.removed
+        ]
+        options = {
+            number: [each for each in rows if each[0] not in self.chosen]
+            for number, rows in self.options.items()
+        }
+        certain = {each.operation.number: each for each in self.deletes if each.was_applied}
+        matched = _matching({number: options[number] for number in certain})
+        for number in certain.keys() - matched.keys():
+            yield Problem(kind="lost", detail=f"{certain[number]}: no such row went for it alone")
+        takers: dict[Removal, list[int]] = {removal: [] for removal in removals}
+        for number, each in options.items():
+            for removal in each:
+                takers[removal].append(number)
+        explained = _matching(takers)
+        for index, row in sorted(takers.keys() - explained.keys()):
+            batch = self.course.by_index[index]
+            detail = (
+                f"row {row} of {batch.removed}, {self.course.before(batch).row(row)}, went at "
+                f"{batch.at:.3f}, and no delete was for it"
+            )
+            yield Problem(kind="removed", detail=detail)
+
+
+def explain(course: Course, entries: Sequence[Entry]) -> Explanation:
+    """Explain the removals of a worksheet by the deletes of its entries."""
+    possible = [each for each in entries if each.outcome != "not_applied"]
+    by_filter = {
+        each.operation.number: each for each in possible if each.operation.kind == "delete where"
+    }
+    deletes = [each for each in possible if each.operation.kind == "delete"]
+    removals = [(batch.index, row) for batch in course.batches for row in batch.removed]
+    explanation = Explanation(
+        course=course,
+        deletes=deletes,
+        options={
+            each.operation.number: [
+                removal for removal in removals if _may_be(course, each, removal)
+            ]
+            for each in deletes
+        },
+        by_filter=by_filter,
+        covers={
+            batch.index: [*_covers(course, batch, by_filter)]
+            for batch in course.batches
+            if batch.removed
+        },
+    )
+    explanation.chosen = {index: each[0] for index, each in explanation.covers.items() if each}
+    explanation.improve()
+    return explanation
+
+
+def _may_be(course: Course, entry: Entry, removal: Removal) -> bool:
+    """True if a delete by number may have removed this row."""
+    batch = course.by_index[removal[0]]
+    operation = entry.operation
+    if removal[1] not in operation.rows or not entry.asked_at <= batch.at <= entry.ends_at:
+        return False
+    return operation.named is None or any(
+        look.row(removal[1]) == operation.named for look in course.looks(batch)
+    )
+
+
+def _covers(course: Course, batch: Batch, entries: Mapping[int, Entry]) -> Iterator[Cover]:
+    """The deletes by filter whose rows are those of a batch, and whose answers are true of it."""
+    around = {
+        number: each
+        for number, each in entries.items()
+        if each.asked_at <= batch.at <= each.ends_at
+    }
+    for look in course.looks(batch):
+        meant = {}
+        for number, each in around.items():
+            operation = each.operation
+            assert operation.filter is not None
+            rows = look.matching(operation.filter)
+            is_small = operation.most_rows is None or len(rows) <= operation.most_rows
+            if rows and is_small and set(rows) <= set(batch.removed):
+                meant[number] = rows
+        for size in range(1, min(len(meant), MOST_FILTERS) + 1):
+            for chosen in combinations(meant, size):
+                rows = sorted(row for number in chosen for row in meant[number])
+                if rows == [*batch.removed] and _is_true(chosen, meant, around):
+                    yield Cover(rows={number: meant[number] for number in chosen})
+
+
+def _is_true(
+    chosen: Sequence[int], meant: Mapping[int, Sequence[int]], entries: Mapping[int, Entry]
+) -> bool:
+    """True if the answers told these rows, in some order of the deletes."""
+    for order in permutations(chosen):
+        before: list[int] = []
+        for number in order:
+            entry = entries[number]
+            told = [row - bisect_left(before, row) for row in meant[number]]
+            if entry.outcome == "done" and told != [*entry.answer.rows]:
+                break
+            before = sorted([*before, *meant[number]])
+        else:
+            return True
+    return False
+
+
+def _matching(options: Mapping[Left, Sequence[Right]]) -> dict[Left, Right]:
+    """A largest matching (augmenting paths); the most demanding come first."""
+    taken: dict[Right, Left] = {}
+
+    def place(one: Left, seen: set[Right]) -> bool:
+        for other in options[one]:
+            if other in seen:
+                continue
+            seen.add(other)
+            if other not in taken or place(taken[other], seen):
+                taken[other] = one
+                return True
+        return False
+
+    for one in sorted(options, key=lambda each: len(options[each])):
+        place(one, set())
+    return {one: other for other, one in taken.items()}

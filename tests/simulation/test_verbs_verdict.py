@@ -1,174 +1,43 @@
 """What is judged of writes of all kinds: true histories pass, every broken promise is found."""
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import httpx2
 import pytest
 
-from sheets_emulator.grid.sheet import Sheet
-from tests.simulation.fire.witness import SentBatch
+from tests.simulation.story import (
+    CHANGED,
+    CHANGED_THREE,
+    IN_GROUP_0,
+    KEYED,
+    NEW,
+    NEW_ROW,
+    ONE,
+    THREE,
+    TITLE,
+    TWO,
+    UPSERTED,
+    Bodies,
+    Cells,
+    Story,
+    at_5,
+    begun,
+    created,
+    deleted,
+    deleted_where,
+    entry,
+    kinds_of,
+    records_of,
+    row,
+    twice,
+    updated,
+    updated_where,
+    upserted,
+)
 from tests.simulation.verbs.entries import Answer, Entry, ListRead, Outcome, Repeat, read_answer
-from tests.simulation.verbs.history import History, Version
-from tests.simulation.verbs.operations import HEADER, Filter, Kind, Operation
-from tests.simulation.verbs.verdict import judge
-
-TITLE = "Verbs0"
-KEPT_SECONDS = 1.0
-Cells = tuple[str, ...]
-Bodies = tuple[Mapping[str, str], ...]
-
-
-def row(number: int, group: str = "", key: str = "", *, note: int = 0) -> Cells:
-    """A row of the worksheet; its note is of another number after an update."""
-    return (f"id:{number}", "", "", f"note:{note or number}", group, key)
-
-
-ONE, TWO, THREE = row(1, "group:0"), row(2, "group:1"), row(3, "group:0")
-KEYED: Cells = ("", "", "", "note:4", "", "key:0")
-CHANGED = row(1, "group:0", note=7)
-CHANGED_THREE = row(3, "group:0", note=7)
-IN_GROUP_0 = Filter(field="group", texts=("group:0",))
-NOTE: Bodies = ({"note": "note:7"},)
-NEW: Bodies = ({"id": "id:7", "note": "note:7"},)
-NEW_ROW = row(7)
-UPSERT: Bodies = ({"key": "key:0", "note": "note:7"},)
-UPSERTED: Cells = ("", "", "", "note:7", "", "key:0")
-
-
-@dataclass(kw_only=True)
-class Story:
-    """A worksheet from 0 s on, and what people and the gateway made of it."""
-
-    history: History = field(default_factory=History)
-    sent: dict[int, SentBatch] = field(default_factory=dict)
-    kills: tuple[float, ...] = ()
-
-    def add(
-        self,
-        at: float,
-        *rows: Cells,
-        fence: int | None = None,
-        sent_at: float | None = None,
-        removed: Sequence[int] = (),
-        is_lost: bool = False,
-    ) -> "Story":
-        """The rows below the header from a moment on; with a fence the gateway made them so."""
-        sheet = Sheet(
-            sheet_id=0,
-            title=TITLE,
-            row_count=20,
-            column_count=len(HEADER),
-            rows=[HEADER, *rows],
-        )
-        version = Version(since=at, sheet=sheet, fence=fence)
-        self.history.versions.setdefault(TITLE, []).append(version)
-        if fence is not None:
-            requests = [_deletion(each) for each in sorted(removed, reverse=True)]
-            self.sent[fence] = SentBatch(
-                sent_at=at - 0.1 if sent_at is None else sent_at,
-                body=json.dumps({"requests": requests}).encode(),
-                is_lost=is_lost,
-            )
-        return self
-
-
-def _deletion(number: int) -> Mapping[str, Any]:
-    lines = {"dimension": "ROWS", "startIndex": number - 1, "endIndex": number}
-    return {"deleteDimension": {"range": lines}}
-
-
-def begun(*rows: Cells) -> Story:
-    return Story().add(0.0, *rows)
-
-
-def entry(
-    kind: Kind,
-    bodies: Bodies = (),
-    *,
-    outcome: Outcome = "done",
-    told: Sequence[Mapping[str, Any]] = (),
-    rows: tuple[int, ...] = (),
-    number: int = 7,
-    asked_at: float = 4.0,
-    answered_at: float = 6.0,
-    code: int = 0,
-    **more: Any,
-) -> Entry:
-    """An operation, by default asked for at 4 s and answered at 6 s."""
-    return Entry(
-        worksheet=TITLE,
-        operation=Operation(kind=kind, number=number, bodies=bodies, rows=rows, **more),
-        answer=Answer(outcome=outcome, results=told, status=code // 10 or 200, code=code),
-        asked_at=asked_at,
-        answered_at=answered_at,
-    )
-
-
-def created(at_row: int = 4, **more: Any) -> Entry:
-    return entry("create", NEW, told=[{"rowIndex": at_row, **NEW[0]}], **more)
-
-
-def updated(at_row: int = 2, **more: Any) -> Entry:
-    return entry("update", NOTE, told=[{"rowIndex": at_row, **NOTE[0]}], rows=(at_row,), **more)
-
-
-def updated_where(*at_rows: int, **more: Any) -> Entry:
-    told = [{"rowIndex": each} for each in at_rows]
-    return entry("update where", NOTE, told=told, filter=IN_GROUP_0, **more)
-
-
-def deleted(at_row: int, **more: Any) -> Entry:
-    return entry("delete", rows=(at_row,), **more)
-
-
-def deleted_where(*at_rows: int, **more: Any) -> Entry:
-    return entry("delete where", told=[{"rowIndex": each} for each in at_rows], **more)
-
-
-def upserted(at_row: int, *, is_new: bool, **more: Any) -> Entry:
-    told = [{"rowIndex": at_row, "created": is_new, **UPSERT[0]}]
-    return entry("upsert", UPSERT, told=told, **more)
-
-
-def kinds_of(
-    story: Story,
-    *entries: Entry,
-    reads: Sequence[ListRead] = (),
-    failures: Sequence[float] = (),
-) -> set[str]:
-    """The kinds of the problems; at the end the worksheet is read as it is."""
-    courses = story.history.courses(story.sent, story.kills)
-    last = ListRead(
-        worksheet=TITLE,
-        asked_at=99.0,
-        answered_at=99.0,
-        records=_records(courses[TITLE].versions[-1]),
-    )
-    verdict = judge(
-        entries,
-        reads,
-        [last],
-        courses,
-        saw_failure=lambda since, until: any(since <= each <= until for each in failures),
-        kept_seconds=KEPT_SECONDS,
-    )
-    return {problem.kind for problem in verdict.problems}
-
-
-def _records(version: Version) -> Sequence[Mapping[str, Any]]:
-    return [{"rowIndex": number, **texts} for number, texts in version.records().items()]
-
-
-def at_5(*rows: Cells, **more: Any) -> Story:
-    """Two rows, and at 5 s a batch that makes these of them."""
-    return begun(ONE, TWO).add(5.0, *rows, fence=1, **more)
-
-
-def twice(*, is_lost: bool = False) -> Story:
-    return at_5(ONE, TWO, NEW_ROW).add(5.5, ONE, TWO, NEW_ROW, NEW_ROW, fence=2, is_lost=is_lost)
+from tests.simulation.verbs.operations import Filter, Operation
 
 
 @pytest.mark.parametrize(
@@ -486,7 +355,7 @@ def test_a_replay_may_not_lose_its_number_for_nothing() -> None:
 def test_lists(rows: Sequence[Cells], kinds: set[str]) -> None:
     """A list has all that was acknowledged before."""
     shown = begun(*rows).history.versions[TITLE][0]
-    read = ListRead(worksheet=TITLE, asked_at=6.1, answered_at=6.2, records=_records(shown))
+    read = ListRead(worksheet=TITLE, asked_at=6.1, answered_at=6.2, records=records_of(shown))
 
     assert kinds_of(at_5(ONE, TWO, NEW_ROW), created(), reads=[read]) == kinds
 
@@ -495,7 +364,7 @@ def test_an_edit_by_a_person_may_be_missing_in_a_list() -> None:
     """What people did while rows are kept is not judged."""
     story = at_5(ONE, TWO, NEW_ROW).add(6.0, TWO, NEW_ROW)
     shown = story.history.versions[TITLE][1]
-    read = ListRead(worksheet=TITLE, asked_at=6.1, answered_at=6.2, records=_records(shown))
+    read = ListRead(worksheet=TITLE, asked_at=6.1, answered_at=6.2, records=records_of(shown))
 
     assert kinds_of(story, created(), reads=[read]) == set()
 

@@ -243,6 +243,9 @@ class FencedWriter:
                 outcomes |= dict.fromkeys(left.keys() - outcomes.keys(), failure)
             is_first = False
             left = {index: write for index, write in left.items() if index not in outcomes}
+            if any(isinstance(each, WriteOutcomeUnknown) for each in outcomes.values()):
+                error = self._open_writes.refusal()  # the others would have to wait for it
+                break
         outcomes |= dict.fromkeys(left, error)
         return [outcomes[index] for index in range(len(writes))]
 

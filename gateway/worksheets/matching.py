@@ -31,6 +31,7 @@ from gateway.worksheets.worksheet import Worksheet
 from gateway.worksheets.writes import (
     DeleteWhere,
     Outcome,
+    Results,
     TableWrite,
     UpdateWhere,
     Upsert,
@@ -112,6 +113,7 @@ class Matching:
     ) -> tuple[Sequence[Planned], dict[int, Outcome]]:
         """The writes that one batch can carry out, and the results or errors of others."""
         batch, outcomes = _Batch(), dict[int, Outcome]()
+        unchanged: dict[int, Results] = {}
         table = snapshot.table
         for index, write in writes.items():
             view = table.header.seen_with(write.access.columns)
@@ -128,8 +130,10 @@ class Matching:
             if planned.changes or planned.created or planned.removed:
                 batch.takes(planned, read_columns)
             else:
-                outcomes[index] = planned.results({}, ())
-        return batch.writes, outcomes
+                unchanged[index] = planned.results({}, ())
+        if batch.removed:  # rows that stay as they are may get other numbers: look again after it
+            unchanged = {index: results for index, results in unchanged.items() if not results}
+        return batch.writes, {**outcomes, **unchanged}
 
     async def _by_filter(
         self,

@@ -380,6 +380,19 @@ async def test_upserts_of_different_new_keys_share_a_write(bench: Bench) -> None
     assert bench.sheets.cost() == Cost(1, 1)
 
 
+async def test_an_upsert_that_writes_nothing_tells_the_numbers_after_a_delete(
+    bench: Bench,
+) -> None:
+    """Its record is made after the delete, so a repeated answer would not follow the rows."""
+    await bench.look()
+    ends = await bench.together(
+        Upsert(keys=("name",), rows=({"name": "Denver"},), merges=False),
+        DeleteWhere(where=where("name", "$eq", "Boston"), max_rows=9),
+    )
+
+    assert [_numbers(end) for end in ends] == [[2], [2]]
+
+
 async def test_kinds_do_not_mix(bench: Bench) -> None:
     ends = await bench.together(
         Create(rows=({"name": "Reno"},)),
@@ -440,6 +453,19 @@ async def test_nothing_is_written_while_a_delete_is_open(make_bench: MakeBench) 
     bench.fake.land(late[0])
     await bench.updated(3, {"state": "x"})
     assert data(bench) == [DENVER, ["Austin", "x", "964254"]]
+
+
+async def test_what_waits_behind_an_open_delete_is_not_written(make_bench: MakeBench) -> None:
+    """Also if both came at the same time, and could not go together."""
+    bench = make_bench(repeatable_ids=True)
+    bench.sheets.before("apply", WriteOutcomeUnknown("lost"))
+    ends = await bench.together(
+        DeleteWhere(where=where("name", "$eq", "Boston"), max_rows=9),
+        Upsert(keys=("name",), rows=({"name": "Austin", "state": "x"},)),
+    )
+
+    assert [getattr(end, "outcome", None) for end in ends] == ["unknown", "not_applied"]
+    assert data(bench) == [BOSTON, DENVER, AUSTIN]
 
 
 async def test_values_that_google_parses_are_written_singly(make_bench: MakeBench) -> None:

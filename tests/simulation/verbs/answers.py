@@ -126,16 +126,16 @@ def _told_nothing(entry: Entry, course: Course) -> Iterator[str]:
     if operation.filter is not None and not answer.results:
         if not any(not each.matching(operation.filter) for each in versions):
             yield "no row matched, said the answer"
-    elif operation.kind == "upsert":
-        is_true = any(
-            all(
-                each.row(record["rowIndex"]).get(KEY) == body[KEY]
-                for body, record in zip(operation.bodies, answer.results, strict=True)
-            )
-            for each in versions
-        )
-        if not is_true:
-            yield f"the keys were not in rows {answer.rows}"
+    elif operation.kind == "upsert" and not any(_has_keys(entry, each) for each in versions):
+        yield f"the keys were not in rows {answer.rows}"
+
+
+def _has_keys(entry: Entry, version: Version) -> bool:
+    """True if the keys of an upsert are in the rows that its answer tells."""
+    return all(
+        version.row(record["rowIndex"]).get(KEY) == body[KEY]
+        for body, record in zip(entry.operation.bodies, entry.answer.results, strict=True)
+    )
 
 
 def _refused(entry: Entry, course: Course) -> Iterator[str]:
@@ -192,9 +192,11 @@ def _replayed(
         yield f"answered anew: {second.status} {second.results} {second.message}"
         return
     is_direct = bool(made) and not first.is_replayed and not made[0].batch.is_lost
-    starts = (
-        [made[0].batch.index] if is_direct else course.indexes(entry.asked_at, entry.answered_at)
-    )
+    starts: Sequence[int] = course.indexes(entry.asked_at, entry.answered_at)
+    if is_direct:
+        starts = [made[0].batch.index]
+    elif not made and entry.operation.kind == "upsert":
+        starts = [index for index in starts if _has_keys(entry, course.versions[index])]
     ends = course.indexes(repeat.asked_at, repeat.answered_at)
     if second.code == NUMBER_UNKNOWN:
         may_be = saw_failure(entry.asked_at - SETTLING_SECONDS, repeat.answered_at) or any(

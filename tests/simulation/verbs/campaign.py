@@ -177,13 +177,13 @@ async def _run(
     )
     chance = random.Random(campaign.seed)  # noqa: S311 - no secret
     faults = plan(chance, campaign.weather, batches=campaign.operations, reads=campaign.operations)
-    httpx2.post(f"{url}/_emulator/faults", json=faults).raise_for_status()
     began = time.monotonic()
     async with AsyncExitStack() as stack:
         calm = asyncio.Lock()
         gateway = await stack.enter_async_context(_gateway(scene, defect, calm))
         clerks = await stack.enter_async_context(_clerks(scene, gateway))
         async with _people(scene, calm), asyncio.timeout(campaign.end_seconds):
+            httpx2.post(f"{url}/_emulator/faults", json=faults).raise_for_status()
             await work_all(clerks, range(campaign.operations), campaign.clients)
         await asyncio.sleep(campaign.latest_ms / 1000)
         httpx2.post(f"{url}/_emulator/faults", json=[]).raise_for_status()

@@ -19,7 +19,8 @@ from gateway.google.adapter import open_google
 from gateway.google.sheets import Batch, RemovedRows, Sheets, SheetView
 from gateway.server.running import bind, in_background, make_gateway_server
 from gateway.settings.model import load_settings
-from gateway.worksheets.snapshot import Snapshot
+from gateway.worksheets.snapshot import Snapshot, Whole
+from gateway.worksheets.worksheet import Worksheet
 from tests.simulation.stage import CREDENTIALS, KEYS, Tables
 
 
@@ -71,8 +72,18 @@ def keeping_numbers_of_records() -> Defect:
 
 
 def matching_old_rows() -> Defect:
-    """Filters and keys are looked for in rows that were read before."""
-    return Defect(sheets=lambda inner: cast(Sheets, _OldRows(inner)))
+    """Every second time filters and keys are looked for in the rows of the time before."""
+    kept: dict[object, Snapshot] = {}
+    read_in_turn = Worksheet.read_in_turn
+
+    async def read_before(worksheet: Worksheet, part: Whole) -> Snapshot:
+        place = (worksheet.id, part)
+        if place in kept:
+            return kept.pop(place)
+        kept[place] = await read_in_turn(worksheet, part)
+        return kept[place]
+
+    return Defect(planted=lambda: patch.object(Worksheet, "read_in_turn", read_before))
 
 
 def deleting_top_down() -> Defect:
@@ -109,39 +120,19 @@ def gateway_with(
             yield InProcess(url=url)
 
 
-class _Wrapped:
+class _TopDown:
     def __init__(self, inner: Sheets) -> None:
         self._inner = inner
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
 
-
-class _TopDown(_Wrapped):
     async def apply(self, spreadsheet: str, batch: Batch) -> SheetView:
         rows: Sequence[Any] = [each for each in batch.changes if isinstance(each, RemovedRows)]
         others = [each for each in batch.changes if not isinstance(each, RemovedRows)]
         return await self._inner.apply(
             spreadsheet, replace(batch, changes=[*others, *reversed(rows)])
         )
-
-
-class _OldRows(_Wrapped):
-    """Every second read of all rows gets what the one before it got."""
-
-    def __init__(self, inner: Sheets) -> None:
-        super().__init__(inner)
-        self._seen: dict[object, Any] = {}
-
-    async def read_columns(
-        self, spreadsheet: str, range_: str, *, render: Any, known: bytes | None = None
-    ) -> Any:
-        place = (spreadsheet, range_, render)
-        if place in self._seen:
-            return self._seen.pop(place)
-        read = await self._inner.read_columns(spreadsheet, range_, render=render, known=None)
-        self._seen[place] = read
-        return read
 
 
 def _without_keys_of_deletes(app: ASGIApp) -> ASGIApp:

@@ -315,6 +315,20 @@ async def test_rows_are_updated_or_created_by_key(bench: Bench) -> None:
     assert bench.sheets.cost() == Cost(1, 1)
 
 
+async def test_a_nightly_list_is_one_write(make_bench: MakeBench) -> None:
+    """400 rows, 100 of them new: 1 read + 1 write, once the sheet id is known."""
+    bench = make_bench([["sku", "price"], *([f"sku {n}", n] for n in range(300))])
+    await bench.updated(2, {"price": 0})
+    bench.sheets.cost()
+    rows: tuple[Fields, ...] = tuple({"sku": f"sku {n}", "price": n + 1} for n in range(400))
+
+    ends = await carried_out(bench, Upsert(keys=("sku",), rows=rows, is_array=True))
+
+    assert [end["created"] for end in ends] == [False] * 300 + [True] * 100
+    assert data(bench) == [[f"sku {n}", str(n + 1)] for n in range(400)]
+    assert bench.sheets.cost() == Cost(1, 1)
+
+
 async def test_existing_rows_stay_if_so_asked(bench: Bench) -> None:
     rows: tuple[Fields, ...] = ({"name": "Denver", "population": 1}, {"name": "Reno"})
     upsert = Upsert(keys=("name",), rows=rows, merges=False)

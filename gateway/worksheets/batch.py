@@ -46,6 +46,7 @@ def sending_of(planned: Planned, after_row: int) -> Sending:
     """The record of a write. Rows that it appends have no number yet: 0."""
     rows: list[Sequence[Stored]] = []
     numbers: list[int] = []
+    gone = [*planned.removed, *(change.row for change in planned.changes)]
     for slot in planned.slots:
         if isinstance(slot, int):
             rows.append(planned.created.rows[slot] if planned.created else [])
@@ -57,5 +58,5 @@ def sending_of(planned: Planned, after_row: int) -> Sending:
         planned.identity,
         first_row=after_row + 1,
         rows=rows,
-        numbers=numbers if any(numbers) else [*planned.removed],
+        numbers=numbers if any(numbers) else gone,
     )

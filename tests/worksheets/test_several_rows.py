@@ -1,5 +1,7 @@
 """Updates of several rows, deletes, writes by filter and upserts: rows, results and costs."""
 
+from dataclasses import replace
+
 import pytest
 
 from gateway.errors import (
@@ -31,8 +33,16 @@ from gateway.worksheets.writes import (
     UpdateWhere,
     Upsert,
     Write,
+    WriteIdentity,
 )
-from tests.worksheets.conftest import CITIES, KEPT, TARGET, Bench, MakeBench
+from tests.worksheets.conftest import (
+    CITIES,
+    KEPT,
+    TARGET,
+    WORKSHEET,
+    Bench,
+    MakeBench,
+)
 from tests.worksheets.scripted_sheets import Cost
 
 BOSTON, DENVER, AUSTIN = (
@@ -155,6 +165,19 @@ async def test_a_row_is_emptied_if_numbers_must_stay(make_bench: MakeBench) -> N
     assert await carried_out(bench, Delete(row=3)) == []
     assert await carried_out(bench, DeleteWhere(where=IN_TEXAS, max_rows=9)) == [{"rowIndex": 4}]
     assert data(bench) == [BOSTON]
+
+
+@pytest.mark.parametrize("write", [Delete(row=4), DeleteWhere(where=IN_TEXAS, max_rows=9)])
+async def test_the_record_of_a_row_to_empty_names_it(
+    make_bench: MakeBench, write: Delete | DeleteWhere
+) -> None:
+    """After a kill nothing else tells that a late copy may still empty the row."""
+    bench = make_bench(writes=WriteSettings(delete="clear"))
+    bench.sheets.before("apply", RuntimeError("killed"))
+    identity = WriteIdentity(scope="s", fingerprint="f", worksheet=WORKSHEET, key_id="")
+
+    await bench.together(replace(write, identity=identity))
+    assert [*bench.ledger.entries["s"].numbers] == [4]
 
 
 async def test_a_row_that_google_keeps_is_told_in_its_words(bench: Bench) -> None:

@@ -83,7 +83,7 @@ class _Batch:
             planned = replace(planned, slots=slots)
         self.writes.append(planned)
         self.rows |= rows
-        self.columns |= {at for change in planned.changes for at in change.columns}
+        self.columns |= {at for change in planned.changes for at in change.values}
         self.removed = sorted([*self.removed, *planned.removed])
         self.new_keys |= {*planned.new_keys}
         return True

@@ -295,6 +295,18 @@ async def test_a_filter_sees_what_one_before_it_wrote(bench: Bench) -> None:
     assert [line[2] for line in data(bench)] == ["654776", "0", "0"]
 
 
+async def test_a_filter_sees_what_one_before_it_emptied(make_bench: MakeBench) -> None:
+    lines = [CITIES[0], ["Reno", "NV", 1], ["", "", 7], ["Erie", "PA", 3]]
+    bench = make_bench(lines, writes=WriteSettings(delete="clear"))
+    delete = DeleteWhere(where=where("state", "$eq", "NV"), max_rows=9)
+    update = UpdateWhere(where=where("name", "$eq", ""), fields={"state": "NV"}, max_rows=9)
+
+    ends = await bench.together(delete, update)
+
+    assert [_numbers(end) for end in ends] == [[2], [2, 3]]
+    assert data(bench) == [["", "NV"], ["", "NV", "7"], ["Erie", "PA", "3"]]
+
+
 async def test_deletes_by_filter_share_a_write(bench: Bench) -> None:
     """Each tells the numbers that its rows had after the one before it."""
     await bench.look()
@@ -428,6 +440,15 @@ async def test_an_upsert_that_writes_nothing_tells_the_numbers_after_a_delete(
     )
 
     assert [_numbers(end) for end in ends] == [[2], [2]]
+async def test_upserts_of_existing_rows_share_a_write(bench: Bench) -> None:
+    """Their keys stay as they are."""
+    await bench.look()
+    rows: tuple[Fields, ...] = ({"name": "Boston", "state": "x"}, {"name": "Denver", "state": "x"})
+    ends = await bench.together(*(Upsert(keys=("name",), rows=(row,)) for row in rows))
+
+    assert not [end for end in ends if isinstance(end, BaseException)]
+    assert [line[1] for line in data(bench)] == ["x", "x", "TX"]
+    assert bench.sheets.cost() == Cost(1, 1)
 
 
 async def test_kinds_do_not_mix(bench: Bench) -> None:

@@ -4,7 +4,7 @@ Rules: what is read here was certainly applied, as its fence or its answer prove
 moved or changed before they were seen have no number (`RowNumberUnknown`); none is guessed.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -110,7 +110,7 @@ class AppliedReader:
         seen_rows = dict(zip(changes, map(_first_row, blocks), strict=True))
         if view is not None and is_found and header.cells == sent.header.cells:
             removed = {row: texts for each in writes for row, texts in each.removed.items()}
-            _keep(worksheet, view, header, sent.sent_seconds, placed, removed_count=len(removed))
+            _keep(worksheet, view, header, sent.sent_seconds, placed, removed=removed)
             extent = worksheet.header.last()
             worksheet.written(
                 Effect(
@@ -309,19 +309,22 @@ def _keep(
     sent_seconds: float,
     placed: Sequence[_Placed | None] = (),
     *,
-    removed_count: int = 0,
+    removed: Collection[int] = (),
 ) -> None:
     """Keep header, sheet id and end of the worksheet as of a write."""
     cache = worksheet.header
     cache.compare(header, as_of=cache.moment())
-    cache.seen_sheet(view, sent_seconds)
     last = cache.last()
+    if last is not None and any(row >= last.last_row for row in removed):
+        cache.forget()  # the rows above a removed end may be blank
+        last = None
+    cache.seen_sheet(view, sent_seconds)
     ends = [at.first_row + len(at.texts) - 1 for at in placed if at is not None]
     if ends or last is not None:
         cache.keep(
             SheetExtent(
                 header=header,
-                last_row=max(ends) if ends else _last_row(last, removed_count),
+                last_row=max(ends) if ends else _last_row(last, len(removed)),
                 starts_blank=False,
                 grid_rows=view.rows,
                 header_as_of=sent_seconds,

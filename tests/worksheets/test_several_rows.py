@@ -19,7 +19,7 @@ from gateway.errors import (
     WriteOutcomeUnknown,
 )
 from gateway.google.sheets import Batch, EmptiedRow, RemovedRows
-from gateway.query.query import Comparison, make_operands
+from gateway.query.query import Comparison, Query, make_operands
 from gateway.settings.model import WriteSettings
 from gateway.table.tag import IfMatch
 from gateway.worksheets.writes import (
@@ -39,6 +39,7 @@ from tests.worksheets.conftest import (
     CITIES,
     KEPT,
     TARGET,
+    TTL_OF_ROWS_SECONDS,
     WORKSHEET,
     Bench,
     MakeBench,
@@ -477,6 +478,23 @@ async def test_kept_rows_follow(make_bench: MakeBench) -> None:
     assert bench.sheets.cost() == Cost(1, 1)
     assert await bench.create(name="Reno") == 4
     assert await bench.names() == ["Denver", "Austin", "Reno"]
+
+
+async def test_a_window_ends_above_removed_rows(make_bench: MakeBench) -> None:
+    """Rows above the last one may be blank: how far the worksheet goes then is unknown."""
+    blank = ["", "", ""]
+    lines = [*CITIES, blank, blank, ["Reno", "NV", 1]]
+    bench = make_bench(lines, cache={**KEPT, "window_above_cells": 1})
+    await bench.page()
+    bench.clock.advance(TTL_OF_ROWS_SECONDS)
+    await bench.create(name="Erie")
+    page = Query(limit=3)
+    before = await bench.page(page)
+    for row in (8, 7):
+        await carried_out(bench, Delete(row=row))
+
+    after = await bench.page(page)
+    assert (before.has_next, after.has_next) == (True, False)
 
 
 @pytest.mark.parametrize("was_applied", [True, False])

@@ -52,6 +52,8 @@ class OpenWrites:
         for each in [*self._open]:
             if each.worksheet != worksheet.id or not any(_collides(one, each) for one in writes):
                 continue
+            if each not in self._open:  # settled with another of its batch
+                continue
             if still_open:  # a search may take 15 s, and would fail like the one before
                 still_open.append(each)
                 continue

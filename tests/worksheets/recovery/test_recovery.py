@@ -12,14 +12,16 @@ from gateway.errors import (
     UpstreamAuth,
     WriteOutcomeUnknown,
 )
+from gateway.google.sheets import Fence
 from gateway.storage.key_store import KeyStore
 from gateway.storage.write_ledger import SqlLedger
 from gateway.table.tag import row_tag
 from gateway.table.view import ColumnGrant
 from gateway.worksheets.access import Access, Target
 from gateway.worksheets.fences import BURNT
+from gateway.worksheets.idempotency import OpenWrite
 from gateway.worksheets.rows import RowService
-from gateway.worksheets.writes import Update
+from gateway.worksheets.writes import Delete, Update
 from tests.clock import ManualClock
 from tests.fakes import FakeSheets, FakeWorksheet
 from tests.worksheets.conftest import CITIES, TARGET, WORKSHEET
@@ -289,6 +291,27 @@ async def test_a_found_update_of_a_row_that_changed_since(
 
     assert (caught.value.outcome, caught.value.is_replayed) == ("applied", True)
     assert sheets.count("apply") == 1
+
+
+@pytest.mark.parametrize("count", [1, 6])
+async def test_open_writes_of_one_batch_are_settled_once(
+    sheets: ScriptedSheets, ledger: SqlLedger, clock: ManualClock, count: int
+) -> None:
+    """They have one fence, so further ones cost nothing."""
+    fence = Fence(id=5, key="gw", token="t")
+    left = [
+        OpenWrite(
+            worksheet=WORKSHEET,
+            fence=fence,
+            sent_at=clock(),
+            updated_rows=frozenset({2 + number}),
+        )
+        for number in range(count)
+    ]
+    service = restarted(sheets, ledger, clock, open_writes=left)
+
+    await service.write(TARGET, Delete(row=2))
+    assert sheets.count("fence_tokens") == 1
 
 
 async def test_an_open_update_of_a_dead_process_holds_its_row(

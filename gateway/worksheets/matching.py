@@ -24,6 +24,7 @@ from gateway.table.steps import OutOfSteps, Work, blocks
 from gateway.table.table import FIRST_DATA_ROW, Table, column_at
 from gateway.table.view import ROW_INDEX, View
 from gateway.worksheets.access import Access
+from gateway.worksheets.group import MAX_ROWS
 from gateway.worksheets.planning import NewRows, Planned, Planner, RowChange, told_if_new
 from gateway.worksheets.search import Search
 from gateway.worksheets.snapshot import Snapshot
@@ -64,7 +65,7 @@ class _Batch:
     new_keys: set[tuple[tuple[int, str], ...]] = field(default_factory=set)
 
     def takes(self, planned: Planned, read_columns: frozenset[int | None]) -> bool:
-        """Take a write, if those before it change nothing that it depends on.
+        """Take a write, if those before it change nothing that it depends on, and leave it room.
 
         `read_columns` are the columns that decide which rows are meant; None: their numbers.
         """
@@ -75,6 +76,7 @@ class _Batch:
             or (self.removed and None in read_columns)
             or not read_columns.isdisjoint(self.columns)
             or not rows.isdisjoint(self.rows)
+            or len(rows) + len(self.rows) > MAX_ROWS
             or (self.new_keys and not self._are_others(planned, read_columns))
         ):
             return False

@@ -286,6 +286,21 @@ async def test_waiting_filters_share_a_read_and_a_write(bench: Bench) -> None:
     assert bench.sheets.cost() == Cost(2, 1)
 
 
+async def test_filters_of_many_rows_do_not_share_a_write(make_bench: MakeBench) -> None:
+    """A batch has so many rows; a larger write goes alone."""
+    names = [*["a"] * 300, *["b"] * 300, *["c"] * 200]
+    bench = make_bench([CITIES[0], *([name, "", ""] for name in names)])
+    await bench.together(
+        *(
+            UpdateWhere(where=where("name", "$eq", name), fields={"state": "x"}, max_rows=300)
+            for name in "abc"
+        )
+    )
+
+    assert [line[1] for line in data(bench)] == ["x"] * 800
+    assert [len(batch.changes) for batch in bench.sheets.batches] == [500, 300]
+
+
 async def test_a_filter_sees_what_one_before_it_wrote(bench: Bench) -> None:
     ends = await bench.together(
         UpdateWhere(where=IN_TEXAS, fields={"state": "CO"}, max_rows=9),

@@ -226,6 +226,8 @@ class FencedWriter:
                 with nullcontext() if is_first else await self._write_turn():
                     plan = await make_plan(worksheet, left)
                     outcomes |= plan.outcomes
+                    # Their numbers follow the rows that this batch or a later one removes.
+                    await self._completed(left, plan.outcomes)
                     if plan.writes:
                         outcomes |= await self._sent(worksheet, plan)
                         extra_writes += any(each.index not in outcomes for each in plan.writes)
@@ -361,16 +363,21 @@ class FencedWriter:
             return unnoted | dict.fromkeys([each.index for each in writes], _other_tab())
         sent = SentBatch(header=plan.header, after_row=plan.after_row, sent_seconds=sent_seconds)
         outcomes = await self._read(worksheet, sent, writes, view)
-        await self._ledger.completed(
-            [
-                (each.identity, outcome)
-                for each in writes
-                if each.identity is not None
-                for outcome in [outcomes[each.index]]
-                if not isinstance(outcome, Exception)
-            ]
-        )
+        await self._completed({each.index: each.write for each in writes}, outcomes)
         return {**unnoted, **outcomes}
+
+    async def _completed(
+        self, writes: Mapping[int, Write], outcomes: Mapping[int, Outcome]
+    ) -> None:
+        """Keep the results of the writes with an Idempotency-Key."""
+        results = [
+            (identity, outcome)
+            for index, outcome in outcomes.items()
+            for identity in [writes[index].identity]
+            if identity is not None and not isinstance(outcome, Exception)
+        ]
+        if results:
+            await self._ledger.completed(results)
 
     async def _noted(
         self, plan: Plan, fence: Fence

@@ -32,7 +32,6 @@ from gateway.worksheets.worksheet import Worksheet
 from gateway.worksheets.writes import (
     DeleteWhere,
     Outcome,
-    Results,
     TableWrite,
     UpdateWhere,
     Upsert,
@@ -115,7 +114,6 @@ class Matching:
     ) -> tuple[Sequence[Planned], dict[int, Outcome]]:
         """The writes that one batch can carry out, and the results or errors of others."""
         batch, outcomes = _Batch(), dict[int, Outcome]()
-        unchanged: dict[int, Results] = {}
         table = snapshot.table
         for index, write in writes.items():
             view = table.header.seen_with(write.access.columns)
@@ -132,10 +130,8 @@ class Matching:
             if planned.changes or planned.created or planned.removed:
                 batch.takes(planned, read_columns)
             else:
-                unchanged[index] = planned.results({}, ())
-        if batch.removed:  # rows that stay as they are may get other numbers: look again after it
-            unchanged = {index: results for index, results in unchanged.items() if not results}
-        return batch.writes, {**outcomes, **unchanged}
+                outcomes[index] = planned.results({}, ())
+        return batch.writes, outcomes
 
     async def _by_filter(
         self,

@@ -52,6 +52,7 @@ class FakeLedger:
     ) -> None:
         if self.trouble is not None:
             raise self.trouble
+        self.calls.append("moving")
         self.moves[fence] = (removed, None)
 
     async def moved(self, worksheet: WorksheetId, fence: Fence, *, is_applied: bool) -> None:

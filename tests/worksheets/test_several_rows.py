@@ -445,17 +445,20 @@ async def test_upserts_of_different_new_keys_share_a_write(bench: Bench) -> None
     assert bench.sheets.cost() == Cost(1, 1)
 
 
-async def test_an_upsert_that_writes_nothing_tells_the_numbers_after_a_delete(
-    bench: Bench,
-) -> None:
-    """Its record is made after the delete, so a repeated answer would not follow the rows."""
+async def test_what_writes_nothing_is_noted_before_rows_are_removed(bench: Bench) -> None:
+    """Then the numbers of its record follow the rows."""
     await bench.look()
+    identity = WriteIdentity(scope="s", fingerprint="f", worksheet=TARGET.worksheet, key_id="")
+    rows = ({"name": "Denver"},)
     ends = await bench.together(
-        Upsert(keys=("name",), rows=({"name": "Denver"},), merges=False),
+        Upsert(keys=("name",), rows=rows, merges=False, identity=identity),
         DeleteWhere(where=where("name", "$eq", "Boston"), max_rows=9),
     )
 
-    assert [_numbers(end) for end in ends] == [[2], [2]]
+    assert [_numbers(end) for end in ends] == [[3], [2]]
+    assert bench.ledger.calls[:3] == ["find", "completed", "moving"]
+
+
 async def test_upserts_of_existing_rows_share_a_write(bench: Bench) -> None:
     """Their keys stay as they are."""
     await bench.look()

@@ -1,11 +1,10 @@
-"""Updates of several rows, deletes, writes by filter and upserts: rows, results and costs."""
+"""Updates of several rows, deletes and writes by filter: rows, results and costs."""
 
 from dataclasses import replace
 
 import pytest
 
 from gateway.errors import (
-    DuplicateKey,
     GatewayError,
     InvalidBody,
     MethodNotAllowed,
@@ -19,7 +18,7 @@ from gateway.errors import (
     WriteOutcomeUnknown,
 )
 from gateway.google.sheets import Batch, EmptiedRow, RemovedRows
-from gateway.query.query import Comparison, Query, make_operands
+from gateway.query.query import Query
 from gateway.settings.model import WriteSettings
 from gateway.table.tag import IfMatch
 from gateway.worksheets.writes import (
@@ -27,7 +26,6 @@ from gateway.worksheets.writes import (
     Delete,
     DeleteWhere,
     Fields,
-    Results,
     Update,
     UpdateRows,
     UpdateWhere,
@@ -45,31 +43,18 @@ from tests.worksheets.conftest import (
     MakeBench,
 )
 from tests.worksheets.scripted_sheets import Cost
-
-BOSTON, DENVER, AUSTIN = (
-    ["" if cell is None else str(cell) for cell in line] for line in CITIES[1:]
+from tests.worksheets.several_rows import (
+    ABOVE_700_000,
+    AUSTIN,
+    BOSTON,
+    DENVER,
+    IN_TEXAS,
+    PAST_THE_GRID,
+    carried_out,
+    data,
+    numbers_of,
+    where,
 )
-HEADER = [str(cell) for cell in CITIES[0]]
-
-
-def where(field: str, operator: str, *values: str | int) -> Comparison:
-    return Comparison(field=field, operator=operator, operands=make_operands(values))
-
-
-IN_TEXAS = where("state", "$eq", "TX")
-ABOVE_700_000 = where("population", "$gt", 700_000)
-
-
-async def carried_out(bench: Bench, write: Write) -> list[dict[str, object]]:
-    """The records of one write."""
-    (results,) = await bench.together(write)
-    if isinstance(results, BaseException):
-        raise results
-    return [dict(each.record) for each in results]
-
-
-def data(bench: Bench) -> list[list[object]]:
-    return [[str(cell) for cell in line] for line in bench.cities.lines()[1:]]
 
 
 async def test_rows_are_updated_together(bench: Bench) -> None:
@@ -246,12 +231,6 @@ async def test_what_is_refused_writes_nothing(
     assert bench.sheets.batches == []
 
 
-PAST_THE_GRID = UpstreamRefusal(
-    "Invalid requests[1].updateCells: Attempting to write row: 4, beyond the last requested row "
-    "of: 3"
-)
-
-
 @pytest.mark.parametrize(
     ("write", "numbers"),
     [
@@ -307,7 +286,7 @@ async def test_a_filter_sees_what_one_before_it_wrote(bench: Bench) -> None:
         UpdateWhere(where=where("state", "$eq", "CO"), fields={"population": 0}, max_rows=9),
     )
 
-    assert [_numbers(end) for end in ends] == [[4], [3, 4]]
+    assert [numbers_of(end) for end in ends] == [[4], [3, 4]]
     assert [line[2] for line in data(bench)] == ["654776", "0", "0"]
 
 
@@ -319,7 +298,7 @@ async def test_a_filter_sees_what_one_before_it_emptied(make_bench: MakeBench) -
 
     ends = await bench.together(delete, update)
 
-    assert [_numbers(end) for end in ends] == [[2], [2, 3]]
+    assert [numbers_of(end) for end in ends] == [[2], [2, 3]]
     assert data(bench) == [["", "NV"], ["", "NV", "7"], ["Erie", "PA", "3"]]
 
 
@@ -331,118 +310,9 @@ async def test_deletes_by_filter_share_a_write(bench: Bench) -> None:
         DeleteWhere(where=IN_TEXAS, max_rows=9),
     )
 
-    assert [_numbers(end) for end in ends] == [[2], [3]]
+    assert [numbers_of(end) for end in ends] == [[2], [3]]
     assert data(bench) == [DENVER]
     assert bench.sheets.cost() == Cost(2, 1)
-
-
-def _numbers(end: Results | BaseException) -> list[int]:
-    assert not isinstance(end, BaseException)
-    return [each.row for each in end]
-
-
-async def test_rows_are_updated_or_created_by_key(bench: Bench) -> None:
-    await bench.look()
-    rows: tuple[Fields, ...] = (
-        {"name": "Reno", "state": "NV"},
-        {"name": "Denver", "population": 1},
-        {"name": "Waco", "state": "TX"},
-        {"name": "Boston", "state": "MA"},
-    )
-
-    assert await carried_out(bench, Upsert(keys=("name",), rows=rows)) == [
-        {"rowIndex": 5, "created": True, "name": "Reno", "state": "NV"},
-        {"rowIndex": 3, "created": False, "name": "Denver", "population": "1"},
-        {"rowIndex": 6, "created": True, "name": "Waco", "state": "TX"},
-        {"rowIndex": 2, "created": False, "name": "Boston", "state": "MA"},
-    ]
-    assert data(bench) == [
-        BOSTON,
-        ["Denver", "CO", "1"],
-        AUSTIN,
-        ["Reno", "NV"],
-        ["Waco", "TX"],
-    ]
-    assert bench.sheets.cost() == Cost(1, 1)
-
-
-async def test_a_nightly_list_is_one_write(make_bench: MakeBench) -> None:
-    """400 rows, 100 of them new: 1 read + 1 write, once the sheet id is known."""
-    bench = make_bench([["sku", "price"], *([f"sku {n}", n] for n in range(300))])
-    await bench.updated(2, {"price": 0})
-    bench.sheets.cost()
-    rows: tuple[Fields, ...] = tuple({"sku": f"sku {n}", "price": n + 1} for n in range(400))
-
-    ends = await carried_out(bench, Upsert(keys=("sku",), rows=rows, is_array=True))
-
-    assert [end["created"] for end in ends] == [False] * 300 + [True] * 100
-    assert data(bench) == [[f"sku {n}", str(n + 1)] for n in range(400)]
-    assert bench.sheets.cost() == Cost(1, 1)
-
-
-async def test_existing_rows_stay_if_so_asked(bench: Bench) -> None:
-    rows: tuple[Fields, ...] = ({"name": "Denver", "population": 1}, {"name": "Reno"})
-    upsert = Upsert(keys=("name",), rows=rows, merges=False)
-
-    assert await carried_out(bench, upsert) == [
-        {"rowIndex": 3, "created": False, "name": "Denver", "population": "715522"},
-        {"rowIndex": 5, "created": True, "name": "Reno"},
-    ]
-    assert data(bench)[:3] == [BOSTON, DENVER, AUSTIN]
-
-
-async def test_a_key_of_several_fields_means_one_row(bench: Bench) -> None:
-    rows: tuple[Fields, ...] = (
-        {"name": "Boston", "state": "NY"},
-        {"name": "Boston", "state": "MA", "population": 1},
-    )
-    ends = await carried_out(bench, Upsert(keys=("name", "state"), rows=rows))
-    assert [(end["rowIndex"], end["created"]) for end in ends] == [(5, True), (2, False)]
-
-
-async def test_numbers_are_keys_as_they_are_displayed(make_bench: MakeBench) -> None:
-    bench = make_bench([["sku", "price"], [7, 1], ["007", 2], ["7.50", 3]])
-    rows: tuple[Fields, ...] = (
-        {"sku": 7, "price": 10},
-        {"sku": "007", "price": 20},
-        {"sku": 7.5, "price": 30},
-    )
-
-    ends = await carried_out(bench, Upsert(keys=("sku",), rows=rows))
-    assert [(end["rowIndex"], end["created"]) for end in ends] == [
-        (2, False),
-        (3, False),
-        (4, False),
-    ]
-
-
-async def test_two_rows_of_one_key_are_a_conflict(make_bench: MakeBench) -> None:
-    bench = make_bench([["sku"], ["a"], ["b"], ["a"]])
-
-    with pytest.raises(DuplicateKey, match="2, 4"):
-        await carried_out(bench, Upsert(keys=("sku",), rows=({"sku": "c"}, {"sku": "a"})))
-    assert bench.sheets.batches == []
-
-
-async def test_upserts_of_one_new_key_make_one_row(bench: Bench) -> None:
-    rows = ({"name": "Reno", "state": "NV"},)
-    ends = await bench.together(*[Upsert(keys=("name",), rows=rows)] * 5)
-
-    assert [_numbers(end) for end in ends] == [[5]] * 5
-    assert [each.record["created"] for end in ends if isinstance(end, tuple) for each in end] == [
-        True,
-        *[False] * 4,
-    ]
-    assert len(data(bench)) == 4
-
-
-async def test_upserts_of_different_new_keys_share_a_write(bench: Bench) -> None:
-    await bench.look()
-    upserts = [Upsert(keys=("name",), rows=({"name": f"new {n}"},)) for n in range(5)]
-    ends = await bench.together(*upserts)
-
-    assert [_numbers(end) for end in ends] == [[row] for row in range(5, 10)]
-    assert bench.sheets.cost() == Cost(1, 1)
 
 
 async def test_what_writes_nothing_is_noted_before_rows_are_removed(bench: Bench) -> None:
@@ -455,19 +325,8 @@ async def test_what_writes_nothing_is_noted_before_rows_are_removed(bench: Bench
         DeleteWhere(where=where("name", "$eq", "Boston"), max_rows=9),
     )
 
-    assert [_numbers(end) for end in ends] == [[3], [2]]
+    assert [numbers_of(end) for end in ends] == [[3], [2]]
     assert bench.ledger.calls[:3] == ["find", "completed", "moving"]
-
-
-async def test_upserts_of_existing_rows_share_a_write(bench: Bench) -> None:
-    """Their keys stay as they are."""
-    await bench.look()
-    rows: tuple[Fields, ...] = ({"name": "Boston", "state": "x"}, {"name": "Denver", "state": "x"})
-    ends = await bench.together(*(Upsert(keys=("name",), rows=(row,)) for row in rows))
-
-    assert not [end for end in ends if isinstance(end, BaseException)]
-    assert [line[1] for line in data(bench)] == ["x", "x", "TX"]
-    assert bench.sheets.cost() == Cost(1, 1)
 
 
 async def test_kinds_do_not_mix(bench: Bench) -> None:

@@ -1,0 +1,139 @@
+"""Upserts: rows, results and costs."""
+
+import pytest
+
+from gateway.errors import (
+    DuplicateKey,
+)
+from gateway.worksheets.writes import (
+    Fields,
+    Upsert,
+)
+from tests.worksheets.conftest import (
+    Bench,
+    MakeBench,
+)
+from tests.worksheets.scripted_sheets import Cost
+from tests.worksheets.several_rows import (
+    AUSTIN,
+    BOSTON,
+    DENVER,
+    carried_out,
+    data,
+    numbers_of,
+)
+
+
+async def test_rows_are_updated_or_created_by_key(bench: Bench) -> None:
+    await bench.look()
+    rows: tuple[Fields, ...] = (
+        {"name": "Reno", "state": "NV"},
+        {"name": "Denver", "population": 1},
+        {"name": "Waco", "state": "TX"},
+        {"name": "Boston", "state": "MA"},
+    )
+
+    assert await carried_out(bench, Upsert(keys=("name",), rows=rows)) == [
+        {"rowIndex": 5, "created": True, "name": "Reno", "state": "NV"},
+        {"rowIndex": 3, "created": False, "name": "Denver", "population": "1"},
+        {"rowIndex": 6, "created": True, "name": "Waco", "state": "TX"},
+        {"rowIndex": 2, "created": False, "name": "Boston", "state": "MA"},
+    ]
+    assert data(bench) == [
+        BOSTON,
+        ["Denver", "CO", "1"],
+        AUSTIN,
+        ["Reno", "NV"],
+        ["Waco", "TX"],
+    ]
+    assert bench.sheets.cost() == Cost(1, 1)
+
+
+async def test_a_nightly_list_is_one_write(make_bench: MakeBench) -> None:
+    """400 rows, 100 of them new: 1 read + 1 write, once the sheet id is known."""
+    bench = make_bench([["sku", "price"], *([f"sku {n}", n] for n in range(300))])
+    await bench.updated(2, {"price": 0})
+    bench.sheets.cost()
+    rows: tuple[Fields, ...] = tuple({"sku": f"sku {n}", "price": n + 1} for n in range(400))
+
+    ends = await carried_out(bench, Upsert(keys=("sku",), rows=rows, is_array=True))
+
+    assert [end["created"] for end in ends] == [False] * 300 + [True] * 100
+    assert data(bench) == [[f"sku {n}", str(n + 1)] for n in range(400)]
+    assert bench.sheets.cost() == Cost(1, 1)
+
+
+async def test_existing_rows_stay_if_so_asked(bench: Bench) -> None:
+    rows: tuple[Fields, ...] = ({"name": "Denver", "population": 1}, {"name": "Reno"})
+    upsert = Upsert(keys=("name",), rows=rows, merges=False)
+
+    assert await carried_out(bench, upsert) == [
+        {"rowIndex": 3, "created": False, "name": "Denver", "population": "715522"},
+        {"rowIndex": 5, "created": True, "name": "Reno"},
+    ]
+    assert data(bench)[:3] == [BOSTON, DENVER, AUSTIN]
+
+
+async def test_a_key_of_several_fields_means_one_row(bench: Bench) -> None:
+    rows: tuple[Fields, ...] = (
+        {"name": "Boston", "state": "NY"},
+        {"name": "Boston", "state": "MA", "population": 1},
+    )
+    ends = await carried_out(bench, Upsert(keys=("name", "state"), rows=rows))
+    assert [(end["rowIndex"], end["created"]) for end in ends] == [(5, True), (2, False)]
+
+
+async def test_numbers_are_keys_as_they_are_displayed(make_bench: MakeBench) -> None:
+    bench = make_bench([["sku", "price"], [7, 1], ["007", 2], ["7.50", 3]])
+    rows: tuple[Fields, ...] = (
+        {"sku": 7, "price": 10},
+        {"sku": "007", "price": 20},
+        {"sku": 7.5, "price": 30},
+    )
+
+    ends = await carried_out(bench, Upsert(keys=("sku",), rows=rows))
+    assert [(end["rowIndex"], end["created"]) for end in ends] == [
+        (2, False),
+        (3, False),
+        (4, False),
+    ]
+
+
+async def test_two_rows_of_one_key_are_a_conflict(make_bench: MakeBench) -> None:
+    bench = make_bench([["sku"], ["a"], ["b"], ["a"]])
+
+    with pytest.raises(DuplicateKey, match="2, 4"):
+        await carried_out(bench, Upsert(keys=("sku",), rows=({"sku": "c"}, {"sku": "a"})))
+    assert bench.sheets.batches == []
+
+
+async def test_upserts_of_one_new_key_make_one_row(bench: Bench) -> None:
+    rows = ({"name": "Reno", "state": "NV"},)
+    ends = await bench.together(*[Upsert(keys=("name",), rows=rows)] * 5)
+
+    assert [numbers_of(end) for end in ends] == [[5]] * 5
+    assert [each.record["created"] for end in ends if isinstance(end, tuple) for each in end] == [
+        True,
+        *[False] * 4,
+    ]
+    assert len(data(bench)) == 4
+
+
+async def test_upserts_of_different_new_keys_share_a_write(bench: Bench) -> None:
+    await bench.look()
+    upserts = [Upsert(keys=("name",), rows=({"name": f"new {n}"},)) for n in range(5)]
+    ends = await bench.together(*upserts)
+
+    assert [numbers_of(end) for end in ends] == [[row] for row in range(5, 10)]
+    assert bench.sheets.cost() == Cost(1, 1)
+
+
+async def test_upserts_of_existing_rows_share_a_write(bench: Bench) -> None:
+    """Their keys stay as they are."""
+    await bench.look()
+    rows: tuple[Fields, ...] = ({"name": "Boston", "state": "x"}, {"name": "Denver", "state": "x"})
+    ends = await bench.together(*(Upsert(keys=("name",), rows=(row,)) for row in rows))
+
+    assert not [end for end in ends if isinstance(end, BaseException)]
+    assert [line[1] for line in data(bench)] == ["x", "x", "TX"]
+    assert bench.sheets.cost() == Cost(1, 1)

@@ -353,10 +353,13 @@ class FencedWriter:
                 worksheet.header.forget()
             return unnoted | refused
         except WriteOutcomeUnknown as unknown:
-            self._open_writes.note(worksheet.id, writes, fence)
-            worksheet.header.forget()
-            worksheet.may_be_written()
+            self._leave_open(worksheet, writes, fence)
             return unnoted | dict.fromkeys([each.index for each in writes], unknown)
+        except (GatewayError, NeverApplied):
+            raise
+        except Exception:  # an error of the gateway: the batch may have been sent
+            self._leave_open(worksheet, writes, fence)
+            raise
         if view is not None and (view.sheet_id, view.title) != (plan.sheet_id, worksheet.id.title):
             worksheet.forget()
             worksheet.header.forget()
@@ -378,6 +381,12 @@ class FencedWriter:
         ]
         if results:
             await self._ledger.completed(results)
+
+    def _leave_open(self, worksheet: Worksheet, writes: Sequence[Planned], fence: Fence) -> None:
+        """Take in that nobody knows whether a batch is applied, or still will be."""
+        self._open_writes.note(worksheet.id, writes, fence)
+        worksheet.header.forget()
+        worksheet.may_be_written()
 
     async def _noted(
         self, plan: Plan, fence: Fence

@@ -384,6 +384,16 @@ async def test_a_delete_without_an_answer_is_settled(bench: Bench, was_applied: 
     assert [each[1] for each in bench.ledger.moves.values()] == [True]
 
 
+async def test_a_delete_that_broke_off_is_settled_first(bench: Bench) -> None:
+    """Whatever broke off: it may have been sent."""
+    bench.sheets.after("apply", RuntimeError("broken"))
+    (end,) = await bench.together(Delete(row=2))
+    await bench.create(name="Reno")
+
+    assert isinstance(end, RuntimeError)
+    assert [each[1] for each in bench.ledger.moves.values()] == [True]
+
+
 async def test_nothing_is_written_while_a_delete_is_open(make_bench: MakeBench) -> None:
     """It may land late, and move every row: all writes wait for its outcome."""
     bench = make_bench(repeatable_ids=True)

@@ -175,6 +175,10 @@ class FakeSheets:
     async def put_fence(self, spreadsheet: str, fence: Fence) -> None:
         await _turn(lambda: self._put_fence(spreadsheet, fence))
 
+    async def delete_fences(self, spreadsheet: str, fences: Sequence[Fence]) -> None:
+        ids = {fence.id for fence in fences}
+        self.fences = [each for each in self.fences if each.id not in ids]
+
     async def fence_tokens(self, spreadsheet: str, fence_id: int) -> Sequence[str]:
         return await _turn(lambda: [each.token for each in self.fences if each.id == fence_id])
 

@@ -219,6 +219,15 @@ class GoogleSheets:
             lambda done: None,
         )
 
+    async def delete_fences(self, spreadsheet: str, fences: Sequence[Fence]) -> None:
+        body = {"requests": [_deletion(fence.id, fence.key) for fence in fences]}
+        await self._call(
+            DONE,
+            spreadsheet,
+            lambda gspread: gspread.batch_update(spreadsheet, body),
+            lambda done: None,
+        )
+
     async def fence_tokens(self, spreadsheet: str, fence_id: int) -> Sequence[str]:
         found = await self._metadata(spreadsheet, {"metadataId": fence_id})
         return [each.developer_metadata.metadata_value for each in found]

@@ -95,6 +95,9 @@ class GuardedSheets:
     async def put_fence(self, spreadsheet: str, fence: Fence) -> None:
         await self._guarded(lambda: self._inner.put_fence(spreadsheet, fence), is_write=True)
 
+    async def delete_fences(self, spreadsheet: str, fences: Sequence[Fence]) -> None:
+        await self._guarded(lambda: self._inner.delete_fences(spreadsheet, fences), is_write=True)
+
     async def fence_tokens(self, spreadsheet: str, fence_id: int) -> Sequence[str]:
         return await self._guarded(
             lambda: self._inner.fence_tokens(spreadsheet, fence_id), is_write=False

@@ -72,6 +72,9 @@ class PatientSheets:
     async def put_fence(self, spreadsheet: str, fence: Fence) -> None:
         await patiently(lambda: self.inner.put_fence(spreadsheet, fence), self.sleep)
 
+    async def delete_fences(self, spreadsheet: str, fences: Sequence[Fence]) -> None:
+        await patiently(lambda: self.inner.delete_fences(spreadsheet, fences), self.sleep)
+
     async def fence_tokens(self, spreadsheet: str, fence_id: int) -> Sequence[str]:
         return await patiently(lambda: self.inner.fence_tokens(spreadsheet, fence_id), self.sleep)
 

@@ -163,6 +163,15 @@ async def test_a_used_id_is_refused(subject: Subject) -> None:
     assert [*await subject.sheets.fence_tokens(subject.spreadsheet, mark.id)] == ["token"]
 
 
+async def test_fences_are_deleted_alone(subject: Subject) -> None:
+    mark = fence()
+    await subject.sheets.put_fence(subject.spreadsheet, mark)
+
+    await subject.sheets.delete_fences(subject.spreadsheet, [mark])
+
+    assert [*await subject.sheets.fence_tokens(subject.spreadsheet, mark.id)] == []
+
+
 async def test_a_fence_alone(subject: Subject) -> None:
     """A fence can be created alone, once, and is found by its id and by its key."""
     mark = fence("burnt")

@@ -32,6 +32,7 @@ CALLS: Mapping[str, tuple[Call, bool]] = {
     "read_sheet": (lambda s: s.read_sheet(BOOK, ["'T'!1:1"]), False),
     "apply": (lambda s: s.apply(BOOK, A_BATCH), True),
     "put_fence": (lambda s: s.put_fence(BOOK, A_BATCH.fence), True),
+    "delete_fences": (lambda s: s.delete_fences(BOOK, [A_BATCH.fence]), True),
     "fence_tokens": (lambda s: s.fence_tokens(BOOK, 7), False),
     "fence_ids": (lambda s: s.fence_ids(BOOK, "gw"), False),
     "append_rows": (lambda s: s.append_rows(BOOK, "'T'!A1", [[None, 5]]), True),

@@ -33,6 +33,7 @@ Kind = Literal[
     "read_sheet",
     "apply",
     "put_fence",
+    "delete_fences",
     "fence_tokens",
     "fence_ids",
     "append_rows",
@@ -40,7 +41,7 @@ Kind = Literal[
     "grow_grid",
 ]
 WRITES: frozenset[Kind] = frozenset(
-    {"apply", "put_fence", "append_rows", "write_cells", "grow_grid"}
+    {"apply", "put_fence", "delete_fences", "append_rows", "write_cells", "grow_grid"}
 )
 
 _PATIENCE_SECONDS = 5.0
@@ -153,6 +154,10 @@ class ScriptedSheets:
     async def put_fence(self, spreadsheet: str, fence: Fence) -> None:
         call = self._inner.put_fence
         await self._play("put_fence", "", lambda: call(spreadsheet, fence))
+
+    async def delete_fences(self, spreadsheet: str, fences: Sequence[Fence]) -> None:
+        call = self._inner.delete_fences
+        await self._play("delete_fences", "", lambda: call(spreadsheet, fences))
 
     async def fence_tokens(self, spreadsheet: str, fence_id: int) -> Sequence[str]:
         call = self._inner.fence_tokens

@@ -49,7 +49,7 @@ async def check_account(
 ) -> AsyncIterator[Finding]:
     """Sign in, then check the spreadsheet or whether Sheets answers.
 
-    Cost: 0-2 reads; 1 read + 3 writes more with `writes`.
+    Cost: 0-2 reads; 3 writes more with `writes`.
     """
     try:
         check_credentials(settings, os.environ)

@@ -22,7 +22,7 @@ async def test_used_ids_are_tried(repeatable_ids: bool, level: str) -> None:
 
     assert finding.level == level
     assert (fake.fences, cities.lines()) == ([], LINES)
-    assert sheets.cost() == Cost(1, 3)
+    assert sheets.cost() == Cost(0, 3)
 
 
 async def test_a_viewer_is_told() -> None:

@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from gateway.access.caller import check_conditional, check_filter, check_unconditional
+from gateway.access.rates import FRESH_PRICE
 from gateway.errors import InvalidQuery, InvalidRequest, UnknownField, WorksheetNotFound
 from gateway.table.table import FIRST_DATA_ROW
 from gateway.table.view import ROW_INDEX
@@ -139,6 +140,7 @@ async def upsert_rows(request: Request[State]) -> Response:
     state: State = request.scope["state"]
     admitted = await state["admission"].admit(request, "upsert")
     _check_no_condition(admitted)
+    admitted.lease.raise_to(FRESH_PRICE)
     resolution = preferred_resolution(admitted.head)
     merges = resolution is None or RESOLUTIONS[resolution]
     key_id = admitted.caller.key_id
@@ -217,9 +219,10 @@ def _counted(settled: Settled, preferred: int | None) -> Response:
 
 
 def _asked_filter(admitted: Admitted) -> FilterAsked:
-    """The filter of a write, if the caller may write by filter."""
+    """The filter of a write, if the caller may write by filter: its rows are read anew."""
     check_filter(admitted.caller)
     _check_no_condition(admitted)
+    admitted.lease.raise_to(FRESH_PRICE)
     return filter_asked(admitted.asked)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
+from gateway.access.rates import FRESH_PRICE
 from gateway.web.media_types import FORM
 from gateway.web.openapi.error_answers import error_references
 from gateway.web.openapi.failures import WRITES, Kind
@@ -201,7 +202,10 @@ def _delete_where(place: Place) -> Node:
     return {
         "operationId": f"remove{place.stem or 'Rows'}",
         "summary": f"Delete rows by filter{_of(place)}",
-        "description": "Deletes all rows that match, or none. The rows below move up.",
+        "description": (
+            "Deletes all rows that match, or none. The rows below move up. It counts as "
+            f"{FRESH_PRICE} requests."
+        ),
         **_common(place, "delete_where"),
         "parameters": filter_parameters(place, is_required=True),
         "responses": {
@@ -253,10 +257,11 @@ def _of(place: Place) -> str:
 
 _UPSERT = (
     "\n\nWith `on_conflict` it is an upsert: rows that there are with the same values in these "
-    "fields are updated, the others are created."
+    f"fields are updated, the others are created. It counts as {FRESH_PRICE} requests."
 )
 _BY_FILTER = (
-    "\n\nWith `where` it writes the fields of one object to all rows that match, or to none."
+    "\n\nWith `where` it writes the fields of one object to all rows that match, or to none. "
+    f"That counts as {FRESH_PRICE} requests."
 )
 _PREFERENCE: Node = {
     "description": "The preference of the request that had an effect.",

@@ -142,7 +142,7 @@ class Matching:
         write: UpdateWhere | DeleteWhere,
     ) -> Planned:
         query = Query(where=write.where, limit=write.max_rows, wants_total=True)
-        page = await self.search.page(worksheet, table, query, write.access)
+        page = await self.search.page(worksheet, table, query, write.access, is_write=True)
         if page.total is not None and page.total > write.max_rows:
             raise TooManyRowsAffected(
                 f"{page.total} rows match, and this request may change at most {write.max_rows}. "
@@ -240,7 +240,7 @@ class Matching:
         wanted = {key: number for number, key in enumerate(keys)}
         try:
             found = await self.search.run(
-                worksheet, table, _matched(table, columns, wanted), access.key_id
+                worksheet, table, _matched(table, columns, wanted), access.key_id, is_write=True
             )
         except OutOfSteps:
             raise QueryTooCostly(

@@ -29,7 +29,7 @@ MAX_SECONDS = 60.0
 """Maximum time from a query's start to its end."""
 
 Lane = str | None
-"""The id of a key, or None for building rows."""
+"""The queries or the writes of a key, or None for building rows."""
 
 
 class _Job(NamedTuple):

@@ -16,7 +16,11 @@ T = TypeVar("T")
 
 
 class Search:
-    """`weigh` counts the memory of a worksheet again, after indexes were made."""
+    """`weigh` counts the memory of a worksheet again, after indexes were made.
+
+    Searches of writes have a lane of their own beside the queries of their key: others' writes to
+    the worksheet wait for them.
+    """
 
     def __init__(
         self, scheduler: Scheduler, *, max_steps: int, weigh: Callable[[Worksheet], None]
@@ -25,20 +29,37 @@ class Search:
         self._max_steps = max_steps
         self._weigh = weigh
 
-    async def page(self, worksheet: Worksheet, table: Table, query: Query, access: Access) -> Page:
+    async def page(
+        self,
+        worksheet: Worksheet,
+        table: Table,
+        query: Query,
+        access: Access,
+        *,
+        is_write: bool = False,
+    ) -> Page:
         """The page of a query with `where` or `order`. Raises UnknownField, QueryTooCostly."""
         work = evaluate(table, query, table.header.seen_with(access.columns))
         try:
-            return await self.run(worksheet, table, work, access.key_id)
+            return await self.run(worksheet, table, work, access.key_id, is_write=is_write)
         except OutOfSteps:
             raise _too_costly(query, table.last_row - 1, self._max_steps) from None
 
-    async def run(self, worksheet: Worksheet, table: Table, work: Work[T], key_id: str) -> T:
+    async def run(
+        self,
+        worksheet: Worksheet,
+        table: Table,
+        work: Work[T],
+        key_id: str,
+        *,
+        is_write: bool = False,
+    ) -> T:
         """The result of work on a table. Raises OutOfSteps."""
+        lane = f"{key_id} write" if is_write else key_id
         metered = Metered(work, self._max_steps)
         try:
-            if not self._scheduler.try_at_once(metered, key_id):
-                await self._scheduler.finish(metered, key_id)
+            if not self._scheduler.try_at_once(metered, lane):
+                await self._scheduler.finish(metered, lane)
         finally:
             if metered.steps > table.last_row // 4:  # an index takes at least as many
                 self._weigh(worksheet)

@@ -1,0 +1,36 @@
+"""Searches in the rows of a worksheet: their lanes."""
+
+import asyncio
+from typing import Any, cast
+
+from gateway.table.steps import Work
+from gateway.table.table import Table
+from gateway.worksheets.scheduler import MAX_WAITING, SLICE_STEPS, Scheduler
+from gateway.worksheets.search import Search
+from gateway.worksheets.worksheet import Worksheet
+
+ROWS = cast(Table, type("Rows", (), {"last_row": 10**9}))
+NO_WORKSHEET = cast(Worksheet, None)
+
+
+def slices(count: int) -> Work[int]:
+    for _ in range(count):
+        yield SLICE_STEPS
+    return count
+
+
+async def test_a_write_does_not_wait_for_the_queries_of_its_key() -> None:
+    """All writes to its worksheet would wait for it."""
+    search = Search(Scheduler(), max_steps=10**9, weigh=lambda _: None)
+    tasks: list[asyncio.Task[Any]] = [
+        asyncio.create_task(search.run(NO_WORKSHEET, ROWS, slices(1_000), "key"))
+        for _ in range(MAX_WAITING)
+    ]
+    for _ in range(MAX_WAITING):
+        await asyncio.sleep(0)
+
+    assert await search.run(NO_WORKSHEET, ROWS, slices(3), "key", is_write=True) == 3
+    assert not any(task.done() for task in tasks)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

@@ -65,6 +65,7 @@ from gateway.worksheets.refusal import (
     explain,
     explaining,
     row_not_removable,
+    too_slow,
     undecided,
 )
 from gateway.worksheets.row_numbers import number_unknown
@@ -120,11 +121,11 @@ class Plan:
 
 
 class _Outdated(Exception):
-    """The look is too old: look again."""
+    """The sheet has changed since the look: look again."""
 
 
 class _NotSent(Exception):
-    """Google could not be reached, and nothing was sent."""
+    """Nothing was sent, for a reason that may pass."""
 
     def __init__(self, error: GatewayError) -> None:
         super().__init__()
@@ -331,7 +332,8 @@ class FencedWriter:
         if not writes:
             return unnoted
         if age_seconds > plan.fresh_seconds and not plan.is_cached:
-            raise _Outdated
+            worksheet.header.forget()
+            raise _NotSent(too_slow())
         requests = requests_of(writes, plan.emptied)
         changes = [change for each in writes for change in each.changes]
         has_new_rows = any(each.created for each in writes)
@@ -418,10 +420,8 @@ class FencedWriter:
             view = await self._fences.commit(
                 worksheet.spreadsheet, batch, resend_until=resend_until
             )
-        except WriteOutcomeUnknown:
-            raise
-        except (GatewayError, NeverApplied):
-            if is_exclusive:
+        except (GatewayError, NeverApplied) as error:
+            if is_exclusive and not isinstance(error, WriteOutcomeUnknown):
                 await self._ledger.moved(worksheet, batch.fence, is_applied=False)
             raise
         if is_exclusive:

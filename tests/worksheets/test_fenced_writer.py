@@ -183,6 +183,20 @@ async def test_an_update_is_sent_right_after_its_look(bench: Bench) -> None:
     assert names(bench)[0] == "by hand"
 
 
+async def test_an_update_that_is_always_late(bench: Bench) -> None:
+    """If every look is too old when its write could go, nothing is sent."""
+
+    async def sending(*_: object) -> None:
+        bench.clock.advance(2)
+
+    bench.ledger.sending = sending  # type: ignore[method-assign, assignment]
+    with pytest.raises(QueueFull, match="too busy") as refused:
+        await bench.service.update_row(TARGET, Update(row=2, fields={"name": "ours"}))
+
+    assert refused.value.outcome == "not_applied"
+    assert bench.sheets.cost() == Cost(2, 0)
+
+
 @pytest.mark.parametrize("repeatable_ids", [False, True], ids=["refused", "accepted"])
 async def test_no_late_copy_overwrites_a_later_update(
     make_bench: MakeBench, repeatable_ids: bool

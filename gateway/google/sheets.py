@@ -14,10 +14,11 @@ or not at all.
 """
 
 import re
+import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, Self
 
 from gateway.errors import UpstreamRefusal
 
@@ -78,17 +79,26 @@ class WorksheetProperties:
     columns: int
 
 
+MAX_FENCE_ID = 2**31 - 1
+"""Google takes it as a signed integer of 32 bits."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Fence:
     """Developer metadata that a write leaves in its spreadsheet: proof that it was applied.
 
-    `id` is 1 to 2**31 - 1, unique in the spreadsheet. `key` is the same for all fences of a
+    `id` is 1 to `MAX_FENCE_ID`, unique in the spreadsheet. `key` is the same for all fences of a
     gateway, `token` the write's own.
     """
 
     id: int
     key: str
     token: str
+
+    @classmethod
+    def random(cls, key: str) -> Self:
+        """A fence that no other write has."""
+        return cls(id=1 + secrets.randbelow(MAX_FENCE_ID), key=key, token=secrets.token_urlsafe(12))
 
 
 @dataclass(frozen=True, kw_only=True)

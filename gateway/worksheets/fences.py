@@ -16,7 +16,6 @@ Rules
 """
 
 import asyncio
-import secrets
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import AbstractContextManager
@@ -58,8 +57,6 @@ answered, go early."""
 
 MAX_FORGOTTEN = 500
 """Fences that one batch deletes."""
-
-MAX_ID = 2**31 - 1
 
 Sleep = Callable[[float], Awaitable[None]]
 
@@ -129,9 +126,7 @@ class Fences:
 
     def new(self) -> Fence:
         """A fence for a write, with a random id and token."""
-        return Fence(
-            id=1 + secrets.randbelow(MAX_ID), key=self._key, token=secrets.token_urlsafe(12)
-        )
+        return Fence.random(self._key)
 
     async def find_earlier(self, spreadsheet: str) -> None:
         """Find the fences of earlier processes, to delete them. 1 read per spreadsheet and start.

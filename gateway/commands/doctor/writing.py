@@ -1,6 +1,5 @@
 """Check of writing to a spreadsheet: rights, and what Google does with used metadata ids."""
 
-import secrets
 from collections.abc import AsyncIterator
 
 from gateway.commands.doctor.context import CheckContext
@@ -10,7 +9,6 @@ from gateway.errors import GatewayError, UpstreamRefusal
 from gateway.google.sheets import FENCE_REQUEST, Fence, Sheets, refused_request
 
 KEY = "gw-check"
-MAX_ID = 2**31 - 1
 
 
 async def check_writing(
@@ -18,7 +16,7 @@ async def check_writing(
 ) -> AsyncIterator[Finding]:
     """Create metadata with one id twice, and delete it. Cost: 3 writes."""
     place = f"spreadsheet {spreadsheet}:"
-    fence = Fence(id=1 + secrets.randbelow(MAX_ID), key=KEY, token=secrets.token_urlsafe(12))
+    fence = Fence.random(KEY)
     try:
         await sheets.put_fence(spreadsheet, fence)
     except GatewayError as error:

@@ -235,7 +235,8 @@ class UpstreamError(GatewayError):
 class UpstreamRefusal(UpstreamError):
     """Google refused our request as invalid (400 INVALID_ARGUMENT), without executing it.
 
-    `google_message` is Google's text; it can quote cells, so it is never sent to a client.
+    `google_message` is Google's text; it can quote cells, so only that of a row that cannot be
+    removed is sent to a client.
     `first_request` is the number of the request in a batch that counts as the first one.
     """
 

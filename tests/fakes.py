@@ -60,6 +60,8 @@ class FakeWorksheet:
         self.rows = max(len(lines), 1)
         self.frozen_rows = 0
         self.columns = max(1, *map(len, lines)) if lines else 1
+        self.array_rows: set[int] = set()
+        """Rows of an array formula, none of which can be removed alone."""
         self.cells: dict[tuple[int, int], Held] = {}
         for row, line in enumerate(lines, start=1):
             self.type(row, *line)
@@ -330,6 +332,12 @@ def _check_change(
     """Rows to remove are checked against the grid before the batch."""
     if worksheet is None:
         raise UpstreamRefusal(f"{place}.appendCells: No grid with id: {sheet_id}")
+    if isinstance(change, RemovedRows) and not worksheet.array_rows.isdisjoint(
+        range(change.first_row, change.last_row + 1)
+    ):
+        raise UpstreamRefusal(
+            f"{place}.deleteDimension: You cannot change part of an array formula."
+        )
     if isinstance(change, RemovedRows) and change.last_row > worksheet.rows:
         raise UpstreamRefusal(
             f"{place}.deleteDimension: Cannot delete a row that doesn't exist. "

@@ -11,9 +11,8 @@ from functools import partial
 from starlette.requests import Request
 
 from gateway.errors import InvalidQuery, Problem
-from gateway.table.cells import plain_notation
 from gateway.table.quoting import quoted
-from gateway.table.record import NEVER_STORED, Stored, pointer
+from gateway.table.record import NEVER_STORED, Stored, key_text, pointer
 from gateway.telemetry.events import note_reading
 from gateway.web.body import RowsBody, parse_rows, read_parsed
 from gateway.web.fields import unstorable
@@ -109,12 +108,7 @@ def _problems(body: RowsBody, keys: Sequence[str]) -> list[Problem]:
 def _displayed(fields: Fields, key: str) -> str:
     """The text that a cell with the value of a key displays; "" without a value."""
     name = _find(fields, key)
-    value = None if name is None else fields[name]
-    if isinstance(value, bool):
-        return str(value).upper()
-    if isinstance(value, int | float):
-        return plain_notation(value)
-    return value or ""
+    return "" if name is None else key_text(fields[name])
 
 
 def _find(fields: Mapping[str, Stored], key: str) -> str | None:

@@ -116,7 +116,7 @@ class RowService:
             queues=self._queues,
             settings=cache,
             clock=clock,
-            perform=self._perform,
+            perform=lambda worksheet, group: self._writer.write(worksheet, group),
             weigh=lambda worksheet: self._pool.weigh(worksheet),
         )
         self._pool = Pool(
@@ -268,9 +268,6 @@ class RowService:
                 return await self._reader.displayed(worksheet, no_cache=no_cache)
             span = RowSpan(FIRST_DATA_ROW + query.skip, query.limit)
             return await self._reader.some(worksheet, span, no_cache=no_cache)
-
-    async def _perform(self, worksheet: Worksheet, group: Sequence[Write]) -> Sequence[Outcome]:
-        return await self._writer.write(worksheet, group)
 
     async def _settle(self, target: Target, write: Write) -> Settled:
         """Carry out a write, or answer as before to a repeated one."""

@@ -39,8 +39,8 @@ class WriteIdentity:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Create:
-    """Rows to append one under the other, all of them or none; `is_array`: sent as a list."""
+class RowsSent:
+    """A write of rows without numbers; `is_array`: sent as a list."""
 
     rows: tuple[Fields, ...]
     is_array: bool = False
@@ -60,6 +60,11 @@ class Create:
     def memory_bytes(self) -> int:
         """About how much memory it takes while it waits."""
         return sum(map(_memory_bytes, self.rows))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Create(RowsSent):
+    """Rows to append one under the other, all of them or none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,33 +153,15 @@ class DeleteWhere:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Upsert:
+class Upsert(RowsSent):
     """Rows to update where all fields of `keys` are displayed equal, else to create.
 
-    `merges`: existing rows get the other fields; otherwise they stay as they are. `is_array`: sent
-    as a list. The rows of one upsert have different keys.
+    `merges`: existing rows get the other fields; otherwise they stay as they are. The rows of one
+    upsert have different keys.
     """
 
     keys: tuple[str, ...]
-    rows: tuple[Fields, ...]
     merges: bool = True
-    is_array: bool = False
-    identity: WriteIdentity | None = None
-    access: Access = FULL_ACCESS
-
-    def path(self, number: int) -> str:
-        """JSON pointer to a row in the body."""
-        return pointer(str(number)) if self.is_array else pointer()
-
-    @cached_property
-    def byte_count(self) -> int:
-        """About how many bytes the values take on their way to Google."""
-        return sum(map(_byte_count, self.rows))
-
-    @cached_property
-    def memory_bytes(self) -> int:
-        """About how much memory it takes while it waits."""
-        return sum(map(_memory_bytes, self.rows))
 
 
 RowWrite = Update | UpdateRows | Delete

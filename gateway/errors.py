@@ -272,7 +272,7 @@ class QuotaSpent(TemporarilyUnavailable):
     """Google's quota, or the gateway's share of it, is used up.
 
     `is_from_google`: Google refused the call with a 429; otherwise it was not sent. `limit`: calls
-    per minute that Google allows, if it named them.
+    per minute that Google allows, if it named them; `limit_name`: what it calls this limit.
     """
 
     code = 5030
@@ -285,10 +285,16 @@ class QuotaSpent(TemporarilyUnavailable):
         retry_after_seconds: int | None = None,
         is_from_google: bool = False,
         limit: int | None = None,
+        limit_name: str = "",
     ) -> None:
         super().__init__(message, outcome=outcome, retry_after_seconds=retry_after_seconds)
         self.is_from_google = is_from_google
         self.limit = limit
+        self.is_of_project = limit_name.endswith("PerProject")
+        self.is_of_spreadsheet = bool(limit_name) and not limit_name.endswith(
+            ("PerProject", "PerUser")
+        )
+        """Neither the account's nor the project's: assumed to be one of the spreadsheet."""
 
 
 class CircuitOpen(TemporarilyUnavailable):

@@ -8,7 +8,7 @@ import asyncio
 import math
 import random
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
@@ -26,18 +26,8 @@ from gateway.errors import (
     WriteOutcomeUnknown,
 )
 from gateway.google.call_context import current_call_context, record_sent_at
-from gateway.google.sheets import (
-    Batch,
-    Fence,
-    Render,
-    Rendering,
-    Sheets,
-    SheetView,
-    Value,
-    Values,
-    WorksheetProperties,
-    Writing,
-)
+from gateway.google.forwarding import Call, ForwardingSheets
+from gateway.google.sheets import Sheets
 from gateway.google.translation import UNREADABLE, GoogleRefusal
 from gateway.telemetry.events import upstream_called
 
@@ -56,77 +46,18 @@ class Guard(Protocol):
         ...
 
 
-class GuardedSheets:
+class GuardedSheets(ForwardingSheets):
     """A `Sheets` whose calls pass through `guards`, the outermost first."""
 
     def __init__(self, inner: Sheets, *guards: Guard) -> None:
         self._inner = inner
         self._guards = guards
 
-    async def read_values(self, spreadsheet: str, range_: str, *, render: Render) -> Values:
-        return await self._guarded(
-            lambda: self._inner.read_values(spreadsheet, range_, render=render), is_write=False
-        )
-
-    async def read_columns(
-        self, spreadsheet: str, range_: str, *, render: Render, known: bytes | None = None
-    ) -> Rendering | None:
-        return await self._guarded(
-            lambda: self._inner.read_columns(spreadsheet, range_, render=render, known=known),
-            is_write=False,
-        )
-
-    async def read_ranges(self, spreadsheet: str, ranges: Sequence[str]) -> list[Values]:
-        return await self._guarded(
-            lambda: self._inner.read_ranges(spreadsheet, ranges), is_write=False
-        )
-
-    async def list_worksheets(self, spreadsheet: str) -> list[WorksheetProperties]:
-        return await self._guarded(lambda: self._inner.list_worksheets(spreadsheet), is_write=False)
-
-    async def read_sheet(self, spreadsheet: str, ranges: Sequence[str]) -> SheetView:
-        return await self._guarded(
-            lambda: self._inner.read_sheet(spreadsheet, ranges), is_write=False
-        )
-
-    async def apply(self, spreadsheet: str, batch: Batch) -> SheetView:
-        return await self._guarded(lambda: self._inner.apply(spreadsheet, batch), is_write=True)
-
-    async def put_fence(self, spreadsheet: str, fence: Fence) -> None:
-        await self._guarded(lambda: self._inner.put_fence(spreadsheet, fence), is_write=True)
-
-    async def delete_fences(self, spreadsheet: str, fences: Sequence[Fence]) -> None:
-        await self._guarded(lambda: self._inner.delete_fences(spreadsheet, fences), is_write=True)
-
-    async def fence_tokens(self, spreadsheet: str, fence_id: int) -> Sequence[str]:
-        return await self._guarded(
-            lambda: self._inner.fence_tokens(spreadsheet, fence_id), is_write=False
-        )
-
-    async def fence_ids(self, spreadsheet: str, key: str) -> Sequence[int]:
-        return await self._guarded(lambda: self._inner.fence_ids(spreadsheet, key), is_write=False)
-
-    async def append_rows(
-        self, spreadsheet: str, anchor: str, rows: Sequence[Sequence[Value]]
-    ) -> Values:
-        return await self._guarded(
-            lambda: self._inner.append_rows(spreadsheet, anchor, rows), is_write=True
-        )
-
-    async def write_cells(self, spreadsheet: str, writings: Sequence[Writing]) -> list[Values]:
-        return await self._guarded(
-            lambda: self._inner.write_cells(spreadsheet, writings), is_write=True
-        )
-
-    async def grow_grid(self, spreadsheet: str, sheet_id: int, rows: int) -> None:
-        await self._guarded(
-            lambda: self._inner.grow_grid(spreadsheet, sheet_id, rows), is_write=True
-        )
-
-    async def _guarded(self, call: Callable[[], Awaitable[T]], *, is_write: bool) -> T:
+    async def _forward(self, spreadsheet: str, call: Call[T], *, is_write: bool) -> T:
+        made: Callable[[], Awaitable[T]] = partial(call, self._inner)
         for guard in reversed(self._guards):
-            call = partial(guard, call, is_write=is_write)
-        return await call()
+            made = partial(guard, made, is_write=is_write)
+        return await made()
 
 
 @dataclass(frozen=True, kw_only=True)

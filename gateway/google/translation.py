@@ -114,6 +114,11 @@ class GoogleRefusal(Exception):
         limits = (_per_minute(detail.metadata) for detail in self.body.details)
         return min((limit for limit in limits if limit), default=None)
 
+    @property
+    def limit_name(self) -> str:
+        """Google's name of the limit in a 429, such as "ReadRequestsPerMinutePerUser"."""
+        return next(filter(None, (_limit_name(each.metadata) for each in self.body.details)), "")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Attempt:
@@ -240,6 +245,7 @@ def _quota_spent(error: GoogleRefusal, attempt: Attempt) -> GatewayError:
         retry_after_seconds=QUOTA_RETRY_SECONDS,
         is_from_google=True,
         limit=error.limit,
+        limit_name=error.limit_name,
     )
 
 
@@ -254,6 +260,14 @@ def _per_minute(metadata: object) -> int:
             return int(value) if is_limit else 0
         case _:
             return 0
+
+
+def _limit_name(metadata: object) -> str:
+    match metadata:
+        case {"quota_limit": str(name)}:
+            return name
+        case _:
+            return ""
 
 
 def _consumer(metadata: object) -> str:

@@ -8,6 +8,7 @@ from anyio import wait_all_tasks_blocked
 from gateway.errors import QuotaSpent
 from gateway.google.call_context import CallContext
 from gateway.google.quota import Bucket
+from gateway.google.rate import Rate
 from tests.google.timers import ManualTimers
 
 A, B, C = CallContext("a"), CallContext("b"), CallContext("c")
@@ -29,7 +30,7 @@ class Subject:
     def __post_init__(self) -> None:
         self.began = self.timers.clock()
         self.bucket = Bucket(
-            self.per_minute,
+            Rate(self.per_minute),
             is_write=self.is_write,
             max_waiting_seconds=self.max_waiting_seconds,
             clock=self.timers.clock,

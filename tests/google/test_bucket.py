@@ -7,6 +7,7 @@ from anyio import wait_all_tasks_blocked
 
 from gateway.google.call_context import CallContext
 from gateway.google.quota import MAX_WAITING, MAX_WAITING_PER_KEY, Bucket
+from gateway.google.rate import Rate
 from tests.google.bucket_subject import (
     CHECK,
     INTERVAL,
@@ -248,7 +249,7 @@ async def test_what_is_learnt_shows_in_the_rate() -> None:
 
 async def test_on_a_real_loop() -> None:
     """As it is used, a bucket's timer lets go of those that wait, on the loop's own clock."""
-    bucket = Bucket(60_000, is_write=False, max_waiting_seconds=10.0)
+    bucket = Bucket(Rate(60_000), is_write=False, max_waiting_seconds=10.0)
     for _ in range(60_000 // 9):
         await bucket.take(A)
     tasks = [asyncio.create_task(bucket.take(A)) for _ in range(5)]

@@ -7,8 +7,9 @@ from structlog.testing import capture_logs
 
 from gateway.errors import QuotaSpent
 from gateway.google.call_context import CallContext
-from gateway.google.quota import Bucket
+from gateway.google.quota import Bucket, open_budget
 from gateway.google.spent import LONGEST_SECONDS, SpentQuota, open_spent_quota
+from gateway.settings.model import GoogleSettings
 from tests.clock import ManualClock
 
 
@@ -19,13 +20,9 @@ def clock() -> ManualClock:
 
 def bucket(spent: SpentQuota, clock: ManualClock, *, is_write: bool = True) -> Bucket:
     """A bucket that lets nothing wait."""
-    return Bucket(
-        54,
-        is_write=is_write,
-        max_waiting_seconds=0.0,
-        clock=clock,
-        spent=spent,
-    )
+    settings = GoogleSettings(max_waiting_seconds=0.0)
+    budget = open_budget(settings, clock=clock, spent=spent)
+    return budget.writes if is_write else budget.reads
 
 
 async def sent(subject: Bucket) -> int:

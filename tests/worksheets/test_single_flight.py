@@ -7,6 +7,7 @@ from anyio import wait_all_tasks_blocked
 
 from gateway.google.call_context import CallContext, current_call_context, in_call_context
 from gateway.google.quota import Bucket
+from gateway.google.rate import Rate
 from gateway.worksheets.single_flight import SingleFlight
 from tests.google.timers import ManualTimers
 
@@ -24,7 +25,7 @@ def timers() -> ManualTimers:
 async def bucket(timers: ManualTimers) -> Bucket:
     """Calls go one by one, and one key has three of them in line."""
     made = Bucket(
-        PER_MINUTE,
+        Rate(PER_MINUTE),
         is_write=False,
         max_waiting_seconds=60.0,
         clock=timers.clock,

@@ -3,7 +3,7 @@
 import hashlib
 import os
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import UTC, datetime
 from functools import partial
@@ -17,21 +17,12 @@ from gateway.access.pepper import load_pepper
 from gateway.access.rates import KeyRates
 from gateway.access.unrestricted_keys import warn_of_unbounded_keys
 from gateway.errors import GatewayError
-from gateway.google.adapter import open_google
+from gateway.google.adapter import open_accounts
+from gateway.google.assembly import assemble, open_budgets
 from gateway.google.credentials import check_credentials
-from gateway.google.guards import (
-    Breaker,
-    Counted,
-    GuardedSheets,
-    LastCheck,
-    Retrying,
-)
-from gateway.google.quota import Budgeted, open_budget
 from gateway.google.sheets import Sheets
-from gateway.google.spent import open_spent_quota
-from gateway.settings.model import Settings
+from gateway.settings.model import MAIN_ACCOUNT, Settings
 from gateway.storage.key_store import KeyStore
-from gateway.telemetry.events import breaker_changed, budget_waited
 from gateway.web.admission import Admission, AuthCache
 from gateway.web.error_responses import on_gateway_error, on_http_exception
 from gateway.web.parsing import Parsing
@@ -53,39 +44,34 @@ def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Sta
     pepper = load_pepper(settings.access)
     if open_sheets is None:
         # Read again when the app starts; reported here as a configuration problem.
-        check_credentials(settings.google, os.environ)
+        for account in settings.google.by_account().values():
+            check_credentials(account, os.environ)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[State]:
-        sheets_opener = open_sheets or partial(
-            open_google, settings.google, max_rendering_bytes=settings.cache.max_worksheet_bytes
-        )
         clock = steady_clock()
         database = settings.access.database
         async with (
-            open_spent_quota(database.with_name(f"{database.name}.quota")) as spent,
             KeyStore.open(database) as store,
             store.open_ledger(clock, max_bytes=settings.writes.max_record_bytes) as ledger,
-            sheets_opener() as sheets,
+            _opened(settings, open_sheets) as opened,
+            open_budgets(settings, opened) as budgets,
         ):
             await warn_of_unbounded_keys(store, datetime.now(UTC))
             keys = ActiveKeys(store, settings.plans, clock=_now)
             await keys.load()
-            budget = open_budget(settings.google, spent=spent)
-            turn_seconds = settings.writes.max_waiting_seconds
-            budgeted = Budgeted(budget, waited=budget_waited, turn_seconds=turn_seconds)
-            asked = guarded(sheets, budgeted)
+            google = assemble(settings.google, opened, budgets)
             fences = None
             if settings.google.value_input == "raw":
                 fences = Fences(
-                    asked,
+                    google.sheets,
                     key=fence_key(pepper),
                     clock=clock,
-                    write_turn=budgeted.write_turn,
+                    write_turn=google.accounts.write_turn,
                     recorded=ledger.open_fences,
                 )
             rows = RowService(
-                asked,
+                google.sheets,
                 cache=settings.cache,
                 writes=settings.writes,
                 api=settings.api,
@@ -94,8 +80,8 @@ def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Sta
                 wall_clock=clock,
                 fences=fences,
                 open_writes=ledger.open_writes,
-                write_turn=budgeted.write_turn,
-                reads_per_second=budget.reads.rate_per_second,
+                write_turn=google.accounts.write_turn,
+                read_budget=google.accounts.reads_per_second,
             )
             last_use = LastUse(store.touch, _now)
             gatekeeper = Gatekeeper(
@@ -115,10 +101,11 @@ def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Sta
                     ),
                     parsing=Parsing(),
                     ready=store.ping,
+                    refused_accounts=lambda: google.accounts.refused_count,
                     title_aliases=TitleAliases(write_seconds=settings.cache.header_ttl_seconds),
                     rows=rows,
                     catalogue=Catalogue(
-                        asked,
+                        google.sheets,
                         max_worksheets=settings.cache.max_worksheets,
                         clock=time.monotonic,
                     ),
@@ -161,14 +148,16 @@ def fence_key(pepper: bytes) -> str:
     return "gw-" + hashlib.blake2b(pepper, digest_size=6, person=b"fences").hexdigest()
 
 
-def guarded(sheets: Sheets, budgeted: Budgeted) -> Sheets:
-    """The service's `Sheets`: each attempt passes the breaker, then waits for the quota."""
-    breaker = Breaker(changed=breaker_changed)
-    return GuardedSheets(
-        sheets,
-        Retrying(may_retry=lambda: not breaker.is_open),
-        breaker,
-        budgeted,
-        LastCheck(breaker),
-        Counted(),
-    )
+@asynccontextmanager
+async def _opened(
+    settings: Settings, open_sheets: OpenSheets | None
+) -> AsyncIterator[Mapping[str, Sheets]]:
+    """The accounts of the settings, or what replaces Google."""
+    if open_sheets is not None:
+        async with open_sheets() as sheets:
+            yield {MAIN_ACCOUNT: sheets}
+        return
+    async with open_accounts(
+        settings.google.by_account(), max_rendering_bytes=settings.cache.max_worksheet_bytes
+    ) as accounts:
+        yield accounts

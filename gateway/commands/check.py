@@ -6,7 +6,7 @@ from dataclasses import replace
 from urllib.parse import urlsplit
 
 from gateway.access.pepper import pepper_of
-from gateway.commands.doctor.account import Now, check_account
+from gateway.commands.doctor.account import Now, check_accounts
 from gateway.commands.doctor.finding import Finding, listed, ok, problem, warning
 from gateway.settings.address import is_allowed_endpoint, is_loopback
 from gateway.settings.model import AccessSettings, ConfigError, GoogleSettings, Settings
@@ -20,14 +20,14 @@ async def check_setup(
 ) -> AsyncIterator[Finding]:
     """Check settings, key store, Google account and optionally a spreadsheet.
 
-    Cost: 0-2 reads; 3 writes more if it `writes` to the spreadsheet. `now` returns seconds
-    since the epoch, for comparison with Google's clock.
+    Cost: 0-2 reads, with several accounts 1 more for each; 3 writes more if it `writes` to the
+    spreadsheet. `now` returns seconds since the epoch, for comparison with Google's clock.
     """
     for finding in check_settings(settings):
         yield finding
     async for finding in _check_keys(settings, spreadsheet):
         yield finding
-    async for finding in check_account(settings.google, spreadsheet, now, writes=writes):
+    async for finding in check_accounts(settings.google, spreadsheet, now, writes=writes):
         # They contain texts from other servers, which might contain secrets.
         yield replace(finding, text=redacted(finding.text))
 

@@ -18,6 +18,7 @@ from urllib.parse import quote
 
 import google.auth
 import msgspec
+from google.oauth2.service_account import Credentials
 from gspread.http_client import FileType, HTTPClient, ParamsType
 from gspread.urls import SPREADSHEETS_API_V4_BASE_URL
 
@@ -62,7 +63,7 @@ from gateway.google.sheets import (
 from gateway.google.token import FindCredentials, TokenSource
 from gateway.google.translation import FAILURES, Attempt, GoogleRefusal, translated
 from gateway.google.wire import Answer, Message, Wire, open_wire
-from gateway.settings.model import GoogleSettings
+from gateway.settings.model import MAIN_ACCOUNT, GoogleSettings
 from gateway.table.a1 import is_spreadsheet_id
 from gateway.table.steps import Metered, Work
 
@@ -93,31 +94,60 @@ async def open_google(
     find_credentials: FindCredentials = google.auth.default,
     now: Callable[[], float] = time.time,
 ) -> AsyncIterator["GoogleSheets"]:
-    """Google Sheets, accessed as the account of the key file or of `find_credentials`.
+    """Google Sheets as one account: of the key file, or of `find_credentials`.
 
     `max_rendering_bytes` limits the memory of one rendering; `now` returns seconds since the epoch.
     Raises `ConfigError` for an unusable key file. Uses no network before the first call; closes all
     connections at the end.
     """
-    credentials = None
-    if settings.credentials is not None:
-        credentials = load_service_account(
-            settings.credentials, allow_insecure_endpoint=settings.allow_insecure_endpoint
-        )
+    async with open_accounts(
+        {MAIN_ACCOUNT: settings},
+        max_rendering_bytes=max_rendering_bytes,
+        find_credentials=find_credentials,
+        now=now,
+    ) as accounts:
+        yield accounts[MAIN_ACCOUNT]
+
+
+@asynccontextmanager
+async def open_accounts(
+    settings: Mapping[str, GoogleSettings],
+    *,
+    max_rendering_bytes: int = MAX_RENDERING_BYTES,
+    find_credentials: FindCredentials = google.auth.default,
+    now: Callable[[], float] = time.time,
+) -> AsyncIterator[Mapping[str, "GoogleSheets"]]:
+    """Google Sheets as several accounts, by their names, over the same connections."""
+    any_settings = next(iter(settings.values()))
     async with open_wire(
-        max_connections=settings.max_connections,
-        connect_timeout_seconds=settings.connect_timeout_seconds,
+        max_connections=any_settings.max_connections,
+        connect_timeout_seconds=any_settings.connect_timeout_seconds,
     ) as wire:
-        tokens = TokenSource(
-            wire,
-            credentials=credentials,
-            find_credentials=find_credentials,
-            allow_insecure_endpoint=settings.allow_insecure_endpoint,
-            now=now,
-        )
-        yield GoogleSheets(
-            settings, wire=wire, tokens=tokens, max_rendering_bytes=max_rendering_bytes
-        )
+        yield {
+            name: GoogleSheets(
+                each,
+                wire=wire,
+                tokens=TokenSource(
+                    wire,
+                    credentials=_credentials(each),
+                    find_credentials=find_credentials,
+                    allow_insecure_endpoint=each.allow_insecure_endpoint,
+                    now=now,
+                ),
+                max_rendering_bytes=max_rendering_bytes,
+            )
+            for name, each in settings.items()
+        }
+
+
+def _credentials(settings: GoogleSettings) -> Credentials | None:
+    if settings.credentials is None:
+        return None
+    return load_service_account(
+        settings.credentials,
+        allow_insecure_endpoint=settings.allow_insecure_endpoint,
+        subject=settings.subject,
+    )
 
 
 class GoogleSheets:
@@ -133,6 +163,11 @@ class GoogleSheets:
         self._wire = wire
         self.tokens = tokens
         self._max_rendering_bytes = max_rendering_bytes
+
+    @property
+    def project(self) -> str | None:
+        """The project whose quota is used; None if unknown."""
+        return self._settings.project or self.tokens.project
 
     @property
     def account(self) -> str | None:

@@ -121,19 +121,29 @@ def check_credentials(settings: GoogleSettings, environ: Mapping[str, str]) -> N
     """
     allow_insecure = settings.allow_insecure_endpoint
     if settings.credentials is not None:
-        load_service_account(settings.credentials, allow_insecure_endpoint=allow_insecure)
+        load_service_account(
+            settings.credentials,
+            allow_insecure_endpoint=allow_insecure,
+            subject=settings.subject,
+        )
         return
     path = _default_file(environ)
     if path is not None:
         _check_default(_read_file(VARIABLE, path), allow_insecure_endpoint=allow_insecure)
 
 
-def load_service_account(path: Path, *, allow_insecure_endpoint: bool) -> Credentials:
-    """Load credentials from a key file that only its owner can read. Raises `ConfigError`."""
+def load_service_account(
+    path: Path, *, allow_insecure_endpoint: bool, subject: str | None = None
+) -> Credentials:
+    """Load credentials from a key file that only its owner can read. Raises `ConfigError`.
+
+    With a `subject` they are those of this user, by domain-wide delegation.
+    """
     file = _read_file(SETTING, path)
     if is_open_to_others(file.mode):
         raise file.open_to_others("read")
-    return _service_account(file, allow_insecure_endpoint=allow_insecure_endpoint)
+    credentials = _service_account(file, allow_insecure_endpoint=allow_insecure_endpoint)
+    return credentials.with_subject(subject) if subject else credentials  # type: ignore[no-untyped-call]  # has no types
 
 
 def _service_account(file: _CredentialsFile, *, allow_insecure_endpoint: bool) -> Credentials:

@@ -258,9 +258,10 @@ def _was_answered(error: UpstreamError) -> bool:
 
 
 class Counted:
-    """Guard that counts and times each call for its request, and records when it is sent."""
+    """Guard that counts and times each call of an account, and records when it is sent."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, account: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._account = account
         self._clock = clock
 
     async def __call__(self, call: Callable[[], Awaitable[T]], *, is_write: bool) -> T:
@@ -274,4 +275,4 @@ class Counted:
             raise
         finally:
             seconds = self._clock() - started
-            upstream_called(is_write=is_write, seconds=seconds, error=error)
+            upstream_called(self._account, is_write=is_write, seconds=seconds, error=error)

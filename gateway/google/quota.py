@@ -78,6 +78,12 @@ class Bucket:
         """How long one more call would wait, about."""
         return self._seconds_behind(len(self._turns), self._clock())
 
+    def check_free(self) -> None:
+        """Raise QuotaSpent if a call would have to wait."""
+        seconds = self.waiting_seconds()
+        if seconds:
+            raise self._spent(seconds)
+
     def owed_seconds(self) -> float:
         """The time until the whole burst is there; the less, the more quota is left."""
         return max(0.0, self._rates.full_at - self._clock())
@@ -316,12 +322,12 @@ class Budgeted:
         turn_seconds: float | None = None,
     ) -> None:
         self._turn_seconds = turn_seconds
-        self._budget = budget
+        self.budget = budget
         self._clock = clock
         self._waited = waited
 
     async def __call__(self, call: Callable[[], Awaitable[T]], *, is_write: bool) -> T:
-        bucket = self._budget.writes if is_write else self._budget.reads
+        bucket = self.budget.writes if is_write else self.budget.reads
         turn = _turn.get() if is_write else None
         if turn is None or turn.bucket is not bucket or not turn.take():
             await self._take(bucket)
@@ -337,7 +343,7 @@ class Budgeted:
 
     async def write_turn(self) -> WriteTurn:
         """Wait for the quota of one write and reserve it. Raises `QuotaSpent`."""
-        bucket = self._budget.writes
+        bucket = self.budget.writes
         await self._take(bucket, self._turn_seconds)
         return WriteTurn(bucket)
 

@@ -65,7 +65,8 @@ def file_layer(
 ) -> Layer:
     """The tables of the file, by default of `config.toml` if it exists.
 
-    `file_settings` are the settings that name files, with their defaults. Relative names, including
+    `file_settings` are the settings that name files, with their defaults; `*` is each table of an
+    array. Relative names, including
     defaults, start at the directory of this file, so that one configuration means one key store,
     wherever a command runs. A file with one of `secrets` must be private.
     """
@@ -82,7 +83,8 @@ def file_layer(
         return Layer(problems=[f"{file}: is not TOML: {error}"])
     except UnicodeDecodeError as error:
         return Layer(problems=[f"{file}: is not UTF-8 (byte {error.start})"])
-    tables = merged(nested(file_settings.items()), written)
+    defaults = nested((at, name) for at, name in file_settings.items() if "*" not in at)
+    tables = merged(defaults, written)
     return Layer(
         tables=reduce(lambda t, at: _anchored(t, at, file.parent), file_settings, tables),
         problems=[
@@ -155,14 +157,16 @@ def _table(tables: Tables, section: str) -> Tables:
     return table if isinstance(table, Mapping) else {}
 
 
-def _anchored(tables: Tables, at: KeyPath, directory: Path) -> Tables:
-    section, key = at
-    table = tables[section]
-    name = table.get(key) if isinstance(table, Mapping) else None
-    # A blank name is refused later; a name of another type is refused by its type.
-    if not isinstance(name, str | Path) or name == "":
-        return tables
-    return {**tables, section: {**table, key: directory / name}}
+def _anchored(value: Any, at: KeyPath, directory: Path) -> Any:
+    if not at:
+        # A blank name is refused later; a name of another type is refused by its type.
+        return directory / value if isinstance(value, str | Path) and value != "" else value
+    key, rest = at[0], at[1:]
+    if key == "*" and isinstance(value, list):
+        return [_anchored(each, rest, directory) for each in value]
+    if not isinstance(value, Mapping) or key not in value:
+        return value
+    return {**value, key: _anchored(value[key], rest, directory)}
 
 
 def _key_path(name: str) -> KeyPath:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -21,6 +21,7 @@ from pydantic import (
     ValidationError,
     ValidationInfo,
     field_validator,
+    model_validator,
 )
 
 from gateway.settings.address import (
@@ -51,7 +52,7 @@ def _not_blank(name: object) -> object:
 
 
 FileName = Annotated[Path, BeforeValidator(_not_blank)]
-PlanName = Annotated[str, Field(pattern=r"^[a-z0-9]+([_-][a-z0-9]+)*$", max_length=32)]
+Name = Annotated[str, Field(pattern=r"^[a-z0-9]+([_-][a-z0-9]+)*$", max_length=32)]
 
 
 class ConfigError(Exception):
@@ -91,11 +92,36 @@ class ServerSettings(Section):
     """Maximum per address or IPv6 /64; by default a quarter of max_connections; 0: no limit."""
 
 
+MAIN_ACCOUNT = "main"
+"""The account of `[google]` itself."""
+
+
+class AccountSettings(Section):
+    """`[[google.accounts]]`: one more account, with a quota of its own."""
+
+    name: Name
+    """Name in log, metrics and `check`."""
+    credentials: FileName | None = None
+    """Key file of a service account; without one, Application Default Credentials are used."""
+    subject: Annotated[str, Field(min_length=1)] | None = None
+    """User that the account acts as, by domain-wide delegation; quota and access are the user's."""
+    project: Annotated[str, Field(min_length=1)] | None = None
+    """Project whose quota it uses; by default the key file's."""
+    reads_per_minute: Count = 54
+    """Reads per minute as this account."""
+    writes_per_minute: Count = 54
+    """Writes per minute as this account."""
+
+
 class GoogleSettings(Section):
     """`[google]`: the Sheets API and its quota."""
 
     credentials: FileName | None = None
     """Key file of a service account; by default Application Default Credentials are used."""
+    subject: Annotated[str, Field(min_length=1)] | None = None
+    """User that the account acts as, by domain-wide delegation; quota and access are the user's."""
+    project: Annotated[str, Field(min_length=1)] | None = None
+    """Project whose quota is used; by default the key file's."""
     allow_insecure_endpoint: bool = False
     """Allows endpoints and token URLs outside Google and this machine; these hosts see the rows."""
     endpoint: str = "https://sheets.googleapis.com"
@@ -114,6 +140,12 @@ class GoogleSettings(Section):
     """Reads per minute at Google, plus a burst of a ninth; Google's limit is 60 in total."""
     writes_per_minute: Count = 54
     """Writes per minute at Google, plus a burst of a ninth; Google's limit is 60 in total."""
+    project_reads_per_minute: Count = 270
+    """Reads per minute of all accounts of a project, plus a ninth; Google's limit is 300."""
+    project_writes_per_minute: Count = 270
+    """Writes per minute of all accounts of a project, plus a ninth; Google's limit is 300."""
+    accounts: tuple[AccountSettings, ...] = ()
+    """More accounts. A spreadsheet shared with three has three times the quota."""
     value_input: Literal["raw", "user_entered"] = "raw"
     """"raw" stores written text unchanged, "user_entered" parses it as if typed in."""
     max_waiting_seconds: SecondsOrZero = 10.0
@@ -133,6 +165,34 @@ class GoogleSettings(Section):
         if urlsplit(base).path or "?" in base or "#" in base:
             raise ValueError("must be scheme://host[:port] alone, without path, query or fragment")
         return base
+
+    @field_validator("accounts")
+    @classmethod
+    def _check_accounts(cls, accounts: tuple[AccountSettings, ...]) -> tuple[AccountSettings, ...]:
+        names = [MAIN_ACCOUNT, *(account.name for account in accounts)]
+        if len(set(names)) < len(names):
+            raise ValueError(f"names must be different, and not {MAIN_ACCOUNT}")
+        return accounts
+
+    @model_validator(mode="after")
+    def _check_subjects(self) -> Self:
+        accounts: Sequence[GoogleSettings | AccountSettings] = (self, *self.accounts)
+        if any(each.subject and each.credentials is None for each in accounts):
+            raise ValueError("subject needs credentials: a key file makes the assertions")
+        return self
+
+    def by_account(self) -> Mapping[str, "GoogleSettings"]:
+        """The settings of each account, by its name.
+
+        `[google]` itself is an account if it has credentials, or if there is no other.
+        """
+        fields = ("credentials", "subject", "project", "reads_per_minute", "writes_per_minute")
+        others = {
+            account.name: self.model_copy(update={each: getattr(account, each) for each in fields})
+            for account in self.accounts
+        }
+        has_main = self.credentials is not None or not others
+        return {MAIN_ACCOUNT: self, **others} if has_main else others
 
 
 class CacheSettings(Section):
@@ -222,7 +282,7 @@ class Settings(Section):
     """API keys and trusted proxies."""
     metrics: MetricsSettings = MetricsSettings()
     """Metrics for Prometheus."""
-    plans: Annotated[Mapping[PlanName, PlanSettings], Field(validate_default=True)] = {}
+    plans: Annotated[Mapping[Name, PlanSettings], Field(validate_default=True)] = {}
     """Rights and limits of the keys of each plan; `free` and `paid` always exist."""
 
     @field_validator("metrics")
@@ -278,6 +338,7 @@ def setting_paths() -> Iterator[KeyPath]:
 
 _FILE_SETTINGS: Mapping[KeyPath, Path | None] = {
     ("google", "credentials"): None,
+    ("google", "accounts", "*", "credentials"): None,
     ("access", "database"): AccessSettings().database,
 }
 _SECRETS: Sequence[KeyPath] = [("access", "pepper")]

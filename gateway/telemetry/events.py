@@ -17,6 +17,7 @@ import json
 import logging
 import sys
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -98,6 +99,9 @@ class Tallies:
     call_durations: dict[CallKind, Durations] = field(
         default_factory=lambda: {kind: Durations() for kind in CALL_KINDS}
     )
+    account_calls: Counter[tuple[str, CallKind]] = field(default_factory=Counter)
+    refused_accounts: dict[str, bool] = field(default_factory=dict)
+    """By the names of the accounts: whether Google refuses it."""
     budget_waits: Durations = field(default_factory=Durations)
     breaker_openings: int = 0
     is_breaker_open: bool = False
@@ -112,7 +116,10 @@ class Tallies:
         tally.durations.add(seconds)
         self.cache[cache_result] += 1
 
-    def count_call(self, kind: CallKind, outcome: CallOutcome, seconds: float) -> None:
+    def count_call(
+        self, account: str, kind: CallKind, outcome: CallOutcome, seconds: float
+    ) -> None:
+        self.account_calls[account, kind] += 1
         self.calls[kind, outcome] += 1
         self.call_durations[kind].add(seconds)
 
@@ -199,9 +206,11 @@ def note_reading(name: str, *, worksheet: str | None = None) -> None:
         event.reading = f"{event.reading},{name}" if event.reading else name
 
 
-def upstream_called(*, is_write: bool, seconds: float, error: BaseException | None = None) -> None:
+def upstream_called(
+    account: str, *, is_write: bool, seconds: float, error: BaseException | None = None
+) -> None:
     """Count a finished call to Google, also for its request."""
-    tallies.count_call("write" if is_write else "read", _call_outcome(error), seconds)
+    tallies.count_call(account, "write" if is_write else "read", _call_outcome(error), seconds)
     event = current_event()
     if event is None:
         return
@@ -215,6 +224,12 @@ def upstream_called(*, is_write: bool, seconds: float, error: BaseException | No
 def budget_waited(seconds: float) -> None:
     """Count the time that a call waited for the quota, whether it was sent or not."""
     tallies.budget_waits.add(seconds)
+
+
+def account_rested(name: str, is_refused: bool) -> None:
+    """Record that Google began to refuse an account, or ended it."""
+    tallies.refused_accounts[name] = is_refused
+    log.warning("account", account=name, is_refused=is_refused)
 
 
 def breaker_changed(is_open: bool) -> None:

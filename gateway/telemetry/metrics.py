@@ -88,6 +88,12 @@ def _calls(tallies: Tallies) -> Iterator[Metric]:
         ("kind", "outcome"),
         tallies.calls.items(),
     )
+    yield _counter(
+        "gateway_google_account_calls",
+        "Calls to Google, each attempt, by account.",
+        ("account", "kind"),
+        tallies.account_calls.items(),
+    )
     yield _histogram(
         "gateway_google_call_seconds",
         "How long Google took.",
@@ -111,6 +117,12 @@ def _state(tallies: Tallies) -> Iterator[Metric]:
     yield CounterMetricFamily(
         "gateway_breaker_openings", "How often that began.", tallies.breaker_openings
     )
+    refused = GaugeMetricFamily(
+        "gateway_google_account_refused", "1 while Google refuses the account.", labels=["account"]
+    )
+    for account, is_refused in tallies.refused_accounts.items():
+        refused.add_metric([account], float(is_refused))
+    yield refused
     yield GaugeMetricFamily("gateway_snapshots", "Worksheets that are kept.", tallies.snapshots)
     yield GaugeMetricFamily(
         "gateway_snapshot_bytes", "About the memory that they take.", tallies.snapshot_bytes

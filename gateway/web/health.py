@@ -17,4 +17,5 @@ async def readyz(request: Request[State]) -> Response:
         await request.state["ready"]()
     except SQLAlchemyError:
         return json_answer({"status": "the key store does not answer"}, status=503)
-    return json_answer({"status": "ready"})
+    refused = request.state["refused_accounts"]()
+    return json_answer({"status": "ready", **({"refused_accounts": refused} if refused else {})})

@@ -16,6 +16,8 @@ class State(TypedDict):
     parsing: Parsing
     ready: Callable[[], Awaitable[None]]
     """Raises an error unless keys can be looked up now."""
+    refused_accounts: Callable[[], int]
+    """The number of accounts that Google refuses."""
     title_aliases: TitleAliases
     rows: RowService
     catalogue: Catalogue

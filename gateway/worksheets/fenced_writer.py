@@ -220,11 +220,11 @@ class FencedWriter:
         left: Mapping[int, Write] = dict(enumerate(writes))
         error: GatewayError = undecided()
         failures = extra_writes = 0
-        is_first = True
+        is_first, spreadsheet = True, worksheet.id.spreadsheet
         while left and failures < MAX_FAILURES and extra_writes <= MAX_EXTRA_WRITES:
             try:
                 # The quota comes first: nothing waits between a look and its write.
-                with nullcontext() if is_first else await self._write_turn():
+                with nullcontext() if is_first else await self._write_turn(spreadsheet):
                     plan = await make_plan(worksheet, left)
                     outcomes |= plan.outcomes
                     # Their numbers follow the rows that this batch or a later one removes.

@@ -170,7 +170,7 @@ class Fences:
                 left.update(forgotten)
                 raise
             refusal = error
-        with await self._write_turn():
+        with await self._write_turn(spreadsheet):
             if self._clock() < resend_until:
                 return await self._commit(spreadsheet, batch, resend_until=resend_until)
         raise NeverApplied from refusal
@@ -283,7 +283,7 @@ class Fences:
 
     async def _resend_or_burn(self, spreadsheet: str, copy: _Open) -> SheetView:
         """Send an open batch once more, or burn its fence. A used id means: search again."""
-        with await self._write_turn():
+        with await self._write_turn(spreadsheet):
             if copy.batch is not None and self._clock() < copy.resend_until:
                 batch, copy.batch = copy.batch, None
                 copy.sent_at = self._clock()
@@ -323,7 +323,7 @@ class Fences:
 
     async def _put(self, spreadsheet: str, fence: Fence) -> None:
         """Create a fence alone, in a turn of its own: a batch may need the present one."""
-        with await self._write_turn():
+        with await self._write_turn(spreadsheet):
             await self._sheets.put_fence(spreadsheet, fence)
 
     def _leave(self, spreadsheet: str, fence: Fence, *, has_copies: bool = True) -> None:

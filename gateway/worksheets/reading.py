@@ -5,14 +5,17 @@ Rules
   slow, fails, or may not be called, up to `cache.max_stale_seconds`.
 - `no-cache` reads rows again, for all requests together at most once in `NO_CACHE_SECONDS`; it is
   never answered with stale rows.
-- Each worksheet in use costs one or two reads per ttl. If the read budget cannot pay for all of
-  them, the ttl of each grows by the same factor: all are refreshed, a little later.
+- Each worksheet in use costs one or two reads per ttl, paid by the accounts that reach it. If their
+  read budget cannot pay for all that they reach, the ttl of these grows by the same factor: all are
+  refreshed, a little later.
 - Plain pages and rows of a large worksheet are read in windows; filters, sorts and totals need all
   rows.
 """
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from statistics import fmean
 from typing import NamedTuple
 
 from gateway.errors import (
@@ -68,6 +71,9 @@ _REASONS: Mapping[type[GatewayError], str] = {
 DEGRADING = tuple(_REASONS)
 """Failures of Google or of the connection to it, for which stale rows may be served."""
 
+ReadBudget = Callable[[str], Mapping[str, float]]
+"""The reads per second of each account that reaches a spreadsheet, by the accounts' names."""
+
 _PAST = math.nextafter(0.0, -math.inf)
 """The `ttl` of stale rows is negative, however young they are."""
 
@@ -94,11 +100,11 @@ class Reader:
         self,
         *,
         settings: CacheSettings,
-        reads_per_second: Callable[[], float],
+        read_budget: ReadBudget,
         demands: Callable[[], Iterable[Demand]],
         clock: Callable[[], float],
     ) -> None:
-        self._ttl = AdaptiveTtl(settings.rows_ttl_seconds, reads_per_second, demands)
+        self._ttl = AdaptiveTtl(settings.rows_ttl_seconds, read_budget, demands)
         self._max_stale_seconds = settings.max_stale_seconds
         self._clock = clock
 
@@ -110,7 +116,7 @@ class Reader:
         now = self._clock()
         worksheet.demand.note(now, has_types=part is TYPED)
         age = now - rows.began_seconds(part)
-        left = self._ttl.seconds(now) - age
+        left = self._ttl.seconds(worksheet.id.spreadsheet, now) - age
         return Read(rows, Freshness(age, left, True)) if left > 0 else None
 
     async def displayed(self, worksheet: Worksheet, *, no_cache: bool = False) -> Read:
@@ -156,7 +162,7 @@ class Reader:
     async def _read(self, worksheet: Worksheet, need: _Need, base: Snapshot | None = None) -> Read:
         found = self._fitting(worksheet, need)
         if found is not None:
-            return Read(found, self._freshness(found, need.part, is_hit=True))
+            return Read(found, self._freshness(worksheet, found, need.part, is_hit=True))
         now, demand = self._clock(), worksheet.demand
         if now - demand.failed_seconds < HOLD_SECONDS:
             held = self._stale(worksheet, need, demand.failure)
@@ -179,7 +185,7 @@ class Reader:
             if need.is_strict:
                 raise not_fresh(error) from error
             raise
-        return Read(rows, self._freshness(rows, need.part, is_hit=False))
+        return Read(rows, self._freshness(worksheet, rows, need.part, is_hit=False))
 
     async def _overdue(self, flight: SingleFlight[Rows], now: float) -> str:
         """Wait for a read for a limited time; the reason if it is not done by then, or ""."""
@@ -194,7 +200,7 @@ class Reader:
     def _need(self, worksheet: Worksheet, part: Part, *, no_cache: bool) -> _Need:
         now, demand = self._clock(), worksheet.demand
         demand.note(now, has_types=part is TYPED)
-        since = now - self._ttl.seconds(now)
+        since = now - self._ttl.seconds(worksheet.id.spreadsheet, now)
         if no_cache and now - demand.forced_seconds >= NO_CACHE_SECONDS:
             demand.forced_seconds = since = now
         elif no_cache:  # read for an earlier `no-cache`, or later
@@ -213,16 +219,18 @@ class Reader:
         rows = worksheet.cached(need.part)
         if rows is None or need.is_strict:
             return None
-        freshness = self._freshness(rows, need.part, is_hit=True)
+        freshness = self._freshness(worksheet, rows, need.part, is_hit=True)
         if freshness.age_seconds > self._max_stale_seconds:
             return None
         left = min(freshness.ttl_seconds, _PAST)
         return Read(rows, freshness._replace(ttl_seconds=left, reason=reason))
 
-    def _freshness(self, rows: Rows, part: Part, *, is_hit: bool) -> Freshness:
+    def _freshness(
+        self, worksheet: Worksheet, rows: Rows, part: Part, *, is_hit: bool
+    ) -> Freshness:
         now = self._clock()
         age = now - rows.began_seconds(part)
-        left = self._ttl.seconds(now) - age
+        left = self._ttl.seconds(worksheet.id.spreadsheet, now) - age
         return Freshness(age, left if is_hit else max(left, 0.0), is_hit)
 
 
@@ -241,31 +249,46 @@ def _knows_fields(worksheet: Worksheet, query: Query, columns: ColumnGrant) -> b
 
 
 class AdaptiveTtl:
-    """The lifetime of cached rows, by the demand for all worksheets. A ttl of 0 stays 0.
-
-    `reads_per_second` is the present budget.
-    """
+    """The lifetime of cached rows, by the demand for all worksheets. A ttl of 0 stays 0."""
 
     def __init__(
         self,
         ttl_seconds: float,
-        reads_per_second: Callable[[], float],
+        read_budget: ReadBudget,
         demands: Callable[[], Iterable[Demand]],
     ) -> None:
         self._least_seconds = ttl_seconds
-        self._reads_per_second = reads_per_second
+        self._read_budget = read_budget
         self._demands = demands
-        self._ttl_seconds = ttl_seconds
+        self._ttls: Mapping[str, float] = {}
+        """Of the spreadsheets in use."""
         self._looked_seconds = float("-inf")
 
-    def seconds(self, now: float) -> float:
+    def seconds(self, spreadsheet: str, now: float) -> float:
         if self._least_seconds and now - self._looked_seconds >= _LOOK_SECONDS:
             self._looked_seconds = now
-            since = now - max(2 * self._ttl_seconds, SHORTEST_ACTIVITY_SECONDS)
-            reads = sum(_cost(demand, since) for demand in self._demands())
-            affordable = BUDGET_SHARE * self._reads_per_second()
-            self._ttl_seconds = max(self._least_seconds, reads / affordable)
-        return self._ttl_seconds
+            self._ttls = self._affordable(now)
+        return self._ttls.get(spreadsheet, self._least_seconds)
+
+    def _affordable(self, now: float) -> Mapping[str, float]:
+        """The ttl of each spreadsheet; its accounts share its reads equally."""
+        reads = Counter[str]()
+        for demand in self._demands():
+            ttl_seconds = self._ttls.get(demand.spreadsheet, self._least_seconds)
+            cost = _cost(demand, now - max(2 * ttl_seconds, SHORTEST_ACTIVITY_SECONDS))
+            if cost:
+                reads[demand.spreadsheet] += cost
+        budgets = {spreadsheet: self._read_budget(spreadsheet) for spreadsheet in reads}
+        seconds: dict[str, float] = {}
+        """What each account needs to refresh its share of all."""
+        for spreadsheet, budget in budgets.items():
+            for account, per_second in budget.items():
+                share = reads[spreadsheet] / len(budget) / (BUDGET_SHARE * per_second)
+                seconds[account] = seconds.get(account, 0.0) + share
+        return {
+            spreadsheet: max(self._least_seconds, fmean(seconds[account] for account in budget))
+            for spreadsheet, budget in budgets.items()
+        }
 
 
 def _cost(demand: Demand, since: float) -> int:

@@ -48,7 +48,7 @@ from gateway.worksheets.idempotency import (
 from gateway.worksheets.input import raw, user_entered
 from gateway.worksheets.planning import Planner
 from gateway.worksheets.pool import Pool
-from gateway.worksheets.reading import Read, Reader
+from gateway.worksheets.reading import Read, ReadBudget, Reader
 from gateway.worksheets.refusal import row_not_found
 from gateway.worksheets.scheduler import Scheduler
 from gateway.worksheets.search import Search
@@ -98,7 +98,7 @@ class RowService:
         ledger: Ledger,
         wall_clock: Callable[[], float],
         fences: Fences | None,
-        reads_per_second: Callable[[], float] = lambda: float("inf"),
+        read_budget: ReadBudget = lambda _spreadsheet: {"": float("inf")},
         write_turn: WriteTurns = no_turn,
         open_writes: Iterable[OpenWrite] = (),
     ) -> None:
@@ -126,7 +126,7 @@ class RowService:
         )
         self._reader = Reader(
             settings=cache,
-            reads_per_second=reads_per_second,
+            read_budget=read_budget,
             demands=self._pool.demands,
             clock=clock,
         )

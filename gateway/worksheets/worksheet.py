@@ -76,6 +76,7 @@ Rows = Snapshot | Window
 class Demand:
     """Last requests for a worksheet and the result of its last read, by a monotonic clock."""
 
+    spreadsheet: str
     asked_seconds: float = float("-inf")
     typed_seconds: float = float("-inf")
     """Last request for typed rows."""
@@ -108,7 +109,7 @@ class Resources:
 class Worksheet:
     def __init__(self, worksheet: WorksheetId, resources: Resources) -> None:
         self.id = worksheet
-        self.demand = Demand()
+        self.demand = Demand(spreadsheet=worksheet.spreadsheet)
         self.is_large = False
         """Whether plain reads are done in windows."""
         settings, clock = resources.settings, resources.clock

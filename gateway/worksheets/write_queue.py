@@ -35,7 +35,7 @@ from gateway.worksheets.writes import Outcome, Results, Write
 Perform = Callable[[Sequence[Write]], Awaitable[Sequence[Outcome]]]
 """Carries out a group of writes of one kind, Google calls and all; how each of them ended."""
 
-WriteTurns = Callable[[], Awaitable[AbstractContextManager[None]]]
+WriteTurns = Callable[[str], Awaitable[AbstractContextManager[None]]]
 """Waits until a write may be sent; the first write in the block is it. Raises QuotaSpent."""
 
 T = TypeVar("T")
@@ -187,7 +187,7 @@ class WriteQueue:
         self._turn_keys = keys = Beneficiaries(self._line.key_ids)
         try:
             with in_call_context(CallContext(first.key_id, beneficiaries=keys)):
-                return await self._queues.write_turn()
+                return await self._queues.write_turn(self._id.spreadsheet)
         except QuotaSpent as error:
             return _Failing(error)
         finally:
@@ -230,7 +230,7 @@ class _Failing(AbstractContextManager[None]):
         pass
 
 
-async def no_turn() -> AbstractContextManager[None]:
+async def no_turn(_spreadsheet: str) -> AbstractContextManager[None]:
     """A turn at once, where nothing limits writes."""
     return nullcontext()
 

@@ -61,7 +61,7 @@ def test_beneficiaries_are_not_part_of_equality() -> None:
 async def test_sent_at_is_the_time_of_sending() -> None:
     """The recorded time is that of the last attempt."""
     clock = ManualClock()
-    guard = Counted(clock)
+    guard = Counted("main", clock)
 
     async def call() -> float:
         return clock()

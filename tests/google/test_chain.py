@@ -2,17 +2,23 @@
 
 import pytest
 
-from gateway.app import guarded
 from gateway.errors import CircuitOpen, QuotaSpent, UpstreamUnreachable, WriteOutcomeUnknown
+from gateway.google.assembly import assemble
 from gateway.google.call_context import CallContext, in_call_context
 from gateway.google.quota import Budgeted, open_budget
-from gateway.settings.model import GoogleSettings
+from gateway.google.sheets import Sheets
+from gateway.settings.model import MAIN_ACCOUNT, GoogleSettings
 from gateway.telemetry.events import RequestEvent
 from tests.fakes import BOOK, FakeSheets
 from tests.request_events import during
 from tests.worksheets.scripted_sheets import ScriptedSheets
 
 LEAST = GoogleSettings(reads_per_minute=1, writes_per_minute=1, max_waiting_seconds=0)
+
+
+def guarded(sheets: Sheets, settings: GoogleSettings) -> Sheets:
+    budgets = {MAIN_ACCOUNT: Budgeted(open_budget(settings))}
+    return assemble(settings, {MAIN_ACCOUNT: sheets}, budgets).sheets
 
 
 def scripted() -> ScriptedSheets:
@@ -24,7 +30,7 @@ def scripted() -> ScriptedSheets:
 async def test_a_spent_budget_is_no_outage() -> None:
     """A refusal by the budget reaches neither Google nor the breaker, and is not retried."""
     sheets = scripted()
-    guards = guarded(sheets, Budgeted(open_budget(LEAST)))
+    guards = guarded(sheets, LEAST)
     await guards.list_worksheets(BOOK)
     for _ in range(9):
         with pytest.raises(QuotaSpent) as caught:
@@ -38,7 +44,7 @@ async def test_a_spent_budget_is_no_outage() -> None:
 async def test_an_open_breaker_costs_nothing() -> None:
     """While Google is away calls are neither sent, counted nor budgeted; writes say so."""
     sheets = scripted()
-    guards = guarded(sheets, Budgeted(open_budget(GoogleSettings())))
+    guards = guarded(sheets, GoogleSettings())
     for _ in range(5):
         sheets.before("grow_grid", WriteOutcomeUnknown("?"))
         with pytest.raises(WriteOutcomeUnknown):
@@ -61,7 +67,7 @@ async def test_an_open_breaker_costs_nothing() -> None:
 async def test_each_attempt_is_budgeted_and_counted() -> None:
     """An attempt that finds the budget spent is not made: its refusal says when to come again."""
     sheets = scripted()
-    guards = guarded(sheets, Budgeted(open_budget(LEAST)))
+    guards = guarded(sheets, LEAST)
     event = RequestEvent(request_id="r", method="GET", path="/")
     sheets.before("list_worksheets", UpstreamUnreachable("away"))
     with during(event), pytest.raises(QuotaSpent):

@@ -25,6 +25,15 @@ def test_a_key_file_is_taken(key_file: KeyFile) -> None:
     assert credentials.scopes == ("https://www.googleapis.com/auth/spreadsheets",)
 
 
+def test_a_key_file_may_act_as_a_user(key_file: KeyFile) -> None:
+    """Its assertions name the user (domain-wide delegation)."""
+    credentials = load_service_account(
+        key_file(), allow_insecure_endpoint=False, subject="ann@example.com"
+    )
+
+    assert credentials._subject == "ann@example.com"
+
+
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o644])
 def test_a_key_file_that_others_can_read_is_refused(mode: int, key_file: KeyFile) -> None:
     """A key that others than its owner can read is no secret."""

@@ -123,7 +123,7 @@ def event() -> RequestEvent:
 @pytest.mark.parametrize("is_write", [False, True], ids=["read", "write"])
 async def test_calls_are_counted_and_timed(is_write: bool, event: RequestEvent) -> None:
     """Each call counts once, as a read or a write, with its time."""
-    counted = Counted(Stopwatch())
+    counted = Counted("main", Stopwatch())
 
     with during(event):
         answers = [await counted(failing(), is_write=is_write) for _ in range(2)]
@@ -139,7 +139,7 @@ async def test_failed_calls_are_counted(is_write: bool, event: RequestEvent) -> 
     error = UpstreamError("failed")
 
     with during(event), pytest.raises(UpstreamError) as caught:
-        await Counted(Stopwatch())(failing(error), is_write=is_write)
+        await Counted("main", Stopwatch())(failing(error), is_write=is_write)
 
     assert caught.value is error
     assert (event.upstream_reads, event.upstream_writes) == ((0, 1) if is_write else (1, 0))
@@ -148,4 +148,4 @@ async def test_failed_calls_are_counted(is_write: bool, event: RequestEvent) -> 
 
 async def test_calls_of_no_request() -> None:
     """A call outside any request works, and is counted for none."""
-    assert await Counted()(failing(), is_write=False) == "answer"
+    assert await Counted("main")(failing(), is_write=False) == "answer"

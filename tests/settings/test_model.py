@@ -53,6 +53,23 @@ def test_without_a_name_the_file_of_the_working_directory_is_read(tmp_path: Path
     assert missing == Settings()
 
 
+def test_accounts(tmp_path: Path) -> None:
+    """Each has settings of its own; `[google]` is one if it has credentials, or stands alone."""
+    second = '[[google.accounts]]\nname = "second"\ncredentials = "b.json"\nreads_per_minute = 9\n'
+    main = '[google]\ncredentials = "a.json"\n'
+    one, other, both = (
+        load_settings(written(tmp_path, text), {}).google.by_account()
+        for text in ("", second, main + second)
+    )
+
+    assert [[*one], [*other], [*both]] == [["main"], ["second"], ["main", "second"]]
+    assert [each.credentials for each in both.values()] == [
+        tmp_path / "a.json",
+        tmp_path / "b.json",
+    ]
+    assert [each.reads_per_minute for each in both.values()] == [54, 9]
+
+
 @pytest.mark.parametrize(
     ("environ", "overrides", "port"),
     [

@@ -46,6 +46,21 @@ def problems_of(path: Path, environ: dict[str, str] | None = None) -> list[str]:
             id="setting of a plan",
         ),
         pytest.param("zzz = 1", "zzz: there is no such setting", id="nothing near"),
+        pytest.param(
+            '[[google.accounts]]\nname = "main"',
+            "google.accounts: names must be different, and not main",
+            id="name of an account",
+        ),
+        pytest.param(
+            '[[google.accounts]]\nname = "b"\nsubject = "c"',
+            "google: subject needs credentials: a key file makes the assertions",
+            id="subject without key",
+        ),
+        pytest.param(
+            '[[google.accounts]]\nname = "b"\ncredential = "c"',
+            "google.accounts.0.credential: there is no such setting",
+            id="setting of an account",
+        ),
         pytest.param('[server]\nport = "x"', "server.port: must be a whole number", id="text"),
         pytest.param("[server]\nport = 1.5", "server.port: must be a whole number", id="fraction"),
         pytest.param(

@@ -56,7 +56,7 @@ def test_call_counts_by_its_end(
     kind: CallKind = "write" if is_write else "read"
     before = deepcopy(tallies)
 
-    upstream_called(is_write=is_write, seconds=0.25, error=error)
+    upstream_called("main", is_write=is_write, seconds=0.25, error=error)
 
     assert tallies.calls == before.calls | {(kind, outcome): before.calls[kind, outcome] + 1}
     assert tallies.call_durations[kind].seconds == before.call_durations[kind].seconds + 0.25

@@ -83,9 +83,9 @@ def test_request_is_one_line(lines: Lines) -> None:
         seconds=0.0125,
     )
     with during(event):
-        upstream_called(is_write=False, seconds=0.25)
-        upstream_called(is_write=True, seconds=0.5)
-        upstream_called(is_write=True, seconds=0.25)
+        upstream_called("main", is_write=False, seconds=0.25)
+        upstream_called("main", is_write=True, seconds=0.5)
+        upstream_called("main", is_write=True, seconds=0.25)
 
     request_done(event)
 
@@ -308,7 +308,7 @@ def test_call_of_no_request() -> None:
     with during(event):
         pass
 
-    upstream_called(is_write=True, seconds=1.0)
+    upstream_called("main", is_write=True, seconds=1.0)
 
     assert (event.upstream_reads, event.upstream_writes, event.upstream_seconds) == (0, 0, 0.0)
 

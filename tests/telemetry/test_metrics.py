@@ -57,13 +57,16 @@ def test_requests_are_reported_by_kind_and_status() -> None:
 def test_calls_and_states_are_reported() -> None:
     """So are calls to Google, waits for the budget, the breaker and the snapshots."""
     tallies = Tallies(snapshots=3, snapshot_bytes=4096)
-    tallies.count_call("write", "unknown", 0.5)
+    tallies.count_call("main", "write", "unknown", 0.5)
     tallies.budget_waits.add(2.0)
     tallies.note_breaker(is_open=True)
+    tallies.refused_accounts["second"] = True
 
     found = {name: value for name, value in samples(tallies).items() if "_bucket" not in name}
     assert {name: value for name, value in found.items() if value} == {
         "gateway_google_calls_total write unknown": 1,
+        "gateway_google_account_calls_total main write": 1,
+        "gateway_google_account_refused second": 1,
         "gateway_google_call_seconds_count write": 1,
         "gateway_google_call_seconds_sum write": 0.5,
         "gateway_budget_wait_seconds_count": 1,

@@ -31,7 +31,7 @@ Logs = list[MutableMapping[str, Any]]
 
 
 async def echo(request: Request) -> Response:
-    upstream_called(is_write=False, seconds=0.25)
+    upstream_called("main", is_write=False, seconds=0.25)
     return PlainTextResponse(request.path_params["title"])
 
 

@@ -36,6 +36,7 @@ class FakeStore:
     """A key store that counts how often it is asked, and may fail."""
 
     fails: bool = False
+    refused_accounts: int = 0
     asked: int = 0
 
     async def ping(self) -> None:
@@ -56,7 +57,12 @@ def client(store: FakeStore) -> Iterator[TestClient]:
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[State]:
-        state = {"ready": store.ping, "api": ApiSettings(), "server": ServerSettings()}
+        state = {
+            "ready": store.ping,
+            "refused_accounts": lambda: store.refused_accounts,
+            "api": ApiSettings(),
+            "server": ServerSettings(),
+        }
         yield cast(State, state)
 
     app = Starlette(
@@ -92,6 +98,15 @@ def test_the_first_page_tells_that_all_is_well(client: TestClient, store: FakeSt
     assert "Healthy: ready to serve." in page.text
     assert store.asked == 1
     assert page.headers["cache-control"] == "no-store"
+
+
+def test_accounts_that_google_refuses_are_counted(client: TestClient, store: FakeStore) -> None:
+    """The gateway is ready all the same; without one, nothing is said of accounts."""
+    before = client.get("/readyz").json()
+    store.refused_accounts = 2
+
+    assert before == {"status": "ready"}
+    assert client.get("/readyz").json() == {"status": "ready", "refused_accounts": 2}
 
 
 def test_the_first_page_tells_that_the_key_store_fails(

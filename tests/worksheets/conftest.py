@@ -205,7 +205,7 @@ def make_bench(clock: ManualClock) -> MakeBench:
             pauses.append(seconds)
 
         # Without the guard that tells of departures, every call seems to wait for its turn.
-        guarded = GuardedSheets(sheets, *([Counted(clock)] if is_counted else []))
+        guarded = GuardedSheets(sheets, *([Counted("main", clock)] if is_counted else []))
         service = RowService(
             guarded,
             cache=CacheSettings.model_validate({"header_ttl_seconds": TTL_SECONDS, **cache}),
@@ -214,7 +214,7 @@ def make_bench(clock: ManualClock) -> MakeBench:
             clock=clock,
             ledger=ledger,
             wall_clock=clock,
-            reads_per_second=lambda: reads_per_second,
+            read_budget=lambda _spreadsheet: {"main": reads_per_second},
             fences=Fences(guarded, key="gw", clock=clock, sleep=pause)
             if value_input == "raw"
             else None,

@@ -44,7 +44,7 @@ class Scene:
         self.clock.advance(seconds)
         await asyncio.sleep(0)
 
-    async def _turn(self) -> AbstractContextManager[None]:
+    async def _turn(self, _spreadsheet: str) -> AbstractContextManager[None]:
         self.turns += 1
         self.clock.advance(self.turn_seconds)
         return nullcontext()

@@ -321,7 +321,7 @@ class Turns:
     keys: list[str] = field(default_factory=list)
     ended: int = 0
 
-    async def __call__(self) -> AbstractContextManager[None]:
+    async def __call__(self, _spreadsheet: str) -> AbstractContextManager[None]:
         beneficiaries = current_call_context().beneficiaries
         if beneficiaries is not None:
             beneficiaries.follow(self.keys.append)

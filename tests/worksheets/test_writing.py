@@ -127,7 +127,7 @@ async def test_closing_service_finishes_what_waits(bench: Bench) -> None:
 
 async def test_calls_count_for_the_right_request(bench: Bench) -> None:
     """The calls of a group count for the request that brought its first write."""
-    sheets = GuardedSheets(bench.sheets, Counted())
+    sheets = GuardedSheets(bench.sheets, Counted("main"))
     service = RowService(
         sheets,
         cache=CacheSettings(),

@@ -1,8 +1,10 @@
-"""Check of the Google account and the Sheets API."""
+"""Check of the Google accounts and the Sheets API."""
 
 import os
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from typing import NamedTuple
 
 import httpx2
 
@@ -14,7 +16,7 @@ from gateway.commands.doctor.sign_in import SYNCHRONISE, TOLERATED_SECONDS, cloc
 from gateway.commands.doctor.spreadsheet import check_spreadsheet
 from gateway.commands.doctor.writing import check_writing
 from gateway.errors import GatewayError, SpreadsheetNotFound
-from gateway.google.adapter import GoogleSheets, open_google
+from gateway.google.adapter import GoogleSheets, open_accounts
 from gateway.google.credentials import check_credentials
 from gateway.google.token import TokenSource
 from gateway.google.translation import GoogleRefusal
@@ -25,6 +27,15 @@ NO_SPREADSHEET = "sheets-gateway-check"
 """An ID of no spreadsheet: a "not found" proves that the API answers."""
 
 Now = Callable[[], float]
+
+
+class Signed(NamedTuple):
+    """An account that Google accepts."""
+
+    name: str
+    settings: GoogleSettings
+    sheets: GoogleSheets
+    context: CheckContext
 
 
 class _NoClient(Exception):
@@ -44,17 +55,19 @@ _ENVIRONMENT: Mapping[type[Exception], str] = {
 }
 
 
-async def check_account(
+async def check_accounts(
     settings: GoogleSettings, spreadsheet: str | None, now: Now, *, writes: bool = False
 ) -> AsyncIterator[Finding]:
-    """Sign in, then check the spreadsheet or whether Sheets answers.
+    """Sign in as each account, then check the spreadsheet or whether Sheets answers.
 
-    Cost: 0-2 reads; 3 writes more with `writes`.
+    Cost: 0-2 reads, with several accounts 1 more for each; 3 writes more with `writes`.
     """
+    accounts = settings.by_account()
     try:
-        check_credentials(settings, os.environ)
-        async with _opened(settings, now) as sheets:
-            async for finding in _check_signed_in(settings, sheets, spreadsheet, writes=writes):
+        for account in accounts.values():
+            check_credentials(account, os.environ)
+        async with _opened(accounts, now) as opened:
+            async for finding in _check_opened(accounts, opened, spreadsheet, writes=writes):
                 yield finding
     except ConfigError as error:
         for each in error.problems:
@@ -64,41 +77,91 @@ async def check_account(
 
 
 @asynccontextmanager
-async def _opened(settings: GoogleSettings, now: Now) -> AsyncIterator[GoogleSheets]:
+async def _opened(
+    accounts: Mapping[str, GoogleSettings], now: Now
+) -> AsyncIterator[Mapping[str, GoogleSheets]]:
     async with AsyncExitStack() as stack:
         try:
-            sheets = await stack.enter_async_context(open_google(settings, now=now))
+            opened = await stack.enter_async_context(open_accounts(accounts, now=now))
         except tuple(_ENVIRONMENT) as error:
             raise _NoClient(
                 next(words for kind, words in _ENVIRONMENT.items() if isinstance(error, kind))
             ) from error
-        yield sheets
+        yield opened
 
 
-async def _check_signed_in(
-    settings: GoogleSettings, sheets: GoogleSheets, spreadsheet: str | None, *, writes: bool
+async def _check_opened(
+    settings: Mapping[str, GoogleSettings],
+    opened: Mapping[str, GoogleSheets],
+    spreadsheet: str | None,
+    *,
+    writes: bool,
 ) -> AsyncIterator[Finding]:
+    accepted: list[Signed] = []
+    for name, sheets in opened.items():
+        findings = [finding async for finding in _check_sign_in(settings[name], sheets)]
+        for finding in findings:
+            yield finding if len(opened) == 1 else _of_account(name, finding)
+        if all(finding.level != "problem" for finding in findings):
+            context = _context(settings[name], sheets.tokens)
+            accepted.append(Signed(name, settings[name], sheets, context))
+    if spreadsheet is None:
+        for each in accepted:
+            async for finding in _check_sheets(each.settings, each.sheets, each.context):
+                yield finding if len(opened) == 1 else _of_account(each.name, finding)
+        return
+    if len(opened) > 1:
+        reaching = [each for each in accepted if await _reaches(each, spreadsheet)]
+        for each in accepted if reaching else ():
+            yield _of_account(each.name, _reach(each, spreadsheet, is_reached=each in reaching))
+        accepted = reaching or accepted
+    if accepted:
+        async for finding in _check_spreadsheet(accepted[0], spreadsheet, writes=writes):
+            yield finding
+
+
+async def _check_sign_in(settings: GoogleSettings, sheets: GoogleSheets) -> AsyncIterator[Finding]:
     try:
         await sheets.sign_in()
     except GatewayError as error:
         yield problem(f"credentials: {refusal_words(error, _context(settings, sheets.tokens))}")
         return
-    context = _context(settings, sheets.tokens)
-    yield ok(f"credentials: Google accepts {context.who}")
+    yield ok(f"credentials: Google accepts {_context(settings, sheets.tokens).who}")
     for finding in _check_clock(sheets.tokens.clock_offset_seconds):
         yield finding
-    looks = (
-        check_spreadsheet(sheets, spreadsheet, context)
-        if spreadsheet is not None
-        else _check_sheets(settings, sheets, context)
-    )
+
+
+async def _check_spreadsheet(
+    signed: Signed, spreadsheet: str, *, writes: bool
+) -> AsyncIterator[Finding]:
     can_be_read = True
-    async for finding in looks:
+    async for finding in check_spreadsheet(signed.sheets, spreadsheet, signed.context):
         can_be_read = can_be_read and finding.level != "problem"
         yield finding
-    if writes and spreadsheet is not None and can_be_read:
-        async for finding in check_writing(sheets, spreadsheet, context):
+    if writes and can_be_read:
+        async for finding in check_writing(signed.sheets, spreadsheet, signed.context):
             yield finding
+
+
+async def _reaches(signed: Signed, spreadsheet: str) -> bool:
+    """True if the account reads the spreadsheet. 1 read."""
+    try:
+        await signed.sheets.list_worksheets(spreadsheet)
+    except GatewayError:
+        return False
+    return True
+
+
+def _reach(signed: Signed, spreadsheet: str, *, is_reached: bool) -> Finding:
+    if is_reached:
+        return ok(f"spreadsheet {spreadsheet}: {signed.context.who} reaches it")
+    return warning(
+        f"spreadsheet {spreadsheet}: share it with {signed.context.who} as Editor for more quota"
+    )
+
+
+def _of_account(name: str, finding: Finding) -> Finding:
+    return replace(finding, text=f"account {name}: {finding.text}")
 
 
 def _context(settings: GoogleSettings, tokens: TokenSource) -> CheckContext:

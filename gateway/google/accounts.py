@@ -1,0 +1,272 @@
+"""Google accounts: each call goes to one that reaches its spreadsheet and has quota left.
+
+Rules
+- Reads go to the account with most quota left, of those known to reach the spreadsheet. Writes stay
+  with the account that wrote last, as long as it has quota: so one account keeps their order.
+- An account of which it is not known is tried while no known one has quota left, one at a time: a
+  refusal costs a call of an account that had nothing else to do.
+- Where Google says that a spreadsheet is not there or not shared, or that the quota is spent, the
+  next account is tried. If none reaches it, each request asks the first account, whose address the
+  answer names, and the one that was asked least recently.
+- An account that Google refuses itself rests, and a read probes it once a minute. If all rest, the
+  first is asked.
+- A write that another account refused is sent by one that has quota at once: nothing waits between
+  a look and its write.
+- A 429 with another limit than the account's and the project's is taken for one of the spreadsheet,
+  and learnt for its calls.
+"""
+
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import TypeVar
+
+from gateway.errors import (
+    GatewayError,
+    QuotaSpent,
+    SpreadsheetNotFound,
+    SpreadsheetNotShared,
+    UpstreamAuth,
+)
+from gateway.google.call_context import current_call_context
+from gateway.google.forwarding import Call, ForwardingSheets
+from gateway.google.quota import Bucket, Budgeted, current_write_turn
+from gateway.google.rate import RECOVERY_SECONDS, Rate
+from gateway.google.reach import Reach
+from gateway.google.sheets import Sheets
+
+T = TypeVar("T")
+
+REST_SECONDS = 60.0
+
+OTHER_ACCOUNT = (SpreadsheetNotFound, SpreadsheetNotShared, UpstreamAuth, QuotaSpent)
+"""Refusals that another account may not meet. Google did not carry out the call."""
+
+
+@dataclass(kw_only=True, eq=False)
+class Account:
+    """An account; `sheets` makes its calls, each after a wait for its quota (`budgeted`)."""
+
+    name: str
+    sheets: Sheets
+    budgeted: Budgeted
+    rests_until: float = -math.inf
+    is_refused: bool = False
+
+    def bucket(self, *, is_write: bool) -> Bucket:
+        budget = self.budgeted.budget
+        return budget.writes if is_write else budget.reads
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Learnt:
+    bucket: Bucket
+    until_seconds: float
+
+
+class Accounts(ForwardingSheets):
+    """A `Sheets` of several accounts; `rested` is told of each that begins to rest, or ends it."""
+
+    def __init__(
+        self,
+        accounts: Sequence[Account],
+        *,
+        clock: Callable[[], float],
+        max_waiting_seconds: float = 0.0,
+        rested: Callable[[str, bool], None] = lambda _name, _rests: None,
+    ) -> None:
+        self._accounts = accounts
+        self._clock = clock
+        self._max_waiting_seconds = max_waiting_seconds
+        self._rested = rested
+        self._reach = Reach(clock=clock)
+        self._explored: set[tuple[str, bool]] = set()
+        """Spreadsheets for which an account is being tried."""
+        self._learnt: dict[tuple[str, bool], _Learnt] = {}
+
+    @property
+    def refused_count(self) -> int:
+        """The number of accounts that Google refuses."""
+        return sum(each.is_refused for each in self._accounts)
+
+    def reads_per_second(self, spreadsheet: str) -> Mapping[str, float]:
+        """The read budget of each account that reaches a spreadsheet, or may."""
+        known = {
+            each.name: each
+            for each in self._accounts
+            if not each.is_refused and self._reach.reaches(spreadsheet, each.name, is_write=False)
+        }
+        paying = known or {each.name: each for each in self._accounts[:1]}
+        return {
+            name: each.bucket(is_write=False).rate_per_second() for name, each in paying.items()
+        }
+
+    async def write_turn(self, spreadsheet: str) -> AbstractContextManager[None]:
+        """Wait for the quota of one write and reserve it. Raises `QuotaSpent`."""
+        await self._spreadsheet_turn(spreadsheet, is_write=True)
+        account = self._next(spreadsheet, {}, is_write=True) or self._accounts[0]
+        return await account.budgeted.write_turn()
+
+    async def _forward(self, spreadsheet: str, call: Call[T], *, is_write: bool) -> T:
+        account = self._reserved() if is_write else None
+        if account is None:
+            await self._spreadsheet_turn(spreadsheet, is_write=is_write)
+            account = self._next(spreadsheet, {}, is_write=is_write)
+        errors: dict[str, GatewayError] = {}
+        while account is not None:
+            try:
+                if errors and (is_write or _has_spent(errors.values())):
+                    account.bucket(is_write=is_write).check_free()
+                return await self._asked(account, spreadsheet, call, is_write=is_write)
+            except OTHER_ACCOUNT as error:
+                if isinstance(error, QuotaSpent) and error.is_of_spreadsheet:
+                    raise
+                errors[account.name] = error
+                account = self._next(spreadsheet, errors, is_write=is_write)
+        raise min(errors.values(), key=lambda error: not error.retryable)
+
+    async def _asked(
+        self, account: Account, spreadsheet: str, call: Call[T], *, is_write: bool
+    ) -> T:
+        """Make a call as an account, and learn from its answer."""
+        kind = (spreadsheet, is_write)
+        is_known = self._reach.reaches(spreadsheet, account.name, is_write=is_write)
+        try:
+            with nullcontext() if is_known else self._exploring(kind):
+                answer = await call(account.sheets)
+        except UpstreamAuth:
+            self._note_refused(account, is_refused=True)
+            raise
+        except (SpreadsheetNotFound, SpreadsheetNotShared):
+            self._reach.note(spreadsheet, account.name, is_write=is_write, reaches=False)
+            raise
+        except QuotaSpent as error:
+            self._learn(kind, error)
+            raise
+        self._note_refused(account, is_refused=False)
+        self._reach.note(spreadsheet, account.name, is_write=is_write, reaches=True)
+        return answer
+
+    @contextmanager
+    def _exploring(self, kind: tuple[str, bool]) -> Iterator[None]:
+        self._explored.add(kind)
+        try:
+            yield
+        finally:
+            self._explored.discard(kind)
+
+    def _reserved(self) -> Account | None:
+        """The account of the write turn, if it is not used yet."""
+        turn = current_write_turn()
+        if turn is None or not turn.is_left:
+            return None
+        return next(
+            (each for each in self._accounts if each.bucket(is_write=True) is turn.bucket), None
+        )
+
+    def _next(
+        self, spreadsheet: str, tried: Mapping[str, GatewayError], *, is_write: bool
+    ) -> Account | None:
+        """The account for a call that those in `tried` refused; None if no other is left."""
+        reaches = {
+            each: self._reach.reaches(spreadsheet, each.name, is_write=is_write)
+            for each in self._accounts
+        }
+        left = [each for each in self._accounts if each.name not in tried]
+        awake = [each for each in left if self._is_awake(each, is_write=is_write)]
+        known = [each for each in awake if reaches[each]]
+        unknown = [each for each in awake if reaches[each] is None]
+        if any(reaches.values()):
+            if (spreadsheet, is_write) in self._explored:
+                unknown = []
+            if not known and not unknown:  # rather one that rests than one that is not let in
+                known = [each for each in left if reaches[each]]
+            lacking = []
+        else:
+            lacking = [each for each in awake if reaches[each] is False]
+        found = (
+            self._free(spreadsheet, known, is_write=is_write)
+            or self._free(spreadsheet, unknown, is_write=is_write)
+            or min(known or unknown, key=_wait(is_write=is_write), default=None)
+            or self._lacking(spreadsheet, lacking, len(tried), is_write=is_write)
+        )
+        if found is None and not tried:
+            found = self._accounts[0]
+        if found is not None and found.is_refused:
+            found.rests_until = self._clock() + REST_SECONDS
+        return found
+
+    def _free(
+        self, spreadsheet: str, accounts: Collection[Account], *, is_write: bool
+    ) -> Account | None:
+        """The account for a call that need not wait: the last writer, or who has most quota."""
+        free = [each for each in accounts if each.bucket(is_write=is_write).waiting_seconds() == 0]
+        if is_write:
+            writer = self._reach.writer(spreadsheet)
+            free.sort(key=lambda each: each.name != writer)
+            return free[0] if free else None
+        return min(
+            free,
+            key=lambda each: each.bucket(is_write=False).owed_seconds(),
+            default=None,
+        )
+
+    def _lacking(
+        self, spreadsheet: str, accounts: Sequence[Account], tried: int, *, is_write: bool
+    ) -> Account | None:
+        """The account to ask where none reaches the spreadsheet: the first, then one other."""
+        if tried > 1:
+            return None
+        if not tried:
+            return next(iter(accounts), None)
+        return min(
+            accounts,
+            key=lambda each: self._reach.lacked_at(spreadsheet, each.name, is_write=is_write),
+            default=None,
+        )
+
+    def _is_awake(self, account: Account, *, is_write: bool) -> bool:
+        """True if it may be asked; a refused one is, by a read, once a minute."""
+        if not account.is_refused:
+            return True
+        return not is_write and self._clock() >= account.rests_until
+
+    def _note_refused(self, account: Account, *, is_refused: bool) -> None:
+        if is_refused:
+            account.rests_until = self._clock() + REST_SECONDS
+        if is_refused != account.is_refused:
+            account.is_refused = is_refused
+            self._rested(account.name, is_refused)
+
+    def _learn(self, kind: tuple[str, bool], error: QuotaSpent) -> None:
+        if not error.is_of_spreadsheet:
+            return
+        now, (_, is_write) = self._clock(), kind
+        self._learnt = {each: it for each, it in self._learnt.items() if it.until_seconds > now}
+        learnt = self._learnt.get(kind)
+        bucket = learnt.bucket if learnt else self._spreadsheet_bucket(error, is_write=is_write)
+        bucket.refused(sent_at=now, limit=error.limit)
+        self._learnt[kind] = _Learnt(bucket=bucket, until_seconds=now + RECOVERY_SECONDS)
+
+    def _spreadsheet_bucket(self, error: QuotaSpent, *, is_write: bool) -> Bucket:
+        return Bucket(
+            Rate(error.limit or 1),
+            is_write=is_write,
+            max_waiting_seconds=self._max_waiting_seconds,
+            clock=self._clock,
+        )
+
+    async def _spreadsheet_turn(self, spreadsheet: str, *, is_write: bool) -> None:
+        """Wait for the learnt limit of a spreadsheet, if there is one."""
+        learnt = self._learnt.get((spreadsheet, is_write))
+        if learnt is not None and learnt.until_seconds > self._clock():
+            await learnt.bucket.take(current_call_context())
+
+
+def _wait(*, is_write: bool) -> Callable[[Account], float]:
+    return lambda account: account.bucket(is_write=is_write).waiting_seconds()
+
+
+def _has_spent(errors: Collection[GatewayError]) -> bool:
+    return any(isinstance(error, QuotaSpent) for error in errors)

@@ -1,0 +1,96 @@
+"""The `Sheets` of the service: accounts with their quota, behind retries and a circuit breaker."""
+
+import re
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from gateway.google.accounts import Account, Accounts
+from gateway.google.adapter import GoogleSheets
+from gateway.google.guards import Breaker, Counted, GuardedSheets, LastCheck, Retrying
+from gateway.google.quota import Budgeted, Quota, open_budget, open_quota
+from gateway.google.sheets import Sheets
+from gateway.google.spent import SpentQuota, open_spent_quota
+from gateway.settings.model import MAIN_ACCOUNT, GoogleSettings, Settings
+from gateway.telemetry.events import account_rested, breaker_changed, budget_waited
+
+
+@dataclass(frozen=True, kw_only=True)
+class Google:
+    """`sheets` makes the calls of the service as one of the `accounts`."""
+
+    sheets: Sheets
+    accounts: Accounts
+
+
+@asynccontextmanager
+async def open_budgets(
+    settings: Settings, opened: Mapping[str, Sheets]
+) -> AsyncIterator[Mapping[str, Budgeted]]:
+    """The quota of each account, less what an earlier process spent."""
+    google = settings.google
+    projects = {name: _project(name, sheets) for name, sheets in opened.items()}
+    shared = {project for project, count in Counter(projects.values()).items() if count > 1}
+    by_account = google.by_account()
+    async with AsyncExitStack() as stack:
+
+        async def spent(name: str) -> SpentQuota:
+            path = _spent_path(settings.access.database, name)
+            return await stack.enter_async_context(open_spent_quota(path))
+
+        quotas: Mapping[str, Quota] = {
+            project: open_quota(
+                google.project_reads_per_minute,
+                google.project_writes_per_minute,
+                spent=await spent(f"project-{project}"),
+            )
+            for project in shared
+        }
+        yield {
+            name: Budgeted(
+                open_budget(
+                    by_account.get(name, google),
+                    spent=await spent(name),
+                    project=quotas.get(project),
+                ),
+                waited=budget_waited,
+                turn_seconds=settings.writes.max_waiting_seconds,
+            )
+            for name, project in projects.items()
+        }
+
+
+def assemble(
+    settings: GoogleSettings, opened: Mapping[str, Sheets], budgets: Mapping[str, Budgeted]
+) -> Google:
+    """Each attempt passes the breaker, gets an account, then waits for its quota."""
+    breaker = Breaker(changed=breaker_changed)
+    accounts = Accounts(
+        [
+            Account(
+                name=name,
+                sheets=GuardedSheets(sheets, budgets[name], LastCheck(breaker), Counted(name)),
+                budgeted=budgets[name],
+            )
+            for name, sheets in opened.items()
+        ],
+        clock=time.monotonic,
+        max_waiting_seconds=settings.max_waiting_seconds,
+        rested=account_rested,
+    )
+    retrying = Retrying(may_retry=lambda: not breaker.is_open)
+    return Google(sheets=GuardedSheets(accounts, retrying, breaker), accounts=accounts)
+
+
+def _project(name: str, sheets: Sheets) -> str:
+    """The project whose quota an account uses; without one, it shares with no other."""
+    project = sheets.project if isinstance(sheets, GoogleSheets) else None
+    return project or f"of-{name}"
+
+
+def _spent_path(database: Path, name: str) -> Path:
+    suffix = "" if name == MAIN_ACCOUNT else "." + re.sub(r"[^\w-]", "_", name)
+    return database.with_name(f"{database.name}.quota{suffix}")

@@ -1,0 +1,323 @@
+"""Which account makes a call: by what it reaches, its quota, and whether Google refuses it."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pytest
+
+from gateway.errors import (
+    GatewayError,
+    QuotaSpent,
+    SpreadsheetNotFound,
+    SpreadsheetNotShared,
+    UpstreamAuth,
+)
+from gateway.google.accounts import REST_SECONDS, Account, Accounts
+from gateway.google.guards import GuardedSheets
+from gateway.google.quota import Budgeted, Quota, open_budget, open_quota
+from gateway.google.rate import RECOVERY_SECONDS
+from gateway.google.reach import LACKING_SECONDS
+from gateway.google.sheets import Fence, Values
+from gateway.settings.model import GoogleSettings
+from tests.fakes import BOOK, FakeSheets
+from tests.google.timers import ManualTimers
+
+NOT_SHARED = SpreadsheetNotShared("The spreadsheet is not shared.")
+REFUSED = UpstreamAuth("Google refused the account.", outcome="not_applied")
+BURST = 6
+A_MINUTE = 60
+
+
+class GoogleAs(FakeSheets):
+    """Google as one account sees it; `refusal` answers reads, `write_refusal` writes."""
+
+    def __init__(self, log: list[str], name: str) -> None:
+        super().__init__()
+        self.add("T", [["a"], [1]])
+        self._log = log
+        self._name = name
+        self.refusal: GatewayError | None = None
+        self.write_refusal: GatewayError | None = None
+
+    async def read_ranges(self, spreadsheet: str, ranges: Sequence[str]) -> list[Values]:
+        await asyncio.sleep(0)
+        self._log.append(self._name)
+        if self.refusal is not None:
+            raise self.refusal
+        return []
+
+    async def put_fence(self, spreadsheet: str, fence: Fence) -> None:
+        await asyncio.sleep(0)
+        self._log.append(self._name)
+        refusal = self.write_refusal or self.refusal
+        if refusal is not None:
+            raise refusal
+
+
+@dataclass
+class Scene:
+    """Accounts on a manual clock; `log` has the account of each call that reached Google."""
+
+    names: tuple[str, ...] = ("a", "b", "c")
+    max_waiting_seconds: float = 0.0
+    project: Quota | None = None
+    timers: ManualTimers = field(default_factory=ManualTimers)
+    log: list[str] = field(default_factory=list)
+    rested: list[tuple[str, bool]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.google = {name: GoogleAs(self.log, name) for name in self.names}
+        settings = GoogleSettings(max_waiting_seconds=self.max_waiting_seconds)
+        accounts = []
+        for name in self.names:
+            budget = open_budget(
+                settings, clock=self.timers.clock, set_timer=self.timers, project=self.project
+            )
+            budgeted = Budgeted(budget, clock=self.timers.clock, turn_seconds=0.0)
+            sheets = GuardedSheets(self.google[name], budgeted)
+            accounts.append(Account(name=name, sheets=sheets, budgeted=budgeted))
+        self.accounts = Accounts(
+            accounts,
+            clock=self.timers.clock,
+            rested=lambda name, is_refused: self.rested.append((name, is_refused)),
+        )
+
+    def not_shared(self, *names: str) -> None:
+        for name in names:
+            self.google[name].refusal = NOT_SHARED
+
+    async def read(self, spreadsheet: str = BOOK) -> list[str]:
+        """The accounts that a read asked, in turn."""
+        before = len(self.log)
+        await self.accounts.read_ranges(spreadsheet, ["A1"])
+        return self.log[before:]
+
+    async def write(self, spreadsheet: str = BOOK) -> list[str]:
+        before = len(self.log)
+        await self.accounts.put_fence(spreadsheet, Fence.random("k"))
+        return self.log[before:]
+
+    async def reads(self, count: int) -> Counter[str]:
+        """How many reads each account answered, of as many that came at once."""
+        before = len(self.log)
+        calls = (self.accounts.read_ranges(BOOK, ["A1"]) for _ in range(count))
+        await asyncio.gather(*calls, return_exceptions=True)
+        return Counter(self.log[before:])
+
+
+@pytest.fixture
+def scene() -> Scene:
+    return Scene()
+
+
+async def test_three_accounts_have_three_times_the_quota(scene: Scene) -> None:
+    """The reads of one spreadsheet use the quota of each account that reaches it."""
+    for _ in range(len(scene.names)):  # what it reaches is learnt while quota is short
+        await scene.reads(A_MINUTE)
+        scene.timers.clock.advance(A_MINUTE)
+
+    assert await scene.reads(A_MINUTE) == dict.fromkeys(scene.names, BURST)
+
+
+async def test_an_account_without_access_is_asked_once(scene: Scene) -> None:
+    """After an hour it is asked again: the spreadsheet may be shared with it by now."""
+    scene.not_shared("a", "c")
+
+    assert await scene.read() == ["a", "b"]
+    assert await scene.reads(A_MINUTE) == {"b": BURST - 1, "c": 1}
+    scene.timers.clock.advance(A_MINUTE)
+    assert await scene.reads(A_MINUTE) == {"b": BURST}
+    scene.timers.clock.advance(LACKING_SECONDS)
+    assert await scene.reads(A_MINUTE) == {"a": 1, "b": BURST, "c": 1}
+
+
+async def test_reads_go_to_who_has_most_quota_left(scene: Scene) -> None:
+    for _ in range(3):
+        await scene.reads(A_MINUTE)
+        scene.timers.clock.advance(A_MINUTE)
+    await scene.write("other")
+
+    assert Counter([(await scene.read())[0] for _ in range(6)]) == {"a": 2, "b": 2, "c": 2}
+
+
+async def test_writes_stay_with_one_account(scene: Scene) -> None:
+    """Another one writes while its quota is spent, and is the one that goes on."""
+    writers = [await scene.write() for _ in range(BURST + 2)]
+
+    assert writers == [["a"]] * BURST + [["b"]] * 2
+    scene.timers.clock.advance(A_MINUTE)
+    assert await scene.write() == ["b"]
+
+
+async def test_a_reader_does_not_write(scene: Scene) -> None:
+    """An account that may only read is known for it, and another one writes."""
+    scene.google["a"].write_refusal = NOT_SHARED
+    assert await scene.read() == ["a"]
+    assert await scene.write() == ["a", "b"]
+    assert await scene.write() == ["b"]
+    assert await scene.read() in (["a"], ["b"])
+
+
+async def test_a_write_waits_for_no_other_account(scene: Scene) -> None:
+    """Refused by the account of its turn, it goes to one with quota, or not at all."""
+    patient = Scene(max_waiting_seconds=60.0, names=("a", "b"))
+    patient.google["a"].write_refusal = NOT_SHARED
+    for _ in range(BURST):
+        with await patient.accounts.write_turn("other"):
+            await patient.accounts.put_fence("other", Fence.random("k"))
+    patient.log.clear()
+
+    turn = await patient.accounts.write_turn(BOOK)
+    with turn, pytest.raises(QuotaSpent) as refused:
+        await patient.accounts.put_fence(BOOK, Fence.random("k"))
+
+    assert patient.log == ["a"]
+    assert refused.value.outcome == "not_applied"
+
+
+async def test_the_turn_of_a_write_is_its_accounts(scene: Scene) -> None:
+    """The reserved quota is used: the write goes as the account whose turn it is."""
+    for _ in range(BURST - 1):
+        await scene.write()
+    with await scene.accounts.write_turn(BOOK):
+        with await scene.accounts.write_turn(BOOK):
+            assert await scene.write() == ["b"]
+        assert await scene.write() == ["a"]
+
+
+@pytest.mark.parametrize("error", [NOT_SHARED, SpreadsheetNotFound()], ids=["403", "404"])
+async def test_nobody_reaches_it(scene: Scene, error: GatewayError) -> None:
+    """All are asked once; then each request asks the first, and one other in turn."""
+    for google in scene.google.values():
+        google.refusal = error
+    asked = []
+    for _ in range(4):
+        before = len(scene.log)
+        with pytest.raises(type(error)):
+            await scene.read()
+        asked.append(scene.log[before:])
+        scene.timers.clock.advance(5)
+
+    assert asked == [["a", "b", "c"], ["a", "b"], ["a", "c"], ["a", "b"]]
+    scene.google["c"].refusal = None
+    assert (await scene.read())[-1] == "c"
+
+
+async def test_one_account_is_asked_each_time() -> None:
+    """What one account does not reach may be shared with it a second later."""
+    scene = Scene(names=("a",))
+    scene.not_shared("a")
+    for _ in range(2):
+        with pytest.raises(SpreadsheetNotShared):
+            await scene.read()
+    scene.google["a"].refusal = None
+
+    assert await scene.read() == ["a"]
+
+
+async def test_a_refused_account_rests(scene: Scene) -> None:
+    """The others serve; a read probes it once a minute, and it comes back."""
+    scene.google["a"].refusal = REFUSED
+    assert await scene.read() == ["a", "b"]
+    assert [await scene.read() for _ in range(2)] == [["b"], ["b"]]
+    assert (scene.rested, scene.accounts.refused_count) == ([("a", True)], 1)
+
+    scene.timers.clock.advance(REST_SECONDS)
+    assert await scene.write() == ["b"]
+    await scene.reads(2 * A_MINUTE)
+    assert Counter(scene.log)["a"] == 2
+    scene.google["a"].refusal = None
+    scene.timers.clock.advance(REST_SECONDS)
+    await scene.reads(A_MINUTE)
+
+    assert scene.rested == [("a", True), ("a", False)]
+    assert scene.accounts.refused_count == 0
+
+
+async def test_all_are_refused(scene: Scene) -> None:
+    """The first is asked each time: its trouble may be over."""
+    for google in scene.google.values():
+        google.refusal = REFUSED
+    for _ in range(2):
+        with pytest.raises(UpstreamAuth):
+            await scene.read()
+    assert scene.log == ["a", "b", "c", "a"]
+    scene.google["a"].refusal = None
+
+    assert await scene.read() == ["a"]
+
+
+async def test_the_only_account_of_a_spreadsheet_is_refused(scene: Scene) -> None:
+    """The answer is its trouble, not that the others do not reach the spreadsheet."""
+    scene.not_shared("b", "c")
+    await scene.reads(A_MINUTE)
+    scene.timers.clock.advance(A_MINUTE)
+    scene.google["a"].refusal = REFUSED
+    for _ in range(2):
+        with pytest.raises(UpstreamAuth):
+            await scene.read()
+
+
+async def test_a_429_sends_a_read_to_the_next_account(scene: Scene) -> None:
+    """Another client of the account spent its quota; the account pauses."""
+    scene.google["a"].refusal = QuotaSpent("spent", is_from_google=True, limit=60)
+
+    assert await scene.read() == ["a", "b"]
+    assert await scene.read() == ["b"]
+
+
+async def test_a_429_of_the_project_pauses_all_its_accounts() -> None:
+    clock = ManualTimers()
+    scene = Scene(project=open_quota(270, 270, clock=clock.clock), timers=clock)
+    scene.google["a"].refusal = QuotaSpent(
+        "spent", is_from_google=True, limit=300, limit_name="ReadRequestsPerMinutePerProject"
+    )
+    with pytest.raises(QuotaSpent):
+        await scene.read()
+    with pytest.raises(QuotaSpent):
+        await scene.read()
+
+    assert scene.log == ["a"]
+    scene.google["a"].refusal = None
+    assert await scene.write() == ["a"]
+
+
+async def test_accounts_share_the_quota_of_their_project() -> None:
+    timers = ManualTimers()
+    scene = Scene(project=open_quota(9, 270, clock=timers.clock), timers=timers)
+
+    for _ in range(3):
+        await scene.reads(A_MINUTE)
+
+    assert len(scene.log) == 1
+
+
+async def test_another_limit_is_learnt_for_its_spreadsheet(scene: Scene) -> None:
+    """A 429 with neither the account's nor the project's limit slows down its spreadsheet only."""
+    await scene.read()
+    scene.google["a"].refusal = QuotaSpent(
+        "spent", is_from_google=True, limit=10, limit_name="ReadRequestsPerMinutePerSpreadsheet"
+    )
+    for _ in range(2):
+        with pytest.raises(QuotaSpent):
+            await scene.read()
+    scene.google["a"].refusal = None
+
+    assert scene.log == ["a", "a"]
+    assert len(await scene.read("other")) == len(await scene.write()) == 1
+    assert await scene.reads(4) == {}
+    scene.timers.clock.advance(RECOVERY_SECONDS)
+    assert sum((await scene.reads(4)).values()) == 4
+
+
+async def test_the_read_budget_is_that_of_the_accounts_which_reach(scene: Scene) -> None:
+    """Of a spreadsheet that was not asked for yet, one account's."""
+    assert list(scene.accounts.reads_per_second(BOOK)) == ["a"]
+    scene.not_shared("c")
+    for _ in range(3):
+        await scene.reads(A_MINUTE)
+        scene.timers.clock.advance(A_MINUTE)
+
+    assert scene.accounts.reads_per_second(BOOK) == pytest.approx({"a": 0.9, "b": 0.9})

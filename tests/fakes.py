@@ -19,6 +19,7 @@ from gateway.google.sheets import (
     Change,
     EmptiedRow,
     Fence,
+    KnownRange,
     RemovedRows,
     Render,
     Rendering,
@@ -155,6 +156,17 @@ class FakeSheets:
     ) -> Rendering | None:
         rendering = await _turn(lambda: self._read_rendering(spreadsheet, range_, render))
         return None if rendering.digest == known else rendering
+
+    async def read_several(
+        self, spreadsheet: str, ranges: Sequence[KnownRange], *, render: Render
+    ) -> list[Rendering | None]:
+        found = await _turn(
+            lambda: [self._read_rendering(spreadsheet, each.range, render) for each in ranges]
+        )
+        return [
+            None if rendering.digest == each.known else rendering
+            for each, rendering in zip(ranges, found, strict=True)
+        ]
 
     async def read_ranges(self, spreadsheet: str, ranges: Sequence[str]) -> list[Values]:
         return await _turn(

@@ -34,7 +34,6 @@ from gateway.google.forwarding import Call, ForwardingSheets
 from gateway.google.quota import Bucket, Budgeted, current_write_turn
 from gateway.google.rate import RECOVERY_SECONDS, Rate
 from gateway.google.reach import Reach
-from gateway.google.sheets import Sheets
 
 T = TypeVar("T")
 
@@ -49,7 +48,7 @@ class Account:
     """An account; `sheets` makes its calls, each after a wait for its quota (`budgeted`)."""
 
     name: str
-    sheets: Sheets
+    sheets: ForwardingSheets
     budgeted: Budgeted
     rests_until: float = -math.inf
     is_refused: bool = False
@@ -108,7 +107,7 @@ class Accounts(ForwardingSheets):
         account = self._next(spreadsheet, {}, is_write=True) or self._accounts[0]
         return await account.budgeted.write_turn()
 
-    async def _forward(self, spreadsheet: str, call: Call[T], *, is_write: bool) -> T:
+    async def forward(self, spreadsheet: str, call: Call[T], *, is_write: bool) -> T:
         account = self._reserved() if is_write else None
         if account is None:
             await self._spreadsheet_turn(spreadsheet, is_write=is_write)
@@ -134,7 +133,7 @@ class Accounts(ForwardingSheets):
         is_known = self._reach.reaches(spreadsheet, account.name, is_write=is_write)
         try:
             with nullcontext() if is_known else self._exploring(kind):
-                answer = await call(account.sheets)
+                answer = await account.sheets.forward(spreadsheet, call, is_write=is_write)
         except UpstreamAuth:
             self._note_refused(account, is_refused=True)
             raise

@@ -23,6 +23,7 @@ from gspread.http_client import FileType, HTTPClient, ParamsType
 from gspread.urls import SPREADSHEETS_API_V4_BASE_URL
 
 from gateway.errors import InvalidSpreadsheetId
+from gateway.google.batch_requests import creation, deletion, requests_of
 from gateway.google.credentials import load_service_account
 from gateway.google.operations import (
     APPEND_ROWS,
@@ -32,6 +33,7 @@ from gateway.google.operations import (
     LIST_WORKSHEETS,
     READ_COLUMNS,
     READ_RANGES,
+    READ_SEVERAL,
     READ_SHEET,
     READ_VALUES,
     WRITE_CELLS,
@@ -45,12 +47,9 @@ from gateway.google.operations import (
 )
 from gateway.google.rendering import read_rendering
 from gateway.google.sheets import (
-    AppendedRows,
     Batch,
-    Change,
-    EmptiedRow,
     Fence,
-    RemovedRows,
+    KnownRange,
     Render,
     Rendering,
     SheetView,
@@ -58,11 +57,10 @@ from gateway.google.sheets import (
     Values,
     WorksheetProperties,
     Writing,
-    WrittenCells,
 )
 from gateway.google.token import FindCredentials, TokenSource
 from gateway.google.translation import FAILURES, Attempt, GoogleRefusal, translated
-from gateway.google.wire import Answer, Message, Wire, open_wire
+from gateway.google.wire import Answer, Message, Wire, answer_of, open_wire
 from gateway.settings.model import MAIN_ACCOUNT, GoogleSettings
 from gateway.table.a1 import is_spreadsheet_id
 from gateway.table.steps import Metered, Work
@@ -201,6 +199,26 @@ class GoogleSheets:
             max_bytes = self._max_rendering_bytes
             return await _in_turns(read_rendering(answer, known=known, max_bytes=max_bytes))
 
+    async def read_several(
+        self, spreadsheet: str, ranges: Sequence[KnownRange], *, render: Render
+    ) -> list[Rendering | None]:
+        params, max_bytes = _reading(render, "COLUMNS"), self._max_rendering_bytes
+        with self._translating(is_write=False):
+            answer = await self._answer(
+                READ_SEVERAL,
+                spreadsheet,
+                lambda gspread: gspread.values_batch_get(
+                    spreadsheet, [each.range for each in ranges], params
+                ),
+            )
+            found = READ_SEVERAL.decode(answer, self._settings.max_answer_bytes).value_ranges
+            return [
+                await _in_turns(read_rendering(part, known=each.known, max_bytes=max_bytes))
+                for each, part in zip(
+                    ranges, map(answer_of, checked_parts(found, len(ranges))), strict=True
+                )
+            ]
+
     async def read_ranges(self, spreadsheet: str, ranges: Sequence[str]) -> list[Values]:
         params = _reading(Render.DISPLAYED, "ROWS")
         return await self._call(
@@ -234,7 +252,7 @@ class GoogleSheets:
 
     async def apply(self, spreadsheet: str, batch: Batch) -> SheetView:
         body = {
-            "requests": _requests(batch),
+            "requests": requests_of(batch),
             "includeSpreadsheetInResponse": True,
             "responseRanges": list(batch.ranges),
             "responseIncludeGridData": True,
@@ -250,12 +268,12 @@ class GoogleSheets:
         await self._call(
             DONE,
             spreadsheet,
-            lambda gspread: gspread.batch_update(spreadsheet, {"requests": [_creation(fence)]}),
+            lambda gspread: gspread.batch_update(spreadsheet, {"requests": [creation(fence)]}),
             lambda done: None,
         )
 
     async def delete_fences(self, spreadsheet: str, fences: Sequence[Fence]) -> None:
-        body = {"requests": [_deletion(fence.id, fence.key) for fence in fences]}
+        body = {"requests": [deletion(fence.id, fence.key) for fence in fences]}
         await self._call(
             DONE,
             spreadsheet,
@@ -430,59 +448,3 @@ def _reading(render: Render, dimension: Literal["ROWS", "COLUMNS"]) -> dict[str,
 
 def _grid(rows: Sequence[Sequence[Value]]) -> dict[str, Any]:
     return {"majorDimension": "ROWS", "values": [list(row) for row in rows]}
-
-
-def _requests(batch: Batch) -> list[dict[str, object]]:
-    return [
-        *(_deletion(fence_id, batch.fence.key) for fence_id in batch.forgotten),
-        _creation(batch.fence),
-        *(_change(batch.sheet_id, change) for change in batch.changes),
-    ]
-
-
-def _creation(fence: Fence) -> dict[str, object]:
-    metadata = {
-        "metadataId": fence.id,
-        "metadataKey": fence.key,
-        "metadataValue": fence.token,
-        "location": {"spreadsheet": True},
-        "visibility": "DOCUMENT",  # accounts of other projects must see it
-    }
-    return {"createDeveloperMetadata": {"developerMetadata": metadata}}
-
-
-def _deletion(fence_id: int, key: str) -> dict[str, object]:
-    lookup = {"metadataId": fence_id, "metadataKey": key}
-    return {"deleteDeveloperMetadata": {"dataFilter": {"developerMetadataLookup": lookup}}}
-
-
-def _change(sheet_id: int, change: Change) -> dict[str, object]:
-    match change:
-        case AppendedRows():
-            return {"appendCells": {"sheetId": sheet_id, **_cells(change.rows)}}
-        case WrittenCells():
-            start = {"sheetId": sheet_id, "rowIndex": change.row - 1, "columnIndex": change.column}
-            return {"updateCells": {"start": start, **_cells([change.values])}}
-        case EmptiedRow():
-            row = {"startRowIndex": change.row - 1, "endRowIndex": change.row}
-            return {"updateCells": {"range": {"sheetId": sheet_id, **row}, **_cells([])}}
-        case RemovedRows():
-            rows = {"startIndex": change.first_row - 1, "endIndex": change.last_row}
-            return {
-                "deleteDimension": {"range": {"sheetId": sheet_id, "dimension": "ROWS", **rows}}
-            }
-
-
-def _cells(rows: Sequence[Sequence[Value]]) -> dict[str, object]:
-    lines = [{"values": [_cell(value) for value in row]} for row in rows]
-    return {"rows": lines, "fields": "userEnteredValue"}
-
-
-def _cell(value: Value) -> dict[str, object]:
-    """A cell with a typed value: no text is parsed, so none becomes a formula."""
-    if value is None or value == "":
-        return {}
-    if isinstance(value, bool):
-        return {"userEnteredValue": {"boolValue": value}}
-    kind = "stringValue" if isinstance(value, str) else "numberValue"
-    return {"userEnteredValue": {kind: value}}

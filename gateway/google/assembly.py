@@ -11,6 +11,7 @@ from pathlib import Path
 from gateway.google.accounts import Account, Accounts
 from gateway.google.adapter import GoogleSheets
 from gateway.google.guards import Breaker, Counted, GuardedSheets, LastCheck, Retrying
+from gateway.google.merging import MergingSheets
 from gateway.google.quota import Budgeted, Quota, open_budget, open_quota
 from gateway.google.sheets import Sheets
 from gateway.google.spent import SpentQuota, open_spent_quota
@@ -82,7 +83,8 @@ def assemble(
         rested=account_rested,
     )
     retrying = Retrying(may_retry=lambda: not breaker.is_open)
-    return Google(sheets=GuardedSheets(accounts, retrying, breaker), accounts=accounts)
+    sheets = MergingSheets(GuardedSheets(accounts, retrying, breaker), clock=time.monotonic)
+    return Google(sheets=sheets, accounts=accounts)
 
 
 def _project(name: str, sheets: Sheets) -> str:

@@ -7,6 +7,7 @@ from typing import TypeVar
 from gateway.google.sheets import (
     Batch,
     Fence,
+    KnownRange,
     Render,
     Rendering,
     Sheets,
@@ -27,7 +28,7 @@ class ForwardingSheets:
     """A `Sheets`; subclasses say what becomes of a call."""
 
     async def read_values(self, spreadsheet: str, range_: str, *, render: Render) -> Values:
-        return await self._forward(
+        return await self.forward(
             spreadsheet,
             lambda sheets: sheets.read_values(spreadsheet, range_, render=render),
             is_write=False,
@@ -36,69 +37,78 @@ class ForwardingSheets:
     async def read_columns(
         self, spreadsheet: str, range_: str, *, render: Render, known: bytes | None = None
     ) -> Rendering | None:
-        return await self._forward(
+        return await self.forward(
             spreadsheet,
             lambda sheets: sheets.read_columns(spreadsheet, range_, render=render, known=known),
             is_write=False,
         )
 
+    async def read_several(
+        self, spreadsheet: str, ranges: Sequence[KnownRange], *, render: Render
+    ) -> list[Rendering | None]:
+        return await self.forward(
+            spreadsheet,
+            lambda sheets: sheets.read_several(spreadsheet, ranges, render=render),
+            is_write=False,
+        )
+
     async def read_ranges(self, spreadsheet: str, ranges: Sequence[str]) -> list[Values]:
-        return await self._forward(
+        return await self.forward(
             spreadsheet, lambda sheets: sheets.read_ranges(spreadsheet, ranges), is_write=False
         )
 
     async def list_worksheets(self, spreadsheet: str) -> list[WorksheetProperties]:
-        return await self._forward(
+        return await self.forward(
             spreadsheet, lambda sheets: sheets.list_worksheets(spreadsheet), is_write=False
         )
 
     async def read_sheet(self, spreadsheet: str, ranges: Sequence[str]) -> SheetView:
-        return await self._forward(
+        return await self.forward(
             spreadsheet, lambda sheets: sheets.read_sheet(spreadsheet, ranges), is_write=False
         )
 
     async def apply(self, spreadsheet: str, batch: Batch) -> SheetView:
-        return await self._forward(
+        return await self.forward(
             spreadsheet, lambda sheets: sheets.apply(spreadsheet, batch), is_write=True
         )
 
     async def put_fence(self, spreadsheet: str, fence: Fence) -> None:
-        await self._forward(
+        await self.forward(
             spreadsheet, lambda sheets: sheets.put_fence(spreadsheet, fence), is_write=True
         )
 
     async def delete_fences(self, spreadsheet: str, fences: Sequence[Fence]) -> None:
-        await self._forward(
+        await self.forward(
             spreadsheet, lambda sheets: sheets.delete_fences(spreadsheet, fences), is_write=True
         )
 
     async def fence_tokens(self, spreadsheet: str, fence_id: int) -> Sequence[str]:
-        return await self._forward(
+        return await self.forward(
             spreadsheet, lambda sheets: sheets.fence_tokens(spreadsheet, fence_id), is_write=False
         )
 
     async def fence_ids(self, spreadsheet: str, key: str) -> Sequence[int]:
-        return await self._forward(
+        return await self.forward(
             spreadsheet, lambda sheets: sheets.fence_ids(spreadsheet, key), is_write=False
         )
 
     async def append_rows(
         self, spreadsheet: str, anchor: str, rows: Sequence[Sequence[Value]]
     ) -> Values:
-        return await self._forward(
+        return await self.forward(
             spreadsheet, lambda sheets: sheets.append_rows(spreadsheet, anchor, rows), is_write=True
         )
 
     async def write_cells(self, spreadsheet: str, writings: Sequence[Writing]) -> list[Values]:
-        return await self._forward(
+        return await self.forward(
             spreadsheet, lambda sheets: sheets.write_cells(spreadsheet, writings), is_write=True
         )
 
     async def grow_grid(self, spreadsheet: str, sheet_id: int, rows: int) -> None:
-        await self._forward(
+        await self.forward(
             spreadsheet, lambda sheets: sheets.grow_grid(spreadsheet, sheet_id, rows), is_write=True
         )
 
-    async def _forward(self, spreadsheet: str, call: Call[T], *, is_write: bool) -> T:
-        """Make the call, on some `Sheets`."""
+    async def forward(self, spreadsheet: str, call: Call[T], *, is_write: bool) -> T:
+        """Make the call on a `Sheets` behind this one, when it is its turn."""
         raise NotImplementedError

@@ -53,8 +53,10 @@ class GuardedSheets(ForwardingSheets):
         self._inner = inner
         self._guards = guards
 
-    async def _forward(self, spreadsheet: str, call: Call[T], *, is_write: bool) -> T:
+    async def forward(self, spreadsheet: str, call: Call[T], *, is_write: bool) -> T:
         made: Callable[[], Awaitable[T]] = partial(call, self._inner)
+        if isinstance(self._inner, ForwardingSheets):
+            made = partial(self._inner.forward, spreadsheet, call, is_write=is_write)
         for guard in reversed(self._guards):
             made = partial(guard, made, is_write=is_write)
         return await made()

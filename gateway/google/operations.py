@@ -37,6 +37,10 @@ class BatchOfValues(msgspec.Struct, rename="camel"):
     value_ranges: tuple[ValueRange, ...]
 
 
+class RawParts(msgspec.Struct, rename="camel"):
+    value_ranges: tuple[msgspec.Raw, ...]
+
+
 class UpdatedData(msgspec.Struct):
     values: Cells = ()
 
@@ -157,6 +161,8 @@ READ_COLUMNS = ApiCall[Answer](
     fields="range,values",
     decode=lambda answer, _: answer,  # decoded in parts by gateway.google.rendering
 )
+READ_SEVERAL = ApiCall(is_write=False, fields="valueRanges(range,values)", decode=_as(RawParts))
+"""Each part is like an answer to `READ_COLUMNS`."""
 READ_RANGES = ApiCall(
     is_write=False,
     fields="valueRanges(range,values)",

@@ -18,7 +18,7 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol, Self
+from typing import NamedTuple, Protocol, Self
 
 from gateway.errors import UpstreamRefusal
 
@@ -59,6 +59,13 @@ class Rendering:
     columns: tuple[Column, ...]
     digest: bytes
     byte_count: int
+
+
+class KnownRange(NamedTuple):
+    """A range to read, and the digest of what is known of it."""
+
+    range: str
+    known: bytes | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,6 +192,15 @@ class Sheets(Protocol):
         """Read all cells of a range by column; None if the answer has the digest `known`.
 
         Cost: 1 read. Also raises `SheetTooLarge` if the cells exceed the memory limit.
+        """
+        ...
+
+    async def read_several(
+        self, spreadsheet: str, ranges: Sequence[KnownRange], *, render: Render
+    ) -> list[Rendering | None]:
+        """Read all cells of several ranges in one snapshot, as `read_columns` does. Cost: 1 read.
+
+        Raises `SheetTooLarge` if one of them, or the answer, is too large.
         """
         ...
 

@@ -39,6 +39,15 @@ class Pool:
         """The demand for each worksheet with rows."""
         return (self._worksheets[each].demand for each in self._weights)
 
+    def beside(self, worksheet: Worksheet) -> Iterator[Worksheet]:
+        """The other worksheets of the spreadsheet that have rows."""
+        spreadsheet = worksheet.id.spreadsheet
+        return (
+            self._worksheets[each]
+            for each in self._weights
+            if each.spreadsheet == spreadsheet and each != worksheet.id
+        )
+
     def weigh(self, worksheet: Worksheet) -> None:
         """Count the memory of a worksheet whose rows changed, and evict others."""
         if self._worksheets.get(worksheet.id) is not worksheet:

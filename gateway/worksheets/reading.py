@@ -3,6 +3,7 @@
 Rules
 - Rows are served for their ttl, then read again. Meanwhile they are served as stale, if Google is
   slow, fails, or may not be called, up to `cache.max_stale_seconds`.
+- Where a worksheet is read, those of the same spreadsheet that are in use and due are read with it.
 - `no-cache` reads rows again, for all requests together at most once in `NO_CACHE_SECONDS`; it is
   never answered with stale rows.
 - Each worksheet in use costs one or two reads per ttl, paid by the accounts that reach it. If their
@@ -94,7 +95,11 @@ class _Need(NamedTuple):
 
 
 class Reader:
-    """Serves reads; `demands` returns the demand for each worksheet with rows."""
+    """Serves reads.
+
+    `demands` returns the demand for each worksheet with rows, `beside` those of the same
+    spreadsheet.
+    """
 
     def __init__(
         self,
@@ -102,9 +107,11 @@ class Reader:
         settings: CacheSettings,
         read_budget: ReadBudget,
         demands: Callable[[], Iterable[Demand]],
+        beside: Callable[[Worksheet], Iterable[Worksheet]] = lambda _worksheet: (),
         clock: Callable[[], float],
     ) -> None:
         self._ttl = AdaptiveTtl(settings.rows_ttl_seconds, read_budget, demands)
+        self._beside = beside
         self._max_stale_seconds = settings.max_stale_seconds
         self._clock = clock
 
@@ -168,7 +175,10 @@ class Reader:
             held = self._stale(worksheet, need, demand.failure)
             if held is not None:
                 return held
+        is_known = worksheet.cached(DISPLAYED) is not None
         flight = worksheet.read(need.part, base)
+        if is_known:
+            self._read_beside(worksheet, now)
         if self._stale(worksheet, need, "slow") is not None:
             reason = await self._overdue(flight, now)
             # A write may have changed or dropped the rows meanwhile.
@@ -186,6 +196,22 @@ class Reader:
                 raise not_fresh(error) from error
             raise
         return Read(rows, self._freshness(worksheet, rows, need.part, is_hit=False))
+
+    def _read_beside(self, worksheet: Worksheet, now: float) -> None:
+        """Read what else of the spreadsheet is due: reads that begin together are one call."""
+        ttl_seconds = self._ttl.seconds(worksheet.id.spreadsheet, now)
+        since = now - max(2 * ttl_seconds, SHORTEST_ACTIVITY_SECONDS)
+        for other in self._beside(worksheet):
+            part = TYPED if other.demand.typed_seconds >= since else DISPLAYED
+            rows = other.cached(part)
+            if (
+                other.demand.asked_seconds >= since
+                and now - other.demand.failed_seconds >= HOLD_SECONDS
+                and rows is not None
+                and ttl_seconds
+                and now - rows.began_seconds(part) >= ttl_seconds
+            ):
+                other.read(part)
 
     async def _overdue(self, flight: SingleFlight[Rows], now: float) -> str:
         """Wait for a read for a limited time; the reason if it is not done by then, or ""."""

@@ -128,6 +128,7 @@ class RowService:
             settings=cache,
             read_budget=read_budget,
             demands=self._pool.demands,
+            beside=self._pool.beside,
             clock=clock,
         )
         ignore_unknown = api.unknown_fields == "ignore"

@@ -5,9 +5,9 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from gateway.errors import SheetTooLarge
+from gateway.errors import SheetTooLarge, UpstreamError
 from gateway.google.adapter import open_google
-from gateway.google.sheets import Render
+from gateway.google.sheets import KnownRange, Render
 from gateway.settings.model import GoogleSettings
 from tests.google.google_fake import SPREADSHEET, FakeGoogle
 
@@ -38,6 +38,35 @@ async def test_columns_are_read_with_their_digest(
     assert again is None
     assert other is not None
     assert other.columns == ()
+
+
+async def test_several_ranges_are_one_call(settings: GoogleSettings, google: FakeGoogle) -> None:
+    """Each part is what a call of its own would have answered, also in its digest."""
+    part = {"range": "T!A1:B9", "values": [["a", 1], []]}
+    google.sheets.respond(json=part)
+    async with open_google(settings) as sheets:
+        alone = await sheets.read_columns(SPREADSHEET, "'T'!A1:ZZZ", render=Render.TYPED)
+        assert alone is not None
+        google.sheets.respond(json={"valueRanges": [part, {"range": "U!A1"}, part]})
+        ranges = [KnownRange(f"'{title}'!A1:ZZZ", None) for title in "TU"]
+        again = KnownRange("'T'!A1:ZZZ", alone.digest)
+        found = await sheets.read_several(SPREADSHEET, [*ranges, again], render=Render.TYPED)
+
+    assert [each and each.columns for each in found] == [(("a", 1),), (), None]
+    query = parse_qsl(google.sheets.calls.last.request.url.query.decode())
+    asked = [value for name, value in query if name == "ranges"]
+    assert asked == [each.range for each in (*ranges, again)]
+    assert ("fields", "valueRanges(range,values)") in query
+    assert ("majorDimension", "COLUMNS") in query
+
+
+async def test_parts_that_are_missing(settings: GoogleSettings, google: FakeGoogle) -> None:
+    """An answer with fewer parts than ranges makes no sense."""
+    google.sheets.respond(json={"valueRanges": [{"range": "T!A1"}]})
+    ranges = [KnownRange(f"'{title}'!A1:ZZZ", None) for title in "TU"]
+    async with open_google(settings) as sheets:
+        with pytest.raises(UpstreamError):
+            await sheets.read_several(SPREADSHEET, ranges, render=Render.TYPED)
 
 
 async def test_columns_are_bounded_in_memory(settings: GoogleSettings, google: FakeGoogle) -> None:

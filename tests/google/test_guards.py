@@ -8,7 +8,7 @@ import pytest
 
 from gateway.errors import UpstreamError
 from gateway.google.guards import Counted, GuardedSheets
-from gateway.google.sheets import AppendedRows, Batch, Fence, Render, Sheets, Writing
+from gateway.google.sheets import AppendedRows, Batch, Fence, KnownRange, Render, Sheets, Writing
 from gateway.telemetry.events import RequestEvent
 from tests.fakes import BOOK, FakeSheets
 from tests.google.timers import failing
@@ -28,6 +28,10 @@ CALLS: Mapping[str, tuple[Call, bool]] = {
     "read_values": (lambda s: s.read_values(BOOK, "'T'!A1:B2", render=Render.TYPED), False),
     "read_columns": (lambda s: s.read_columns(BOOK, "'T'!A1:B2", render=Render.TYPED), False),
     "read_ranges": (lambda s: s.read_ranges(BOOK, ["'T'!1:1"] * 2), False),
+    "read_several": (
+        lambda s: s.read_several(BOOK, [KnownRange("'T'!A1:B", None)] * 2, render=Render.TYPED),
+        False,
+    ),
     "list_worksheets": (lambda s: s.list_worksheets(BOOK), False),
     "read_sheet": (lambda s: s.read_sheet(BOOK, ["'T'!1:1"]), False),
     "apply": (lambda s: s.apply(BOOK, A_BATCH), True),

@@ -13,6 +13,7 @@ from gateway.google.sheets import (
     Batch,
     Change,
     Fence,
+    KnownRange,
     Render,
     Rendering,
     Sheets,
@@ -28,6 +29,7 @@ T = TypeVar("T")
 Kind = Literal[
     "read_values",
     "read_columns",
+    "read_several",
     "read_ranges",
     "list_worksheets",
     "read_sheet",
@@ -112,6 +114,14 @@ class ScriptedSheets:
         total = Cost(self._begun.total() - writes, writes)
         before, self._counted = self._counted, total
         return Cost(total.reads - before.reads, total.writes - before.writes)
+
+    async def read_several(
+        self, spreadsheet: str, ranges: Sequence[KnownRange], *, render: Render
+    ) -> list[Rendering | None]:
+        call = self._inner.read_several
+        return await self._play(
+            "read_several", ranges[0].range, lambda: call(spreadsheet, ranges, render=render)
+        )
 
     async def read_values(self, spreadsheet: str, range_: str, *, render: Render) -> Values:
         call = self._inner.read_values

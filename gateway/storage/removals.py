@@ -1,21 +1,23 @@
 """Table of row removals: the rows that writes of the gateway removed, in their order.
 
-A record of a write knows the last removal before it; its numbers follow the later ones. A removal
-is open until its outcome is known. So is an upsert that adds rows, which removes none: it is
-deleted when it is settled.
+A record of a write knows the last removal before it; its numbers follow the later ones. Of one that
+was open when the record was made, nobody knows whether its numbers are of before. A removal is open
+until its outcome is known. So is an upsert that adds rows, which removes none: it is deleted when
+it is settled.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 from sqlalchemy import (
     Boolean,
     Column,
+    ColumnElement,
     Float,
+    Index,
     Integer,
     MetaData,
     RowMapping,
-    ScalarSelect,
     String,
     Table,
     delete,
@@ -24,19 +26,18 @@ from sqlalchemy import (
     select,
     update,
 )
-from sqlalchemy.schema import CreateTable
+from sqlalchemy.schema import CreateIndex, CreateTable
 from sqlalchemy.sql import Executable, Select
 
 from gateway.google.sheets import Fence
-from gateway.worksheets.idempotency import Entry, OpenWrite
+from gateway.worksheets.idempotency import Entry
 from gateway.worksheets.row_numbers import entry_after
-from gateway.worksheets.worksheet_id import WorksheetId
 
 removals = Table(
     "row_removals",
     MetaData(),
     Column("id", Integer, primary_key=True),
-    Column("worksheet", String, nullable=False),
+    Column("worksheet", String, nullable=False),  # indexed: numbers follow those of one worksheet
     Column("removed", String, nullable=False),
     Column("sent_at", Float, nullable=False),
     Column("is_applied", Boolean, nullable=False),
@@ -46,10 +47,20 @@ removals = Table(
     sqlite_autoincrement=True,  # no id is used again
 )
 _REMOVES_NONE = removals.c.removed == "[]"
+_by_worksheet = Index("row_removals_by_worksheet", removals.c.worksheet, removals.c.id)
 
-CREATE_REMOVALS = CreateTable(removals, if_not_exists=True)
+REMOVAL_TABLES = (
+    CreateTable(removals, if_not_exists=True),
+    CreateIndex(_by_worksheet, if_not_exists=True),
+)
 OPEN_REMOVALS = select(removals).where(~removals.c.is_applied)
-LAST_REMOVAL = select(func.coalesce(func.max(removals.c.id), 0)).scalar_subquery()
+
+
+def last_removal(place: ColumnElement[str]) -> ColumnElement[int]:
+    """The last removal of all; of one that is open in this worksheet, the negative."""
+    is_open = (removals.c.worksheet == place) & ~removals.c.is_applied & ~_REMOVES_NONE
+    oldest_open = select(-func.min(removals.c.id)).where(is_open).scalar_subquery()
+    return func.coalesce(oldest_open, select(func.max(removals.c.id)).scalar_subquery(), 0)
 
 
 def open_removal(place: str, fence: Fence, removed: Sequence[int], now: float) -> Executable:
@@ -65,7 +76,7 @@ def open_removal(place: str, fence: Fence, removed: Sequence[int], now: float) -
     )
 
 
-def settle_removal(fence: Fence, *, is_applied: bool) -> Iterator[Executable]:
+def settle_removal(fence: Fence, is_applied: bool) -> Iterator[Executable]:
     """Note the outcome of a removal."""
     is_it = removals.c.token == fence.token
     if is_applied:
@@ -75,32 +86,21 @@ def settle_removal(fence: Fence, *, is_applied: bool) -> Iterator[Executable]:
         yield delete(removals).where(is_it)
 
 
-def removals_after(place: str, removal: int) -> Select[tuple[object, ...]]:
-    """The removals in a worksheet after one."""
-    is_later = (removals.c.worksheet == place) & (removals.c.id > removal) & ~_REMOVES_NONE
-    return select(removals).where(is_later).order_by(removals.c.id)
+def later_removals(record: RowMapping) -> Select[tuple[object, ...]]:
+    """The removals in the worksheet of a record that it has to follow."""
+    last = record["last_removal"]
+    first = -last if last < 0 else last + 1
+    is_later = (removals.c.worksheet == record["worksheet"]) & (removals.c.id >= first)
+    return select(removals).where(is_later & ~_REMOVES_NONE).order_by(removals.c.id)
 
 
-def purge_removals(oldest: ScalarSelect[int]) -> Executable:
-    """Delete the removals up to `oldest`, or all without it, but for open ones."""
-    is_old = oldest.is_(None) | (removals.c.id <= oldest)
-    return delete(removals).where(removals.c.is_applied & is_old)
+def followed(entry: Entry, record: RowMapping, later: Iterable[RowMapping]) -> Entry:
+    """The entry of a record after later removals.
 
-
-def as_open_write(row: RowMapping, sent_at: float) -> OpenWrite:
-    spreadsheet, _, title = row["worksheet"].partition("/")
-    return OpenWrite(
-        worksheet=WorksheetId(spreadsheet, title),
-        fence=Fence(id=row["fence_id"], key=row["fence_key"], token=row["token"]),
-        sent_at=sent_at,
-        updated_rows=frozenset(),
-        is_exclusive=True,
-    )
-
-
-def followed(entry: Entry, later: Sequence[RowMapping]) -> Entry:
-    """A record after later removals; while one is open, numbers from there on are unknown."""
+    Numbers below the rows of a removal that is open, or was when the record was made, are unknown.
+    """
     for row in later:
         removed = msgspec.json.decode(row["removed"], type=list[int])
-        entry = entry_after(entry, removed, is_known=row["is_applied"])
+        is_known = row["is_applied"] and row["id"] > abs(record["last_removal"])
+        entry = entry_after(entry, removed, is_known=is_known)
     return entry

@@ -25,17 +25,14 @@ from gateway.google.sheets import Fence
 from gateway.settings.model import WriteSettings
 from gateway.storage.removals import (
     OPEN_REMOVALS,
-    as_open_write,
     followed,
+    later_removals,
     open_removal,
-    purge_removals,
-    removals_after,
     settle_removal,
 )
 from gateway.storage.storage_quota import RecordQuota
 from gateway.storage.write_records import (
     KEPT_SECONDS,
-    OLDEST_REMOVAL,
     OPEN,
     PUT,
     SIZES,
@@ -48,6 +45,7 @@ from gateway.storage.write_records import (
     place_of,
     prepare,
     purge,
+    purge_removals,
     records,
     size_of,
 )
@@ -83,6 +81,8 @@ class SqlLedger:
         """When open writes were last sent."""
         self._fences: dict[str, int] = {}
         """Fences of open records by their scope, and of open removals by their token."""
+        self._settled: dict[Fence, bool] = {}
+        """Whether removals were applied whose outcome is not stored yet."""
         self.open_writes: Sequence[OpenWrite] = ()
         """The open writes of an earlier process that have a fence."""
 
@@ -93,9 +93,16 @@ class SqlLedger:
         sent now.
         """
         now = self._clock()
+        open_writes: list[OpenWrite] = []
         async with self._engine.begin() as connection:
             await prepare(connection)
+            await connection.execute(purge_removals())
             found = (await connection.execute(OPEN)).mappings().all()
+            for row in found:
+                fence = fence_of(row)
+                if fence is not None:
+                    entry = await self._followed(connection, row, Restorer(()))
+                    open_writes.append(open_write(row, fence, now, numbers=entry.numbers))
             moves = (await connection.execute(OPEN_REMOVALS)).mappings().all()
             await self._measure(connection)
         for row in found:
@@ -105,11 +112,12 @@ class SqlLedger:
                 self._fences[row["scope"]] = fence.id
             expires_from = row["sent_at"] if fence is None else math.inf
             self._quota.opened(row["scope"], row["key_id"], row["size"], expires_from)
-        self.open_writes = [
-            *(each for row in found for each in open_write(row, now)),
-            *(as_open_write(row, now) for row in moves),
-        ]
-        self._fences |= {row["token"]: row["fence_id"] for row in moves}
+        for row in moves:
+            fence = fence_of(row)
+            if fence is not None:
+                open_writes.append(open_write(row, fence, now, is_exclusive=True))
+                self._fences[fence.token] = fence.id
+        self.open_writes = open_writes
 
     def open_fences(self) -> Collection[int]:
         """The ids of the fences of all open writes, by which their retries find them."""
@@ -122,10 +130,7 @@ class SqlLedger:
                 row = (await connection.execute(query)).mappings().one_or_none()
                 if row is None:
                     return None
-                later = removals_after(row["worksheet"], row["last_removal"])
-                moves = (await connection.execute(later)).mappings().all()
-            entry = self._entry(row, Restorer(texts))
-            return entry if row["removes_rows"] else followed(entry, moves)
+                return await self._followed(connection, row, Restorer(texts))
         except (SQLAlchemyError, msgspec.MsgspecError) as error:
             raise InternalError("The record of this Idempotency-Key cannot be read.") from error
 
@@ -163,17 +168,21 @@ class SqlLedger:
         removal = open_removal(place_of(worksheet), fence, removed, self._clock())
         self._fences[fence.token] = fence.id
         try:
-            await self._commit([(removal, None)])
+            await self._commit([*self._settling(), (removal, None)])
         except SQLAlchemyError as error:
+            del self._fences[fence.token]
             raise InternalError(
                 "The rows to remove could not be noted, and the write was not sent.",
                 outcome="not_applied",
             ) from error
 
     async def moved(self, worksheet: WorksheetId, fence: Fence, *, is_applied: bool) -> None:
-        steps = [*settle_removal(fence, is_applied=is_applied), purge_removals(OLDEST_REMOVAL)]
-        if await self._try_commit([(step, None) for step in steps]):
-            self._fences.pop(fence.token, None)
+        self._settled[fence] = is_applied
+        settled = [*self._settled]
+        if await self._try_commit([*self._settling(), (purge_removals(place_of(worksheet)), None)]):
+            for each in settled:
+                self._settled.pop(each, None)
+                self._fences.pop(each.token, None)
 
     async def completed(self, results: Sequence[tuple[WriteIdentity, Results]]) -> None:
         if await self._store_answers(results):
@@ -198,6 +207,23 @@ class SqlLedger:
         """Wait for running transactions."""
         if self._tasks:
             await asyncio.wait(self._tasks)
+
+    def _settling(self) -> list[Step]:
+        """Store the outcomes of removals, also of those that could not be stored before.
+
+        They precede the next removal: of one worksheet no two are open, since records know only
+        the older one.
+        """
+        return [(step, None) for each in self._settled.items() for step in settle_removal(*each)]
+
+    async def _followed(
+        self, connection: AsyncConnection, row: RowMapping, restored: Restorer
+    ) -> Entry:
+        """The entry of a record, with its numbers as of now; a removal's stay those of before."""
+        entry = self._entry(row, restored)
+        if row["removes_rows"]:
+            return entry
+        return followed(entry, row, (await connection.execute(later_removals(row))).mappings())
 
     def _entry(self, row: RowMapping, restored: Restorer) -> Entry:
         answer = row["answer"]

@@ -4,7 +4,7 @@ Rules: JSON is encoded here, so that its size is known. Missing columns are adde
 earlier versions. The size of a record is that of its texts plus a constant.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 from sqlalchemy import (
@@ -18,7 +18,9 @@ from sqlalchemy import (
     RowMapping,
     String,
     Table,
+    bindparam,
     delete,
+    exists,
     func,
     literal,
     literal_column,
@@ -28,11 +30,11 @@ from sqlalchemy import (
 from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.schema import CreateIndex, CreateTable
-from sqlalchemy.sql import Executable
+from sqlalchemy.sql import Delete, Executable
 
 from gateway.google.sheets import Fence
 from gateway.storage.database import add_missing_columns
-from gateway.storage.removals import CREATE_REMOVALS, LAST_REMOVAL
+from gateway.storage.removals import REMOVAL_TABLES, last_removal, removals
 from gateway.worksheets.idempotency import Answer, OpenWrite, Sending
 from gateway.worksheets.replay import encode_answer, shortened
 from gateway.worksheets.worksheet_id import WorksheetId
@@ -83,19 +85,18 @@ _by_key = Index(
 TABLES = (
     CreateTable(records, if_not_exists=True),
     CreateIndex(_by_age, if_not_exists=True),
-    CREATE_REMOVALS,
+    *REMOVAL_TABLES,
 )
 """Statements that create the table if needed."""
 
-_NEW = insert(records).values(last_removal=LAST_REMOVAL)
+_by_removal = Index("idempotency_records_by_removal", records.c.worksheet, records.c.last_removal)
+
+_NEW = insert(records).values(last_removal=last_removal(bindparam("place")))
 PUT = _NEW.on_conflict_do_update(
     index_elements=["scope"],
     set_={column.name: _NEW.excluded[column.name] for column in records.columns},
 )
 OPEN = select(records).where(~_is_completed)
-OLDEST_REMOVAL = select(func.min(records.c.last_removal)).scalar_subquery()
-"""No record has to follow removals up to this one; null without records."""
-
 SIZES = (
     select(records.c.key_id, func.sum(records.c.size).label("size"))
     .where(_is_completed)
@@ -118,17 +119,23 @@ def fence_of(row: RowMapping) -> Fence | None:
     return Fence(id=row["fence_id"], key=row["fence_key"], token=row["token"])
 
 
-def open_write(row: RowMapping, sent_at: float) -> Iterator[OpenWrite]:
-    """An open write of an earlier process, if it has a fence."""
-    fence = fence_of(row)
-    if fence is not None:
-        spreadsheet, _, title = row["worksheet"].partition("/")
-        yield OpenWrite(
-            worksheet=WorksheetId(spreadsheet, title),
-            fence=fence,
-            sent_at=sent_at,
-            updated_rows=frozenset(msgspec.json.decode(row["numbers"])) - {0},
-        )
+def open_write(
+    row: RowMapping,
+    fence: Fence,
+    sent_at: float,
+    *,
+    numbers: Iterable[int] = (),
+    is_exclusive: bool = False,
+) -> OpenWrite:
+    """An open write of an earlier process, by its record or its removal."""
+    spreadsheet, _, title = row["worksheet"].partition("/")
+    return OpenWrite(
+        worksheet=WorksheetId(spreadsheet, title),
+        fence=fence,
+        sent_at=sent_at,
+        updated_rows=frozenset(number for number in numbers if number > 0),
+        is_exclusive=is_exclusive,
+    )
 
 
 def open_record(sending: Sending, now: float, fence: Fence | None) -> Mapping[str, object]:
@@ -168,6 +175,14 @@ def purge(now: float, added: int) -> Executable:
     return delete(records).where(records.c.scope.in_(old))
 
 
+def purge_removals(place: str | None = None) -> Delete:
+    """Delete the applied removals, of one worksheet or of all, that no record has to follow."""
+    is_before = records.c.last_removal < removals.c.id
+    has_records = exists().where((records.c.worksheet == removals.c.worksheet) & is_before)
+    query = delete(removals).where(removals.c.is_applied & ~has_records)
+    return query if place is None else query.where(removals.c.worksheet == place)
+
+
 def forget_oldest(key_id: str, kept_bytes: int) -> Executable:
     """Delete a key's oldest completed records until `kept_bytes` or only the newest remain."""
     rowid = literal_column("rowid", Integer)
@@ -192,7 +207,8 @@ async def prepare(connection: AsyncConnection) -> None:
             await connection.exec_driver_sql(f"ALTER TABLE {records.name} DROP COLUMN {name}")
         size = func.length(records.c.rows) + func.coalesce(func.length(records.c.answer), 0)
         await connection.execute(update(records).values(size=size + BYTES_BESIDE))
-    await connection.execute(CreateIndex(_by_key, if_not_exists=True))
+    for index in (_by_key, _by_removal):
+        await connection.execute(CreateIndex(index, if_not_exists=True))
 
 
 def _record(
@@ -209,6 +225,7 @@ def _record(
         "numbers": "[]",
         "removes_rows": identity.removes_rows,
         "worksheet": place_of(identity.worksheet),
+        "place": place_of(identity.worksheet),  # to find its last removal by
         "sent_at": now,
         "first_row": first_row,
         "rows": rows,

@@ -1,5 +1,6 @@
 """Row numbers after rows were removed: those of records and of their answers follow."""
 
+import re
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import replace
@@ -38,7 +39,10 @@ def number_unknown(cause: Exception | None = None) -> RowNumberUnknown:
 def _answer_after(answer: Answer, removed: Sequence[int], *, is_known: bool) -> Answer:
     if isinstance(answer, HeaderChanged):
         row = _after(answer.row, removed, is_known=is_known)
-        return HeaderChanged(answer.message, row=row) if row > 0 else number_unknown()
+        if row == answer.row:
+            return answer
+        message = re.sub(rf"\brow {answer.row}\b", f"row {row}", answer.message)
+        return HeaderChanged(message, row=row) if row > 0 else number_unknown()
     if isinstance(answer, Exception):
         return answer
     rows = [_after(written.row, removed, is_known=is_known) for written in answer]

@@ -255,6 +255,18 @@ async def test_a_table_of_an_earlier_version_is_taken_over(
     assert sizes == [(16 + BYTES_BESIDE,), (2 + 14 + BYTES_BESIDE,)]
 
 
+async def test_open_updates_of_an_earlier_version_have_their_number(
+    old_database: Path, clock: ManualClock
+) -> None:
+    """The row of an update was its first row; that of a create is not known yet."""
+    change_table(old_database, "UPDATE idempotency_records SET is_create = 0, answer = NULL "
+                 "WHERE scope = 's2'; UPDATE idempotency_records SET first_row = 9")  # fmt: skip
+    async with KeyStore.open(old_database) as store, store.open_ledger(clock) as ledger:
+        entries = [await ledger.find(scope) for scope in ("s1", "s2")]
+
+    assert [entry and entry.numbers for entry in entries] == [(), (9,)]
+
+
 async def test_a_table_is_taken_over_whole_or_not_at_all(
     old_database: Path, clock: ManualClock
 ) -> None:

@@ -1,5 +1,6 @@
 """Window: the few rows of a large worksheet that a page or a row needs."""
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -97,9 +98,7 @@ class Window:
         if self.header.cells != effect.header.cells:
             return None
         if effect.removed:
-            is_above = self._end <= effect.removed[0]
-            is_same = is_above and (not self.has_next or effect.last_row >= self._end)
-            return self if is_same else None
+            return self._continued(effect) if self.has_next else self._ended(effect)
         first_row, rows = self.span.first_row, [*self.rows]
         for patch in effect.rows:
             at, before = patch.row - first_row, effect.before.get(patch.row)
@@ -121,6 +120,29 @@ class Window:
                 if shown not in (seen, written) or len(_trimmed(before)) > len(texts):
                     return None
             rows[at] = after
+        return replace(self, rows=rows)
+
+    def _continued(self, effect: Effect) -> "Window | None":
+        """The window after rows were removed, if they are below it and another one is left there.
+
+        If they are not, rows move into it that it does not know.
+        """
+        is_above = self._end <= effect.removed[0] and self._end <= effect.last_row
+        return self if is_above else None
+
+    def _ended(self, effect: Effect) -> "Window | None":
+        """The window after rows were removed, if the worksheet ended in it: no others move in."""
+        first_row, removed = self.span.first_row, effect.removed
+        inside = removed[bisect_left(removed, first_row) :]
+        if inside and inside[-1] > self.last_row:
+            return None
+        if any(_trimmed(self._row(row)) != _trimmed(effect.before[row]) for row in inside):
+            return None
+        gone = frozenset(inside)
+        kept = [texts for row, texts in enumerate(self.rows, first_row) if row not in gone]
+        rows = kept[len(removed) - len(inside) :]  # others moved up and out
+        while rows and not any(rows[-1]):
+            rows.pop()
         return replace(self, rows=rows)
 
     @property

@@ -30,6 +30,10 @@ def effect(
     )
 
 
+def removal(before: Mapping[int, Sequence[str]], *, last_row: int = 0) -> Effect:
+    return Effect(header=HEADER, before=before, removed=[*before], last_row=last_row)
+
+
 CHANGES: Mapping[str, tuple[bool, Effect, Sequence[Sequence[str]] | None]] = {
     "an update": (True, effect(3, {1: "5"}, ["b", "2"]), [["a", "1"], ["b", "5"], ["c"]]),
     "read after it": (True, effect(3, {1: "2"}, ["b", "1"]), ROWS),
@@ -44,6 +48,14 @@ CHANGES: Mapping[str, tuple[bool, Effect, Sequence[Sequence[str]] | None]] = {
     "a created row in it": (True, effect(3, {0: "b", 1: "2"}, None), ROWS),
     "a created row that differs": (True, effect(3, {0: "z"}, None), None),
     "a created row above": (True, effect(1, {0: "z"}, None), None),
+    "a removed row": (False, removal({3: ["b", "2"]}), [["a", "1"], ["c"]]),
+    "the last row removed": (False, removal({4: ["c", ""]}), ROWS[:2]),
+    "all rows removed": (False, removal({2: ROWS[0], 3: ROWS[1], 4: ROWS[2]}), []),
+    "another removed row than was seen": (False, removal({3: ["x", "2"]}), None),
+    "a removed row below its end": (False, removal({9: ["x"]}), None),
+    "a removed row in its middle": (True, removal({3: ["b", "2"]}, last_row=9), None),
+    "a row removed below": (True, removal({9: ["x"]}, last_row=9), ROWS),
+    "the last row below removed": (True, removal({5: ["x"]}, last_row=4), None),
 }
 
 
@@ -55,6 +67,36 @@ def test_after_a_write(
     changed = window(has_next=has_next).changed(write)
 
     assert (changed and changed.rows) == expected
+
+
+@pytest.mark.parametrize(
+    ("removed", "rows"),
+    [
+        ({2: ["x"]}, [["b", "2"], ["c"]]),
+        ({2: ["x"], 3: ["x"]}, [["c"]]),
+        ({2: ["x"], 5: ["a", "1"]}, [["c"]]),
+        ({2: ["x"], 3: ["x"], 4: ["x"]}, []),
+        ({2: ["x"], 7: ["c"]}, [["b", "2"]]),
+    ],
+    ids=["one above", "two above", "above and in it", "as many as it has", "above and the last"],
+)
+def test_rows_move_up_into_the_last_window(
+    removed: Mapping[int, Sequence[str]], rows: Sequence[Sequence[str]]
+) -> None:
+    """Nothing is below it, so all rows that move are its own; one with rows below is no use."""
+    changed = window(first_row=5, has_next=False).changed(removal(removed))
+
+    assert changed is not None
+    assert (changed.rows, changed.span, changed.has_next) == (rows, RowSpan(5, 3), False)
+    assert window(first_row=5, has_next=True).changed(removal(removed, last_row=99)) is None
+
+
+def test_blank_rows_at_the_end_go_with_the_last_row() -> None:
+    """A window ends with the last row that is not blank."""
+    changed = window([["a"], [], ["c"]], has_next=False).changed(removal({4: ["c"]}))
+
+    assert changed is not None
+    assert changed.rows == [["a"]]
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,7 @@ from gateway.table.index import (
 )
 from gateway.table.ordered import Ranked, Run
 from gateway.table.steps import Work
+from gateway.table.table import Table
 
 _LOOK_UP_STEPS = 40
 """Steps of looking up one operand in the runs of a column."""
@@ -155,29 +156,40 @@ class ColumnField(msgspec.Struct, frozen=True):
 class RowIndexField(msgspec.Struct, frozen=True):
     """The row number, compared like a number cell."""
 
-    rows: Ranked
+    table: Table
+
+    @property
+    def rows(self) -> Ranked:
+        return self.table.rows
 
     def equal(self, operands: Sequence[Operand]) -> Work[RowSet]:
         yield len(operands)
         rows = {row for operand in operands if (row := _row(operand)) is not None}
-        return groups_of(self.rows, {row - 2 for row in rows if 2 <= row <= self.rows.size})
+        last_row = self.table.last_row
+        return groups_of(self.rows, {self._group(row) for row in rows if 2 <= row <= last_row})
 
     def within(self, bounds: Bounds, operand: Operand) -> Work[RowSet]:
         yield 0
         if operand.number is None:
             return any_of((), self.rows)
         ceiling, floor = math.ceil(operand.number), math.floor(operand.number)
-        count = self.rows.groups
+        count = max(0, self.table.last_row - 1)
         low, high = min(max(ceiling - 2, 0), count), min(max(floor - 1, 0), count)
-        return groups_of(self.rows, bounds(low, high, count))
+        found = bounds(low, high, count)
+        groups = range(self._group(found.start + 2), self._group(found.stop + 2))
+        return groups_of(self.rows, groups)
 
     def containing(self, text: str) -> Work[RowSet]:
         yield 1
-        return NumberContaining(range(1, self.rows.size), text.casefold())
+        return NumberContaining(range(1, self.rows.size), text.casefold(), self.table.rows_at)
 
     def filled(self, *, is_filled: bool) -> Work[RowSet]:
         yield 1
         return groups_of(self.rows, range(self.rows.groups if is_filled else 0))
+
+    def _group(self, row: int) -> int:
+        """The group of a row; each place is one."""
+        return self.table.gaps.nth(row - 1) - 1
 
 
 def _values(run: Run, keys: Iterable[Any]) -> RowSet:

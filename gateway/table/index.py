@@ -7,6 +7,7 @@ text that is a number, displayed texts by code point, date cells by their serial
 
 import sys
 from array import array
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,8 +16,18 @@ from typing import Any, TypeVar, cast
 
 from gateway.table.cells import is_date_text, number_in
 from gateway.table.folded import FoldedTexts
+from gateway.table.gaps import NO_GAPS, Gaps
 from gateway.table.ordered import Ranked, Run, make_run, sorted_places
-from gateway.table.steps import BLOCK, Work, begun_count, blocks, made_values, shared, text_blocks
+from gateway.table.steps import (
+    BLOCK,
+    Work,
+    begun_count,
+    blocks,
+    finish,
+    made_values,
+    shared,
+    text_blocks,
+)
 
 Cell = TypeVar("Cell")
 
@@ -40,6 +51,15 @@ _KINDS: Mapping[type, int] = {
 
 _CHARACTERS_OF_STEP = 16
 """Characters of a text parsed as a number in one step."""
+
+_FEW = 128
+"""A gap among so many places is found by bisection, more by a walk over all places."""
+_FIND_STEPS = 200
+"""Steps of finding a place by bisection."""
+_FOUND_AT_ONCE = 3_000
+"""The most places that are found without a pause, which takes about 25 ms."""
+_CHARACTERS_OF_WEIGHT = 64
+"""Characters of a text that take as long as the rest of a bisection."""
 
 _BOOLEANS: Mapping[str, bool] = {"FALSE": False, "TRUE": True}
 _NUMBER_BYTES = 24
@@ -86,6 +106,35 @@ class Order:
 
     ranked: Ranked
     empties: Sequence[int]
+    kinds: Kinds
+    texts: Sequence[str]
+    values: Sequence[object]
+    length: int
+    """The number of characters of an average text."""
+
+    def find(self, gaps: Gaps) -> Work[Sequence[int]]:
+        """The positions of gaps among the ranked places."""
+        places, codes = self.ranked.places, self.kinds.codes
+        if len(gaps) * _FEW > len(places):
+            return (yield from gaps.scanned(places, 0, len(places)))
+        found: list[int] = []
+        for place in gaps.numbers:
+            yield _FIND_STEPS + self.length
+            if codes[place] != EMPTY:
+                found.append(bisect_left(places, self._key(place), key=self._key))
+        return sorted(found)
+
+    def _key(self, place: int) -> tuple[object, ...]:
+        """The sort key of a filled cell; the cells of a group differ in their places."""
+        code = self.kinds.codes[place]
+        if code == TEXT:
+            text = self.texts[place]
+            return 1, text.casefold(), text, place
+        return (
+            (2, self.values[place], place)
+            if code == BOOLEAN
+            else (0, self.kinds.numbers[place], place)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,7 +260,10 @@ class ColumnIndex:
             parts.append((yield from make_run(booleans, values, self.size)).ranked)
         filled = [ranked for ranked in parts if ranked.groups]
         ranked = filled[0] if len(filled) == 1 else (yield from _chained(filled, self.size))
-        return Order(ranked, (yield from kinds.places(EMPTY)))
+        empties = yield from kinds.places(EMPTY)
+        texts, values = (yield from self.texts()), (yield from self.values())
+        length, _ = yield from self.lengths()
+        return Order(ranked, empties, kinds, texts, values, length)
 
     def _folded_words(self, kinds: Kinds) -> Work[Ranked]:
         """Text by its case-folded form, then by code point."""
@@ -230,6 +282,23 @@ class ColumnIndex:
                 folded.append(key if text == key else text)
         groups = yield from sorted_places(range(len(folded)), folded.__getitem__, length)
         return (yield from _regrouped(words.ranked, groups))
+
+
+def find_gaps(indexes: Iterable[ColumnIndex], gaps: Gaps, *, before: Gaps) -> None:
+    """Find the gaps in all orders that are made, so that the next query need not.
+
+    `before` are the earlier ones of them, which stay where they are. Too many are left to the
+    queries, which may pause.
+    """
+    orders = [order for each in indexes for order in made_values(each) if isinstance(order, Order)]
+    added = Gaps(sorted(gaps.members - before.members))
+    weights = [1 + order.length // _CHARACTERS_OF_WEIGHT for order in orders]
+    if len(added) * sum(weights) > _FOUND_AT_ONCE:
+        return
+    for order in orders:
+        known = before.positions.get(order.ranked) if before else NO_GAPS
+        if known is not None:
+            gaps.positions[order.ranked] = known.joined(finish(order.find(added)))
 
 
 def make_kinds(texts: Sequence[str], values: Sequence[object]) -> Work[Kinds]:

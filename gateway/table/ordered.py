@@ -60,6 +60,11 @@ class Ranked:
             yield from _reverse_groups(backwards, self.starts)
         return backwards
 
+    def position_descending(self, position: int) -> int:
+        """The position in `descending` of the place at a position."""
+        group = bisect_right(self.starts, position) - 1
+        return len(self.places) - self.starts[group + 1] + position - self.starts[group]
+
     @shared
     def ranks(self) -> Work[Sequence[int]]:
         """The group of each place; `groups` for a place in no group."""

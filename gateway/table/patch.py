@@ -39,14 +39,6 @@ def patched_columns(
     )
 
 
-def columns_without(columns: Sequence[Column], rows: Sequence[int]) -> dict[int, Column]:
-    """Columns without some rows, in ascending order, by the identity of the column.
-
-    The cells below move up; blank cells at the end of a column are left out.
-    """
-    return {id(column): _without(column, rows) for column in columns}
-
-
 def last_filled(columns: Sequence[Column]) -> int:
     """The last row with a filled cell; 0 if there is none."""
     last = 0
@@ -56,20 +48,6 @@ def last_filled(columns: Sequence[Column]) -> int:
             count -= 1
         last = max(last, count)
     return last
-
-
-def _without(column: Column, rows: Sequence[int]) -> Column:
-    if rows[0] > len(column):
-        return column
-    kept: list[object] = []
-    start = 0
-    for row in rows:
-        kept += column[start : row - 1]
-        start = row
-    kept += column[start:]
-    while kept and kept[-1] in ("", None):
-        kept.pop()
-    return tuple(kept)
 
 
 def _put(cells: list[object], row: int, value: object) -> None:

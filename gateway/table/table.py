@@ -11,10 +11,11 @@ from itertools import zip_longest
 from operator import itemgetter
 from typing import Any
 
+from gateway.table.gaps import NO_GAPS, Gaps, all_cells, with_gaps, without_gaps
 from gateway.table.header import Header, parse_header
-from gateway.table.index import ColumnIndex
+from gateway.table.index import ColumnIndex, find_gaps
 from gateway.table.ordered import Ranked, rows_ranked
-from gateway.table.patch import Column, RowPatch, columns_without, last_filled, patched_columns
+from gateway.table.patch import Column, RowPatch, last_filled, patched_columns
 from gateway.table.steps import BLOCK, Work
 from gateway.table.view import ROW_INDEX, View
 
@@ -50,12 +51,25 @@ class Table:
     is_mixed: bool = False
     """True if the renderings were read from different states of the worksheet."""
     indexes: dict[int, ColumnIndex] = field(default_factory=dict, repr=False, compare=False)
-    """Column indexes by column, made on first use."""
+    """Column indexes by column, made on first use. They include removed rows."""
+    gaps: Gaps = field(default=NO_GAPS, repr=False, compare=False)
+    """The places of removed rows: a row's place is its number less 1, and stays when rows go."""
+
+    @property
+    def size(self) -> int:
+        """One past the highest place."""
+        return max(FIRST_DATA_ROW - 1, self.last_row) + len(self.gaps)
 
     @cached_property
     def rows(self) -> Ranked:
-        """All data rows in their order, by their places: a row's place is its number less 1."""
-        return rows_ranked(range(FIRST_DATA_ROW - 1, max(FIRST_DATA_ROW - 1, self.last_row)))
+        """All data rows in their order, by their places, and removed ones."""
+        return rows_ranked(range(FIRST_DATA_ROW - 1, self.size))
+
+    def rows_at(self, places: Sequence[int]) -> Sequence[int]:
+        """The numbers of the rows at these places."""
+        if not self.gaps:
+            return [place + 1 for place in places]
+        return [place + 1 - self.gaps.before(place) for place in places]
 
     def text(self, row: int, column: int) -> str:
         """The displayed text of a cell; "" for an empty one."""
@@ -78,8 +92,10 @@ class Table:
         if len(rows) < 2:
             return [self.record(row, columns) for row in rows]
         names = [ROW_INDEX, *(name for name, _ in columns)]
-        pick = itemgetter(*[row - 1 for row in rows])
-        end = max(rows)
+        places = [row - 1 for row in rows]
+        if self.gaps:
+            places = [*map(self.gaps.nth, places)]
+        pick, end = itemgetter(*places), max(places) + 1
         cells = [self._picked(column, rows, pick, end) for _, column in columns]
         return [dict(zip(names, values, strict=True)) for values in zip(rows, *cells, strict=True)]
 
@@ -94,7 +110,9 @@ class Table:
         index = self.indexes.get(column)
         if index is None:
             index = ColumnIndex(
-                column_at(self.displayed, column), column_at(self.typed, column), self.last_row
+                all_cells(column_at(self.displayed, column)),
+                all_cells(column_at(self.typed, column)),
+                self.size,
             )
             self.indexes[column] = index
         return index
@@ -106,8 +124,16 @@ class Table:
 
     def with_typed(self, typed: Sequence[Column]) -> Work["Table"]:
         """The table with its typed rendering, which shares cells with the displayed one."""
-        shared = yield from share_cells(self.displayed, typed)
-        return replace(self, typed=shared.columns, is_mixed=shared.is_mixed, indexes={})
+        displayed = yield from without_gaps(self.displayed)
+        shared = yield from share_cells(displayed, typed)
+        return replace(
+            self,
+            displayed=displayed,
+            typed=shared.columns,
+            is_mixed=shared.is_mixed,
+            indexes={},
+            gaps=NO_GAPS,
+        )
 
     def patched(self, rows: Sequence[RowPatch]) -> "Table":
         """The table after the gateway's own write to data rows; the header does not change.
@@ -115,38 +141,64 @@ class Table:
         It keeps the indexes of columns that the write did not touch, and none if the number of
         rows changed.
         """
-        displayed = patched_columns(self.displayed, [(row.row, row.texts) for row in rows])
-        typed = self.typed
-        if typed is not None:
-            typed = patched_columns(typed, [(row.row, row.values) for row in rows])
-        last_row = last_filled(displayed)
+        lines = [self.gaps.nth(row.row - 1) + 1 for row in rows]  # row numbers without gaps
+        texts = zip(lines, (row.texts for row in rows), strict=True)
+        values = zip(lines, (row.values for row in rows), strict=True)
+        after = self._with_cells(
+            patched_columns([*map(all_cells, self.displayed)], texts),
+            self.typed and patched_columns([*map(all_cells, self.typed)], values),
+            self.gaps,
+        )
         touched = {column for row in rows for column in (*row.texts, *row.values)}
         indexes = {
             column: index
             for column, index in self.indexes.items()
-            if column not in touched and last_row == self.last_row
+            if column not in touched and after.last_row == self.last_row
         }
-        return replace(self, displayed=displayed, typed=typed, last_row=last_row, indexes=indexes)
+        return replace(after, indexes=indexes)
 
     def without_rows(self, rows: Sequence[int]) -> "Table":
-        """The table after rows were removed, in ascending order: those below move up.
+        """The table after data rows were removed: those below move up. It keeps all indexes.
 
-        It keeps no indexes: all places behind the removed ones are others.
+        Cells are neither copied nor moved: the places of the rows become gaps.
         """
-        typed = self.typed or ()
-        left = columns_without([*self.displayed, *typed], rows)  # shared columns once
-        displayed = tuple(left[id(column)] for column in self.displayed)
+        places = [self.gaps.nth(row - 1) for row in rows if row <= self.last_row]
+        if not places:
+            return self
+        displayed, typed = map(all_cells, self.displayed), self.typed
+        after = self._with_cells(
+            tuple(displayed), typed and tuple(map(all_cells, typed)), self.gaps.joined(places)
+        )
+        find_gaps(self.indexes.values(), after.gaps, before=self.gaps)
+        return replace(after, indexes={**self.indexes})
+
+    def _with_cells(
+        self, displayed: Sequence[Column], typed: Sequence[Column] | None, gaps: Gaps
+    ) -> "Table":
+        """The table of other cells, including those at gaps, without indexes.
+
+        Places behind its last row are gaps too, if cells of removed rows may be there.
+        """
+        seen = with_gaps(displayed, gaps)
+        last_row = last_filled(seen)
+        if gaps:
+            end = gaps.nth(last_row - 1) + 1 if last_row else FIRST_DATA_ROW - 1
+            gaps = gaps.extended(end, max(end, self.size, gaps.numbers[-1] + 1))
         return replace(
             self,
-            displayed=displayed,
-            typed=self.typed and tuple(left[id(column)] for column in typed),
-            last_row=last_filled(displayed),
+            displayed=seen,
+            typed=typed and with_gaps(typed, gaps),
+            last_row=last_row,
             indexes={},
+            gaps=gaps,
         )
 
     def _picked(self, column: int, rows: Sequence[int], pick: Pick, end: int) -> Sequence[object]:
-        """The displayed texts of the cells of some rows up to `end`, None for empty cells."""
-        cells = self.displayed[column] if column < len(self.displayed) else ()
+        """The displayed texts of the cells of some rows, None for empty cells.
+
+        `pick` takes them out of all cells, `end` is one past the last place.
+        """
+        cells = all_cells(column_at(self.displayed, column))
         if len(cells) < end:
             return [self.text(row, column) or None for row in rows]
         picked = pick(cells)

@@ -32,6 +32,9 @@ Part = Whole | RowSpan
 MOST_COMPARED = 1000
 """Maximum number of cells of a column that `lags` compares; after an inserted row all differ."""
 
+MOST_GAPS = 2_000
+"""Maximum number of removed rows whose cells a table keeps; then the rows are read again."""
+
 DISPLAYED, TYPED = Whole(has_types=False), Whole(has_types=True)
 
 
@@ -139,7 +142,10 @@ class Snapshot:
         return self._patched(effects) if is_possible else None
 
     def changed(self, effect: Effect) -> "Snapshot | None":
-        """The snapshot after a write; None if its header or rows do not match the write."""
+        """The snapshot after a write.
+
+        None if its header or rows do not match the write, or if too many rows were removed.
+        """
         if not self._may_have_seen([effect], 0):
             return None
         return self._without(effect.removed) if effect.removed else self._patched([effect])
@@ -168,11 +174,14 @@ class Snapshot:
             encodings=Encodings(base.displayed.byte_count),
         )
 
-    def _without(self, rows: Sequence[int]) -> "Snapshot":
-        """The snapshot after rows were removed."""
+    def _without(self, rows: Sequence[int]) -> "Snapshot | None":
+        """The snapshot after rows were removed; None if too many were."""
+        table = self.table.without_rows(rows)
+        if len(table.gaps) > MOST_GAPS:
+            return None
         return replace(
             self,
-            table=self.table.without_rows(rows),
+            table=table,
             grid_rows=self.grid_rows - len(rows),
             displayed=replace(self.displayed, digest=None),
             typed=self.typed and replace(self.typed, digest=None),

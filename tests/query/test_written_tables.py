@@ -1,0 +1,107 @@
+"""Tables after writes at random: they are answered as if they were read again."""
+
+from collections.abc import Mapping, Sequence
+from random import Random
+
+import pytest
+
+from gateway.table.header import parse_header
+from gateway.table.patch import RowPatch
+from gateway.table.steps import finish
+from gateway.table.table import Table
+from tests.query.cases import (
+    COLUMNS,
+    FIELDS,
+    make_case,
+    make_renderings,
+    make_rows,
+    without_end,
+)
+from tests.query.sheet import BLANK, SheetCell, evaluate
+
+Row = Mapping[str, SheetCell]
+
+ALL = [(field, column) for column, field in enumerate(FIELDS)]
+
+
+def remove(table: Table, rows: Sequence[Row], random: Random) -> tuple[Table, Sequence[Row]]:
+    numbers = [*range(2, table.last_row + 1)]
+    share = random.choice((0.05, 0.3, 0.9))
+    gone = [row for row in numbers if random.random() < share]
+    if numbers and random.random() < 0.5:
+        gone = sorted({*gone, random.choice((2, numbers[-1], random.choice(numbers)))})
+    left = [row for number, row in enumerate(rows, 2) if number not in gone]
+    return table.without_rows(gone), left
+
+
+def write(table: Table, rows: Sequence[Row], random: Random) -> tuple[Table, Sequence[Row]]:
+    """Change rows, empty them, or add some at the end."""
+    after = [*rows, *({}, {}, {})]
+    patches = []
+    numbers = random.sample(range(2, len(after) + 2), random.randint(1, min(4, len(after))))
+    for number in numbers:
+        fields = random.sample(FIELDS, random.randint(1, len(FIELDS)))
+        is_emptied = random.random() < 0.3
+        cells = {field: BLANK if is_emptied else random.choice(COLUMNS)(random) for field in fields}
+        after[number - 2] = {**after[number - 2], **cells}
+        texts = {FIELDS.index(field): cell.text for field, cell in cells.items()}
+        values = {FIELDS.index(field): cell.value for field, cell in cells.items()}
+        patches.append(RowPatch(row=number, texts=texts, values=values))
+    return table.patched(patches), [{**dict.fromkeys(FIELDS, BLANK), **row} for row in after]
+
+
+def check(table: Table, rows: Sequence[Row], random: Random) -> None:
+    assert table.last_row == len(rows) + 1
+    assert table.header == parse_header(FIELDS)
+    expected = [[row[field].text for field in FIELDS] for row in rows]
+    numbers = range(2, table.last_row + 1)
+    width = range(len(FIELDS))
+    assert [[table.text(row, column) for column in width] for row in numbers] == expected
+    typed = table.typed or ()
+    for row, cells in zip(numbers, rows, strict=True):
+        for column, cell in enumerate(cells.values()):
+            shown = typed[column][row - 1] if row <= len(typed[column]) else None
+            assert (shown or None) == (cell.value or None) or shown == cell.value
+    assert table.records(numbers, ALL) == [table.record(row, ALL) for row in numbers]
+    assert [each["rowIndex"] for each in table.records(numbers, ALL)] == [*numbers]
+    for _ in range(3):
+        case = make_case(rows, random)
+        page = evaluate(table, case.query)
+        wanted = case.expected()
+        assert ([*page.rows], page.has_next, page.total) == (
+            [*wanted.rows],
+            wanted.has_next,
+            wanted.total,
+        ), case.described(page)
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_any_series_of_writes_is_answered_as_a_table_read_again(seed: int) -> None:
+    """Rows, types and pages of queries are those of the cells, with the indexes made before."""
+    random = Random(seed)  # noqa: S311
+    rows = without_end(make_rows(random))
+    table = make_renderings(rows, random)
+    check(table, rows, random)
+    for _ in range(8):
+        before, rows_before = table, rows
+        table, after = random.choice((remove, remove, write))(table, rows, random)
+        rows = without_end(after)
+        if any(cell.value not in ("", None) for row in after[len(rows) :] for cell in row.values()):
+            table = make_renderings(rows, random)  # values below the end, which display nothing
+        check(table, rows, random)
+        check(before, rows_before, random)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_types_that_are_read_after_a_removal_fit(seed: int) -> None:
+    """The displayed rendering gets types that know nothing of the rows that went."""
+    random = Random(seed)  # noqa: S311
+    cells = without_end(make_rows(random))
+    table, rows = remove(make_renderings(cells, random), cells, random)
+    rows = without_end(rows)
+    fresh = make_renderings(rows, random)
+
+    both = finish(table.with_typed(fresh.typed or ()))
+
+    check(both, rows, random)
+    assert not both.gaps

@@ -1,0 +1,232 @@
+"""Kept rows after removals: they follow without a read, and show what a read would show."""
+
+import asyncio
+from collections.abc import Sequence
+from random import Random
+
+import pytest
+
+from gateway.query.query import Query, SortTerm
+from gateway.query.where import parse_where
+from gateway.table.header import parse_header
+from gateway.table.patch import RowPatch
+from gateway.table.steps import finish
+from gateway.table.table import make_table
+from gateway.worksheets.answers import Encodings
+from gateway.worksheets.snapshot import MOST_GAPS, Effect, Origin, RowSpan, Snapshot
+from gateway.worksheets.window import Window
+from gateway.worksheets.writes import Delete, Results
+from tests.query.sheet import evaluate
+from tests.worksheets.conftest import KEPT, TARGET, Bench, MakeBench
+from tests.worksheets.scripted_sheets import Cost
+
+FIRST_TWO = Query(limit=2)
+BY_NAME = Query(order=(SortTerm("name"),))
+IN_TEXAS = Query(where=parse_where({"state": "TX"}))
+LARGE = Query(where=parse_where({"population": {"$gt": 700_000}}), wants_total=True)
+
+HEADER = parse_header(["name", "n"])
+READ = Origin(began_seconds=0.0, byte_count=0, digest=b"read")
+SPANS = [RowSpan(first, count) for first in (2, 3, 5, 8, 30) for count in (1, 3, 10, 100)]
+
+Rows = list[list[str]]
+
+
+async def delete(bench: Bench, row: int) -> Results:
+    return (await bench.service.write(TARGET, Delete(row=row))).results
+
+
+@pytest.fixture
+def large(make_bench: MakeBench) -> Bench:
+    """Three cities in a worksheet that is read in windows."""
+    return make_bench(cache={**KEPT, "window_above_cells": 5})
+
+
+async def test_searches_follow_without_a_read(kept: Bench) -> None:
+    """Orders, filters, totals and single rows are those of the rows left."""
+    for query in (BY_NAME, IN_TEXAS, LARGE):
+        await kept.page(query)
+    kept.sheets.cost()
+    await delete(kept, 2)
+
+    assert await kept.names(BY_NAME) == ["Austin", "Denver"]
+    assert await kept.names(IN_TEXAS) == ["Austin"]
+    assert (await kept.page(LARGE)).total == 2
+    assert (await kept.record(3))["name"] == "Austin"
+    assert kept.sheets.cost() == Cost(1, 1)
+
+
+async def test_writes_after_a_delete_follow_too(kept: Bench) -> None:
+    """Rows that moved up are updated where they are, and a created row comes below them."""
+    await kept.page(BY_NAME)
+    await kept.look()
+    await delete(kept, 3)
+    await delete(kept, 2)
+    kept.sheets.cost()
+
+    assert await kept.create(name="Reno", population=5) == 3
+    await kept.updated(2, {"name": "Zwolle"})
+    assert await kept.names(BY_NAME) == ["Reno", "Zwolle"]
+    assert await kept.names(LARGE) == ["Zwolle"]
+    assert kept.sheets.cost() == Cost(1, 2)
+
+
+@pytest.mark.parametrize("query", [Query(), BY_NAME], ids=["list", "order"])
+async def test_a_read_that_ran_meanwhile_is_repeated(kept: Bench, query: Query) -> None:
+    """It is not known which rows it saw."""
+    gate = asyncio.Event()
+    kept.sheets.after("read_columns", gate)
+    early = asyncio.create_task(kept.names(query))
+    await kept.sheets.begun("read_columns")
+    await delete(kept, 2)
+    gate.set()
+
+    assert {*await early} == {"Austin", "Denver"}
+    assert {*await kept.names(query)} == {"Austin", "Denver"}
+
+
+async def test_a_window_that_was_read_meanwhile_is_read_again(large: Bench) -> None:
+    """It may have seen the rows before they went, or after."""
+    await large.page()
+    large.clock.advance(10.0)
+    gate = asyncio.Event()
+    large.sheets.after("read_ranges", gate)
+    early = asyncio.create_task(large.names(FIRST_TWO))
+    await large.sheets.begun("read_ranges")
+    await delete(large, 2)
+    gate.set()
+
+    assert await early == ["Denver", "Austin"]
+
+
+async def test_windows_with_the_end_follow_without_a_read(large: Bench) -> None:
+    """Nothing is below the last page, so all rows that move into it are known."""
+    await large.page()
+    large.clock.advance(10.0)
+    everything = Query(limit=5)
+    await large.names(everything)
+    large.sheets.cost()
+    await delete(large, 3)
+
+    assert await large.names(everything) == ["Boston", "Austin"]
+    assert large.sheets.cost() == Cost(1, 1)
+    await large.names(FIRST_TWO)
+    await delete(large, 2)
+    assert await large.names(FIRST_TWO) == ["Austin"]
+
+
+def test_rows_are_read_again_after_many_went() -> None:
+    """The cells of removed rows stay in memory, and their places in the indexes."""
+    snapshot = snapshot_of([["a", "1"] for _ in range(2 * MOST_GAPS)])
+    effects = [
+        Effect(header=HEADER, removed=rows, before=dict.fromkeys(rows, ("a", "1")))
+        for rows in (range(2, MOST_GAPS + 2), range(2, MOST_GAPS + 3))
+    ]
+
+    few, many = map(snapshot.changed, effects)
+    assert few is not None
+    assert few.table.last_row == MOST_GAPS + 1
+    assert many is None
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_any_series_of_writes_leaves_what_a_read_would_show(seed: int) -> None:
+    """All rows, and those windows that are kept, are those of the cells."""
+    random = Random(seed)  # noqa: S311
+    rows: Rows = [
+        [random.choice("abc"), random.choice("012")] for _ in range(random.randint(1, 12))
+    ]
+    snapshot: Snapshot | None = snapshot_of(rows)
+    for _ in range(12):
+        windows = [window_of(rows, span) for span in SPANS]
+        effect, after = make_effect(rows, random)
+        snapshot = snapshot and snapshot.changed(effect)
+        check_snapshot(snapshot, after)
+        for window in windows:
+            changed = window.changed(effect)
+            if changed is not None:
+                fresh = window_of(after, window.span)
+                assert (trimmed(changed.rows), changed.has_next) == (fresh.rows, fresh.has_next)
+            elif effect.removed:
+                assert window.has_next
+        rows = after
+
+
+def make_effect(rows: Rows, random: Random) -> tuple[Effect, Rows]:
+    """A write at random, and the rows after it."""
+    numbers = range(2, len(rows) + 2)
+    kind = random.choice(("remove", "remove", "update", "create")) if rows else "create"
+    if kind == "remove":
+        removed = sorted(random.sample(numbers, random.randint(1, min(3, len(rows)))))
+        before = {row: rows[row - 2] for row in removed}
+        after = [row for number, row in enumerate(rows, 2) if number not in before]
+        while after and not any(after[-1]):
+            after.pop()
+        effect = Effect(
+            header=HEADER,
+            before=before,
+            removed=removed,
+            last_row=random.choice((0, len(after) + 1)),
+        )
+        return effect, after
+    row, texts = len(rows) + 2, {0: random.choice("abc"), 1: random.choice("012")}
+    before = {}
+    if kind == "update":
+        row = random.choice(numbers)
+        before = {row: rows[row - 2]}
+        texts = random.choice((texts, {1: "7"}, {0: "", 1: ""} if row != numbers[-1] else {0: "x"}))
+    patch = RowPatch(row=row, texts=texts, values={**texts})
+    after = [*rows, *([["", ""]] if kind == "create" else [])]
+    after[row - 2] = [texts.get(at, text) for at, text in enumerate(after[row - 2])]
+    return Effect(header=HEADER, rows=[patch], before=before, last_row=len(after) + 1), after
+
+
+def columns_of(rows: Rows) -> tuple[tuple[str, ...], ...]:
+    """As Google gives them: without blank cells at the end."""
+    columns = [[name, *(row[at] for row in rows)] for at, name in enumerate(HEADER.cells)]
+    for column in columns:
+        while column[-1] == "":
+            column.pop()
+    return tuple(map(tuple, columns))
+
+
+def snapshot_of(rows: Rows) -> Snapshot:
+    table = make_table(columns_of(rows))
+    return Snapshot(
+        table=finish(table.with_typed(columns_of(rows))),
+        grid_rows=100,
+        displayed=READ,
+        typed=READ,
+        encodings=Encodings(0),
+    )
+
+
+def check_snapshot(snapshot: Snapshot | None, rows: Rows) -> None:
+    assert snapshot is not None
+    fresh = snapshot_of(rows)
+    table = snapshot.table
+    assert table.last_row == fresh.table.last_row
+    shown = [[table.text(row, at) for at in (0, 1)] for row in range(2, table.last_row + 1)]
+    assert shown == rows
+    assert snapshot.displays_as(fresh)
+    assert fresh.displays_as(snapshot)
+    assert table.typed == fresh.table.typed
+    assert not fresh.lags(snapshot)
+    for query in (BY_NAME, Query(where=parse_where({"n": "1"}), wants_total=True)):
+        assert evaluate(table, query) == evaluate(fresh.table, query)
+
+
+def window_of(rows: Rows, span: RowSpan) -> Window:
+    end = span.first_row - 2 + span.row_count
+    return Window(
+        span=span,
+        header=HEADER,
+        rows=trimmed(rows[span.first_row - 2 : end]),
+        has_next=len(rows) > end,
+        read_seconds=0.0,
+    )
+
+
+def trimmed(rows: Sequence[Sequence[str]]) -> Rows:
+    """Rows as lists, without blank cells at their ends."""
+    return [[*"|".join(row).rstrip("|").split("|")] if any(row) else [] for row in rows]

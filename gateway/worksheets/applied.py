@@ -315,8 +315,8 @@ def _keep(
     cache = worksheet.header
     cache.compare(header, as_of=cache.moment())
     last = cache.last()
-    if last is not None and any(row >= last.last_row for row in removed):
-        cache.forget()  # the rows above a removed end may be blank
+    if removed and (last is None or max(removed) >= last.last_row):
+        cache.forget()  # the rows above a removed end may be blank; no look knows of the removal
         last = None
     cache.seen_sheet(view, sent_seconds)
     ends = [at.first_row + len(at.texts) - 1 for at in placed if at is not None]

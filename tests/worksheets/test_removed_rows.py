@@ -99,6 +99,24 @@ async def test_a_window_that_was_read_meanwhile_is_read_again(large: Bench) -> N
     assert await early == ["Denver", "Austin"]
 
 
+async def test_the_end_that_a_read_saw_before_a_removal_is_unknown(kept: Bench) -> None:
+    """A row created while that read is repeated is found at the first attempt."""
+    first, second = asyncio.Event(), asyncio.Event()
+    kept.sheets.after("read_columns", first)
+    early = asyncio.create_task(kept.names())
+    await kept.sheets.begun("read_columns")
+    await kept.together(Delete(row=2), Delete(row=3))
+    kept.sheets.after("read_columns", second)
+    first.set()
+    await kept.sheets.begun("read_columns", 2)
+    kept.sheets.cost()
+
+    assert await kept.create(name="Reno") == 3
+    assert kept.sheets.cost() == Cost(1, 1)
+    second.set()
+    assert await early == ["Austin", "Reno"]
+
+
 async def test_windows_with_the_end_follow_without_a_read(large: Bench) -> None:
     """Nothing is below the last page, so all rows that move into it are known."""
     await large.page()

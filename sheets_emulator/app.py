@@ -14,7 +14,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 
 from sheets_emulator.control import control_routes
-from sheets_emulator.http.credentials import service_account, stored_account, write_file
+from sheets_emulator.http.credentials import PROJECT, open_accounts, write_file
 from sheets_emulator.http.tokens import Tokens
 from sheets_emulator.quota import Quota
 from sheets_emulator.service import Service, Timing
@@ -28,11 +28,13 @@ from sheets_emulator.wire import TOKEN_PATH, Wire
 class EmulatorOptions:
     """Options of an emulator: its data, the latency of every call, and Google's limits (0: none).
 
-    `db` is a file that stores all spreadsheets and the account's key, created if needed.
-    Spreadsheets of the seed that it lacks are added. A reset also restores the file to the seed.
-    `repeatable_metadata_ids`: developer metadata may get the ID of other metadata.
+    `projects` has the project of each service account. `db` is a file that stores all spreadsheets
+    and the accounts' keys, created if needed. Spreadsheets of the seed that it lacks are added. A
+    reset also restores the file to the seed. `repeatable_metadata_ids`: developer metadata may get
+    the ID of other metadata. Limits are per account, unless they are named after projects.
     """
 
+    projects: tuple[str, ...] = (PROJECT,)
     seed: Path | None = None
     db: Path | None = None
     latency_ms: int = 0
@@ -41,6 +43,8 @@ class EmulatorOptions:
     repeatable_metadata_ids: bool = False
     reads_per_minute: int = 0
     writes_per_minute: int = 0
+    reads_per_minute_per_project: int = 0
+    writes_per_minute_per_project: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,9 +64,13 @@ class Emulator:
         self.service.tokens.audiences.add(token_uri)
         return token_uri
 
-    def write_credentials(self, path: Path, base_url: str) -> None:
-        """Write a service account's key file (mode 0600) for an emulator served at `base_url`."""
-        write_file(self.service.tokens.account, path, self.serve_at(base_url))
+    def write_credentials(self, path: Path, base_url: str, *, number: int = 1) -> None:
+        """Write a service account's key file (mode 0600) for an emulator served at `base_url`.
+
+        The accounts are counted from 1.
+        """
+        account = list(self.service.tokens.accounts.values())[number - 1]
+        write_file(account, path, self.serve_at(base_url))
 
     def close(self) -> None:
         """Close the database file, if any; later writes are refused."""
@@ -92,15 +100,21 @@ def create_emulator(
 def _emulator(
     options: EmulatorOptions, timing: Timing, seed: Seed, *, disk: Disk | None
 ) -> Emulator:
-    account = service_account() if disk is None else stored_account(disk)
+    accounts = open_accounts(options.projects, disk)
     store = open_store(seed.workbooks, unshared=seed.unshared, disk=disk)
     store.repeatable_metadata_ids = options.repeatable_metadata_ids
     service = Service(
         seed=seed,
         store=store,
-        tokens=Tokens(account=account, now=timing.now),
+        tokens=Tokens(accounts={each.email: each for each in accounts}, now=timing.now),
         quota=Quota(
-            limits={"read": options.reads_per_minute, "write": options.writes_per_minute},
+            limits={
+                "user": {"read": options.reads_per_minute, "write": options.writes_per_minute},
+                "project": {
+                    "read": options.reads_per_minute_per_project,
+                    "write": options.writes_per_minute_per_project,
+                },
+            },
             now=timing.now,
         ),
         timing=timing,

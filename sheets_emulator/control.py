@@ -32,7 +32,7 @@ def control_routes(service: Service) -> Mount:
 
 
 async def _stats(service: Service, _: Request) -> object:
-    return service.tally.describe()
+    return {**service.tally.describe(), "projects": service.quota.describe()}
 
 
 async def _reset(service: Service, _: Request) -> object:

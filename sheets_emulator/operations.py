@@ -51,8 +51,9 @@ BODIES = {
 
 @dataclass(frozen=True, kw_only=True)
 class Call:
-    """A request of the API; `account` is the e-mail address of its account.
+    """A request of the API; `account` is the e-mail address of its account, or of its user.
 
+    `project` is the developer project that uses the API.
     `number` is the ID of a worksheet or of metadata in the path. `seen` is the result of an
     append's earlier search for its table.
     """
@@ -64,6 +65,7 @@ class Call:
     query_string: bytes = b""
     body: bytes = b""
     account: str
+    project: str
     seen: Target | Refusal | None = None
 
 

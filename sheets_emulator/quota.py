@@ -1,36 +1,94 @@
-"""Google's per-minute limits as sliding windows per service account."""
+"""Google's per-minute limits, as sliding windows per account and per project."""
 
-from collections import deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 WINDOW_SECONDS = 60.0
+COUNTERS = {"read": "reads", "write": "writes"}
+
+
+@dataclass(kw_only=True)
+class Usage:
+    """Calls of an account or a project by kind ("read", "write").
+
+    `peaks` are the highest numbers of calls in a minute. Refused calls count only in `refused`.
+    """
+
+    totals: Counter[str] = field(default_factory=Counter)
+    peaks: Counter[str] = field(default_factory=Counter)
+    refused: int = 0
+    recent: defaultdict[str, deque[float]] = field(default_factory=lambda: defaultdict(deque))
+
+    def has_spent(self, kind: str, limit: int, moment: float) -> bool:
+        """Whether the last minute has as many calls as the limit; 0 is no limit."""
+        return 0 < limit <= len(self._window(kind, moment))
+
+    def count(self, kind: str, moment: float) -> None:
+        window = self._window(kind, moment)
+        window.append(moment)
+        self.totals[kind] += 1
+        self.peaks[kind] = max(self.peaks[kind], len(window))
+
+    def describe(self) -> dict[str, int]:
+        return {
+            **{name: self.totals[kind] for kind, name in COUNTERS.items()},
+            "refused": self.refused,
+            **{f"peak_{name}": self.peaks[kind] for kind, name in COUNTERS.items()},
+        }
+
+    def _window(self, kind: str, moment: float) -> deque[float]:
+        window = self.recent[kind]
+        while window and window[0] <= moment - WINDOW_SECONDS:
+            window.popleft()
+        return window
 
 
 @dataclass(kw_only=True)
 class Quota:
-    """Counts calls; `limits` are calls per minute by kind ("read", "write"), 0 for no limit.
+    """Counts calls of projects, and of their accounts.
 
-    Refused calls do not count.
+    `limits` are calls per minute by scope and kind, 0 for no limit. The scopes are "project" and
+    "user": an account of a project, or somebody on whose behalf one acts.
     """
 
-    limits: Mapping[str, int]
+    limits: Mapping[str, Mapping[str, int]]
     now: Callable[[], float]
-    taken: dict[tuple[str, str], deque[float]] = field(default_factory=dict)
+    projects: defaultdict[str, Usage] = field(default_factory=lambda: defaultdict(Usage))
+    accounts: defaultdict[tuple[str, str], Usage] = field(
+        default_factory=lambda: defaultdict(Usage)
+    )
 
-    def take(self, account: str, kind: str) -> bool:
-        """Count a call; False if it must be refused."""
-        limit = self.limits[kind]
-        if not limit:
-            return True
+    def take(self, account: str, project: str, kind: str) -> str | None:
+        """Count a call; if a limit refuses it, return the scope of the limit."""
         moment = self.now()
-        window = self.taken.setdefault((account, kind), deque())
-        while window and window[0] <= moment - WINDOW_SECONDS:
-            window.popleft()
-        if len(window) >= limit:
-            return False
-        window.append(moment)
-        return True
+        usages = {"user": self.accounts[project, account], "project": self.projects[project]}
+        for scope, usage in usages.items():
+            if usage.has_spent(kind, self.limits[scope][kind], moment):
+                return scope
+        for usage in usages.values():
+            usage.count(kind, moment)
+        return None
+
+    def refuse(self, account: str, project: str) -> None:
+        """Count a refused call."""
+        self.accounts[project, account].refused += 1
+        self.projects[project].refused += 1
 
     def reset(self) -> None:
-        self.taken.clear()
+        self.projects.clear()
+        self.accounts.clear()
+
+    def describe(self) -> dict[str, object]:
+        """The member `projects` of `/_emulator/stats`."""
+        return {
+            project: {
+                **usage.describe(),
+                "accounts": {
+                    account: each.describe()
+                    for (its_project, account), each in self.accounts.items()
+                    if its_project == project
+                },
+            }
+            for project, usage in self.projects.items()
+        }

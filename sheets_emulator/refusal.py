@@ -47,9 +47,15 @@ WORKBOOK_FULL = (
     "This action would increase the number of cells in the workbook above the limit of "
     "10000000 cells."
 )
-PROJECT_NUMBER = "123456789012"
+SERVICE = "sheets.googleapis.com"
+ERROR_INFO = "type.googleapis.com/google.rpc.ErrorInfo"
+HELP = "type.googleapis.com/google.rpc.Help"
+LIMITS: Mapping[str, tuple[str, str]] = {  # by scope: end of the limit's name, and its unit
+    "user": (" per user", "1/min/{project}/{user}"),
+    "project": ("", "1/min/{project}"),
+}
 HIGHER_QUOTA: Mapping[str, object] = {
-    "@type": "type.googleapis.com/google.rpc.Help",
+    "@type": HELP,
     "links": [
         {
             "description": "Request a higher quota limit.",
@@ -134,30 +140,29 @@ def prefixed(prefix: str, refusal: Refusal) -> Refusal:
     )
 
 
-def quota_exceeded(kind: str, limit: int) -> Refusal:
-    """The 429 of an exceeded per-minute limit; kind: "read" or "write". Google sends no
-    Retry-After.
+def quota_exceeded(kind: str, limit: int, *, scope: str, project_number: str) -> Refusal:
+    """The 429 of an exceeded per-minute limit; kind: "read" or "write", scope: "user" or "project".
 
-    As recorded, the error of writes contains less than that of reads.
+    Google sends no Retry-After. As recorded, the error of writes contains less than that of reads.
     """
     name = kind.capitalize()
+    suffix, unit = LIMITS[scope]
     message = (
-        f"Quota exceeded for quota metric '{name} requests' and limit '{name} requests per minute "
-        "per user' of service 'sheets.googleapis.com' for consumer "
-        f"'project_number:{PROJECT_NUMBER}'."
+        f"Quota exceeded for quota metric '{name} requests' and limit '{name} requests per minute"
+        f"{suffix}' of service '{SERVICE}' for consumer 'project_number:{project_number}'."
     )
     metadata = {
-        "service": "sheets.googleapis.com",
-        "consumer": f"projects/{PROJECT_NUMBER}",
-        "quota_metric": f"sheets.googleapis.com/{kind}_requests",
-        "quota_limit": f"{name}RequestsPerMinutePerUser",
+        "service": SERVICE,
+        "consumer": f"projects/{project_number}",
+        "quota_metric": f"{SERVICE}/{kind}_requests",
+        "quota_limit": f"{name}RequestsPerMinutePer{scope.capitalize()}",
     }
     if kind == "read":
         metadata["quota_limit_value"] = str(limit)
-        metadata["quota_unit"] = "1/min/{project}/{user}"
+        metadata["quota_unit"] = unit
         metadata["quota_location"] = "global"
     info = {
-        "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+        "@type": ERROR_INFO,
         "reason": "RATE_LIMIT_EXCEEDED",
         "domain": "googleapis.com",
         "metadata": metadata,

@@ -1,9 +1,9 @@
 """The emulator behind its routes: state, limits, faults and the steps of a call.
 
 Rules:
-- Steps of a call: token, limit, count, fault, an append's search for its table, first half of the
-  latency, the fault's edit, the effect, the fault's delay, second half of the latency, the answer.
-  The latency has a random part (jitter), drawn once per call.
+- Steps of a call: token, limit, count, fault, an append's search for its table, first
+  half of the latency, the fault's edit, the effect, the fault's delay, second half of the latency,
+  the answer. The latency has a random part (jitter), drawn once per call.
 - An effect is synchronous, so every call is atomic on one event loop. But an append with OVERWRITE
   writes to the end of the table found on arrival, so overlapping appends overwrite each other. An
   append whose fault has an edit searches after the edit, with its effect; so does a late effect.
@@ -25,6 +25,7 @@ from sheets_emulator.edits.batch import edit
 from sheets_emulator.faults import TOKEN, Fault, Faults
 from sheets_emulator.file_times import FileTimes
 from sheets_emulator.http.answer import Answer, json_answer, refusal_answer, text_answer
+from sheets_emulator.http.credentials import project_number
 from sheets_emulator.http.tokens import GrantError, Tokens, failure
 from sheets_emulator.operations import OPERATIONS, Call, execute, with_seen_table
 from sheets_emulator.protocol.message import Message
@@ -110,9 +111,10 @@ class Service:
         """Answer a call with a valid token. Raises Refusal if a reset happened in between."""
         kind = OPERATIONS[call.name].kind
         pretty = is_pretty(call.query_string)
-        if not self.quota.take(call.account, kind):
+        refusal = self._refusal(call, kind)
+        if refusal is not None:
             self.tally.refuse()
-            refusal = quota_exceeded(kind, self.quota.limits[kind])
+            self.quota.refuse(call.account, call.project)
             return Outcome(answer=refusal_answer(refusal, is_pretty=pretty))
         self.tally.count(call.name, kind)
         fault = self.faults.take(call.name, call.body)
@@ -150,6 +152,15 @@ class Service:
         await self._wait(half)
         return Outcome(answer=answer)
 
+    def _refusal(self, call: Call, kind: str) -> Refusal | None:
+        """The refusal by a limit; otherwise the call is counted."""
+        scope = self.quota.take(call.account, call.project, kind)
+        return None if scope is None else self._exceeded(call, kind, scope)
+
+    def _exceeded(self, call: Call, kind: str, scope: str) -> Refusal:
+        limit = self.quota.limits[scope][kind] or USUAL_LIMIT
+        return quota_exceeded(kind, limit, scope=scope, project_number=project_number(call.project))
+
     def _arrived(self, call: Call, fault: Fault) -> Call:
         """The call with the state of the spreadsheet on arrival."""
         if fault.edit is not None:
@@ -167,16 +178,16 @@ class Service:
             answer = refusal_answer(refusal, is_pretty=pretty)
         self._note_times()
         if fault.is_failing:
-            kind = OPERATIONS[call.name].kind
-            answer = self._faulty_answer(fault, kind, is_pretty=pretty)
+            answer = self._faulty_answer(call, fault, is_pretty=pretty)
         return answer
 
-    def _faulty_answer(self, fault: Fault, kind: str, *, is_pretty: bool) -> Answer:
+    def _faulty_answer(self, call: Call, fault: Fault, *, is_pretty: bool) -> Answer:
         status = fault.code or 200
         if fault.text is not None:
             return text_answer(fault.text, status=status)
-        limit = self.quota.limits[kind] or USUAL_LIMIT
-        refusal = quota_exceeded(kind, limit) if status == 429 else of_code(status)
+        refusal = of_code(status)
+        if status == 429:
+            refusal = self._exceeded(call, OPERATIONS[call.name].kind, "user")
         return refusal_answer(refusal, is_pretty=is_pretty)
 
     def _granted(self, body: bytes) -> Answer:

@@ -12,6 +12,7 @@ from sheets_emulator.http.answer import HTML_TYPE, Answer, refusal_answer, send_
 from sheets_emulator.http.body import whole_body
 from sheets_emulator.http.connection import close_connection
 from sheets_emulator.http.routes import find_route
+from sheets_emulator.http.tokens import Grant
 from sheets_emulator.operations import Call
 from sheets_emulator.protocol.query import is_pretty
 from sheets_emulator.refusal import Refusal, of_code
@@ -47,12 +48,13 @@ class Wire:
                     raw_path=_raw_path(scope).decode("latin-1"),
                     query_string=scope["query_string"],
                     body=body,
-                    account=self._account(scope),
+                    account=self._grant(scope).account,
                 )
             )
         route = find_route(scope["method"], _raw_path(scope))
         if route is None:
             return Outcome(answer=_no_such_page(scope["path"]))
+        grant = self._grant(scope)
         return await self.service.call(
             Call(
                 name=route.name,
@@ -61,16 +63,17 @@ class Wire:
                 number=route.number,
                 query_string=scope["query_string"],
                 body=body,
-                account=self._account(scope),
+                account=grant.account,
+                project=grant.project,
             )
         )
 
-    def _account(self, scope: Scope) -> str:
-        """The account of the request's token; 401 without a valid one."""
-        account = self.service.tokens.account_of(Headers(scope=scope).get("authorization"))
-        if account is None:
+    def _grant(self, scope: Scope) -> Grant:
+        """The grant of the request's token; 401 without a valid one."""
+        grant = self.service.tokens.grant_of(Headers(scope=scope).get("authorization"))
+        if grant is None:
             raise of_code(401)
-        return account
+        return grant
 
 
 def _raw_path(scope: Scope) -> bytes:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -135,9 +136,11 @@ def emulator(
         ),
     ] = None,
     credentials: Annotated[
-        Path | None,
+        list[str] | None,
         typer.Option(
-            metavar="FILE", help="Write a service account's key file for this emulator here."
+            metavar="[PROJECT=]FILE",
+            help="Write a service account's key file for this emulator here; repeat for more "
+            "accounts. Accounts without PROJECT are in the same one.",
         ),
     ] = None,
     latency_ms: Annotated[
@@ -162,20 +165,35 @@ def emulator(
         ),
     ] = False,
     reads_per_minute: Annotated[
-        int, typer.Option(metavar="N", min=0, help="Read quota; 0: no limit.")
+        int, typer.Option(metavar="N", min=0, help="Read quota of each account; 0: no limit.")
     ] = 0,
     writes_per_minute: Annotated[
-        int, typer.Option(metavar="N", min=0, help="Write quota; 0: no limit.")
+        int, typer.Option(metavar="N", min=0, help="Write quota of each account; 0: no limit.")
+    ] = 0,
+    reads_per_minute_per_project: Annotated[
+        int,
+        typer.Option(
+            metavar="N", min=0, help="Read quota of a project's accounts together; 0: no limit."
+        ),
+    ] = 0,
+    writes_per_minute_per_project: Annotated[
+        int,
+        typer.Option(
+            metavar="N", min=0, help="Write quota of a project's accounts together; 0: no limit."
+        ),
     ] = 0,
 ) -> None:
     """Serve the emulator of the Google Sheets API."""
     _check_server_version()
     from gateway.server.running import base_url, make_server, run
     from sheets_emulator.app import EmulatorOptions, create_emulator
+    from sheets_emulator.http.credentials import PROJECT
     from sheets_emulator.state.disk import DiskError
     from sheets_emulator.state.seed import SeedError
 
+    key_files = [_key_file(text, PROJECT) for text in credentials or ()]
     options = EmulatorOptions(
+        projects=tuple(project for project, _ in key_files) or (PROJECT,),
         seed=seed,
         db=db,
         latency_ms=latency_ms,
@@ -184,6 +202,8 @@ def emulator(
         repeatable_metadata_ids=repeatable_metadata_ids,
         reads_per_minute=reads_per_minute,
         writes_per_minute=writes_per_minute,
+        reads_per_minute_per_project=reads_per_minute_per_project,
+        writes_per_minute_per_project=writes_per_minute_per_project,
     )
     try:
         running = create_emulator(options)
@@ -193,13 +213,19 @@ def emulator(
         fail([f"--db: {error}"])
     listening = _bind(host, port)
     running.serve_at(base_url(listening))
-    if credentials is not None:
+    for number, (_, path) in enumerate(key_files, start=1):
         try:
-            running.write_credentials(credentials, base_url(listening))
+            running.write_credentials(path, base_url(listening), number=number)
         except OSError as error:
-            fail([f"--credentials: {credentials}: {error.strerror}"])
+            fail([f"--credentials: {path}: {error.strerror}"])
     server = make_server(running.app, shutdown_seconds=1)
     run(server, [listening], f"Sheets emulator on {base_url(listening)}")
+
+
+def _key_file(text: str, default_project: str) -> tuple[str, Path]:
+    """The project and the path of a `--credentials`; `./a=b` is a path."""
+    match = re.fullmatch(r"([a-z][a-z0-9-]*)=(.+)", text, re.DOTALL)
+    return (match[1], Path(match[2])) if match else (default_project, Path(text))
 
 
 @main.command()

@@ -1,7 +1,9 @@
-"""The emulator's only service account and its key file."""
+"""The emulator's service accounts and their key files."""
 
 import json
 import os
+import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -16,8 +18,8 @@ from cryptography.hazmat.primitives.serialization import (
 
 from sheets_emulator.state.disk import Disk, DiskError
 
-EMAIL = "gateway@emulator.iam.gserviceaccount.com"
 PROJECT = "emulator"
+PROJECT_NUMBER = "123456789012"
 KEY_ID = "emulator-key"
 PUBLIC_EXPONENT = 65537
 KEY_BITS = 2048
@@ -27,47 +29,46 @@ KEPT_AS = "private_key"
 
 @dataclass(frozen=True, kw_only=True)
 class ServiceAccount:
-    """An account and its signing key."""
+    """An account and its signing key; an emulator counts its accounts from 1."""
 
-    email: str
+    number: int
+    project: str
     private_key: RSAPrivateKey
 
-
-@cache
-def service_account() -> ServiceAccount:
-    """The account of this process; creating its key takes a while, so it is created once."""
-    key = generate_private_key(public_exponent=PUBLIC_EXPONENT, key_size=KEY_BITS)
-    return ServiceAccount(email=EMAIL, private_key=key)
+    @property
+    def email(self) -> str:
+        return f"gateway{_suffix(self.number)}@{self.project}.iam.gserviceaccount.com"
 
 
-def stored_account(disk: Disk) -> ServiceAccount:
-    """The account stored in a database file, so that its key survives a restart.
+def open_accounts(projects: Sequence[str], disk: Disk | None) -> list[ServiceAccount]:
+    """An account in each of these projects; keys in a database file survive a restart.
 
     Raises DiskError.
     """
-    pem = disk.recall(KEPT_AS)
-    if pem is None:
-        account = service_account()
-        disk.remember(KEPT_AS, _pem(account))
-        return account
-    try:
-        key = load_pem_private_key(pem.encode(), password=None)
-    except ValueError as error:
-        raise DiskError(f"{disk.path}: the account's key cannot be read.") from error
-    if not isinstance(key, RSAPrivateKey):
-        raise DiskError(f"{disk.path}: the account's key is no RSA key.")
-    return ServiceAccount(email=EMAIL, private_key=key)
+    return [
+        ServiceAccount(
+            number=number,
+            project=project,
+            private_key=_new_key(number) if disk is None else _stored_key(disk, number),
+        )
+        for number, project in enumerate(projects, start=1)
+    ]
+
+
+def project_number(project: str) -> str:
+    """The number by which Google's errors name a project."""
+    return PROJECT_NUMBER if project == PROJECT else f"{zlib.crc32(project.encode()):012}"
 
 
 def write_file(account: ServiceAccount, path: Path, token_uri: str) -> None:
     """Write the key file for google-auth, readable by its owner only."""
     content = {
         "type": "service_account",
-        "project_id": PROJECT,
-        "private_key_id": KEY_ID,
-        "private_key": _pem(account),
+        "project_id": account.project,
+        "private_key_id": f"{KEY_ID}{_suffix(account.number)}",
+        "private_key": _pem(account.private_key),
         "client_email": account.email,
-        "client_id": "100000000000000000001",
+        "client_id": f"1{account.number:020}",
         "auth_uri": "https://accounts.google.com/o/oauth2/auth",
         "token_uri": token_uri,
         "universe_domain": "googleapis.com",
@@ -78,6 +79,32 @@ def write_file(account: ServiceAccount, path: Path, token_uri: str) -> None:
         json.dump(content, file, indent=2)
 
 
-def _pem(account: ServiceAccount) -> str:
-    key = account.private_key
+def _suffix(number: int) -> str:
+    """The end of an account's names; the first account has none."""
+    return "" if number == 1 else f"-{number}"
+
+
+@cache
+def _new_key(_number: int) -> RSAPrivateKey:
+    """The key of an account of this process; creating one takes a while, so it is done once."""
+    return generate_private_key(public_exponent=PUBLIC_EXPONENT, key_size=KEY_BITS)
+
+
+def _stored_key(disk: Disk, number: int) -> RSAPrivateKey:
+    name = f"{KEPT_AS}{_suffix(number)}"
+    pem = disk.recall(name)
+    if pem is None:
+        created = _new_key(number)
+        disk.remember(name, _pem(created))
+        return created
+    try:
+        key = load_pem_private_key(pem.encode(), password=None)
+    except ValueError as error:
+        raise DiskError(f"{disk.path}: the account's key cannot be read.") from error
+    if not isinstance(key, RSAPrivateKey):
+        raise DiskError(f"{disk.path}: the account's key is no RSA key.")
+    return key
+
+
+def _pem(key: RSAPrivateKey) -> str:
     return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()

@@ -1,4 +1,4 @@
-"""OAuth token endpoint: exchanges a signed assertion of the service account for a bearer token.
+"""OAuth token endpoint: exchanges a signed assertion of a service account for a bearer token.
 
 Errors follow RFC 6749 with Google's texts: 400 with `error` and `error_description`. Faults may use
 other statuses.
@@ -7,7 +7,7 @@ other statuses.
 import base64
 import binascii
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import parse_qs
 
@@ -61,28 +61,41 @@ class Header(msgspec.Struct, frozen=True):
 
 
 class Claims(msgspec.Struct, frozen=True):
-    """The claims of an assertion; times are seconds since 1970."""
+    """The claims of an assertion; times are seconds since 1970.
+
+    `sub` is the user on whose behalf the account acts, by domain-wide delegation.
+    """
 
     iss: str
     aud: str
     iat: float
     exp: float
     scope: str = ""
+    sub: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Grant:
-    """The account of a token, and its expiry in seconds since 1970."""
+    """The rights of a token until its expiry in seconds since 1970.
+
+    `account` is the e-mail address that calls are made as: of the service account `issuer`, or of
+    the user on whose behalf it acts.
+    """
 
     account: str
+    issuer: str
+    project: str
     expires_at: float
 
 
 @dataclass(kw_only=True)
 class Tokens:
-    """Issues and verifies tokens of one service account; `now` returns seconds since 1970."""
+    """Issues and verifies tokens of service accounts, which are by e-mail address here.
 
-    account: ServiceAccount
+    `now` returns seconds since 1970.
+    """
+
+    accounts: Mapping[str, ServiceAccount]
     now: Callable[[], float]
     audiences: set[str] = field(default_factory=lambda: {GOOGLE_AUDIENCE})
     grants: dict[str, Grant] = field(default_factory=dict)
@@ -95,23 +108,28 @@ class Tokens:
             raise GrantError("unsupported_grant_type", f"Invalid grant_type: {grant_type}")
         claims = self._verified(form.get("assertion", [""])[0])
         self._require_valid(claims)
-        return self._granted(claims.iss)
+        return self._granted(claims)
 
-    def account_of(self, authorization: str | None) -> str | None:
-        """The account of an `Authorization` header; None without a valid token."""
+    def grant_of(self, authorization: str | None) -> Grant | None:
+        """The grant of an `Authorization` header; None without a valid token."""
         scheme, _, token = (authorization or "").partition(" ")
         grant = self.grants.get(token.strip())
         if scheme.lower() != "bearer" or grant is None or grant.expires_at <= self.now():
             return None
-        return grant.account
+        return grant
 
-    def _granted(self, account: str) -> dict[str, object]:
+    def _granted(self, claims: Claims) -> dict[str, object]:
         moment = self.now()
         self.grants = {
             token: grant for token, grant in self.grants.items() if grant.expires_at > moment
         }
         token = f"ya29.{secrets.token_urlsafe(32)}"
-        self.grants[token] = Grant(account=account, expires_at=moment + LIFETIME_SECONDS)
+        self.grants[token] = Grant(
+            account=claims.sub or claims.iss,
+            issuer=claims.iss,
+            project=self.accounts[claims.iss].project,
+            expires_at=moment + LIFETIME_SECONDS,
+        )
         return {
             "access_token": token,
             "expires_in": int(LIFETIME_SECONDS),
@@ -119,7 +137,7 @@ class Tokens:
         }
 
     def _verified(self, assertion: str) -> Claims:
-        """The claims of an assertion signed by the account."""
+        """The claims of an assertion signed by its account."""
         head, _, rest = assertion.partition(".")
         payload, _, signature = rest.partition(".")
         try:
@@ -128,13 +146,14 @@ class Tokens:
             signed = _unpadded(signature)
         except (binascii.Error, msgspec.DecodeError, ValueError) as error:
             raise GrantError("invalid_grant", "Invalid JWT: Failed to parse.") from error
-        if claims.iss != self.account.email:
+        account = self.accounts.get(claims.iss)
+        if account is None:
             raise GrantError("invalid_grant", "Invalid grant: account not found")
-        key = self.account.private_key.public_key()
+        key = account.private_key.public_key()
         try:
             key.verify(signed, f"{head}.{payload}".encode(), PKCS1v15(), SHA256())
         except InvalidSignature as error:
-            raise GrantError("invalid_grant", "Invalid JWT Signature.") from error
+            raise failure(400) from error
         if header.alg != "RS256":
             raise GrantError("invalid_grant", "Invalid JWT: the algorithm must be RS256.")
         return claims

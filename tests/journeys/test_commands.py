@@ -1,5 +1,6 @@
 """Commands that fail, and an emulator that ends during a call."""
 
+import json
 import re
 import socket
 from concurrent.futures import ThreadPoolExecutor
@@ -78,6 +79,22 @@ def test_help_says_when_a_key_expires() -> None:
 
     assert "--expires DATE End of validity in UTC, such as 2099-12-31" in told
     assert "by default never" in told
+
+
+def test_emulator_writes_a_key_file_for_each_account(tmp_path: Path) -> None:
+    """Of the usual project, or of the one before the path; the limits of projects are options."""
+    paths = [tmp_path / name for name in ("a.json", "b=c.json", "d.json")]
+    arguments = (str(paths[0]), str(paths[1]), f"other-1={paths[2]}")
+    credentials = [part for each in arguments for part in ("--credentials", each)]
+    limits = ("--reads-per-minute-per-project", "300", "--writes-per-minute-per-project", "300")
+    with running(tmp_path / "log", "emulator", "--port", "0", *credentials, *limits):
+        written = [json.loads(path.read_text()) for path in paths]
+
+    assert [(each["client_email"], each["project_id"]) for each in written] == [
+        ("gateway@emulator.iam.gserviceaccount.com", "emulator"),
+        ("gateway-2@emulator.iam.gserviceaccount.com", "emulator"),
+        ("gateway-3@other-1.iam.gserviceaccount.com", "other-1"),
+    ]
 
 
 def test_emulator_ends_in_the_middle_of_a_call(tmp_path: Path) -> None:

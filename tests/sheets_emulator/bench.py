@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,8 @@ BASE_URL = "http://testserver"
 SCOPE = "https://www.googleapis.com/auth/spreadsheets"
 GRANT_TYPE = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 START = 1_700_000_000.0
+NO_CALLS = {"calls": {}, "reads": 0, "writes": 0, "refused": 0, "projects": {}}
+"""The statistics after a reset."""
 
 
 @dataclass(kw_only=True)
@@ -153,6 +155,11 @@ class Bench:
         )
         return assertion.decode()
 
+    def token_for(self, **claims: object) -> str:
+        """The token of an assertion with these claims."""
+        token: str = self.ask_token(**claims).json()["access_token"]
+        return token
+
     def post_assertion(self, assertion: str) -> Response:
         form = {"grant_type": GRANT_TYPE, "assertion": assertion}
         return self.client.post("/token", data=form)
@@ -195,6 +202,16 @@ def build_bench(directory: Path, options: EmulatorOptions) -> Bench:
     recorder = Recorder(app=emulator.app, faults=emulator.service.faults)
     client = TestClient(recorder, base_url=BASE_URL)
     bench = Bench(emulator=emulator, recorder=recorder, client=client, clock=clock, account=account)
-    bench.token = bench.ask_token().json()["access_token"]
+    bench.token = bench.token_for()
     client.post("/_emulator/reset")
     return bench
+
+
+def bench_of_account(bench: Bench, number: int, directory: Path) -> Bench:
+    """The bench of another account of the same emulator; `directory` is for its key file."""
+    path = directory / f"account-{number}.json"
+    bench.emulator.write_credentials(path, BASE_URL, number=number)
+    other = replace(bench, account=json.loads(path.read_text(encoding="utf-8")))
+    other.token = other.token_for()
+    bench.client.post("/_emulator/reset")
+    return other

@@ -84,6 +84,7 @@ class Traffic:
             query_string=query.encode(),
             body=json.dumps(body).encode(),
             account=ACCOUNT,
+            project="emulator",
         )
         return Reply(task=asyncio.ensure_future(self.emulator.service.call(call)))
 

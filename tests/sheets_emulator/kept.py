@@ -3,20 +3,23 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from starlette.testclient import TestClient
 
-from sheets_emulator.app import EmulatorOptions, create_emulator
+from sheets_emulator.app import DEFAULT_OPTIONS, EmulatorOptions, create_emulator
 from tests.exchanges import Recorder
 from tests.sheets_emulator.bench import BASE_URL, Bench, ManualClock
 
 
 @contextmanager
-def running_on(db: Path, seed: Path | None = None) -> Iterator[Bench]:
+def running_on(
+    db: Path, seed: Path | None = None, *, options: EmulatorOptions = DEFAULT_OPTIONS
+) -> Iterator[Bench]:
     """A bench on a file for the time of the block, with nothing reset at its start."""
     clock = ManualClock()
-    emulator = create_emulator(EmulatorOptions(db=db, seed=seed), timing=clock.timing())
+    emulator = create_emulator(replace(options, db=db, seed=seed), timing=clock.timing())
     credentials = db.with_suffix(".json")
     emulator.write_credentials(credentials, BASE_URL)
     account = json.loads(credentials.read_text(encoding="utf-8"))
@@ -25,7 +28,7 @@ def running_on(db: Path, seed: Path | None = None) -> Iterator[Bench]:
         bench = Bench(
             emulator=emulator, recorder=recorder, client=client, clock=clock, account=account
         )
-        bench.token = bench.ask_token().json()["access_token"]
+        bench.token = bench.token_for()
         yield bench
 
 

@@ -64,7 +64,7 @@ def test_owner_is_the_only_one_with_permissions(client: gspread.Client, served: 
     permissions = made.list_permissions()
 
     assert [(each["role"], each["type"]) for each in permissions] == [("owner", "user")]
-    assert permissions[0]["emailAddress"] == served.emulator.service.tokens.account.email
+    assert permissions[0]["emailAddress"] == served.credentials().service_account_email
 
 
 def test_sharing_is_not_there_and_says_so(client: gspread.Client) -> None:

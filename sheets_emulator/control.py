@@ -5,7 +5,9 @@ Rules: they need no credentials, so the client must be on this machine. They are
 
 from collections.abc import Awaitable, Callable
 from ipaddress import ip_address
+from typing import Annotated, Literal
 
+import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Mount, Route
@@ -17,10 +19,17 @@ from sheets_emulator.formulas.result import CellError
 from sheets_emulator.grid.sheet import Sheet
 from sheets_emulator.http.answer import json_answer, refusal_answer
 from sheets_emulator.http.body import whole_body
-from sheets_emulator.refusal import Refusal, of_code
+from sheets_emulator.refusal import Refusal, invalid, of_code
 from sheets_emulator.service import Service
 
 Control = Callable[[Service, Request], Awaitable[object]]
+
+
+class Access(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What an account, or a user on whose behalf one acts, may do with a spreadsheet."""
+
+    account: Annotated[str, msgspec.Meta(min_length=1)]
+    role: Literal["writer", "reader", "none"]
 
 
 def control_routes(service: Service) -> Mount:
@@ -52,6 +61,18 @@ async def _spreadsheet(service: Service, request: Request) -> object:
         raise of_code(404)
     results = service.store.results(workbook)
     return {sheet.title: _cells(sheet, results) for sheet in workbook.sheets}
+
+
+async def _share(service: Service, request: Request) -> object:
+    spreadsheet_id = request.path_params["spreadsheet_id"]
+    try:
+        access = msgspec.json.decode(await whole_body(request), type=Access)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise invalid(f"The access cannot be read: {error}") from error
+    if spreadsheet_id not in service.store.workbooks:
+        raise of_code(404)
+    service.store.roles[spreadsheet_id, access.account] = access.role
+    return {}
 
 
 def _endpoint(service: Service, control: Control) -> Callable[[Request], Awaitable[Response]]:
@@ -99,4 +120,5 @@ CONTROLS: tuple[tuple[str, str, Control], ...] = (
     ("POST", "/reset", _reset),
     ("POST", "/faults", _faults),
     ("GET", "/spreadsheets/{spreadsheet_id}", _spreadsheet),
+    ("POST", "/spreadsheets/{spreadsheet_id}/access", _share),
 )

@@ -86,7 +86,7 @@ def answer_drive(drive: Drive) -> Answer:
 
 def _list(drive: Drive, _: str) -> Answer:
     wanted = list(_terms(drive.request.parameter("q", "")))
-    files = [_file(drive, workbook) for workbook in drive.store.workbooks.values()]
+    files = [_file(drive, workbook) for workbook in drive.store.shared_with(drive.request.account)]
     found: Reply = {
         "kind": "drive#fileList",
         "incompleteSearch": False,
@@ -111,7 +111,7 @@ def _copy(drive: Drive, file_id: str) -> Answer:
 
 
 def _delete(drive: Drive, file_id: str) -> Answer:
-    drive.store.discard(_workbook(drive, file_id).spreadsheet_id)
+    drive.store.discard(_workbook(drive, file_id).spreadsheet_id, drive.request.account)
     return Answer(status=204, body=b"")
 
 
@@ -140,7 +140,7 @@ def _comments(drive: Drive, file_id: str) -> Answer:
 
 def _workbook(drive: Drive, file_id: str) -> Workbook:
     try:
-        return drive.store.workbook(file_id)
+        return drive.store.workbook(file_id, drive.request.account)
     except Refusal as refusal:  # files that are not shared do not exist in Drive
         raise _no_file(file_id) from refusal
 

@@ -110,7 +110,7 @@ def _get_spreadsheet(store: Store, call: Call, query: Query) -> Reply:
     masked = _mask(query)
     has_data = query.flag("includeGridData") if masked is None else _names_data(masked)
     ranges = query.texts("ranges")
-    workbook = store.workbook(call.spreadsheet_id)
+    workbook = store.workbook(call.spreadsheet_id, call.account)
     return describe(
         store.results(workbook),
         account=call.account,
@@ -123,7 +123,7 @@ def _get_by_filter(store: Store, call: Call, query: Query) -> Reply:
     body = _body(call)
     masked = _mask(query)
     has_data = body.flag("includeGridData") if masked is None else _names_data(masked)
-    workbook = store.workbook(call.spreadsheet_id)
+    workbook = store.workbook(call.spreadsheet_id, call.account)
     filters = read_filters(workbook, body)
     return describe(
         store.results(workbook),
@@ -159,8 +159,8 @@ def _create(store: Store, call: Call, _: Query) -> Reply:
 
 def _copy_to(store: Store, call: Call, _: Query) -> Reply:
     body = _body(call)
-    source = store.workbook(call.spreadsheet_id)
-    draft = store.draft(body.text("destinationSpreadsheetId"))
+    source = store.workbook(call.spreadsheet_id, call.account)
+    draft = store.draft(body.text("destinationSpreadsheetId"), call.account)
     reply = copy_sheet(source, call.number, draft)
     store.keep(draft)
     return reply
@@ -169,7 +169,7 @@ def _copy_to(store: Store, call: Call, _: Query) -> Reply:
 def _edit(store: Store, call: Call, query: Query) -> Reply:
     body = _body(call)
     masked = _mask(query)
-    draft = store.draft(call.spreadsheet_id)
+    draft = store.draft(call.spreadsheet_id, call.account)
     reply = edit(
         draft,
         body,
@@ -183,7 +183,7 @@ def _edit(store: Store, call: Call, query: Query) -> Reply:
 
 def _batch_get_by_filter(store: Store, call: Call, _: Query) -> Reply:
     body = _body(call)
-    results = store.results(store.workbook(call.spreadsheet_id))
+    results = store.results(store.workbook(call.spreadsheet_id, call.account))
     return batch_get_by_filter(
         results,
         read_filters(results.workbook, body),
@@ -201,7 +201,7 @@ def _batch_update_by_filter(store: Store, call: Call, _: Query) -> Reply:
         for index, part in enumerate(body.messages("data"))
     ]
     rendering = _response_rendering(body)
-    draft = store.draft(call.spreadsheet_id)
+    draft = store.draft(call.spreadsheet_id, call.account)
     reply = batch_update_by_filter(draft, writes, account=call.account, rendering=rendering)
     store.keep(draft)
     return reply
@@ -209,30 +209,34 @@ def _batch_update_by_filter(store: Store, call: Call, _: Query) -> Reply:
 
 def _batch_clear_by_filter(store: Store, call: Call, _: Query) -> Reply:
     body = _body(call)
-    draft = store.draft(call.spreadsheet_id)
+    draft = store.draft(call.spreadsheet_id, call.account)
     reply = batch_clear_by_filter(draft, read_filters(draft, body), account=call.account)
     store.keep(draft)
     return reply
 
 
 def _get_metadata(store: Store, call: Call, _: Query) -> Reply:
-    return get_metadata(store.workbook(call.spreadsheet_id), call.number, account=call.account)
+    return get_metadata(
+        store.workbook(call.spreadsheet_id, call.account), call.number, account=call.account
+    )
 
 
 def _search_metadata(store: Store, call: Call, _: Query) -> Reply:
     body = _body(call)
-    return search_metadata(store.workbook(call.spreadsheet_id), body, account=call.account)
+    return search_metadata(
+        store.workbook(call.spreadsheet_id, call.account), body, account=call.account
+    )
 
 
 def _get(store: Store, call: Call, query: Query) -> Reply:
     dimension, rendering = query.choice("majorDimension"), query.rendering()
-    results = store.results(store.workbook(call.spreadsheet_id))
+    results = store.results(store.workbook(call.spreadsheet_id, call.account))
     return get(results, call.range_text, dimension=dimension, rendering=rendering)
 
 
 def _batch_get(store: Store, call: Call, query: Query) -> Reply:
     dimension, rendering = query.choice("majorDimension"), query.rendering()
-    results = store.results(store.workbook(call.spreadsheet_id))
+    results = store.results(store.workbook(call.spreadsheet_id, call.account))
     return batch_get(results, query.texts("ranges"), dimension=dimension, rendering=rendering)
 
 
@@ -241,9 +245,9 @@ def _append(store: Store, call: Call, query: Query) -> Reply:
     is_inserting = _is_inserting(query)
     body = _body(call)
     write = _read_write(call.range_text, body, query.input_option())
+    draft = store.draft(call.spreadsheet_id, call.account)
     if isinstance(call.seen, Refusal):
         raise call.seen
-    draft = store.draft(call.spreadsheet_id)
     reply = append(
         draft,
         write,
@@ -264,7 +268,7 @@ def _update(store: Store, call: Call, query: Query) -> Reply:
     rendering = query.response_rendering()
     body = _body(call)
     write = _read_write(call.range_text, body, query.input_option())
-    draft = store.draft(call.spreadsheet_id)
+    draft = store.draft(call.spreadsheet_id, call.account)
     reply = update(draft, write, account=call.account, rendering=rendering)
     store.keep(draft)
     return reply
@@ -278,7 +282,7 @@ def _batch_update(store: Store, call: Call, _: Query) -> Reply:
         for index, part in enumerate(body.messages("data"))
     ]
     rendering = _response_rendering(body)
-    draft = store.draft(call.spreadsheet_id)
+    draft = store.draft(call.spreadsheet_id, call.account)
     reply = batch_update(draft, writes, account=call.account, rendering=rendering)
     store.keep(draft)
     return reply
@@ -286,7 +290,7 @@ def _batch_update(store: Store, call: Call, _: Query) -> Reply:
 
 def _clear(store: Store, call: Call, _: Query) -> Reply:
     _body(call)
-    draft = store.draft(call.spreadsheet_id)
+    draft = store.draft(call.spreadsheet_id, call.account)
     reply = clear(draft, call.range_text, account=call.account)
     store.keep(draft)
     return reply
@@ -295,7 +299,7 @@ def _clear(store: Store, call: Call, _: Query) -> Reply:
 def _batch_clear(store: Store, call: Call, _: Query) -> Reply:
     body = _body(call)
     texts = body.texts("ranges")
-    draft = store.draft(call.spreadsheet_id)
+    draft = store.draft(call.spreadsheet_id, call.account)
     reply = batch_clear(draft, texts, account=call.account)
     store.keep(draft)
     return reply

@@ -4,7 +4,7 @@ Rules:
 - `DIR/<spreadsheetId>/<worksheet>.csv` is a worksheet. Its title is the file name without `.csv`,
   percent-decoded once (`A%2FB.csv` is `A/B`). Worksheets are in the order of file names.
 - `DIR/<spreadsheetId>.xlsx` is a spreadsheet too: see `seed_xlsx`.
-- The file `DIR/<spreadsheetId>.unshared` is a spreadsheet not shared with the service account.
+- The file `DIR/<spreadsheetId>.unshared` is a spreadsheet not shared with any account.
 - Other hidden files are ignored. Anything else in `DIR` or in a spreadsheet's directory is an
   error.
 - A spreadsheet has one entry in `DIR`. Titles of worksheets must satisfy the rules of `addSheet`.

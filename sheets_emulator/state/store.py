@@ -19,30 +19,46 @@ from sheets_emulator.refusal import of_code
 from sheets_emulator.state.disk import Change, Disk, DiskError
 
 LOG = logging.getLogger(__name__)
+OWNER = ""  # an account that may do everything
+READER = "reader"
+NO_ROLE = "none"
 
 
 @dataclass(kw_only=True)
 class Store:
-    """All spreadsheets by ID; those in `unshared` exist but are not shared with the account.
+    """All spreadsheets by ID; those in `unshared` exist but are not shared with any account.
 
-    `computed` has the results of formulas, by the version that was read. With
-    `repeatable_metadata_ids` developer metadata may get the ID of other metadata.
+    All accounts may write the others, except for those with another role in `roles`, which is by
+    spreadsheet ID and account. `computed` has the results of formulas, by the version that was
+    read. With `repeatable_metadata_ids` developer metadata may get the ID of other metadata.
     """
 
     workbooks: dict[str, Workbook] = field(default_factory=dict)
     unshared: frozenset[str] = frozenset()
+    roles: dict[tuple[str, str], str] = field(default_factory=dict)
     created: int = 0
     disk: Disk | None = None
     computed: dict[str, Results] = field(default_factory=dict)
     repeatable_metadata_ids: bool = False
 
-    def workbook(self, spreadsheet_id: str) -> Workbook:
-        """The spreadsheet with this ID; 404 if it does not exist, 403 if it is not shared."""
-        if spreadsheet_id in self.unshared:
+    def workbook(self, spreadsheet_id: str, account: str = OWNER) -> Workbook:
+        """The spreadsheet with this ID.
+
+        404 if it does not exist, 403 if it is not shared with the account.
+        """
+        if spreadsheet_id in self.unshared or not self._is_shared(spreadsheet_id, account):
             raise of_code(403)
         if spreadsheet_id not in self.workbooks:
             raise of_code(404)
         return self.workbooks[spreadsheet_id]
+
+    def shared_with(self, account: str) -> list[Workbook]:
+        """The spreadsheets that an account may read."""
+        return [
+            workbook
+            for spreadsheet_id, workbook in self.workbooks.items()
+            if self._is_shared(spreadsheet_id, account)
+        ]
 
     def results(self, workbook: Workbook) -> Results:
         """The results of a spreadsheet's formulas, cached until it changes."""
@@ -51,9 +67,9 @@ class Store:
             known = self.computed[workbook.spreadsheet_id] = Results(workbook)
         return known
 
-    def draft(self, spreadsheet_id: str) -> Workbook:
-        """A copy of a spreadsheet for a write; errors as in `workbook`."""
-        return self.workbook(spreadsheet_id).copy()
+    def draft(self, spreadsheet_id: str, account: str = OWNER) -> Workbook:
+        """A copy of a spreadsheet for a write; 403 also if the account may only read."""
+        return self._writable(spreadsheet_id, account).copy()
 
     def keep(self, draft: Workbook) -> None:
         """Replace the spreadsheet with the draft, or add it; 500 if it cannot be saved."""
@@ -64,9 +80,9 @@ class Store:
         self.workbooks[draft.spreadsheet_id] = draft
         self.computed.pop(draft.spreadsheet_id, None)
 
-    def discard(self, spreadsheet_id: str) -> None:
-        """Delete a spreadsheet; its ID is never used again. 404 if it does not exist."""
-        self._save([(self.workbook(spreadsheet_id), None)], self.created)
+    def discard(self, spreadsheet_id: str, account: str = OWNER) -> None:
+        """Delete a spreadsheet; its ID is never used again. Errors as in `draft`."""
+        self._save([(self._writable(spreadsheet_id, account), None)], self.created)
         del self.workbooks[spreadsheet_id]
         self.computed.pop(spreadsheet_id, None)
 
@@ -86,12 +102,25 @@ class Store:
         )
 
     def restore(self, seeded: Mapping[str, Workbook]) -> None:
-        """Restore the seeded spreadsheets, in the file too; 500 if they cannot be saved."""
+        """Restore the seeded spreadsheets, in the file too, and share them with all accounts.
+
+        500 if they cannot be saved.
+        """
         known = {**self.workbooks, **seeded}
         self._save([(self.workbooks.get(each), seeded.get(each)) for each in known], 0)
         self.workbooks = dict(seeded)
         self.computed = {}
+        self.roles = {}
         self.created = 0
+
+    def _is_shared(self, spreadsheet_id: str, account: str) -> bool:
+        return self.roles.get((spreadsheet_id, account)) != NO_ROLE
+
+    def _writable(self, spreadsheet_id: str, account: str) -> Workbook:
+        workbook = self.workbook(spreadsheet_id, account)
+        if self.roles.get((spreadsheet_id, account)) == READER:
+            raise of_code(403)
+        return workbook
 
     def _save(self, changes: Sequence[Change], created: int) -> None:
         if self.disk is None:

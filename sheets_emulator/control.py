@@ -75,6 +75,40 @@ async def _share(service: Service, request: Request) -> object:
     return {}
 
 
+async def _revoke(service: Service, request: Request) -> object:
+    service.tokens.revoke(_account(service, request))
+    return {}
+
+
+async def _restore(service: Service, request: Request) -> object:
+    service.tokens.revoked.discard(_account(service, request))
+    return {}
+
+
+async def _disable(service: Service, request: Request) -> object:
+    service.disabled.add(_project(service, request))
+    return {}
+
+
+async def _enable(service: Service, request: Request) -> object:
+    service.disabled.discard(_project(service, request))
+    return {}
+
+
+def _account(service: Service, request: Request) -> str:
+    account: str = request.path_params["account"]
+    if account not in service.tokens.accounts:
+        raise of_code(404)
+    return account
+
+
+def _project(service: Service, request: Request) -> str:
+    project: str = request.path_params["project"]
+    if project not in {each.project for each in service.tokens.accounts.values()}:
+        raise of_code(404)
+    return project
+
+
 def _endpoint(service: Service, control: Control) -> Callable[[Request], Awaitable[Response]]:
     async def answer(request: Request) -> Response:
         try:
@@ -121,4 +155,8 @@ CONTROLS: tuple[tuple[str, str, Control], ...] = (
     ("POST", "/faults", _faults),
     ("GET", "/spreadsheets/{spreadsheet_id}", _spreadsheet),
     ("POST", "/spreadsheets/{spreadsheet_id}/access", _share),
+    ("POST", "/accounts/{account}/revoke", _revoke),
+    ("POST", "/accounts/{account}/restore", _restore),
+    ("POST", "/projects/{project}/disable", _disable),
+    ("POST", "/projects/{project}/enable", _enable),
 )

@@ -169,3 +169,34 @@ def quota_exceeded(kind: str, limit: int, *, scope: str, project_number: str) ->
     }
     details = [info, HIGHER_QUOTA] if kind == "read" else [info]
     return Refusal(code=429, message=message, details=details)
+
+
+def service_disabled(project_number: str) -> Refusal:
+    """The 403 of a project that does not use the Sheets API."""
+    url = f"https://console.developers.google.com/apis/api/{SERVICE}/overview?project={project_number}"
+    message = (
+        f"Google Sheets API has not been used in project {project_number} before or it is "
+        f"disabled. Enable it by visiting {url} then retry. If you enabled this API recently, wait "
+        "a few minutes for the action to propagate to our systems and retry."
+    )
+    info: Mapping[str, object] = {
+        "@type": ERROR_INFO,
+        "reason": "SERVICE_DISABLED",
+        "domain": "googleapis.com",
+        "metadata": {
+            "serviceTitle": "Google Sheets API",
+            "consumer": f"projects/{project_number}",
+            "activationUrl": url,
+            "containerInfo": project_number,
+            "service": SERVICE,
+        },
+    }
+    localized = {
+        "@type": "type.googleapis.com/google.rpc.LocalizedMessage",
+        "locale": "en-US",
+        "message": message,
+    }
+    links = [{"description": "Google developers console API activation", "url": url}]
+    return Refusal(
+        code=403, message=message, details=[info, localized, {"@type": HELP, "links": links}]
+    )

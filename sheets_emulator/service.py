@@ -1,7 +1,7 @@
 """The emulator behind its routes: state, limits, faults and the steps of a call.
 
 Rules:
-- Steps of a call: token, limit, count, fault, an append's search for its table, first
+- Steps of a call: token, disabled API, limit, count, fault, an append's search for its table, first
   half of the latency, the fault's edit, the effect, the fault's delay, second half of the latency,
   the answer. The latency has a random part (jitter), drawn once per call.
 - An effect is synchronous, so every call is atomic on one event loop. But an append with OVERWRITE
@@ -31,7 +31,7 @@ from sheets_emulator.operations import OPERATIONS, Call, execute, with_seen_tabl
 from sheets_emulator.protocol.message import Message
 from sheets_emulator.protocol.query import is_pretty
 from sheets_emulator.quota import Quota
-from sheets_emulator.refusal import Refusal, of_code, quota_exceeded
+from sheets_emulator.refusal import Refusal, of_code, quota_exceeded, service_disabled
 from sheets_emulator.state.seed import Seed
 from sheets_emulator.state.store import Store
 from sheets_emulator.tally import Tally
@@ -77,6 +77,7 @@ class Service:
     """The state of an emulator.
 
     With `racing_inserts` an append with INSERT_ROWS also searches for its table on arrival.
+    `disabled` has the projects that do not use the Sheets API.
     """
 
     seed: Seed
@@ -92,10 +93,11 @@ class Service:
     file_times: FileTimes = field(default_factory=FileTimes)
     late_effects: dict[int, Cancellable] = field(default_factory=dict)
     late_numbers: Iterator[int] = field(default_factory=count)
+    disabled: set[str] = field(default_factory=set)
     resets: int = 0
 
     def reset(self) -> None:
-        """Clear counts, limits and faults, and restore the seed; tokens stay valid."""
+        """Restore the seed, keys and APIs; clear counts, limits and faults; tokens stay valid."""
         self.resets += 1
         for effect in self.late_effects.values():
             effect.cancel()
@@ -103,6 +105,8 @@ class Service:
         self.tally.reset()
         self.quota.reset()
         self.faults.replace([])
+        self.tokens.revoked.clear()
+        self.disabled.clear()
         self.store.restore(self.seed.workbooks)
         self.file_times = FileTimes()
         self._note_times()
@@ -153,7 +157,9 @@ class Service:
         return Outcome(answer=answer)
 
     def _refusal(self, call: Call, kind: str) -> Refusal | None:
-        """The refusal by a limit; otherwise the call is counted."""
+        """The refusal by a disabled API or a limit; otherwise the call is counted."""
+        if call.project in self.disabled:
+            return service_disabled(project_number(call.project))
         scope = self.quota.take(call.account, call.project, kind)
         return None if scope is None else self._exceeded(call, kind, scope)
 

@@ -92,13 +92,14 @@ class Grant:
 class Tokens:
     """Issues and verifies tokens of service accounts, which are by e-mail address here.
 
-    `now` returns seconds since 1970.
+    `now` returns seconds since 1970. Accounts in `revoked` get no tokens.
     """
 
     accounts: Mapping[str, ServiceAccount]
     now: Callable[[], float]
     audiences: set[str] = field(default_factory=lambda: {GOOGLE_AUDIENCE})
     grants: dict[str, Grant] = field(default_factory=dict)
+    revoked: set[str] = field(default_factory=set)
 
     def issue(self, body: bytes) -> dict[str, object]:
         """Answer a token request. Raises GrantError."""
@@ -109,6 +110,13 @@ class Tokens:
         claims = self._verified(form.get("assertion", [""])[0])
         self._require_valid(claims)
         return self._granted(claims)
+
+    def revoke(self, email: str) -> None:
+        """Revoke the key of an account, and its tokens."""
+        self.revoked.add(email)
+        self.grants = {
+            token: grant for token, grant in self.grants.items() if grant.issuer != email
+        }
 
     def grant_of(self, authorization: str | None) -> Grant | None:
         """The grant of an `Authorization` header; None without a valid token."""
@@ -137,7 +145,7 @@ class Tokens:
         }
 
     def _verified(self, assertion: str) -> Claims:
-        """The claims of an assertion signed by its account."""
+        """The claims of an assertion signed by an account that is not revoked."""
         head, _, rest = assertion.partition(".")
         payload, _, signature = rest.partition(".")
         try:
@@ -154,6 +162,8 @@ class Tokens:
             key.verify(signed, f"{head}.{payload}".encode(), PKCS1v15(), SHA256())
         except InvalidSignature as error:
             raise failure(400) from error
+        if claims.iss in self.revoked:
+            raise failure(400)
         if header.alg != "RS256":
             raise GrantError("invalid_grant", "Invalid JWT: the algorithm must be RS256.")
         return claims

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sheets_emulator.app import EmulatorOptions
-from tests.sheets_emulator.bench import Bench, bench_of_account, values_path
+from tests.sheets_emulator.bench import NO_CALLS, Bench, bench_of_account, values_path
 from tests.sheets_emulator.conftest import BenchBuilder
 from tests.sheets_emulator.kept import running_on
 
@@ -26,6 +26,10 @@ def accounts(build: BenchBuilder, tmp_path: Path) -> tuple[Bench, Bench, Bench]:
 def statuses(benches: tuple[Bench, ...]) -> list[int]:
     """Statuses of a read by each account."""
     return [bench.call("GET", DATA).status_code for bench in benches]
+
+
+def control(bench: Bench, path: str) -> int:
+    return bench.client.post(f"/_emulator/{path}").status_code
 
 
 def acting_as(bench: Bench, user: str) -> Bench:
@@ -70,6 +74,73 @@ def test_all_keys_outlive_the_process(tmp_path: Path) -> None:
 
     assert [each.status_code for each in answers] == [200, 200]
     assert both[0].account["private_key"] != both[1].account["private_key"]
+
+
+def test_revoked_account_loses_its_tokens_and_gets_no_other_one(
+    accounts: tuple[Bench, Bench, Bench],
+) -> None:
+    """As with a deleted key at Google; tokens for users go too, other accounts continue."""
+    first, second, _ = accounts
+    as_user = acting_as(second, USER)
+    status = control(second, f"accounts/{second.account['client_email']}/revoke")
+    answer = second.ask_token()
+
+    assert status == 200
+    assert statuses((first, second, as_user)) == [200, 401, 401]
+    assert answer.status_code == 400
+    assert answer.json() == {
+        "error": "invalid_grant",
+        "error_description": "Invalid JWT Signature.",
+    }
+    assert first.ask_token().status_code == 200
+
+
+def test_restored_account_gets_tokens_again(accounts: tuple[Bench, Bench, Bench]) -> None:
+    """Those from before stay invalid."""
+    _, second, _ = accounts
+    for verb in ("revoke", "restore"):
+        control(second, f"accounts/{second.account['client_email']}/{verb}")
+
+    assert statuses((second, replace(second, token=second.token_for()))) == [401, 200]
+
+
+def test_disabled_api_refuses_all_accounts_of_the_project(
+    accounts: tuple[Bench, Bench, Bench],
+) -> None:
+    """Writes have no effect; Drive, tokens and other projects go on."""
+    first, second, third = accounts
+    control(first, "projects/emulator/disable")
+    refused = [*statuses((first, second)), second.append("Data", [["y"]]).status_code]
+
+    assert refused == [403, 403, 403]
+    assert statuses((third,)) == [200]
+    assert third.grid("Data") == [["x"]]
+    assert second.call("GET", "/drive/v3/files/book").status_code == 200
+    assert second.ask_token().status_code == 200
+
+
+def test_enabled_api_serves_again(accounts: tuple[Bench, Bench, Bench]) -> None:
+    """With the tokens from before."""
+    for verb in ("disable", "enable"):
+        control(accounts[0], f"projects/emulator/{verb}")
+
+    assert statuses(accounts) == [200, 200, 200]
+
+
+def test_calls_to_a_disabled_api_count_as_refused_only(
+    accounts: tuple[Bench, Bench, Bench],
+) -> None:
+    """They spend nothing of a limit, in all and per account."""
+    _, _, third = accounts
+    control(third, "projects/other/disable")
+    error = third.call("GET", DATA).json()["error"]
+    stats = third.stats()
+    usage = stats["projects"]["other"]["accounts"][third.account["client_email"]]
+
+    assert error["details"][0]["reason"] == "SERVICE_DISABLED"
+    assert error["details"][0]["metadata"]["consumer"] != "projects/123456789012"
+    assert (stats["calls"], stats["refused"]) == ({}, 1)
+    assert (usage["reads"], usage["refused"], usage["peak_reads"]) == (0, 1, 0)
 
 
 def test_stats_count_per_account_and_project(accounts: tuple[Bench, Bench, Bench]) -> None:
@@ -117,3 +188,31 @@ def test_user_is_protected_against_like_anybody(accounts: tuple[Bench, Bench, Be
 
     assert acting_as(first, USER).update("Data!A1", [["y"]]).status_code == 400
     assert first.update("Data!A1", [["y"]]).status_code == 200
+
+
+def test_reset_restores_accounts_and_projects(accounts: tuple[Bench, Bench, Bench]) -> None:
+    """A revoked account needs a new token, though."""
+    first, second, third = accounts
+    control(first, f"accounts/{first.account['client_email']}/revoke")
+    control(first, "projects/emulator/disable")
+    second.call("GET", DATA)
+    control(first, "reset")
+    stats = first.stats()
+
+    assert stats == NO_CALLS
+    assert statuses((first, second, third)) == [401, 200, 200]
+    assert first.ask_token().status_code == 200
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "accounts/nobody@emulator.iam.gserviceaccount.com/revoke",
+        "accounts/nobody@emulator.iam.gserviceaccount.com/restore",
+        "projects/none/disable",
+        "projects/none/enable",
+    ],
+)
+def test_unknown_accounts_and_projects_are_not_found(bench: Bench, path: str) -> None:
+    """A mistyped name is not accepted in silence."""
+    assert control(bench, path) == 404

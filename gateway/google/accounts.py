@@ -3,6 +3,7 @@
 Rules
 - Reads go to the account with most quota left, of those known to reach the spreadsheet. Writes stay
   with the account that wrote last, as long as it has quota: so one account keeps their order.
+- Of accounts of which nothing is known, the first is tried first; for writes, one that may read.
 - An account of which it is not known is tried while no known one has quota left, one at a time: a
   refusal costs a call of an account that had nothing else to do.
 - Where Google says that a spreadsheet is not there or not shared, or that the quota is spent, the
@@ -123,7 +124,11 @@ class Accounts(ForwardingSheets):
                     raise
                 errors[account.name] = error
                 account = self._next(spreadsheet, errors, is_write=is_write)
-        raise min(errors.values(), key=lambda error: not error.retryable)
+        names = [each.name for each in self._accounts]  # the first one's address is to be named
+        raise min(
+            (errors[name] for name in names if name in errors),
+            key=lambda error: not error.retryable,
+        )
 
     async def _asked(
         self, account: Account, spreadsheet: str, call: Call[T], *, is_write: bool
@@ -185,8 +190,9 @@ class Accounts(ForwardingSheets):
         else:
             lacking = [each for each in awake if reaches[each] is False]
         found = (
-            self._free(spreadsheet, known, is_write=is_write)
-            or self._free(spreadsheet, unknown, is_write=is_write)
+            (None if is_write else self._fullest(known))
+            or self._likeliest(spreadsheet, known, is_write=is_write)
+            or self._likeliest(spreadsheet, unknown, is_write=is_write)
             or min(known or unknown, key=_wait(is_write=is_write), default=None)
             or self._lacking(spreadsheet, lacking, len(tried), is_write=is_write)
         )
@@ -196,20 +202,23 @@ class Accounts(ForwardingSheets):
             found.rests_until = self._clock() + REST_SECONDS
         return found
 
-    def _free(
-        self, spreadsheet: str, accounts: Collection[Account], *, is_write: bool
+    def _fullest(self, accounts: Sequence[Account]) -> Account | None:
+        """The account with most quota for reads, if one has some."""
+        free = [each for each in accounts if not each.bucket(is_write=False).waiting_seconds()]
+        return min(free, key=lambda each: each.bucket(is_write=False).owed_seconds(), default=None)
+
+    def _likeliest(
+        self, spreadsheet: str, accounts: Sequence[Account], *, is_write: bool
     ) -> Account | None:
-        """The account for a call that need not wait: the last writer, or who has most quota."""
-        free = [each for each in accounts if each.bucket(is_write=is_write).waiting_seconds() == 0]
-        if is_write:
-            writer = self._reach.writer(spreadsheet)
-            free.sort(key=lambda each: each.name != writer)
-            return free[0] if free else None
-        return min(
-            free,
-            key=lambda each: each.bucket(is_write=False).owed_seconds(),
-            default=None,
-        )
+        """The account with quota that wrote last, or may read, or comes first."""
+        free = [each for each in accounts if not each.bucket(is_write=is_write).waiting_seconds()]
+        writer = self._reach.writer(spreadsheet)
+
+        def rank(account: Account) -> tuple[bool, bool]:
+            may_read = self._reach.reaches(spreadsheet, account.name, is_write=False)
+            return account.name != writer, not may_read
+
+        return min(free, key=rank, default=None)
 
     def _lacking(
         self, spreadsheet: str, accounts: Sequence[Account], tried: int, *, is_write: bool

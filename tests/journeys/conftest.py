@@ -204,14 +204,20 @@ def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmulatorContr
 
 @contextmanager
 def running_emulator(
-    folder: Path, workbook: Mapping[str, Mapping[str, str]]
+    folder: Path, workbook: Mapping[str, Mapping[str, str]], *, accounts: int = 1
 ) -> Iterator[EmulatorControl]:
-    """An emulator with these spreadsheets, what it exchanges checked at the end."""
+    """An emulator with these spreadsheets, what it exchanges checked at the end.
+
+    Accounts have key files `account-1.json` and so on, of which the first is `credentials`.
+    """
     write_seed(folder / "seed", workbook)
-    running = create_emulator(EmulatorOptions(seed=folder / "seed"))
+    options = EmulatorOptions(seed=folder / "seed", projects=("emulator",) * accounts)
+    running = create_emulator(options)
     listening = bind("127.0.0.1", 0)
-    credentials = folder / "service-account.json"
-    running.write_credentials(credentials, base_url(listening))
+    for number in range(1, accounts + 1):
+        path = folder / f"account-{number}.json"
+        running.write_credentials(path, base_url(listening), number=number)
+    credentials = folder / "account-1.json"
     recorder = Recorder(app=running.app, faults=running.service.faults)
     with (
         in_background(make_server(recorder, shutdown_seconds=1), listening) as url,
@@ -237,8 +243,11 @@ def running_gateways(emulator: EmulatorControl, access: KeysOnDisk) -> Iterator[
     emulator.reset()
     with ExitStack() as stack:
         # What the gateways of other tests spent does not count here, nor the other way round.
-        spent = database.with_name(f"{database.name}.quota")
-        stack.callback(spent.unlink, missing_ok=True)
+        def forget_spent() -> None:
+            for spent in database.parent.glob(f"{database.name}.quota*"):
+                spent.unlink()
+
+        stack.callback(forget_spent)
         stack.callback(emulator.reset)  # also for the tests after this one that share a gateway
 
         def start(overrides: Mapping[str, object] | None = None) -> Api:
@@ -253,7 +262,7 @@ def running_gateways(emulator: EmulatorControl, access: KeysOnDisk) -> Iterator[
                     **(overrides or {}),
                 },
             )
-            spent.unlink(missing_ok=True)
+            forget_spent()
             server = make_gateway_server(create_app(settings), settings.server)
             url = stack.enter_context(in_background(server, bind("127.0.0.1", 0)))
             client = stack.enter_context(httpx2.Client(base_url=url, timeout=30.0))

@@ -8,14 +8,16 @@ import difflib
 import os
 import re
 import tomllib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from pydantic_core import ErrorDetails
 
+from gateway.settings.database import is_url
 from gateway.settings.private_file import HOW_TO_MEND, is_open_to_others
 
 KeyPath = tuple[str, ...]
@@ -60,15 +62,15 @@ class Layer:
 
 def file_layer(
     path: Path | None,
-    file_settings: Mapping[KeyPath, Path | None],
-    secrets: Collection[KeyPath] = (),
+    file_settings: Mapping[KeyPath, object],
+    secrets: Mapping[KeyPath, Callable[[object], bool]] = MappingProxyType({}),
 ) -> Layer:
     """The tables of the file, by default of `config.toml` if it exists.
 
     `file_settings` are the settings that name files, with their defaults; `*` is each table of an
-    array. Relative names, including
-    defaults, start at the directory of this file, so that one configuration means one key store,
-    wherever a command runs. A file with one of `secrets` must be private.
+    array. Relative names, including defaults, start at the directory of this file, so that one
+    configuration means one key store, wherever a command runs. URLs stay as they are. A file must
+    be private if `secrets` recognizes a value in it.
     """
     file = path or DEFAULT_FILE
     try:
@@ -90,8 +92,8 @@ def file_layer(
         problems=[
             f"{section}.{key}: {file} holds it and is open to other users of this machine: "
             f"{HOW_TO_MEND}"
-            for section, key in secrets
-            if is_open_to_others(mode) and key in _table(written, section)
+            for (section, key), is_secret in secrets.items()
+            if is_open_to_others(mode) and is_secret(_table(written, section).get(key))
         ],
     )
 
@@ -160,7 +162,8 @@ def _table(tables: Tables, section: str) -> Tables:
 def _anchored(value: Any, at: KeyPath, directory: Path) -> Any:
     if not at:
         # A blank name is refused later; a name of another type is refused by its type.
-        return directory / value if isinstance(value, str | Path) and value != "" else value
+        is_name = isinstance(value, str | Path) and value != "" and not is_url(value)
+        return directory / value if is_name else value
     key, rest = at[0], at[1:]
     if key == "*" and isinstance(value, list):
         return [_anchored(each, rest, directory) for each in value]

@@ -7,7 +7,7 @@ Rules:
 - Nothing here reads `os.environ`: the caller passes the environment.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
 from pathlib import Path
 from types import MappingProxyType
@@ -32,6 +32,7 @@ from gateway.settings.address import (
     parse_host_names,
     parse_proxies,
 )
+from gateway.settings.database import Database, PostgresUrl, has_password, parse_database
 from gateway.settings.layers import (
     KeyPath,
     describe,
@@ -248,14 +249,30 @@ class ApiSettings(Section):
 class AccessSettings(Section):
     """`[access]`: API keys and trusted proxies."""
 
-    database: FileName = Path("keys.db")
-    """SQLite file of the keys; created if it does not exist."""
+    database: Annotated[Database, BeforeValidator(parse_database), BeforeValidator(_not_blank)] = (
+        Path("keys.db")
+    )
+    """SQLite file of the keys, created if it does not exist, or URL of a PostgreSQL database."""
     pepper: Annotated[SecretStr, Field(min_length=16)] | None = None
-    """Secret mixed into stored keys, at least 16 characters; by default in DATABASE.pepper."""
+    """Secret mixed into stored keys, at least 16 characters; by default in pepper_file."""
+    pepper_file: Annotated[FileName | None, Field(validate_default=True)] = None
+    """File of the pepper, created if needed; by default DATABASE.pepper beside a SQLite file."""
     failures_per_minute: CountOrZero = 20
     """Wrong keys allowed per minute and address, and as many at once; 0: no limit."""
     trusted_proxies: Annotated[tuple[Proxy, ...], BeforeValidator(parse_proxies)] = ()
     """Proxies whose X-Forwarded-For or Forwarded is trusted: addresses, networks, "unix"."""
+
+    @field_validator("pepper_file")
+    @classmethod
+    def _check_pepper(cls, file: Path | None, info: ValidationInfo) -> Path | None:
+        pepper = info.data.get("pepper")
+        if file is not None and pepper is not None:
+            raise ValueError("give either this or access.pepper")
+        # An invalid setting is missing in info.data and is reported itself.
+        is_missing = file is None and pepper is None and "pepper" in info.data
+        if is_missing and isinstance(info.data.get("database"), PostgresUrl):
+            raise ValueError("PostgreSQL needs this or access.pepper")
+        return file
 
 
 class MetricsSettings(Section):
@@ -336,9 +353,13 @@ def setting_paths() -> Iterator[KeyPath]:
             yield from ((section, key) for key in type(field.default).model_fields)
 
 
-_FILE_SETTINGS: Mapping[KeyPath, Path | None] = {
+_FILE_SETTINGS: Mapping[KeyPath, object] = {
     ("google", "credentials"): None,
     ("google", "accounts", "*", "credentials"): None,
     ("access", "database"): AccessSettings().database,
+    ("access", "pepper_file"): None,
 }
-_SECRETS: Sequence[KeyPath] = [("access", "pepper")]
+_SECRETS: Mapping[KeyPath, Callable[[object], bool]] = {
+    ("access", "pepper"): lambda pepper: pepper is not None,
+    ("access", "database"): has_password,
+}

@@ -91,7 +91,9 @@ def problems_of(path: Path, environ: dict[str, str] | None = None) -> list[str]:
             id="blank path",
         ),
         pytest.param(
-            "[access]\ndatabase = 1", "access.database: must be the name of a file", id="no path"
+            "[access]\ndatabase = 1",
+            "access.database: must be the name of a file, or a URL",
+            id="no path",
         ),
         pytest.param('[access]\npepper = "short"', "access.pepper: is too short", id="pepper"),
         pytest.param("plans = 1", "plans: must be a table", id="plans"),

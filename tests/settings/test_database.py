@@ -1,0 +1,105 @@
+"""The database in the configuration: a file, or a URL that may contain a password."""
+
+from pathlib import Path
+
+import pytest
+
+from gateway.settings.database import PostgresUrl, parse_database
+from gateway.settings.model import ConfigError, load_settings
+from tests.settings.files import written
+
+PASSWORD = "hunter2%2Fhunter2"
+URL = f"postgresql+asyncpg://gateway:{PASSWORD}@db.internal:5432/keys?ssl=require"
+PEPPER = "a pepper of 16 and more"
+
+
+def table(*lines: str) -> str:
+    return "\n".join(("[access]", *lines))
+
+
+def problems(path: Path) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        load_settings(path, {})
+    return caught.value.problems
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        pytest.param(URL, "postgresql+asyncpg://db.internal:5432/keys", id="all parts"),
+        pytest.param(
+            "postgresql+asyncpg://h/n?password=hunter2", "postgresql+asyncpg://h/n", id="options"
+        ),
+        pytest.param(
+            "postgresql+asyncpg://u@[::1]:1/n", "postgresql+asyncpg://[::1]:1/n", id="IPv6"
+        ),
+        pytest.param(
+            "postgresql+asyncpg:///n?host=/run/postgresql", "postgresql+asyncpg:///n", id="socket"
+        ),
+    ],
+)
+def test_a_url_is_shown_without_its_password(url: str, shown: str) -> None:
+    """Texts have the address only; the URL itself stays complete."""
+    database = parse_database(url)
+
+    assert isinstance(database, PostgresUrl)
+    assert str(database) == shown
+    assert "hunter2" not in f"{database!r}"
+    assert database.url.get_secret_value() == url
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://u:hunter2@h/n",
+        "sqlite:///keys.db",
+        "postgresql+asyncpg://u:hunter2/x@h/n",
+        "postgresql+asyncpg://u:22/hunter2@h/n",
+        "postgresql+asyncpg://u:hunter2@@h/n",
+        "postgresql+asyncpg://u:hunter2@h:port/n",
+        "postgresql+asyncpg://u:hunter2@h",
+        "postgresql+asyncpg://u:hunter2@h/",
+        "postgresql+asyncpg://u:hunter2@h/n#x",
+    ],
+)
+def test_a_malformed_url_is_refused_without_its_text(url: str, tmp_path: Path) -> None:
+    """A password that was not encoded appears neither in the problem nor as a part of another."""
+    (problem,) = problems(written(tmp_path, table(f'database = "{url}"', f'pepper = "{PEPPER}"')))
+
+    assert problem.startswith("access.database: must be the name of a file, or postgresql+asyncpg:")
+    assert "hunter2" not in problem
+
+
+def test_a_url_is_not_a_file_beside_the_configuration(tmp_path: Path) -> None:
+    """It stays as it is written, and the file of the pepper starts at the directory as others."""
+    path = written(tmp_path, table(f'database = "{URL}"', 'pepper_file = "pepper"'))
+    access = load_settings(path, {}).access
+
+    assert access.database == parse_database(URL)
+    assert access.pepper_file == tmp_path / "pepper"
+
+
+def test_a_file_with_a_password_is_private(tmp_path: Path) -> None:
+    """A URL without password may be read by everyone."""
+    path = written(tmp_path, table(f'database = "{URL}"', 'pepper_file = "pepper"'))
+    path.chmod(0o644)
+    (problem,) = problems(path)
+    harmless = written(tmp_path, table(f'database = "{URL.replace(f":{PASSWORD}", "")}"'))
+    harmless.chmod(0o644)
+
+    assert problem.startswith(f"access.database: {path} holds it and is open to other users")
+    assert load_settings(harmless, {"GATEWAY_ACCESS__PEPPER": PEPPER})
+
+
+def test_a_server_needs_a_pepper(tmp_path: Path) -> None:
+    """Beside a URL no file can be made."""
+    path = written(tmp_path, table(f'database = "{URL}"'))
+
+    assert problems(path) == ["access.pepper_file: PostgreSQL needs this or access.pepper"]
+
+
+def test_a_pepper_is_in_one_place(tmp_path: Path) -> None:
+    """The setting and a file at once would leave open which one counts."""
+    path = written(tmp_path, table(f'pepper = "{PEPPER}"', 'pepper_file = "pepper"'))
+
+    assert problems(path) == ["access.pepper_file: give either this or access.pepper"]

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -21,6 +22,8 @@ from gateway.google.adapter import open_accounts
 from gateway.google.assembly import assemble, open_budgets
 from gateway.google.credentials import check_credentials
 from gateway.google.sheets import Sheets
+from gateway.google.spent import SpentQuota, open_spent_quota
+from gateway.settings.database import Database, PostgresUrl
 from gateway.settings.model import MAIN_ACCOUNT, Settings
 from gateway.storage.key_store import KeyStore
 from gateway.web.admission import Admission, AuthCache
@@ -55,7 +58,7 @@ def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Sta
             KeyStore.open(database) as store,
             store.open_ledger(clock, max_bytes=settings.writes.max_record_bytes) as ledger,
             _opened(settings, open_sheets) as opened,
-            open_budgets(settings, opened) as budgets,
+            open_budgets(settings, opened, partial(_spent_quota, database, store)) as budgets,
         ):
             await warn_of_unbounded_keys(store, datetime.now(UTC))
             keys = ActiveKeys(store, settings.plans, clock=_now)
@@ -128,6 +131,16 @@ def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Sta
     )
     app.router.redirect_slashes = False
     return app
+
+
+def _spent_quota(
+    database: Database, store: KeyStore, name: str
+) -> AbstractAsyncContextManager[SpentQuota]:
+    """Beside a SQLite file other files: storing it must not take time of a call."""
+    if isinstance(database, PostgresUrl):
+        return store.open_spent_quota(name)
+    suffix = "" if name == MAIN_ACCOUNT else "." + re.sub(r"[^\w-]", "_", name)
+    return open_spent_quota(database.with_name(f"{database.name}.quota{suffix}"))
 
 
 _now = partial(datetime.now, UTC)

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import settings
 
 from tests.clock import ManualClock
+from tests.postgres import PostgresServer, running_server
 
 # No test fails for the time that it takes.
-settings.register_profile("gateway", deadline=None)
+settings.register_profile("gateway", settings.get_profile("default"), deadline=None)
 settings.load_profile("gateway")
 
 TESTS = Path(__file__).parent
@@ -69,6 +70,13 @@ def anyio_backend() -> str:
 @pytest.fixture
 def clock() -> ManualClock:
     return ManualClock()
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """A PostgreSQL server of this process's tests."""
+    with running_server() as server:
+        yield server
 
 
 def slow_files() -> Iterator[Path]:

@@ -13,7 +13,9 @@ from packaging.utils import NormalizedName, canonicalize_name
 
 TOP = Path(__file__).parents[1]
 PROJECT: Any = tomllib.loads((TOP / "pyproject.toml").read_text("utf-8"))
-RUN_TIME, TESTS = "requirements.txt", "requirements-dev.txt"
+RUN_TIME, CLUSTER, TESTS = "requirements.txt", "requirements-cluster.txt", "requirements-dev.txt"
+FILES = (RUN_TIME, CLUSTER, TESTS)
+EXTRAS = {CLUSTER: "cluster", TESTS: "dev"}
 
 _HASH = re.compile(r"--hash=sha256:[0-9a-f]{64}")
 
@@ -40,8 +42,8 @@ def direct(name: str) -> Sequence[Requirement]:
     """Requirements of pyproject.toml for a file."""
     project = PROJECT["project"]
     listed = [*PROJECT["build-system"]["requires"], *project["dependencies"]]
-    if name == TESTS:
-        listed += project["optional-dependencies"]["dev"]
+    if name in EXTRAS:
+        listed += project["optional-dependencies"][EXTRAS[name]]
     return [Requirement(each) for each in listed]
 
 
@@ -99,7 +101,7 @@ def _requires(name: str) -> Sequence[str]:
         return ()
 
 
-@pytest.mark.parametrize("name", [RUN_TIME, TESTS])
+@pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize(
     "place", list(places()), ids=lambda place: f"{place['sys_platform']}-{place['python_version']}"
 )
@@ -125,7 +127,7 @@ def test_a_gap_is_found(old: str, new: str, word: str) -> None:
     assert word in "".join(gaps(RUN_TIME, pins, next(places())))
 
 
-@pytest.mark.parametrize("name", [RUN_TIME, TESTS])
+@pytest.mark.parametrize("name", FILES)
 def test_each_line_is_a_version_with_hashes_and_nothing_else(name: str) -> None:
     """No line names an index or an address: one version, a marker where needed, and hashes."""
     lines = lines_of(name)
@@ -137,9 +139,17 @@ def test_each_line_is_a_version_with_hashes_and_nothing_else(name: str) -> None:
     assert "://" not in (TOP / "scripts" / name).read_text("utf-8")
 
 
-def test_the_tests_run_on_what_is_deployed() -> None:
+@pytest.mark.parametrize("name", [CLUSTER, TESTS])
+def test_the_tests_run_on_what_is_deployed(name: str) -> None:
     """Versions, markers and hashes of the smaller file are in the larger one."""
-    assert set(lines_of(RUN_TIME)) <= set(lines_of(TESTS))
+    assert set(lines_of(RUN_TIME)) <= set(lines_of(name))
+
+
+def test_the_tests_use_the_deployed_driver() -> None:
+    """PostgreSQL is met with one version of the driver."""
+    cluster, tests = pins_of(CLUSTER), pins_of(TESTS)
+
+    assert str(cluster[canonicalize_name("asyncpg")]) == str(tests[canonicalize_name("asyncpg")])
 
 
 @pytest.mark.parametrize(

@@ -30,8 +30,8 @@ async def pepper_of(
     different: no key works with another pepper.
     """
     has_keys = await store.has_keys()
-    path = _path(settings)
-    if has_keys and settings.pepper is None and not path.exists():
+    path = None if settings.pepper is not None else _path(settings)
+    if has_keys and path is not None and not path.exists():
         raise ConfigError(
             [
                 f"access.pepper: {path} is gone, and without it none of its keys works. Put it "
@@ -41,7 +41,7 @@ async def pepper_of(
     pepper = load_pepper(settings)
     mark, kept = pepper_mark(pepper), await store.pepper_mark()
     if has_keys and kept not in (None, mark):
-        place = path if settings.pepper is None else "the setting"
+        place = path or "the setting"
         raise ConfigError(
             [
                 f"access.pepper: {place} is not what the keys of {settings.database} were made "
@@ -63,7 +63,7 @@ def pepper_mark(pepper: bytes) -> bytes:
 
 
 def load_pepper(settings: AccessSettings) -> bytes:
-    """The configured pepper, or that of `DATABASE.pepper`, which is created if missing.
+    """The configured pepper, or that of its file, which is created if missing.
 
     Raises `ConfigError` if the file is unusable, damaged, or open to other users.
     """
@@ -81,7 +81,7 @@ def load_pepper(settings: AccessSettings) -> bytes:
 
 
 def _path(settings: AccessSettings) -> Path:
-    return settings.database.with_name(f"{settings.database.name}.pepper")
+    return settings.pepper_file or Path(f"{settings.database}.pepper")
 
 
 def _create(path: Path) -> None:

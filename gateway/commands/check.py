@@ -3,6 +3,7 @@
 import time
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from gateway.access.pepper import pepper_of
@@ -69,7 +70,7 @@ def _check_endpoint(settings: GoogleSettings) -> Iterator[Finding]:
 
 async def _check_keys(settings: Settings, spreadsheet: str | None) -> AsyncIterator[Finding]:
     database = settings.access.database
-    if not database.exists():
+    if isinstance(database, Path) and not database.exists():
         yield ok(
             f"keys: {database} does not exist; sheets-gateway keys create creates it. If you "
             "have keys, correct access.database"

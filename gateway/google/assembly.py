@@ -1,12 +1,10 @@
 """The `Sheets` of the service: accounts with their quota, behind retries and a circuit breaker."""
 
-import re
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 from gateway.google.accounts import Account, Accounts
 from gateway.google.adapter import GoogleSheets
@@ -14,8 +12,8 @@ from gateway.google.guards import Breaker, Counted, GuardedSheets, LastCheck, Re
 from gateway.google.merging import MergingSheets
 from gateway.google.quota import Budgeted, Quota, open_budget, open_quota
 from gateway.google.sheets import Sheets
-from gateway.google.spent import SpentQuota, open_spent_quota
-from gateway.settings.model import MAIN_ACCOUNT, GoogleSettings, Settings
+from gateway.google.spent import SpentQuota
+from gateway.settings.model import GoogleSettings, Settings
 from gateway.telemetry.events import account_rested, breaker_changed, budget_waited
 
 
@@ -27,9 +25,13 @@ class Google:
     accounts: Accounts
 
 
+OpenSpent = Callable[[str], AbstractAsyncContextManager[SpentQuota]]
+"""What an earlier process spent of the quota of an account or project of this name."""
+
+
 @asynccontextmanager
 async def open_budgets(
-    settings: Settings, opened: Mapping[str, Sheets]
+    settings: Settings, opened: Mapping[str, Sheets], open_spent: OpenSpent
 ) -> AsyncIterator[Mapping[str, Budgeted]]:
     """The quota of each account, less what an earlier process spent."""
     google = settings.google
@@ -37,16 +39,11 @@ async def open_budgets(
     shared = {project for project, count in Counter(projects.values()).items() if count > 1}
     by_account = google.by_account()
     async with AsyncExitStack() as stack:
-
-        async def spent(name: str) -> SpentQuota:
-            path = _spent_path(settings.access.database, name)
-            return await stack.enter_async_context(open_spent_quota(path))
-
         quotas: Mapping[str, Quota] = {
             project: open_quota(
                 google.project_reads_per_minute,
                 google.project_writes_per_minute,
-                spent=await spent(f"project-{project}"),
+                spent=await stack.enter_async_context(open_spent(f"project-{project}")),
             )
             for project in shared
         }
@@ -54,7 +51,7 @@ async def open_budgets(
             name: Budgeted(
                 open_budget(
                     by_account.get(name, google),
-                    spent=await spent(name),
+                    spent=await stack.enter_async_context(open_spent(name)),
                     project=quotas.get(project),
                 ),
                 waited=budget_waited,
@@ -91,8 +88,3 @@ def _project(name: str, sheets: Sheets) -> str:
     """The project whose quota an account uses; without one, it shares with no other."""
     project = sheets.project if isinstance(sheets, GoogleSheets) else None
     return project or f"of-{name}"
-
-
-def _spent_path(database: Path, name: str) -> Path:
-    suffix = "" if name == MAIN_ACCOUNT else "." + re.sub(r"[^\w-]", "_", name)
-    return database.with_name(f"{database.name}.quota{suffix}")

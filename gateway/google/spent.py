@@ -1,8 +1,8 @@
 """Spent quota in a file, so that a restart does not spend it again.
 
 Rules
-- The file has two numbers: the instants at which the whole burst of reads and of writes is there
-  again, in seconds since the epoch. They are written before a call is sent.
+- Two numbers are stored: the instants at which the whole burst of reads and of writes is there
+  again, in seconds since the epoch. The file has them before a call is sent.
 - A wall clock that was set meanwhile costs a minute at most.
 - Without the file, or where it cannot be written, quota is limited as before, and forgotten with
   the process.
@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from gateway.telemetry.events import spent_file_failed
+from gateway.telemetry.events import spent_quota_failed
 
 _PAIR = struct.Struct("<dd")
 
@@ -23,19 +23,26 @@ LONGEST_SECONDS = 70.0
 """The longest pause after a 429, and the burst."""
 
 
+Instants = tuple[float, float]
+"""Of reads and of writes."""
+
+Keep = Callable[[Instants], None]
+"""Stores the instants, without waiting for it."""
+
+
 class SpentQuota:
-    """The quota that is spent, in seconds until it is there again; `descriptor` None: no file."""
+    """The quota that is spent, in seconds until it is there again; `keep` stores it, if given."""
 
     def __init__(
-        self, descriptor: int | None = None, *, now: Callable[[], float] = time.time
+        self,
+        full_at: Instants = (0.0, 0.0),
+        keep: Keep | None = None,
+        *,
+        now: Callable[[], float] = time.time,
     ) -> None:
-        self._descriptor = descriptor
+        self._full_at = full_at
+        self._keep = keep
         self._now = now
-        self._full_at = [0.0, 0.0]
-        if descriptor is not None:
-            content = os.pread(descriptor, _PAIR.size, 0)
-            if len(content) == _PAIR.size:
-                self._full_at = [*_PAIR.unpack(content)]
 
     def seconds(self, *, is_write: bool) -> float:
         """The seconds until the whole burst of an earlier process is there again."""
@@ -44,14 +51,11 @@ class SpentQuota:
 
     def note(self, seconds: float, *, is_write: bool) -> None:
         """Store the seconds until the whole burst is there again."""
-        self._full_at[is_write] = self._now() + seconds
-        if self._descriptor is None:
-            return
-        try:
-            os.pwrite(self._descriptor, _PAIR.pack(*self._full_at), 0)
-        except OSError as error:  # a full disk
-            spent_file_failed(error)
-            self._descriptor = None
+        reads, writes = self._full_at
+        full_at = self._now() + seconds
+        self._full_at = (reads, full_at) if is_write else (full_at, writes)
+        if self._keep is not None:
+            self._keep(self._full_at)
 
 
 @asynccontextmanager
@@ -62,10 +66,34 @@ async def open_spent_quota(
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        spent_file_failed(error)
+        spent_quota_failed(error)
         yield SpentQuota(now=now)
         return
     try:
-        yield SpentQuota(descriptor, now=now)
+        yield SpentQuota(_read(descriptor), _writer(descriptor), now=now)
     finally:
         os.close(descriptor)
+
+
+def _read(descriptor: int) -> Instants:
+    content = os.pread(descriptor, _PAIR.size, 0)
+    if len(content) != _PAIR.size:
+        return 0.0, 0.0
+    reads, writes = _PAIR.unpack(content)
+    return reads, writes
+
+
+def _writer(descriptor: int) -> Keep:
+    has_failed = False
+
+    def write(full_at: Instants) -> None:
+        nonlocal has_failed
+        if has_failed:
+            return
+        try:
+            os.pwrite(descriptor, _PAIR.pack(*full_at), 0)
+        except OSError as error:  # a full disk
+            has_failed = True
+            spent_quota_failed(error)
+
+    return write

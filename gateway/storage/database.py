@@ -1,65 +1,142 @@
-"""The SQLite database of keys and write ledger: a private file in WAL mode."""
+"""The database of keys and write ledger: a private SQLite file in WAL mode, or PostgreSQL.
+
+Rules:
+- SQLite files are brought up to date when they are opened. A PostgreSQL database is migrated by
+  `sheets-gateway storage migrate` only: gateways need no right to change its schema.
+- Migrations only add. So a database may have a later schema than this version knows.
+- No text contains a URL, which may contain a password.
+"""
 
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
-from sqlalchemy import URL, Column, Table, event
+from sqlalchemy import (
+    URL,
+    BigInteger,
+    Connection,
+    Integer,
+    MetaData,
+    Table,
+    TextClause,
+    bindparam,
+    event,
+    inspect,
+    text,
+)
 from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
-from sqlalchemy.schema import CreateColumn
 
+from gateway.settings.database import Database, PostgresUrl
 from gateway.settings.model import ConfigError
 from gateway.settings.private_file import HOW_TO_MEND, is_open_to_others
 
 BUSY_TIMEOUT_MS = 5000
+CONNECT_TIMEOUT_SECONDS = 5.0
+STATEMENT_TIMEOUT_SECONDS = 10.0
 
-Prepare = Callable[[AsyncConnection], Awaitable[None]]
-"""Creates the tables and commits."""
+SCHEMA = "0002"
+"""The last migration that this version knows; those of later versions have higher numbers."""
+
+STORE_ERRORS = (SQLAlchemyError, OSError)
+"""Errors of a database that is unavailable; connecting to PostgreSQL raises OSError."""
+
+metadata = MetaData()
+"""All tables as this version knows them; `gateway.storage.migrations` creates them."""
+
+BIG = BigInteger().with_variant(Integer, "sqlite")
+"""Numbers that are counted up; SQLite counts INTEGER only, of any size."""
+
+_MIGRATION_LOCK = text("SELECT pg_advisory_xact_lock(hashtext('sheets-gateway schema'))")
 
 
 @asynccontextmanager
-async def open_database(database: Path, prepare: Prepare) -> AsyncIterator[AsyncEngine]:
-    """Open the database file, creating it if needed, prepare it, and close it at the end.
+async def open_database(database: Database) -> AsyncIterator[AsyncEngine]:
+    """Open the database, create or upgrade a SQLite file as needed, and close it at the end.
 
-    Raises `ConfigError` for a file that is unusable, is not a database, or is open to other users.
+    Raises `ConfigError` for a database that is unusable, a file that is open to other users, and a
+    PostgreSQL database with an earlier schema.
     """
-    engine = _engine(database)
+    async with _engine(database) as engine:
+        if isinstance(database, PostgresUrl):
+            await _open_server(engine, database)
+        else:
+            await _open_file(engine, database)
+        yield engine
+
+
+async def migrate_database(database: Database) -> None:
+    """Create or upgrade the schema, waiting for as long as it takes. Raises `ConfigError`."""
+    if not isinstance(database, PostgresUrl):
+        async with open_database(database):
+            return
+    async with _engine(database, statement_timeout_seconds=None) as engine:
+        try:
+            async with engine.connect() as connection:
+                await _upgrade(connection)
+        except STORE_ERRORS as error:
+            raise ConfigError([_open_problem(database, error)]) from error
+
+
+def upsert(table: Table, computed: Mapping[str, str] = MappingProxyType({})) -> TextClause:
+    """Insert a row, or replace the one with its primary key, in SQL that both databases know.
+
+    All columns are parameters, except those with a `computed` expression.
+    """
+    names = [column.name for column in table.columns]
+    values = [computed.get(name, f":{name}") for name in names]
+    key = ", ".join(column.name for column in table.primary_key)
+    changes = ", ".join(f"{name} = excluded.{name}" for name in names)
+    statement = text(
+        f"INSERT INTO {table.name} ({', '.join(names)}) VALUES ({', '.join(values)}) "  # noqa: S608
+        f"ON CONFLICT ({key}) DO UPDATE SET {changes}"
+    )
+    columns = [column for column in table.columns if column.name not in computed]
+    return statement.bindparams(*(bindparam(each.name, type_=each.type) for each in columns))
+
+
+@asynccontextmanager
+async def _engine(
+    database: Database, statement_timeout_seconds: float | None = STATEMENT_TIMEOUT_SECONDS
+) -> AsyncIterator[AsyncEngine]:
+    if isinstance(database, PostgresUrl):
+        engine = _server_engine(database, statement_timeout_seconds)
+    else:
+        engine = _file_engine(database)
     try:
-        await _prepare(engine, database, prepare)
         yield engine
     finally:
         await engine.dispose()
 
 
-async def add_missing_columns(connection: AsyncConnection, table: Table) -> bool:
-    """Add the missing columns in a transaction, which is left open; False if there are none."""
-    if not await _missing_columns(connection, table):
-        return False
-    # Other processes that open the database wait here, then find nothing to do.
-    await connection.exec_driver_sql("BEGIN IMMEDIATE")
-    missing = await _missing_columns(connection, table)
-    for column in missing:
-        definition = CreateColumn(column).compile(dialect=connection.dialect)
-        await connection.exec_driver_sql(f"ALTER TABLE {table.name} ADD COLUMN {definition}")
-    return bool(missing)
-
-
-async def _missing_columns(connection: AsyncConnection, table: Table) -> list[Column[Any]]:
-    """Columns that the table of an earlier version lacks."""
-    found = await connection.exec_driver_sql(f"PRAGMA table_info({table.name})")
-    names = {row.name for row in found}
-    return [column for column in table.columns if column.name not in names]
-
-
-def _engine(database: Path) -> AsyncEngine:
+def _file_engine(database: Path) -> AsyncEngine:
     # hide_parameters: error texts, and so the log, would contain them.
     url = URL.create("sqlite+aiosqlite", database=str(database.absolute()))
     engine = create_async_engine(url, hide_parameters=True)
     event.listen(engine.sync_engine, "connect", _set_up_connection)
     return engine
+
+
+def _server_engine(database: PostgresUrl, statement_timeout_seconds: float | None) -> AsyncEngine:
+    try:
+        return create_async_engine(
+            database.url.get_secret_value(),
+            hide_parameters=True,
+            pool_pre_ping=True,  # a restart of the server fails no request afterwards
+            pool_timeout=CONNECT_TIMEOUT_SECONDS,
+            connect_args={
+                "timeout": CONNECT_TIMEOUT_SECONDS,
+                "command_timeout": statement_timeout_seconds,
+                "server_settings": {"application_name": "sheets-gateway"},
+            },
+        )
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            ["access.database: PostgreSQL needs asyncpg: install sheets-gateway[cluster]"]
+        ) from error
 
 
 def _set_up_connection(connection: Any, _: object) -> None:
@@ -68,15 +145,59 @@ def _set_up_connection(connection: Any, _: object) -> None:
     cursor.close()
 
 
-async def _prepare(engine: AsyncEngine, database: Path, prepare: Prepare) -> None:
+async def _open_file(engine: AsyncEngine, database: Path) -> None:
     try:
         _create_private(database)
         async with engine.connect() as connection:
             await _switch_to_wal(connection)
-            await prepare(connection)
-    except (OSError, SQLAlchemyError) as error:
+            if await _is_outdated(connection):
+                await _upgrade(connection)
+    except STORE_ERRORS as error:
         raise ConfigError([_open_problem(database, error)]) from error
     _check_private(database)
+
+
+async def _open_server(engine: AsyncEngine, database: PostgresUrl) -> None:
+    try:
+        async with engine.connect() as connection:
+            is_outdated = await _is_outdated(connection)
+    except STORE_ERRORS as error:
+        raise ConfigError([_open_problem(database, error)]) from error
+    if is_outdated:
+        raise ConfigError(
+            [
+                f"access.database: {database} lacks tables of this version: run "
+                "sheets-gateway storage migrate"
+            ]
+        )
+
+
+async def _is_outdated(connection: AsyncConnection) -> bool:
+    found = await connection.run_sync(_stored_schema)
+    return found is None or found < SCHEMA
+
+
+def _stored_schema(connection: Connection) -> str | None:
+    """The last migration of the database; None if there was none."""
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    found: str | None = connection.scalar(text("SELECT max(version_num) FROM alembic_version"))
+    return found
+
+
+async def _upgrade(connection: AsyncConnection) -> None:
+    """Run missing migrations in one transaction; others that try it at the same time wait."""
+    await connection.rollback()
+    if connection.dialect.name == "sqlite":
+        await connection.exec_driver_sql("BEGIN IMMEDIATE")
+    else:
+        await connection.execute(_MIGRATION_LOCK)
+    if await _is_outdated(connection):
+        # Loading Alembic takes longer than opening a database.
+        from gateway.storage.upgrade import upgrade  # noqa: PLC0415
+
+        await connection.run_sync(upgrade)
+    await connection.commit()
 
 
 async def _switch_to_wal(connection: AsyncConnection) -> None:
@@ -87,10 +208,10 @@ async def _switch_to_wal(connection: AsyncConnection) -> None:
         await connection.exec_driver_sql("PRAGMA journal_mode = WAL")
 
 
-def _open_problem(database: Path, error: OSError | SQLAlchemyError) -> str:
+def _open_problem(database: Database, error: OSError | SQLAlchemyError) -> str:
     reason = error.orig if isinstance(error, DBAPIError) else error
-    text = reason.strerror if isinstance(reason, OSError) else reason
-    return f"access.database: {database} cannot be used as the key store: {text}"
+    text_of_error = reason.strerror if isinstance(reason, OSError) else reason
+    return f"access.database: {database} cannot be used as the key store: {text_of_error}"
 
 
 def _create_private(database: Path) -> None:

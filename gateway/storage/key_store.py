@@ -1,4 +1,4 @@
-"""Key store: a SQLite table of grants by key digest, and a log of its changes.
+"""Key store: a table of grants by key digest, and a log of its changes.
 
 The write ledger (`gateway.storage.write_ledger`) is in the same database.
 
@@ -7,7 +7,7 @@ Rules:
 - The stored mark of the pepper detects another pepper, and is too short to find the pepper by brute
   force.
 - Each call is one statement in one transaction, and sees all commits of other processes.
-- Times are UTC, stored as ISO 8601 text, because SQLite has no such type.
+- Times are UTC, stored as ISO 8601 text, because SQLite has no such type; lists as JSON text.
 - Triggers write the change log, in commit order. So it contains every change, even by another
   version's command line or by an operator's SQL. Updates of the last use are not logged: they would
   be one entry per key and hour.
@@ -18,95 +18,68 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 from sqlalchemy import (
-    JSON,
     Boolean,
     Column,
     Integer,
     LargeBinary,
-    MetaData,
     String,
     Table,
-    TextClause,
     bindparam,
     false,
+    insert,
     select,
-    text,
-    type_coerce,
     update,
 )
-from sqlalchemy.dialects.sqlite import insert
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
-from sqlalchemy.schema import CreateTable
+from sqlalchemy.ext.asyncio import AsyncEngine
 
-from gateway.storage.database import add_missing_columns, open_database
+from gateway.google.spent import SpentQuota
+from gateway.settings.database import Database
+from gateway.storage.database import BIG, metadata, open_database, upsert
+from gateway.storage.spent_quota import stored_spent_quota
 from gateway.storage.write_ledger import DEFAULT_BYTES, SqlLedger, open_ledger
-from gateway.storage.write_records import TABLES
 from gateway.table.view import ALL_COLUMNS, ColumnGrant
 
 _keys = Table(
     "api_keys",
-    MetaData(),
+    metadata,
     Column("id", String, primary_key=True),
     Column("digest", LargeBinary, nullable=False, unique=True),
     Column("name", String, nullable=False),
     Column("last4", String, nullable=False),
     Column("plan", String, nullable=False),
-    Column("spreadsheets", JSON(none_as_null=True)),
-    Column("worksheets", JSON(none_as_null=True)),
+    Column("spreadsheets", String),
+    Column("worksheets", String),
     Column("read_only", Boolean, nullable=False),
-    Column("origins", JSON, nullable=False),
+    Column("origins", String, nullable=False),
     Column("created_at", String, nullable=False),
     Column("expires_at", String),
     Column("revoked_at", String),
-    Column("readable", JSON(none_as_null=True)),
-    Column("writable", JSON(none_as_null=True)),
+    Column("readable", String),
+    Column("writable", String),
     Column("formulas", Boolean, nullable=False, server_default=false()),
     Column("last_used_at", String),
     Column("may_delete", Boolean, nullable=False, server_default=false()),
 )
 _pepper = Table(
     "pepper",
-    MetaData(),
-    Column("id", Integer, primary_key=True),  # always 0: there is one pepper
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),  # always 0: there is one pepper
     Column("mark", LargeBinary, nullable=False),
 )
 _key_changes = Table(
     "key_changes",
-    MetaData(),
-    Column("number", Integer, primary_key=True),  # SQLite continues from the highest number
+    metadata,
+    Column("number", BIG, primary_key=True),  # SQLite continues from the highest number
     Column("digest", LargeBinary, nullable=False),
 )
-_HAS_LOG = text("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'key_changes'")
-_DROP_CHANGE_TRIGGER = text("DROP TRIGGER IF EXISTS key_changed")
-_CREATE_LOG = (
-    CreateTable(_key_changes),
-    text(
-        "CREATE TRIGGER key_added AFTER INSERT ON api_keys BEGIN "
-        "INSERT INTO key_changes (digest) VALUES (NEW.digest); END"
-    ),
-    # REPLACE deletes without the trigger of a deletion (sqlite.org/lang_replace.html).
-    text(
-        "CREATE TRIGGER key_replaced BEFORE INSERT ON api_keys BEGIN "
-        "INSERT INTO key_changes (digest) SELECT digest FROM api_keys WHERE id = NEW.id; END"
-    ),
-    text(
-        "CREATE TRIGGER key_deleted AFTER DELETE ON api_keys BEGIN "
-        "INSERT INTO key_changes (digest) VALUES (OLD.digest); END"
-    ),
-    text("INSERT INTO key_changes (digest) SELECT digest FROM api_keys"),
-)
 
+_PUT_MARK = upsert(_pepper)
 _PAGE_SIZE = 500  # takes about a millisecond of the event loop
-_RECORD_COLUMNS = [
-    type_coerce(column, String).label(column.name) if isinstance(column.type, JSON) else column
-    for column in _keys.columns
-    if column.name != "digest"
-]
+_RECORD_COLUMNS = [column for column in _keys.columns if column.name != "digest"]
 _RECORD_NAMES = [column.name for column in _RECORD_COLUMNS]
 _may_count = _keys.c.revoked_at.is_(None) & (
     _keys.c.expires_at.is_(None) | (_keys.c.expires_at > bindparam("long_ago"))
@@ -169,13 +142,9 @@ class KeyStore:
 
     @classmethod
     @asynccontextmanager
-    async def open(cls, database: Path) -> AsyncIterator["KeyStore"]:
-        """Open the store, creating file and tables if needed, and close it at the end.
-
-        Adds missing columns to a store of an earlier version. Raises `ConfigError` for a file that
-        is unusable or is not a key store.
-        """
-        async with open_database(database, _prepare) as engine:
+    async def open(cls, database: Database) -> AsyncIterator["KeyStore"]:
+        """Open the store as `open_database` does, and close it at the end."""
+        async with open_database(database) as engine:
             yield cls(engine)
 
     def open_ledger(
@@ -189,6 +158,10 @@ class KeyStore:
         `max_bytes` limits the disk space of the records.
         """
         return open_ledger(self._engine, clock, max_bytes=max_bytes)
+
+    def open_spent_quota(self, account: str) -> AbstractAsyncContextManager[SpentQuota]:
+        """Open the quota of an account that earlier processes with this database spent."""
+        return stored_spent_quota(self._engine, account)
 
     async def add(self, record: KeyRecord, digest: bytes) -> None:
         async with self._engine.begin() as connection:
@@ -245,10 +218,8 @@ class KeyStore:
 
     async def keep_pepper_mark(self, mark: bytes) -> None:
         """Store the mark of the pepper used for new keys."""
-        statement = insert(_pepper).values(id=0, mark=mark)
-        change = statement.on_conflict_do_update(index_elements=["id"], set_={"mark": mark})
         async with self._engine.begin() as connection:
-            await connection.execute(change)
+            await connection.execute(_PUT_MARK, {"id": 0, "mark": mark})
 
     async def ping(self) -> None:
         """Raise an error unless keys can be looked up."""
@@ -263,59 +234,21 @@ class KeyStore:
         return [record_of(tuple(row)) for row in rows]
 
 
-async def _prepare(connection: AsyncConnection) -> None:
-    own = (CreateTable(_keys, if_not_exists=True), CreateTable(_pepper, if_not_exists=True))
-    for statement in (*own, *TABLES):
-        await connection.execute(statement)
-    await connection.commit()
-    if await add_missing_columns(connection, _keys) and await _has_log(connection):
-        await connection.execute(_DROP_CHANGE_TRIGGER)  # it names the columns
-        await connection.execute(await _change_trigger(connection))
-    await connection.commit()
-    await _prepare_changes(connection)
-    await connection.commit()
-
-
-async def _prepare_changes(connection: AsyncConnection) -> None:
-    """Create the change log with all keys, if it does not exist, in one transaction."""
-    if await _has_log(connection):
-        return
-    # Other processes that open the store wait here, then find nothing to do.
-    await connection.exec_driver_sql("BEGIN IMMEDIATE")
-    if not await _has_log(connection):
-        for statement in (*_CREATE_LOG, await _change_trigger(connection)):
-            await connection.execute(statement)
-
-
-async def _change_trigger(connection: AsyncConnection) -> TextClause:
-    """A trigger on updates of all columns but `last_used_at`, which every use writes."""
-    found = await connection.execute(text("PRAGMA table_info(api_keys)"))
-    names = ", ".join(f'"{name}"' for _, name, *_ in found if name != "last_used_at")
-    return text(
-        f"CREATE TRIGGER key_changed AFTER UPDATE OF {names} ON api_keys BEGIN "
-        "INSERT INTO key_changes (digest) SELECT OLD.digest UNION SELECT NEW.digest; END"
-    )
-
-
-async def _has_log(connection: AsyncConnection) -> bool:
-    return (await connection.execute(_HAS_LOG)).first() is not None
-
-
 def _row(record: KeyRecord) -> dict[str, object]:
     return {
         "id": record.id,
         "name": record.name,
         "last4": record.last4,
         "plan": record.plan,
-        "spreadsheets": _sorted(record.spreadsheets),
-        "worksheets": _sorted(record.worksheets),
+        "spreadsheets": _json(record.spreadsheets),
+        "worksheets": _json(record.worksheets),
         "read_only": record.read_only,
-        "origins": sorted(record.origins),
+        "origins": _json(record.origins),
         "created_at": record.created_at.isoformat(),
         "expires_at": record.expires_at and record.expires_at.isoformat(),
         "revoked_at": record.revoked_at and record.revoked_at.isoformat(),
-        "readable": _sorted(record.columns.readable),
-        "writable": _sorted(record.columns.writable),
+        "readable": _json(record.columns.readable),
+        "writable": _json(record.columns.writable),
         "formulas": record.formulas,
         "last_used_at": record.last_used_at and record.last_used_at.isoformat(),
         "may_delete": record.may_delete,
@@ -341,8 +274,8 @@ def record_of(key: StoredKey) -> KeyRecord:
     )
 
 
-def _sorted(names: frozenset[str] | None) -> Sequence[str] | None:
-    return None if names is None else sorted(names)
+def _json(names: frozenset[str] | None) -> str | None:
+    return None if names is None else msgspec.json.encode(sorted(names)).decode()
 
 
 def _set(names: str | None) -> frozenset[str] | None:

@@ -12,31 +12,28 @@ import msgspec
 from sqlalchemy import (
     Boolean,
     Column,
-    ColumnElement,
     Float,
     Index,
     Integer,
-    MetaData,
     RowMapping,
     String,
     Table,
     delete,
-    func,
     insert,
     select,
     update,
 )
-from sqlalchemy.schema import CreateIndex, CreateTable
 from sqlalchemy.sql import Executable, Select
 
 from gateway.google.sheets import Fence
+from gateway.storage.database import BIG, metadata
 from gateway.worksheets.idempotency import Entry
 from gateway.worksheets.row_numbers import entry_after
 
 removals = Table(
     "row_removals",
-    MetaData(),
-    Column("id", Integer, primary_key=True),
+    metadata,
+    Column("id", BIG, primary_key=True),
     Column("worksheet", String, nullable=False),  # indexed: numbers follow those of one worksheet
     Column("removed", String, nullable=False),
     Column("sent_at", Float, nullable=False),
@@ -47,20 +44,14 @@ removals = Table(
     sqlite_autoincrement=True,  # no id is used again
 )
 _REMOVES_NONE = removals.c.removed == "[]"
-_by_worksheet = Index("row_removals_by_worksheet", removals.c.worksheet, removals.c.id)
+Index("row_removals_by_worksheet", removals.c.worksheet, removals.c.id)
 
-REMOVAL_TABLES = (
-    CreateTable(removals, if_not_exists=True),
-    CreateIndex(_by_worksheet, if_not_exists=True),
-)
 OPEN_REMOVALS = select(removals).where(~removals.c.is_applied)
-
-
-def last_removal(place: ColumnElement[str]) -> ColumnElement[int]:
-    """The last removal of all; of one that is open in this worksheet, the negative."""
-    is_open = (removals.c.worksheet == place) & ~removals.c.is_applied & ~_REMOVES_NONE
-    oldest_open = select(-func.min(removals.c.id)).where(is_open).scalar_subquery()
-    return func.coalesce(oldest_open, select(func.max(removals.c.id)).scalar_subquery(), 0)
+LAST_REMOVAL = (
+    "coalesce((SELECT -min(id) FROM row_removals WHERE worksheet = :worksheet "
+    "AND NOT is_applied AND removed <> '[]'), (SELECT max(id) FROM row_removals), 0)"
+)
+"""The last removal of all; of one that is open in this worksheet, the negative."""
 
 
 def open_removal(place: str, fence: Fence, removed: Sequence[int], now: float) -> Executable:

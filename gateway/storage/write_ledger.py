@@ -16,13 +16,13 @@ from contextlib import asynccontextmanager
 
 import msgspec
 from sqlalchemy import RowMapping, delete, select
-from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from sqlalchemy.sql import Executable
 
 from gateway.errors import InternalError
 from gateway.google.sheets import Fence
 from gateway.settings.model import WriteSettings
+from gateway.storage.database import STORE_ERRORS
 from gateway.storage.removals import (
     OPEN_REMOVALS,
     followed,
@@ -35,6 +35,7 @@ from gateway.storage.write_records import (
     KEPT_SECONDS,
     OPEN,
     PUT,
+    ROW,
     SIZES,
     answered_record,
     fence_of,
@@ -43,7 +44,6 @@ from gateway.storage.write_records import (
     open_record,
     open_write,
     place_of,
-    prepare,
     purge,
     purge_removals,
     records,
@@ -72,6 +72,7 @@ class SqlLedger:
         max_bytes: int,
     ) -> None:
         self._engine = engine
+        self._row = ROW[engine.dialect.name]
         self._clock = clock
         self._lock = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -95,7 +96,6 @@ class SqlLedger:
         now = self._clock()
         open_writes: list[OpenWrite] = []
         async with self._engine.begin() as connection:
-            await prepare(connection)
             await connection.execute(purge_removals())
             found = (await connection.execute(OPEN)).mappings().all()
             for row in found:
@@ -131,7 +131,7 @@ class SqlLedger:
                 if row is None:
                     return None
                 return await self._followed(connection, row, Restorer(texts))
-        except (SQLAlchemyError, msgspec.MsgspecError) as error:
+        except (*STORE_ERRORS, msgspec.MsgspecError) as error:
             raise InternalError("The record of this Idempotency-Key cannot be read.") from error
 
     def check_room(self, identity: WriteIdentity) -> None:
@@ -156,7 +156,7 @@ class SqlLedger:
             return
         try:
             await self._commit([(PUT, noted), (purge(now, len(noted)), None)])
-        except SQLAlchemyError as error:
+        except STORE_ERRORS as error:
             raise InternalError(
                 "The write could not be noted under its Idempotency-Key, and was not sent.",
                 outcome="not_applied",
@@ -169,7 +169,7 @@ class SqlLedger:
         self._fences[fence.token] = fence.id
         try:
             await self._commit([*self._settling(), (removal, None)])
-        except SQLAlchemyError as error:
+        except STORE_ERRORS as error:
             del self._fences[fence.token]
             raise InternalError(
                 "The rows to remove could not be noted, and the write was not sent.",
@@ -262,9 +262,9 @@ class SqlLedger:
             async with self._lock, self._engine.begin() as connection:
                 await self._measure(connection)
                 for key_id, kept_bytes in self._quota.limits().items():
-                    await connection.execute(forget_oldest(key_id, kept_bytes))
+                    await connection.execute(forget_oldest(key_id, kept_bytes, self._row))
                 await self._measure(connection)
-        except SQLAlchemyError as error:
+        except STORE_ERRORS as error:
             request_failed(current_event(), error)
 
     async def _measure(self, connection: AsyncConnection) -> None:
@@ -275,7 +275,7 @@ class SqlLedger:
         """Commit; failures are only logged, because the write has already happened."""
         try:
             await self._commit(steps)
-        except SQLAlchemyError as error:
+        except STORE_ERRORS as error:
             request_failed(current_event(), error)
             return False
         return True

@@ -1,10 +1,11 @@
 """Table of write records, and its statements.
 
-Rules: JSON is encoded here, so that its size is known. Missing columns are added to tables of
-earlier versions. The size of a record is that of its texts plus a constant.
+Rules: JSON is encoded here, so that its size is known. The size of a record is that of its texts
+plus a constant.
 """
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import msgspec
 from sqlalchemy import (
@@ -14,27 +15,21 @@ from sqlalchemy import (
     Float,
     Index,
     Integer,
-    MetaData,
     RowMapping,
     String,
     Table,
-    bindparam,
     delete,
     exists,
+    false,
     func,
-    literal,
     literal_column,
     select,
-    update,
 )
-from sqlalchemy.dialects.sqlite import insert
-from sqlalchemy.ext.asyncio import AsyncConnection
-from sqlalchemy.schema import CreateIndex, CreateTable
 from sqlalchemy.sql import Delete, Executable
 
 from gateway.google.sheets import Fence
-from gateway.storage.database import add_missing_columns
-from gateway.storage.removals import REMOVAL_TABLES, last_removal, removals
+from gateway.storage.database import BIG, metadata, upsert
+from gateway.storage.removals import LAST_REMOVAL, removals
 from gateway.worksheets.idempotency import Answer, OpenWrite, Sending
 from gateway.worksheets.replay import encode_answer, shortened
 from gateway.worksheets.worksheet_id import WorksheetId
@@ -51,7 +46,7 @@ BYTES_BESIDE = 400
 
 records = Table(
     "idempotency_records",
-    MetaData(),
+    metadata,
     Column("scope", String, primary_key=True),
     Column("fingerprint", String, nullable=False),
     Column("worksheet", String, nullable=False),
@@ -65,38 +60,32 @@ records = Table(
     Column("fence_key", String),
     Column("token", String),
     Column("numbers", String, nullable=False, server_default="[]"),
-    Column("removes_rows", Boolean, nullable=False, server_default="0"),
-    Column("last_removal", Integer, nullable=False, server_default="0"),
+    Column("removes_rows", Boolean, nullable=False, server_default=false()),
+    Column("last_removal", BIG, nullable=False, server_default="0"),
 )
-_OLD_COLUMNS = ("taken", "is_create")
-"""Columns of earlier versions."""
-
 _is_completed = records.c.answer.is_not(None)
 _may_expire = _is_completed | records.c.token.is_(None)
-_by_age = Index("idempotency_records_by_age", records.c.sent_at)
-_by_key = Index(
+Index("idempotency_records_by_age", records.c.sent_at)
+Index(
     "idempotency_records_by_key",
     records.c.key_id,
     records.c.sent_at,
     records.c.size,
     sqlite_where=_is_completed,
+    postgresql_where=_is_completed,
 )
 
-TABLES = (
-    CreateTable(records, if_not_exists=True),
-    CreateIndex(_by_age, if_not_exists=True),
-    *REMOVAL_TABLES,
-)
-"""Statements that create the table if needed."""
+Index("idempotency_records_by_removal", records.c.worksheet, records.c.last_removal)
 
-_by_removal = Index("idempotency_records_by_removal", records.c.worksheet, records.c.last_removal)
-
-_NEW = insert(records).values(last_removal=last_removal(bindparam("place")))
-PUT = _NEW.on_conflict_do_update(
-    index_elements=["scope"],
-    set_={column.name: _NEW.excluded[column.name] for column in records.columns},
-)
+PUT = upsert(records, {"last_removal": LAST_REMOVAL})
 OPEN = select(records).where(~_is_completed)
+
+ROW: Mapping[str, ColumnElement[Any]] = {
+    "sqlite": literal_column("rowid", Integer),
+    "postgresql": records.c.scope,
+}
+"""What identifies a record, by the name of the database; SQLite's index has the row ID."""
+
 SIZES = (
     select(records.c.key_id, func.sum(records.c.size).label("size"))
     .where(_is_completed)
@@ -183,32 +172,17 @@ def purge_removals(place: str | None = None) -> Delete:
     return query if place is None else query.where(removals.c.worksheet == place)
 
 
-def forget_oldest(key_id: str, kept_bytes: int) -> Executable:
-    """Delete a key's oldest completed records until `kept_bytes` or only the newest remain."""
-    rowid = literal_column("rowid", Integer)
-    newest_first = [records.c.sent_at.desc(), rowid.desc()]
+def forget_oldest(key_id: str, kept_bytes: int, row: ColumnElement[Any]) -> Executable:
+    """Delete a key's oldest completed records until `kept_bytes` or only the newest remain.
+
+    `row` identifies records, and orders those of one time.
+    """
+    newest_first = [records.c.sent_at.desc(), row.desc()]
     upto = func.sum(records.c.size).over(order_by=newest_first).label("upto")
     of_key = _is_completed & (records.c.key_id == key_id)
-    sized = select(rowid.label("id"), records.c.size, upto).where(of_key).subquery()
+    sized = select(row.label("id"), records.c.size, upto).where(of_key).subquery()
     is_too_much = (sized.c.upto > kept_bytes) & (sized.c.upto > sized.c.size)
-    return delete(records).where(rowid.in_(select(sized.c.id).where(is_too_much)))
-
-
-async def prepare(connection: AsyncConnection) -> None:
-    """Bring the table of an earlier version up to date, in one transaction."""
-    if await add_missing_columns(connection, records):
-        found = await connection.exec_driver_sql(f"PRAGMA table_info({records.name})")
-        names = {column.name for column in found}
-        if "is_create" in names:
-            numbers = literal("[").concat(records.c.first_row).concat("]")
-            are_updates = ~literal_column("is_create", Boolean)
-            await connection.execute(update(records).where(are_updates).values(numbers=numbers))
-        for name in names.intersection(_OLD_COLUMNS):
-            await connection.exec_driver_sql(f"ALTER TABLE {records.name} DROP COLUMN {name}")
-        size = func.length(records.c.rows) + func.coalesce(func.length(records.c.answer), 0)
-        await connection.execute(update(records).values(size=size + BYTES_BESIDE))
-    for index in (_by_key, _by_removal):
-        await connection.execute(CreateIndex(index, if_not_exists=True))
+    return delete(records).where(row.in_(select(sized.c.id).where(is_too_much)))
 
 
 def _record(
@@ -225,13 +199,15 @@ def _record(
         "numbers": "[]",
         "removes_rows": identity.removes_rows,
         "worksheet": place_of(identity.worksheet),
-        "place": place_of(identity.worksheet),  # to find its last removal by
         "sent_at": now,
         "first_row": first_row,
         "rows": rows,
         "answer": answer,
         "key_id": identity.key_id,
         "size": BYTES_BESIDE + len(rows.encode()) + len((answer or "").encode()),
+        "fence_id": None,
+        "fence_key": None,
+        "token": None,
     }
 
 

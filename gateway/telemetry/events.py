@@ -333,9 +333,14 @@ def used_ids_accepted() -> None:
     log.warning("used-metadata-ids")
 
 
-def spent_file_failed(error: OSError) -> None:
-    """The file of the spent quota is unusable."""
+def spent_quota_failed(error: Exception) -> None:
+    """The spent quota cannot be stored."""
     log.warning("quota-file-failed", error=type(error).__name__)
+
+
+def store_lock_lost() -> None:
+    """Another gateway took the key store while its server was away, so this one ends."""
+    log.error("key-store-taken")
 
 
 def unbounded_keys(key_ids: Sequence[str]) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import aclosing
+from pathlib import Path
 
 import pytest
 
@@ -9,7 +10,7 @@ from gateway.access.active_keys import ActiveKeys
 from gateway.storage.key_store import KeyStore
 from tests.access.watched import WatchedStore, active_keys
 from tests.clock import ManualClock
-from tests.storage.conftest import NOW, database, store
+from tests.storage.conftest import NOW, store
 
 __all__ = ["NOW", "database", "here", "keys", "store", "watched"]
 
@@ -17,6 +18,12 @@ __all__ = ["NOW", "database", "here", "keys", "store", "watched"]
 def here() -> str:
     """The client's address."""
     return "192.0.2.1"
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Path:
+    """A file name that no key store has yet."""
+    return tmp_path / "keys.db"
 
 
 @pytest.fixture

@@ -69,7 +69,7 @@ def test_its_command_is_one_of_ours() -> None:
 def test_its_variables_are_settings() -> None:
     """The gateway listens on all addresses at the exposed port, with its keys in the volume."""
     settings = load_settings(None, variables(FOUND))
-    database = settings.access.database
+    database = Path(str(settings.access.database))
 
     assert settings.server.host == "0.0.0.0"  # noqa: S104 - in a container
     assert str(settings.server.port) == the(FOUND, "EXPOSE").rest

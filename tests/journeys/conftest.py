@@ -15,6 +15,7 @@ from gateway.access.issue import KeyRequest, create_key
 from gateway.access.pepper import load_pepper
 from gateway.app import create_app
 from gateway.server.running import base_url, bind, in_background, make_gateway_server, make_server
+from gateway.settings.database import Database
 from gateway.settings.model import load_settings
 from gateway.storage.key_store import KeyStore
 from sheets_emulator.app import EmulatorOptions, create_emulator
@@ -161,7 +162,7 @@ def _trimmed(cells: Sequence[Any], blank: object) -> list[Any]:
 
 
 async def create_keys(
-    database: Path,
+    database: Database,
     requests: Mapping[str, KeyRequest],
     *,
     revoked: Sequence[str] = (),

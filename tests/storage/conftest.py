@@ -1,4 +1,4 @@
-"""A key store in a directory of its own, and a clock that stands still."""
+"""A key store in a database of its own, and a clock that stands still."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -8,12 +8,14 @@ from pathlib import Path
 import pytest
 
 from gateway.google.sheets import Fence
+from gateway.settings.database import Database
 from gateway.storage.key_store import KeyStore
 from gateway.storage.write_ledger import SqlLedger
 from gateway.worksheets.idempotency import Entry, Rows
 from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.writes import Results, WriteIdentity, Written
 from tests.clock import ManualClock
+from tests.postgres import PostgresServer
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 WORKSHEET = WorksheetId(spreadsheet="book", title="Cities")
@@ -30,13 +32,23 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> Path:
+def file(tmp_path: Path) -> Path:
     """A file name that no key store has yet."""
     return tmp_path / "keys.db"
 
 
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database(request: pytest.FixtureRequest) -> Database:
+    """A database without rows, of either kind."""
+    if request.param == "sqlite":
+        file: Path = request.getfixturevalue("file")
+        return file
+    server: PostgresServer = request.getfixturevalue("postgres")
+    return server.new_database()
+
+
 @pytest.fixture
-async def store(database: Path) -> AsyncIterator[KeyStore]:
+async def store(database: Database) -> AsyncIterator[KeyStore]:
     """An open, empty key store."""
     async with KeyStore.open(database) as opened:
         yield opened
@@ -63,7 +75,7 @@ async def ledger(store: KeyStore, clock: ManualClock) -> AsyncIterator[SqlLedger
 
 
 async def found_after_restart(
-    database: Path, clock: ManualClock, scope: str = IDENTITY.scope
+    database: Database, clock: ManualClock, scope: str = IDENTITY.scope
 ) -> Entry | None:
     """What another process finds."""
     async with KeyStore.open(database) as store, store.open_ledger(clock) as ledger:

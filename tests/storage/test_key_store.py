@@ -1,20 +1,17 @@
 """The key store."""
 
-import sqlite3
-import stat
 from collections.abc import Mapping
-from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
-from pathlib import Path
 
 import anyio
 import pytest
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DBAPIError
 
-from gateway.settings.model import ConfigError
+from gateway.settings.database import Database
 from gateway.storage.key_store import KeyRecord, KeyStore, record_of
 from gateway.table.view import ALL_COLUMNS, ColumnGrant
+from tests.storage.by_hand import spoil
 from tests.storage.conftest import NOW
 
 INDIA = timezone(timedelta(hours=5, minutes=30))
@@ -127,7 +124,7 @@ async def test_use_of_a_key_that_is_not_there_is_nothing(store: KeyStore) -> Non
     assert await store.list() == []
 
 
-async def test_keys_outlive_the_process(database: Path) -> None:
+async def test_keys_outlive_the_process(database: Database) -> None:
     """A store opened again has the keys it had."""
     async with KeyStore.open(database) as store:
         await store.add(RECORD, b"1")
@@ -138,7 +135,7 @@ async def test_keys_outlive_the_process(database: Path) -> None:
 
 
 async def test_the_command_line_works_beside_a_running_gateway(
-    store: KeyStore, database: Path
+    store: KeyStore, database: Database
 ) -> None:
     """Keys added or revoked by another process count at once."""
     async with KeyStore.open(database) as other:
@@ -151,7 +148,7 @@ async def test_the_command_line_works_beside_a_running_gateway(
     assert revoked == {}
 
 
-async def test_many_may_open_a_new_store_at_once(database: Path) -> None:
+async def test_many_may_open_a_new_store_at_once(database: Database) -> None:
     """Of those who race to make the file and its table none fails, and no key is lost."""
     racers = 8
 
@@ -168,95 +165,11 @@ async def test_many_may_open_a_new_store_at_once(database: Path) -> None:
     assert len(records) == racers
 
 
-def journal_mode(connection: sqlite3.Connection, change: str = "") -> str:
-    """The journal mode of a database, changed first if asked for."""
-    (mode,) = connection.execute(f"PRAGMA journal_mode{change}").fetchone()
-    return str(mode)
-
-
-async def test_readers_and_a_writer_do_not_lock_each_other_out(
-    store: KeyStore, database: Path
-) -> None:
-    """Keys are looked up while another process is in the middle of a change."""
-    await store.add(RECORD, b"1")
-    with closing(sqlite3.connect(database, isolation_level=None)) as other:
-        mode = journal_mode(other)
-        other.execute("BEGIN EXCLUSIVE")
-        found = await active(store)
-
-    assert mode == "wal"
-    assert found == {b"1": RECORD}
-
-
-async def test_a_store_opens_while_another_one_is_being_set_up(database: Path) -> None:
-    """Another process's lock that forbids switching to WAL is no failure."""
-    async with KeyStore.open(database) as store:
-        await store.add(RECORD, b"1")
-    with closing(sqlite3.connect(database, isolation_level=None)) as other:
-        mode = journal_mode(other, " = DELETE")
-        other.execute("BEGIN IMMEDIATE")
-        async with KeyStore.open(database) as store:
-            found = await active(store)
-
-    assert mode == "delete"
-    assert found == {b"1": RECORD}
-
-
-async def test_the_files_of_a_store_are_private(store: KeyStore, database: Path) -> None:
-    """Database and side files can be read by their owner alone."""
-    await store.add(RECORD, b"1")
-    modes = {stat.S_IMODE(path.stat().st_mode) for path in database.parent.iterdir()}
-
-    assert len(list(database.parent.iterdir())) == 3
-    assert modes == {0o600}
-
-
-def names_in(directory: Path) -> list[str]:
-    """The names of the files there."""
-    return [path.name for path in directory.iterdir()]
-
-
-def drop_table(database: Path) -> None:
-    """Spoils a store."""
-    with closing(sqlite3.connect(database)) as connection:
-        connection.execute("DROP TABLE api_keys")
-
-
-async def test_a_name_may_have_any_character(tmp_path: Path) -> None:
-    """A file name is never read as a part of a URL."""
-    database = tmp_path / "k%20?mode=ro#ü.db"
-    async with KeyStore.open(database) as store:
-        await store.ping()
-
-    assert names_in(tmp_path) == [database.name]
-
-
-@pytest.mark.parametrize(
-    ("name", "reason"),
-    [
-        ("text", "file is not a database"),
-        ("directory", "Is a directory"),
-        ("missing/keys.db", "No such file or directory"),
-    ],
-)
-async def test_what_cannot_be_a_store_is_reported(tmp_path: Path, name: str, reason: str) -> None:
-    """An operator's mistake is one line with the setting, the file and the reason."""
-    (tmp_path / "text").write_text("not a database " * 100)
-    (tmp_path / "directory").mkdir()
-
-    with pytest.raises(ConfigError) as refusal:
-        async with KeyStore.open(tmp_path / name):
-            pass
-    assert refusal.value.problems == [
-        f"access.database: {tmp_path / name} cannot be used as the key store: {reason}"
-    ]
-
-
-async def test_ping_fails_when_keys_cannot_be_looked_up(database: Path) -> None:
+async def test_ping_fails_when_keys_cannot_be_looked_up(database: Database) -> None:
     """Readiness sees a store whose table has gone."""
     async with KeyStore.open(database) as store:
         await store.ping()
-        drop_table(database)
+        spoil(database, "api_keys")
 
-        with pytest.raises(OperationalError, match="no such table"):
+        with pytest.raises(DBAPIError, match="api_keys"):
             await store.ping()

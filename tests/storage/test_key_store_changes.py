@@ -1,15 +1,14 @@
 """The log of the key table."""
 
-import sqlite3
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
+from gateway.settings.database import Database
 from gateway.storage.key_store import KeyChange, KeyStore
 from tests.access.watched import issue, issued_digest
+from tests.storage.by_hand import execute
 from tests.storage.conftest import NOW
 
 DIGEST = bytes(32)
@@ -20,13 +19,6 @@ async def news(store: KeyStore, last: KeyChange | None) -> Sequence[tuple[KeyCha
     changes = await store.changes(last, NOW)
     assert changes is not None
     return [(change, key is not None) for change, key in changes]
-
-
-def by_hand(database: Path, sql: str, *values: object) -> None:
-    """Change the table as an operator would, or another version of the gateway."""
-    with closing(sqlite3.connect(database)) as other:
-        other.execute(sql, values)
-        other.commit()
 
 
 async def test_what_is_added_and_revoked_is_a_change(store: KeyStore) -> None:
@@ -60,21 +52,23 @@ async def test_what_is_added_and_revoked_is_a_change(store: KeyStore) -> None:
     ids=["revoked", "expired", "expiry", "grant", "deleted", "revoked and used"],
 )
 async def test_a_change_by_hand_is_one_too(
-    store: KeyStore, database: Path, sql: str, is_active: bool
+    store: KeyStore, database: Database, sql: str, is_active: bool
 ) -> None:
     """Triggers log it."""
     _, digest = await issued_digest(store)
     ((last, _),) = await news(store, None)
-    by_hand(database, sql)
+    execute(database, sql)
 
     assert await news(store, last) == [(KeyChange(2, digest), is_active)]
 
 
-async def test_both_digests_of_a_changed_one_are_reported(store: KeyStore, database: Path) -> None:
+async def test_both_digests_of_a_changed_one_are_reported(
+    store: KeyStore, database: Database
+) -> None:
     """The earlier one must not go on working."""
     _, digest = await issued_digest(store)
     ((last, _),) = await news(store, None)
-    by_hand(database, "UPDATE api_keys SET digest = ?", DIGEST)
+    execute(database, "UPDATE api_keys SET digest = $1", DIGEST)
 
     assert {change.digest: active for change, active in await news(store, last)} == {
         digest: False,

@@ -12,6 +12,7 @@ import pytest
 from gateway.settings.model import ConfigError
 from gateway.storage.key_store import KeyChange, KeyRecord, KeyStore, record_of
 from gateway.table.view import ColumnGrant
+from tests.storage.by_hand import execute
 from tests.storage.conftest import NOW
 
 FIRST_SCHEMA = """
@@ -52,12 +53,12 @@ def columns_of(database: Path) -> list[str]:
 
 
 @pytest.fixture
-def old_database(database: Path) -> Path:
+def old_database(file: Path) -> Path:
     """A store with one key, as the first version made it."""
-    with closing(sqlite3.connect(database)) as connection:
+    with closing(sqlite3.connect(file)) as connection:
         connection.executescript(FIRST_SCHEMA)
-    database.chmod(0o600)
-    return database
+    file.chmod(0o600)
+    return file
 
 
 async def test_keys_of_an_earlier_version_may_do_what_they_might(old_database: Path) -> None:
@@ -81,23 +82,21 @@ async def test_an_earlier_store_takes_new_keys(old_database: Path, tmp_path: Pat
     assert columns_of(old_database) == columns_of(tmp_path / "new.db")
 
 
-async def test_changes_of_new_columns_by_hand_are_logged(database: Path) -> None:
+async def test_changes_of_new_columns_by_hand_are_logged(old_database: Path) -> None:
     """Also in a store whose log was made before it had them."""
-    async with KeyStore.open(database) as store:
-        await store.add(OLD, b"1")
-    with closing(sqlite3.connect(database)) as connection:
+    with closing(sqlite3.connect(old_database)) as connection:
         connection.executescript(
-            "DROP TRIGGER key_changed; ALTER TABLE api_keys DROP COLUMN may_delete;"
+            "CREATE TABLE key_changes (number INTEGER PRIMARY KEY, digest BLOB NOT NULL);"
+            "INSERT INTO key_changes VALUES (7, X'01');"
             "CREATE TRIGGER key_changed AFTER UPDATE OF read_only ON api_keys BEGIN "
             "INSERT INTO key_changes (digest) VALUES (NEW.digest); END"
         )
-    async with KeyStore.open(database) as store:
+    async with KeyStore.open(old_database) as store:
         (change,) = [change for change, _ in await store.changes(None, NOW) or ()]
-        with closing(sqlite3.connect(database)) as connection:
-            connection.execute("UPDATE api_keys SET may_delete = 1")
-            connection.commit()
+        execute(old_database, "UPDATE api_keys SET may_delete = 1")
         found = await store.changes(change, NOW)
 
+    assert change == KeyChange(7, b"\x01")
     assert found is not None
     assert [record_of(key).may_delete for _, key in found if key is not None] == [True]
 

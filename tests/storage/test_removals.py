@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from random import Random
 
 import pytest
@@ -11,6 +10,7 @@ from sqlalchemy.dialects import sqlite
 
 from gateway.errors import HeaderChanged, InternalError, RowNumberUnknown
 from gateway.google.sheets import Fence
+from gateway.settings.database import Database
 from gateway.storage.key_store import KeyStore
 from gateway.storage.removals import removals
 from gateway.storage.write_ledger import SqlLedger
@@ -118,7 +118,7 @@ async def test_errors_with_a_number_follow(ledger: SqlLedger) -> None:
 
 
 async def test_open_removals_outlive_the_process(
-    ledger: SqlLedger, database: Path, clock: ManualClock
+    ledger: SqlLedger, database: Database, clock: ManualClock
 ) -> None:
     await ledger.moving(WORKSHEET, REMOVAL, [2])
     await ledger.moving(WORKSHEET, SECOND)
@@ -194,7 +194,7 @@ async def test_records_elsewhere_keep_no_removals(ledger: SqlLedger) -> None:
 
 
 async def test_removals_are_purged_at_the_start(
-    ledger: SqlLedger, database: Path, clock: ManualClock
+    ledger: SqlLedger, database: Database, clock: ManualClock
 ) -> None:
     """A worksheet of which no row is removed any more keeps none."""
     await ledger.completed([(IDENTITY, results(7))])
@@ -240,7 +240,7 @@ async def test_an_outcome_that_cannot_be_stored_is_stored_with_the_next(ledger: 
 
 
 async def test_open_updates_of_an_earlier_process_follow(
-    ledger: SqlLedger, database: Path, clock: ManualClock
+    ledger: SqlLedger, database: Database, clock: ManualClock
 ) -> None:
     await ledger.sending([Sending(IDENTITY, 1, [["a"], ["b"], ["c"]], [7, 4, 0])], FENCE)
     await remove(ledger, 2, 4)

@@ -1,22 +1,21 @@
 """The ledger of writes with an Idempotency-Key."""
 
 import asyncio
-import sqlite3
 from collections.abc import MutableMapping, Sequence
-from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
 from gateway.errors import InternalError, UpstreamError
+from gateway.settings.database import Database
 from gateway.storage.key_store import KeyStore
 from gateway.storage.write_ledger import SqlLedger
 from gateway.storage.write_records import KEPT_SECONDS, PURGED_AT_LEAST
 from gateway.worksheets.idempotency import Answer, Entry, Sending
 from tests.clock import ManualClock
+from tests.storage.by_hand import refuse, scopes, spoil
 from tests.storage.conftest import (
     FENCE,
     IDENTITY,
@@ -27,30 +26,8 @@ from tests.storage.conftest import (
 )
 
 
-def scopes(database: Path) -> set[str]:
-    """All records of the table, those too old to count among them."""
-    with closing(sqlite3.connect(database)) as connection:
-        found = connection.execute("SELECT scope FROM idempotency_records").fetchall()
-    return {scope for (scope,) in found}
-
-
-def spoil(database: Path) -> None:
-    """Take the table away."""
-    with closing(sqlite3.connect(database)) as connection:
-        connection.execute("DROP TABLE idempotency_records")
-
-
-def refuse(database: Path, change: str, when: str = "TRUE") -> None:
-    """Have changes of the table fail from now on, as on a full disk."""
-    with closing(sqlite3.connect(database)) as connection:
-        connection.execute(
-            f"CREATE TRIGGER full BEFORE {change} ON idempotency_records WHEN {when} "
-            "BEGIN SELECT RAISE(FAIL, 'disk full'); END"
-        )
-
-
 async def test_an_open_record_outlives_the_process(
-    ledger: SqlLedger, database: Path, clock: ManualClock
+    ledger: SqlLedger, database: Database, clock: ManualClock
 ) -> None:
     """When the note is made everything in it is on disk, each value of its type."""
     await ledger.sending([Sending(IDENTITY, 5, ROWS), Sending(None, 7, [["a"]])], FENCE)
@@ -62,7 +39,7 @@ async def test_an_open_record_outlives_the_process(
     assert scopes(database) == {"s1"}
 
 
-async def test_all_writes_of_a_group_are_noted_at_once(store: KeyStore, database: Path) -> None:
+async def test_all_writes_of_a_group_are_noted_at_once(store: KeyStore, database: Database) -> None:
     """One of them that cannot be noted keeps all from being sent."""
     async with store.open_ledger(ManualClock()) as ledger:
         refuse(database, "INSERT", "NEW.scope = 's2'")
@@ -79,7 +56,7 @@ async def test_all_writes_of_a_group_are_noted_at_once(store: KeyStore, database
     ids=["row", "rows", "error"],
 )
 async def test_an_answer_is_kept_as_it_was(
-    ledger: SqlLedger, database: Path, clock: ManualClock, answer: Answer
+    ledger: SqlLedger, database: Database, clock: ManualClock, answer: Answer
 ) -> None:
     """A completed record has the whole answer, and no cells beside it."""
     await ledger.sending([Sending(IDENTITY, 5, ROWS)])
@@ -104,7 +81,7 @@ async def test_an_answer_needs_no_note_before(ledger: SqlLedger) -> None:
     assert entry.answer == results(5)
 
 
-async def test_a_dropped_record_is_no_more(ledger: SqlLedger, database: Path) -> None:
+async def test_a_dropped_record_is_no_more(ledger: SqlLedger, database: Database) -> None:
     """What was not applied may be sent as if it never had been; others stay."""
     await ledger.sending([Sending(IDENTITY, 5, ROWS), Sending(OTHER_IDENTITY, 7, ROWS)])
     await ledger.drop(IDENTITY)
@@ -152,7 +129,7 @@ async def test_all_writes_of_a_group_have_its_fence(ledger: SqlLedger) -> None:
     assert [entry and entry.fence for entry in entries] == [FENCE, FENCE, None]
 
 
-async def test_a_completed_record_has_no_fence(ledger: SqlLedger, database: Path) -> None:
+async def test_a_completed_record_has_no_fence(ledger: SqlLedger, database: Database) -> None:
     """Its answer is all there is to know, and the fence may be deleted."""
     await ledger.sending([Sending(IDENTITY, 5, ROWS), Sending(OTHER_IDENTITY, 7, [["a"]])], FENCE)
     await ledger.completed([(IDENTITY, results(5, 6))])
@@ -163,7 +140,7 @@ async def test_a_completed_record_has_no_fence(ledger: SqlLedger, database: Path
 
 
 async def test_completed_writes_have_their_answers(
-    ledger: SqlLedger, database: Path, clock: ManualClock
+    ledger: SqlLedger, database: Database, clock: ManualClock
 ) -> None:
     """One note completes a group; what its requests note after it changes nothing."""
     await ledger.sending([Sending(IDENTITY, 5, ROWS), Sending(OTHER_IDENTITY, 7, [["a"]])], FENCE)
@@ -179,7 +156,9 @@ async def test_completed_writes_have_their_answers(
     assert logged == []
 
 
-async def test_writes_without_a_key_touch_no_database(ledger: SqlLedger, database: Path) -> None:
+async def test_writes_without_a_key_touch_no_database(
+    ledger: SqlLedger, database: Database
+) -> None:
     """They pay nothing."""
     spoil(database)
     with capture_logs() as logged:
@@ -206,7 +185,7 @@ async def test_a_record_ends_after_a_day(ledger: SqlLedger, clock: ManualClock) 
 
 
 async def test_old_records_are_cleared_away_bit_by_bit(
-    ledger: SqlLedger, database: Path, clock: ManualClock
+    ledger: SqlLedger, database: Database, clock: ManualClock
 ) -> None:
     """New records make room for themselves, and a great heap of old ones holds nothing up."""
     old = [replace(IDENTITY, scope=f"old{number}") for number in range(2 * PURGED_AT_LEAST + 5)]
@@ -221,7 +200,7 @@ async def test_old_records_are_cleared_away_bit_by_bit(
 
 
 async def test_an_open_record_with_a_fence_never_ends(
-    ledger: SqlLedger, database: Path, clock: ManualClock
+    ledger: SqlLedger, database: Database, clock: ManualClock
 ) -> None:
     """Its fence tells at any time what became of it; without one a day is all it has."""
     proved = [replace(IDENTITY, scope=f"proved{number}") for number in range(3)]
@@ -245,7 +224,7 @@ def logged() -> Any:
 
 
 async def test_a_ledger_that_fails_stops_what_is_not_sent_yet(
-    ledger: SqlLedger, database: Path
+    ledger: SqlLedger, database: Database
 ) -> None:
     """Of a write that was to be sent it is known that it was not; of an earlier one nothing is."""
     spoil(database)
@@ -258,7 +237,7 @@ async def test_a_ledger_that_fails_stops_what_is_not_sent_yet(
 
 
 async def test_a_ledger_that_fails_leaves_what_was_sent_alone(
-    ledger: SqlLedger, database: Path, logged: Sequence[MutableMapping[str, Any]]
+    ledger: SqlLedger, database: Database, logged: Sequence[MutableMapping[str, Any]]
 ) -> None:
     """A write that is done is answered; the log has the failure, and no cell."""
     spoil(database)
@@ -272,7 +251,7 @@ async def test_a_ledger_that_fails_leaves_what_was_sent_alone(
 
 
 async def test_a_note_is_finished_though_its_request_ends(
-    store: KeyStore, database: Path, clock: ManualClock
+    store: KeyStore, database: Database, clock: ManualClock
 ) -> None:
     """A cancelled request leaves no half transaction, and closing waits for it."""
     async with store.open_ledger(clock) as ledger:
@@ -285,7 +264,7 @@ async def test_a_note_is_finished_though_its_request_ends(
     assert scopes(database) == {"s1"}
 
 
-async def test_notes_made_at_once_are_all_kept(ledger: SqlLedger, database: Path) -> None:
+async def test_notes_made_at_once_are_all_kept(ledger: SqlLedger, database: Database) -> None:
     """Many requests that end together do not lock each other out."""
     identities = [replace(IDENTITY, scope=f"s{number}") for number in range(100)]
     await asyncio.gather(*(ledger.complete(identity, results(5)) for identity in identities))

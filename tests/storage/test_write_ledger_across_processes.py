@@ -1,10 +1,10 @@
 """What a process learns from the ledger of the one before it."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
+from gateway.settings.database import Database
 from gateway.storage.key_store import KeyStore
 from gateway.storage.write_ledger import SqlLedger
 from gateway.storage.write_records import KEPT_SECONDS
@@ -16,7 +16,7 @@ from tests.storage.conftest import FENCE, IDENTITY, OTHER_IDENTITY, ROWS, WORKSH
 
 @pytest.mark.parametrize("seconds", [-500, 0, 10, 500], ids=["set back", "now", "soon", "late"])
 async def test_what_a_dead_process_left_open_counts_as_sent_at_the_start(
-    ledger: SqlLedger, database: Path, clock: ManualClock, seconds: float
+    ledger: SqlLedger, database: Database, clock: ManualClock, seconds: float
 ) -> None:
     """When its call really left is not on disk, and the wall clock may have been set since."""
     await ledger.sending([Sending(IDENTITY, 5, ROWS)], FENCE)
@@ -35,7 +35,7 @@ async def test_what_a_dead_process_left_open_counts_as_sent_at_the_start(
 
 
 async def test_what_a_dead_process_left_open_is_known_at_the_start(
-    ledger: SqlLedger, database: Path, clock: ManualClock
+    ledger: SqlLedger, database: Database, clock: ManualClock
 ) -> None:
     """The fences of open writes must stay, and rows with an open update must wait for it."""
     odd = WorksheetId(spreadsheet="book", title="Q1/Q2 'x'")
@@ -57,7 +57,7 @@ async def test_what_a_dead_process_left_open_is_known_at_the_start(
 
 
 async def test_an_open_write_is_known_after_any_time(
-    ledger: SqlLedger, database: Path, clock: ManualClock
+    ledger: SqlLedger, database: Database, clock: ManualClock
 ) -> None:
     """However long the gateway was down, its fence is there and tells the truth."""
     await ledger.sending([Sending(IDENTITY, 5, ROWS)], FENCE)

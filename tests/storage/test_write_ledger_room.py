@@ -1,17 +1,13 @@
 """The ledger on a disk that has an end, and records of long texts."""
 
-import asyncio
-import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
-from sqlalchemy.exc import SQLAlchemyError
 from structlog.testing import capture_logs
 
 from gateway.errors import QueueFull
+from gateway.settings.database import Database
 from gateway.storage.key_store import KeyStore
 from gateway.storage.storage_quota import SHARE
 from gateway.storage.write_ledger import SqlLedger
@@ -19,53 +15,22 @@ from gateway.storage.write_records import BYTES_BESIDE, KEPT_SECONDS
 from gateway.worksheets.idempotency import Entry, Rows, Sending
 from gateway.worksheets.writes import Results, WriteIdentity
 from tests.clock import ManualClock
+from tests.storage.by_hand import allow, execute, refuse
 from tests.storage.conftest import FENCE, IDENTITY, results
 
 PER_KEY = 100_000
 TEXT = "x" * 2000
 """Long, but not known to be of the body."""
 
-OLD_SCHEMA = """
-CREATE TABLE idempotency_records (
-    scope VARCHAR NOT NULL, fingerprint VARCHAR NOT NULL, is_create BOOLEAN NOT NULL,
-    worksheet VARCHAR NOT NULL, sent_at FLOAT NOT NULL, first_row INTEGER NOT NULL,
-    rows JSON NOT NULL, taken JSON NOT NULL, answer VARCHAR, PRIMARY KEY (scope)
-);
-INSERT INTO idempotency_records VALUES
-    ('s1', 'f1', 1, 'book/Cities', 1000.0, 5, '[["a", 1, null]]', '[[7, 8]]', NULL),
-    ('s2', 'f2', 1, 'book/Cities', 1000.0, 0, '[]', '[]', '{"results":[]}');
-"""
-
-
-SIZES_ADDED = """
-ALTER TABLE idempotency_records ADD COLUMN key_id VARCHAR DEFAULT '' NOT NULL;
-ALTER TABLE idempotency_records ADD COLUMN size INTEGER DEFAULT '0' NOT NULL;
-UPDATE idempotency_records SET size = length(rows) + coalesce(length(answer), 0) + 400;
-"""
-
 
 def identity(scope: str, key: str = "k", *texts: str) -> WriteIdentity:
     return replace(IDENTITY, scope=scope, key_id=key, texts=frozenset(texts))
 
 
-def stored(database: Path) -> dict[str, int]:
+def stored(database: Database) -> dict[str, int]:
     """The size of each record, as it is in the table."""
     query = "SELECT scope, length(rows) + length(coalesce(answer, '')) FROM idempotency_records"
-    with closing(sqlite3.connect(database)) as connection:
-        return dict(connection.execute(query).fetchall())
-
-
-def change_table(database: Path, statement: str) -> None:
-    with closing(sqlite3.connect(database)) as connection:
-        connection.executescript(statement)
-
-
-def full(change: str) -> str:
-    """What makes changes of the table fail as a full disk does."""
-    return (
-        f"CREATE TRIGGER full_{change} BEFORE {change} ON idempotency_records "
-        "BEGIN SELECT RAISE(FAIL, 'database or disk is full'); END;"
-    )
+    return dict(execute(database, query))
 
 
 @pytest.fixture
@@ -88,7 +53,7 @@ async def fill(ledger: SqlLedger, clock: ManualClock, key: str, count: int) -> N
 
 
 async def test_the_oldest_answers_go_where_a_key_has_too_many(
-    small: SqlLedger, database: Path, clock: ManualClock
+    small: SqlLedger, database: Database, clock: ManualClock
 ) -> None:
     """Its table never takes more than its part, what is left is the newest; another's stay."""
     await fill(small, clock, "other", 5)
@@ -105,7 +70,7 @@ async def test_the_oldest_answers_go_where_a_key_has_too_many(
     assert len(stored(database)) == len(kept) + 5
 
 
-async def test_open_records_stay(small: SqlLedger, database: Path, clock: ManualClock) -> None:
+async def test_open_records_stay(small: SqlLedger, database: Database, clock: ManualClock) -> None:
     """An open write may be there: of it nothing is forgotten, however little room is left. Of the
     others the newest stays."""
     opened = identity("open")
@@ -165,7 +130,7 @@ async def test_open_records_with_a_fence_take_room_until_they_are_settled(
 
 
 async def test_what_the_process_before_left_counts(
-    small: SqlLedger, store: KeyStore, database: Path, clock: ManualClock
+    small: SqlLedger, store: KeyStore, database: Database, clock: ManualClock
 ) -> None:
     """Open and completed records take the same room after a restart."""
     await small.sending([Sending(identity("open", "a"), 5, [["y" * PER_KEY]])])
@@ -180,7 +145,7 @@ async def test_what_the_process_before_left_counts(
 
 
 async def test_every_answer_clears_old_records_away(
-    ledger: SqlLedger, database: Path, clock: ManualClock
+    ledger: SqlLedger, database: Database, clock: ManualClock
 ) -> None:
     """Also that of a write which had nothing to send, and those of a group."""
     await fill(ledger, clock, "old", 3)
@@ -196,7 +161,7 @@ async def test_every_answer_clears_old_records_away(
 
 
 async def test_long_texts_are_kept_as_digests(
-    ledger: SqlLedger, database: Path, clock: ManualClock
+    ledger: SqlLedger, database: Database, clock: ManualClock
 ) -> None:
     """A retry brings them again, so that a record stays short and is read as it was."""
     long = [letter * 50_000 for letter in "ab🏙"]
@@ -225,107 +190,17 @@ async def test_another_body_reads_no_text_of_a_record(ledger: SqlLedger) -> None
     assert entry.rows == [[None]]
 
 
-@pytest.fixture(params=["first", "with sizes"])
-def old_database(database: Path, request: pytest.FixtureRequest) -> Path:
-    """A key store with two records of an earlier version, from before fences."""
-    database.touch(0o600)
-    change_table(database, OLD_SCHEMA)
-    if request.param == "with sizes":
-        change_table(database, SIZES_ADDED)
-    return database
-
-
-async def test_a_table_of_an_earlier_version_is_taken_over(
-    old_database: Path, clock: ManualClock
-) -> None:
-    """Its records are read and counted as they are; whose rows were whose is not kept any more."""
-    for _ in range(2):
-        async with KeyStore.open(old_database) as store, store.open_ledger(clock) as ledger:
-            opened = await ledger.find("s1")
-            answered = await ledger.find("s2")
-    with closing(sqlite3.connect(old_database)) as connection:
-        sizes = connection.execute("SELECT size FROM idempotency_records").fetchall()
-        columns = connection.execute("PRAGMA table_info(idempotency_records)").fetchall()
-
-    assert opened is not None
-    assert (opened.rows, opened.fence, opened.answer) == ([["a", 1, None]], None, None)
-    assert answered is not None
-    assert answered.answer == ()
-    assert "taken" not in {name for _, name, *_ in columns}
-    assert sizes == [(16 + BYTES_BESIDE,), (2 + 14 + BYTES_BESIDE,)]
-
-
-async def test_open_updates_of_an_earlier_version_have_their_number(
-    old_database: Path, clock: ManualClock
-) -> None:
-    """The row of an update was its first row; that of a create is not known yet."""
-    change_table(old_database, "UPDATE idempotency_records SET is_create = 0, answer = NULL "
-                 "WHERE scope = 's2'; UPDATE idempotency_records SET first_row = 9")  # fmt: skip
-    async with KeyStore.open(old_database) as store, store.open_ledger(clock) as ledger:
-        entries = [await ledger.find(scope) for scope in ("s1", "s2")]
-
-    assert [entry and entry.numbers for entry in entries] == [(), (9,)]
-
-
-async def test_a_table_is_taken_over_whole_or_not_at_all(
-    old_database: Path, clock: ManualClock
-) -> None:
-    """What fails in the middle leaves the earlier table, and the next start takes it over."""
-    change_table(old_database, full("UPDATE"))
-    async with KeyStore.open(old_database) as store:
-        with pytest.raises(SQLAlchemyError):
-            async with store.open_ledger(clock):
-                pass
-        change_table(old_database, "DROP TRIGGER full_UPDATE")
-        async with store.open_ledger(clock):
-            pass
-    with closing(sqlite3.connect(old_database)) as connection:
-        sizes = connection.execute("SELECT size FROM idempotency_records").fetchall()
-
-    assert sizes == [(16 + BYTES_BESIDE,), (2 + 14 + BYTES_BESIDE,)]
-
-
-async def test_a_table_that_was_taken_over_takes_new_records(
-    old_database: Path, clock: ManualClock
-) -> None:
-    """No column of before is in their way, and a record of before is replaced as any other."""
-    async with KeyStore.open(old_database) as store, store.open_ledger(clock) as ledger:
-        await ledger.sending(
-            [Sending(IDENTITY, 5, [["b"]]), Sending(identity("s3"), 6, [[1]])], FENCE
-        )
-        entries = [await ledger.find(scope) for scope in ("s1", "s3")]
-
-    assert [entry and (entry.rows, entry.fence) for entry in entries] == [
-        ([["b"]], FENCE),
-        ([[1]], FENCE),
-    ]
-
-
-async def test_many_may_take_over_an_earlier_table_at_once(
-    old_database: Path, clock: ManualClock
-) -> None:
-    """Of those who race to do it none fails."""
-
-    async def open_and_find() -> bool:
-        async with KeyStore.open(old_database) as store, store.open_ledger(clock) as ledger:
-            return await ledger.find("s1") is not None
-
-    found = await asyncio.gather(*(open_and_find() for _ in range(8)), return_exceptions=True)
-
-    assert found == [True] * 8
-
-
 async def test_an_answer_that_found_disk_at_its_second_try_is_kept(
-    ledger: SqlLedger, database: Path
+    ledger: SqlLedger, database: Database
 ) -> None:
     """What could not be noted for the group is noted by the request that is answered."""
     first, second = identity("s1"), identity("s2")
     await ledger.sending([Sending(first, 5, [["a"]]), Sending(second, 6, [["b"]])], FENCE)
-    change_table(database, full("UPDATE"))
+    refuse(database, "UPDATE")
     with capture_logs() as logged:
         await ledger.completed([(first, results(5)), (second, results(6))])
         await ledger.complete(second, results(6))
-    change_table(database, "DROP TRIGGER full_UPDATE")
+    allow(database)
     await ledger.complete(first, results(5))
     entries = [await ledger.find(scope) for scope in ("s1", "s2")]
 
@@ -337,13 +212,13 @@ async def test_an_answer_that_found_disk_at_its_second_try_is_kept(
 
 
 async def test_records_that_cannot_be_cleared_away_hurt_nobody(
-    small: SqlLedger, database: Path, clock: ManualClock
+    small: SqlLedger, database: Database, clock: ManualClock
 ) -> None:
     """The failure is logged, writes go on being noted, and it is tried again."""
-    change_table(database, full("DELETE"))
+    refuse(database, "DELETE")
     with capture_logs() as logged:
         await fill(small, clock, "k", 60)
-    change_table(database, "DROP TRIGGER full_DELETE")
+    allow(database)
     before = len(stored(database))
     await fill(small, clock, "k", 1)
 

@@ -1,0 +1,25 @@
+"""Alembic's migrations, run in a given transaction."""
+
+from pathlib import Path
+
+from alembic.config import Config
+from alembic.runtime.environment import EnvironmentContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection
+
+MIGRATIONS = Path(__file__).with_name("migrations")
+
+
+def scripts() -> ScriptDirectory:
+    """All migrations."""
+    return ScriptDirectory(str(MIGRATIONS), version_locations=[str(MIGRATIONS)])
+
+
+def upgrade(connection: Connection, to: str = "head") -> None:
+    """Run the migrations that the database lacks; the caller commits."""
+    found = scripts()
+    with EnvironmentContext(
+        Config(), found, fn=lambda current, _: found._upgrade_revs(to, current)
+    ) as environment:
+        environment.configure(connection=connection)
+        environment.run_migrations()

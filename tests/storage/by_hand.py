@@ -1,0 +1,72 @@
+"""Changes of a store by SQL, as an operator makes them, in both databases."""
+
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from typing import Any
+
+import asyncpg
+
+from gateway.settings.database import SCHEME, Database, PostgresUrl
+from tests.postgres import in_thread
+
+RECORDS = "idempotency_records"
+
+
+def execute(database: Database, sql: str, *values: object) -> Sequence[tuple[Any, ...]]:
+    """Execute a statement with the values `$1`, `$2` …, and commit it."""
+    if isinstance(database, PostgresUrl):
+        return in_thread(lambda: _execute_at_server(database, sql, *values))
+    named = {str(number): value for number, value in enumerate(values, 1)}
+    with closing(sqlite3.connect(database)) as connection:
+        found = connection.execute(sql, named).fetchall()
+        connection.commit()
+    return found
+
+
+async def _execute_at_server(
+    database: PostgresUrl, sql: str, *values: object
+) -> Sequence[tuple[Any, ...]]:
+    connection = await connect(database)
+    try:
+        return [tuple(row) for row in await connection.fetch(sql, *values)]
+    finally:
+        await connection.close()
+
+
+async def connect(database: PostgresUrl) -> "asyncpg.Connection[asyncpg.Record]":
+    """A connection of an operator."""
+    url = database.url.get_secret_value().replace(SCHEME, "postgresql")
+    return await asyncpg.connect(url)
+
+
+def scopes(database: Database) -> set[str]:
+    """All records of the ledger, those too old to count among them."""
+    return {scope for (scope,) in execute(database, "SELECT scope FROM idempotency_records")}
+
+
+def spoil(database: Database, table: str = RECORDS) -> None:
+    """Take a table away."""
+    execute(database, f"DROP TABLE {table}")
+
+
+def refuse(database: Database, change: str, when: str = "TRUE") -> None:
+    """Have changes of the ledger fail from now on, as on a full disk."""
+    if isinstance(database, PostgresUrl):
+        execute(
+            database,
+            "CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS "
+            "$$ BEGIN RAISE EXCEPTION 'disk full'; END $$",
+        )
+        action = "FOR EACH ROW WHEN ({}) EXECUTE FUNCTION full_disk()"
+    else:
+        action = "WHEN {} BEGIN SELECT RAISE(FAIL, 'disk full'); END"
+    execute(
+        database, f"CREATE TRIGGER full_disk BEFORE {change} ON {RECORDS} {action.format(when)}"
+    )
+
+
+def allow(database: Database) -> None:
+    """End what `refuse` began."""
+    on_table = f" ON {RECORDS}" if isinstance(database, PostgresUrl) else ""
+    execute(database, f"DROP TRIGGER full_disk{on_table}")

@@ -1,0 +1,91 @@
+"""SQLite files of a key store."""
+
+import sqlite3
+import stat
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from gateway.settings.model import ConfigError
+from gateway.storage.key_store import KeyStore
+from tests.storage.test_key_store import RECORD, active
+
+
+def journal_mode(connection: sqlite3.Connection, change: str = "") -> str:
+    """The journal mode of a database, changed first if asked for."""
+    (mode,) = connection.execute(f"PRAGMA journal_mode{change}").fetchone()
+    return str(mode)
+
+
+async def test_readers_and_a_writer_do_not_lock_each_other_out(
+    file: Path,
+) -> None:
+    """Keys are looked up while another process is in the middle of a change."""
+    async with KeyStore.open(file) as store:
+        await store.add(RECORD, b"1")
+        with closing(sqlite3.connect(file, isolation_level=None)) as other:
+            mode = journal_mode(other)
+            other.execute("BEGIN EXCLUSIVE")
+            found = await active(store)
+
+    assert mode == "wal"
+    assert found == {b"1": RECORD}
+
+
+async def test_a_store_opens_while_another_one_is_being_set_up(file: Path) -> None:
+    """Another process's lock that forbids switching to WAL is no failure."""
+    async with KeyStore.open(file) as store:
+        await store.add(RECORD, b"1")
+    with closing(sqlite3.connect(file, isolation_level=None)) as other:
+        mode = journal_mode(other, " = DELETE")
+        other.execute("BEGIN IMMEDIATE")
+        async with KeyStore.open(file) as store:
+            found = await active(store)
+
+    assert mode == "delete"
+    assert found == {b"1": RECORD}
+
+
+async def test_the_files_of_a_store_are_private(file: Path) -> None:
+    """Database and side files can be read by their owner alone."""
+    async with KeyStore.open(file) as store:
+        await store.add(RECORD, b"1")
+        modes = [stat.S_IMODE(path.stat().st_mode) for path in file.parent.iterdir()]
+
+    assert modes == [0o600] * 3
+
+
+def names_in(directory: Path) -> list[str]:
+    """The names of the files there."""
+    return [path.name for path in directory.iterdir()]
+
+
+async def test_a_name_may_have_any_character(tmp_path: Path) -> None:
+    """A file name is never read as a part of a URL."""
+    database = tmp_path / "k%20?mode=ro#ü.db"
+    async with KeyStore.open(database) as store:
+        await store.ping()
+
+    assert names_in(tmp_path) == [database.name]
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("text", "file is not a database"),
+        ("directory", "Is a directory"),
+        ("missing/keys.db", "No such file or directory"),
+    ],
+)
+async def test_what_cannot_be_a_store_is_reported(tmp_path: Path, name: str, reason: str) -> None:
+    """An operator's mistake is one line with the setting, the file and the reason."""
+    (tmp_path / "text").write_text("not a database " * 100)
+    (tmp_path / "directory").mkdir()
+
+    with pytest.raises(ConfigError) as refusal:
+        async with KeyStore.open(tmp_path / name):
+            pass
+    assert refusal.value.problems == [
+        f"access.database: {tmp_path / name} cannot be used as the key store: {reason}"
+    ]

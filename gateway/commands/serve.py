@@ -2,7 +2,9 @@
 
 import asyncio
 import errno
+import os
 import resource
+import signal
 import socket
 from collections.abc import Collection
 from typing import NoReturn
@@ -11,11 +13,11 @@ from starlette.types import ASGIApp
 
 from gateway.access.pepper import pepper_of
 from gateway.app import create_app
-from gateway.server.lock import exclusive_lock
 from gateway.server.running import ByPort, base_url, bind, inherited, make_gateway_server, run
+from gateway.server.session_lock import store_lock
 from gateway.settings.model import ConfigError, ServerSettings, Settings
 from gateway.storage.key_store import KeyStore
-from gateway.telemetry.events import configure_logging
+from gateway.telemetry.events import configure_logging, store_lock_lost
 from gateway.telemetry.metrics import create_metrics
 
 TAKEOVER_SECONDS = 5.0
@@ -43,7 +45,7 @@ def serve_gateway(settings: Settings, *, fd: int | None = None) -> NoReturn:
     server = settings.server
     max_wait_seconds = 0.0 if fd is None else server.shutdown_seconds + TAKEOVER_SECONDS
     taken = None if fd is None else _inherited(fd)
-    with exclusive_lock(settings.access.database, max_wait_seconds=max_wait_seconds):
+    with store_lock(settings.access.database, max_wait_seconds=max_wait_seconds, lost=_stop):
         listening = taken or listening_at(server.host, server.port)
         sockets, greeting = [listening], f"Sheets gateway on {base_url(listening)}"
         metrics = settings.metrics
@@ -97,6 +99,12 @@ def _inherited(fd: int) -> socket.socket:
         raise ConfigError(
             [f"--fd {fd}: no listening socket was inherited under this number: {error.strerror}"]
         ) from error
+
+
+def _stop() -> None:
+    """End this process as an operator does: another gateway has taken the key store."""
+    store_lock_lost()
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 async def _open_once(settings: Settings) -> None:

@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from gateway.settings.database import Database
+
 PAUSE_SECONDS = 0.02
 _TAKEN = (errno.EAGAIN, errno.EACCES)
 
@@ -42,13 +44,21 @@ def exclusive_lock(
         ends = clock() + max_wait_seconds
         while not _try_lock(descriptor, path):
             if clock() >= ends:
-                raise LockError(_in_use(descriptor, database))
+                raise LockError(in_use(_holder(descriptor), database))
             sleep(PAUSE_SECONDS)
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, b"%d\n" % os.getpid(), 0)
         yield
     finally:
         os.close(descriptor)
+
+
+def in_use(holder: str, database: Database) -> str:
+    """The message for an operator."""
+    return (
+        f"{holder} already uses the key store {database}; "
+        "only one gateway may use a key store: stop that one, or use another key store"
+    )
 
 
 def _lock_file(database: Path) -> Path:
@@ -68,10 +78,6 @@ def _try_lock(descriptor: int, path: Path) -> bool:
     return True
 
 
-def _in_use(descriptor: int, database: Path) -> str:
+def _holder(descriptor: int) -> str:
     holder = os.pread(descriptor, 20, 0).decode("ascii", "replace").strip()
-    process = f"process {holder}" if holder.isdecimal() else "another process"
-    return (
-        f"{process} already uses the key store {database}; "
-        "only one gateway may use a key store: stop that one, or use another key store"
-    )
+    return f"process {holder}" if holder.isdecimal() else "another process"

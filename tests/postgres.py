@@ -2,14 +2,13 @@
 
 import asyncio
 import os
-import pwd
 import shutil
 import signal
 import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -40,35 +39,75 @@ def in_thread(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
 
 @dataclass
 class PostgresServer:
-    """A running server."""
+    """A server with a folder and a port; `user` is who it runs as, None for this process's user."""
 
+    programs: Path
     folder: Path
     port: int
-    process: subprocess.Popen[bytes]
+    user: str | None
+    _process: subprocess.Popen[bytes] | None = None
     _numbers: Iterator[int] = field(default_factory=count)
 
-    def url(self, name: str, password: str = PASSWORD) -> PostgresUrl:
-        place = f"{USER}:{password}@127.0.0.1:{self.port}/{name}"
+    def url(self, name: str) -> PostgresUrl:
+        place = f"{USER}:{PASSWORD}@127.0.0.1:{self.port}/{name}"
         return PostgresUrl(SecretStr(f"postgresql+asyncpg://{place}"))
 
     def new_database(self, *, is_migrated: bool = True) -> PostgresUrl:
         """A database without rows; without tables too, unless it is migrated."""
         name = f"store{next(self._numbers)}"
         template = "migrated" if is_migrated else "template0"
-        self.execute("postgres", f"CREATE DATABASE {name} TEMPLATE {template}")
+        self.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
         return self.url(name)
 
-    def execute(self, database: str, sql: str, *values: object) -> Sequence[tuple[Any, ...]]:
-        async def ask() -> Sequence[tuple[Any, ...]]:
+    def execute(self, sql: str) -> None:
+        async def ask() -> None:
             connection = await asyncpg.connect(
-                host=str(self.folder), port=self.port, user=USER, database=database
+                host=str(self.folder), port=self.port, user=USER, database="postgres"
             )
             try:
-                return [tuple(row) for row in await connection.fetch(sql, *values)]
+                await connection.execute(sql)
             finally:
                 await connection.close()
 
-        return in_thread(ask)
+        in_thread(ask)
+
+    def start(self) -> None:
+        """Start it and wait until it answers."""
+        settings = {
+            "listen_addresses": "127.0.0.1",
+            "fsync": "off",
+            "unix_socket_directories": self.folder,
+        }
+        options: list[Path | str] = ["-D", self.folder / "data", "-p", str(self.port)]
+        options += [f"--{name}={value}" for name, value in settings.items()]
+        with (self.folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(  # noqa: S603 - Debian's program
+                [self.programs / "postgres", *options], user=self.user, cwd=self.folder, stderr=log
+            )
+        ends = time.monotonic() + START_SECONDS
+        while True:
+            try:
+                return self.execute("SELECT 1")
+            except (OSError, asyncpg.CannotConnectNowError):
+                if time.monotonic() > ends or self._process.poll() is not None:
+                    raise RuntimeError((self.folder / "log").read_text()) from None
+                time.sleep(0.02)
+
+    def stop(self) -> None:
+        """End it at once, with all sessions."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGINT)
+            self._process.wait()
+            self._process = None
+
+    def send_signal(self, number: signal.Signals) -> None:
+        """Send a signal to the server and all its sessions."""
+        if self._process is None:
+            raise RuntimeError("the server does not run")
+        pid = self._process.pid
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        for each in (pid, *map(int, children)):
+            os.kill(each, number)
 
 
 def programs() -> Path | None:
@@ -80,61 +119,43 @@ def programs() -> Path | None:
 @contextmanager
 def running_server() -> Iterator[PostgresServer]:
     """Start a server; skip the test where none is installed, but not in CI."""
-    folder_of_programs = programs()
-    if folder_of_programs is None:
+    found = programs()
+    if found is None:
         reason = f"PostgreSQL is not installed: no {PROGRAMS}/*/bin/postgres"
         (pytest.fail if os.environ.get("CI") else pytest.skip)(reason)
     folder = Path(tempfile.mkdtemp(prefix="postgres-"))
+    user = "postgres" if os.geteuid() == 0 else None  # the server refuses to be root
+    server = PostgresServer(found, folder, _free_port(), user)
     try:
-        with _server(folder_of_programs, folder) as server:
-            _prepare(server)
-            yield server
+        _create(server)
+        server.start()
+        server.execute("CREATE DATABASE migrated")
+        in_thread(lambda: migrate_database(server.url("migrated")))
+        yield server
     finally:
+        server.stop()
         shutil.rmtree(folder)
 
 
-def _account() -> str | None:
-    """The user that the server runs as: it refuses to be root."""
-    if os.geteuid() != 0:
-        return None
-    return "postgres"
-
-
-@contextmanager
-def _server(programs: Path, folder: Path) -> Iterator[PostgresServer]:
-    user, data = _account(), folder / "data"
-    (folder / "password").write_text(PASSWORD)
-    if user is not None:
-        for path in (folder, folder / "password"):
-            os.chown(path, pwd.getpwnam(user).pw_uid, -1)
+def _create(server: PostgresServer) -> None:
+    """Create the server's files."""
+    password = server.folder / "password"
+    password.write_text(PASSWORD)
+    if server.user is not None:
+        for path in (server.folder, password):
+            shutil.chown(path, server.user)
     options: list[Path | str] = [
-        *("-D", data, "-U", USER, "-E", "UTF8", "-N", "--locale=C.UTF-8"),
+        *("-D", server.folder / "data", "-U", USER, "-E", "UTF8", "-N", "--locale=C.UTF-8"),
         *("--locale-provider=icu", "--icu-locale=en-US"),  # it sorts texts as a dictionary does
-        *("--auth-local=trust", "--auth-host=md5", f"--pwfile={folder / 'password'}"),
+        *("--auth-local=trust", "--auth-host=md5", f"--pwfile={password}"),
     ]
     subprocess.run(  # noqa: S603 - Debian's program
-        [programs / "initdb", *options],
-        user=user,
+        [server.programs / "initdb", *options],
+        user=server.user,
+        cwd=server.folder,
         check=True,
-        cwd=folder,
         stdout=subprocess.DEVNULL,
     )
-    port = _free_port()
-    settings = {"listen_addresses": "127.0.0.1", "fsync": "off", "unix_socket_directories": folder}
-    arguments: list[Path | str] = ["-D", data, "-p", str(port)]
-    arguments += [f"--{name}={value}" for name, value in settings.items()]
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(  # noqa: S603 - Debian's program
-            [programs / "postgres", *arguments],
-            user=user,
-            cwd=folder,
-            stderr=log,
-        )
-    try:
-        yield PostgresServer(folder, port, process)
-    finally:
-        process.send_signal(signal.SIGQUIT)  # at once: nothing of it is used again
-        process.wait()
 
 
 def _free_port() -> int:
@@ -142,17 +163,3 @@ def _free_port() -> int:
         free.bind(("127.0.0.1", 0))
         port: int = free.getsockname()[1]
     return port
-
-
-def _prepare(server: PostgresServer) -> None:
-    """Wait until the server answers, and make the template of the databases."""
-    ends = time.monotonic() + START_SECONDS
-    while True:
-        try:
-            server.execute("postgres", "CREATE DATABASE migrated")
-            break
-        except (OSError, asyncpg.CannotConnectNowError):
-            if time.monotonic() > ends or server.process.poll() is not None:
-                raise RuntimeError((server.folder / "log").read_text()) from None
-            time.sleep(0.05)
-    in_thread(lambda: migrate_database(server.url("migrated")))

@@ -11,6 +11,7 @@ import typer
 from gateway import __version__
 from gateway.commands.keys import keys
 from gateway.commands.options import ConfigOption, fail, settings_of
+from gateway.commands.storage import storage
 from gateway.server.version import version_problem
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ main = typer.Typer(
     rich_markup_mode=None,
 )
 main.add_typer(keys, name="keys")
+main.add_typer(storage, name="storage")
 
 
 def _print_version(is_set: bool) -> None:

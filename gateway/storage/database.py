@@ -54,13 +54,15 @@ _MIGRATION_LOCK = text("SELECT pg_advisory_xact_lock(hashtext('sheets-gateway sc
 
 
 @asynccontextmanager
-async def open_database(database: Database) -> AsyncIterator[AsyncEngine]:
+async def open_database(
+    database: Database, *, statement_timeout_seconds: float = STATEMENT_TIMEOUT_SECONDS
+) -> AsyncIterator[AsyncEngine]:
     """Open the database, create or upgrade a SQLite file as needed, and close it at the end.
 
     Raises `ConfigError` for a database that is unusable, a file that is open to other users, and a
-    PostgreSQL database with an earlier schema.
+    PostgreSQL database with an earlier schema. The timeout is PostgreSQL's.
     """
-    async with _engine(database) as engine:
+    async with _engine(database, statement_timeout_seconds) as engine:
         if isinstance(database, PostgresUrl):
             await _open_server(engine, database)
         else:
@@ -73,7 +75,7 @@ async def migrate_database(database: Database) -> None:
     if not isinstance(database, PostgresUrl):
         async with open_database(database):
             return
-    async with _engine(database, statement_timeout_seconds=None) as engine:
+    async with _engine(database, None) as engine:
         try:
             async with engine.connect() as connection:
                 await _upgrade(connection)
@@ -98,9 +100,17 @@ def upsert(table: Table, computed: Mapping[str, str] = MappingProxyType({})) -> 
     return statement.bindparams(*(bindparam(each.name, type_=each.type) for each in columns))
 
 
+def reason_of(error: OSError | SQLAlchemyError) -> str:
+    """The database's or the system's message, without the statement."""
+    reason = error.orig if isinstance(error, DBAPIError) else error
+    if isinstance(reason, TimeoutError):
+        return "it does not answer in time"
+    return (isinstance(reason, OSError) and reason.strerror) or str(reason)
+
+
 @asynccontextmanager
 async def _engine(
-    database: Database, statement_timeout_seconds: float | None = STATEMENT_TIMEOUT_SECONDS
+    database: Database, statement_timeout_seconds: float | None
 ) -> AsyncIterator[AsyncEngine]:
     if isinstance(database, PostgresUrl):
         engine = _server_engine(database, statement_timeout_seconds)
@@ -209,9 +219,7 @@ async def _switch_to_wal(connection: AsyncConnection) -> None:
 
 
 def _open_problem(database: Database, error: OSError | SQLAlchemyError) -> str:
-    reason = error.orig if isinstance(error, DBAPIError) else error
-    text_of_error = reason.strerror if isinstance(reason, OSError) else reason
-    return f"access.database: {database} cannot be used as the key store: {text_of_error}"
+    return f"access.database: {database} cannot be used as the key store: {reason_of(error)}"
 
 
 def _create_private(database: Path) -> None:

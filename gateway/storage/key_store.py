@@ -43,7 +43,7 @@ from gateway.storage.spent_quota import stored_spent_quota
 from gateway.storage.write_ledger import DEFAULT_BYTES, SqlLedger, open_ledger
 from gateway.table.view import ALL_COLUMNS, ColumnGrant
 
-_keys = Table(
+keys = Table(
     "api_keys",
     metadata,
     Column("id", String, primary_key=True),
@@ -64,7 +64,7 @@ _keys = Table(
     Column("last_used_at", String),
     Column("may_delete", Boolean, nullable=False, server_default=false()),
 )
-_pepper = Table(
+pepper_marks = Table(
     "pepper",
     metadata,
     Column("id", Integer, primary_key=True, autoincrement=False),  # always 0: there is one pepper
@@ -77,17 +77,17 @@ _key_changes = Table(
     Column("digest", LargeBinary, nullable=False),
 )
 
-_PUT_MARK = upsert(_pepper)
+_PUT_MARK = upsert(pepper_marks)
 _PAGE_SIZE = 500  # takes about a millisecond of the event loop
-_RECORD_COLUMNS = [column for column in _keys.columns if column.name != "digest"]
+_RECORD_COLUMNS = [column for column in keys.columns if column.name != "digest"]
 _RECORD_NAMES = [column.name for column in _RECORD_COLUMNS]
-_may_count = _keys.c.revoked_at.is_(None) & (
-    _keys.c.expires_at.is_(None) | (_keys.c.expires_at > bindparam("long_ago"))
+_may_count = keys.c.revoked_at.is_(None) & (
+    keys.c.expires_at.is_(None) | (keys.c.expires_at > bindparam("long_ago"))
 )
 _CHANGES = (
     select(_key_changes.c.number, _key_changes.c.digest, *_RECORD_COLUMNS)
     .select_from(
-        _key_changes.outerjoin(_keys, (_key_changes.c.digest == _keys.c.digest) & _may_count)
+        _key_changes.outerjoin(keys, (_key_changes.c.digest == keys.c.digest) & _may_count)
     )
     .where(_key_changes.c.number >= bindparam("first"))
     .order_by(_key_changes.c.number)
@@ -165,7 +165,7 @@ class KeyStore:
 
     async def add(self, record: KeyRecord, digest: bytes) -> None:
         async with self._engine.begin() as connection:
-            await connection.execute(insert(_keys).values(**_row(record), digest=digest))
+            await connection.execute(insert(keys).values(**_row(record), digest=digest))
 
     async def changes(
         self, last: KeyChange | None, now: datetime
@@ -192,29 +192,29 @@ class KeyStore:
 
     async def revoke(self, key_id: str, now: datetime) -> bool:
         """Revoke a key permanently; False if it does not exist or is already revoked."""
-        is_valid = (_keys.c.id == key_id) & _keys.c.revoked_at.is_(None)
-        statement = update(_keys).where(is_valid).values(revoked_at=now.isoformat())
+        is_valid = (keys.c.id == key_id) & keys.c.revoked_at.is_(None)
+        statement = update(keys).where(is_valid).values(revoked_at=now.isoformat())
         async with self._engine.begin() as connection:
             return (await connection.execute(statement)).rowcount == 1
 
     async def touch(self, key_id: str, now: datetime) -> None:
         """Record that a key is used; writes at most once per hour."""
         hour = now.astimezone(UTC).replace(minute=0, second=0, microsecond=0).isoformat()
-        used = _keys.c.last_used_at
-        is_news = (_keys.c.id == key_id) & (used.is_(None) | (used < hour))
+        used = keys.c.last_used_at
+        is_news = (keys.c.id == key_id) & (used.is_(None) | (used < hour))
         async with self._engine.begin() as connection:
-            await connection.execute(update(_keys).where(is_news).values(last_used_at=hour))
+            await connection.execute(update(keys).where(is_news).values(last_used_at=hour))
 
     async def has_keys(self) -> bool:
         """True if any key is not revoked."""
-        query = select(_keys.c.id).where(_keys.c.revoked_at.is_(None)).limit(1)
+        query = select(keys.c.id).where(keys.c.revoked_at.is_(None)).limit(1)
         async with self._engine.connect() as connection:
             return (await connection.execute(query)).first() is not None
 
     async def pepper_mark(self) -> bytes | None:
         """The mark of the pepper used for the keys; None if unknown."""
         async with self._engine.connect() as connection:
-            return (await connection.execute(select(_pepper.c.mark))).scalar_one_or_none()
+            return (await connection.execute(select(pepper_marks.c.mark))).scalar_one_or_none()
 
     async def keep_pepper_mark(self, mark: bytes) -> None:
         """Store the mark of the pepper used for new keys."""
@@ -224,11 +224,11 @@ class KeyStore:
     async def ping(self) -> None:
         """Raise an error unless keys can be looked up."""
         async with self._engine.connect() as connection:
-            await connection.execute(select(_keys.c.id).limit(1))
+            await connection.execute(select(keys.c.id).limit(1))
 
     async def list(self) -> Sequence[KeyRecord]:
         """All keys, oldest first."""
-        query = select(*_RECORD_COLUMNS).order_by(_keys.c.created_at, _keys.c.id)
+        query = select(*_RECORD_COLUMNS).order_by(keys.c.created_at, keys.c.id)
         async with self._engine.connect() as connection:
             rows = (await connection.execute(query)).all()
         return [record_of(tuple(row)) for row in rows]

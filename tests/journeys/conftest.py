@@ -170,7 +170,7 @@ async def create_keys(
     overrides: Mapping[str, object] | None = None,
 ) -> dict[str, str]:
     """A key store with these keys, also of plans in `overrides`; the keys by name."""
-    own = {"access.database": str(database), "access.pepper": pepper}
+    own = {"access.database": database, "access.pepper": pepper}
     settings = load_settings(None, {}, {**own, **(overrides or {})})
     async with KeyStore.open(settings.access.database) as store:
         created = {

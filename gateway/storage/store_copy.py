@@ -1,0 +1,66 @@
+"""Copy of a SQLite store in a PostgreSQL database, so that all keys go on working.
+
+Rules
+- Either everything is copied, in one transaction, or nothing is. The source stays as it is.
+- The change log is not copied, because triggers write a new one; nor is the spent quota, which
+  counts for a minute.
+- No gateway may use either store meanwhile: the caller holds their locks.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from sqlalchemy import Table, insert, literal, select, text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from gateway.settings.database import PostgresUrl
+from gateway.settings.model import ConfigError
+from gateway.storage.database import STORE_ERRORS, open_database, reason_of
+from gateway.storage.key_store import keys, pepper_marks
+from gateway.storage.removals import removals
+from gateway.storage.worksheet_rows import worksheets
+from gateway.storage.write_records import records
+
+COPIED: tuple[Table, ...] = (pepper_marks, keys, records, removals, worksheets)
+
+_PAGE_SIZE = 500
+# Records follow the removals after the last one that they know, which may be deleted already.
+_CONTINUE_NUMBERS = text(
+    "SELECT setval(pg_get_serial_sequence('row_removals', 'id'), 1 + greatest("
+    "(SELECT coalesce(max(id), 0) FROM row_removals), "
+    "(SELECT coalesce(max(last_removal), 0) FROM idempotency_records)), false)"
+)
+
+
+async def copy_store(source: Path, target: PostgresUrl) -> Mapping[str, int]:
+    """Copy all tables; returns the number of rows by table.
+
+    Raises `ConfigError` if the target has rows already, or one of them fails.
+    """
+    async with open_database(source) as file, open_database(target) as server:
+        try:
+            async with file.connect() as reading, server.begin() as writing:
+                await reading.exec_driver_sql("BEGIN")  # all tables as they are at one time
+                await _check_empty(writing, target)
+                counts = {table.name: await _copy(table, reading, writing) for table in COPIED}
+                await writing.execute(_CONTINUE_NUMBERS)
+        except STORE_ERRORS as error:
+            raise ConfigError([f"{source} was not copied: {reason_of(error)}"]) from error
+    return counts
+
+
+async def _check_empty(connection: AsyncConnection, target: PostgresUrl) -> None:
+    for table in COPIED:
+        if await connection.scalar(select(literal(1)).select_from(table).limit(1)):
+            raise ConfigError(
+                [f"{target} is not empty: {table.name} has rows. Copy into a new database"]
+            )
+
+
+async def _copy(table: Table, reading: AsyncConnection, writing: AsyncConnection) -> int:
+    count = 0
+    found = await reading.stream(select(table))
+    async for page in found.mappings().partitions(_PAGE_SIZE):
+        await writing.execute(insert(table), [dict(row) for row in page])
+        count += len(page)
+    return count

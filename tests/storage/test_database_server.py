@@ -1,0 +1,142 @@
+"""A PostgreSQL server that is away, slow or restarted."""
+
+import asyncio
+import signal
+import sys
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from structlog.testing import capture_logs
+
+from gateway.access.active_keys import ActiveKeys
+from gateway.errors import InternalError, KeysUnavailable
+from gateway.settings.database import PostgresUrl, parse_database
+from gateway.settings.model import ConfigError
+from gateway.storage.database import migrate_database, open_database
+from gateway.storage.key_store import KeyStore
+from gateway.worksheets.idempotency import Sending
+from tests.access.watched import PLANS, Instant
+from tests.clock import ManualClock
+from tests.postgres import PASSWORD, PostgresServer, running_server
+from tests.storage.conftest import IDENTITY, ROWS, results
+from tests.storage.test_key_store import RECORD, active
+
+
+@pytest.fixture
+def server() -> Iterator[PostgresServer]:
+    """A server that the test may stop."""
+    with running_server() as started:
+        yield started
+
+
+@pytest.fixture
+def database(server: PostgresServer) -> PostgresUrl:
+    return server.new_database()
+
+
+def report(error: BaseException) -> str:
+    return "".join(traceback.format_exception(error))
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        pytest.param((PASSWORD, "swordfisch"), "password authentication failed", id="password"),
+        pytest.param(("127.0.0.1:", "127.0.0.2:"), "Connect call failed", id="address"),
+        pytest.param(("127.0.0.1:", "no-host.invalid:"), "", id="host"),
+        pytest.param(("/store", "/none"), "database .* does not exist", id="name"),
+    ],
+)
+async def test_a_server_that_cannot_be_used_is_reported(
+    database: PostgresUrl, change: tuple[str, str], reason: str
+) -> None:
+    """An operator's mistake is one line with the setting, the address and the reason, and no
+    password."""
+    wrong = parse_database(database.url.get_secret_value().replace(*change))
+    with pytest.raises(ConfigError, match=f"cannot be used as the key store: .*{reason}") as opened:
+        async with KeyStore.open(wrong):
+            pass
+    with pytest.raises(ConfigError) as migrated:
+        await migrate_database(wrong)
+
+    assert opened.value.problems == migrated.value.problems
+    assert str(wrong) in opened.value.problems[0]
+    for error in (opened.value, migrated.value):
+        assert "swordfi" not in report(error)
+
+
+async def test_a_store_that_is_away_fails_as_a_locked_file(
+    server: PostgresServer, database: PostgresUrl
+) -> None:
+    """Writes are refused before they are sent, keys are asked for again later, no password is
+    logged."""
+    async with KeyStore.open(database) as store, store.open_ledger(ManualClock()) as ledger:
+        keys = ActiveKeys(store, PLANS, clock=Instant())
+        await keys.load()
+        server.stop()
+        with capture_logs() as logged:
+            with pytest.raises(InternalError) as unsent:
+                await ledger.sending([Sending(IDENTITY, 5, ROWS)])
+            with pytest.raises(InternalError) as unread:
+                await ledger.find("s1")
+            with pytest.raises(KeysUnavailable):
+                await keys.find(b"new")
+            await ledger.completed([(IDENTITY, results(5))])
+
+    assert (unsent.value.outcome, unread.value.outcome) == ("not_applied", None)
+    assert {line["event"] for line in logged} == {"fault"}
+    reports = [report(line["exc_info"]) for line in logged]
+    assert PASSWORD not in "".join([*reports, report(unsent.value), report(unread.value)])
+
+
+async def test_a_restart_of_the_server_fails_no_request(
+    server: PostgresServer, database: PostgresUrl
+) -> None:
+    """Connections of before are not used."""
+    async with KeyStore.open(database) as store, store.open_ledger(ManualClock()) as ledger:
+        await store.add(RECORD, b"1")
+        await asyncio.gather(*(store.ping() for _ in range(5)))
+        server.stop()
+        server.start()
+        await ledger.sending([Sending(IDENTITY, 5, ROWS)])
+        found = await active(store)
+        entry = await ledger.find("s1")
+
+    assert found == {b"1": RECORD}
+    assert entry is not None
+
+
+async def test_a_server_that_hangs_is_given_up(
+    server: PostgresServer, database: PostgresUrl
+) -> None:
+    """A statement has an end, and the next one works as soon as the server does."""
+    async with open_database(database, statement_timeout_seconds=0.2) as engine:
+        store = KeyStore(engine)
+        await store.ping()
+        server.send_signal(signal.SIGSTOP)
+        try:
+            with pytest.raises(TimeoutError):
+                await store.ping()
+        finally:
+            server.send_signal(signal.SIGCONT)
+        await store.ping()
+
+
+async def test_a_gateway_without_the_driver_says_so(tmp_path: Path) -> None:
+    """It names the extra that has it."""
+    program = (
+        "import asyncio, sys; sys.modules['asyncpg'] = None\n"
+        "from gateway.settings.database import parse_database\n"
+        "from gateway.storage.key_store import KeyStore\n"
+        "async def main():\n"
+        "    async with KeyStore.open(parse_database('postgresql+asyncpg://h/n')): pass\n"
+        "asyncio.run(main())\n"
+    )
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", program, stderr=asyncio.subprocess.PIPE
+    )
+    _, errors = await process.communicate()
+
+    assert b"PostgreSQL needs asyncpg: install sheets-gateway[cluster]" in errors

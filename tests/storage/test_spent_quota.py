@@ -1,0 +1,40 @@
+"""Spent quota in PostgreSQL."""
+
+import pytest
+from structlog.testing import capture_logs
+
+from gateway.settings.database import PostgresUrl
+from gateway.storage.key_store import KeyStore
+from tests.postgres import PostgresServer
+from tests.storage.by_hand import spoil
+
+
+@pytest.fixture
+def database(postgres: PostgresServer) -> PostgresUrl:
+    return postgres.new_database()
+
+
+async def test_a_restart_knows_what_is_spent(database: PostgresUrl, store: KeyStore) -> None:
+    """The last numbers of reads and of writes are there, however many were noted."""
+    async with store.open_spent_quota() as spent:
+        before = [spent.seconds(is_write=is_write) for is_write in (False, True)]
+        for seconds in range(30):
+            spent.note(seconds, is_write=True)
+        spent.note(5.0, is_write=False)
+    async with KeyStore.open(database) as later, later.open_spent_quota() as spent:
+        after = [spent.seconds(is_write=is_write) for is_write in (False, True)]
+
+    assert before == [0.0, 0.0]
+    assert after == [pytest.approx(5, abs=3), pytest.approx(29, abs=3)]
+
+
+async def test_a_failure_is_logged_once(database: PostgresUrl, store: KeyStore) -> None:
+    """Calls go on without the table."""
+    with capture_logs() as logged:
+        async with store.open_spent_quota() as spent:
+            spoil(database, "spent_quota")
+            for seconds in range(3):
+                spent.note(seconds, is_write=True)
+                await store.ping()
+
+    assert [line["event"] for line in logged] == ["quota-file-failed"]

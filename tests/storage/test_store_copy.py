@@ -1,0 +1,117 @@
+"""Moving a store from SQLite to PostgreSQL."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from gateway.google.sheets import Fence
+from gateway.settings.database import PostgresUrl
+from gateway.settings.model import ConfigError
+from gateway.storage.key_store import KeyStore
+from gateway.storage.store_copy import COPIED, copy_store
+from gateway.worksheets.idempotency import Sending
+from tests.clock import ManualClock
+from tests.postgres import PostgresServer
+from tests.storage.by_hand import execute, refuse
+from tests.storage.conftest import FENCE, IDENTITY, NOW, OTHER_IDENTITY, ROWS, WORKSHEET, results
+from tests.storage.test_key_store import RECORD, WIDE, active
+
+REMOVAL = Fence(id=77, key="gw", token="removal")
+
+
+@pytest.fixture
+def target(postgres: PostgresServer) -> PostgresUrl:
+    return postgres.new_database()
+
+
+@pytest.fixture
+async def source(file: Path) -> Path:
+    """A store with some of everything."""
+    async with KeyStore.open(file) as store, store.open_ledger(ManualClock()) as ledger:
+        await store.add(RECORD, b"1")
+        await store.add(WIDE, b"2")
+        await store.revoke(WIDE.id, NOW)
+        await store.keep_pepper_mark(b"mark")
+        others = [replace(IDENTITY, scope=f"other{number}") for number in range(1200)]
+        await ledger.completed([(other, results(7)) for other in others])
+        await ledger.moving(WORKSHEET, REMOVAL, [2])
+        await ledger.moved(WORKSHEET, REMOVAL, is_applied=True)
+        await ledger.sending([Sending(IDENTITY, 5, ROWS)], FENCE)
+        await ledger.completed([(OTHER_IDENTITY, results(9))])
+    return file
+
+
+def rows_of(database: Path | PostgresUrl, table: str) -> set[tuple[object, ...]]:
+    return set(execute(database, f"SELECT * FROM {table}"))  # noqa: S608
+
+
+async def test_a_copy_is_the_same_store(source: Path, target: PostgresUrl) -> None:
+    """Keys, the mark of the pepper, answers, open writes and removals are there."""
+    clock = ManualClock()
+    counts = await copy_store(source, target)
+    async with KeyStore.open(target) as store, store.open_ledger(clock) as ledger:
+        found = await active(store)
+        mark = await store.pepper_mark()
+        entry = await ledger.find(OTHER_IDENTITY.scope)
+        moved = await ledger.find("other3")
+        opened = [each.fence for each in ledger.open_writes]
+
+    assert counts == {
+        "pepper": 1,
+        "api_keys": 2,
+        "idempotency_records": 1202,
+        "row_removals": 1,
+        "worksheets": 0,
+    }
+    assert (found, mark) == ({b"1": RECORD}, b"mark")
+    assert entry is not None
+    assert entry.answer == results(9)
+    assert moved is not None
+    assert moved.answer != results(7)
+    assert opened == [FENCE]
+    for table in COPIED:
+        assert rows_of(source, table.name) == rows_of(target, table.name)
+
+
+async def test_numbers_of_removals_go_on(source: Path, target: PostgresUrl) -> None:
+    """A record follows removals after the copy, also where those before it are deleted."""
+    execute(source, "UPDATE idempotency_records SET last_removal = 41 WHERE scope = 's2'")
+    execute(source, "DELETE FROM row_removals")
+    await copy_store(source, target)
+    async with KeyStore.open(target) as store, store.open_ledger(ManualClock()) as ledger:
+        await ledger.moving(WORKSHEET, REMOVAL, [2])
+        await ledger.moved(WORKSHEET, REMOVAL, is_applied=True)
+        entry = await ledger.find("s2")
+
+    assert execute(target, "SELECT id FROM row_removals") == [(42,)]
+    assert entry is not None
+    assert not isinstance(entry.answer, Exception | None)
+    assert [each.row for each in entry.answer] == [8]
+
+
+@pytest.mark.parametrize("table", ["pepper", "idempotency_records", "api_keys"])
+async def test_a_store_that_is_in_use_is_no_target(
+    source: Path, target: PostgresUrl, table: str
+) -> None:
+    """Its rows stay, and nothing is added."""
+    async with KeyStore.open(target) as store, store.open_ledger(ManualClock()) as ledger:
+        if table == "pepper":
+            await store.keep_pepper_mark(b"else")
+        elif table == "api_keys":
+            await store.add(RECORD, b"1")
+        else:
+            await ledger.sending([Sending(IDENTITY, 5, ROWS)], FENCE)
+
+    with pytest.raises(ConfigError, match=f"is not empty: {table} has rows"):
+        await copy_store(source, target)
+    assert sum(len(rows_of(target, each.name)) for each in COPIED) == 1
+
+
+async def test_a_copy_that_fails_leaves_nothing(source: Path, target: PostgresUrl) -> None:
+    """All tables are copied in one transaction, so the next attempt succeeds."""
+    refuse(target, "INSERT", "NEW.scope = 'other1100'")
+
+    with pytest.raises(ConfigError, match=r"was not copied: .*disk full"):
+        await copy_store(source, target)
+    assert [rows_of(target, each.name) for each in COPIED] == [set()] * len(COPIED)

@@ -222,7 +222,7 @@ class KeyStore:
             await connection.execute(_PUT_MARK, {"id": 0, "mark": mark})
 
     async def ping(self) -> None:
-        """Raise an error unless keys can be looked up."""
+        """Raise one of `STORE_ERRORS` unless keys can be looked up."""
         async with self._engine.connect() as connection:
             await connection.execute(select(keys.c.id).limit(1))
 

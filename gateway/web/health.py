@@ -1,9 +1,9 @@
 """`/livez` and `/readyz`, without calls to Google."""
 
-from sqlalchemy.exc import SQLAlchemyError
 from starlette.requests import Request
 from starlette.responses import Response
 
+from gateway.storage.database import STORE_ERRORS
 from gateway.web.answers import json_answer
 from gateway.web.state import State
 
@@ -15,7 +15,7 @@ async def livez(_: Request[State]) -> Response:
 async def readyz(request: Request[State]) -> Response:
     try:
         await request.state["ready"]()
-    except SQLAlchemyError:
+    except STORE_ERRORS:
         return json_answer({"status": "the key store does not answer"}, status=503)
     refused = request.state["refused_accounts"]()
     return json_answer({"status": "ready", **({"refused_accounts": refused} if refused else {})})

@@ -13,8 +13,6 @@ from tests.postgres import PostgresServer
 from tests.storage.by_hand import connect, execute
 from tests.storage.conftest import NOW
 
-Connection = asyncpg.Connection
-
 
 @pytest.fixture
 def database(postgres: PostgresServer) -> PostgresUrl:
@@ -22,7 +20,7 @@ def database(postgres: PostgresServer) -> PostgresUrl:
 
 
 @pytest.fixture
-async def operator(database: PostgresUrl) -> AsyncIterator[Connection]:
+async def operator(database: PostgresUrl) -> AsyncIterator[asyncpg.Connection]:
     """A session of an operator."""
     connection = await connect(database)
     yield connection
@@ -33,7 +31,7 @@ async def all_changes(store: KeyStore, last: KeyChange | None = None) -> list[Ke
     return [change for change, _ in await store.changes(last, NOW) or ()]
 
 
-async def wait_for_a_waiter(connection: Connection) -> None:
+async def wait_for_a_waiter(connection: asyncpg.Connection) -> None:
     """Wait until a session waits for a lock."""
     await connection.execute(
         "DO $$ BEGIN WHILE NOT EXISTS (SELECT FROM pg_locks WHERE NOT granted) "
@@ -42,7 +40,7 @@ async def wait_for_a_waiter(connection: Connection) -> None:
 
 
 async def test_a_change_waits_for_the_one_before(
-    store: KeyStore, database: PostgresUrl, operator: Connection
+    store: KeyStore, database: PostgresUrl, operator: asyncpg.Connection
 ) -> None:
     """A reader that has seen a change has seen all with lower numbers."""
     first, _ = await issue(store)
@@ -99,7 +97,7 @@ async def test_no_change_is_missed_under_load(database: PostgresUrl) -> None:
 
 
 async def test_changes_of_many_keys_wait_for_each_other(
-    store: KeyStore, operator: Connection, database: PostgresUrl
+    store: KeyStore, operator: asyncpg.Connection, database: PostgresUrl
 ) -> None:
     """Transactions that change the same keys in opposite orders do not end in a deadlock."""
     first, _ = await issue(store)

@@ -62,6 +62,7 @@ def test_the_commands_are_found() -> None:
     assert set(COMMANDS) == {
         *(f"sheets-gateway {name}" for name in ("serve", "demo", "emulator", "check")),
         *(f"keys {name}" for name in ("create", "list", "revoke")),
+        *(f"storage {name}" for name in ("migrate", "copy")),
     }
 
 

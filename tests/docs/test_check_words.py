@@ -15,7 +15,10 @@ BESIDE = tuple(GATEWAY / name for name in ("access/pepper.py", "google/credentia
 """What these say of a file `check` says, too."""
 STARTING = tuple(
     path
-    for place in (COMMANDS, GATEWAY / "settings", GATEWAY / "server", GATEWAY / "telemetry")
+    for place in (
+        COMMANDS,
+        *(GATEWAY / name for name in ("settings", "server", "storage", "telemetry")),
+    )
     for path in sorted(place.glob("*.py"))
     if path not in CHECKS
 )

@@ -15,7 +15,7 @@ from gateway.server.session_lock import session_lock, store_lock
 from gateway.settings.database import PostgresUrl
 from gateway.settings.model import ConfigError
 from tests.postgres import PostgresServer, running_server
-from tests.storage.by_hand import execute
+from tests.storage.by_hand import execute, waiting_while
 
 HOLDER = """
 import os, sys
@@ -38,7 +38,6 @@ DO $$ BEGIN
     WHILE NOT EXISTS (SELECT FROM pepper) LOOP PERFORM pg_sleep(0.01); END LOOP;
 END $$
 """
-WAIT = "DO $$ BEGIN WHILE {} LOOP PERFORM pg_sleep(0.01); END LOOP; END $$"
 
 
 @pytest.fixture
@@ -113,7 +112,7 @@ def test_a_lock_outlives_a_restart_of_the_server(server: PostgresServer) -> None
     with session_lock(database, lost=lost.set):
         server.stop()
         server.start()
-        execute(database, WAIT.format(f"NOT EXISTS ({LOCKS} AND granted)"))
+        execute(database, waiting_while(f"NOT EXISTS ({LOCKS} AND granted)"))
         with pytest.raises(LockError), session_lock(database):
             pass
 
@@ -126,7 +125,7 @@ def test_a_lock_that_another_gateway_took_is_lost(postgres: PostgresServer) -> N
     lost = threading.Event()
     with session_lock(database, lost=lost.set), ThreadPoolExecutor() as executor:
         taking = executor.submit(execute, database, TAKE_UNTIL_PEPPER)
-        execute(database, WAIT.format(f"NOT EXISTS ({LOCKS} AND NOT granted)"))
+        execute(database, waiting_while(f"NOT EXISTS ({LOCKS} AND NOT granted)"))
         execute(database, END_HOLDER)
         is_lost = lost.wait(PATIENCE_SECONDS)
         execute(database, "INSERT INTO pepper VALUES (0, 'x')")

@@ -13,6 +13,21 @@ from tests.postgres import in_thread
 RECORDS = "idempotency_records"
 
 
+def waiting_while(condition: str) -> str:
+    """A statement of PostgreSQL that ends when a condition is false, or fails after 20 seconds."""
+    return f"""
+    DO $$
+    BEGIN
+        WHILE {condition} LOOP
+            IF clock_timestamp() > now() + interval '20 seconds' THEN
+                RAISE EXCEPTION 'waited too long';
+            END IF;
+            PERFORM pg_sleep(0.01);
+        END LOOP;
+    END $$
+    """
+
+
 def execute(database: Database, sql: str, *values: object) -> Sequence[tuple[Any, ...]]:
     """Execute a statement with the values `$1`, `$2` …, and commit it."""
     if isinstance(database, PostgresUrl):

@@ -10,7 +10,7 @@ from gateway.settings.database import PostgresUrl
 from gateway.storage.key_store import KeyChange, KeyStore
 from tests.access.watched import issue, issued_digest
 from tests.postgres import PostgresServer
-from tests.storage.by_hand import connect, execute
+from tests.storage.by_hand import connect, execute, waiting_while
 from tests.storage.conftest import NOW
 
 
@@ -33,10 +33,7 @@ async def all_changes(store: KeyStore, last: KeyChange | None = None) -> list[Ke
 
 async def wait_for_a_waiter(connection: asyncpg.Connection) -> None:
     """Wait until a session waits for a lock."""
-    await connection.execute(
-        "DO $$ BEGIN WHILE NOT EXISTS (SELECT FROM pg_locks WHERE NOT granted) "
-        "LOOP PERFORM pg_sleep(0.01); END LOOP; END $$"
-    )
+    await connection.execute(waiting_while("NOT EXISTS (SELECT FROM pg_locks WHERE NOT granted)"))
 
 
 async def test_a_change_waits_for_the_one_before(

@@ -64,11 +64,13 @@ async def test_a_key_is_found_by_its_digest_as_it_was_added(
 
 
 async def test_keys_are_listed_from_the_oldest(store: KeyStore) -> None:
-    """The list has every key in the order of making."""
-    await store.add(WIDE, b"2")
+    """The list has every key in the order of making, to the microsecond."""
+    second = replace(RECORD, id="key_a", created_at=NOW + timedelta(microseconds=1))
+    await store.add(WIDE, b"3")
+    await store.add(second, b"2")
     await store.add(RECORD, b"1")
 
-    assert await store.list() == [RECORD, WIDE]
+    assert await store.list() == [RECORD, second, WIDE]
 
 
 async def test_a_revoked_key_stays_with_its_instant(store: KeyStore) -> None:

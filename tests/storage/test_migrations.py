@@ -26,6 +26,7 @@ from tests.storage.conftest import FENCE, IDENTITY, NOW, OTHER_IDENTITY, ROWS
 from tests.storage.test_key_store import RECORD, WIDE, active
 
 EARLIER = Path(__file__).with_name("earlier_store.sql")
+PATIENCE_SECONDS = 30.0
 OPENS_IT = """
 import asyncio, sys
 from pathlib import Path
@@ -185,7 +186,8 @@ async def test_a_server_is_migrated_by_command_only(postgres: PostgresServer) ->
 async def test_many_may_migrate_a_server_at_once(postgres: PostgresServer) -> None:
     """Of those who race to do it none fails."""
     database = postgres.new_database(is_migrated=False)
-    await asyncio.gather(*(migrate_database(database) for _ in range(8)))
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        await asyncio.gather(*(migrate_database(database) for _ in range(8)))
     async with KeyStore.open(database) as store:
         await store.add(RECORD, b"1")
         found = await active(store)

@@ -87,6 +87,17 @@ async def test_records_after_a_removal_know_of_it(ledger: SqlLedger) -> None:
     assert await answer_of(ledger) == results(6)
 
 
+async def test_records_know_the_last_removal_before_them(ledger: SqlLedger) -> None:
+    """Of several that are kept for other records."""
+    await ledger.completed([(OTHER_IDENTITY, results(9))])
+    await remove(ledger, 2)
+    await remove(ledger, 3, fence=SECOND)
+    await ledger.completed([(IDENTITY, results(7))])
+
+    assert await answer_of(ledger) == results(7)
+    assert await answer_of(ledger, OTHER_IDENTITY.scope) == results(7)
+
+
 async def test_other_worksheets_stay(ledger: SqlLedger) -> None:
     await ledger.completed([(IDENTITY, results(7))])
     other = WorksheetId(WORKSHEET.spreadsheet, "Others")

@@ -6,7 +6,7 @@ from structlog.testing import capture_logs
 from gateway.settings.database import PostgresUrl
 from gateway.storage.key_store import KeyStore
 from tests.postgres import PostgresServer
-from tests.storage.by_hand import spoil
+from tests.storage.by_hand import execute, spoil
 
 
 @pytest.fixture
@@ -21,9 +21,11 @@ async def test_a_restart_knows_what_is_spent(database: PostgresUrl, store: KeySt
         for seconds in range(30):
             spent.note(seconds, is_write=True)
         spent.note(5.0, is_write=False)
+    stored = execute(database, "SELECT count(*) FROM spent_quota")
     async with KeyStore.open(database) as later, later.open_spent_quota() as spent:
         after = [spent.seconds(is_write=is_write) for is_write in (False, True)]
 
+    assert stored == [(2,)]
     assert before == [0.0, 0.0]
     assert after == [pytest.approx(5, abs=3), pytest.approx(29, abs=3)]
 

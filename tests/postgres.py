@@ -24,7 +24,8 @@ from gateway.settings.database import PostgresUrl
 from gateway.storage.database import migrate_database
 
 PASSWORD = "swordfish"
-USER = "gateway"
+USER = "operator"
+DATABASE = "postgres"
 START_SECONDS = 30.0
 PROGRAMS = Path("/usr/lib/postgresql")
 
@@ -48,21 +49,26 @@ class PostgresServer:
     _process: subprocess.Popen[bytes] | None = None
     _numbers: Iterator[int] = field(default_factory=count)
 
-    def url(self, name: str) -> PostgresUrl:
-        place = f"{USER}:{PASSWORD}@127.0.0.1:{self.port}/{name}"
-        return PostgresUrl(SecretStr(f"postgresql+asyncpg://{place}"))
-
     def new_database(self, *, is_migrated: bool = True) -> PostgresUrl:
-        """A database without rows; without tables too, unless it is migrated."""
+        """A store without rows; without tables too, unless it is migrated.
+
+        It is a schema with the name of its user, which is found first: a database has 300 files.
+        """
         name = f"store{next(self._numbers)}"
-        template = "migrated" if is_migrated else "template0"
-        self.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
-        return self.url(name)
+        self.execute(
+            f"CREATE ROLE {name} LOGIN PASSWORD '{PASSWORD}'; "
+            f"CREATE SCHEMA {name} AUTHORIZATION {name}"
+        )
+        place = f"{name}:{PASSWORD}@127.0.0.1:{self.port}/{DATABASE}"
+        url = PostgresUrl(SecretStr(f"postgresql+asyncpg://{place}"))
+        if is_migrated:
+            in_thread(lambda: migrate_database(url))
+        return url
 
     def execute(self, sql: str) -> None:
         async def ask() -> None:
             connection = await asyncpg.connect(
-                host=str(self.folder), port=self.port, user=USER, database="postgres"
+                host=str(self.folder), port=self.port, user=USER, database=DATABASE
             )
             try:
                 await connection.execute(sql)
@@ -96,7 +102,7 @@ class PostgresServer:
     def stop(self) -> None:
         """End it at once, with all sessions."""
         if self._process is not None:
-            self._process.send_signal(signal.SIGINT)
+            self._process.send_signal(signal.SIGQUIT)
             self._process.wait()
             self._process = None
 
@@ -129,8 +135,6 @@ def running_server() -> Iterator[PostgresServer]:
     try:
         _create(server)
         server.start()
-        server.execute("CREATE DATABASE migrated")
-        in_thread(lambda: migrate_database(server.url("migrated")))
         yield server
     finally:
         server.stop()

@@ -48,7 +48,7 @@ def report(error: BaseException) -> str:
         pytest.param((PASSWORD, "swordfisch"), "password authentication failed", id="password"),
         pytest.param(("127.0.0.1:", "127.0.0.2:"), "Connect call failed", id="address"),
         pytest.param(("127.0.0.1:", "no-host.invalid:"), "", id="host"),
-        pytest.param(("/store", "/none"), "database .* does not exist", id="name"),
+        pytest.param(("/postgres", "/none"), "database .* does not exist", id="name"),
     ],
 )
 async def test_a_server_that_cannot_be_used_is_reported(

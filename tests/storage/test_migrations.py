@@ -202,7 +202,5 @@ async def test_a_failed_migration_leaves_nothing(postgres: PostgresServer) -> No
 
     with pytest.raises(ConfigError, match=r"cannot be used as the key store: .*already exists"):
         await migrate_database(database)
-    assert execute(
-        database,
-        "SELECT table_name::text FROM information_schema.tables WHERE table_schema = 'public'",
-    ) == [("worksheets",)]
+    tables = "SELECT tablename::text FROM pg_tables WHERE schemaname = current_schema()"
+    assert execute(database, tables) == [("worksheets",)]

@@ -65,7 +65,7 @@ def spoil(database: Database, table: str = RECORDS) -> None:
     execute(database, f"DROP TABLE {table}")
 
 
-def refuse(database: Database, change: str, when: str = "TRUE") -> None:
+def refuse(database: Database, change: str, when: str = "TRUE", table: str = RECORDS) -> None:
     """Have changes of the ledger fail from now on, as on a full disk."""
     if isinstance(database, PostgresUrl):
         execute(
@@ -76,12 +76,10 @@ def refuse(database: Database, change: str, when: str = "TRUE") -> None:
         action = "FOR EACH ROW WHEN ({}) EXECUTE FUNCTION full_disk()"
     else:
         action = "WHEN {} BEGIN SELECT RAISE(FAIL, 'disk full'); END"
-    execute(
-        database, f"CREATE TRIGGER full_disk BEFORE {change} ON {RECORDS} {action.format(when)}"
-    )
+    execute(database, f"CREATE TRIGGER full_disk BEFORE {change} ON {table} {action.format(when)}")
 
 
-def allow(database: Database) -> None:
+def allow(database: Database, table: str = RECORDS) -> None:
     """End what `refuse` began."""
-    on_table = f" ON {RECORDS}" if isinstance(database, PostgresUrl) else ""
+    on_table = f" ON {table}" if isinstance(database, PostgresUrl) else ""
     execute(database, f"DROP TRIGGER full_disk{on_table}")

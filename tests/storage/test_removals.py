@@ -1,12 +1,12 @@
 """Numbers in records follow the rows that the gateway removes."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 
 import pytest
 from sqlalchemy import func, select
-from sqlalchemy.dialects import sqlite
 
 from gateway.errors import HeaderChanged, InternalError, RowNumberUnknown
 from gateway.google.sheets import Fence
@@ -20,6 +20,7 @@ from gateway.worksheets.row_numbers import GONE
 from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.writes import number_only
 from tests.clock import ManualClock
+from tests.storage.by_hand import allow, refuse
 from tests.storage.conftest import FENCE, IDENTITY, OTHER_IDENTITY, WORKSHEET, results
 
 REMOVAL = Fence(id=77, key="gw", token="removal")
@@ -220,31 +221,32 @@ async def test_removals_are_purged_at_the_start(
 async def test_purges_walk_no_records(ledger: SqlLedger) -> None:
     """They look them up in an index, as they come with every removal."""
     query = purge_removals("book/Cities").compile(
-        dialect=sqlite.dialect(), compile_kwargs={"literal_binds": True}
+        dialect=ledger._engine.dialect, compile_kwargs={"literal_binds": True}
     )
+    is_file = ledger._engine.dialect.name == "sqlite"
     async with ledger._engine.connect() as connection:
-        plan = (await connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {query}")).all()
-    steps = " ".join(str(step.detail) for step in plan)
-    assert "SEARCH idempotency_records USING INDEX idempotency_records_by_removal" in steps
-    assert "SCAN" not in steps
+        if not is_file:  # it prefers to walk tables that are as short as these
+            await connection.exec_driver_sql("SET LOCAL enable_seqscan = off")
+        explain = "EXPLAIN QUERY PLAN" if is_file else "EXPLAIN"
+        plan = (await connection.exec_driver_sql(f"{explain} {query}")).all()
+    steps = str(plan)
+    assert re.search("(?i)index[^,]* idempotency_records_by_removal", steps)
+    assert not is_file or "SCAN" not in steps
 
 
-async def test_an_outcome_that_cannot_be_stored_is_stored_with_the_next(ledger: SqlLedger) -> None:
+async def test_an_outcome_that_cannot_be_stored_is_stored_with_the_next(
+    ledger: SqlLedger, database: Database
+) -> None:
     await ledger.completed([(IDENTITY, results(7))])
     await ledger.moving(WORKSHEET, REMOVAL, [2])
-    async with ledger._engine.begin() as connection:
-        await connection.exec_driver_sql(
-            "CREATE TRIGGER full BEFORE UPDATE ON row_removals "
-            "BEGIN SELECT RAISE(FAIL, 'full'); END"
-        )
+    refuse(database, "UPDATE", table="row_removals")
     await ledger.moved(WORKSHEET, REMOVAL, is_applied=True)
     assert isinstance(await answer_of(ledger), RowNumberUnknown)
     assert [*ledger.open_fences()] == [REMOVAL.id]
     with pytest.raises(InternalError):  # numbers cannot follow two of which one is open
         await ledger.moving(WORKSHEET, SECOND, [3])
 
-    async with ledger._engine.begin() as connection:
-        await connection.exec_driver_sql("DROP TRIGGER full")
+    allow(database, table="row_removals")
     await remove(ledger, 3, fence=SECOND)
     assert await answer_of(ledger) == results(5)
     assert not ledger.open_fences()

@@ -16,13 +16,13 @@ def database(postgres: PostgresServer) -> PostgresUrl:
 
 async def test_a_restart_knows_what_is_spent(database: PostgresUrl, store: KeyStore) -> None:
     """The last numbers of reads and of writes are there, however many were noted."""
-    async with store.open_spent_quota() as spent:
+    async with store.open_spent_quota("main") as spent:
         before = [spent.seconds(is_write=is_write) for is_write in (False, True)]
         for seconds in range(30):
             spent.note(seconds, is_write=True)
         spent.note(5.0, is_write=False)
     stored = execute(database, "SELECT count(*) FROM spent_quota")
-    async with KeyStore.open(database) as later, later.open_spent_quota() as spent:
+    async with KeyStore.open(database) as later, later.open_spent_quota("main") as spent:
         after = [spent.seconds(is_write=is_write) for is_write in (False, True)]
 
     assert stored == [(2,)]
@@ -33,7 +33,7 @@ async def test_a_restart_knows_what_is_spent(database: PostgresUrl, store: KeySt
 async def test_a_failure_is_logged_once(database: PostgresUrl, store: KeyStore) -> None:
     """Calls go on without the table."""
     with capture_logs() as logged:
-        async with store.open_spent_quota() as spent:
+        async with store.open_spent_quota("main") as spent:
             spoil(database, "spent_quota")
             for seconds in range(3):
                 spent.note(seconds, is_write=True)

@@ -34,6 +34,7 @@ NOTHING_WRONG = (
     "keys: they allow",
     "keys: … does not exist;",
     "spreadsheet …: … can be read",
+    "spreadsheet …: … reaches it",
 )
 PARTS = (
     "… and … more",

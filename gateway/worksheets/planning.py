@@ -34,7 +34,7 @@ from gateway.table.view import View
 from gateway.worksheets.access import Access
 from gateway.worksheets.input import Input
 from gateway.worksheets.loader import check_names
-from gateway.worksheets.refusal import explain, explaining, row_not_found
+from gateway.worksheets.refusal import explain, explaining, row_not_found, too_slow
 from gateway.worksheets.snapshot import Effect
 from gateway.worksheets.worksheet import Worksheet
 from gateway.worksheets.worksheet_id import WorksheetId, own_sheet
@@ -56,6 +56,9 @@ from gateway.worksheets.writes import (
 
 FRESH_LOOK_SECONDS = 1.0
 """A look is at most so old when an update is sent."""
+
+MAX_LOOKS = 3
+"""Looks at rows of which some turn out to be past the grid."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -347,17 +350,19 @@ async def _look(sheets: Sheets, worksheet: Worksheet, rows: Sequence[int]) -> Ro
     """The header and the rows in the grid, blank ones too."""
     moment = worksheet.header.moment()
     found: Sequence[int] = sorted(rows)
-    try:
-        view = await _read_rows(sheets, worksheet.id, found)
-    except UpstreamRefusal as refusal:
-        error = await explain(sheets, worksheet.id, refusal, row=found[-1])
-        if not isinstance(error, RowNotFound):
-            raise error from refusal
+    for _ in range(MAX_LOOKS):  # people may remove rows between a look at the grid and the next
+        try:
+            view = await _read_rows(sheets, worksheet.id, found)
+            break
+        except UpstreamRefusal as refusal:
+            error = await explain(sheets, worksheet.id, refusal, row=found[-1])
+            if not isinstance(error, RowNotFound):
+                raise error from refusal
         found = await _rows_in_grid(sheets, worksheet.id, found) if len(found) > 1 else ()
         if not found:
             return _nothing_found(worksheet, rows)
-        async with explaining(sheets, worksheet.id, row=found[-1]):
-            view = await _read_rows(sheets, worksheet.id, found)
+    else:
+        raise too_slow()
     top, *blocks = view.blocks
     header = parse_header(top.texts[0] if top.texts else ())
     answered_at = worksheet.header.seen_sheet(view)
@@ -451,10 +456,13 @@ def _last_filled(look: RowLook) -> int:
 
 
 async def _last_row(sheets: Sheets, worksheet: WorksheetId, row: int) -> int:
-    """The last row from this one on that is not blank; 0 if all are. 1 read."""
-    async with explaining(sheets, worksheet, row=row):
-        (below,) = await sheets.read_ranges(
-            worksheet.spreadsheet, [a1.rows_from(worksheet.title, row)]
-        )
+    """The last row from this one on that is not blank; 0 if all are, or are gone. 1 read."""
+    try:
+        async with explaining(sheets, worksheet, row=row):
+            (below,) = await sheets.read_ranges(
+                worksheet.spreadsheet, [a1.rows_from(worksheet.title, row)]
+            )
+    except RowNotFound:
+        return 0
     filled = [offset for offset, cells in enumerate(below.cells) if any(cells)]
     return row + filled[-1] if filled else 0

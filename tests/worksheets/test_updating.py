@@ -222,6 +222,46 @@ async def test_row_deleted_below_a_blank_one(make_bench: MakeBench) -> None:
         await bench.updated(4, {"name": "X"})
 
 
+async def test_rows_deleted_between_looks_concern_their_own_update(make_bench: MakeBench) -> None:
+    """The update of a row past the grid is refused, and none that came with it."""
+    bench = make_bench(rows=0)
+    row = len(bench.cities.lines())
+    shrink = partial(bench.cities.delete_rows, row)
+    bench.sheets.before("read_sheet", shrink, nth=2)
+
+    ends = await bench.together(
+        *(Update(row=each, fields={"name": f"X{each}"}) for each in (2, row, row + 9))
+    )
+
+    assert [type(end) for end in ends] == [tuple, RowNotFound, RowNotFound]
+    assert _row(bench, 2)[0] == "X2"
+
+
+async def test_blank_rows_deleted_between_looks(make_bench: MakeBench) -> None:
+    """Nothing is below them any more: they do not exist, and the other row is updated."""
+    bench = make_bench([*LINES, [], ["Austin"]], rows=5)
+    bench.sheets.before("read_ranges", lambda: bench.cities.delete_rows(3, 3))
+
+    ends = await bench.together(*(Update(row=row, fields={"name": "X"}) for row in (2, 4)))
+
+    assert [type(end) for end in ends] == [tuple, RowNotFound]
+
+
+async def test_rows_that_go_on_going(make_bench: MakeBench) -> None:
+    """If each look finds fewer rows, the writes are given up, in clear words."""
+    bench = make_bench(rows=20)
+    for nth in (1, 2, 3):
+        bench.sheets.before(
+            "read_sheet", lambda: bench.cities.delete_rows(bench.cities.rows), nth=nth
+        )
+
+    ends = await bench.together(
+        *(Update(row=row, fields={"name": "X"}) for row in (2, *range(18, 21)))
+    )
+
+    assert {type(end) for end in ends} == {QueueFull}
+
+
 async def test_an_applied_update_is_found(bench: Bench) -> None:
     """An update whose answer is lost is found by its fence: two reads, and no write more."""
     bench.sheets.after("apply", UNANSWERED)

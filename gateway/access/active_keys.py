@@ -193,6 +193,7 @@ def _caller(record: KeyRecord, plan: PlanSettings) -> Caller:
         columns=record.columns,
         formulas=record.formulas,
         may_delete=record.may_delete,
+        may_refresh=record.may_refresh,
     )
     return Caller(
         key_id=record.id,

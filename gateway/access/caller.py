@@ -41,6 +41,7 @@ class Grants:
 
     `formulas`: written values may be formulas, if values are parsed as typed input. `may_delete`:
     whole rows may be deleted, also with columns that the key does not see, if the plan allows it.
+    `may_refresh`: changes of the sheet may be reported, so that rows are read anew.
     Origins have the form of `normal_origin`.
     """
 
@@ -51,6 +52,7 @@ class Grants:
     columns: ColumnGrant = ALL_COLUMNS
     formulas: bool = False
     may_delete: bool = False
+    may_refresh: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,6 +120,11 @@ def check_query(caller: Caller, *, uses_where: bool, uses_order: bool) -> None:
 def may_delete(caller: Caller) -> bool:
     """True if the key has the right to delete, and its plan allows it."""
     return caller.grants.may_delete and caller.plan.deletes
+
+
+def may_refresh(caller: Caller) -> bool:
+    """True if the key has the right to report changes."""
+    return caller.grants.may_refresh
 
 
 def check_filter(caller: Caller) -> None:

@@ -32,6 +32,7 @@ class KeyRequest:
     columns: ColumnGrant = ALL_COLUMNS
     formulas: bool = False
     may_delete: bool = False
+    may_refresh: bool = False
 
 
 async def create_key(
@@ -65,6 +66,7 @@ async def create_key(
         columns=request.columns,
         formulas=request.formulas,
         may_delete=request.may_delete,
+        may_refresh=request.may_refresh,
     )
     await store.add(record, digest(key, pepper))
     return record, key

@@ -66,6 +66,10 @@ def create(
             "--delete", help="Allow deleting whole rows, on a plan with deletes; by default none."
         ),
     ] = False,
+    refresh: Annotated[
+        bool,
+        typer.Option("--refresh", help="Allow reporting changes, after which rows are read anew."),
+    ] = False,
     origin: Annotated[
         list[str] | None,
         typer.Option(metavar="ORIGIN", help="Origin whose pages may use the key; repeatable."),
@@ -100,6 +104,7 @@ def create(
         formulas=formulas,
         read_only=read_only,
         may_delete=delete,
+        may_refresh=refresh,
         origins=frozenset(origin or ()),
         expires_at=expires and expires.replace(tzinfo=UTC),
     )
@@ -190,6 +195,7 @@ def described(record: "KeyRecord") -> dict[str, object]:
         "formulas": record.formulas,
         "readOnly": record.read_only,
         "mayDelete": record.may_delete,
+        "mayRefresh": record.may_refresh,
         "origins": _listed(record.origins),
         "createdAt": _moment(record.created_at),
         "expiresAt": _moment(record.expires_at),
@@ -232,9 +238,13 @@ def _row(record: "KeyRecord") -> Sequence[str]:
 
 
 def _rights(record: "KeyRecord") -> str:
-    if record.read_only:
-        return "read"
-    return "read, write, delete" if record.may_delete else "read, write"
+    rights = {
+        "read": True,
+        "write": not record.read_only,
+        "delete": record.may_delete,
+        "refresh": record.may_refresh,
+    }
+    return ", ".join(right for right, is_granted in rights.items() if is_granted)
 
 
 def _hour(instant: datetime | None) -> str:

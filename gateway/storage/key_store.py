@@ -63,6 +63,7 @@ keys = Table(
     Column("formulas", Boolean, nullable=False, server_default=false()),
     Column("last_used_at", String),
     Column("may_delete", Boolean, nullable=False, server_default=false()),
+    Column("may_refresh", Boolean, nullable=False, server_default=false()),
 )
 pepper_marks = Table(
     "pepper",
@@ -125,6 +126,7 @@ class KeyRecord:
     formulas: bool = False
     last_used_at: datetime | None = None
     may_delete: bool = False
+    may_refresh: bool = False
 
 
 class KeyChange(NamedTuple):
@@ -252,6 +254,7 @@ def _row(record: KeyRecord) -> dict[str, object]:
         "formulas": record.formulas,
         "last_used_at": record.last_used_at and record.last_used_at.isoformat(),
         "may_delete": record.may_delete,
+        "may_refresh": record.may_refresh,
     }
 
 

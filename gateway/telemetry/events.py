@@ -48,6 +48,7 @@ Kind = Literal[
     "delete",
     "delete_where",
     "upsert",
+    "refresh",
     "other",
 ]
 CacheResult = Literal["", "hit", "miss", "stale"]

@@ -21,7 +21,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.types import Scope
 
-from gateway.access.caller import Caller, Operation, authorise, check_origin, may_delete
+from gateway.access.caller import Caller, Operation, authorise, check_origin
 from gateway.access.gatekeeper import Gatekeeper
 from gateway.access.rates import FRESH_PRICE, KeyRates, RateLease
 from gateway.errors import (
@@ -65,6 +65,7 @@ _OPERATIONS: Mapping[Kind, Operation] = {
     "delete": Operation.WRITE,
     "delete_where": Operation.WRITE,
     "upsert": Operation.WRITE,
+    "refresh": Operation.READ,
 }
 _PARAMETERS: Mapping[Kind, Known] = dict.fromkeys(
     ("update_where", "delete", "delete_where", "upsert"), WRITES
@@ -139,8 +140,8 @@ class Admission:
             note_reading(reading, worksheet=target.worksheet.title)
         return Admitted(caller, target, parameters.asked, lease, head)
 
-    async def may_delete(self, request: Request[Any]) -> bool:
-        """True if the request has a key that may delete, on a plan that allows it.
+    async def has_right(self, request: Request[Any], right: Callable[[Caller], bool]) -> bool:
+        """True if the request has a key with this right.
 
         Charges and records nothing: without the right, the answer is the same for every request.
         Raises KeysUnavailable.
@@ -154,7 +155,7 @@ class Admission:
             )
         except (AmbiguousCredentials, Unauthorized, TooManyAuthFailures, PlanLimit):
             return False
-        return may_delete(caller)
+        return right(caller)
 
     async def recognise(
         self, scope: Scope, head: Head, parameters: Sifted, operation: Operation

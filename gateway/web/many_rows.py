@@ -13,7 +13,12 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from gateway.access.caller import check_conditional, check_filter, check_unconditional
+from gateway.access.caller import (
+    check_conditional,
+    check_filter,
+    check_unconditional,
+    may_delete,
+)
 from gateway.access.rates import FRESH_PRICE
 from gateway.errors import InvalidQuery, InvalidRequest, UnknownField, WorksheetNotFound
 from gateway.table.table import FIRST_DATA_ROW
@@ -99,7 +104,7 @@ async def update_where(request: Request[State]) -> Response:
 
 async def delete_where(request: Request[State]) -> Response:
     state: State = request.scope["state"]
-    if not await state["admission"].may_delete(request):
+    if not await state["admission"].has_right(request, may_delete):
         raise HTTPException(405)
     admitted = await state["admission"].admit(request, "delete_where")
     asked = _asked_filter(admitted)
@@ -109,7 +114,7 @@ async def delete_where(request: Request[State]) -> Response:
 
 async def delete_row(request: Request[State]) -> Response:
     state: State = request.scope["state"]
-    if not await state["admission"].may_delete(request):
+    if not await state["admission"].has_right(request, may_delete):
         raise HTTPException(405)
     admitted = await state["admission"].admit(request, "delete")
     row = parse_row(request.path_params["row"])

@@ -12,6 +12,7 @@ from gateway.web.many_rows import delete_row, delete_where, patch_rows, post_row
 from gateway.web.middleware import Endpoint, ErrorNet, Handler, RequestFrame
 from gateway.web.openapi.endpoint import describe
 from gateway.web.pages import docs, docs_file, home
+from gateway.web.refresh import post_row
 from gateway.web.rows import list_rows, read_row, update_row
 from gateway.web.state import State
 
@@ -32,7 +33,8 @@ ROUTES: list[BaseRoute] = [
     Route("/v2/sheets/{title}", Endpoint(list_rows), methods=["GET"]),
     Route("/v2/sheets/{title}", Endpoint(post_rows), methods=["POST"]),
     Route("/v2/sheets/{title}/{row}", Endpoint(read_row), methods=["GET"]),
-    Route("/v2/sheets/{title}/{row}", Endpoint(update_row), methods=["POST", "PUT", "PATCH"]),
+    Route("/v2/sheets/{title}/{row}", Endpoint(update_row), methods=["PUT", "PATCH"]),
+    Route("/v2/sheets/{title}/{row}", Endpoint(post_row), methods=["POST"]),
     _extension("/v2/sheets/{title}", patch_rows, "PATCH"),
     _extension("/v2/sheets/{title}", delete_where, "DELETE"),
     _extension("/v2/sheets/{title}/{row}", delete_row, "DELETE"),

@@ -35,6 +35,10 @@ class Pool:
         worksheet = self._worksheets[worksheet_id] = self._make(worksheet_id)
         return worksheet
 
+    def find(self, worksheet_id: WorksheetId) -> Worksheet | None:
+        """A worksheet that is in use."""
+        return self._worksheets.get(worksheet_id)
+
     def demands(self) -> Iterator[Demand]:
         """The demand for each worksheet with rows."""
         return (self._worksheets[each].demand for each in self._weights)

@@ -254,6 +254,12 @@ class RowService:
                     check_granted(fields, columns, at=write.path(number))
         return await self._settle(target, write)
 
+    def report_change(self, target: Target) -> None:
+        """Take in that somebody changed the worksheet. No call; later requests look."""
+        worksheet = self._pool.find(target.worksheet)
+        if worksheet is not None:
+            worksheet.reports.add()
+
     async def aclose(self) -> None:
         """Finish the waiting writes."""
         await self._queues.aclose()

@@ -32,6 +32,7 @@ from gateway.table.patch import RowPatch
 from gateway.table.record import text_at
 from gateway.worksheets.header_cache import HeaderCache, SheetExtent
 from gateway.worksheets.loader import Loader
+from gateway.worksheets.reports import Reports
 from gateway.worksheets.scheduler import Scheduler
 from gateway.worksheets.single_flight import SingleFlight
 from gateway.worksheets.snapshot import (
@@ -127,6 +128,7 @@ class Worksheet:
         self._clock = clock
         self._resources = resources
         self._max_window_bytes = settings.max_bytes // WINDOW_SHARE
+        self.reports = Reports(self.may_be_written, clock=clock)
         self._latest: Snapshot | None = None
         self._typed: Snapshot | None = None
         """The latest snapshot with both renderings; mostly the latest of all."""

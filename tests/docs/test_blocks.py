@@ -9,6 +9,7 @@ CHECKERS = {
     **dict.fromkeys(shell.LANGUAGES, "test_shell.py"),
     **dict.fromkeys(samples.LANGUAGES, "test_samples.py"),
     "json": "test_answers.py",
+    "gs": "test_apps_script.py",
     "toml": "test_settings.py",
     "nginx": "test_proxies.py",
     "caddyfile": "test_proxies.py",

@@ -21,8 +21,8 @@ CREATE TABLE api_keys (
 	PRIMARY KEY (id),
 	UNIQUE (digest)
 );
-INSERT INTO "api_keys" VALUES('key_00000001',X'31','Büro','wxyz','paid','["one", "two"]','["St\u00e4dte", "a''!B1:Z9,''x"]',1,'["https://a.org"]','2026-03-01T12:00:00+00:00','2026-03-02T12:00:00.000001+00:00',NULL,'[" Gr\u00f6\u00dfe", "name"]','["name"]',0,'2026-03-01T12:00:00+00:00',0);
-INSERT INTO "api_keys" VALUES('key_00000000',X'32','Büro','wxyz','paid',NULL,NULL,0,'[]','2026-03-01T12:00:01+00:00',NULL,'2026-03-01T12:00:00+00:00',NULL,NULL,1,NULL,1);
+INSERT INTO "api_keys" (id, digest, name, last4, "plan", spreadsheets, worksheets, read_only, origins, created_at, expires_at, revoked_at, readable, writable, formulas, last_used_at, may_delete) VALUES('key_00000001',X'31','Büro','wxyz','paid','["one", "two"]','["St\u00e4dte", "a''!B1:Z9,''x"]',1,'["https://a.org"]','2026-03-01T12:00:00+00:00','2026-03-02T12:00:00.000001+00:00',NULL,'[" Gr\u00f6\u00dfe", "name"]','["name"]',0,'2026-03-01T12:00:00+00:00',0);
+INSERT INTO "api_keys" (id, digest, name, last4, "plan", spreadsheets, worksheets, read_only, origins, created_at, expires_at, revoked_at, readable, writable, formulas, last_used_at, may_delete) VALUES('key_00000000',X'32','Büro','wxyz','paid',NULL,NULL,0,'[]','2026-03-01T12:00:01+00:00',NULL,'2026-03-01T12:00:00+00:00',NULL,NULL,1,NULL,1);
 CREATE TABLE idempotency_records (
 	scope VARCHAR NOT NULL,
 	fingerprint VARCHAR NOT NULL,

@@ -34,6 +34,7 @@ _keys = sa.Table(
     sa.Column("formulas", sa.Boolean, nullable=False, server_default=sa.false()),
     sa.Column("last_used_at", _time),
     sa.Column("may_delete", sa.Boolean, nullable=False, server_default=sa.false()),
+    sa.Column("may_refresh", sa.Boolean, nullable=False, server_default=sa.false()),
 )
 _pepper = sa.Table(
     "pepper",

@@ -111,4 +111,6 @@ def _is_reached(kind: Kind, reach: Reach) -> bool:
         return False
     if kind == "delete_where" and not reach.may_write_where:
         return False
+    if kind == "refresh":
+        return reach.may_refresh
     return reach.may_write or kind not in WRITES

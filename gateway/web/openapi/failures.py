@@ -71,7 +71,9 @@ from gateway.errors import (
 )
 from gateway.worksheets.fences import RETRY_SECONDS
 
-Kind = Literal["health", "list", "read", "create", "update", "change", "delete", "delete_where"]
+Kind = Literal[
+    "health", "list", "read", "create", "update", "change", "delete", "delete_where", "refresh"
+]
 
 _OF_HTTP: Sequence[GatewayError] = (
     InvalidRequest("This cannot be read as a request of HTTP/1.1."),
@@ -198,8 +200,12 @@ FAILURES: Mapping[Kind, Sequence[GatewayError]] = {
         InvalidQuery("A delete names a row in its path, or the rows with where, not both."),
     ),
     "delete_where": (*_OF_ALL_ROWS, *_OF_DELETES, *_OF_FILTERS),
+    "refresh": (*_OF_HTTP, *_OF_KEYS),
 }
-WRITES: frozenset[Kind] = frozenset({"create", "update", "change", "delete", "delete_where"})
+WRITES: frozenset[Kind] = frozenset(
+    {"create", "update", "change", "delete", "delete_where", "refresh"}
+)
+"""Those whose errors have an outcome."""
 DELETES: frozenset[Kind] = frozenset({"delete", "delete_where"})
 
 

@@ -48,7 +48,7 @@ _UPDATES: Mapping[str, str] = {"post": "update", "put": "put", "patch": "patch"}
 
 
 def paths_of(place: Place, reach: Reach) -> Iterator[tuple[str, Node]]:
-    """The two paths of a place: its rows, and one row."""
+    """The paths of a place: its rows, one row, and reports of changes."""
     rows: dict[str, object] = {
         "parameters": path_parameters(place, reach, has_row=False),
         "get": _list(place, reach),
@@ -72,6 +72,25 @@ def paths_of(place: Place, reach: Reach) -> Iterator[tuple[str, Node]]:
             rows["delete"] = _delete_where(place)
     yield place.path, rows
     yield f"{place.path}/{{rowIndex}}", row
+    if reach.may_refresh:
+        parameters = path_parameters(place, reach, has_row=False)
+        yield f"{place.path}/refresh", {"parameters": parameters, "post": _refresh(place)}
+
+
+def _refresh(place: Place) -> Node:
+    return {
+        "operationId": f"refresh{place.stem or 'Rows'}",
+        "summary": f"Report a change{_of(place)}",
+        "description": (
+            "For a script in the spreadsheet: the next request reads the rows anew. At most one "
+            f"report in 2 seconds has an effect at once. It counts as {FRESH_PRICE} requests."
+        ),
+        **_common(place, "refresh"),
+        "responses": {
+            "202": {"description": "The next request looks at the sheet."},
+            **error_references("refresh"),
+        },
+    }
 
 
 def _list(place: Place, reach: Reach) -> Node:

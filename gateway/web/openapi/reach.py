@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from gateway.access.caller import Caller, may_delete
+from gateway.access.caller import Caller, may_delete, may_refresh
 from gateway.settings.model import ApiSettings
 from gateway.settings.plans import PlanSettings
 from gateway.table.view import ALL_COLUMNS, ColumnGrant
@@ -22,6 +22,7 @@ class Reach:
     """The key's plan; None for any plan."""
     may_write: bool = True
     may_delete: bool = True
+    may_refresh: bool = True
     columns: ColumnGrant = ALL_COLUMNS
     worksheets: frozenset[str] | None = None
     """The worksheets that the key was granted; None for all."""
@@ -72,6 +73,7 @@ def reach_of(caller: Caller, named: str | None, api: ApiSettings) -> Reach:
         plan=caller.plan,
         may_write=may_write,
         may_delete=may_write and may_delete(caller),
+        may_refresh=may_refresh(caller),
         columns=grants.columns,
         worksheets=grants.worksheets,
         spreadsheet=named or None,

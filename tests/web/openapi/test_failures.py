@@ -23,6 +23,7 @@ OPERATIONS: Mapping[Kind, tuple[str, str]] = {
     "change": ("/v2/sheets/{sheetName}", "patch"),
     "delete": ("/v2/sheets/{sheetName}/{rowIndex}", "delete"),
     "delete_where": ("/v2/sheets/{sheetName}", "delete"),
+    "refresh": ("/v2/sheets/{sheetName}/refresh", "post"),
 }
 
 

@@ -1,0 +1,90 @@
+"""Reports of changes: who may make them, and what they have read anew."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from gateway.access.issue import KeyRequest
+from tests.surfaces.stage import GRANTED, Surface, open_surface
+
+REPORTER = KeyRequest(name="script", spreadsheets=GRANTED, read_only=True, may_refresh=True)
+LONG = {
+    "plans.paid.requests_per_minute": 600,
+    "cache.rows_ttl_seconds": 600,
+    "cache.max_stale_seconds": 0,
+}
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Surface]:
+    """A gateway that keeps rows for long, with a key of a script."""
+    folder = tmp_path_factory.mktemp("refresh")
+    keys = {"script": REPORTER, "paid": KeyRequest(name="paid", spreadsheets=GRANTED)}
+    with open_surface(folder, keys, LONG) as surface:
+        yield surface
+
+
+@pytest.fixture
+def surface(opened: Surface) -> Surface:
+    opened.reset()
+    return opened
+
+
+def name(surface: Surface, title: str) -> object:
+    """The name in the first row, as a reader gets it."""
+    return surface.send("GET", f"{title}?limit=1").json()["results"][0]["name"]
+
+
+def test_a_report_has_rows_read_anew(surface: Surface) -> None:
+    """It costs no call itself, and a second one within 2 seconds has no effect yet."""
+    cities = surface.sheets.worksheets[0]
+    before = name(surface, "Cities")
+    cities.type(2, "Reno")
+    kept = name(surface, "Cities")
+    spent = surface.calls.reads
+
+    answer = surface.send("POST", "Cities/refresh", key="script")
+    after_report = surface.calls.reads
+    fresh = name(surface, "Cities")
+    cities.type(2, "Salem")
+    surface.send("POST", "Cities/refresh", key="script")
+
+    assert (answer.status_code, answer.json()) == (202, {"status": "accepted"})
+    assert after_report == spent
+    assert (kept, fresh) == (before, "Reno")
+    assert name(surface, "Cities") == "Reno"
+    assert surface.calls.reads == spent + 1
+
+
+@pytest.mark.parametrize("title", ["Nowhere", "Empty"])
+def test_a_worksheet_that_nobody_reads(surface: Surface, title: str) -> None:
+    """There is nothing to read anew, and no call to find out."""
+    assert surface.send("POST", f"{title}/refresh", key="script").status_code == 202
+    assert surface.calls.reads == 0
+
+
+@pytest.mark.parametrize("key", ["paid", None, "unknown"])
+def test_without_the_right_it_is_a_row_of_this_name(surface: Surface, key: str | None) -> None:
+    """The answer is that of any other text in place of a row number."""
+    keys = dict(surface.keys, unknown="sgw_unknown")
+    auth = [("Authorization", f"Bearer {keys[key]}")] if key else []
+    found = surface.send("POST", "Cities/refresh", key=None, headers=auth, body=b"{}")
+    other = surface.send("POST", "Cities/refrash", key=None, headers=auth, body=b"{}")
+
+    assert found.status_code == other.status_code >= 400
+    assert found.json()["code"] == other.json()["code"]
+
+
+def test_it_counts_as_five_requests(surface: Surface) -> None:
+    answers = [surface.send("POST", "Cities/refresh", key="script") for _ in range(2)]
+    left = [
+        int(answer.headers["ratelimit"].partition("r=")[2].partition(";")[0]) for answer in answers
+    ]
+    assert left[0] - left[1] in (4, 5)
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "PATCH", "DELETE"])
+def test_other_methods_know_no_refresh(surface: Surface, method: str) -> None:
+    body = b"" if method == "GET" else b"{}"
+    answer = surface.send(method, "Cities/refresh", key="script", body=body)
+    assert answer.status_code in (400, 404, 405)

@@ -67,7 +67,7 @@ def keeping_numbers_of_rows() -> Defect:
 def keeping_numbers_of_records() -> Defect:
     """Answers to be replayed keep the numbers that they had."""
     return Defect(
-        planted=lambda: patch("gateway.storage.write_ledger.followed", lambda entry, _: entry)
+        planted=lambda: patch("gateway.storage.write_ledger.followed", lambda entry, *_: entry)
     )
 
 

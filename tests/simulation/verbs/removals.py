@@ -12,7 +12,7 @@ Rules
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations, permutations
+from itertools import combinations, permutations, product
 from typing import TypeVar
 
 from tests.simulation.fire.ledger import Problem
@@ -56,14 +56,18 @@ class Explanation:
         return [*self._by_filter(), *self._by_number()]
 
     def improve(self) -> None:
-        """Try the other explanations of each batch, as long as that explains more."""
+        """Try the other explanations of each batch, then of each two, while that explains more."""
         count = len(self.problems())
-        for index, covers in self.covers.items():
-            for cover in [None, *covers] if count else []:
+        unsure = [index for index, covers in self.covers.items() if covers]
+        for indices in [*combinations(unsure, 1), *combinations(unsure, 2)]:
+            for covers in product(*([None, *self.covers[index]] for index in indices)):
+                if not count:
+                    return
                 before = dict(self.chosen)
-                self.chosen.pop(index, None)
-                if cover is not None:
-                    self.chosen[index] = cover
+                for index, cover in zip(indices, covers, strict=True):
+                    self.chosen.pop(index, None)
+                    if cover is not None:
+                        self.chosen[index] = cover
                 found = len(self.problems())
                 if found < count:
                     count = found
@@ -86,14 +90,19 @@ class Explanation:
                 yield entry.answered_at, min(batches)
 
     def _by_filter(self) -> Iterator[Problem]:
-        times: dict[int, int] = dict.fromkeys(self.by_filter, 0)
-        for cover in self.chosen.values():
+        batches: dict[int, list[int]] = {number: [] for number in self.by_filter}
+        for index, cover in self.chosen.items():
             for number in cover.rows:
-                times[number] += 1
+                batches[number].append(index)
         for number, entry in self.by_filter.items():
-            if times[number] > 1:
-                yield Problem(kind="doubled", detail=f"{entry} removed rows {times[number]} times")
-            if entry.was_applied and entry.answer.results and not times[number]:
+            if len(batches[number]) > 1:
+                others = [
+                    f"{self.course.by_index[index].removed} (it or any of "
+                    f"{[[*cover.rows] for cover in self.covers[index]]})"
+                    for index in batches[number]
+                ]
+                yield Problem(kind="doubled", detail=f"{entry} removed {' and '.join(others)}")
+            if entry.was_applied and entry.answer.results and not batches[number]:
                 detail = f"{entry} told {entry.answer.rows}, but no such rows went"
                 yield Problem(kind="lost", detail=detail)
 

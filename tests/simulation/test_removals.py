@@ -1,0 +1,42 @@
+"""Explanations of removed rows by deletes by filter of which several could have removed them."""
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+from tests.simulation.verbs.removals import Cover, Explanation
+
+
+def explanation(covers: dict[int, list[int]]) -> Explanation:
+    """By batch, the deletes that may have removed its only row; the first of each is chosen."""
+    batches = [SimpleNamespace(index=index, removed=[2], at=0.0) for index in covers]
+    nothing = SimpleNamespace(row=lambda _: "")
+    course = SimpleNamespace(
+        batches=batches,
+        by_index={batch.index: batch for batch in batches},
+        before=lambda _: nothing,
+    )
+    entry = SimpleNamespace(was_applied=False)
+    made = Explanation(
+        course=cast(Any, course),
+        deletes=[],
+        by_filter={number: cast(Any, entry) for numbers in covers.values() for number in numbers},
+        covers={
+            index: [Cover(rows={number: [2]}) for number in numbers]
+            for index, numbers in covers.items()
+        },
+        options={},
+    )
+    made.chosen = {index: each[0] for index, each in made.covers.items()}
+    made.improve()
+    return made
+
+
+def test_two_batches_change_their_deletes_together() -> None:
+    """Neither change alone explains more."""
+    assert explanation({10: [1, 2], 20: [1, 2], 30: [2, 3]}).problems() == []
+
+
+def test_one_delete_too_few_is_a_problem() -> None:
+    (problem,) = explanation({10: [1, 2], 20: [1, 2], 30: [2, 1]}).problems()
+
+    assert problem.kind in ("doubled", "removed")

@@ -117,19 +117,15 @@ def run(server: uvicorn.Server, sockets: Sequence[socket.socket], greeting: str)
     """Print the greeting, serve in this thread until a signal, and end the process.
 
     SIGINT, SIGTERM and SIGHUP end it, but not SIGHUP if it is ignored (`nohup`). The exit status is
-    0 after a signal, and 1 if the server did not start. uvicorn stops gracefully, then raises the
-    signal again for the previous handler.
+    0 after a signal, and 1 if the server did not start. A signal sets a flag from here on: an
+    exception is lost where Python ignores it, for example in a callback of an import.
     """
-    for each in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(each, lambda *_: sys.exit(0))
-    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
-        signal.signal(signal.SIGHUP, server.handle_exit)  # uvicorn does not handle it
+    is_nohup = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    for each in (signal.SIGINT, signal.SIGTERM, *([] if is_nohup else [signal.SIGHUP])):
+        signal.signal(each, server.handle_exit)  # uvicorn sets its own later, and none for SIGHUP
     print(greeting, flush=True)
-    try:
-        server.run(sockets=list(sockets))
-        status = 0 if server.started else 1
-    except SystemExit:
-        status = 0
+    server.run(sockets=list(sockets))
+    status = 0 if server.started else 1
     if len(threading.enumerate()) > 1:
         # A thread that still waits for Google would block the exit; its request is answered.
         sys.stderr.flush()

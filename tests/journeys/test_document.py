@@ -43,6 +43,7 @@ def test_general_document_needs_no_key(api: Api) -> None:
     assert [*document["paths"]] == [
         "/v2/sheets/{sheetName}",
         "/v2/sheets/{sheetName}/{rowIndex}",
+        "/v2/sheets/{sheetName}/refresh",
         "/livez",
         "/readyz",
     ]

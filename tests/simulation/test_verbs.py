@@ -69,7 +69,13 @@ DELETES = Mixture(deletes=60, conditional=0.0, keyed=1.0, repeated=0.6)
 def test_planted_bugs_are_found(
     tmp_path: Path, defect: Callable[[], Defect], kinds: set[str], mixture: Mixture
 ) -> None:
-    """Planted bug: what a gateway does wrong with rows and their numbers shows as a problem."""
-    report = run(tmp_path, replace(CALM, mixture=mixture), defect())
+    """Planted bug: what a gateway does wrong shows as a problem, in one of three runs at most.
 
-    assert report.kinds & kinds, str(report)
+    Requests of 8 clients overlap as time has it, so a single run may give the bug no occasion.
+    """
+    runs = [tmp_path / str(n) for n in range(3)]
+    for each in runs:
+        each.mkdir()
+    reports = (run(each, replace(CALM, mixture=mixture), defect()) for each in runs)
+
+    assert any(report.kinds & kinds for report in reports)

@@ -10,7 +10,7 @@ import tempfile
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -113,7 +113,8 @@ class PostgresServer:
         pid = self._process.pid
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
         for each in (pid, *map(int, children)):
-            os.kill(each, number)
+            with suppress(ProcessLookupError):  # a session that has just ended
+                os.kill(each, number)
 
 
 def programs() -> Path | None:

@@ -1,6 +1,7 @@
 """The composition root: settings in, the Starlette application out."""
 
 import hashlib
+import importlib.util
 import os
 import re
 import time
@@ -8,6 +9,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import UTC, datetime
 from functools import partial
+from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -24,7 +26,7 @@ from gateway.google.credentials import check_credentials
 from gateway.google.sheets import Sheets
 from gateway.google.spent import SpentQuota, open_spent_quota
 from gateway.settings.database import Database, PostgresUrl
-from gateway.settings.model import MAIN_ACCOUNT, Settings
+from gateway.settings.model import MAIN_ACCOUNT, ConfigError, Settings
 from gateway.storage.key_store import KeyStore
 from gateway.web.admission import Admission, AuthCache
 from gateway.web.error_responses import on_gateway_error, on_http_exception
@@ -36,6 +38,9 @@ from gateway.worksheets.catalogue import Catalogue
 from gateway.worksheets.fences import Fences
 from gateway.worksheets.rows import RowService
 
+if TYPE_CHECKING:
+    from gateway.cluster.assembly import Cluster
+
 OpenSheets = Callable[[], AbstractAsyncContextManager[Sheets]]
 
 
@@ -45,6 +50,8 @@ def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Sta
     Raises ConfigError for unusable files before serving.
     """
     pepper = load_pepper(settings.access)
+    if settings.cluster.redis is not None and importlib.util.find_spec("redis") is None:
+        raise ConfigError(["cluster.redis: install sheets-gateway[cluster], which has its library"])
     if open_sheets is None:
         # Read again when the app starts; reported here as a configuration problem.
         for account in settings.google.by_account().values():
@@ -58,7 +65,13 @@ def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Sta
             KeyStore.open(database) as store,
             store.open_ledger(clock, max_bytes=settings.writes.max_record_bytes) as ledger,
             _opened(settings, open_sheets) as opened,
-            open_budgets(settings, opened, partial(_spent_quota, database, store)) as budgets,
+            _cluster(settings) as cluster,
+            open_budgets(
+                settings,
+                opened,
+                partial(_spent_quota, database, store),
+                cluster.quota.share if cluster else None,
+            ) as budgets,
         ):
             await warn_of_unbounded_keys(store, datetime.now(UTC))
             keys = ActiveKeys(store, settings.plans, clock=_now)
@@ -159,6 +172,20 @@ def steady_clock() -> Callable[[], float]:
 def fence_key(pepper: bytes) -> str:
     """The key of all fences of gateways with this pepper: short, and no two peppers' are alike."""
     return "gw-" + hashlib.blake2b(pepper, digest_size=6, person=b"fences").hexdigest()
+
+
+@asynccontextmanager
+async def _cluster(settings: Settings) -> AsyncIterator["Cluster | None"]:
+    """What is shared with other processes, if so configured."""
+    url = settings.cluster.redis
+    if url is None:
+        yield None
+        return
+    # Redis's library is in an extra, and takes a third of a second to import.
+    from gateway.cluster.assembly import open_cluster  # noqa: PLC0415
+
+    async with open_cluster(url.get_secret_value()) as cluster:
+        yield cluster
 
 
 @asynccontextmanager

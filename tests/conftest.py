@@ -19,6 +19,9 @@ SLOW: Mapping[str, str] = {
     "browser": """
         docs_operations docs_page home_page recorder
     """,
+    "cluster": """
+        processes storm
+    """,
     "contract": """
         place
     """,

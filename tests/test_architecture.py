@@ -64,6 +64,9 @@ def test_imports_follow_the_layers(tmp_path: Path) -> None:
         ("gateway/web/unplaced.py", "import gspread", "Google is met"),
         ("gateway/worksheets/rows.py", "import gateway.google.adapter", "Worksheets know"),
         ("gateway/worksheets/rows.py", "import starlette", "HTTP is met"),
+        ("gateway/google/quota.py", "import gateway.cluster.store", "Each layer"),
+        ("gateway/cluster/store.py", "import gateway.web.rows", "Each layer"),
+        ("gateway/app.py", "import redis", "Redis is met"),
         ("gateway/app.py", "import sheets_emulator.app", "Only the commands"),
     ],
 )

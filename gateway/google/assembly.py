@@ -10,7 +10,14 @@ from gateway.google.accounts import Account, Accounts
 from gateway.google.adapter import GoogleSheets
 from gateway.google.guards import Breaker, Counted, GuardedSheets, LastCheck, Retrying
 from gateway.google.merging import MergingSheets
-from gateway.google.quota import Budgeted, Quota, open_budget, open_quota
+from gateway.google.quota import (
+    Budgeted,
+    Quota,
+    Share,
+    ShareByName,
+    open_budget,
+    open_quota,
+)
 from gateway.google.sheets import Sheets
 from gateway.google.spent import SpentQuota
 from gateway.settings.model import GoogleSettings, Settings
@@ -31,19 +38,26 @@ OpenSpent = Callable[[str], AbstractAsyncContextManager[SpentQuota]]
 
 @asynccontextmanager
 async def open_budgets(
-    settings: Settings, opened: Mapping[str, Sheets], open_spent: OpenSpent
+    settings: Settings,
+    opened: Mapping[str, Sheets],
+    open_spent: OpenSpent,
+    share: ShareByName | None = None,
 ) -> AsyncIterator[Mapping[str, Budgeted]]:
-    """The quota of each account, less what an earlier process spent."""
+    """The quota of each account, less what an earlier process spent; or shared with others."""
     google = settings.google
     projects = {name: _project(name, sheets) for name, sheets in opened.items()}
     shared = {project for project, count in Counter(projects.values()).items() if count > 1}
     by_account = google.by_account()
     async with AsyncExitStack() as stack:
+
+        async def spent(name: str) -> SpentQuota | None:
+            return None if share else await stack.enter_async_context(open_spent(name))
+
         quotas: Mapping[str, Quota] = {
             project: open_quota(
                 google.project_reads_per_minute,
                 google.project_writes_per_minute,
-                spent=await stack.enter_async_context(open_spent(f"project-{project}")),
+                spent=await spent(f"project-{project}"),
             )
             for project in shared
         }
@@ -51,8 +65,9 @@ async def open_budgets(
             name: Budgeted(
                 open_budget(
                     by_account.get(name, google),
-                    spent=await stack.enter_async_context(open_spent(name)),
+                    spent=await spent(name),
                     project=quotas.get(project),
+                    share=_shared(share, name, project if project in shared else None),
                 ),
                 waited=budget_waited,
                 turn_seconds=settings.writes.max_waiting_seconds,
@@ -88,3 +103,18 @@ def _project(name: str, sheets: Sheets) -> str:
     """The project whose quota an account uses; without one, it shares with no other."""
     project = sheets.project if isinstance(sheets, GoogleSheets) else None
     return project or f"of-{name}"
+
+
+def _shared(
+    share: ShareByName | None, name: str, project: str | None
+) -> Callable[[bool], Share] | None:
+    """What shares an account's rates of each kind, and its project's if others use it, too."""
+    if share is None:
+        return None
+    names = [f"account:{name}"] if project is None else [f"account:{name}", f"project:{project}"]
+
+    def of_kind(is_write: bool) -> Share:
+        kind = "writes" if is_write else "reads"
+        return share(*(f"{kind}:{each}" for each in names))
+
+    return of_kind

@@ -9,6 +9,9 @@ Rules
   keys came, or Google refused a call).
 - One timer is set at a time, for the instant at which the next call may be sent. That instant never
   moves forward.
+- Where other processes use the same quota, each call also takes from the rates that all share
+  (`SharedRates`), one at a time, so that waiters keep their order. The rates here repeat what the
+  shared ones told last.
 - A write that must follow a read reserves its quota before the read, so that nothing waits between
   the two.
 """
@@ -16,9 +19,9 @@ Rules
 import asyncio
 import math
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar, Token
+from contextvars import Context, ContextVar, Token
 from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
@@ -52,6 +55,32 @@ def call_later(seconds: float, act: Callable[[], None]) -> Timer:
     return asyncio.get_running_loop().call_later(seconds, act)
 
 
+class SharedRates(Protocol):
+    """Rates that all processes take from; they correct the rates here by what they tell."""
+
+    async def take(self) -> bool:
+        """Count a call that is sent now; False if none may be: the rates have the time."""
+        ...
+
+    def give_back(self) -> None:
+        """Undo a `take`: its call is not sent."""
+        ...
+
+    def learnt(self) -> None:
+        """Pass on what the rates learnt of a 429."""
+        ...
+
+
+Share = Callable[[Sequence[Rate], Callable[[], None]], SharedRates]
+"""Shares rates; the callback is called when calls may be sent earlier than they told."""
+
+
+class ShareByName(Protocol):
+    """What shares rates that have the same names in all processes."""
+
+    def __call__(self, *names: str) -> Share: ...
+
+
 class Bucket:
     """The rates and the queue of one kind of call."""
 
@@ -62,8 +91,11 @@ class Bucket:
         max_waiting_seconds: float,
         clock: Callable[[], float] = time.monotonic,
         set_timer: SetTimer = call_later,
+        share: Share | None = None,
     ) -> None:
         self._rates = Rates(rates)
+        self._shared = None if share is None else share(rates, self._go_on)
+        self._asking: asyncio.Task[None] | None = None
         self._is_write = is_write
         self._max_waiting_seconds = max_waiting_seconds
         self._clock = clock
@@ -99,7 +131,7 @@ class Bucket:
         now = self._clock()
         if max_waiting_seconds is None:
             max_waiting_seconds = self._max_waiting_seconds
-        if not self._turns and self._rates.take(now):
+        if self._shared is None and not self._turns and self._rates.take(now):
             return
         with self._joined(call_context, now, max_waiting_seconds) as waiter:
             self._check_wait(waiter, now)
@@ -112,12 +144,14 @@ class Bucket:
 
     def give_back(self) -> None:
         """Undo the last `take`: its call is not sent."""
-        self._rates.give_back()
+        self._untake()
         self._go_on()
 
     def refused(self, *, sent_at: float, limit: int | None, is_project: bool = False) -> None:
         """Learn from a call's 429 and the limit per minute that it names."""
         self._rates.refused(self._clock(), sent_at=sent_at, limit=limit, is_project=is_project)
+        if self._shared is not None:
+            self._shared.learnt()
         self._go_on()
 
     @contextmanager
@@ -164,26 +198,54 @@ class Bucket:
         self._turns.leave(waiter)
         had_turn = waiter.turn.done() and not waiter.turn.cancelled()
         if had_turn and waiter.turn.exception() is None:
-            self._rates.give_back()
+            self._untake()
         self._go_on()
 
-    def _go_on(self) -> None:
+    def _go_on(self, *, may_ask: bool = True) -> None:
         """Wake waiters whose turn it is, end waits that became too long, and set the timer."""
         now = self._clock()
-        while self._turns and self._rates.take(now):
-            waiter = self._turns.take_next()
-            if waiter.turn.done():  # cancelled, and about to withdraw
-                self._rates.give_back()
-            else:
-                waiter.turn.set_result(None)
+        while self._shared is None and self._turns and self._rates.take(now):
+            self._wake_next()
         free_at = self._rates.free_at(now)
         self._refuse_late(free_at, now)
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if self._turns:
+        if self._asking is not None or not self._turns:
+            return
+        if self._shared is not None and free_at <= now and may_ask:
+            work = self._ask(self._shared)
+            self._asking = asyncio.get_running_loop().create_task(work, context=Context())
+        else:
             seconds = max(free_at - now, _SHORTEST_TIMER_SECONDS)
             self._timer = self._set_timer(seconds, self._go_on)
+
+    def _wake_next(self) -> None:
+        """Let the next waiter send what was taken for it."""
+        waiter = self._turns.take_next()
+        if waiter.turn.done():  # cancelled, and about to withdraw
+            self._untake()
+        else:
+            waiter.turn.set_result(None)
+
+    async def _ask(self, shared: SharedRates) -> None:
+        """Take from the shared rates for the next waiter."""
+        is_taken = False
+        try:
+            is_taken = await shared.take()
+        finally:
+            self._asking = None
+            if is_taken and self._turns:
+                self._wake_next()
+            elif is_taken:
+                self._untake()
+            self._go_on(may_ask=is_taken)
+
+    def _untake(self) -> None:
+        if self._shared is None:
+            self._rates.give_back()
+        else:
+            self._shared.give_back()
 
     def _refuse_late(self, free_at: float, now: float) -> None:
         for waiter in [each for each in self._turns if each.until_seconds < free_at]:
@@ -246,26 +308,28 @@ def open_budget(
     set_timer: SetTimer = call_later,
     spent: SpentQuota | None = None,
     project: Quota | None = None,
+    share: Callable[[bool], Share] | None = None,
 ) -> Budget:
-    """The budget of an account, and of its project, which other accounts share."""
+    """The budget of an account, and of its project, which other accounts share.
+
+    `share` makes what shares the rates of writes, or of reads, with other processes.
+    """
     own = open_quota(
         settings.reads_per_minute, settings.writes_per_minute, clock=clock, spent=spent
     )
     quotas = (own,) if project is None else (own, project)
 
-    def bucket(rates: Iterable[Rate], *, is_write: bool) -> Bucket:
+    def bucket(*, is_write: bool) -> Bucket:
         return Bucket(
-            *rates,
+            *(quota.writes if is_write else quota.reads for quota in quotas),
             is_write=is_write,
             max_waiting_seconds=settings.max_waiting_seconds,
             clock=clock,
             set_timer=set_timer,
+            share=share and share(is_write),
         )
 
-    return Budget(
-        reads=bucket((quota.reads for quota in quotas), is_write=False),
-        writes=bucket((quota.writes for quota in quotas), is_write=True),
-    )
+    return Budget(reads=bucket(is_write=False), writes=bucket(is_write=True))
 
 
 class WriteTurn:

@@ -284,6 +284,33 @@ class MetricsSettings(Section):
     """Host names accepted by /metrics, besides IP addresses, localhost and the host of `listen`."""
 
 
+REDIS_SCHEMES = ("redis", "rediss", "unix")
+
+
+class ClusterSettings(Section):
+    """`[cluster]`: several processes that share one quota."""
+
+    redis: SecretStr | None = None
+    """URL of the Redis that all processes share, for example redis://HOST:6379/0; may be lost."""
+
+    @field_validator("redis")
+    @classmethod
+    def _check_redis(cls, url: SecretStr | None) -> SecretStr | None:
+        if url is not None and not _is_redis_url(url.get_secret_value()):
+            raise ValueError("must be redis://HOST:PORT/DB, rediss://HOST:PORT/DB or unix://PATH")
+        return url
+
+
+def _is_redis_url(url: str) -> bool:
+    try:  # the error of a port may contain a password
+        parts = urlsplit(url)
+        is_valid = parts.port != 0
+    except ValueError:
+        return False
+    place = parts.path if parts.scheme == "unix" else parts.hostname
+    return is_valid and parts.scheme in REDIS_SCHEMES and bool(place)
+
+
 class Settings(Section):
     server: ServerSettings = ServerSettings()
     """Listening address and limits for clients."""
@@ -299,6 +326,8 @@ class Settings(Section):
     """API keys and trusted proxies."""
     metrics: MetricsSettings = MetricsSettings()
     """Metrics for Prometheus."""
+    cluster: ClusterSettings = ClusterSettings()
+    """Several processes that share one quota."""
     plans: Annotated[Mapping[Name, PlanSettings], Field(validate_default=True)] = {}
     """Rights and limits of the keys of each plan; `free` and `paid` always exist."""
 
@@ -362,4 +391,5 @@ _FILE_SETTINGS: Mapping[KeyPath, object] = {
 _SECRETS: Mapping[KeyPath, Callable[[object], bool]] = {
     ("access", "pepper"): lambda pepper: pepper is not None,
     ("access", "database"): has_password,
+    ("cluster", "redis"): lambda url: url is not None,
 }

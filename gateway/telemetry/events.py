@@ -108,6 +108,9 @@ class Tallies:
     is_breaker_open: bool = False
     snapshots: int = 0
     snapshot_bytes: int = 0
+    is_store_available: bool | None = None
+    """None without Redis."""
+    processes: int = 1
 
     def count_request(
         self, kind: Kind, status: int, seconds: float, cache_result: CacheResult
@@ -237,6 +240,17 @@ def breaker_changed(is_open: bool) -> None:
     """Record that the circuit breaker opened or closed."""
     tallies.note_breaker(is_open=is_open)
     log.warning("breaker", is_open=is_open)
+
+
+def store_changed(error: str | None) -> None:
+    """Record that Redis became unavailable, by an error of this type, or is there again."""
+    tallies.is_store_available = error is None
+    log.warning("redis", is_available=error is None, error=error)
+
+
+def processes_counted(count: int) -> None:
+    """Set the number of processes that share the quota."""
+    tallies.processes = count
 
 
 def snapshots_kept(count: int, byte_count: int) -> None:

@@ -123,6 +123,13 @@ def _state(tallies: Tallies) -> Iterator[Metric]:
     for account, is_refused in tallies.refused_accounts.items():
         refused.add_metric([account], float(is_refused))
     yield refused
+    if tallies.is_store_available is not None:
+        yield GaugeMetricFamily(
+            "gateway_redis_available", "1 while Redis answers.", float(tallies.is_store_available)
+        )
+        yield GaugeMetricFamily(
+            "gateway_processes", "Processes with this Redis, as last seen.", tallies.processes
+        )
     yield GaugeMetricFamily("gateway_snapshots", "Worksheets that are kept.", tallies.snapshots)
     yield GaugeMetricFamily(
         "gateway_snapshot_bytes", "About the memory that they take.", tallies.snapshot_bytes

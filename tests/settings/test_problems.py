@@ -217,8 +217,10 @@ def test_a_file_that_was_named_must_be_there(tmp_path: Path) -> None:
         f'[access]\npepper = "{SECRET}',
         f'[google]\nendpoint = "https://user:{SECRET}@sheets.googleapis.com"',
         f'[server]\nport = "{SECRET}"',
+        f'[cluster]\nredis = "http://:{SECRET}@host"',
+        f'[cluster]\nredis = "redis://:{SECRET}/x@host"',
     ],
-    ids=["beside it", "list", "short", "syntax", "endpoint", "wrong place"],
+    ids=["beside it", "list", "short", "syntax", "endpoint", "wrong place", "Redis", "Redis port"],
 )
 def test_no_mistake_tells_a_value(tmp_path: Path, text: str) -> None:
     """Messages and causes hold no value: it may be a secret."""
@@ -239,8 +241,9 @@ def test_a_part_made_in_code_tells_no_value_either() -> None:
 
 
 def test_settings_show_no_secret(tmp_path: Path) -> None:
-    """The pepper is not in what a traceback or a log would show."""
-    settings = load_settings(written(tmp_path, f'[access]\npepper = "{SECRET}"'), {})
+    """Pepper and password are not in what a traceback or a log would show."""
+    text = f'[access]\npepper = "{SECRET}"\n[cluster]\nredis = "redis://:{SECRET}@host"'
+    settings = load_settings(written(tmp_path, text), {})
 
     assert "hunter2" not in repr(settings)
     assert "hunter2" not in settings.model_dump_json()
@@ -279,3 +282,24 @@ def test_a_pepper_in_a_file_that_others_can_open(tmp_path: Path, mode: int) -> N
         "run chmod 600 on it"
     ]
     assert load_settings(path, {"GATEWAY_ACCESS__PEPPER": SECRET}).access.pepper is not None
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["", "host:6379", "redis://", "redis://host:x/0", "redis://host:0", "http://host", "unix://"],
+)
+def test_an_invalid_address_of_redis(tmp_path: Path, url: str) -> None:
+    """It is refused at the start, with a word on the right form."""
+    (problem,) = problems_of(written(tmp_path, ""), {"GATEWAY_CLUSTER__REDIS": url})
+
+    assert problem.startswith("cluster.redis: must be redis://HOST:PORT/DB")
+
+
+@pytest.mark.parametrize(
+    "url", ["redis://host", "redis://:p@host:6379/1", "rediss://u:p@[::1]:1/0", "unix:///run/redis"]
+)
+def test_an_address_of_redis(tmp_path: Path, url: str) -> None:
+    """All forms that the library takes, but those without a place."""
+    settings = load_settings(written(tmp_path, ""), {"GATEWAY_CLUSTER__REDIS": url})
+
+    assert settings.cluster.redis is not None

@@ -78,6 +78,17 @@ def test_calls_and_states_are_reported() -> None:
     }
 
 
+def test_redis_is_reported_where_it_is_used() -> None:
+    """Its state and the number of processes; nothing of it without a cluster."""
+    with_redis = samples(Tallies(is_store_available=True, processes=3))
+    names = with_redis.keys() - samples(Tallies()).keys()
+
+    assert {name: with_redis[name] for name in names} == {
+        "gateway_redis_available": 1,
+        "gateway_processes": 3,
+    }
+
+
 def test_all_series_are_there_from_the_start() -> None:
     """Series start at 0, so that their set never grows."""
     found = samples(Tallies())

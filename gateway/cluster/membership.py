@@ -1,0 +1,219 @@
+"""Which processes there are: each tells Redis that it lives, and learns its share of the rates.
+
+Rules
+- A share is what a process may use of each rate while it does not reach Redis: 1/N of it, with N
+  processes as last seen, or less until the others know of it. The script keeps the sum at 1.
+- Others use the share of a silent process until they note its silence. So a process waits for that
+  long after its last heartbeat that may have counted, before it uses its share.
+- A process that returns stops using its share before it sends a heartbeat. A write that is no
+  heartbeat probes Redis first; where heartbeats fail all the same, they rest for a while.
+- A process that was killed is forgotten at once by others on its machine, and after two minutes by
+  all others. One that was cut off for longer may use its share beyond the rates.
+- A process that never reached Redis knows of no others, and takes a tenth.
+"""
+
+import asyncio
+import math
+import os
+import secrets
+import socket
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import Protocol
+
+from gateway.cluster.scripts import HEARTBEAT, LEAVE, PROBE
+from gateway.cluster.store import Store, StoreUnavailable
+
+MEMBERS = "{gateway}:members"
+_PROBE = "{gateway}:probe"
+
+UNKNOWN_SHARE = 0.1
+MICROSECONDS = 1_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tempo:
+    """How soon processes notice each other's coming and going."""
+
+    beat_seconds: float = 0.5
+    """Time between heartbeats, or between probes of Redis."""
+    late_seconds: float = 0.5
+    """A heartbeat that Redis carries out later than that is void."""
+    silent_seconds: float = 1.5
+    """Time without a heartbeat after which others leave a process its share."""
+    settle_seconds: float = 2.0
+    """Time in which all processes come back to a Redis that lost its data."""
+    kept_seconds: float = 120.0
+    """Time without a heartbeat after which a process is taken for dead."""
+    rest_seconds: float = 10.0
+    """Time until the next heartbeat after one that failed though a probe was answered."""
+
+    def script_arguments(self) -> Sequence[int]:
+        """Silent, settled and forgotten after so many microseconds."""
+        seconds = (self.silent_seconds, self.settle_seconds, self.kept_seconds)
+        return [round(each * MICROSECONDS) for each in seconds]
+
+
+class Follower(Protocol):
+    """Shares something through Redis; both may be called repeatedly."""
+
+    def alone(self, share: float, since: float) -> None:
+        """Redis is gone: keep to a share of all rates, and use nothing before an instant."""
+        ...
+
+    def together(self) -> None:
+        """Redis is there, and may have forgotten what it was told."""
+        ...
+
+
+class Membership:
+    """This process among the others."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        tempo: Tempo = Tempo(),
+        clock: Callable[[], float] = time.monotonic,
+        counted: Callable[[int], None] = lambda _count: None,
+        host: str | None = None,
+    ) -> None:
+        self._store = store
+        self._store.lost = self._lost
+        self._tempo = tempo
+        self._clock = clock
+        self._counted = counted
+        self.id = secrets.token_hex(8)
+        self._host, self._pid = host or socket.gethostname(), os.getpid()
+        self._followers: list[Follower] = []
+        self._share = 0.0
+        self._last = 0
+        """Redis's time at the last heartbeat that it answered."""
+        self._was_alone = False
+        self._ahead_seconds = 0.0
+        """Redis's clock less this process's, or a little less."""
+        self._counts_until = -math.inf
+        """The instant until which a heartbeat of this process may count."""
+        self._rests_until = -math.inf
+
+    @property
+    def last(self) -> int:
+        return self._last
+
+    @property
+    def tempo(self) -> Tempo:
+        return self._tempo
+
+    def follow(self, follower: Follower) -> None:
+        self._followers.append(follower)
+        if not self._store.is_available:
+            follower.alone(self._usable_share, self._counts_until)
+
+    async def beat(self) -> None:
+        """Send a heartbeat; while Redis is unavailable, probe it first."""
+        if self._clock() < self._rests_until:
+            return
+        try:
+            if self._store.is_available:
+                await self._register()
+                return
+            self._note_time(int(await self._store.probe(PROBE, [_PROBE])))
+            self._rests_until = self._clock() + self._tempo.rest_seconds
+            await self._register()
+            self._rests_until = -math.inf
+        except StoreUnavailable:
+            self._was_alone = True
+
+    async def leave(self) -> None:
+        """Return the share; to be called when nothing more is sent to Google."""
+        with suppress(StoreUnavailable):
+            await self._store.run(LEAVE, [MEMBERS], self.id)
+
+    async def _register(self) -> None:
+        tempo, now = self._tempo, self._clock()
+        self._counts_until = now + tempo.late_seconds + tempo.silent_seconds
+        if not self._store.is_available:
+            self._be_alone()
+        deadline = round((now + self._ahead_seconds + tempo.late_seconds) * MICROSECONDS)
+        is_on_time, seen, *rest = await self._store.probe(
+            HEARTBEAT,
+            [MEMBERS],
+            self.id,
+            2**53 if self._was_alone else self._last,
+            f"{self._share:.6f}",
+            f"{self._host} {self._pid}",
+            deadline,
+            *tempo.script_arguments(),
+        )
+        self._note_time(int(seen))
+        if is_on_time:
+            await self._registered(int(seen), *rest)
+
+    async def _registered(
+        self, seen: int, count: int, share: str, was_lost: int, *silent: str
+    ) -> None:
+        self._last, self._share = seen, int(share) / MICROSECONDS
+        self._was_alone = False
+        self._counted(count)
+        if was_lost or not self._store.is_available:
+            self._store.returned()
+            for follower in self._followers:
+                follower.together()
+        names = dict(zip(silent[::2], silent[1::2], strict=True))
+        dead = [id_ for id_, name in names.items() if self._is_dead(name)]
+        if dead:
+            await self._store.run(LEAVE, [MEMBERS], *dead)
+
+    def _note_time(self, redis_time: int) -> None:
+        self._ahead_seconds = redis_time / MICROSECONDS - self._clock()
+
+    @property
+    def _usable_share(self) -> float:
+        return self._share if self._last else UNKNOWN_SHARE
+
+    def _lost(self) -> None:
+        self._was_alone = True
+        self._be_alone()
+
+    def _be_alone(self) -> None:
+        for follower in self._followers:
+            follower.alone(self._usable_share, self._counts_until)
+
+    def _is_dead(self, name: str) -> bool:
+        """True if a silent process was one of this machine, and is gone."""
+        host, _, pid = name.rpartition(" ")
+        if host != self._host:
+            return False
+        if int(pid) == self._pid:  # of a container that was started again
+            return True
+        try:
+            os.kill(int(pid), 0)
+        except ProcessLookupError:
+            return True
+        except PermissionError:
+            return False
+        return False
+
+
+@asynccontextmanager
+async def open_membership(
+    store: Store, *, counted: Callable[[int], None]
+) -> AsyncIterator[Membership]:
+    """A process that sends heartbeats until the end."""
+    membership = Membership(store, counted=counted)
+    await membership.beat()
+    beating = asyncio.create_task(_beat_forever(membership))
+    try:
+        yield membership
+    finally:
+        beating.cancel()
+        await asyncio.gather(beating, return_exceptions=True)
+        await membership.leave()
+
+
+async def _beat_forever(membership: Membership) -> None:
+    while True:
+        await asyncio.sleep(membership.tempo.beat_seconds)
+        await membership.beat()

@@ -1,0 +1,190 @@
+"""Google's quota, shared by all processes: GCRA in Redis, one round trip for each call.
+
+Rules
+- A call takes from its account's and its project's rate at once, or from neither. What Redis tells
+  corrects the rates of this process: so waiting calls know when the next may be sent.
+- While Redis is unavailable, the rates of this process are a share of the whole, without a burst at
+  first (`gateway.cluster.membership`).
+- Redis serves who comes first. So a process comes for the next call a little after its time: the
+  later, the less often it was refused since it got one.
+- A permission that comes late is not used: this process may have been suspended.
+- Limits and pauses learnt of 429s go to Redis at once, and again after it was gone.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from contextvars import Context
+from typing import Any
+
+from gateway.cluster.membership import MEMBERS, MICROSECONDS, Membership
+from gateway.cluster.scripts import LEARN, TAKE
+from gateway.cluster.store import Store, StoreUnavailable
+from gateway.google.quota import Share
+from gateway.google.rate import Learnt, Rate, Rates
+
+LATE_SECONDS = 0.5
+GIVE_WAY_SECONDS = 0.05
+
+NamedRates = Mapping[str, Rate]
+"""Rates by their keys in Redis."""
+
+_NOTHING_LEARNT = Learnt(0, 0.0, 0.0, 0.0)
+
+
+class SharedQuota:
+    """The quota of all accounts and projects, as this process knows it."""
+
+    def __init__(
+        self, store: Store, membership: Membership, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._store = store
+        self._membership = membership
+        self._clock = clock
+        self._rates: dict[str, Rate] = {}
+        self._changed: list[Callable[[], None]] = []
+        self._alone: tuple[float, float] | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        membership.follow(self)
+
+    def share(self, *names: str) -> Share:
+        """What shares rates with other processes, under these names."""
+        keys = ["{gateway}:quota:" + name for name in names]
+
+        def share(rates: Sequence[Rate], changed: Callable[[], None]) -> SharedCalls:
+            named = dict(zip(keys, rates, strict=True))
+            for key in named.keys() - self._rates.keys():
+                if self._alone is not None:
+                    named[key].take_part(*self._alone)
+            self._rates |= named
+            self._changed.append(changed)
+            return SharedCalls(self, named)
+
+        return share
+
+    def alone(self, share: float, since: float) -> None:
+        """Keep to a share of all rates, and use nothing before an instant."""
+        if self._alone != (share, since):
+            self._alone = (share, since)
+            for rate in self._rates.values():
+                rate.take_part(share, since)
+
+    def together(self) -> None:
+        """Ask Redis from now on, and tell it what it may have forgotten."""
+        if self._alone is not None:
+            self._alone = None
+            for rate in self._rates.values():
+                rate.take_whole()
+        self.tell(self._rates)
+        for changed in self._changed:
+            changed()
+
+    @property
+    def share_alone(self) -> float:
+        """The share of all rates that is used, 1 while Redis is available."""
+        return 1.0 if self._alone is None else self._alone[0]
+
+    async def take(self, named: NamedRates) -> bool:
+        """Count a call that is sent now; False if none may be: the rates have the time."""
+        asked_at = self._clock()
+        if self._alone is not None:
+            return Rates([*named.values()]).take(asked_at)
+        try:
+            is_taken, wait, *known = await self._run_take(named, 1)
+        except StoreUnavailable:
+            return False
+        now = self._clock()
+        if self._alone is None:
+            _mirror(named.values(), now, int(wait), [int(each) for each in known])
+        return bool(is_taken) and now - asked_at <= LATE_SECONDS
+
+    def give_back(self, named: NamedRates) -> None:
+        """Undo a `take`: its call is not sent."""
+        for rate in named.values():
+            rate.give_back()
+        if self._alone is None:
+            self._start(self._run_take(named, -1))
+
+    def give_way(self, named: NamedRates, seconds: float) -> None:
+        """Let other processes go first, if a call has to wait anyway."""
+        now = self._clock()
+        for rate in named.values():
+            if self._alone is None and rate.free_at(now) > now:
+                rate.delay(seconds)
+
+    def tell(self, named: NamedRates) -> None:
+        """Pass on what rates learnt of 429s."""
+        for key, rate in named.items():
+            learnt = rate.learnt(self._clock())
+            if learnt is not None and self._alone is None:
+                limit = rate.limit(self._clock())
+                arguments = (
+                    learnt.quota,
+                    *(round(seconds * MICROSECONDS) for seconds in learnt[1:]),
+                    round((limit.burst_seconds - limit.interval_seconds) * MICROSECONDS),
+                )
+                self._start(self._store.run(LEARN, [key], *arguments))
+
+    async def aclose(self) -> None:
+        """Wait for what was started: Redis answers soon, or is given up."""
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _run_take(self, named: NamedRates, price: int) -> Sequence[Any]:
+        membership = self._membership
+        limits = [rate.configured for rate in named.values()]
+        answer: Sequence[Any] = await self._store.run(
+            TAKE,
+            [MEMBERS, *named],
+            membership.id,
+            membership.last,
+            price,
+            *membership.tempo.script_arguments(),
+            *(number for limit in limits for number in (limit.per_minute, limit.burst)),
+        )
+        return answer
+
+    def _start(self, work: Coroutine[Any, Any, object]) -> None:
+        """Do something that nobody waits for, and that may be lost."""
+
+        async def done() -> None:
+            try:
+                await work
+            except StoreUnavailable:
+                return
+
+        task = asyncio.get_running_loop().create_task(done(), context=Context())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+class SharedCalls:
+    """The rates of one bucket; a `SharedRates`."""
+
+    def __init__(self, quota: SharedQuota, named: NamedRates) -> None:
+        self._quota = quota
+        self._named = named
+        self._refusals = 0
+
+    async def take(self) -> bool:
+        is_taken = await self._quota.take(self._named)
+        self._refusals = 0 if is_taken else self._refusals + 1
+        self._quota.give_way(self._named, GIVE_WAY_SECONDS / (1 + self._refusals))
+        return is_taken
+
+    def give_back(self) -> None:
+        self._quota.give_back(self._named)
+
+    def learnt(self) -> None:
+        self._quota.tell(self._named)
+
+
+def _mirror(rates: Iterable[Rate], now: float, wait: int, known: Sequence[int]) -> None:
+    """Correct rates by an answer of the script; an empty one is a wait alone."""
+    for number, rate in enumerate(rates):
+        if not known:
+            rate.mirror(now, wait / MICROSECONDS, _NOTHING_LEARNT)
+            continue
+        next_call, quota, *learnt = known[5 * number : 5 * number + 5]
+        seconds = [each / MICROSECONDS for each in learnt]
+        rate.mirror(now, next_call / MICROSECONDS, Learnt(quota, *seconds))
+

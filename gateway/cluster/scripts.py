@@ -1,0 +1,207 @@
+"""Lua scripts: what processes change in Redis at once, by Redis's clock.
+
+Rules
+- Times are microseconds since the epoch, as Redis tells them: the clocks of processes are not
+  compared. All keys have one hash tag, so that Redis Cluster takes the scripts, too.
+- `members` is a hash: `born` and `turn`, and a line "seen share name" for each process. A share is
+  the part of every rate that this process uses while it does not reach Redis. The shares of all
+  processes together are at most 1; a share that shrinks counts in full until its process knows.
+- A process that was not seen for a while may be using its share. The others have the rest. In the
+  first seconds of an empty `members`, they have the shares of those who came back.
+- Nothing of a burst is there where the state was lost or restored, where a process returned, and
+  where the rest changed: the last minute may have been full. `stamp` says for what `full_at` holds.
+- A command may arrive late, if Redis hung. A late heartbeat is void: its process did not wait.
+"""
+
+_MEMBERS = """
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+
+local function text(number)
+  return string.format('%.0f', number)
+end
+
+local function members(key)
+  local born, turn, all = nil, '0', {}
+  local lines = redis.call('HGETALL', key)
+  for i = 1, #lines, 2 do
+    local name, line = lines[i], lines[i + 1]
+    if name == 'born' then
+      born = tonumber(line)
+    elseif name == 'turn' then
+      turn = line
+    else
+      local seen, share, rest = string.match(line, '^(%S+) (%S+) (.*)$')
+      all[name] = {seen = tonumber(seen), share = tonumber(share), name = rest}
+    end
+  end
+  return born, turn, all
+end
+"""
+
+PROBE = """
+redis.call('SET', KEYS[1], 1, 'PX', 1000)
+local time = redis.call('TIME')
+return string.format('%.0f', time[1] * 1000000 + time[2])
+"""
+"""Redis's time, if it can be written to. KEYS: any."""
+
+HEARTBEAT = (
+    _MEMBERS
+    + """
+local me, last, known = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+local name, deadline = ARGV[4], tonumber(ARGV[5])
+local silent, settle, kept = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
+if now > deadline then
+  return {0, text(now)}
+end
+local born, turn, all = members(KEYS[1])
+local mine = all[me]
+local is_lost = last > 0 and not (mine and mine.seen >= last)
+if is_lost then
+  redis.call('HINCRBY', KEYS[1], 'turn', 1)
+end
+if not born then
+  born = now
+  redis.call('HSET', KEYS[1], 'born', text(now))
+end
+local count, others, gone = 1, 0, {}
+for id, each in pairs(all) do
+  if id ~= me and now - each.seen > kept then
+    redis.call('HDEL', KEYS[1], id)
+  elseif id ~= me then
+    count = count + 1
+    others = others + each.share
+    if now - each.seen > silent then
+      table.insert(gone, id)
+      table.insert(gone, each.name)
+    end
+  end
+end
+local share = known
+if now - born >= settle then
+  share = math.floor(math.max(0, math.min(1 / count, 1 - others)) * 1000000) / 1000000
+end
+local line = string.format('%.0f %.6f %s', now, math.max(known, share), name)
+redis.call('HSET', KEYS[1], me, line)
+redis.call('EXPIRE', KEYS[1], 86400)
+return {1, text(now), count, text(share * 1000000), is_lost and 1 or 0, unpack(gone)}
+"""
+)
+"""Register a process.
+
+KEYS: members. ARGV: id, the `now` of its last heartbeat (0 for none), share as known to it, name,
+deadline; seconds until silent, settled and forgotten, in microseconds. Returns: 0 and now if it is
+late; or 1, now, number of processes, share in millionths, 1 if the state was lost, and ids and
+names of the silent ones in turn.
+"""
+
+LEAVE = """
+return redis.call('HDEL', KEYS[1], unpack(ARGV))
+"""
+"""Forget processes. KEYS: members. ARGV: ids."""
+
+TAKE = (
+    _MEMBERS
+    + """
+local me, last, price = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+local silent, settle, kept = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+local born, turn, all = members(KEYS[1])
+if not (born and all[me] and all[me].seen >= last) then
+  return {0, '500000'}
+end
+
+local present, absent = 0, 0
+for _, each in pairs(all) do
+  if now - each.seen <= silent then
+    present = present + each.share
+  elseif now - each.seen <= kept then
+    absent = absent + each.share
+  end
+end
+local rest = now - born < settle and present or 1 - absent
+rest = math.floor(math.max(0, math.min(1, rest)) * 10000 + 0.5) / 10000
+if rest == 0 then
+  return {0, text(math.max(500000, born + settle - now))}
+end
+
+local function limit_of(per_minute, burst)
+  local count = math.max(1, math.floor(burst * rest + 0.001))
+  local left = (per_minute + burst) * rest - count
+  return 60000000 / math.max(0.1, math.min(per_minute * rest, left)), count
+end
+
+local stamp = text(born) .. ':' .. turn .. ':' .. rest
+local rates, wait = {}, 0
+for i = 2, #KEYS do
+  local stored = redis.call(
+    'HMGET', KEYS[i], 'full_at', 'stamp', 'quota', 'quota_until', 'pause', 'paused_until')
+  local per_minute, burst = tonumber(ARGV[3 + 2 * i]), tonumber(ARGV[4 + 2 * i])
+  local quota, quota_until = tonumber(stored[3] or 0), tonumber(stored[4] or 0)
+  if quota > 0 and quota_until > now and 0.9 * quota < per_minute then
+    per_minute, burst = 0.9 * quota, quota - math.floor(0.9 * quota)
+  else
+    quota = 0
+  end
+  local interval, count = limit_of(per_minute, burst)
+  local tau = interval * count
+  local full_at = math.max(tonumber(stored[1] or 0), now)
+  local paused_until = math.min(tonumber(stored[6] or 0), now + 60000000)
+  full_at = math.min(full_at, math.max(now, paused_until) + tau)
+  if stored[2] ~= stamp then
+    full_at = math.max(full_at, now + tau)
+  end
+  wait = math.max(wait, full_at + interval - now - tau)
+  rates[i] = {full_at, interval, tau, quota, quota_until, tonumber(stored[5] or 0), paused_until}
+end
+
+local is_taken = price < 0 or wait <= 1
+local reply = {is_taken and 1 or 0, text(wait)}
+for i = 2, #KEYS do
+  local full_at, interval, tau, quota, quota_until, pause, paused_until = unpack(rates[i])
+  if is_taken then
+    full_at = full_at + price * interval
+  end
+  redis.call('HSET', KEYS[i], 'full_at', text(full_at), 'stamp', stamp)
+  redis.call('EXPIRE', KEYS[i], 86400)
+  for _, each in ipairs({
+    full_at + interval - now - tau, quota, quota_until - now, paused_until - now, pause
+  }) do
+    table.insert(reply, text(each))
+  end
+end
+return reply
+"""
+)
+"""Take a call from several rates at once (GCRA), or give one back.
+
+KEYS: members, rates. ARGV: id, `now` of the last heartbeat, 1 or -1; silent, settled and forgotten
+as for heartbeats; calls per minute and burst of each rate. Returns: 1 if taken, microseconds to
+wait; for each rate the microseconds until its next call, then quota, its time, time and length of
+the pause as in `gateway.google.rate.Learnt`. Only the first two if nothing is known of the rates.
+"""
+
+LEARN = (
+    _MEMBERS
+    + """
+local quota, quota_until = tonumber(ARGV[1]), now + ARGV[2]
+local paused_until, pause, rest = now + ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
+local stored = redis.call('HMGET', KEYS[1], 'full_at', 'quota', 'quota_until', 'paused_until')
+local old_until = tonumber(stored[3] or 0)
+if quota > 0 and (old_until < now or quota <= tonumber(stored[2])) then
+  redis.call('HSET', KEYS[1], 'quota', quota, 'quota_until', text(quota_until))
+end
+if pause > 0 and paused_until > tonumber(stored[4] or 0) then
+  local full_at = math.max(tonumber(stored[1] or 0), paused_until + rest)
+  redis.call('HSET', KEYS[1],
+    'pause', text(pause), 'paused_until', text(paused_until), 'full_at', text(full_at))
+end
+redis.call('EXPIRE', KEYS[1], 86400)
+return 1
+"""
+)
+"""Share what a rate learnt of Google's 429s.
+
+KEYS: rate. ARGV: quota, its time, time and length of the pause, as in `gateway.google.rate.Learnt`
+but microseconds; and the time from a single call to the whole burst, less one call.
+"""

@@ -1,0 +1,38 @@
+"""Redis for the tests of this folder."""
+
+import os
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+from redis.asyncio import Redis
+
+from tests.cluster.redis_server import COMMAND, REQUIRED, RedisServer
+
+
+@pytest.fixture(scope="session")
+def any_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    """One server for each process that runs tests."""
+    if not COMMAND:
+        if os.environ.get(REQUIRED):
+            pytest.fail(f"redis-server is not installed, and {REQUIRED} is set")
+        pytest.skip("redis-server is not installed")
+    server = RedisServer(tmp_path_factory.mktemp("redis"))
+    server.start()
+    yield server
+    server.kill()
+
+
+@pytest.fixture
+async def redis(any_redis: RedisServer) -> AsyncIterator[Redis]:
+    """A client of an empty server."""
+    client = Redis.from_url(any_redis.url, decode_responses=True)
+    await client.flushall()
+    yield client
+    await client.aclose()
+
+
+@pytest.fixture
+def server(any_redis: RedisServer) -> RedisServer:
+    """A running, empty server that the test may stop."""
+    any_redis.restart()
+    return any_redis

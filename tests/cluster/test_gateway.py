@@ -1,0 +1,64 @@
+"""The whole gateway on a Redis: `[cluster] redis`."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from redis import Redis
+from structlog.testing import capture_logs
+
+from gateway.telemetry.events import tallies
+from tests.cluster.redis_server import PASSWORD, RedisServer
+from tests.surfaces.stage import Surface, open_surface
+
+KEY = "{gateway}:quota:reads:account:main"
+
+
+@pytest.fixture
+def two(server: RedisServer, tmp_path: Path) -> Iterator[list[Surface]]:
+    """Two gateways with key stores of their own, on one Redis."""
+    with ExitStack() as stack:
+        surfaces = []
+        for name in "ab":
+            folder = tmp_path / name
+            folder.mkdir()
+            overrides = {"cluster.redis": server.url, "google.reads_per_minute": 54}
+            surfaces.append(stack.enter_context(open_surface(folder, overrides=overrides)))
+        yield surfaces
+
+
+def test_gateways_take_from_one_quota(two: list[Surface], server: RedisServer) -> None:
+    """Reads of both count against the same rate."""
+    with Redis.from_url(server.url, decode_responses=True) as client:
+        used = []
+        for surface in two:
+            answer = surface.send("GET", "Cities")
+            used.append(int(str(client.hget(KEY, "full_at"))))
+
+            assert answer.status_code == 200
+    assert used[1] - used[0] >= 1_000_000
+    assert tallies.processes == 2
+    assert tallies.is_store_available
+
+
+def test_gateways_serve_without_redis(two: list[Surface], server: RedisServer) -> None:
+    """Reads are answered when it is gone, and the log says so, without a password."""
+    two[0].send("GET", "Cities")
+    with capture_logs() as lines:
+        server.kill()
+        answer = two[0].send("GET", "New")
+    server.start()
+
+    assert answer.status_code == 200
+    assert [line["is_available"] for line in lines if line["event"] == "redis"][:1] == [False]
+    assert PASSWORD not in str(lines)
+
+
+def test_without_a_cluster_redis_is_not_imported() -> None:
+    """The library costs time and memory, and is in an extra."""
+    program = "import sys, gateway.app; raise SystemExit('redis' in sys.modules)"
+
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0  # noqa: S603

@@ -1,0 +1,161 @@
+"""Heartbeats: how many processes there are, and what each may use without Redis."""
+
+import os
+import subprocess
+
+from redis.asyncio import Redis
+
+from gateway.cluster.membership import MEMBERS
+from gateway.cluster.scripts import HEARTBEAT
+from tests.cluster.world import Process, World
+
+KEY = "{gateway}:quota:a"
+
+
+def shares(*processes: Process) -> list[float]:
+    """What each would use without Redis, to a thousandth."""
+    for each in processes:
+        each.store.lost()
+    return [round(each.quota.share_alone, 3) for each in processes]
+
+
+def free_pid() -> int:
+    """The number of a process that has ended."""
+    gone = subprocess.Popen(["true"])  # noqa: S607 - any process
+    gone.wait()
+    return gone.pid
+
+
+async def test_each_process_has_an_equal_share(redis: Redis) -> None:
+    """1/N of the rates, as soon as all know of each other."""
+    world = World(redis)
+    await world.start(2)
+    await world.run(5)
+    two = shares(*world.processes)
+    await world.start(1)
+    await world.run(5)
+
+    assert two == [0.5, 0.5]
+    assert shares(*world.processes) == [0.333, 0.333, 0.333]
+
+
+async def test_a_new_process_has_what_the_others_leave(redis: Redis) -> None:
+    """Nothing, until they know of it: all shares together are never more than the whole."""
+    world = World(redis)
+    await world.start(2)
+    await world.run(5)
+    (third,) = await world.start(1)
+
+    assert shares(third) == [0.0]
+
+
+async def test_a_share_that_shrank_counts_until_its_process_knows(redis: Redis) -> None:
+    """One that is not told of a third process may use a half: the third one gets less."""
+    world = World(redis)
+    await world.start(2)
+    await world.run(5)
+    world.processes[0].link.loses_answers = True
+    await world.start(1)
+    await world.run(3)
+
+    assert shares(world.processes[0]) == [0.5]
+    assert sum(shares(*world.processes)) <= 1.0
+
+
+async def test_an_empty_redis_waits_for_the_others(redis: Redis) -> None:
+    """Who is first there has its share alone, until all have had the time to come back."""
+    world = World(redis)
+    await world.start(3)
+    await world.run(5)
+    for each in world.processes:
+        each.link.is_cut = True
+    await world.run(5)
+    await redis.flushall()
+    world.processes[0].heal()
+    stamps = []
+    for seconds in (1.0, 2.0):
+        await world.run(seconds)
+        stamps.append(str(await redis.hget(KEY, "stamp")).rpartition(":")[2])
+
+    assert stamps == ["0.3333", "1"]
+
+
+async def test_a_heartbeat_without_an_answer_may_count(redis: Redis) -> None:
+    """A process that tried to return uses nothing as long as others may take it for present."""
+    world = World(redis)
+    process, _ = await world.start(2)
+    await world.run(5)
+    process.link.is_cut = True
+    await world.run(10)
+    process.heal()
+    process.link.lost_script = HEARTBEAT
+    await process.membership.beat()
+
+    assert process.free_at("a") - process.clock() >= 2.0
+
+
+async def test_a_process_that_leaves_is_forgotten_at_once(redis: Redis) -> None:
+    """The share of one that ends goes to the others."""
+    world = World(redis)
+    first, second = await world.start(2)
+    await world.run(5)
+    await second.membership.leave()
+    second.is_alive = False
+    await world.run(1)
+
+    assert shares(first) == [1.0]
+
+
+async def test_a_dead_process_is_forgotten_after_two_minutes(redis: Redis) -> None:
+    """Until then it may be one that is cut off."""
+    world = World(redis)
+    first, second = await world.start(2)
+    await world.run(5)
+    second.is_alive = False
+    await world.run(110)
+    before = shares(first)
+    await world.run(20)
+
+    assert (before, shares(first)) == ([0.5], [1.0])
+
+
+async def test_a_dead_process_of_this_machine_is_forgotten_at_once(redis: Redis) -> None:
+    """Its number is free: it is not cut off, but gone."""
+    world = World(redis)
+    await world.start(1)
+    await world.run(5)
+    names = {"dead": f"host-0 {free_pid()}", "alive": f"host-0 {os.getppid()}", "far": "host-1 1"}
+    for id_, name in names.items():
+        await redis.hset(MEMBERS, id_, f"{round(world.redis_time() * 1e6)} 0.1 {name}")
+    await world.run(3)
+
+    assert set(await redis.hkeys(MEMBERS)) & set(names) == {"alive", "far"}
+
+
+async def test_a_heartbeat_that_arrives_late_is_void(redis: Redis) -> None:
+    """Redis hung: what it was sent meanwhile does not bring back who gave up."""
+    world = World(redis)
+    (process,) = await world.start(1)
+    process.is_greedy = False  # its calls would find out first
+    await world.run(5)
+    world.hang()
+    await world.run(0.5)
+    before = await redis.hget(MEMBERS, process.membership.id)
+    process.is_alive = False
+    await world.run(5)
+    await world.resume()
+
+    assert before is not None
+    assert await redis.hget(MEMBERS, process.membership.id) == before
+
+
+async def test_redis_may_have_another_time_afterwards(redis: Redis) -> None:
+    """A clock that is set back or forward by an hour stops nobody."""
+    world = World(redis)
+    await world.start(2)
+    await world.run(5)
+    for hours in (-1, 2):
+        world.skipped += 3600 * hours
+        await world.run(100)
+
+        assert len(world.sent_since(60)) >= 53

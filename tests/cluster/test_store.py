@@ -1,0 +1,84 @@
+"""The store: a real Redis that hangs, dies, is full, and comes back."""
+
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import pytest
+from redis.asyncio import Redis
+
+from gateway.cluster.scripts import PROBE
+from gateway.cluster.store import Store, StoreUnavailable, open_store
+from tests.cluster.redis_server import PASSWORD, RedisServer
+
+
+@pytest.fixture
+async def store(server: RedisServer) -> AsyncIterator[Store]:
+    async with open_store(server.url) as opened:
+        opened.returned()
+        yield opened
+
+
+async def kill(server: RedisServer) -> None:
+    server.kill()
+
+
+async def suspend(server: RedisServer) -> None:
+    server.suspend()
+
+
+async def fill(server: RedisServer) -> None:
+    """Leave no memory for anything more."""
+    async with Redis.from_url(server.url) as client:
+        await client.config_set("maxmemory", "1")
+
+
+@pytest.mark.parametrize("fault", [kill, suspend, fill])
+async def test_a_fault_costs_a_quarter_of_a_second_once(
+    store: Store, server: RedisServer, fault: Callable[[RedisServer], Awaitable[None]]
+) -> None:
+    """The first call waits for 250 ms at most, the next ones not at all."""
+    await store.run(PROBE, ["x"])
+    await fault(server)
+    instants = [time.monotonic()]
+    for _ in range(2):
+        with pytest.raises(StoreUnavailable):
+            await store.run(PROBE, ["x"])
+        instants.append(time.monotonic())
+    server.restart()
+
+    assert instants[1] - instants[0] < 1.0
+    assert instants[2] - instants[1] < 0.1
+    assert not store.is_available
+
+
+async def test_a_probe_finds_redis_again(store: Store, server: RedisServer) -> None:
+    """A new server without the scripts serves like the one before."""
+    await store.run(PROBE, ["x"])
+    server.kill()
+    with pytest.raises(StoreUnavailable):
+        await store.probe(PROBE, ["x"])
+    server.start()
+    answer = await store.probe(PROBE, ["x"])
+    store.returned()
+
+    assert int(answer) == pytest.approx(time.time() * 1e6, abs=10e6)
+    assert await store.run(PROBE, ["x"])
+
+
+@pytest.mark.parametrize("password", [PASSWORD, "wrong-but-secret"])
+async def test_no_password_is_told(server: RedisServer, password: str) -> None:
+    """Neither errors nor the name that goes to the log have it."""
+    told: list[str | None] = []
+    async with open_store(server.url.replace(PASSWORD, password)) as opened:
+        store = Store(opened._client, changed=told.append)
+        store.returned()
+        if password == PASSWORD:
+            server.kill()
+        with pytest.raises(StoreUnavailable) as caught:
+            await store.run(PROBE, ["x"])
+    server.restart()
+
+    texts = f"{told} {caught.value!r} {caught.value.__cause__!r} {store!r}"
+    assert password not in texts
+    assert told[0] is None
+    assert str(told[1]).endswith("Error")

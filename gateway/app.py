@@ -50,7 +50,7 @@ def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Sta
     Raises ConfigError for unusable files before serving.
     """
     pepper = load_pepper(settings.access)
-    if settings.cluster.redis is not None and importlib.util.find_spec("redis") is None:
+    if settings.is_cluster and importlib.util.find_spec("redis") is None:
         raise ConfigError(["cluster.redis: install sheets-gateway[cluster], which has its library"])
     if open_sheets is None:
         # Read again when the app starts; reported here as a configuration problem.
@@ -176,8 +176,8 @@ def fence_key(pepper: bytes) -> str:
 
 @asynccontextmanager
 async def _cluster(settings: Settings) -> AsyncIterator["Cluster | None"]:
-    """What is shared with other processes, if so configured."""
-    url = settings.cluster.redis
+    """What is shared with other processes of the key store, if there may be any."""
+    url = settings.cluster.redis if settings.is_cluster else None
     if url is None:
         yield None
         return

@@ -44,6 +44,11 @@ def check_settings(settings: Settings) -> Iterator[Finding]:
     if listen is not None and not is_loopback(listen.host):
         text = f"{listen.host} is not a loopback address; everyone who reaches it sees all metrics"
         yield warning(f"metrics.listen: {text}")
+    if settings.cluster.redis is not None and not settings.is_cluster:
+        yield warning(
+            "cluster.redis: not used, because access.database is a SQLite file; several "
+            "processes need PostgreSQL"
+        )
 
 
 def _check_proxies(settings: AccessSettings) -> Iterator[Finding]:

@@ -288,7 +288,7 @@ REDIS_SCHEMES = ("redis", "rediss", "unix")
 
 
 class ClusterSettings(Section):
-    """`[cluster]`: several processes that share one quota."""
+    """`[cluster]`: several processes with one key store, which must be PostgreSQL."""
 
     redis: SecretStr | None = None
     """URL of the Redis that all processes share, for example redis://HOST:6379/0; may be lost."""
@@ -327,7 +327,7 @@ class Settings(Section):
     metrics: MetricsSettings = MetricsSettings()
     """Metrics for Prometheus."""
     cluster: ClusterSettings = ClusterSettings()
-    """Several processes that share one quota."""
+    """Several processes with one key store, which must be PostgreSQL."""
     plans: Annotated[Mapping[Name, PlanSettings], Field(validate_default=True)] = {}
     """Rights and limits of the keys of each plan; `free` and `paid` always exist."""
 
@@ -339,10 +339,30 @@ class Settings(Section):
             raise ValueError("listen must have another port than server.port")
         return metrics
 
+    @field_validator("cluster")
+    @classmethod
+    def _check_value_input(cls, cluster: ClusterSettings, info: ValidationInfo) -> ClusterSettings:
+        google, access = info.data.get("google"), info.data.get("access")
+        if google and access and _is_cluster(access, cluster) and google.value_input != "raw":
+            raise ValueError(
+                'redis with PostgreSQL needs google.value_input = "raw": other writes leave no '
+                "fence, so another process could not see whether they were applied"
+            )
+        return cluster
+
     @field_validator("plans", mode="before")
     @classmethod
     def _add_built_in_plans(cls, given: object) -> object:
         return merged(BUILT_IN_PLANS, given) if isinstance(given, Mapping) else given
+
+    @property
+    def is_cluster(self) -> bool:
+        """True if several processes may serve the key store: it is PostgreSQL, and has a Redis."""
+        return _is_cluster(self.access, self.cluster)
+
+
+def _is_cluster(access: AccessSettings, cluster: ClusterSettings) -> bool:
+    return cluster.redis is not None and isinstance(access.database, PostgresUrl)
 
 
 def load_settings(

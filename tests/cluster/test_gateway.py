@@ -12,20 +12,26 @@ from structlog.testing import capture_logs
 
 from gateway.telemetry.events import tallies
 from tests.cluster.redis_server import PASSWORD, RedisServer
+from tests.postgres import PostgresServer
 from tests.surfaces.stage import Surface, open_surface
 
 KEY = "{gateway}:quota:reads:account:main"
 
 
 @pytest.fixture
-def two(server: RedisServer, tmp_path: Path) -> Iterator[list[Surface]]:
-    """Two gateways with key stores of their own, on one Redis."""
+def two(server: RedisServer, postgres: PostgresServer, tmp_path: Path) -> Iterator[list[Surface]]:
+    """Two gateways with one key store and one Redis."""
+    overrides = {
+        "cluster.redis": server.url,
+        "access.database": postgres.new_database(),
+        "access.pepper": "pepper-of-two-gateways",
+        "google.reads_per_minute": 54,
+    }
     with ExitStack() as stack:
         surfaces = []
         for name in "ab":
             folder = tmp_path / name
             folder.mkdir()
-            overrides = {"cluster.redis": server.url, "google.reads_per_minute": 54}
             surfaces.append(stack.enter_context(open_surface(folder, overrides=overrides)))
         yield surfaces
 
@@ -55,6 +61,17 @@ def test_gateways_serve_without_redis(two: list[Surface], server: RedisServer) -
     assert answer.status_code == 200
     assert [line["is_available"] for line in lines if line["event"] == "redis"][:1] == [False]
     assert PASSWORD not in str(lines)
+
+
+def test_with_sqlite_redis_is_not_used(server: RedisServer, tmp_path: Path) -> None:
+    """A gateway with a key store of its own serves, and works for itself."""
+    with open_surface(tmp_path, overrides={"cluster.redis": server.url}) as surface:
+        answer = surface.send("GET", "Cities")
+    with Redis.from_url(server.url) as client:
+        names = client.keys()
+
+    assert answer.status_code == 200
+    assert names == []
 
 
 def test_without_a_cluster_redis_is_not_imported() -> None:

@@ -303,3 +303,35 @@ def test_an_address_of_redis(tmp_path: Path, url: str) -> None:
     settings = load_settings(written(tmp_path, ""), {"GATEWAY_CLUSTER__REDIS": url})
 
     assert settings.cluster.redis is not None
+
+
+POSTGRES = "postgresql+asyncpg://host/gateway"
+
+
+@pytest.mark.parametrize(
+    ("database", "redis", "is_cluster"),
+    [
+        pytest.param("keys.db", None, False, id="neither"),
+        pytest.param(POSTGRES, None, False, id="PostgreSQL alone"),
+        pytest.param("keys.db", "redis://host", False, id="Redis with SQLite"),
+        pytest.param(POSTGRES, "redis://host", True, id="both"),
+    ],
+)
+def test_a_cluster(tmp_path: Path, database: str, redis: str | None, is_cluster: bool) -> None:
+    """Several processes need PostgreSQL and Redis."""
+    overrides = {"access.database": database, "cluster.redis": redis, "access.pepper": SECRET}
+    settings = load_settings(written(tmp_path, ""), {}, overrides)
+
+    assert settings.is_cluster == is_cluster
+
+
+def test_a_cluster_writes_raw_values(tmp_path: Path) -> None:
+    """Another process could not see what became of writes without a fence."""
+    parsed = written(tmp_path, '[google]\nvalue_input = "user_entered"\n')
+    redis = {"GATEWAY_CLUSTER__REDIS": "redis://host"}
+    postgres = {"GATEWAY_ACCESS__DATABASE": POSTGRES, "GATEWAY_ACCESS__PEPPER": SECRET}
+    (problem,) = problems_of(parsed, {**redis, **postgres})
+
+    assert problem.startswith('cluster: redis with PostgreSQL needs google.value_input = "raw"')
+    assert not load_settings(parsed, redis).is_cluster
+    assert not load_settings(parsed, postgres).is_cluster

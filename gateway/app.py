@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 
-from gateway.access.active_keys import ActiveKeys, LastUse
+from gateway.access.active_keys import ActiveKeys, LastUse, Outage, server_outage
 from gateway.access.gatekeeper import FailedKeys, Gatekeeper
 from gateway.access.pepper import load_pepper
 from gateway.access.rates import KeyRates
@@ -27,6 +27,7 @@ from gateway.google.sheets import Sheets
 from gateway.google.spent import SpentQuota, open_spent_quota
 from gateway.settings.database import Database, PostgresUrl
 from gateway.settings.model import MAIN_ACCOUNT, ConfigError, Settings
+from gateway.storage.key_signals import key_signals
 from gateway.storage.key_store import KeyStore
 from gateway.web.admission import Admission, AuthCache
 from gateway.web.error_responses import on_gateway_error, on_http_exception
@@ -74,7 +75,15 @@ def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Sta
             ) as budgets,
         ):
             await warn_of_unbounded_keys(store, datetime.now(UTC))
-            keys = ActiveKeys(store, settings.plans, clock=_now)
+            is_server = isinstance(database, PostgresUrl)
+            outage = server_outage(settings.access.grace_seconds) if is_server else Outage()
+            keys = ActiveKeys(store, settings.plans, clock=_now, outage=outage)
+            auth_cache = AuthCache(keys.fresh_until)
+
+            def forget_keys() -> None:
+                auth_cache.clear()
+                keys.changed()
+
             await keys.load()
             google = assemble(settings.google, opened, budgets)
             fences = None
@@ -108,26 +117,27 @@ def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Sta
                 used=last_use.note,
             )
             try:
-                yield State(
-                    admission=Admission(
-                        gatekeeper,
-                        KeyRates(settings.plans),
-                        AuthCache(keys.fresh_until),
-                        settings.access.trusted_proxies,
-                    ),
-                    parsing=Parsing(),
-                    ready=store.ping,
-                    refused_accounts=lambda: google.accounts.refused_count,
-                    title_aliases=TitleAliases(write_seconds=settings.cache.header_ttl_seconds),
-                    rows=rows,
-                    catalogue=Catalogue(
-                        google.sheets,
-                        max_worksheets=settings.cache.max_worksheets,
-                        clock=time.monotonic,
-                    ),
-                    api=settings.api,
-                    server=settings.server,
-                )
+                async with key_signals(database, forget_keys, store.drop_connections):
+                    yield State(
+                        admission=Admission(
+                            gatekeeper,
+                            KeyRates(settings.plans),
+                            auth_cache,
+                            settings.access.trusted_proxies,
+                        ),
+                        parsing=Parsing(),
+                        ready=store.ping,
+                        refused_accounts=lambda: google.accounts.refused_count,
+                        title_aliases=TitleAliases(write_seconds=settings.cache.header_ttl_seconds),
+                        rows=rows,
+                        catalogue=Catalogue(
+                            google.sheets,
+                            max_worksheets=settings.cache.max_worksheets,
+                            clock=time.monotonic,
+                        ),
+                        api=settings.api,
+                        server=settings.server,
+                    )
             finally:
                 await rows.aclose()
                 await last_use.aclose()

@@ -22,8 +22,8 @@
     ├── UnsupportedMediaType 4150 (415)     UnsupportedDocument 4221 (422)
     ├── TooManyRequests (429)   RateLimited 4290 · TooManyInFlight 4291 · TooManyAuthFailures 4292
     ├── UpstreamError 5020      UpstreamRefusal 5020 · UpstreamUnreachable 5021 · UpstreamAuth 5022
-    ├── TemporarilyUnavailable  QuotaSpent 5030 · CircuitOpen 5030 · NotFresh 5030
-    │                           QueueFull 5031 · KeysUnavailable 5031 · ShuttingDown 5032
+    ├── TemporarilyUnavailable  QuotaSpent 5030 · CircuitOpen 5030 · NotFresh 5030 · QueueFull 5031
+    │                           KeysUnavailable 5031 · RecordsUnavailable 5031 · ShuttingDown 5032
     ├── UpstreamTimeout 5040    WriteOutcomeUnknown 5041
     └── StorageFull 5070        InternalError 5000
 
@@ -235,9 +235,8 @@ class UpstreamError(GatewayError):
 class UpstreamRefusal(UpstreamError):
     """Google refused our request as invalid (400 INVALID_ARGUMENT), without executing it.
 
-    `google_message` is Google's text; it can quote cells, so only that of a row that cannot be
-    removed is sent to a client.
-    `first_request` is the number of the request in a batch that counts as the first one.
+    `google_message` can quote cells, so only that of a row that cannot be removed is sent to a
+    client. `first_request` is the number of the request in a batch that counts as the first one.
     """
 
     retryable = False
@@ -394,6 +393,12 @@ class KeysUnavailable(TemporarilyUnavailable):
     code = 5031
 
 
+class RecordsUnavailable(TemporarilyUnavailable):
+    """The server of the write records does not answer, so nothing was sent."""
+
+    code = 5031
+
+
 class InvalidIdempotencyKey(BadRequest):
     code, name = 4004, "InvalidIdempotencyKey"
 
@@ -489,9 +494,6 @@ class WriteOutcomeUnknown(GatewayError):
 
 
 def write_outcome(error: GatewayError) -> Outcome:
-    """The outcome of a write that ended with this error.
-
-    A write that failed before it was sent was not applied; an internal error proves nothing.
-    """
+    """How a write ended: what was not sent was not applied; an internal error proves nothing."""
     is_open = isinstance(error, InternalError | WriteOutcomeUnknown)
     return error.outcome or ("unknown" if is_open else "not_applied")

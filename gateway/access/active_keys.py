@@ -8,6 +8,9 @@ Rules:
 - One refresh runs at a time, at most one in `PAUSE_SECONDS`, and all requests share it. So guessed
   keys cost the store the same, however many they are.
 - A failed refresh keeps the known keys, as long as they are valid.
+- While a PostgreSQL server is away, earlier answers are valid for longer, and known keys hardly
+  wait (`server_outage`).
+- After a change was signalled, nothing found before its refresh may be cached.
 - Only digests are here, no keys.
 """
 
@@ -36,6 +39,33 @@ RETRY_SECONDS = 5
 """Pause after a failure of the store."""
 MAX_HOLDERS = 10_000
 """Maximum number of cached holders; others are decoded at each use."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outage:
+    """What holds while the store fails; by default for a SQLite file."""
+
+    grace_seconds: float = BELIEVED_SECONDS
+    """How long an answer of the store is valid."""
+    wait_seconds: float | None = None
+    """Maximum wait for the store if an earlier answer is valid; None: until it answers."""
+    answer_seconds: float | None = None
+    """Maximum time for a page of changes."""
+    retry_seconds: float = PAUSE_SECONDS
+    """Pause from the beginning of a failed refresh to the next one."""
+    log_seconds: float = 0.0
+    """Time between logged failures of one outage."""
+
+
+def server_outage(grace_seconds: float) -> Outage:
+    """An outage of a PostgreSQL server."""
+    return Outage(
+        grace_seconds=grace_seconds,
+        wait_seconds=0.25,
+        answer_seconds=2.0,
+        retry_seconds=1.0,
+        log_seconds=60.0,
+    )
 
 
 COARSENESS = timedelta(hours=1)
@@ -74,11 +104,13 @@ class ActiveKeys:
         plans: Mapping[str, PlanSettings],
         *,
         clock: Callable[[], datetime],
+        outage: Outage = Outage(),
         timer: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         self._store = store
         self._clock = clock
+        self._outage = outage
         self._timer = timer
         self._sleep = sleep
         self._keys: dict[bytes, StoredKey] = {}
@@ -87,6 +119,10 @@ class ActiveKeys:
         self._refresh: asyncio.Task[None] | None = None
         self._begun = 0
         self._done = 0
+        self._needed = 0
+        """The first refresh that sees all signalled changes."""
+        self._is_failing = False
+        self._logged_at = -math.inf
         self._began_at = -math.inf
         self._as_of = -math.inf
 
@@ -96,14 +132,19 @@ class ActiveKeys:
 
     def fresh_until(self) -> float:
         """The time from which the use of a key starts a refresh; what was found may be cached."""
-        return self._as_of + REFRESH_SECONDS
+        return -math.inf if self._is_outdated() else self._as_of + REFRESH_SECONDS
+
+    def changed(self) -> None:
+        """Read the changes at once; a refresh that runs already may have passed them."""
+        self._needed = self._begun + 1
+        self._under_way()
 
     def __contains__(self, digest: bytes) -> bool:
         return digest in self._keys
 
     async def aclose(self) -> None:
         """Wait for a running refresh."""
-        if self._refresh is not None:
+        while self._refresh is not None:
             await asyncio.wait([self._refresh])
 
     async def find(self, digest: bytes) -> Holder | None:
@@ -117,12 +158,32 @@ class ActiveKeys:
                 await self._refreshed()
         else:
             now = self._timer()
-            while self._as_of <= now - BELIEVED_SECONDS:
-                await self._refreshed()
-            if self._as_of <= now - REFRESH_SECONDS:
+            if self._as_of <= now - BELIEVED_SECONDS:
+                await self._renewed(now)
+            if self._as_of <= now - REFRESH_SECONDS or self._is_outdated():
                 self._under_way()
         key = self._keys.get(digest)
         return None if key is None else self._holder(key)
+
+    def _is_outdated(self) -> bool:
+        return self._done < self._needed
+
+    async def _renewed(self, now: float) -> None:
+        """Wait for the store to answer, but hardly if an earlier answer is valid.
+
+        Raises `KeysUnavailable` if none is.
+        """
+        is_valid = self._as_of > now - self._outage.grace_seconds
+        if is_valid and self._is_failing:
+            return
+        try:
+            async with asyncio.timeout(self._outage.wait_seconds if is_valid else None):
+                while self._as_of <= now - BELIEVED_SECONDS:
+                    await self._refreshed()
+        except (KeysUnavailable, TimeoutError):
+            if not is_valid:
+                raise
+            self._is_failing = True
 
     async def _refreshed(self) -> None:
         await asyncio.shield(self._under_way())  # it outlives a cancelled request
@@ -130,7 +191,7 @@ class ActiveKeys:
     def _under_way(self) -> asyncio.Task[None]:
         if self._refresh is None:
             self._refresh = asyncio.get_running_loop().create_task(self._run())
-            self._refresh.add_done_callback(_retrieve)
+            self._refresh.add_done_callback(self._on_refresh_end)
         return self._refresh
 
     async def _run(self) -> None:
@@ -139,8 +200,15 @@ class ActiveKeys:
         finally:
             self._refresh = None
 
+    def _on_refresh_end(self, task: asyncio.Task[None]) -> None:
+        # An error is already logged, and all waiting requests may have left.
+        is_answered = not task.cancelled() and task.exception() is None
+        if is_answered and self._is_outdated():
+            self._under_way()
+
     async def _ask_store(self) -> None:
-        pause_seconds = self._began_at + PAUSE_SECONDS - self._timer()
+        pause_seconds = self._outage.retry_seconds if self._is_failing else PAUSE_SECONDS
+        pause_seconds += self._began_at - self._timer()
         if pause_seconds > 0:
             await self._sleep(pause_seconds)
         self._begun += 1
@@ -148,16 +216,24 @@ class ActiveKeys:
         try:
             await self._read_changes()
         except Exception as error:  # the edge of a background task: perhaps no request waits for it
-            request_failed(current_event(), error)
+            self._is_failing = True
+            self._log(error)
             raise KeysUnavailable(
                 "The gateway cannot look up keys now; nothing was done. Send it again.",
                 retry_after_seconds=RETRY_SECONDS,
             ) from error
         self._done, self._as_of = self._begun, self._began_at
+        self._is_failing, self._logged_at = False, -math.inf
+
+    def _log(self, error: Exception) -> None:
+        now = self._timer()
+        if now >= self._logged_at + self._outage.log_seconds:
+            self._logged_at = now
+            request_failed(current_event(), error)
 
     async def _read_changes(self) -> None:
         keys, last = self._keys, self._last
-        while (changes := await self._store.changes(last, self._clock())) != []:
+        while (changes := await self._page(last)) != []:
             if changes is None:
                 keys, last = {}, None  # keys from before are served until all of these are read
                 continue
@@ -168,10 +244,11 @@ class ActiveKeys:
                     keys[last.digest] = key
         self._keys, self._last = keys, last
 
-
-def _retrieve(task: asyncio.Task[None]) -> None:
-    if not task.cancelled():
-        task.exception()  # already logged; all waiting requests may have left
+    async def _page(
+        self, last: KeyChange | None
+    ) -> Sequence[tuple[KeyChange, StoredKey | None]] | None:
+        async with asyncio.timeout(self._outage.answer_seconds):
+            return await self._store.changes(last, self._clock())
 
 
 def _holder(record: KeyRecord, plans: Mapping[str, PlanSettings]) -> Holder:

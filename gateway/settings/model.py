@@ -257,6 +257,8 @@ class AccessSettings(Section):
     """Secret mixed into stored keys, at least 16 characters; by default in pepper_file."""
     pepper_file: Annotated[FileName | None, Field(validate_default=True)] = None
     """File of the pepper, created if needed; by default DATABASE.pepper beside a SQLite file."""
+    grace_seconds: Annotated[float, Field(ge=5.0)] = 300.0
+    """How long known keys stay valid while a PostgreSQL database is away; then requests get 503."""
     failures_per_minute: CountOrZero = 20
     """Wrong keys allowed per minute and address, and as many at once; 0: no limit."""
     trusted_proxies: Annotated[tuple[Proxy, ...], BeforeValidator(parse_proxies)] = ()

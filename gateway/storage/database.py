@@ -29,16 +29,18 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from sqlalchemy.pool import NullPool
 
 from gateway.settings.database import Database, PostgresUrl
 from gateway.settings.model import ConfigError
 from gateway.settings.private_file import HOW_TO_MEND, is_open_to_others
 
 BUSY_TIMEOUT_MS = 5000
+APPLICATION = "sheets-gateway"
 CONNECT_TIMEOUT_SECONDS = 5.0
 STATEMENT_TIMEOUT_SECONDS = 10.0
 
-SCHEMA = "0002"
+SCHEMA = "0003"
 """The last migration that this version knows; those of later versions have higher numbers."""
 
 STORE_ERRORS = (SQLAlchemyError, OSError)
@@ -109,6 +111,27 @@ def reason_of(error: OSError | SQLAlchemyError) -> str:
 
 
 @asynccontextmanager
+async def unpooled_engine(
+    database: PostgresUrl, *, name: str, timeout_seconds: float
+) -> AsyncIterator[AsyncEngine]:
+    """Connections apart from the pool, with this name in `pg_stat_activity`.
+
+    The timeout is for connecting and for each statement.
+    """
+    connect_args = _connect_args(name, timeout_seconds, timeout_seconds)
+    engine = create_async_engine(
+        database.url.get_secret_value(),
+        hide_parameters=True,
+        poolclass=NullPool,
+        connect_args=connect_args,
+    )
+    try:
+        yield engine
+    finally:
+        await engine.dispose()
+
+
+@asynccontextmanager
 async def _engine(
     database: Database, statement_timeout_seconds: float | None
 ) -> AsyncIterator[AsyncEngine]:
@@ -137,16 +160,24 @@ def _server_engine(database: PostgresUrl, statement_timeout_seconds: float | Non
             hide_parameters=True,
             pool_pre_ping=True,  # a restart of the server fails no request afterwards
             pool_timeout=CONNECT_TIMEOUT_SECONDS,
-            connect_args={
-                "timeout": CONNECT_TIMEOUT_SECONDS,
-                "command_timeout": statement_timeout_seconds,
-                "server_settings": {"application_name": "sheets-gateway"},
-            },
+            connect_args=_connect_args(
+                APPLICATION, CONNECT_TIMEOUT_SECONDS, statement_timeout_seconds
+            ),
         )
     except ModuleNotFoundError as error:
         raise ConfigError(
             ["access.database: PostgreSQL needs asyncpg: install sheets-gateway[cluster]"]
         ) from error
+
+
+def _connect_args(
+    name: str, timeout_seconds: float, statement_timeout_seconds: float | None
+) -> dict[str, object]:
+    return {
+        "timeout": timeout_seconds,
+        "command_timeout": statement_timeout_seconds,
+        "server_settings": {"application_name": name},
+    }
 
 
 def _set_up_connection(connection: Any, _: object) -> None:

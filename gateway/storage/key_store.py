@@ -165,6 +165,10 @@ class KeyStore:
         """Open the quota of an account that earlier processes with this database spent."""
         return stored_spent_quota(self._engine, account)
 
+    async def drop_connections(self) -> None:
+        """Close idle connections, which may hang; later calls connect anew."""
+        await self._engine.dispose()
+
     async def add(self, record: KeyRecord, digest: bytes) -> None:
         async with self._engine.begin() as connection:
             await connection.execute(insert(keys).values(**_row(record), digest=digest))

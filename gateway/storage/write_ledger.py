@@ -19,7 +19,7 @@ from sqlalchemy import RowMapping, delete, select
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from sqlalchemy.sql import Executable
 
-from gateway.errors import InternalError
+from gateway.errors import GatewayError, InternalError, Outcome, RecordsUnavailable
 from gateway.google.sheets import Fence
 from gateway.settings.model import WriteSettings
 from gateway.storage.database import STORE_ERRORS
@@ -56,6 +56,10 @@ from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.writes import Results, WriteIdentity
 
 DEFAULT_BYTES = WriteSettings().max_record_bytes
+RETRY_SECONDS = 5
+"""Pause after a failure of a server."""
+
+_UNREAD = "The record of this Idempotency-Key cannot be read."
 
 Step = tuple[Executable, Sequence[Mapping[str, object]] | None]
 """A statement and its parameter sets; None: execute once without parameters."""
@@ -73,6 +77,7 @@ class SqlLedger:
     ) -> None:
         self._engine = engine
         self._row = ROW[engine.dialect.name]
+        self._is_server = engine.dialect.name == "postgresql"
         self._clock = clock
         self._lock = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -131,8 +136,10 @@ class SqlLedger:
                 if row is None:
                     return None
                 return await self._followed(connection, row, Restorer(texts))
-        except (*STORE_ERRORS, msgspec.MsgspecError) as error:
-            raise InternalError("The record of this Idempotency-Key cannot be read.") from error
+        except STORE_ERRORS as error:
+            raise self._failure(_UNREAD, None) from error
+        except msgspec.MsgspecError as error:
+            raise InternalError(_UNREAD) from error
 
     def check_room(self, identity: WriteIdentity) -> None:
         self._quota.close_older(self._clock() - KEPT_SECONDS)
@@ -157,9 +164,9 @@ class SqlLedger:
         try:
             await self._commit([(PUT, noted), (purge(now, len(noted)), None)])
         except STORE_ERRORS as error:
-            raise InternalError(
+            raise self._failure(
                 "The write could not be noted under its Idempotency-Key, and was not sent.",
-                outcome="not_applied",
+                "not_applied",
             ) from error
 
     async def moving(
@@ -171,9 +178,8 @@ class SqlLedger:
             await self._commit([*self._settling(), (removal, None)])
         except STORE_ERRORS as error:
             del self._fences[fence.token]
-            raise InternalError(
-                "The rows to remove could not be noted, and the write was not sent.",
-                outcome="not_applied",
+            raise self._failure(
+                "The rows to remove could not be noted, and the write was not sent.", "not_applied"
             ) from error
 
     async def moved(self, worksheet: WorksheetId, fence: Fence, *, is_applied: bool) -> None:
@@ -207,6 +213,20 @@ class SqlLedger:
         """Wait for running transactions."""
         if self._tasks:
             await asyncio.wait(self._tasks)
+
+    def _failure(self, message: str, outcome: Outcome | None) -> GatewayError:
+        """503 for a server, which comes back; a file that fails is a fault of ours.
+
+        `outcome` is that of a file: what is sent to a server that is away was never applied.
+        """
+        if not self._is_server:
+            return InternalError(message, outcome=outcome)
+        return RecordsUnavailable(
+            f"{message} The database of the gateway does not answer. Send the request again, with "
+            "the same Idempotency-Key if it has one.",
+            outcome="not_applied",
+            retry_after_seconds=RETRY_SECONDS,
+        )
 
     def _settling(self) -> list[Step]:
         """Store the outcomes of removals, also of those that could not be stored before.

@@ -8,7 +8,8 @@ Rules
 - Authorised reads are cached. An entry is valid for one head: identical credentials, worksheet and
   origin. It holds the caller and their read access, and no rates: each request is charged.
 - Entries are keyed by a digest with a random key of the process, so that no API key is stored.
-- An entry is valid until the active keys have to be refreshed, so that it delays no revocation.
+- An entry is valid until the active keys have to be refreshed or a change of keys is signalled, so
+  that it delays no revocation.
 """
 
 import secrets
@@ -334,6 +335,9 @@ class AuthCache:
         if len(self._kept) >= MAX_KEPT:
             self._kept.clear()
         self._kept[number] = CachedCaller(caller, target, self._fresh_until(), reading)
+
+    def clear(self) -> None:
+        self._kept.clear()
 
     def number(self, head: Head, credentials: bytes, segment: str) -> bytes:
         """The cache key: the URL's `credentials`, the worksheet's `segment`, and headers.

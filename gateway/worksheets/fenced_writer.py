@@ -21,6 +21,7 @@ from gateway.errors import (
     HeaderChanged,
     InternalError,
     ProtectedCells,
+    RecordsUnavailable,
     RowNotFound,
     RowNumberUnknown,
     UpstreamError,
@@ -397,7 +398,7 @@ class FencedWriter:
         sendings = [sending_of(each, plan.after_row) for each in plan.writes]
         try:
             await self._ledger.sending(sendings, fence)
-        except InternalError as error:
+        except (InternalError, RecordsUnavailable) as error:
             unkeyed = [each for each in plan.writes if each.identity is None]
             keyed = [each for each in plan.writes if each.identity is not None]
             return unkeyed, {each.index: error for each in keyed}

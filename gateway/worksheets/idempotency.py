@@ -73,9 +73,9 @@ class OpenWrite:
 
 
 class Ledger(Protocol):
-    """Rules: what is noted outlives the process. Only `find` and `sending` raise, InternalError,
-    and `check_room`: later a write must not fail for its record, which then stays open, and a
-    retry looks.
+    """Rules: what is noted outlives the process. Only `find`, `sending` and `moving` raise,
+    RecordsUnavailable if a server is away and InternalError otherwise, and `check_room`: later a
+    write must not fail for its record, which then stays open, and a retry looks.
     """
 
     async def find(self, scope: str, texts: Collection[str] = ()) -> Entry | None:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from gateway.errors import (
     GatewayError,
     InternalError,
+    RecordsUnavailable,
     UpstreamError,
     UpstreamRefusal,
     WriteOutcomeUnknown,
@@ -255,7 +256,7 @@ class ValuesWriter:
         """Record the writes with an Idempotency-Key; the errors of those that cannot be."""
         try:
             await self._ledger.sending(sendings)
-        except InternalError as error:
+        except (InternalError, RecordsUnavailable) as error:
             return {part.index: error for part in parts if part.identity is not None}
         return {}
 

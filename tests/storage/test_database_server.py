@@ -11,7 +11,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from gateway.access.active_keys import ActiveKeys
-from gateway.errors import InternalError, KeysUnavailable
+from gateway.errors import KeysUnavailable, RecordsUnavailable
 from gateway.settings.database import PostgresUrl, parse_database
 from gateway.settings.model import ConfigError
 from gateway.storage.database import migrate_database, open_database
@@ -79,15 +79,15 @@ async def test_a_store_that_is_away_fails_as_a_locked_file(
         await keys.load()
         server.stop()
         with capture_logs() as logged:
-            with pytest.raises(InternalError) as unsent:
+            with pytest.raises(RecordsUnavailable) as unsent:
                 await ledger.sending([Sending(IDENTITY, 5, ROWS)])
-            with pytest.raises(InternalError) as unread:
+            with pytest.raises(RecordsUnavailable) as unread:
                 await ledger.find("s1")
             with pytest.raises(KeysUnavailable):
                 await keys.find(b"new")
             await ledger.completed([(IDENTITY, results(5))])
 
-    assert (unsent.value.outcome, unread.value.outcome) == ("not_applied", None)
+    assert (unsent.value.outcome, unread.value.outcome) == ("not_applied", "not_applied")
     assert {line["event"] for line in logged} == {"fault"}
     reports = [report(line["exc_info"]) for line in logged]
     assert PASSWORD not in "".join([*reports, report(unsent.value), report(unread.value)])

@@ -44,6 +44,7 @@ from gateway.errors import (
     QuotaSpent,
     RateLimited,
     ReadOnlyKey,
+    RecordsUnavailable,
     RequestTimeout,
     RouteNotFound,
     RowNotFound,
@@ -146,6 +147,7 @@ _OF_RECORDS: Sequence[GatewayError] = (
         "Nobody knows yet whether it was written. Look, or send it again with an Idempotency-Key.",
         retry_after_seconds=RETRY_SECONDS,
     ),
+    RecordsUnavailable("The database of write records is away.", retry_after_seconds=5),
     StorageFull("The spreadsheet has reached Google's limit of 10 million cells."),
 )
 _OF_WRITES = (*_OF_WRITERS, *_OF_BODIES, *_OF_RECORDS)

@@ -1,0 +1,110 @@
+"""Signals of PostgreSQL that keys changed, on a connection that listens for them.
+
+Rules:
+- The connection is not of the pool. It is used once a second, so that its end is noticed, also
+  where packets are dropped.
+- Signals of the time without it are lost. So each new connection counts as a signal.
+- Nothing is raised: without signals keys are refreshed by their use.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from gateway.settings.database import Database, PostgresUrl
+from gateway.storage.database import APPLICATION, STORE_ERRORS, unpooled_engine
+from gateway.telemetry.events import key_signals_changed
+
+CHANNEL = "gateway_keys"
+SESSION = f"{APPLICATION} signals"
+"""Name of the session in `pg_stat_activity`."""
+CHECK_SECONDS = 1.0
+"""How often the connection is used."""
+ANSWER_SECONDS = 1.5
+"""Maximum time for connecting and for an answer."""
+PAUSE_SECONDS = 0.5
+"""Pause before the next connection."""
+_CHECK = text("SELECT 1")
+
+
+@asynccontextmanager
+async def key_signals(
+    database: Database, changed: Callable[[], object], hung: Callable[[], Awaitable[object]]
+) -> AsyncIterator[None]:
+    """Call `changed` at each change of keys during the block; a SQLite file has no signals.
+
+    `hung` is called when the connection did not answer: others may be dead as well.
+    """
+    if not isinstance(database, PostgresUrl):
+        yield
+        return
+    listener = _Listener(changed, hung)
+    task = asyncio.create_task(listener.run(database))
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+        await listener.aclose()
+
+
+class _Listener:
+    def __init__(
+        self, changed: Callable[[], object], hung: Callable[[], Awaitable[object]]
+    ) -> None:
+        self._changed = changed
+        self._hung = hung
+        self._is_available = True
+        self._reporting: asyncio.Task[None] | None = None
+
+    async def run(self, database: PostgresUrl) -> None:
+        async with unpooled_engine(
+            database, name=SESSION, timeout_seconds=ANSWER_SECONDS
+        ) as engine:
+            while True:
+                try:
+                    await self._listen(engine)
+                except Exception as error:  # the edge of a background task
+                    self._note(type(error).__name__)
+                    if isinstance(error, TimeoutError):
+                        self._report_hung()
+                await asyncio.sleep(PAUSE_SECONDS)
+
+    async def aclose(self) -> None:
+        """Wait until `hung` has returned."""
+        if self._reporting is not None:
+            await asyncio.wait([self._reporting])
+
+    async def _listen(self, engine: AsyncEngine) -> None:
+        """Listen until the connection ends. Raises its error."""
+        async with engine.connect() as connection:
+            await connection.execution_options(isolation_level="AUTOCOMMIT")
+            driver: Any = (await connection.get_raw_connection()).driver_connection
+            ended = asyncio.Event()
+            driver.add_termination_listener(lambda _: ended.set())
+            await driver.add_listener(CHANNEL, lambda *_: self._changed())
+            self._note(None)
+            self._changed()
+            while True:
+                await connection.execute(_CHECK)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(CHECK_SECONDS):
+                        await ended.wait()
+
+    def _note(self, error: str | None) -> None:
+        is_available = error is None
+        if is_available != self._is_available:
+            self._is_available = is_available
+            key_signals_changed(error)
+
+    def _report_hung(self) -> None:
+        if self._reporting is None or self._reporting.done():
+            self._reporting = asyncio.create_task(self._run_hung())
+
+    async def _run_hung(self) -> None:
+        with suppress(*STORE_ERRORS):
+            await self._hung()

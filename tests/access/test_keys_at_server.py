@@ -1,0 +1,217 @@
+"""Whole gateways with one PostgreSQL: keys change at once, and an outage of the server is borne."""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from structlog.testing import capture_logs
+
+from gateway.access.issue import KeyRequest, create_key
+from gateway.settings.database import PostgresUrl
+from gateway.settings.model import Settings
+from gateway.storage.key_signals import SESSION
+from gateway.storage.key_store import KeyStore
+from tests.journeys.failure import refused
+from tests.postgres import PASSWORD, PostgresServer, in_thread, running_server
+from tests.storage.by_hand import execute
+from tests.surfaces.stage import GRANTED, Surface, open_surface
+
+PEPPER = "a pepper of the tests"
+GRACE_SECONDS = 5.0
+PATIENCE_SECONDS = 20.0
+NAMES = ("first", "second", "third")
+REQUESTS = {name: KeyRequest(name=name, spreadsheets=GRANTED) for name in NAMES}
+SESSIONS = "SELECT pid FROM pg_stat_activity WHERE application_name = $1 AND usename = current_user"
+
+
+@dataclass(frozen=True)
+class Gateways:
+    """Two gateways of one key store, with caches of rows."""
+
+    surfaces: tuple[Surface, Surface]
+    database: PostgresUrl
+    keys: Mapping[str, str]
+
+    def answers(self, key: str, method: str = "GET", **headers: str) -> list[tuple[int, int]]:
+        """Status and code of each gateway's answer; the code is 0 for none."""
+        pairs = [("Authorization", f"Bearer {key}"), ("Content-Type", "application/json")]
+        pairs += [(name.replace("_", "-"), value) for name, value in headers.items()]
+        body = b'{"name": "Ulm"}' if method == "POST" else b""
+        found = [
+            each.send(method, "Cities", key=None, headers=pairs, body=body)
+            for each in self.surfaces
+        ]
+        return [
+            refused(each) if each.status_code >= 400 else (each.status_code, 0) for each in found
+        ]
+
+    def seconds_until(self, key: str, *expected: tuple[int, int]) -> float:
+        """How long it takes until all gateways answer so; the key is used all the time."""
+        began = time.monotonic()
+        while not set(self.answers(key)) <= set(expected):
+            assert time.monotonic() < began + PATIENCE_SECONDS
+            pause()
+        return time.monotonic() - began
+
+    def revoke(self, name: str) -> None:
+        async def run() -> None:
+            async with KeyStore.open(self.database) as store:
+                (found,) = [each.id for each in await store.list() if each.name == name]
+                await store.revoke(found, datetime.now(UTC))
+
+        in_thread(run)
+
+    def listening(self) -> list[int]:
+        """The server's processes of the connections that listen."""
+        return [pid for (pid,) in execute(self.database, SESSIONS, SESSION)]
+
+    def wait_for_listeners(self, *, without: list[int]) -> float:
+        """The time until all gateways listen on other connections than these."""
+        began = time.monotonic()
+        while len(set(self.listening()) - set(without)) < len(self.surfaces):
+            assert time.monotonic() < began + PATIENCE_SECONDS
+            pause()
+        return time.monotonic() - began
+
+
+def pause() -> None:
+    threading.Event().wait(0.02)
+
+
+@pytest.fixture
+def server() -> Iterator[PostgresServer]:
+    """A server that the test may stop."""
+    with running_server() as started:
+        yield started
+
+
+@pytest.fixture
+def gateways(server: PostgresServer, tmp_path: Path) -> Iterator[Gateways]:
+    database = server.new_database()
+    overrides = {
+        "access.database": database.url.get_secret_value(),
+        "access.pepper": PEPPER,
+        "access.grace_seconds": GRACE_SECONDS,
+        "cache.rows_ttl_seconds": 60,
+        "cache.max_stale_seconds": 60,
+    }
+    with ExitStack() as stack:
+        first = stack.enter_context(open_surface(tmp_path, REQUESTS, overrides))
+        second = stack.enter_context(open_surface(tmp_path, {}, overrides))
+        opened = Gateways((first, second), database, first.keys)
+        opened.wait_for_listeners(without=[])
+        yield opened
+
+
+def test_a_key_is_made_and_revoked_on_all_gateways_at_once(gateways: Gateways) -> None:
+    """A cached authentication ends with the signal, whatever its age."""
+    key = gateways.keys["first"]
+    gateways.seconds_until(key, (200, 0))
+    for name in ("second", "third"):
+        gateways.seconds_until(gateways.keys[name], (200, 0))
+        gateways.revoke(name)
+        seconds = gateways.seconds_until(gateways.keys[name], (401, 4011))
+
+        assert seconds < 1.0
+
+    async def make() -> str:
+        async with KeyStore.open(gateways.database) as store:
+            request = KeyRequest(name="new", spreadsheets=GRANTED)
+            plans, now = Settings().plans, datetime.now(UTC)
+            pepper = PEPPER.encode()
+            return (await create_key(request, store=store, pepper=pepper, plans=plans, now=now))[1]
+
+    new = in_thread(make)
+
+    assert gateways.seconds_until(new, (200, 0)) < 1.0
+    assert gateways.answers(key) == [(200, 0)] * 2
+
+
+@pytest.mark.parametrize("number", [None, signal.SIGSTOP], ids=["cut", "silent"])
+def test_a_lost_connection_delays_a_revocation_a_little(
+    gateways: Gateways, number: signal.Signals | None
+) -> None:
+    """Without signals 5 seconds are enough; then a new connection signals as before."""
+    for name in ("first", "second", "third"):
+        gateways.seconds_until(gateways.keys[name], (200, 0))
+    lost = gateways.listening()
+    for pid in lost:
+        if number is None:
+            execute(gateways.database, f"SELECT pg_terminate_backend({pid})")
+        else:
+            os.kill(pid, number)
+    try:
+        gateways.revoke("first")
+        without = gateways.seconds_until(gateways.keys["first"], (401, 4011))
+        reconnecting = gateways.wait_for_listeners(without=lost)
+        gateways.revoke("second")
+        after = gateways.seconds_until(gateways.keys["second"], (401, 4011))
+    finally:
+        for pid in lost if number is not None else []:
+            os.kill(pid, signal.SIGCONT)
+
+    print(f"without {without:.2f} s, listening after {reconnecting:.2f} s, then {after:.2f} s")
+    assert without < 5.0
+    assert reconnecting < 10.0
+    assert after < 1.0
+    assert gateways.answers(gateways.keys["third"]) == [(200, 0)] * 2
+
+
+@pytest.mark.parametrize("is_silent", [False, True], ids=["stopped", "silent"])
+def test_an_outage_of_the_server_is_borne(
+    gateways: Gateways, server: PostgresServer, is_silent: bool
+) -> None:
+    """Known keys read on without a wait until the grace is over, writes are refused unsent, and
+    nothing is a fault; when the server is back, so is everything."""
+    key = gateways.keys["first"]
+    gateways.seconds_until(key, (200, 0))
+    unknown = gateways.keys["second"][:-1] + "x"
+    slowest, seen = 0.0, set()
+    with capture_logs() as lines:
+        stop(server, is_silent)
+        stopped = time.monotonic()
+        written = gateways.answers(key, "POST", idempotency_key="once") if not is_silent else []
+        while time.monotonic() < stopped + PATIENCE_SECONDS and (503, 5031) not in seen:
+            began = time.monotonic()
+            seen |= set(gateways.answers(key))
+            slowest = max(slowest, time.monotonic() - began)
+            pause()
+        ended = time.monotonic() - stopped
+        start(server, is_silent)
+    back = gateways.seconds_until(key, (200, 0))
+    began = time.monotonic()
+    while set(gateways.answers(key, "POST", idempotency_key="again")) != {(201, 0)}:
+        assert time.monotonic() < began + PATIENCE_SECONDS
+    writing = time.monotonic() - began
+    listening = gateways.wait_for_listeners(without=[])
+    gateways.revoke("first")
+    revoked = gateways.seconds_until(key, (401, 4011))
+
+    print(f"{ended=:.2f} {slowest=:.2f} {back=:.2f} {writing=:.2f} {listening=:.2f} {revoked=:.2f}")
+    assert seen == {(200, 0), (503, 5031)}
+    assert set(written) <= {(503, 5031)}
+    assert GRACE_SECONDS - 2.5 < ended
+    assert back + writing + listening < 10.0
+    assert revoked < 1.0
+    assert PASSWORD not in str(lines)
+
+
+def stop(server: PostgresServer, is_silent: bool) -> None:
+    if is_silent:
+        server.send_signal(signal.SIGSTOP)
+    else:
+        server.stop()
+
+
+def start(server: PostgresServer, is_silent: bool) -> None:
+    if is_silent:
+        server.send_signal(signal.SIGCONT)
+    else:
+        server.start()

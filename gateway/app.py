@@ -117,7 +117,7 @@ def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Sta
                 used=last_use.note,
             )
             try:
-                async with key_signals(database, forget_keys, store.drop_connections):
+                async with key_signals(database, forget_keys, store.abort_idle):
                     yield State(
                         admission=Admission(
                             gatekeeper,

@@ -8,7 +8,7 @@ Rules:
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -16,7 +16,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from gateway.settings.database import Database, PostgresUrl
-from gateway.storage.database import APPLICATION, STORE_ERRORS, unpooled_engine
+from gateway.storage.database import APPLICATION, unpooled_engine
 from gateway.telemetry.events import key_signals_changed
 
 CHANNEL = "gateway_keys"
@@ -33,7 +33,7 @@ _CHECK = text("SELECT 1")
 
 @asynccontextmanager
 async def key_signals(
-    database: Database, changed: Callable[[], object], hung: Callable[[], Awaitable[object]]
+    database: Database, changed: Callable[[], object], hung: Callable[[], object]
 ) -> AsyncIterator[None]:
     """Call `changed` at each change of keys during the block; a SQLite file has no signals.
 
@@ -49,17 +49,13 @@ async def key_signals(
     finally:
         task.cancel()
         await asyncio.wait([task])
-        await listener.aclose()
 
 
 class _Listener:
-    def __init__(
-        self, changed: Callable[[], object], hung: Callable[[], Awaitable[object]]
-    ) -> None:
+    def __init__(self, changed: Callable[[], object], hung: Callable[[], object]) -> None:
         self._changed = changed
         self._hung = hung
         self._is_available = True
-        self._reporting: asyncio.Task[None] | None = None
 
     async def run(self, database: PostgresUrl) -> None:
         async with unpooled_engine(
@@ -71,13 +67,8 @@ class _Listener:
                 except Exception as error:  # the edge of a background task
                     self._note(type(error).__name__)
                     if isinstance(error, TimeoutError):
-                        self._report_hung()
+                        self._hung()
                 await asyncio.sleep(PAUSE_SECONDS)
-
-    async def aclose(self) -> None:
-        """Wait until `hung` has returned."""
-        if self._reporting is not None:
-            await asyncio.wait([self._reporting])
 
     async def _listen(self, engine: AsyncEngine) -> None:
         """Listen until the connection ends. Raises its error."""
@@ -100,11 +91,3 @@ class _Listener:
         if is_available != self._is_available:
             self._is_available = is_available
             key_signals_changed(error)
-
-    def _report_hung(self) -> None:
-        if self._reporting is None or self._reporting.done():
-            self._reporting = asyncio.create_task(self._run_hung())
-
-    async def _run_hung(self) -> None:
-        with suppress(*STORE_ERRORS):
-            await self._hung()

@@ -38,7 +38,14 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from gateway.google.spent import SpentQuota
 from gateway.settings.database import Database
-from gateway.storage.database import BIG, metadata, open_database, upsert
+from gateway.storage.database import (
+    BIG,
+    IdleConnections,
+    is_server,
+    metadata,
+    open_database,
+    upsert,
+)
 from gateway.storage.spent_quota import stored_spent_quota
 from gateway.storage.write_ledger import DEFAULT_BYTES, SqlLedger, open_ledger
 from gateway.table.view import ALL_COLUMNS, ColumnGrant
@@ -141,6 +148,7 @@ class KeyStore:
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
+        self._idle = IdleConnections(engine) if is_server(engine) else None
 
     @classmethod
     @asynccontextmanager
@@ -165,9 +173,10 @@ class KeyStore:
         """Open the quota of an account that earlier processes with this database spent."""
         return stored_spent_quota(self._engine, account)
 
-    async def drop_connections(self) -> None:
-        """Close idle connections, which may hang; later calls connect anew."""
-        await self._engine.dispose()
+    def abort_idle(self) -> None:
+        """Abort idle connections to a server, which may be dead; later calls connect anew."""
+        if self._idle is not None:
+            self._idle.abort()
 
     async def add(self, record: KeyRecord, digest: bytes) -> None:
         async with self._engine.begin() as connection:

@@ -22,7 +22,7 @@ from sqlalchemy.sql import Executable
 from gateway.errors import GatewayError, InternalError, Outcome, RecordsUnavailable
 from gateway.google.sheets import Fence
 from gateway.settings.model import WriteSettings
-from gateway.storage.database import STORE_ERRORS
+from gateway.storage.database import STORE_ERRORS, is_server
 from gateway.storage.removals import (
     OPEN_REMOVALS,
     followed,
@@ -77,7 +77,7 @@ class SqlLedger:
     ) -> None:
         self._engine = engine
         self._row = ROW[engine.dialect.name]
-        self._is_server = engine.dialect.name == "postgresql"
+        self._is_server = is_server(engine)
         self._clock = clock
         self._lock = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 
-from gateway.access.active_keys import ActiveKeys, LastUse, Outage, server_outage
+from gateway.access.active_keys import OF_FILE, ActiveKeys, LastUse, server_outage
 from gateway.access.gatekeeper import FailedKeys, Gatekeeper
 from gateway.access.pepper import load_pepper
 from gateway.access.rates import KeyRates
@@ -75,8 +75,9 @@ def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Sta
             ) as budgets,
         ):
             await warn_of_unbounded_keys(store, datetime.now(UTC))
-            is_server = isinstance(database, PostgresUrl)
-            outage = server_outage(settings.access.grace_seconds) if is_server else Outage()
+            outage = OF_FILE
+            if isinstance(database, PostgresUrl):
+                outage = server_outage(settings.access.grace_seconds)
             keys = ActiveKeys(store, settings.plans, clock=_now, outage=outage)
             auth_cache = AuthCache(keys.fresh_until)
 

@@ -16,6 +16,9 @@ settings.load_profile("gateway")
 TESTS = Path(__file__).parent
 
 SLOW: Mapping[str, str] = {
+    "access": """
+        keys_at_server
+    """,
     "browser": """
         docs_operations docs_page home_page recorder
     """,

@@ -43,7 +43,7 @@ MAX_HOLDERS = 10_000
 
 @dataclass(frozen=True, kw_only=True)
 class Outage:
-    """What holds while the store fails; by default for a SQLite file."""
+    """What holds while the store fails; the defaults are those of a SQLite file."""
 
     grace_seconds: float = BELIEVED_SECONDS
     """How long an answer of the store is valid."""
@@ -55,6 +55,9 @@ class Outage:
     """Pause from the beginning of a failed refresh to the next one."""
     log_seconds: float = 0.0
     """Time between logged failures of one outage."""
+
+
+OF_FILE = Outage()
 
 
 def server_outage(grace_seconds: float) -> Outage:
@@ -104,7 +107,7 @@ class ActiveKeys:
         plans: Mapping[str, PlanSettings],
         *,
         clock: Callable[[], datetime],
-        outage: Outage = Outage(),
+        outage: Outage = OF_FILE,
         timer: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:

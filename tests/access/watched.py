@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from gateway.access.active_keys import ActiveKeys, Holder
+from gateway.access.active_keys import OF_FILE, ActiveKeys, Holder, Outage
 from gateway.access.issue import KeyRequest, create_key
 from gateway.access.keys import digest
 from gateway.settings.model import Settings
@@ -70,14 +70,19 @@ async def issued_digest(store: KeyStore, request: KeyRequest = WIDE) -> tuple[st
 
 
 def active_keys(
-    store: KeyStore | WatchedStore, timer: ManualClock, clock: Instant | None = None
+    store: KeyStore | WatchedStore,
+    timer: ManualClock,
+    clock: Instant | None = None,
+    outage: Outage = OF_FILE,
 ) -> ActiveKeys:
     """The keys of a store, to whom waiting takes no time but that of the timer."""
 
     async def sleep(seconds: float) -> None:
         timer.advance(seconds)
 
-    return ActiveKeys(store, PLANS, clock=clock or Instant(), timer=timer, sleep=sleep)
+    return ActiveKeys(
+        store, PLANS, clock=clock or Instant(), outage=outage, timer=timer, sleep=sleep
+    )
 
 
 async def ids(keys: ActiveKeys, digests: Sequence[bytes]) -> list[str | None]:

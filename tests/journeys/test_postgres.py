@@ -78,8 +78,10 @@ def test_writes_outlive_the_process(at_server: Installation) -> None:
 
 
 def test_a_server_that_is_away_for_a_while(at_server: Installation, server: PostgresServer) -> None:
-    """Known keys read on, writes that must be noted are not sent; then nobody can be identified;
-    then all goes on."""
+    """Known keys read on for the grace, writes that must be noted are not sent; then nobody can be
+    identified; then all goes on."""
+    with (at_server.folder / "config.toml").open("a") as file:
+        file.write("grace_seconds = 6\n")
     key = at_server.create_key("--spreadsheet", "demo")["key"]
     with serving(at_server) as gateway:
         ready = httpx2.get(f"{gateway.gateway.url}/readyz")
@@ -93,8 +95,10 @@ def test_a_server_that_is_away_for_a_while(at_server: Installation, server: Post
         is_back = until(lambda: answer(gateway, key).status_code == 201)
 
     assert (ready.status_code, read.status_code, unready.status_code) == (200, 200, 503)
-    assert refused(unwritten) == (500, 5000)
-    assert unwritten.json()["outcome"] == "unknown"  # an earlier request may have written
+    assert refused(unwritten) == (503, 5031)
+    assert unwritten.json()["outcome"] == "not_applied"
+    assert unwritten.json()["retryable"] is True
+    assert int(unwritten.headers["retry-after"]) >= 1
     assert is_refused
     assert refused(unknown) == (503, 5031)
     assert is_back

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from gateway.errors import GatewayError, InternalError, Outcome, RecordsUnavailable
 from gateway.google.sheets import Fence
-from gateway.settings.database import Database
+from gateway.settings.database import Database, PostgresUrl
 from gateway.storage.key_store import KeyStore
 from gateway.storage.write_ledger import SqlLedger
 from gateway.worksheets.idempotency import Entry, Rows
@@ -22,6 +23,7 @@ WORKSHEET = WorksheetId(spreadsheet="book", title="Cities")
 IDENTITY = WriteIdentity(scope="s1", fingerprint="f1", worksheet=WORKSHEET, key_id="")
 OTHER_IDENTITY = replace(IDENTITY, scope="s2")
 FENCE = Fence(id=7, key="gw", token="t1")
+Unsendable = tuple[type[GatewayError], Outcome | None]
 ROWS: Rows = [["Bern", 1, 1.5, True, None, "", "=1+1 'ü' 🏙"], ["Basel"]]
 
 
@@ -52,6 +54,17 @@ async def store(database: Database) -> AsyncIterator[KeyStore]:
     """An open, empty key store."""
     async with KeyStore.open(database) as opened:
         yield opened
+
+
+@pytest.fixture
+def unsendable(database: Database) -> Unsendable:
+    """The error of a write whose record cannot be stored or read, and its outcome if unread.
+
+    A server comes back; a file that fails is a fault.
+    """
+    if isinstance(database, PostgresUrl):
+        return RecordsUnavailable, "not_applied"
+    return InternalError, None
 
 
 def results(*rows: int) -> Results:

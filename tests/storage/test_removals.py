@@ -8,7 +8,7 @@ from random import Random
 import pytest
 from sqlalchemy import func, select
 
-from gateway.errors import HeaderChanged, InternalError, RowNumberUnknown
+from gateway.errors import HeaderChanged, RowNumberUnknown
 from gateway.google.sheets import Fence
 from gateway.settings.database import Database
 from gateway.storage.key_store import KeyStore
@@ -21,7 +21,14 @@ from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.writes import number_only
 from tests.clock import ManualClock
 from tests.storage.by_hand import allow, refuse
-from tests.storage.conftest import FENCE, IDENTITY, OTHER_IDENTITY, WORKSHEET, results
+from tests.storage.conftest import (
+    FENCE,
+    IDENTITY,
+    OTHER_IDENTITY,
+    WORKSHEET,
+    Unsendable,
+    results,
+)
 
 REMOVAL = Fence(id=77, key="gw", token="removal")
 SECOND = Fence(id=78, key="gw", token="second")
@@ -165,10 +172,12 @@ async def test_removals_go_with_the_records_that_follow_them(ledger: SqlLedger) 
     assert await count(ledger) == 0
 
 
-async def test_a_removal_that_cannot_be_noted_is_refused(ledger: SqlLedger) -> None:
+async def test_a_removal_that_cannot_be_noted_is_refused(
+    ledger: SqlLedger, unsendable: Unsendable
+) -> None:
     async with ledger._engine.begin() as connection:
         await connection.exec_driver_sql("DROP TABLE row_removals")
-    with pytest.raises(InternalError) as failure:
+    with pytest.raises(unsendable[0]) as failure:
         await ledger.moving(WORKSHEET, REMOVAL, [2])
     assert failure.value.outcome == "not_applied"
 
@@ -235,7 +244,7 @@ async def test_purges_walk_no_records(ledger: SqlLedger) -> None:
 
 
 async def test_an_outcome_that_cannot_be_stored_is_stored_with_the_next(
-    ledger: SqlLedger, database: Database
+    ledger: SqlLedger, database: Database, unsendable: Unsendable
 ) -> None:
     await ledger.completed([(IDENTITY, results(7))])
     await ledger.moving(WORKSHEET, REMOVAL, [2])
@@ -243,7 +252,7 @@ async def test_an_outcome_that_cannot_be_stored_is_stored_with_the_next(
     await ledger.moved(WORKSHEET, REMOVAL, is_applied=True)
     assert isinstance(await answer_of(ledger), RowNumberUnknown)
     assert [*ledger.open_fences()] == [REMOVAL.id]
-    with pytest.raises(InternalError):  # numbers cannot follow two of which one is open
+    with pytest.raises(unsendable[0]):  # numbers cannot follow two of which one is open
         await ledger.moving(WORKSHEET, SECOND, [3])
 
     allow(database, table="row_removals")

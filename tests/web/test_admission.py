@@ -116,6 +116,14 @@ def test_keys_that_expire_and_endless_names_get_none(auth_cache: AuthCache) -> N
     assert (auth_cache.find(b"1"), auth_cache.find(b"2")) == (None, None)
 
 
+def test_a_change_of_keys_ends_all(auth_cache: AuthCache) -> None:
+    """However fresh they are."""
+    auth_cache.issue(b"1", CALLER, TARGET)
+    auth_cache.clear()
+
+    assert auth_cache.find(b"1") is None
+
+
 def test_there_is_a_bound_to_them(auth_cache: AuthCache) -> None:
     """Past it all make room."""
     for each in range(MAX_KEPT + 1):

@@ -1,0 +1,164 @@
+"""The active keys of a PostgreSQL server: an outage of it, and signals of changes."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from dataclasses import replace
+from secrets import token_bytes
+
+import pytest
+from sqlalchemy.exc import OperationalError
+from structlog.testing import capture_logs
+
+from gateway.access.active_keys import BELIEVED_SECONDS, ActiveKeys, server_outage
+from gateway.errors import KeysUnavailable
+from gateway.storage.key_store import KeyStore
+from tests.access.conftest import NOW
+from tests.access.watched import WatchedStore, active_keys, ids, issued_digest, outcomes
+from tests.clock import ManualClock
+
+GRACE_SECONDS = 300.0
+SHORT = replace(server_outage(GRACE_SECONDS), wait_seconds=0.01, answer_seconds=0.05)
+"""As at a server, but the waits, which are real, are shorter."""
+AWAY = OperationalError("select", {}, Exception("the server is away"))
+
+
+@pytest.fixture
+async def keys(watched: WatchedStore, clock: ManualClock) -> AsyncIterator[ActiveKeys]:
+    async with aclosing(active_keys(watched, clock, outage=SHORT)) as made:
+        yield made
+
+
+async def test_a_known_key_is_valid_for_the_grace(
+    keys: ActiveKeys, watched: WatchedStore, store: KeyStore, clock: ManualClock
+) -> None:
+    """It counts from the last refresh; then it is 503 until the server answers."""
+    key_id, digest = await issued_digest(store)
+    await keys.load()
+    watched.error = AWAY
+    clock.advance(GRACE_SECONDS - 5.0)
+    early = await ids(keys, [digest])
+    clock.advance(5.0)
+    late = await outcomes(keys, [digest])
+    watched.error = None
+
+    assert early == [key_id]
+    assert isinstance(late[0], KeysUnavailable)
+    assert await ids(keys, [digest]) == [key_id]
+
+
+async def test_an_unknown_key_is_not_refused_while_the_server_is_away(
+    keys: ActiveKeys, watched: WatchedStore
+) -> None:
+    """It may be a new one."""
+    await keys.load()
+    watched.error = AWAY
+
+    assert isinstance((await outcomes(keys, [token_bytes(32)]))[0], KeysUnavailable)
+
+
+async def test_a_silent_server_holds_up_no_known_key(
+    keys: ActiveKeys, watched: WatchedStore, store: KeyStore, clock: ManualClock
+) -> None:
+    """The first use waits for a moment, later ones do not; one refresh is under way."""
+    key_id, digest = await issued_digest(store)
+    await keys.load()
+    clock.advance(BELIEVED_SECONDS)
+    asked = watched.asked
+    watched.keep_waiting()
+    first = await ids(keys, [digest])
+    others = asyncio.create_task(ids(keys, [digest] * 100))
+    await asyncio.sleep(0)
+    is_waiting = not others.done()
+
+    assert first == [key_id]
+    assert not is_waiting
+    assert watched.asked == asked + 1
+
+
+async def test_a_refresh_without_an_answer_ends(
+    keys: ActiveKeys, watched: WatchedStore, store: KeyStore, clock: ManualClock
+) -> None:
+    """The next one is answered as soon as the server is back."""
+    key_id, digest = await issued_digest(store)
+    await keys.load()
+    await store.revoke(key_id, NOW)
+    clock.advance(BELIEVED_SECONDS)
+    watched.keep_waiting()
+    meanwhile = await ids(keys, [digest])
+    await keys.aclose()
+    watched.gate.set()
+    await keys.find(digest)
+    await keys.aclose()
+
+    assert meanwhile == [key_id]
+    assert await ids(keys, [digest]) == [None]
+
+
+async def test_a_failing_server_is_asked_rarely_and_logged_once_a_minute(
+    keys: ActiveKeys, watched: WatchedStore, store: KeyStore, clock: ManualClock
+) -> None:
+    """Once a second, however often the key is used."""
+    _, digest = await issued_digest(store)
+    await keys.load()
+    watched.error, asked, began_at = AWAY, watched.asked, clock()
+    clock.advance(BELIEVED_SECONDS)
+    with capture_logs() as lines:
+        while watched.asked < asked + 100:
+            await keys.find(digest)
+            await keys.aclose()
+    seconds = clock() - began_at
+
+    assert seconds == pytest.approx(BELIEVED_SECONDS + 99.0)
+    assert [line["event"] for line in lines] == ["fault"] * 2
+
+
+async def test_a_signal_is_followed_at_once(
+    keys: ActiveKeys, watched: WatchedStore, store: KeyStore
+) -> None:
+    """Until the changes are read, nothing may be cached."""
+    key_id, digest = await issued_digest(store)
+    await keys.load()
+    fresh_until = keys.fresh_until()
+    await store.revoke(key_id, NOW)
+    keys.changed()
+    meanwhile = keys.fresh_until()
+    await keys.aclose()
+
+    assert digest not in keys
+    assert meanwhile < 0 < fresh_until <= keys.fresh_until()
+
+
+async def test_a_signal_during_a_refresh_starts_another(
+    keys: ActiveKeys, watched: WatchedStore, store: KeyStore
+) -> None:
+    """The first may have passed the change already."""
+    key_id, digest = await issued_digest(store)
+    await keys.load()
+    watched.keep_waiting()
+    keys.changed()
+    await watched.is_asked.wait()
+    await store.revoke(key_id, NOW)
+    keys.changed()
+    watched.gate.set()
+    await keys.aclose()
+
+    assert digest not in keys
+
+
+async def test_a_signal_that_could_not_be_followed_is_not_forgotten(
+    keys: ActiveKeys, watched: WatchedStore, store: KeyStore
+) -> None:
+    """The next use starts a refresh."""
+    key_id, digest = await issued_digest(store)
+    await keys.load()
+    watched.error = AWAY
+    await store.revoke(key_id, NOW)
+    keys.changed()
+    await keys.aclose()
+    watched.error = None
+    found = await ids(keys, [digest])
+    await keys.aclose()
+
+    assert found == [key_id]
+    assert digest not in keys

@@ -18,6 +18,7 @@ from tests.access.watched import WatchedStore, active_keys, ids, issued_digest, 
 from tests.clock import ManualClock
 
 GRACE_SECONDS = 300.0
+PATIENCE_SECONDS = 10.0
 SHORT = replace(server_outage(GRACE_SECONDS), wait_seconds=0.01, answer_seconds=0.05)
 """As at a server, but the waits, which are real, are shorter."""
 AWAY = OperationalError("select", {}, Exception("the server is away"))
@@ -58,18 +59,22 @@ async def test_an_unknown_key_is_not_refused_while_the_server_is_away(
 
 
 async def test_a_silent_server_holds_up_no_known_key(
-    keys: ActiveKeys, watched: WatchedStore, store: KeyStore, clock: ManualClock
+    watched: WatchedStore, store: KeyStore, clock: ManualClock
 ) -> None:
     """The first use waits for a moment, later ones do not; one refresh is under way."""
     key_id, digest = await issued_digest(store)
-    await keys.load()
-    clock.advance(BELIEVED_SECONDS)
-    asked = watched.asked
-    watched.keep_waiting()
-    first = await ids(keys, [digest])
-    others = asyncio.create_task(ids(keys, [digest] * 100))
-    await asyncio.sleep(0)
-    is_waiting = not others.done()
+    outage = replace(SHORT, answer_seconds=PATIENCE_SECONDS)
+    async with aclosing(active_keys(watched, clock, outage=outage)) as keys:
+        await keys.load()
+        clock.advance(BELIEVED_SECONDS)
+        asked = watched.asked
+        watched.keep_waiting()
+        async with asyncio.timeout(PATIENCE_SECONDS / 2):
+            first = await ids(keys, [digest])
+        others = asyncio.create_task(ids(keys, [digest] * 100))
+        await asyncio.sleep(0)
+        is_waiting = not others.done()
+        watched.gate.set()
 
     assert first == [key_id]
     assert not is_waiting

@@ -8,6 +8,7 @@ from gateway.errors import (
     InvalidBody,
     PreconditionFailed,
     QuotaSpent,
+    RecordsUnavailable,
     RowNotFound,
     StorageFull,
     UpstreamAuth,
@@ -108,11 +109,11 @@ async def test_writes_without_a_key_do_not_need_the_ledger(
 ) -> None:
     """Only the write that could not be noted is not sent."""
     bench = make_bench(value_input=value_input)
-    bench.ledger.trouble = InternalError("the disk is full", outcome="not_applied")
+    bench.ledger.trouble = RecordsUnavailable("the database is away", outcome="not_applied")
     plain, noted = await bench.together(one(name="plain"), keyed("noted"))
 
     assert not isinstance(plain, BaseException)
-    assert isinstance(noted, InternalError)
+    assert isinstance(noted, RecordsUnavailable)
     assert bench.cities.lines()[4:] == [["plain"]]
 
 

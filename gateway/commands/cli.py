@@ -61,17 +61,29 @@ def serve(
             help="Inherited listening socket instead of host and port; systemd passes 3.",
         ),
     ] = None,
+    workers: Annotated[
+        int,
+        typer.Option(
+            metavar="N", min=1, help="Number of processes; several need PostgreSQL and [cluster]."
+        ),
+    ] = 1,
 ) -> None:
     """Serve the gateway."""
     _check_server_version()
-    from gateway.commands.serve import serve_gateway
     from gateway.server.lock import LockError
     from gateway.settings.model import ConfigError
 
     if fd is not None and (host is not None or port is not None):
         fail(["--fd names a listening socket: omit --host and --port"])
-    settings = settings_of(config, {"server.host": host, "server.port": port})
+    overrides = {"server.host": host, "server.port": port}
+    settings = settings_of(config, overrides)
     try:
+        if workers > 1:
+            from gateway.commands.workers import serve_workers
+
+            serve_workers(settings, workers, config=config, overrides=overrides, fd=fd)
+        from gateway.commands.serve import serve_gateway
+
         serve_gateway(settings, fd=fd)
     except ConfigError as error:
         fail(error.problems)
@@ -264,7 +276,7 @@ def _check_server_version() -> None:
 
 
 def _bind(host: str, port: int) -> "socket.socket":
-    from gateway.commands.serve import listening_at
+    from gateway.commands.listening import listening_at
     from gateway.settings.model import ConfigError
 
     try:

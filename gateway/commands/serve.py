@@ -1,21 +1,28 @@
 """`sheets-gateway serve`: checks, sockets and lock before the first request."""
 
 import asyncio
-import errno
+import ctypes
+import json
 import os
 import resource
 import signal
 import socket
-from collections.abc import Collection
+import sys
+from collections.abc import Callable, Collection
+from contextlib import nullcontext
+from pathlib import Path
 from typing import NoReturn
 
 from starlette.types import ASGIApp
 
 from gateway.access.pepper import pepper_of
 from gateway.app import create_app
-from gateway.server.running import ByPort, base_url, bind, inherited, make_gateway_server, run
+from gateway.commands.listening import inherited_at, listening_at
+from gateway.server.running import ByPort, base_url, make_gateway_server, run
+from gateway.server.server import GatewayServer
 from gateway.server.session_lock import store_lock
-from gateway.settings.model import ConfigError, ServerSettings, Settings
+from gateway.settings.address import Address
+from gateway.settings.model import ConfigError, ServerSettings, Settings, load_settings
 from gateway.storage.key_store import KeyStore
 from gateway.telemetry.events import configure_logging, store_lock_lost
 from gateway.telemetry.metrics import create_metrics
@@ -23,41 +30,92 @@ from gateway.telemetry.metrics import create_metrics
 TAKEOVER_SECONDS = 5.0
 """How long a predecessor may exceed its `shutdown_seconds`."""
 _OTHER_FILES = 256
-
-_CANNOT_LISTEN = {
-    errno.EADDRINUSE: "another program uses the port. Stop it, or choose another port with PORT_BY",
-    errno.EACCES: "ports below 1024 require privileges. Choose another port with PORT_BY",
-    errno.EADDRNOTAVAIL: "this machine does not have this address. 127.0.0.1 is the loopback "
-    "address, 0.0.0.0 means all addresses",
-}
-"""Explanation and advice by the error of `bind`."""
+_PR_SET_PDEATHSIG = 1
 
 
 def serve_gateway(settings: Settings, *, fd: int | None = None) -> NoReturn:
     """Serve until a signal. Raises ConfigError or LockError if that is impossible.
 
     With `fd` the listening socket is inherited. A predecessor may still serve its last requests:
-    new connections wait in the socket until it has ended.
+    new connections wait in the socket until it has ended. In a cluster there is no lock, and no
+    waiting: both serve.
     """
     configure_logging()
     asyncio.run(_open_once(settings))
     app: ASGIApp = create_app(settings)
-    server = settings.server
+    server, database = settings.server, settings.access.database
     max_wait_seconds = 0.0 if fd is None else server.shutdown_seconds + TAKEOVER_SECONDS
-    taken = None if fd is None else _inherited(fd)
-    with store_lock(settings.access.database, max_wait_seconds=max_wait_seconds, lost=_stop):
+    taken = None if fd is None else inherited_at(fd)
+    with (
+        nullcontext()
+        if settings.is_cluster
+        else store_lock(database, max_wait_seconds=max_wait_seconds, lost=_stop)
+    ):
         listening = taken or listening_at(server.host, server.port)
         sockets, greeting = [listening], f"Sheets gateway on {base_url(listening)}"
-        metrics = settings.metrics
-        if metrics.listen is not None:
-            sockets.append(listening_at(*metrics.listen, port_by="metrics.listen"))
-            hosts = {metrics.listen.host.lower(), *metrics.hosts}
-            app = with_metrics(app, sockets[1], beside=listening, hosts=hosts)
-            greeting += f", metrics on {base_url(sockets[1])}/metrics"
-        _allow_files(server)
-        proxies, is_inherited = settings.access.trusted_proxies, fd is not None
-        served = make_gateway_server(app, server, proxies=proxies, is_inherited=is_inherited)
-        run(served, sockets, greeting)
+        if settings.metrics.listen is not None:
+            app, metrics = _add_metrics(app, settings, settings.metrics.listen, beside=listening)
+            sockets.append(metrics)
+            greeting += f", metrics on {base_url(metrics)}/metrics"
+        run(_server(app, settings, is_inherited=fd is not None), sockets, greeting)
+
+
+def serve_worker() -> NoReturn:
+    """Serve as a worker of `gateway.commands.workers`, which says how in the last argument.
+
+    Prints the URL of its metrics, or a blank line, once it serves. It ends with its parent.
+    """
+    job = json.loads(sys.argv[-1])
+    _end_with(job["parent"])
+    config, number = job["config"], job["number"]
+    try:
+        settings = load_settings(config and Path(config), os.environ, job["overrides"])
+        configure_logging()
+        asyncio.run(_open_once(settings))
+        app: ASGIApp = create_app(settings)
+        sockets, said = [inherited_at(job["fd"])], ""
+        if settings.metrics.listen is not None:
+            host, port = settings.metrics.listen
+            address = Address(host, port and port + number)
+            app, metrics = _add_metrics(app, settings, address, beside=sockets[0])
+            sockets.append(metrics)
+            said = f"{base_url(metrics)}/metrics"
+    except ConfigError as error:
+        for problem in error.problems:
+            print(f"sheets-gateway: {problem}", file=sys.stderr)
+        sys.exit(2)
+    server = _server(
+        app,
+        settings,
+        is_inherited=job["is_inherited"],
+        started=lambda: print(said, flush=True),
+    )
+    run(server, sockets)
+
+
+def _server(
+    app: ASGIApp,
+    settings: Settings,
+    *,
+    is_inherited: bool,
+    started: Callable[[], object] = lambda: None,
+) -> GatewayServer:
+    _allow_files(settings.server)
+    return make_gateway_server(
+        app,
+        settings.server,
+        proxies=settings.access.trusted_proxies,
+        is_inherited=is_inherited,
+        started=started,
+    )
+
+
+def _add_metrics(
+    app: ASGIApp, settings: Settings, address: Address, *, beside: socket.socket
+) -> tuple[ASGIApp, socket.socket]:
+    listening = listening_at(*address, port_by="metrics.listen")
+    hosts = {address.host.lower(), *settings.metrics.hosts}
+    return with_metrics(app, listening, beside=beside, hosts=hosts), listening
 
 
 def with_metrics(
@@ -75,30 +133,12 @@ def with_metrics(
     return ByPort(app, {port: create_metrics(hosts=hosts)})
 
 
-def listening_at(host: str, port: int, *, port_by: str = "--port") -> socket.socket:
-    """Open a listening socket. Raises ConfigError with an explanation.
-
-    `port_by` is the option or setting that chooses the port.
-    """
-    try:
-        return bind(host, port)
-    except OSError as error:
-        words = _CANNOT_LISTEN.get(error.errno or 0, error.strerror or "")
-        reason = words.replace("PORT_BY", port_by)
-    except OverflowError:
-        reason = "a port is a number from 0 to 65535"
-    except (TypeError, UnicodeError):  # names that IDNA cannot encode
-        reason = "invalid host name"
-    raise ConfigError([f"cannot listen on {host}:{port}: {reason}"])
-
-
-def _inherited(fd: int) -> socket.socket:
-    try:
-        return inherited(fd)
-    except OSError as error:
-        raise ConfigError(
-            [f"--fd {fd}: no listening socket was inherited under this number: {error.strerror}"]
-        ) from error
+def _end_with(parent: int) -> None:
+    """Get SIGTERM when the parent has ended, however it did; elsewhere than on Linux it stays."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    if os.getppid() != parent:
+        sys.exit(0)
 
 
 def _stop() -> None:

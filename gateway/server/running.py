@@ -9,7 +9,7 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NoReturn
 
@@ -48,15 +48,17 @@ def make_gateway_server(
     *,
     proxies: Sequence[Proxy] = (),
     is_inherited: bool = False,
+    started: Callable[[], object] = lambda: None,
 ) -> GatewayServer:
     """A server for hostile clients; it stops within `shutdown_seconds` and a few more.
 
     Connections of `proxies` count for the client addresses behind them. With `is_inherited` another
     process keeps the listening sockets open: connections not accepted before the stop are left to
-    the next server.
+    the next server. `started` is called when requests are served.
     """
     config = _config(app, settings.shutdown_seconds)
-    return GatewayServer(config, Edge(settings, proxies), is_inherited=is_inherited)
+    edge = Edge(settings, proxies)
+    return GatewayServer(config, edge, is_inherited=is_inherited, started=started)
 
 
 def make_server(app: ASGIApp, *, shutdown_seconds: float) -> uvicorn.Server:
@@ -80,10 +82,13 @@ def _config(app: ASGIApp, shutdown_seconds: float) -> uvicorn.Config:
     )
 
 
-def bind(host: str, port: int) -> socket.socket:
-    """Open a listening socket; port 0 takes a free one. Raises OSError if the address is taken."""
+def bind(host: str, port: int, *, is_shared: bool = False) -> socket.socket:
+    """Open a listening socket; port 0 takes a free one. Raises OSError if the address is taken.
+
+    Sockets that are all `is_shared` may have one address: the kernel spreads connections over them.
+    """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    return socket.create_server((host, port), family=family, backlog=_BACKLOG)
+    return socket.create_server((host, port), family=family, backlog=_BACKLOG, reuse_port=is_shared)
 
 
 def inherited(descriptor: int) -> socket.socket:
@@ -113,8 +118,10 @@ def base_url(listening: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def run(server: uvicorn.Server, sockets: Sequence[socket.socket], greeting: str) -> NoReturn:
-    """Print the greeting, serve in this thread until a signal, and end the process.
+def run(
+    server: uvicorn.Server, sockets: Sequence[socket.socket], greeting: str | None = None
+) -> NoReturn:
+    """Print the greeting, if any, serve in this thread until a signal, and end the process.
 
     SIGINT, SIGTERM and SIGHUP end it, but not SIGHUP if it is ignored (`nohup`). The exit status is
     0 after a signal, and 1 if the server did not start. A signal sets a flag from here on: an
@@ -123,7 +130,8 @@ def run(server: uvicorn.Server, sockets: Sequence[socket.socket], greeting: str)
     is_nohup = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     for each in (signal.SIGINT, signal.SIGTERM, *([] if is_nohup else [signal.SIGHUP])):
         signal.signal(each, server.handle_exit)  # uvicorn sets its own later, and none for SIGHUP
-    print(greeting, flush=True)
+    if greeting is not None:
+        print(greeting, flush=True)
     server.run(sockets=list(sockets))
     status = 0 if server.started else 1
     if len(threading.enumerate()) > 1:

@@ -6,7 +6,7 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from types import FrameType
 from typing import cast
@@ -26,14 +26,22 @@ class GatewayServer(uvicorn.Server):
 
     Open connections stay readable for a while, and their next answer is their last. With an
     inherited socket, connections not yet accepted are left to the successor; otherwise the server
-    accepts the whole backlog before it closes the socket.
+    accepts the whole backlog before it closes the socket. `started` is called when it serves.
     """
 
-    def __init__(self, config: uvicorn.Config, edge: Edge, *, is_inherited: bool) -> None:
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        edge: Edge,
+        *,
+        is_inherited: bool,
+        started: Callable[[], object],
+    ) -> None:
         config.http = cast("type[asyncio.Protocol]", partial(Connection, edge=edge))
         super().__init__(config)
         self._edge = edge
         self._is_inherited = is_inherited
+        self._announce = started
         self._signalled: float | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -43,6 +51,8 @@ class GatewayServer(uvicorn.Server):
         self._sweeping = asyncio.create_task(
             self._edge.sweeper.run(self.server_state.connections)  # type: ignore[arg-type]
         )
+        if self.started:
+            self._announce()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._set_kill_timer()

@@ -357,9 +357,9 @@ def store_lock_lost() -> None:
     log.error("key-store-taken")
 
 
-def key_signals_changed(error: str | None) -> None:
-    """Signals of changed keys stopped, by an error of this type, or come again."""
-    log.warning("key-signals", is_available=error is None, error=error)
+def worker_ended(number: int, status: int, pause_seconds: float) -> None:
+    """A worker process ended by itself; another one takes its place after the pause."""
+    log.error("worker-ended", worker=number, status=status, pause_seconds=pause_seconds)
 
 
 def unbounded_keys(key_ids: Sequence[str]) -> None:

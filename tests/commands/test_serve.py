@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from gateway.commands.serve import listening_at
+from gateway.commands.listening import listening_at
 from gateway.settings.model import ConfigError
 
 

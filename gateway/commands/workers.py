@@ -1,0 +1,292 @@
+"""`serve --workers N`: a parent process that keeps N workers serving one address.
+
+Rules:
+- Each worker has a listening socket of its own at the same address (SO_REUSEPORT), because the
+  kernel spreads connections over such sockets by a hash. On one shared socket, the worker that
+  wakes first accepts all that wait: of two workers, one got all of 4 or 16 connections that stay
+  open. Only an inherited socket (`--fd`) is shared, because there is no other.
+- The parent holds all sockets, so the connections that wait for a worker that has died are not
+  lost: the next one accepts them. If that one cannot start, its socket is closed, which resets the
+  few that wait, and the others get all new connections.
+- At a signal the parent closes its sockets first. Each worker then accepts what waits in its own
+  before it closes it, as a single process does.
+- The parent serves nothing and loads nothing of the application. Workers are new interpreters.
+"""
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import sys
+import time
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import NoReturn
+
+from gateway.commands.listening import inherited_at, listening_at
+from gateway.server.running import base_url
+from gateway.server.server import EXIT_GRACE_SECONDS
+from gateway.settings.model import ConfigError, Settings
+from gateway.telemetry.events import configure_logging, worker_ended
+
+STEADY_SECONDS = 10.0
+"""A worker that served for so long is replaced without a pause."""
+FIRST_PAUSE_SECONDS = 0.5
+LONGEST_PAUSE_SECONDS = 15.0
+MAX_FAILED_STARTS = 5
+"""Failed starts in a row, while no worker serves, after which the parent ends."""
+_KILL_SECONDS = 2.0
+_MAX_PORT = 65_535
+_PROGRAM = "import sys; sys.path[:] = {path!r}; from gateway.commands.serve import serve_worker; "
+_CALL = "serve_worker()"
+
+
+def serve_workers(
+    settings: Settings,
+    count: int,
+    *,
+    config: Path | None,
+    overrides: Mapping[str, object],
+    fd: int | None,
+) -> NoReturn:
+    """Serve with `count` processes until a signal; the exit status is 0 then.
+
+    Workers load the settings again, from `config` and `overrides`. Raises ConfigError if several
+    processes may not serve the key store, or if the address cannot be used. If the workers do not
+    start, the exit status is the last one's.
+    """
+    _check(settings, count)
+    configure_logging()
+    job = {"config": config and str(config), "overrides": overrides, "is_inherited": fd is not None}
+    sockets = _Sockets(settings, count) if fd is None else _Inherited(fd)
+    sys.exit(asyncio.run(_Parent(settings, count, job, sockets).run()))
+
+
+def next_pause(pause_seconds: float, lived_seconds: float) -> float:
+    """The pause before the next start of a worker that lived so long, after the pause before."""
+    if lived_seconds >= STEADY_SECONDS:
+        return 0.0
+    return min(max(2 * pause_seconds, FIRST_PAUSE_SECONDS), LONGEST_PAUSE_SECONDS)
+
+
+def _check(settings: Settings, count: int) -> None:
+    if not settings.is_cluster:
+        raise ConfigError(
+            [
+                "--workers: several processes need cluster.redis and a PostgreSQL database as "
+                "access.database. Set both, or omit --workers"
+            ]
+        )
+    listen = settings.metrics.listen
+    if listen is None or listen.port == 0:
+        return
+    last = listen.port + count - 1
+    if last > _MAX_PORT or listen.port <= settings.server.port <= last:
+        raise ConfigError(
+            [
+                f"metrics.listen: {count} workers use the ports {listen.port} to {last}, which "
+                f"must be free, different from server.port and at most {_MAX_PORT}"
+            ]
+        )
+
+
+class _Inherited:
+    """One socket for all workers, which another process keeps open."""
+
+    def __init__(self, fd: int) -> None:
+        self._listening = inherited_at(fd)
+        self.url = base_url(self._listening)
+
+    def of(self, _number: int) -> socket.socket:
+        return self._listening
+
+    def drop(self, _number: int) -> None:
+        """Nothing: the others accept what waits."""
+
+    def close(self) -> None:
+        self._listening.close()
+
+
+class _Sockets:
+    """A socket for each worker. Raises ConfigError if the address cannot be used."""
+
+    def __init__(self, settings: Settings, count: int) -> None:
+        self._host = settings.server.host
+        # Not shared at first: another program at this port is found.
+        with listening_at(self._host, settings.server.port) as alone:
+            self.url = base_url(alone)
+            self._port: int = alone.getsockname()[1]
+        self._sockets = {number: self._open() for number in range(count)}
+
+    def of(self, number: int) -> socket.socket:
+        if number not in self._sockets:
+            self._sockets[number] = self._open()
+        return self._sockets[number]
+
+    def drop(self, number: int) -> None:
+        listening = self._sockets.pop(number, None)
+        if listening is not None:
+            listening.close()
+
+    def close(self) -> None:
+        for each in self._sockets.values():
+            each.close()
+
+    def _open(self) -> socket.socket:
+        return listening_at(self._host, self._port, is_shared=True)
+
+
+class _StartError(Exception):
+    """Workers do not start; `status` is the exit status of the last one."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(status)
+        self.status = status
+
+
+class _Parent:
+    """Starts workers, replaces them and forwards signals."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        count: int,
+        job: Mapping[str, object],
+        sockets: _Inherited | _Sockets,
+    ) -> None:
+        self._job = job
+        self._sockets = sockets
+        self._stop_seconds = settings.server.shutdown_seconds + EXIT_GRACE_SECONDS + _KILL_SECONDS
+        self._stopping = asyncio.Event()
+        self._serving: dict[int, asyncio.Event] = {n: asyncio.Event() for n in range(count)}
+        self._metrics: dict[int, str] = {}
+        self._processes: dict[int, Process] = {}
+        self._is_greeted = False
+        self._failed_starts = 0
+
+    async def run(self) -> int:
+        """The exit status."""
+        loop = asyncio.get_running_loop()
+        is_nohup = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+        for each in (signal.SIGINT, signal.SIGTERM, *([] if is_nohup else [signal.SIGHUP])):
+            loop.add_signal_handler(each, self._forward, each)
+        first, *others = self._serving
+        tasks = [asyncio.create_task(self._keep(first))]
+        try:
+            # Alone, so that a mistake that all have in common is reported once.
+            await self._until([self._serving[first]], tasks)
+            tasks += [asyncio.create_task(self._keep(number)) for number in others]
+            await self._until(list(self._serving.values()), tasks)
+            if not self._stopping.is_set():
+                self._greet()
+            await self._until([self._stopping], tasks)
+        except _StartError as error:
+            print("sheets-gateway: the workers do not start; the log says why", file=sys.stderr)
+            self._forward(signal.SIGTERM)
+            return error.status if error.status > 0 else 1
+        finally:
+            await self._finish(tasks)
+        return 0
+
+    async def _until(self, events: list[asyncio.Event], tasks: list[asyncio.Task[None]]) -> None:
+        """Until all events have happened, or the stop. Raises the error of a task that ends."""
+        happening = asyncio.create_task(_all(events))
+        stopping = asyncio.create_task(self._stopping.wait())
+        try:
+            done, _ = await asyncio.wait(
+                [happening, stopping, *tasks], return_when=asyncio.FIRST_COMPLETED
+            )
+        finally:
+            happening.cancel()
+            stopping.cancel()
+        for task in tasks:
+            if task in done:
+                task.result()
+
+    async def _keep(self, number: int) -> None:
+        """Keep a worker running. Raises `_StartError` if that is hopeless."""
+        pause_seconds = 0.0
+        while not self._stopping.is_set():
+            begun = time.monotonic()
+            status, has_served = await self._run(number)
+            if self._stopping.is_set():
+                return
+            if not has_served:
+                self._failed_start(number, status)
+            pause_seconds = next_pause(pause_seconds, time.monotonic() - begun)
+            worker_ended(number, status, pause_seconds)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._stopping.wait(), pause_seconds)
+
+    async def _run(self, number: int) -> tuple[int, bool]:
+        """Run a worker to its end: the exit status, and whether it served."""
+        try:
+            fd = self._sockets.of(number).fileno()
+        except ConfigError as error:
+            print(f"sheets-gateway: {error}", file=sys.stderr)
+            return 1, False
+        job = {**self._job, "fd": fd, "number": number, "parent": os.getpid()}
+        # A session of its own: signals of the terminal come to it once, forwarded.
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-c",
+            _PROGRAM.format(path=sys.path) + _CALL,
+            json.dumps(job),
+            stdin=DEVNULL,
+            stdout=PIPE,
+            pass_fds=[fd],
+            start_new_session=True,
+        )
+        self._processes[number] = process
+        if self._stopping.is_set():
+            process.terminate()
+        said = await process.stdout.readline() if process.stdout else b""
+        if said:
+            self._metrics[number] = said.decode().strip()
+            self._failed_starts = 0
+            self._serving[number].set()
+        status = await process.wait()
+        self._serving[number].clear()
+        del self._processes[number]
+        return status, bool(said)
+
+    def _failed_start(self, number: int, status: int) -> None:
+        self._failed_starts += 1
+        is_hopeless = self._failed_starts >= MAX_FAILED_STARTS and not self._is_any_serving()
+        if is_hopeless or not self._is_greeted:
+            raise _StartError(status)
+        self._sockets.drop(number)
+
+    def _is_any_serving(self) -> bool:
+        return any(each.is_set() for each in self._serving.values())
+
+    def _greet(self) -> None:
+        metrics = ", ".join(self._metrics[n] for n in self._serving if self._metrics[n])
+        and_metrics = f", metrics on {metrics}" if metrics else ""
+        count = len(self._serving)
+        print(f"Sheets gateway on {self._sockets.url}, {count} workers{and_metrics}", flush=True)
+        self._is_greeted = True
+
+    def _forward(self, number: signal.Signals) -> None:
+        if not self._stopping.is_set():
+            self._stopping.set()
+            self._sockets.close()
+        for process in self._processes.values():
+            with suppress(ProcessLookupError):
+                process.send_signal(number)
+
+    async def _finish(self, tasks: list[asyncio.Task[None]]) -> None:
+        """Wait for the workers' graceful stop, and kill those that do not end."""
+        await asyncio.wait(tasks, timeout=self._stop_seconds)
+        for process in self._processes.values():
+            with suppress(ProcessLookupError):
+                process.kill()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _all(events: list[asyncio.Event]) -> None:
+    for event in events:
+        await event.wait()

@@ -75,10 +75,10 @@ def make_site(folder: Path, google: str, *, cache: str = "") -> Site:
 
 
 @contextmanager
-def gateway(site: Site) -> Iterator[Running]:
+def gateway(site: Site, *options: str) -> Iterator[Running]:
     """The gateway as a user starts it, with its log in a file."""
     port = free_port()
-    command = [*COMMAND, "serve", "--config", str(site.config), "--port", str(port)]
+    command = [*COMMAND, "serve", "--config", str(site.config), "--port", str(port), *options]
     with serving(command, port, "/readyz", log=site.log) as running:
         yield running
 
@@ -163,6 +163,8 @@ def resident_megabytes(pid: int) -> float:
 
 
 def core_seconds(pid: int) -> float:
-    """How long a process has kept cores busy, all its threads together."""
+    """How long a process has kept cores busy, with all its threads and processes below it."""
     fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    own = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    below = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
+    return own + sum(core_seconds(int(each)) for each in below)

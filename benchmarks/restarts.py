@@ -22,7 +22,8 @@ from pathlib import Path
 from gateway.access.issue import KeyRequest, create_key
 from gateway.access.pepper import load_pepper
 from gateway.commands.demo import SAMPLE, SPREADSHEET, WORKSHEET
-from gateway.server.running import base_url, bind, in_background, make_server
+from gateway.server.running import in_background, make_server
+from gateway.server.sockets import base_url, bind
 from gateway.settings.model import Settings, load_settings
 from gateway.storage.key_store import KeyStore
 from sheets_emulator.app import EmulatorOptions, create_emulator

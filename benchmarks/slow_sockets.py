@@ -41,7 +41,7 @@ from benchmarks.report import milliseconds, print_header, print_row, surrounding
 from benchmarks.sheet import make_cities, write_csv
 from benchmarks.slow_clients import LOOK_SECONDS, Fate, Habit, crowd
 from gateway.server.limits import LINGER_SECONDS
-from gateway.server.running import base_url, bind
+from gateway.server.sockets import base_url, bind
 from gateway.settings.model import ServerSettings
 
 ROWS = 1_000

@@ -199,7 +199,8 @@ def emulator(
 ) -> None:
     """Serve the emulator of the Google Sheets API."""
     _check_server_version()
-    from gateway.server.running import base_url, make_server, run
+    from gateway.server.running import make_server, run
+    from gateway.server.sockets import base_url
     from sheets_emulator.app import EmulatorOptions, create_emulator
     from sheets_emulator.http.credentials import PROJECT
     from sheets_emulator.state.disk import DiskError

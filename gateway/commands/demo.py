@@ -17,7 +17,8 @@ from queue import SimpleQueue
 from gateway.access.issue import KeyRequest, create_key
 from gateway.access.pepper import pepper_of
 from gateway.app import create_app
-from gateway.server.running import base_url, bind, in_background, make_gateway_server, make_server
+from gateway.server.running import in_background, make_gateway_server, make_server
+from gateway.server.sockets import base_url, bind
 from gateway.settings.model import Settings, load_settings
 from gateway.storage.key_store import KeyStore
 from gateway.telemetry.events import configure_logging

@@ -2,8 +2,10 @@
 
 import errno
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-from gateway.server.running import bind, inherited
+from gateway.server.sockets import bind, bind_shared, free_port, inherited
 from gateway.settings.model import ConfigError
 
 _CANNOT_LISTEN = {
@@ -15,23 +17,25 @@ _CANNOT_LISTEN = {
 """Explanation and advice by the error of `bind`."""
 
 
-def listening_at(
-    host: str, port: int, *, port_by: str = "--port", is_shared: bool = False
-) -> socket.socket:
+def listening_at(host: str, port: int, *, port_by: str = "--port") -> socket.socket:
     """Open a listening socket. Raises ConfigError with an explanation.
 
-    `port_by` is the option or setting that chooses the port. `is_shared`: see `bind`.
+    `port_by` is the option or setting that chooses the port.
     """
-    try:
-        return bind(host, port, is_shared=is_shared)
-    except OSError as error:
-        words = _CANNOT_LISTEN.get(error.errno or 0, error.strerror or "")
-        reason = words.replace("PORT_BY", port_by)
-    except OverflowError:
-        reason = "a port is a number from 0 to 65535"
-    except (TypeError, UnicodeError):  # names that IDNA cannot encode
-        reason = "invalid host name"
-    raise ConfigError([f"cannot listen on {host}:{port}: {reason}"])
+    with _explained(host, port, port_by):
+        return bind(host, port)
+
+
+def shared_at(host: str, port: int) -> socket.socket:
+    """As `bind_shared`. Raises ConfigError with an explanation."""
+    with _explained(host, port, "--port"):
+        return bind_shared(host, port)
+
+
+def free_port_at(host: str, port: int) -> int:
+    """As `free_port`. Raises ConfigError with an explanation."""
+    with _explained(host, port, "--port"):
+        return free_port(host, port)
 
 
 def inherited_at(fd: int) -> socket.socket:
@@ -42,3 +46,19 @@ def inherited_at(fd: int) -> socket.socket:
         raise ConfigError(
             [f"--fd {fd}: no listening socket was inherited under this number: {error.strerror}"]
         ) from error
+
+
+@contextmanager
+def _explained(host: str, port: int, port_by: str) -> Iterator[None]:
+    """Raise ConfigError with an explanation for errors of `bind`."""
+    try:
+        yield
+        return
+    except OSError as error:
+        words = _CANNOT_LISTEN.get(error.errno or 0, error.strerror or "")
+        reason = words.replace("PORT_BY", port_by)
+    except OverflowError:
+        reason = "a port is a number from 0 to 65535"
+    except (TypeError, UnicodeError):  # names that IDNA cannot encode
+        reason = "invalid host name"
+    raise ConfigError([f"cannot listen on {host}:{port}: {reason}"])

@@ -18,9 +18,10 @@ from starlette.types import ASGIApp
 from gateway.access.pepper import pepper_of
 from gateway.app import create_app
 from gateway.commands.listening import inherited_at, listening_at
-from gateway.server.running import ByPort, base_url, make_gateway_server, run
+from gateway.server.running import ByPort, make_gateway_server, run
 from gateway.server.server import GatewayServer
 from gateway.server.session_lock import store_lock
+from gateway.server.sockets import base_url
 from gateway.settings.address import Address
 from gateway.settings.model import ConfigError, ServerSettings, Settings, load_settings
 from gateway.storage.key_store import KeyStore
@@ -73,7 +74,9 @@ def serve_worker() -> NoReturn:
         configure_logging()
         asyncio.run(_open_once(settings))
         app: ASGIApp = create_app(settings)
-        sockets, said = [inherited_at(job["fd"])], ""
+        fd, is_inherited = job["fd"], job["is_inherited"]
+        sockets, said = [inherited_at(fd) if is_inherited else socket.socket(fileno=fd)], ""
+        sockets[0].set_inheritable(False)
         if settings.metrics.listen is not None:
             host, port = settings.metrics.listen
             address = Address(host, port and port + number)
@@ -87,7 +90,7 @@ def serve_worker() -> NoReturn:
     server = _server(
         app,
         settings,
-        is_inherited=job["is_inherited"],
+        is_inherited=is_inherited,
         started=lambda: print(said, flush=True),
     )
     run(server, sockets)

@@ -7,7 +7,7 @@ Rules:
   open. Only an inherited socket (`--fd`) is shared, because there is no other.
 - The parent holds all sockets, so the connections that wait for a worker that has died are not
   lost: the next one accepts them. If that one cannot start, its socket is closed, which resets the
-  few that wait, and the others get all new connections.
+  few that wait, and the others get all new connections. A new socket listens once its worker does.
 - At a signal the parent closes its sockets first. Each worker then accepts what waits in its own
   before it closes it, as a single process does.
 - The parent serves nothing and loads nothing of the application. Workers are new interpreters.
@@ -26,11 +26,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
-from gateway.commands.listening import inherited_at, listening_at
-from gateway.server.running import base_url
-from gateway.server.server import EXIT_GRACE_SECONDS
+from gateway.commands.listening import free_port_at, inherited_at, shared_at
+from gateway.server.sockets import base_url
 from gateway.settings.model import ConfigError, Settings
-from gateway.telemetry.events import configure_logging, worker_ended
+from gateway.telemetry.cluster_events import worker_ended
+from gateway.telemetry.events import configure_logging
 
 STEADY_SECONDS = 10.0
 """A worker that served for so long is replaced without a pause."""
@@ -38,7 +38,8 @@ FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 15.0
 MAX_FAILED_STARTS = 5
 """Failed starts in a row, while no worker serves, after which the parent ends."""
-_KILL_SECONDS = 2.0
+EXIT_SECONDS = 7.0
+"""Workers that have not ended so long after `shutdown_seconds` are killed."""
 _MAX_PORT = 65_535
 _PROGRAM = "import sys; sys.path[:] = {path!r}; from gateway.commands.serve import serve_worker; "
 _CALL = "serve_worker()"
@@ -115,11 +116,9 @@ class _Sockets:
 
     def __init__(self, settings: Settings, count: int) -> None:
         self._host = settings.server.host
-        # Not shared at first: another program at this port is found.
-        with listening_at(self._host, settings.server.port) as alone:
-            self.url = base_url(alone)
-            self._port: int = alone.getsockname()[1]
+        self._port = free_port_at(self._host, settings.server.port)
         self._sockets = {number: self._open() for number in range(count)}
+        self.url = base_url(self._sockets[0])
 
     def of(self, number: int) -> socket.socket:
         if number not in self._sockets:
@@ -136,7 +135,7 @@ class _Sockets:
             each.close()
 
     def _open(self) -> socket.socket:
-        return listening_at(self._host, self._port, is_shared=True)
+        return shared_at(self._host, self._port)
 
 
 class _StartError(Exception):
@@ -159,7 +158,7 @@ class _Parent:
     ) -> None:
         self._job = job
         self._sockets = sockets
-        self._stop_seconds = settings.server.shutdown_seconds + EXIT_GRACE_SECONDS + _KILL_SECONDS
+        self._stop_seconds = settings.server.shutdown_seconds + EXIT_SECONDS
         self._stopping = asyncio.Event()
         self._serving: dict[int, asyncio.Event] = {n: asyncio.Event() for n in range(count)}
         self._metrics: dict[int, str] = {}

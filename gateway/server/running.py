@@ -1,7 +1,6 @@
 """Running ASGI applications on uvicorn, in this thread or another."""
 
 import asyncio
-import errno
 import logging
 import math
 import os
@@ -18,12 +17,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway.server.limits import Edge
 from gateway.server.server import GatewayServer
+from gateway.server.sockets import base_url
 from gateway.settings.address import Proxy
 from gateway.settings.model import ServerSettings
 
 STARTUP_SECONDS = 30.0
-_BACKLOG = 2048
-_FAMILIES = (socket.AF_INET, socket.AF_INET6, socket.AF_UNIX)
 
 
 class ByPort:
@@ -80,42 +78,6 @@ def _config(app: ASGIApp, shutdown_seconds: float) -> uvicorn.Config:
         proxy_headers=False,
         timeout_graceful_shutdown=math.ceil(shutdown_seconds),
     )
-
-
-def bind(host: str, port: int, *, is_shared: bool = False) -> socket.socket:
-    """Open a listening socket; port 0 takes a free one. Raises OSError if the address is taken.
-
-    Sockets that are all `is_shared` may have one address: the kernel spreads connections over them.
-    """
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    return socket.create_server((host, port), family=family, backlog=_BACKLOG, reuse_port=is_shared)
-
-
-def inherited(descriptor: int) -> socket.socket:
-    """A listening socket opened by the parent process. Raises OSError if it cannot be used."""
-    listening = socket.socket(fileno=descriptor)
-    fault = _socket_problem(listening)
-    if fault:
-        listening.detach()
-        raise OSError(errno.EINVAL, fault)
-    listening.set_inheritable(False)
-    return listening
-
-
-def _socket_problem(given: socket.socket) -> str:
-    if given.type != socket.SOCK_STREAM or given.family not in _FAMILIES:
-        return "it is not a TCP or Unix stream socket"
-    if not given.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
-        return "it is a socket, but it is not listening"
-    return ""
-
-
-def base_url(listening: socket.socket) -> str:
-    """The URL for clients; `unix:PATH` for a socket in the file system."""
-    if listening.family == socket.AF_UNIX:
-        return f"unix:{os.fsdecode(listening.getsockname())}"
-    host, port = listening.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def run(

@@ -14,7 +14,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from gateway.commands.demo import Demo, running_demo
-from gateway.server.running import bind
+from gateway.server.sockets import bind
 from tests.browser.recorder import Recorder, record
 
 CHROMIUM = shutil.which("chromium")

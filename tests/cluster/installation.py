@@ -1,7 +1,6 @@
 """Gateways as processes that share a PostgreSQL database and a Redis."""
 
 import json
-import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -72,7 +71,3 @@ def is_alive(url: str) -> bool:
         return httpx2.get(f"{url}/livez", timeout=5.0).status_code == 200
     except httpx2.TransportError:
         return False
-
-
-def send_signal(process: Process, number: signal.Signals) -> None:
-    process.process.send_signal(number)

@@ -15,7 +15,7 @@ import httpx2
 import pytest
 
 from gateway.commands.workers import LONGEST_PAUSE_SECONDS, STEADY_SECONDS, next_pause
-from gateway.server.running import base_url, bind
+from gateway.server.sockets import base_url, bind
 from tests.cluster.installation import clustered, is_alive, processor_ticks, serving, workers_of
 from tests.cluster.redis_server import RedisServer
 from tests.journeys.process import Process, run, running
@@ -112,6 +112,37 @@ def test_a_killed_worker_is_replaced(installed: Installation) -> None:
     assert '"status": -9' in log
 
 
+def test_a_worker_that_cannot_be_replaced(installed: Installation) -> None:
+    """The other one gets all connections, until a start succeeds again."""
+    config = installed.folder / "config.toml"
+    text = config.read_text()
+    with serving(installed, "--workers", "2") as gateway:
+        config.write_text("[server]\nprot = 1\n")
+        before = workers_of(gateway)
+        os.kill(before[0], signal.SIGKILL)
+        has_failed = until(lambda: '"status": 2' in gateway.log.read_text())
+        count = listening_count(gateway.url)
+        without_it = [is_alive(gateway.url) for _ in range(60)]
+        config.write_text(text)
+        is_replaced = until(lambda: listening_count(gateway.url) == 2)
+        with_it = [is_alive(gateway.url) for _ in range(20)]
+        status = gateway.end()
+        log = gateway.log.read_text()
+
+    assert has_failed
+    assert is_replaced
+    assert (count, without_it, with_it) == (1, [True] * 60, [True] * 20)
+    assert status == 0
+    assert "server.prot: there is no such setting" in log
+
+
+def listening_count(url: str) -> int:
+    """How many sockets listen at the port of a URL."""
+    address = f"{urlsplit(url).port:04X}"
+    lines = Path("/proc/net/tcp").read_text().splitlines()
+    return sum(f":{address} 00000000:0000 0A" in line for line in lines)
+
+
 def test_workers_stop_gracefully(installed: Installation) -> None:
     """After SIGTERM requests in flight are answered, and all processes end."""
     key = installed.create_key("--spreadsheet", "demo")["key"]
@@ -131,6 +162,20 @@ def test_workers_stop_gracefully(installed: Installation) -> None:
     assert status == 0
     assert answers == [f"n{number}" for number in range(CLIENTS)]
     assert [Path(f"/proc/{pid}").exists() for pid in workers] == [False, False]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP], ids=lambda each: each.name)
+def test_signals_are_forwarded(installed: Installation, number: signal.Signals) -> None:
+    """Ctrl-C and the end of the terminal end all processes, with status 0."""
+    with serving(installed, "--workers", "2") as gateway:
+        workers = workers_of(gateway)
+        gateway.process.send_signal(number)
+        status = gateway.process.wait(PATIENCE_SECONDS)
+        log = gateway.log.read_text()
+
+    assert status == 0
+    assert [Path(f"/proc/{pid}").exists() for pid in workers] == [False, False]
+    assert "Traceback" not in log
 
 
 def test_workers_end_with_their_parent(installed: Installation) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from gateway.commands.demo import SAMPLE, Demo, running_demo
-from gateway.server.running import base_url, bind, in_background, make_server
+from gateway.server.running import in_background, make_server
+from gateway.server.sockets import base_url, bind
 from gateway.telemetry.events import RequestLine, encoded_line
 from sheets_emulator.app import EmulatorOptions, create_emulator
 from tests.docs.shell import Stage, make_stage

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from gateway.server.running import bind
+from gateway.server.sockets import bind
 from tests.docs.blocks import Block, filled_in
 
 HOST = "sheets.example.org"

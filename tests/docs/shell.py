@@ -37,9 +37,10 @@ MEANT: Mapping[str, str] = {
 """What a reader puts in place of the examples; what it is then is known when the line runs."""
 
 _MACHINE = re.compile(
-    r"^(?:sudo|useradd|systemctl|journalctl|runuser|docker|gcloud|apt-get|git) ", re.MULTILINE
+    r"^(?:sudo|useradd|systemctl|journalctl|runuser|docker|kubectl|gcloud|apt-get|git) ",
+    re.MULTILINE,
 )
-_OUR_FILE = re.compile(r"(?<![\w/.-])(?:docs|scripts)/[\w./-]*\w")
+_OUR_FILE = re.compile(r"(?<![\w/.-])(?:docs|scripts)/[\w./@-]*\w")
 _QUOTED = re.compile(r"""'[^']*'|"(?:\\.|[^"\\])*\"""")
 _COMMENT = re.compile(r"(?:^|\s)#", re.MULTILINE)
 

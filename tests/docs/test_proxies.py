@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 from gateway.commands.demo import running_demo
-from gateway.server.running import bind
+from gateway.server.sockets import bind
 from gateway.settings.model import ServerSettings
 from tests.docs.blocks import Block, blocks_of
 from tests.docs.proxies import (

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gateway.commands.demo import Demo, running_demo
-from gateway.server.running import bind
+from gateway.server.sockets import bind
 from tests.docs.blocks import blocks_of, by_page
 from tests.docs.conftest import Google
 from tests.docs.samples import LANGUAGES, problems

@@ -18,7 +18,8 @@ from urllib.parse import urlsplit
 
 from gateway.app import create_app
 from gateway.google.sheets import Sheets
-from gateway.server.running import bind, in_background, make_gateway_server
+from gateway.server.running import in_background, make_gateway_server
+from gateway.server.sockets import bind
 from gateway.settings.model import load_settings
 from tests.fakes import BOOK, FakeSheets
 from tests.fuzz.pipelines import MARK, any_pipeline, cut

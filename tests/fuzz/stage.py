@@ -15,7 +15,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway.access.issue import KeyRequest
 from gateway.app import create_app
-from gateway.server.running import base_url, bind, in_background, make_server
+from gateway.server.running import in_background, make_server
+from gateway.server.sockets import base_url, bind
 from gateway.settings.model import Settings, load_settings
 from gateway.table.view import ColumnGrant
 from gateway.telemetry.events import configure_logging, reset_logging

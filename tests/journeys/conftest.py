@@ -14,7 +14,8 @@ import pytest
 from gateway.access.issue import KeyRequest, create_key
 from gateway.access.pepper import load_pepper
 from gateway.app import create_app
-from gateway.server.running import base_url, bind, in_background, make_gateway_server, make_server
+from gateway.server.running import in_background, make_gateway_server, make_server
+from gateway.server.sockets import base_url, bind
 from gateway.settings.database import Database
 from gateway.settings.model import load_settings
 from gateway.storage.key_store import KeyStore

@@ -10,7 +10,8 @@ from pathlib import Path
 import httpx2
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from gateway.server.running import base_url, bind, in_background, make_server
+from gateway.server.running import in_background, make_server
+from gateway.server.sockets import base_url, bind
 from sheets_emulator.app import EmulatorOptions, create_emulator
 from tests.journeys.conftest import EmulatorControl
 from tests.journeys.workbook import write_seed

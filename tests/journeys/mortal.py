@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gateway.server.running import bind
+from gateway.server.sockets import bind
 from tests.journeys.process import Process, running
 
 

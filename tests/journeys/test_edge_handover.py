@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.server.running import base_url, bind
+from gateway.server.sockets import base_url, bind
 from tests.journeys.process import Process, run, running
 from tests.journeys.waiting import PATIENCE_SECONDS, until
 

@@ -12,7 +12,8 @@ import pytest
 
 from gateway.app import create_app
 from gateway.google.sheets import Sheets
-from gateway.server.running import bind, in_background, make_gateway_server
+from gateway.server.running import in_background, make_gateway_server
+from gateway.server.sockets import bind
 from gateway.settings.model import load_settings
 from tests.error_tree import concrete_errors
 from tests.journeys.conftest import Api, KeysOnDisk, OpenGateway

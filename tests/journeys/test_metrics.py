@@ -6,7 +6,7 @@ from pathlib import Path
 
 import httpx2
 
-from gateway.server.running import bind
+from gateway.server.sockets import bind
 from tests.journeys.conftest import EmulatorControl, KeysOnDisk
 from tests.journeys.process import run, running
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gateway.server.running import base_url, bind
+from gateway.server.sockets import base_url, bind
 from tests.journeys.conftest import (
     Api,
     OpenGateway,

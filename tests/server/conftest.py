@@ -11,7 +11,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from gateway.errors import GatewayError
-from gateway.server.running import bind, in_background, make_gateway_server
+from gateway.server.running import in_background, make_gateway_server
+from gateway.server.sockets import bind
 from gateway.settings.model import ServerSettings
 from gateway.web.error_responses import on_gateway_error
 

@@ -15,8 +15,9 @@ from starlette.applications import Starlette
 
 from gateway.server.connection import Connection
 from gateway.server.limits import READ_BYTES
-from gateway.server.running import bind, in_background, make_gateway_server
+from gateway.server.running import in_background, make_gateway_server
 from gateway.server.server import GatewayServer
+from gateway.server.sockets import bind
 from gateway.settings.model import ServerSettings
 from tests.journeys.waiting import until
 from tests.server.conftest import echo_app
@@ -29,7 +30,8 @@ CALLERS = 30
 HANGING = """
 import asyncio
 from gateway.settings.model import ServerSettings
-from gateway.server.running import bind, make_gateway_server, run
+from gateway.server.running import make_gateway_server, run
+from gateway.server.sockets import bind
 
 async def app(scope, receive, send):
     await receive()

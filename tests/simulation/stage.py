@@ -8,7 +8,8 @@ from typing import Any
 
 from starlette.types import ASGIApp
 
-from gateway.server.running import base_url, bind, in_background, make_server
+from gateway.server.running import in_background, make_server
+from gateway.server.sockets import base_url, bind
 from sheets_emulator.app import Emulator
 from tests.journeys.mortal import Mortal, prepare
 

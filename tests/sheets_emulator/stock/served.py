@@ -22,7 +22,8 @@ from googleapiclient.discovery import build
 from requests import PreparedRequest, Response
 from requests.adapters import HTTPAdapter
 
-from gateway.server.running import base_url, bind, in_background, make_server
+from gateway.server.running import in_background, make_server
+from gateway.server.sockets import base_url, bind
 from sheets_emulator.app import Emulator, EmulatorOptions, create_emulator
 from tests.exchanges import Recorder
 

@@ -22,7 +22,8 @@ from gateway.google.adapter import open_google
 from gateway.google.guards import GuardedSheets
 from gateway.google.quota import Budgeted, open_budget
 from gateway.google.sheets import Sheets
-from gateway.server.running import bind, in_background, make_gateway_server
+from gateway.server.running import in_background, make_gateway_server
+from gateway.server.sockets import bind
 from gateway.settings.model import GoogleSettings, Settings, load_settings
 from sheets_emulator.app import EmulatorOptions, create_emulator
 from tests.exchanges import Hearing

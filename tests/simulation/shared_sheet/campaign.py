@@ -27,7 +27,8 @@ from gateway.access.issue import KeyRequest
 from gateway.app import create_app
 from gateway.google.adapter import open_google
 from gateway.google.sheets import Sheets
-from gateway.server.running import bind, in_background, make_gateway_server
+from gateway.server.running import in_background, make_gateway_server
+from gateway.server.sockets import bind
 from gateway.settings.model import GoogleSettings, load_settings
 from sheets_emulator.app import EmulatorOptions, create_emulator
 from tests.journeys.conftest import LOOKS_EACH_TIME, create_keys

@@ -17,7 +17,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from gateway.app import create_app
 from gateway.google.adapter import open_google
 from gateway.google.sheets import Batch, RemovedRows, Sheets, SheetView
-from gateway.server.running import bind, in_background, make_gateway_server
+from gateway.server.running import in_background, make_gateway_server
+from gateway.server.sockets import bind
 from gateway.settings.model import load_settings
 from gateway.worksheets.snapshot import Snapshot, Whole
 from gateway.worksheets.worksheet import Worksheet

@@ -24,8 +24,8 @@ from itertools import accumulate
 
 from gateway.google.quota import open_quota
 from gateway.google.rate import Rates
+from gateway.worksheets.demand import Demand
 from gateway.worksheets.reading import AdaptiveTtl
-from gateway.worksheets.worksheet import Demand
 
 SPREADSHEETS = 10_000
 REQUESTS_PER_SECOND = 100.0

@@ -66,7 +66,7 @@ def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Sta
             KeyStore.open(database) as store,
             store.open_ledger(clock, max_bytes=settings.writes.max_record_bytes) as ledger,
             _opened(settings, open_sheets) as opened,
-            _cluster(settings) as cluster,
+            _cluster(settings, clock) as cluster,
             open_budgets(
                 settings,
                 opened,
@@ -95,6 +95,7 @@ def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Sta
                     clock=clock,
                     write_turn=google.accounts.write_turn,
                     recorded=ledger.open_fences,
+                    kept=ledger.kept_fences if cluster else None,
                 )
             rows = RowService(
                 google.sheets,
@@ -105,7 +106,10 @@ def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Sta
                 clock=time.monotonic,
                 wall_clock=clock,
                 fences=fences,
-                open_writes=ledger.open_writes,
+                # Those of processes that run are theirs; the lock tells what is left open.
+                open_writes=() if cluster else ledger.open_writes,
+                lock=cluster.lock if cluster else None,
+                sharing=cluster.rows if cluster else None,
                 write_turn=google.accounts.write_turn,
                 read_budget=google.accounts.reads_per_second,
             )
@@ -128,6 +132,7 @@ def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Sta
                         ),
                         parsing=Parsing(),
                         ready=store.ping,
+                        outlasts_outage=lambda: keys.outlasts_outage,
                         refused_accounts=lambda: google.accounts.refused_count,
                         title_aliases=TitleAliases(write_seconds=settings.cache.header_ttl_seconds),
                         rows=rows,
@@ -186,16 +191,18 @@ def fence_key(pepper: bytes) -> str:
 
 
 @asynccontextmanager
-async def _cluster(settings: Settings) -> AsyncIterator["Cluster | None"]:
+async def _cluster(
+    settings: Settings, clock: Callable[[], float]
+) -> AsyncIterator["Cluster | None"]:
     """What is shared with other processes of the key store, if there may be any."""
-    url = settings.cluster.redis if settings.is_cluster else None
-    if url is None:
+    redis, database = settings.cluster.redis, settings.access.database
+    if redis is None or not isinstance(database, PostgresUrl):
         yield None
         return
     # Redis's library is in an extra, and takes a third of a second to import.
     from gateway.cluster.assembly import open_cluster  # noqa: PLC0415
 
-    async with open_cluster(url.get_secret_value()) as cluster:
+    async with open_cluster(settings, database, redis.get_secret_value(), clock) as cluster:
         yield cluster
 
 

@@ -76,6 +76,7 @@ class GatewayError(Exception):
         self.allowed_methods = tuple(allowed_methods)
         self.is_replayed = False
         """Whether this is the answer that an earlier request with the same key had."""
+        self.is_alone = False
 
 
 class Unauthorized(GatewayError):

@@ -23,7 +23,7 @@ SLOW: Mapping[str, str] = {
         docs_operations docs_page home_page recorder
     """,
     "cluster": """
-        processes storm
+        processes rolling_upgrade storm workers
     """,
     "contract": """
         place
@@ -57,8 +57,8 @@ SLOW: Mapping[str, str] = {
         evaluate_reference
     """,
     "simulation": """
-        fire linear monotonic overwritten reads_freshness reads_joining reads_load reads_outage
-        reads_own_writes shared_sheet verbs
+        fire fleet linear monotonic overwritten reads_freshness reads_joining reads_load
+        reads_outage reads_own_writes shared_sheet verbs
     """,
 }
 """The files that take longest, 5 seconds or more, by their folder and the rest of `test_….py`.

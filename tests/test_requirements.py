@@ -162,5 +162,5 @@ def test_what_installs_asks_for_hashes(name: str) -> None:
     packages, checkout = commands
 
     assert "--require-hashes" in packages
-    assert re.search(r"scripts/requirements\.txt|\$REQUIREMENTS", packages)
+    assert re.search(r"scripts/requirements(-cluster)?\.txt|\$REQUIREMENTS", packages)
     assert {"--no-deps", "--no-build-isolation"} <= set(checkout.split())

@@ -133,6 +133,11 @@ class ActiveKeys:
         """Read all keys before the first request. Raises as `find` does."""
         await self._refreshed()
 
+    @property
+    def outlasts_outage(self) -> bool:
+        """Whether known keys are found while a PostgreSQL server is away."""
+        return self._outage != OF_FILE and self._is_valid(self._timer())
+
     def fresh_until(self) -> float:
         """The time from which the use of a key starts a refresh; what was found may be cached."""
         return -math.inf if self._is_outdated() else self._as_of + REFRESH_SECONDS
@@ -171,12 +176,15 @@ class ActiveKeys:
     def _is_outdated(self) -> bool:
         return self._done < self._needed
 
+    def _is_valid(self, now: float) -> bool:
+        return self._as_of > now - self._outage.grace_seconds
+
     async def _renewed(self, now: float) -> None:
         """Wait for the store to answer, but hardly if an earlier answer is valid.
 
         Raises `KeysUnavailable` if none is.
         """
-        is_valid = self._as_of > now - self._outage.grace_seconds
+        is_valid = self._is_valid(now)
         if is_valid and self._is_failing:
             return
         try:

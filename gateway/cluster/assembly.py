@@ -1,13 +1,22 @@
-"""What this process shares with others through Redis."""
+"""What this process shares with others through PostgreSQL and Redis."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from gateway.cluster.membership import open_membership
 from gateway.cluster.quota import SharedQuota
+from gateway.cluster.shared_rows import SharedRows
 from gateway.cluster.store import open_store
-from gateway.telemetry.events import processes_counted
+from gateway.cluster.write_lock import PostgresWriteLock, open_write_lock
+from gateway.settings.database import PostgresUrl
+from gateway.settings.model import Settings
+from gateway.storage.database import open_database
+from gateway.telemetry.cluster_events import processes_counted
+from gateway.worksheets.fences import LIMIT_SECONDS
+
+LOCK_RESERVE_SECONDS = 5.0
+"""A holder of a lock is taken for dead so long after the longest wait, call and search."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,17 +24,38 @@ class Cluster:
     """`quota` shares the rates of accounts and projects."""
 
     quota: SharedQuota
+    rows: SharedRows
+    lock: PostgresWriteLock
 
 
 @asynccontextmanager
-async def open_cluster(redis: str) -> AsyncIterator[Cluster]:
+async def open_cluster(
+    settings: Settings, database: PostgresUrl, redis: str, clock: Callable[[], float]
+) -> AsyncIterator[Cluster]:
     """Join the processes of a Redis, which need not be there yet."""
+    google = settings.google
+    longest_seconds = (
+        google.max_waiting_seconds
+        + google.write_timeout_seconds
+        + LIMIT_SECONDS
+        + LOCK_RESERVE_SECONDS
+    )
     async with (
         open_store(redis) as store,
         open_membership(store, counted=processes_counted) as membership,
+        open_database(database) as engine,
     ):
-        quota = SharedQuota(store, membership)
-        try:
-            yield Cluster(quota=quota)
-        finally:
-            await quota.aclose()
+        quota, rows = SharedQuota(store, membership), SharedRows(store)
+        async with open_write_lock(
+            database,
+            engine,
+            rows,
+            clock=clock,
+            max_waiting_seconds=settings.writes.max_waiting_seconds,
+            longest_seconds=longest_seconds,
+        ) as lock:
+            try:
+                yield Cluster(quota=quota, rows=rows, lock=lock)
+            finally:
+                await rows.aclose()
+                await quota.aclose()

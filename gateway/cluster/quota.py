@@ -187,4 +187,3 @@ def _mirror(rates: Iterable[Rate], now: float, wait: int, known: Sequence[int]) 
         next_call, quota, *learnt = known[5 * number : 5 * number + 5]
         seconds = [each / MICROSECONDS for each in learnt]
         rate.mirror(now, next_call / MICROSECONDS, Learnt(quota, *seconds))
-

@@ -19,7 +19,7 @@ from redis.backoff import NoBackoff
 from redis.commands.core import AsyncScript
 from redis.exceptions import RedisError
 
-from gateway.telemetry.events import store_changed
+from gateway.telemetry.cluster_events import store_changed
 
 TIMEOUT_SECONDS = 0.25
 MAX_CONNECTIONS = 16
@@ -37,32 +37,37 @@ class Store:
     def __init__(
         self,
         client: Redis,
+        raw_client: Redis | None = None,
         *,
         timeout_seconds: float = TIMEOUT_SECONDS,
         changed: Callable[[str | None], None] = store_changed,
     ) -> None:
-        self._client = client
+        self._clients = {False: client, True: raw_client or client}
         self._timeout_seconds = timeout_seconds
         self._changed = changed
-        self._scripts: dict[str, AsyncScript] = {}
+        self._scripts: dict[tuple[str, bool], AsyncScript] = {}
         self.is_available = False
         self.lost: Callable[[], None] = lambda: None
         """Called when it becomes unavailable."""
 
-    async def run(self, script: str, keys: Sequence[str], *arguments: Argument) -> Any:
-        """The script's answer. Raises StoreUnavailable."""
+    async def run(
+        self, script: str, keys: Sequence[str], *arguments: Argument, is_raw: bool = False
+    ) -> Any:
+        """The script's answer; its texts are bytes if it `is_raw`. Raises StoreUnavailable."""
         if not self.is_available:
             raise StoreUnavailable
-        return await self.probe(script, keys, *arguments)
+        return await self.probe(script, keys, *arguments, is_raw=is_raw)
 
-    async def probe(self, script: str, keys: Sequence[str], *arguments: Argument) -> Any:
+    async def probe(
+        self, script: str, keys: Sequence[str], *arguments: Argument, is_raw: bool = False
+    ) -> Any:
         """The script's answer, from an unavailable store too. Raises StoreUnavailable."""
-        if script not in self._scripts:
-            self._scripts[script] = self._client.register_script(script)
-        try:
+        if (script, is_raw) not in self._scripts:
+            self._scripts[script, is_raw] = self._clients[is_raw].register_script(script)
+        try:  # uvloop raises RuntimeError for a connection that was cut
             async with asyncio.timeout(self._timeout_seconds):
-                return await self._scripts[script](keys, arguments)
-        except (RedisError, OSError, TimeoutError) as error:
+                return await self._scripts[script, is_raw](keys, arguments)
+        except (RedisError, OSError, TimeoutError, RuntimeError) as error:
             self._lose(error)
             raise StoreUnavailable from error
 
@@ -82,17 +87,22 @@ class Store:
 @asynccontextmanager
 async def open_store(url: str, *, timeout_seconds: float = TIMEOUT_SECONDS) -> AsyncIterator[Store]:
     """A store that is taken for unavailable until `returned`; Redis need not be there."""
-    pool = BlockingConnectionPool.from_url(
-        url,
-        max_connections=MAX_CONNECTIONS,
-        timeout=timeout_seconds,
-        socket_timeout=timeout_seconds,
-        socket_connect_timeout=timeout_seconds,
-        retry=Retry(NoBackoff(), 0),
-        decode_responses=True,
+    client, raw_client = (
+        Redis.from_pool(
+            BlockingConnectionPool.from_url(
+                url,
+                max_connections=MAX_CONNECTIONS,
+                timeout=timeout_seconds,
+                socket_timeout=timeout_seconds,
+                socket_connect_timeout=timeout_seconds,
+                retry=Retry(NoBackoff(), 0),
+                decode_responses=has_texts,
+            )
+        )
+        for has_texts in (True, False)
     )
-    client = Redis.from_pool(pool)
     try:
-        yield Store(client, timeout_seconds=timeout_seconds)
+        yield Store(client, raw_client, timeout_seconds=timeout_seconds)
     finally:
         await client.aclose()
+        await raw_client.aclose()

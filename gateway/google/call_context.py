@@ -36,12 +36,14 @@ class CallContext:
     """API key and priority of a call; the fair queue rotates between keys.
 
     Verifications of writes go before all other calls. A call shared by several keys
-    (`beneficiaries`) goes at the earliest of their turns.
+    (`beneficiaries`) goes at the earliest of their turns. A read may be answered by one of another
+    process that was sent up to `max_age_seconds` ago.
     """
 
     key_id: str = ""
     is_verification: bool = False
     beneficiaries: Beneficiaries | None = field(default=None, compare=False)
+    max_age_seconds: float = 0.0
 
 
 _current: ContextVar[CallContext] = ContextVar("call_context", default=CallContext())  # noqa: B039 - it is frozen

@@ -41,7 +41,7 @@ APPLICATION = "sheets-gateway"
 CONNECT_TIMEOUT_SECONDS = 5.0
 STATEMENT_TIMEOUT_SECONDS = 10.0
 
-SCHEMA = "0003"
+SCHEMA = "0004"
 """The last migration that this version knows; those of later versions have higher numbers."""
 
 STORE_ERRORS = (SQLAlchemyError, OSError)
@@ -113,10 +113,13 @@ class IdleConnections:
         self._idle.discard(connection.driver_connection)
 
 
-def upsert(table: Table, computed: Mapping[str, str] = MappingProxyType({})) -> TextClause:
+def upsert(
+    table: Table, computed: Mapping[str, str] = MappingProxyType({}), *, where: str = ""
+) -> TextClause:
     """Insert a row, or replace the one with its primary key, in SQL that both databases know.
 
-    All columns are parameters, except those with a `computed` expression.
+    All columns are parameters, except those with a `computed` expression. `where`: which rows are
+    replaced; the others stay.
     """
     names = [column.name for column in table.columns]
     values = [computed.get(name, f":{name}") for name in names]
@@ -124,7 +127,7 @@ def upsert(table: Table, computed: Mapping[str, str] = MappingProxyType({})) -> 
     changes = ", ".join(f"{name} = excluded.{name}" for name in names)
     statement = text(
         f"INSERT INTO {table.name} ({', '.join(names)}) VALUES ({', '.join(values)}) "  # noqa: S608
-        f"ON CONFLICT ({key}) DO UPDATE SET {changes}"
+        f"ON CONFLICT ({key}) DO UPDATE SET {changes}" + (f" WHERE {where}" if where else "")
     )
     columns = [column for column in table.columns if column.name not in computed]
     return statement.bindparams(*(bindparam(each.name, type_=each.type) for each in columns))

@@ -1,7 +1,7 @@
-"""Table of worksheets: one row each, which a process locks while it writes to the worksheet.
+"""Table of worksheets: who writes to each, and what the last writer left.
 
-The row has what the last writer knew: its open fence, if its outcome is not known yet, the epoch,
-and the place of the rows.
+Rules: a process takes the row over before it writes, and every later change of the row names it as
+the holder. So a holder that lost its lock learns that another one has taken over.
 """
 
 from dataclasses import dataclass
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from sqlalchemy import (
     Column,
     ColumnElement,
+    Float,
     Integer,
     LargeBinary,
     RowMapping,
@@ -16,11 +17,13 @@ from sqlalchemy import (
     Table,
     select,
     text,
+    update,
 )
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from gateway.google.sheets import Fence
-from gateway.storage.database import metadata, upsert
+from gateway.storage.database import metadata
+from gateway.worksheets.sharing import OpenFence
 from gateway.worksheets.worksheet_id import WorksheetId
 
 worksheets = Table(
@@ -35,8 +38,9 @@ worksheets = Table(
     Column("epoch", String),
     Column("last_row", Integer),
     Column("header_digest", LargeBinary),
+    Column("holder", String),
+    Column("sent_at", Float),
 )
-_PUT = upsert(worksheets)
 _ADD = text(
     "INSERT INTO worksheets (spreadsheet, title) VALUES (:spreadsheet, :title) "
     "ON CONFLICT (spreadsheet, title) DO NOTHING"
@@ -45,49 +49,52 @@ _ADD = text(
 
 @dataclass(frozen=True, kw_only=True)
 class WorksheetRow:
-    """What is stored of a worksheet; None is unknown, or no open fence."""
+    """What a writer leaves; None is unknown. `epoch` is another one after each write."""
 
-    worksheet: WorksheetId
-    sheet_id: int | None = None
-    open_fence: Fence | None = None
     epoch: str | None = None
+    open_fence: OpenFence | None = None
+    sheet_id: int | None = None
     last_row: int | None = None
     header_digest: bytes | None = None
 
 
-async def lock_row(connection: AsyncConnection, worksheet: WorksheetId) -> WorksheetRow:
-    """The row of a worksheet, added if needed, and locked until the transaction ends.
-
-    SQLite has no locks of rows: there the transaction locks the database.
-    """
+async def take_row(
+    connection: AsyncConnection, worksheet: WorksheetId, holder: str
+) -> WorksheetRow:
+    """Become the holder of a worksheet's row; what it says. To be done in a transaction."""
     place = {"spreadsheet": worksheet.spreadsheet, "title": worksheet.title}
     await connection.execute(_ADD, place)
     query = select(worksheets).where(_is(worksheet)).with_for_update()
-    return _row((await connection.execute(query)).mappings().one())
+    found = (await connection.execute(query)).mappings().one()
+    await connection.execute(update(worksheets).where(_is(worksheet)).values(holder=holder))
+    return _row(found)
 
 
-async def find_row(connection: AsyncConnection, worksheet: WorksheetId) -> WorksheetRow | None:
-    """The row of a worksheet as it was last committed; None without one."""
-    query = select(worksheets).where(_is(worksheet))
-    found = (await connection.execute(query)).mappings().one_or_none()
-    return None if found is None else _row(found)
+async def open_fence(
+    connection: AsyncConnection, worksheet: WorksheetId, holder: str, fence: OpenFence
+) -> bool:
+    """Store the fence of a batch that is about to be sent; False if another holds the row."""
+    is_held = _is(worksheet) & (worksheets.c.holder == holder)
+    query = update(worksheets).where(is_held).values(_fence_values(fence))
+    return (await connection.execute(query)).rowcount == 1
 
 
-async def put_row(connection: AsyncConnection, row: WorksheetRow) -> None:
-    """Add or replace the row of a worksheet."""
-    fence = row.open_fence
+async def leave_row(
+    connection: AsyncConnection, worksheet: WorksheetId, holder: str, row: WorksheetRow
+) -> bool:
+    """Store what a holder leaves, and be it no more; False if another holds the row."""
     values = {
-        "spreadsheet": row.worksheet.spreadsheet,
-        "title": row.worksheet.title,
-        "sheet_id": row.sheet_id,
-        "fence_id": fence and fence.id,
-        "fence_key": fence and fence.key,
-        "token": fence and fence.token,
+        **_fence_values(row.open_fence),
         "epoch": row.epoch,
+        "sheet_id": row.sheet_id,
         "last_row": row.last_row,
         "header_digest": row.header_digest,
+        "holder": None,
     }
-    await connection.execute(_PUT, values)
+    is_held = _is(worksheet) & (worksheets.c.holder == holder)
+    return (
+        await connection.execute(update(worksheets).where(is_held).values(values))
+    ).rowcount == 1
 
 
 def _is(worksheet: WorksheetId) -> ColumnElement[bool]:
@@ -95,15 +102,27 @@ def _is(worksheet: WorksheetId) -> ColumnElement[bool]:
     return is_spreadsheet & (worksheets.c.title == worksheet.title)
 
 
+def _fence_values(open_fence: OpenFence | None) -> dict[str, object]:
+    fence = open_fence and open_fence.fence
+    return {
+        "fence_id": fence and fence.id,
+        "fence_key": fence and fence.key,
+        "token": fence and fence.token,
+        "sent_at": open_fence and open_fence.sent_at,
+    }
+
+
 def _row(found: RowMapping) -> WorksheetRow:
     fence = None
     if found["token"] is not None:
-        fence = Fence(id=found["fence_id"], key=found["fence_key"], token=found["token"])
+        fence = OpenFence(
+            Fence(id=found["fence_id"], key=found["fence_key"], token=found["token"]),
+            found["sent_at"],
+        )
     return WorksheetRow(
-        worksheet=WorksheetId(found["spreadsheet"], found["title"]),
-        sheet_id=found["sheet_id"],
-        open_fence=fence,
         epoch=found["epoch"],
+        open_fence=fence,
+        sheet_id=found["sheet_id"],
         last_row=found["last_row"],
         header_digest=found["header_digest"],
     )

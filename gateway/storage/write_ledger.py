@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequen
 from contextlib import asynccontextmanager
 
 import msgspec
-from sqlalchemy import RowMapping, delete, select
+from sqlalchemy import RowMapping, delete, select, union_all
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from sqlalchemy.sql import Executable
 
@@ -28,13 +28,16 @@ from gateway.storage.removals import (
     followed,
     later_removals,
     open_removal,
+    removals,
     settle_removal,
 )
 from gateway.storage.storage_quota import RecordQuota
 from gateway.storage.write_records import (
+    IS_OPEN,
     KEPT_SECONDS,
     OPEN,
     PUT,
+    PUT_UNLESS_TAKEN,
     ROW,
     SIZES,
     answered_record,
@@ -87,6 +90,8 @@ class SqlLedger:
         """When open writes were last sent."""
         self._fences: dict[str, int] = {}
         """Fences of open records by their scope, and of open removals by their token."""
+        self._seen: dict[str, str | None] = {}
+        """The token of each open record that this process found or noted, by its scope."""
         self._settled: dict[Fence, bool] = {}
         """Whether removals were applied whose outcome is not stored yet."""
         self.open_writes: Sequence[OpenWrite] = ()
@@ -133,6 +138,10 @@ class SqlLedger:
         try:
             async with self._engine.connect() as connection:
                 row = (await connection.execute(query)).mappings().one_or_none()
+                if row is None or row["answer"] is not None:
+                    self._seen.pop(scope, None)
+                else:
+                    self._seen[scope] = row["token"]
                 if row is None:
                     return None
                 return await self._followed(connection, row, Restorer(texts))
@@ -145,9 +154,12 @@ class SqlLedger:
         self._quota.close_older(self._clock() - KEPT_SECONDS)
         self._quota.check(identity.key_id)
 
-    async def sending(self, sendings: Sequence[Sending], fence: Fence | None = None) -> None:
+    async def sending(
+        self, sendings: Sequence[Sending], fence: Fence | None = None
+    ) -> Collection[WriteIdentity]:
         now = self._clock()
         noted: list[Mapping[str, object]] = []
+        identities = [each.identity for each in sendings if each.identity is not None]
         for sending in sendings:
             identity = sending.identity
             if identity is not None:
@@ -160,14 +172,35 @@ class SqlLedger:
                 self._quota.opened(identity.scope, identity.key_id, size_of(record), expires_from)
                 self._sent_at[identity.scope] = now
         if not noted:
-            return
+            return ()
         try:
+            if fence is not None and self._is_server:
+                taken = await self._put_unless_taken(noted, fence, now)
+                return [each for each in identities if each.scope in taken]
             await self._commit([(PUT, noted), (purge(now, len(noted)), None)])
+            self._seen |= dict.fromkeys(
+                [each.scope for each in identities], fence.token if fence else None
+            )
         except STORE_ERRORS as error:
             raise self._failure(
                 "The write could not be noted under its Idempotency-Key, and was not sent.",
                 "not_applied",
             ) from error
+        return ()
+
+    async def twins(self, identities: Sequence[WriteIdentity]) -> Collection[WriteIdentity]:
+        is_theirs = records.c.scope.in_([each.scope for each in identities])
+        query = select(records.c.scope, records.c.token).where(is_theirs & is_valid(self._clock()))
+        try:
+            async with self._engine.connect() as connection:
+                noted = {row.scope: row.token for row in await connection.execute(query)}
+        except STORE_ERRORS as error:
+            raise self._failure(_UNREAD, "not_applied") from error
+        return [
+            each
+            for each in identities
+            if each.scope in noted and noted[each.scope] != self._seen.get(each.scope, "")
+        ]
 
     async def moving(
         self, worksheet: WorksheetId, fence: Fence, removed: Sequence[int] = ()
@@ -207,12 +240,50 @@ class SqlLedger:
         self._sent_at.pop(identity.scope, None)
         self._fences.pop(identity.scope, None)
         self._quota.closed(identity.scope)
-        await self._try_commit([(delete(records).where(records.c.scope == identity.scope), None)])
+        is_it, token = records.c.scope == identity.scope, self._seen.pop(identity.scope, "")
+        if self._is_server:  # another process may have noted one under this scope
+            is_it &= records.c.token.is_not_distinct_from(token)
+        await self._try_commit([(delete(records).where(is_it), None)])
 
     async def aclose(self) -> None:
         """Wait for running transactions."""
         if self._tasks:
             await asyncio.wait(self._tasks)
+
+    async def kept_fences(self, fence_ids: Collection[int]) -> Collection[int]:
+        """Those of the fences that open records and removals need; all if that is unknown."""
+        queries = [
+            select(table.c.fence_id).where(is_open & table.c.fence_id.in_(fence_ids))
+            for table, is_open in ((records, IS_OPEN), (removals, ~removals.c.is_applied))
+        ]
+        try:
+            async with self._engine.connect() as connection:
+                return set(await connection.scalars(union_all(*queries)))
+        except STORE_ERRORS as error:  # the write of the caller needs no answer
+            request_failed(current_event(), error)
+            return fence_ids
+
+    async def _put_unless_taken(
+        self, noted: Sequence[Mapping[str, object]], fence: Fence, now: float
+    ) -> Collection[str]:
+        """Note writes, except those that another process has noted meanwhile; their scopes."""
+        scopes = [str(each["scope"]) for each in noted]
+        seen = {"valid_from": now - KEPT_SECONDS}
+        wanted = [
+            {**each, **seen, "seen": self._seen.get(str(each["scope"]), "")} for each in noted
+        ]
+        of_others = records.c.scope.in_(scopes) & records.c.token.is_distinct_from(fence.token)
+        async with self._lock, self._engine.begin() as connection:
+            await connection.execute(PUT_UNLESS_TAKEN, wanted)
+            taken = set(await connection.scalars(select(records.c.scope).where(of_others)))
+            await connection.execute(purge(now, len(noted)))
+        for scope in scopes:
+            if scope in taken:
+                self._fences.pop(scope, None)
+                self._quota.closed(scope)
+            else:
+                self._seen[scope] = fence.token
+        return taken
 
     def _failure(self, message: str, outcome: Outcome | None) -> GatewayError:
         """503 for a server, which comes back; a file that fails is a fault of ours.
@@ -269,6 +340,7 @@ class SqlLedger:
         for (identity, _), record in zip(answers, answered, strict=True):
             self._sent_at.pop(identity.scope, None)
             self._fences.pop(identity.scope, None)
+            self._seen.pop(identity.scope, None)
             self._quota.closed(identity.scope)
             self._quota.completed(identity.key_id, size_of(record))
         await self._enforce_quota()

@@ -76,9 +76,23 @@ Index(
 )
 
 Index("idempotency_records_by_removal", records.c.worksheet, records.c.last_removal)
+Index(
+    "idempotency_records_by_fence",
+    records.c.fence_id,
+    sqlite_where=~_is_completed,
+    postgresql_where=~_is_completed,
+)
 
 PUT = upsert(records, {"last_removal": LAST_REMOVAL})
-OPEN = select(records).where(~_is_completed)
+PUT_UNLESS_TAKEN = upsert(
+    records,
+    {"last_removal": LAST_REMOVAL},
+    where="idempotency_records.token = :seen AND idempotency_records.answer IS NULL "
+    "OR idempotency_records.answer IS NOT NULL AND idempotency_records.sent_at <= :valid_from",
+)
+"""Replaces only an expired record, or the open one with the token `seen`."""
+IS_OPEN = ~_is_completed
+OPEN = select(records).where(IS_OPEN)
 
 ROW: Mapping[str, ColumnElement[Any]] = {
     "sqlite": literal_column("rowid", Integer),

@@ -218,10 +218,8 @@ def upstream_called(
     if event is None:
         return
     event.upstream_seconds += seconds
-    if is_write:
-        event.upstream_writes += 1
-    else:
-        event.upstream_reads += 1
+    event.upstream_writes += is_write
+    event.upstream_reads += not is_write
 
 
 def budget_waited(seconds: float) -> None:
@@ -239,17 +237,6 @@ def breaker_changed(is_open: bool) -> None:
     """Record that the circuit breaker opened or closed."""
     tallies.note_breaker(is_open=is_open)
     log.warning("breaker", is_open=is_open)
-
-
-def store_changed(error: str | None) -> None:
-    """Record that Redis became unavailable, by an error of this type, or is there again."""
-    tallies.is_store_available = error is None
-    log.warning("redis", is_available=error is None, error=error)
-
-
-def processes_counted(count: int) -> None:
-    """Set the number of processes that share the quota."""
-    tallies.processes = count
 
 
 def snapshots_kept(count: int, byte_count: int) -> None:
@@ -355,11 +342,6 @@ def spent_quota_failed(error: Exception) -> None:
 def store_lock_lost() -> None:
     """Another gateway took the key store while its server was away, so this one ends."""
     log.error("key-store-taken")
-
-
-def worker_ended(number: int, status: int, pause_seconds: float) -> None:
-    """A worker process ended by itself; another one takes its place after the pause."""
-    log.error("worker-ended", worker=number, status=status, pause_seconds=pause_seconds)
 
 
 def unbounded_keys(key_ids: Sequence[str]) -> None:

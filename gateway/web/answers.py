@@ -32,6 +32,9 @@ EmptyCell = Literal["null", "", "omit"]
 CACHING = "private, no-cache"
 
 CACHE = "sheets-gateway"
+_DETAIL_ALONE = "; detail=alone"
+ALONE = f"{CACHE}; fwd=method{_DETAIL_ALONE}"
+"""`Cache-Status` of a write that other processes may miss, or of an error without their writes."""
 
 Outcome = Literal["hit", "miss", "stale"]
 """Use of the cache, as a word for the log."""
@@ -89,8 +92,10 @@ def empty_answer(*, headers: Mapping[str, str] | None = None) -> Response:
 def written_headers(settled: Settled) -> dict[str, str]:
     """Headers of a write's answer about its result."""
     ignored = dict.fromkeys(chain.from_iterable([row.ignored for row in settled.results]))
-    dropped = {"X-Ignored-Fields": listed(tuple(ignored))} if ignored else {}
-    return {**dropped, **REPLAYED} if settled.is_replayed else dropped
+    headers = {"X-Ignored-Fields": listed(tuple(ignored))} if ignored else {}
+    if settled.is_alone:
+        headers["Cache-Status"] = ALONE
+    return {**headers, **REPLAYED} if settled.is_replayed else headers
 
 
 def json_answer(
@@ -192,6 +197,7 @@ def freshness_lines(freshness: Freshness, *, no_cache: bool) -> Sequence[tuple[b
         math.floor(freshness.ttl_seconds),
         freshness.is_hit,
         freshness.reason,
+        freshness.is_alone,
     )
     return _lines(seconds, no_cache)
 
@@ -216,6 +222,9 @@ def cache_status(freshness: Freshness, *, no_cache: bool) -> str:
     elif freshness.reason:  # a call to Google failed
         handled = "fwd=stale"
     else:
-        return f"{CACHE}; fwd=request; stored" if no_cache else f"{CACHE}; fwd=miss; stored"
+        alone = _DETAIL_ALONE if freshness.is_alone else ""
+        forwarded = "request" if no_cache else "miss"
+        return f"{CACHE}; fwd={forwarded}; stored{alone}"
     detail = f"; detail={freshness.reason}" if freshness.reason else ""
+    detail = _DETAIL_ALONE if freshness.is_alone else detail
     return f"{CACHE}; {handled}; ttl={math.floor(freshness.ttl_seconds)}{detail}"

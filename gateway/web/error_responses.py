@@ -20,7 +20,7 @@ from gateway.errors import (
     write_outcome,
 )
 from gateway.telemetry.events import current_event, upstream_failed
-from gateway.web.answers import shaped
+from gateway.web.answers import ALONE, shaped
 from gateway.web.idempotency import REPLAYED
 from gateway.web.media_types import JSON, PROBLEM_JSON
 
@@ -109,6 +109,8 @@ def _problem(problem: Problem) -> dict[str, str]:
 
 def _headers(error: GatewayError) -> dict[str, str]:
     headers = {"Cache-Control": "no-store", "Vary": "Accept"}
+    if error.is_alone:
+        headers["Cache-Status"] = ALONE
     if error.is_replayed:
         headers |= REPLAYED
     if isinstance(error, Unauthorized):

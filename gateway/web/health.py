@@ -1,11 +1,16 @@
 """`/livez` and `/readyz`, without calls to Google."""
 
+import asyncio
+
 from starlette.requests import Request
 from starlette.responses import Response
 
 from gateway.storage.database import STORE_ERRORS
 from gateway.web.answers import json_answer
 from gateway.web.state import State
+
+PING_SECONDS = 0.8
+"""Less than the time that Kubernetes waits for a probe, 1 s."""
 
 
 async def livez(_: Request[State]) -> Response:
@@ -14,8 +19,10 @@ async def livez(_: Request[State]) -> Response:
 
 async def readyz(request: Request[State]) -> Response:
     try:
-        await request.state["ready"]()
+        async with asyncio.timeout(PING_SECONDS):
+            await request.state["ready"]()
     except STORE_ERRORS:
-        return json_answer({"status": "the key store does not answer"}, status=503)
+        if not request.state["outlasts_outage"]():
+            return json_answer({"status": "the key store does not answer"}, status=503)
     refused = request.state["refused_accounts"]()
     return json_answer({"status": "ready", **({"refused_accounts": refused} if refused else {})})

@@ -16,6 +16,8 @@ class State(TypedDict):
     parsing: Parsing
     ready: Callable[[], Awaitable[None]]
     """Raises an error unless keys can be looked up now."""
+    outlasts_outage: Callable[[], bool]
+    """Whether known keys are served without the key store."""
     refused_accounts: Callable[[], int]
     """The number of accounts that Google refuses."""
     title_aliases: TitleAliases

@@ -38,11 +38,13 @@ class Freshness(NamedTuple):
     """True if no call to Google was awaited."""
     reason: str = ""
     """Reason for a stale answer, one word; "" for a fresh answer."""
+    is_alone: bool = False
+    """True if writes of other processes may be missing."""
 
     def later(self, seconds: float) -> "Freshness":
         """The freshness some seconds later."""
-        age_seconds, ttl_seconds, is_hit, reason = self
-        return Freshness(age_seconds + seconds, ttl_seconds - seconds, is_hit, reason)
+        age_seconds, ttl_seconds, is_hit, reason, is_alone = self
+        return Freshness(age_seconds + seconds, ttl_seconds - seconds, is_hit, reason, is_alone)
 
 
 class Served(NamedTuple):

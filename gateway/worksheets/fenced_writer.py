@@ -50,6 +50,7 @@ from gateway.worksheets.idempotency import (
     Entry,
     Ledger,
     OpenWrite,
+    in_progress,
     no_fence,
 )
 from gateway.worksheets.matching import Matching, needs_types
@@ -65,12 +66,14 @@ from gateway.worksheets.refusal import (
     SHEET_WIDE,
     explain,
     explaining,
+    other_tab,
     row_not_removable,
     too_slow,
     undecided,
 )
 from gateway.worksheets.row_numbers import number_unknown
 from gateway.worksheets.search import Search
+from gateway.worksheets.sharing import WriteLock
 from gateway.worksheets.snapshot import DISPLAYED, TYPED
 from gateway.worksheets.worksheet import Worksheet
 from gateway.worksheets.worksheet_id import WorksheetId
@@ -151,7 +154,9 @@ class FencedWriter:
         write_turn: WriteTurns = no_turn,
         search: Search,
         open_writes: Iterable[OpenWrite] = (),
+        lock: WriteLock,
     ) -> None:
+        self._lock = lock
         self._sheets = sheets
         self._fences = fences
         self._ledger = ledger
@@ -161,7 +166,7 @@ class FencedWriter:
         self._clock = clock
         self._write_turn = write_turn
         self._matching = Matching(planner=planner, search=search)
-        self._open_writes = OpenWrites(fences, ledger, clock=clock, earlier=open_writes)
+        self._open_writes = OpenWrites(fences, ledger, clock=clock, earlier=open_writes, lock=lock)
 
     async def write(self, worksheet: Worksheet, writes: Sequence[Write]) -> Sequence[Outcome]:
         """Carry out a group of writes of one kind. To be awaited in the write queue.
@@ -174,10 +179,10 @@ class FencedWriter:
         and 1 read each time to learn why. Earlier open writes in the way: 1 to 2 reads and 1 write
         each.
         """
-        must_wait = await self._open_writes.in_the_way(worksheet, writes)
-        free = [each for each, waits in zip(writes, must_wait, strict=True) if not waits]
+        refusals = await self._open_writes.refusals(worksheet, writes)
+        free = [each for each, refusal in zip(writes, refusals, strict=True) if refusal is None]
         outcomes = iter(await self._carried_out(worksheet, free, self._planning_of(writes[0])))
-        return [self._open_writes.refusal() if waits else next(outcomes) for waits in must_wait]
+        return [next(outcomes) if refusal is None else refusal for refusal in refusals]
 
     async def resume(self, worksheet: Worksheet, write: Write, entry: Entry) -> AppliedRows | None:
         """The rows of a write that was left open; None if it was not applied, and never will be.
@@ -328,6 +333,7 @@ class FencedWriter:
     async def _sent(self, worksheet: Worksheet, plan: Plan) -> Mapping[int, Outcome]:
         """Send what was planned; the outcomes of the writes that are settled."""
         fence = self._fences.new()
+        await self._lock.opening(worksheet.id, fence)
         writes, unnoted = await self._noted(plan, fence)
         age_seconds = worksheet.header.now() - plan.looked_at
         if not writes:
@@ -366,7 +372,7 @@ class FencedWriter:
         if view is not None and (view.sheet_id, view.title) != (plan.sheet_id, worksheet.id.title):
             worksheet.forget()
             worksheet.header.forget()
-            return unnoted | dict.fromkeys([each.index for each in writes], _other_tab())
+            return unnoted | dict.fromkeys([each.index for each in writes], other_tab())
         sent = SentBatch(header=plan.header, after_row=plan.after_row, sent_seconds=sent_seconds)
         outcomes = await self._read(worksheet, sent, writes, view)
         await self._completed({each.index: each.write for each in writes}, outcomes)
@@ -388,6 +394,7 @@ class FencedWriter:
     def _leave_open(self, worksheet: Worksheet, writes: Sequence[Planned], fence: Fence) -> None:
         """Take in that nobody knows whether a batch is applied, or still will be."""
         self._open_writes.note(worksheet.id, writes, fence)
+        self._lock.left_open(worksheet.id, fence)
         worksheet.header.forget()
         worksheet.may_be_written()
 
@@ -396,13 +403,14 @@ class FencedWriter:
     ) -> tuple[Sequence[Planned], dict[int, Outcome]]:
         """Record the writes with an Idempotency-Key; those that cannot be must not be sent."""
         sendings = [sending_of(each, plan.after_row) for each in plan.writes]
+        refused: dict[int, Outcome] = {}
         try:
-            await self._ledger.sending(sendings, fence)
+            twins = await self._ledger.sending(sendings, fence)
         except (InternalError, RecordsUnavailable) as error:
-            unkeyed = [each for each in plan.writes if each.identity is None]
-            keyed = [each for each in plan.writes if each.identity is not None]
-            return unkeyed, {each.index: error for each in keyed}
-        return plan.writes, {}
+            refused = {each.index: error for each in plan.writes if each.identity is not None}
+        else:
+            refused = {each.index: in_progress() for each in plan.writes if each.identity in twins}
+        return [each for each in plan.writes if each.index not in refused], refused
 
     async def _committed(
         self,
@@ -490,11 +498,3 @@ class FencedWriter:
                 each.index: number_unknown(error) if each.identity is None else later
                 for each in writes
             }
-
-
-def _other_tab() -> UpstreamError:
-    return UpstreamError(
-        "The write was applied, but somebody renamed the worksheet at the same time: the rows are "
-        "in the tab that had its name before. Look there, and do not send it again.",
-        outcome="applied",
-    )

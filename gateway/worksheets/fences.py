@@ -87,7 +87,7 @@ class Fences:
 
     `key` marks the gateway's own fences. `clock` gives seconds, also while the machine sleeps.
     `recorded` are the fences of the records that are open now: a retry looks for them, even if
-    their outcome was known before.
+    their outcome was known before. `kept` tells which of some fences other processes need.
     """
 
     def __init__(
@@ -99,6 +99,7 @@ class Fences:
         sleep: Sleep = asyncio.sleep,
         write_turn: WriteTurns = no_turn,
         recorded: Callable[[], Collection[int]] = tuple,
+        kept: Callable[[Collection[int]], Awaitable[Collection[int]]] | None = None,
         limit_seconds: float = LIMIT_SECONDS,
     ) -> None:
         self._sheets = sheets
@@ -109,6 +110,7 @@ class Fences:
         self._limit_seconds = limit_seconds
         self._began_at = clock()
         self._recorded = recorded
+        self._kept = kept
         self._are_refused: bool | None = None
         self._applied: dict[str, Fence] = {}
         """The last fence that is certainly in a spreadsheet."""
@@ -161,7 +163,11 @@ class Fences:
         is used by others; `WriteOutcomeUnknown` if the outcome is open.
         """
         left = self._left.setdefault(spreadsheet, OrderedDict())
-        forgotten = {fence_id: left.pop(fence_id) for fence_id in self._forgettable(spreadsheet)}
+        forgettable = self._forgettable(spreadsheet)
+        if self._kept is not None and forgettable:
+            kept = await self._kept(forgettable)
+            forgettable = [each for each in forgettable if each not in kept]
+        forgotten = {fence_id: left.pop(fence_id) for fence_id in forgettable}
         tidying = replace(batch, forgotten=[*forgotten])
         try:
             return await self._commit(spreadsheet, tidying, resend_until=resend_until)

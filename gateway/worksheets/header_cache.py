@@ -6,10 +6,11 @@ Rules
 - Written rows are noted until a later read confirms their header.
 """
 
+import hashlib
 import itertools
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from gateway.google.sheets import SheetView
 from gateway.table.header import Header
@@ -59,6 +60,11 @@ class _Trust:
         return list(dict.fromkeys(row for _, rows in self.notes for row in rows))
 
 
+def digest_of(header: Header) -> bytes:
+    """A digest of a header's cells."""
+    return hashlib.sha256("\0".join(header.cells).encode()).digest()
+
+
 class HeaderCache:
     def __init__(
         self, worksheet: WorksheetId, *, ttl_seconds: float, clock: Callable[[], float]
@@ -92,6 +98,10 @@ class HeaderCache:
             return None
         return self._sheet[0]
 
+    def last_sheet(self) -> int | None:
+        """The sheet id, however old."""
+        return self._sheet and self._sheet[0]
+
     def fresh(self) -> SheetExtent | None:
         """The extent, if its header is fresh."""
         extent = self.last()
@@ -117,6 +127,26 @@ class HeaderCache:
         """Discard everything read so far, including reads that are running."""
         self._kept = _Forgotten(as_of=self.moment())
         self._sheet = None
+
+    def adopt(
+        self, sheet_id: int | None, header_digest: bytes | None, last_row: int | None
+    ) -> None:
+        """Take over where the rows end after writes of another process.
+
+        Forget everything if it knew another tab or header.
+        """
+        extent, sheet = self.last(), self._sheet
+        if (
+            extent is None
+            or sheet is None
+            or sheet[0] != sheet_id
+            or last_row is None
+            or digest_of(extent.header) != header_digest
+        ):
+            self.forget()
+        else:
+            moment = self.moment()
+            self._kept = replace(extent, last_row=last_row, starts_blank=False, as_of=moment)
 
     def compare(self, header: Header, *, as_of: int) -> None:
         """Compare with the header of a read that began at `as_of`.

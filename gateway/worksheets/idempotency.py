@@ -19,6 +19,7 @@ from gateway.errors import (
     IdempotencyInProgress,
     IdempotencyKeyReused,
     QueueFull,
+    RecordsUnavailable,
     ShuttingDown,
     WriteOutcomeUnknown,
     write_outcome,
@@ -73,9 +74,9 @@ class OpenWrite:
 
 
 class Ledger(Protocol):
-    """Rules: what is noted outlives the process. Only `find`, `sending` and `moving` raise,
-    RecordsUnavailable if a server is away and InternalError otherwise, and `check_room`: later a
-    write must not fail for its record, which then stays open, and a retry looks.
+    """Rules: what is noted outlives the process. Only `find`, `twins`, `sending`, `moving` and
+    `check_room` raise, RecordsUnavailable if a server is away and InternalError otherwise: later
+    a write must not fail for its record, which then stays open, and a retry looks.
     """
 
     async def find(self, scope: str, texts: Collection[str] = ()) -> Entry | None:
@@ -86,10 +87,20 @@ class Ledger(Protocol):
         """QueueFull, `not_applied`, if there is no room for the record of one more write."""
         ...
 
-    async def sending(self, sendings: Sequence[Sending], fence: Fence | None = None) -> None:
+    async def sending(
+        self, sendings: Sequence[Sending], fence: Fence | None = None
+    ) -> Collection[WriteIdentity]:
         """Note writes as open, as of now, in one transaction; an open or old record is replaced.
 
         To be awaited before each call to Google that can apply them. Free without an identity.
+        Returns those that another process has noted since they were looked for: it sends them.
+        """
+        ...
+
+    async def twins(self, identities: Sequence[WriteIdentity]) -> Collection[WriteIdentity]:
+        """Those that another process has noted since they were looked for.
+
+        What the worksheet shows says nothing about them. To be awaited under the lock.
         """
         ...
 
@@ -145,7 +156,8 @@ class Queue(Protocol):
     """The write queue of a worksheet."""
 
     async def alone(self, work: Callable[[], Awaitable[T]], *, key_id: str = "") -> T:
-        """Do something while no write to the worksheet is under way; QueueFull, ShuttingDown."""
+        """Do something while no write to the worksheet is under way; QueueFull, RecordsUnavailable,
+        ShuttingDown."""
         ...
 
 
@@ -157,10 +169,14 @@ _LOOK = "Repeat the request with the same Idempotency-Key after the time in Retr
 
 @dataclass(frozen=True, kw_only=True)
 class Settled:
-    """The rows of a write; `is_replayed` if it was an earlier request that wrote them."""
+    """The rows of a write; `is_replayed` if it was an earlier request that wrote them.
+
+    `is_alone`: other processes may serve older rows until theirs expire.
+    """
 
     results: Results
     is_replayed: bool = False
+    is_alone: bool = False
 
 
 class Idempotency:
@@ -202,12 +218,7 @@ class Idempotency:
         twin = self._in_flight.get(identity.scope)
         if twin is not None:
             _check_same(identity, twin)
-            raise IdempotencyInProgress(
-                "A request with this Idempotency-Key is being carried out. Repeat this one in a "
-                "second to get its answer.",
-                outcome="unknown",
-                retry_after_seconds=1,
-            )
+            raise in_progress()
         self._in_flight[identity.scope] = identity.fingerprint
         try:
             yield
@@ -222,7 +233,7 @@ class Idempotency:
             )
         except asyncio.CancelledError:
             raise _unknown("The gateway stops.", RETRY_SECONDS) from None
-        except (QueueFull, ShuttingDown) as error:
+        except (QueueFull, RecordsUnavailable, ShuttingDown) as error:
             raise _unseen(error) from error
         return found or await self._perform(identity, perform)
 
@@ -278,6 +289,16 @@ class Idempotency:
         # retry looks.
         with suppress(asyncio.CancelledError):
             await note
+
+
+def in_progress() -> IdempotencyInProgress:
+    """The error of a request whose twin is under way."""
+    return IdempotencyInProgress(
+        "A request with this Idempotency-Key is being carried out. Repeat this one in a second to "
+        "get its answer.",
+        outcome="unknown",
+        retry_after_seconds=1,
+    )
 
 
 def no_fence() -> WriteOutcomeUnknown:

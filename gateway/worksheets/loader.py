@@ -21,6 +21,7 @@ from gateway.worksheets.answers import Encodings
 from gateway.worksheets.header_cache import HeaderCache, SheetExtent
 from gateway.worksheets.refusal import explain, explaining
 from gateway.worksheets.scheduler import Scheduler
+from gateway.worksheets.sharing import SharedState, Sharing
 from gateway.worksheets.snapshot import Origin, RowSpan, Snapshot
 from gateway.worksheets.window import Window
 from gateway.worksheets.worksheet_id import WorksheetId, own_area, own_sheet
@@ -45,8 +46,12 @@ class Loader:
         sheets: Sheets,
         scheduler: Scheduler,
         clock: Callable[[], float],
+        shared: SharedState,
+        sharing: Sharing | None,
     ) -> None:
         self._id = worksheet
+        self._shared = shared
+        self._sharing = sharing
         self._header_cache = header_cache
         self._sheets = sheets
         self._scheduler = scheduler
@@ -235,9 +240,21 @@ class Loader:
         )
 
     async def _rendering(self, render: Render, known: bytes | None) -> Rendering | None:
-        async with explaining(self._sheets, self._id):
+        async def from_google(known: bytes | None) -> Rendering | None:
             return await self._sheets.read_columns(
                 self._id.spreadsheet, a1.rows_from(self._id.title, 1), render=render, known=known
+            )
+
+        async with explaining(self._sheets, self._id):
+            if self._sharing is None:
+                return await from_google(known)
+            extent, newest = self._header_cache.last(), self._shared.newest_seconds
+            return await self._sharing.read(
+                self._shared,
+                render,
+                known=known,
+                newer_than=newest if extent is None else max(newest, extent.header_as_of),
+                from_google=from_google,
             )
 
     def _check_header(self, header: Header) -> None:

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterable, Sequence
 from gateway.errors import UNKNOWN_RETRY_SECONDS, GatewayError, QueueFull, WriteOutcomeUnknown
 from gateway.google.sheets import Fence
 from gateway.worksheets.fences import Fences
-from gateway.worksheets.idempotency import Ledger, OpenWrite
+from gateway.worksheets.idempotency import Ledger, OpenWrite, in_progress
 from gateway.worksheets.planning import Planned
+from gateway.worksheets.sharing import WriteLock
 from gateway.worksheets.worksheet import Worksheet
 from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.writes import (
@@ -25,7 +26,10 @@ from gateway.worksheets.writes import (
 
 
 class OpenWrites:
-    """`earlier` are the open writes of an earlier process, `clock` is that of the fences."""
+    """`earlier` are the open writes of an earlier process, `clock` is that of the fences.
+
+    A `lock` that is shared tells what other processes left open.
+    """
 
     def __init__(
         self,
@@ -34,18 +38,34 @@ class OpenWrites:
         *,
         clock: Callable[[], float],
         earlier: Iterable[OpenWrite],
+        lock: WriteLock,
     ) -> None:
+        self._lock = lock
         self._fences = fences
         self._ledger = ledger
         self._clock = clock
         self._open = [each for each in earlier if each.updated_rows or each.is_exclusive]
 
-    async def in_the_way(self, worksheet: Worksheet, writes: Sequence[Write]) -> Sequence[bool]:
+    async def refusals(
+        self, worksheet: Worksheet, writes: Sequence[Write]
+    ) -> Sequence[GatewayError | None]:
+        """The errors of writes that have to wait, or that another process carries out."""
+        must_wait = await self._in_the_way(worksheet, writes)
+        keyed = [each.identity for each in writes if each.identity is not None]
+        twins = await self._ledger.twins(keyed) if self._lock.is_shared and keyed else ()
+        return [
+            in_progress() if write.identity in twins else self.refusal() if waits else None
+            for write, waits in zip(writes, must_wait, strict=True)
+        ]
+
+    async def _in_the_way(self, worksheet: Worksheet, writes: Sequence[Write]) -> Sequence[bool]:
         """Which of these writes have to wait, once all that can be settled is settled.
 
         At most 2 reads and 1 write for each open write. An update cannot land after 185 s; of a
         removal it must be known as long as records follow it.
         """
+        if self._lock.is_shared and not await self._settled_earlier(worksheet):
+            return [True] * len(writes)
         still_open: list[OpenWrite] = []
         late_from = self._clock() - UNKNOWN_RETRY_SECONDS
         self._open = [each for each in self._open if each.is_exclusive or each.sent_at >= late_from]
@@ -69,12 +89,34 @@ class OpenWrites:
 
     async def settled(self, worksheet: Worksheet, fence: Fence, *, is_applied: bool) -> None:
         """Take in the outcome of an open write."""
+        self._lock.settled(worksheet.id, fence)
         settled = [each for each in self._open if each.fence == fence]
         self._open = [each for each in self._open if each.fence != fence]
         if any(each.is_exclusive for each in settled):
             await self._ledger.moved(worksheet.id, fence, is_applied=is_applied)
             worksheet.forget()
             worksheet.header.forget()
+
+    async def _settled_earlier(self, worksheet: Worksheet) -> bool:
+        """Settle what the last holder of the lock left open; False if nobody can say."""
+        earlier = self._lock.earlier(worksheet.id)
+        open_fence = earlier and earlier.fence
+        self._open = [  # others were settled by other processes
+            each
+            for each in self._open
+            if each.worksheet != worksheet.id or each.fence == open_fence
+        ]
+        if earlier is None:
+            return True
+        try:
+            is_applied = await self._fences.is_applied(worksheet.id.spreadsheet, *earlier)
+        except WriteOutcomeUnknown:
+            return False
+        await self.settled(worksheet, earlier.fence, is_applied=is_applied)
+        await self._ledger.moved(worksheet.id, earlier.fence, is_applied=is_applied)
+        worksheet.forget()
+        worksheet.header.forget()
+        return True
 
     def note(self, worksheet: WorksheetId, writes: Sequence[Planned], fence: Fence) -> None:
         """Note the writes of a batch whose outcome is open."""

@@ -9,7 +9,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 
 from gateway.telemetry.events import snapshots_kept
-from gateway.worksheets.worksheet import Demand, Worksheet
+from gateway.worksheets.demand import Demand
+from gateway.worksheets.worksheet import Worksheet
 from gateway.worksheets.worksheet_id import WorksheetId
 
 

@@ -16,6 +16,7 @@ Rules
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from statistics import fmean
 from typing import NamedTuple
 
@@ -30,14 +31,16 @@ from gateway.errors import (
     UpstreamError,
     UpstreamTimeout,
 )
+from gateway.google.call_context import current_call_context, in_call_context
 from gateway.query.evaluate import columns_of
 from gateway.query.query import Query
 from gateway.settings.model import CacheSettings
 from gateway.table.view import ROW_INDEX, ColumnGrant
 from gateway.worksheets.answers import Freshness
+from gateway.worksheets.demand import Demand
 from gateway.worksheets.single_flight import SingleFlight
 from gateway.worksheets.snapshot import DISPLAYED, TYPED, Part, RowSpan, Snapshot
-from gateway.worksheets.worksheet import Demand, Rows, Worksheet
+from gateway.worksheets.worksheet import Rows, Worksheet
 
 NO_CACHE_SECONDS = 10.0
 """Minimum interval of reads for `no-cache`, per worksheet."""
@@ -176,7 +179,9 @@ class Reader:
             if held is not None:
                 return held
         is_known = worksheet.cached(DISPLAYED) is not None
-        flight = worksheet.read(need.part, base)
+        max_age_seconds = 0.0 if need.is_strict else max(0.0, now - need.since_seconds)
+        with in_call_context(replace(current_call_context(), max_age_seconds=max_age_seconds)):
+            flight = worksheet.read(need.part, base)
         if is_known:
             self._read_beside(worksheet, now)
         if self._stale(worksheet, need, "slow") is not None:

@@ -105,3 +105,12 @@ def undecided() -> UpstreamError:
         "blame. This one was not written; send it again.",
         outcome="not_applied",
     )
+
+
+def other_tab() -> UpstreamError:
+    """The error of a write after which its worksheet had another name."""
+    return UpstreamError(
+        "The write was applied, but somebody renamed the worksheet at the same time: the rows are "
+        "in the tab that had its name before. Look there, and do not send it again.",
+        outcome="applied",
+    )

@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from gateway.errors import MethodNotAllowed
+from gateway.errors import GatewayError, MethodNotAllowed
 from gateway.google.call_context import CallContext, in_call_context
 from gateway.google.sheets import Sheets
 from gateway.query.evaluate import Page, plain_page
@@ -34,7 +34,7 @@ from gateway.table.record import check_granted, check_has_value, pointer, row_re
 from gateway.table.table import FIRST_DATA_ROW
 from gateway.table.view import ColumnGrant, Selection
 from gateway.worksheets.access import Target
-from gateway.worksheets.answers import Encoded, Encoder, Served
+from gateway.worksheets.answers import Encoded, Encoder, Freshness, Served
 from gateway.worksheets.fenced_writer import FencedWriter
 from gateway.worksheets.fences import Fences
 from gateway.worksheets.idempotency import (
@@ -52,6 +52,7 @@ from gateway.worksheets.reading import Read, ReadBudget, Reader
 from gateway.worksheets.refusal import row_not_found
 from gateway.worksheets.scheduler import Scheduler
 from gateway.worksheets.search import Search
+from gateway.worksheets.sharing import NoLock, Sharing, WriteLock
 from gateway.worksheets.snapshot import DISPLAYED, TYPED, Part, RowSpan, Snapshot
 from gateway.worksheets.values_writer import ValuesWriter
 from gateway.worksheets.window import Window
@@ -101,7 +102,11 @@ class RowService:
         read_budget: ReadBudget = lambda _spreadsheet: {"": float("inf")},
         write_turn: WriteTurns = no_turn,
         open_writes: Iterable[OpenWrite] = (),
+        lock: WriteLock | None = None,
+        sharing: Sharing | None = None,
     ) -> None:
+        lock = lock or NoLock()
+        self._sharing = sharing
         self._clock = clock
         self._scheduler = Scheduler()
         self._search = Search(
@@ -118,6 +123,8 @@ class RowService:
             clock=clock,
             perform=lambda worksheet, group: self._writer.write(worksheet, group),
             weigh=lambda worksheet: self._pool.weigh(worksheet),
+            lock=lock,
+            sharing=sharing,
         )
         self._pool = Pool(
             lambda worksheet_id: Worksheet(worksheet_id, resources),
@@ -149,6 +156,7 @@ class RowService:
                 clock=wall_clock,
                 write_turn=write_turn,
                 open_writes=open_writes,
+                lock=lock,
             )
             if fences
             else ValuesWriter(sheets, ledger, planner)
@@ -165,12 +173,17 @@ class RowService:
         worksheet = self._pool[target.worksheet]
         needs_types = query.needs_types
         part = TYPED if needs_types else DISPLAYED
+        is_current = self._sharing is None or await self._sharing.is_current(worksheet)
         read = None if no_cache else self._reader.fresh(worksheet, part)
         if read is None:
             read = await self._read(worksheet, target, query, part, no_cache=no_cache)
+        if self._sharing is not None:
+            is_known = is_current and await worksheet.shared.may_be_shown()
+            read = read if is_known else _alone(read)
         rows, freshness = read
         if isinstance(rows, Window):
-            return Served(_page_in(rows, query, encoder, target.access.columns), freshness)
+            window = _page_in(rows, query, encoder, target.access.columns)
+            return Served(window, self._of_window(freshness))
         key = (encoder, query, target.access.columns.readable)
         encoded = rows.encodings.answers.get(key)
         if encoded is None:
@@ -196,15 +209,23 @@ class RowService:
         """One row; RowNotFound above the first data row and below the last that is not blank."""
         _check_number(row)
         worksheet = self._pool[target.worksheet]
+        is_current = self._sharing is None or await self._sharing.is_current(worksheet)
         read = None if no_cache else self._reader.fresh(worksheet, DISPLAYED)
         if read is None:
             with in_call_context(CallContext(target.access.key_id)):
                 read = await self._reader.some(worksheet, RowSpan(row, 1), no_cache=no_cache)
+        if self._sharing is not None:
+            is_known = is_current and await worksheet.shared.may_be_shown()
+            read = read if is_known else _alone(read)
         rows, freshness = read
         if isinstance(rows, Window):
+            freshness = self._of_window(freshness)
+        if row > rows.last_row:
+            error = row_not_found(row)
+            error.is_alone = freshness.is_alone
+            raise error
+        if isinstance(rows, Window):
             return Served(_row_in(rows, row, keys, encoder, target.access.columns), freshness)
-        if row > rows.table.last_row:
-            raise row_not_found(row)
         key = (encoder, row, keys, target.access.columns.readable)
         encoded = rows.encodings.answers.get(key)
         if encoded is None:
@@ -256,9 +277,8 @@ class RowService:
 
     def report_change(self, target: Target) -> None:
         """Take in that somebody changed the worksheet. No call; later requests look."""
-        worksheet = self._pool.find(target.worksheet)
-        if worksheet is not None:
-            worksheet.reports.add()
+        if self._sharing is not None or self._pool.find(target.worksheet) is not None:
+            self._pool[target.worksheet].reports.add()
 
     async def aclose(self) -> None:
         """Finish the waiting writes."""
@@ -276,14 +296,35 @@ class RowService:
             span = RowSpan(FIRST_DATA_ROW + query.skip, query.limit)
             return await self._reader.some(worksheet, span, no_cache=no_cache)
 
+    def _of_window(self, freshness: Freshness) -> Freshness:
+        """Processes do not share windows: another one may have answered newer rows."""
+        return freshness if self._sharing is None else freshness._replace(is_alone=True)
+
     async def _settle(self, target: Target, write: Write) -> Settled:
         """Carry out a write, or answer as before to a repeated one."""
         with in_call_context(CallContext(target.access.key_id)):
-            return await self._idempotency.run(
-                write.identity,
-                lambda: self._pool[target.worksheet].queue.write(write),
-                lambda entry: self._writer.resume(self._pool[target.worksheet], write, entry),
-            )
+            try:
+                settled = await self._idempotency.run(
+                    write.identity,
+                    lambda: self._pool[target.worksheet].queue.write(write),
+                    lambda entry: self._writer.resume(self._pool[target.worksheet], write, entry),
+                )
+            except GatewayError as error:
+                error.is_alone = await self._is_alone(target, is_replayed=error.is_replayed)
+                raise
+        is_alone = await self._is_alone(target, is_replayed=settled.is_replayed)
+        return replace(settled, is_alone=True) if is_alone else settled
+
+    async def _is_alone(self, target: Target, *, is_replayed: bool) -> bool:
+        """Whether other processes may not know yet of a write that is answered now."""
+        worksheet = self._pool[target.worksheet]
+        if self._sharing is not None and is_replayed:  # whoever wrote it may have told nobody
+            await self._sharing.announce(worksheet)
+        return worksheet.shared.is_alone
+
+
+def _alone(read: Read) -> Read:
+    return read._replace(freshness=read.freshness._replace(is_alone=True))
 
 
 def _check_number(row: int) -> None:
@@ -323,9 +364,7 @@ def _page_in(window: Window, query: Query, encoder: Encoder, grant: ColumnGrant)
 def _row_in(
     window: Window, row: int, keys: Selection | None, encoder: Encoder, grant: ColumnGrant
 ) -> Encoded:
-    """The first row of a window; RowNotFound if all rows from it on are blank."""
-    if not window.rows:
-        raise row_not_found(row)
+    """The first row of a window."""
     texts, view = window.rows[0], window.header.seen_with(grant)
     record = row_record(row, view.select(keys), texts)
     (body,) = encoder.rows([record])

@@ -27,6 +27,7 @@ class SingleFlight(Generic[T]):
         self._beneficiaries = Beneficiaries()
         self._join()
         call_context = replace(current_call_context(), beneficiaries=self._beneficiaries)
+        self.max_age_seconds = call_context.max_age_seconds
         with recording_sent_at() as self._sent_at, in_call_context(call_context):
             self._task = asyncio.get_running_loop().create_task(work)
         self._task.add_done_callback(_look_at)

@@ -86,6 +86,10 @@ class Snapshot:
     is_expired: bool = False
     """True if the rows may have changed since: they may only be served as stale."""
 
+    @property
+    def last_row(self) -> int:
+        return self.table.last_row
+
     def began_seconds(self, part: Part) -> float:
         """Start of the read of a part; for both renderings, of the earlier read."""
         if part is not TYPED or self.typed is None:

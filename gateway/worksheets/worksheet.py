@@ -21,19 +21,24 @@ from gateway.errors import (
     NoHeaderRow,
     NotFound,
     QueueFull,
+    RecordsUnavailable,
     TooLarge,
     UnsupportedDocument,
     UpstreamError,
 )
+from gateway.google.call_context import current_call_context
 from gateway.google.sheets import Sheets
 from gateway.settings.model import CacheSettings
 from gateway.table.header import Header
 from gateway.table.patch import RowPatch
 from gateway.table.record import text_at
+from gateway.worksheets.demand import Demand
+from gateway.worksheets.effects import Effects
 from gateway.worksheets.header_cache import HeaderCache, SheetExtent
 from gateway.worksheets.loader import Loader
 from gateway.worksheets.reports import Reports
 from gateway.worksheets.scheduler import Scheduler
+from gateway.worksheets.sharing import Missed, Seen, SharedState, Sharing, WriteLock, Written
 from gateway.worksheets.single_flight import SingleFlight
 from gateway.worksheets.snapshot import (
     DISPLAYED,
@@ -56,9 +61,6 @@ FREE_TRIES = 2
 LAST_TRIES = 3
 """Attempts of one read: first beside others, then alone."""
 
-MAX_EFFECTS = 64
-"""A read is repeated if more writes and reads than this ended while it ran."""
-
 MAX_WINDOWS = 500
 """Maximum number of windows of one worksheet: each read is compared with all of them."""
 
@@ -73,26 +75,6 @@ LOST = (NotFound, Forbidden, NoHeaderRow, TooLarge, UnsupportedDocument)
 Rows = Snapshot | Window
 
 
-@dataclass(kw_only=True)
-class Demand:
-    """Last requests for a worksheet and the result of its last read, by a monotonic clock."""
-
-    spreadsheet: str
-    asked_seconds: float = float("-inf")
-    typed_seconds: float = float("-inf")
-    """Last request for typed rows."""
-    forced_seconds: float = float("-inf")
-    """Last read for `no-cache`."""
-    failed_seconds: float = float("-inf")
-    failure: str = ""
-    """Failure of its last read, one word."""
-
-    def note(self, now: float, *, has_types: bool) -> None:
-        self.asked_seconds = now
-        if has_types:
-            self.typed_seconds = now
-
-
 @dataclass(frozen=True, kw_only=True)
 class Resources:
     """Collaborators that all worksheets share."""
@@ -105,6 +87,8 @@ class Resources:
     perform: Callable[["Worksheet", Sequence[Write]], Awaitable[Sequence[Outcome]]]
     weigh: Callable[["Worksheet"], None]
     """Counts the memory of a worksheet whose rows changed."""
+    lock: WriteLock
+    sharing: Sharing | None = None
 
 
 class Worksheet:
@@ -116,19 +100,25 @@ class Worksheet:
         settings, clock = resources.settings, resources.clock
         self.header = HeaderCache(worksheet, ttl_seconds=settings.header_ttl_seconds, clock=clock)
         self.queue = WriteQueue(
-            worksheet, lambda group: resources.perform(self, group), resources.queues
+            worksheet,
+            lambda group: resources.perform(self, group),
+            resources.queues,
+            held=lambda: resources.lock.held(self),
         )
+        self.shared = SharedState(self)
         self._loader = Loader(
             worksheet,
             self.header,
             sheets=resources.sheets,
             scheduler=resources.scheduler,
             clock=clock,
+            shared=self.shared,
+            sharing=resources.sharing,
         )
         self._clock = clock
         self._resources = resources
         self._max_window_bytes = settings.max_bytes // WINDOW_SHARE
-        self.reports = Reports(self.may_be_written, clock=clock)
+        self.reports = Reports(self._reported, clock=clock)
         self._latest: Snapshot | None = None
         self._typed: Snapshot | None = None
         """The latest snapshot with both renderings; mostly the latest of all."""
@@ -138,10 +128,7 @@ class Worksheet:
         self._lost = -1
         """The last moment at which rows landed that are not kept any more."""
         self._flights: dict[Part, SingleFlight[Rows]] = {}
-        self._began: list[int] = []
-        """The moments at which the reads in flight began."""
-        self._effects: list[tuple[int, Effect | None]] = []
-        """The writes that ended since the first of these; None for one with unknown effect."""
+        self._effects = Effects(self.header.moment)
         self._alone = asyncio.Lock()
         """Held by a read that is done again; no other read begins meanwhile."""
 
@@ -152,7 +139,7 @@ class Worksheet:
     @property
     def is_idle(self) -> bool:
         """True if nothing of it is running or waiting."""
-        return not self._flights and not self._began and self.queue.is_idle
+        return not self._flights and not self._effects.are_kept and self.queue.is_idle
 
     @property
     def byte_count(self) -> int:
@@ -176,8 +163,9 @@ class Worksheet:
         """
         now, under_way = self._clock(), self._flights.get(part)
         if under_way is not None and not under_way.is_over:
-            sent_seconds = under_way.sent_seconds
-            if sent_seconds is None or now - sent_seconds < ABANDONED_SECONDS:
+            is_recent = now - (under_way.sent_seconds or now) < ABANDONED_SECONDS
+            may_be_old = under_way.max_age_seconds > 0 and self._resources.sharing is not None
+            if is_recent and (not may_be_old or current_call_context().max_age_seconds > 0):
                 return under_way
         flight = SingleFlight(self._fly(part, base), now)
         self._flights[part] = flight
@@ -192,7 +180,7 @@ class Worksheet:
         """
         extent, sheet_id = await self._loader.look_at_header()
         if extent.last_row == 1 and extent.grid_rows > small_rows:
-            with self._in_flight() as began:
+            with self._effects.kept() as began:
                 snapshot, extent = await self._loader.displayed()
                 self._land(began, snapshot)
         return extent, sheet_id
@@ -220,7 +208,7 @@ class Worksheet:
         """
         extent = await self._loader.look_again()
         if extent is None:
-            with self._in_flight() as began:
+            with self._effects.kept() as began:
                 snapshot, extent = await self._loader.displayed()
                 self._land(began, snapshot)
         return extent
@@ -233,7 +221,8 @@ class Worksheet:
             for row, cells in rows.items()
         }
         patches = [RowPatch(row=row, texts=cells) for row, cells in texts.items()]
-        self._note(Effect(header=header, rows=patches, before=rows))
+        self.shared.seen(self._clock(), Seen(header, rows))
+        self._effects.note(Effect(header=header, rows=patches, before=rows))
         if any(not each.shows(header, texts) for each in self.snapshots()):
             self.expire()
         for span, window in [*self._windows.items()]:
@@ -242,7 +231,8 @@ class Worksheet:
 
     def missed(self, row: int) -> None:
         """Take in that a client was answered that this row does not exist."""
-        self._note(None)
+        self.shared.seen(self._clock(), Missed(row))
+        self._effects.note(None)
         if any(each.table.last_row >= row for each in self.snapshots()):
             self.expire()
         for span, window in [*self._windows.items()]:
@@ -254,6 +244,8 @@ class Worksheet:
 
         A read that ran while rows were removed is repeated: nobody knows which rows it saw.
         """
+        self.shared.seen(self._clock(), Written(effect))
+        self.shared.show()
         self._overtake(None if effect.removed else effect)
         latest, typed = self._latest, self._typed
         self._latest = latest and latest.changed(effect)
@@ -274,11 +266,13 @@ class Worksheet:
 
     def may_be_written(self) -> None:
         """Take in a write with unknown outcome: later reads have to check."""
+        self.shared.seen(self._clock(), None)
         self._overtake(None)
         self.expire()
 
     def forget(self) -> None:
         """Discard everything read: the worksheet was written to at an unknown place."""
+        self.shared.tell(None)
         self._overtake(None)
         self.drop_rows()
 
@@ -321,6 +315,8 @@ class Worksheet:
                     return landed
             try:
                 return await self.queue.alone(lambda: self._read_alone(part))
+            except RecordsUnavailable:  # no process writes
+                return await self._read_alone(part)
             except QueueFull as error:
                 raise UpstreamError(TOO_FAST) from error
 
@@ -350,7 +346,7 @@ class Worksheet:
         self, part: Part, base: Snapshot | None, *, is_alone: bool = False
     ) -> Rows | None:
         """The rows, if they can be cached. Alone it joins no other read: that would wait for it."""
-        with self._in_flight() as began:
+        with self._effects.kept() as began:
             if isinstance(part, RowSpan):
                 return self._land(began, await self._loader.window(part))
             if part is DISPLAYED:
@@ -394,25 +390,14 @@ class Worksheet:
             raise TypeError("all rows are a snapshot")
         return rows
 
-    @contextmanager
-    def _in_flight(self) -> Iterator[int]:
-        """Record the writes that end during the block; yields the moment of its start."""
-        began = self.header.moment()
-        self._began.append(began)
-        try:
-            yield began
-        finally:
-            self._began.remove(began)
-            first = min(self._began, default=self.header.moment())
-            self._effects = [each for each in self._effects if each[0] > first]
-
-    def _note(self, effect: Effect | None) -> None:
-        if self._began:
-            self._effects.append((self.header.moment(), effect))
+    def _reported(self) -> None:
+        self.may_be_written()
+        if sharing := self._resources.sharing:
+            sharing.change(self)
 
     def _overtake(self, effect: Effect | None) -> None:
         """Note the end of a write. Later requests join no earlier read: its formulas may be old."""
-        self._note(effect)
+        self._effects.note(effect)
         for part, flight in [*self._flights.items()]:
             if flight.sent_seconds is not None:
                 del self._flights[part]
@@ -431,14 +416,13 @@ class Worksheet:
 
     def _land(self, began: int, rows: Rows) -> Rows | None:
         """Cache the result of a read; None if it must be repeated."""
-        effects = [effect for moment, effect in self._effects if moment > began]
-        known = [effect for effect in effects if effect is not None]
-        if began < self._lost or len(known) < len(effects) or len(known) > MAX_EFFECTS:
+        effects = self._effects.since(began)
+        if effects is None or began < self._lost:
             return None
-        landed = rows.after(known) if known else rows
+        landed = rows.after(effects) if effects else rows
         if isinstance(landed, Window):
             return self._keep_window(landed, began)
-        if landed is None or (known and has_types(landed) != has_types(rows)):
+        if landed is None or (effects and has_types(landed) != has_types(rows)):
             return None
         return self.keep(landed, began)
 

@@ -8,7 +8,7 @@ sent, so that nothing waits between its look and its write.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
 from contextvars import Context, copy_context
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
@@ -37,6 +37,9 @@ Perform = Callable[[Sequence[Write]], Awaitable[Sequence[Outcome]]]
 
 WriteTurns = Callable[[str], Awaitable[AbstractContextManager[None]]]
 """Waits until a write may be sent; the first write in the block is it. Raises QuotaSpent."""
+
+Held = Callable[[], AbstractAsyncContextManager[None]]
+"""Holds the lock for writes of all processes; raises GatewayError before the block only."""
 
 T = TypeVar("T")
 
@@ -88,10 +91,17 @@ class WriteQueues:
 
 
 class WriteQueue:
-    def __init__(self, worksheet: WorksheetId, perform: Perform, queues: WriteQueues) -> None:
+    def __init__(
+        self,
+        worksheet: WorksheetId,
+        perform: Perform,
+        queues: WriteQueues,
+        held: Held = nullcontext,
+    ) -> None:
         self._id = worksheet
         self._perform = perform
         self._queues = queues
+        self._held = held
         self._line: BoundedQueue[_InLine] = BoundedQueue(queues.settings, queues.memory)
         self._turn_keys: Beneficiaries | None = None
         """The keys whose writes wait for a turn, while one is waited for."""
@@ -169,15 +179,33 @@ class WriteQueue:
     async def _drain(self) -> None:
         try:
             while self._line:
-                turn = await self._turn()
-                if self._line:  # else all gave up meanwhile
-                    group = self._line.take_group()
-                    await asyncio.create_task(self._settle(group, turn), context=group[0].context)
-                elif not isinstance(turn, _Failing):
-                    with turn:  # gives it back
-                        pass
+                group: Sequence[_InLine] = ()
+                outcomes: Sequence[Outcome] = ()
+                try:
+                    async with self._held():
+                        group, outcomes = await self._next_group()
+                except Exception as error:  # handed to the requests, which answer or log it
+                    group = group or (self._line.take_group() if self._line else ())
+                    outcomes = [error] * len(group)
+                for waiting, outcome in zip(group, outcomes, strict=True):
+                    if isinstance(outcome, Exception):
+                        _refuse(waiting, outcome)
+                    else:
+                        waiting.answer.set_result(outcome)
         finally:
             self._is_drained = False
+
+    async def _next_group(self) -> tuple[Sequence[_InLine], Sequence[Outcome]]:
+        """Carry out the writes whose turn it is; none if all gave up meanwhile."""
+        turn = await self._turn()
+        if self._line:
+            group = self._line.take_group()
+            work = self._settled(group, turn)
+            return group, await asyncio.create_task(work, context=group[0].context)
+        if not isinstance(turn, _Failing):
+            with turn:  # gives it back
+                pass
+        return (), ()
 
     async def _turn(self) -> AbstractContextManager[None]:
         """The turn of a write for the line; one that fails if there is none."""
@@ -193,17 +221,14 @@ class WriteQueue:
         finally:
             self._turn_keys = None
 
-    async def _settle(self, group: Sequence[_InLine], turn: AbstractContextManager[None]) -> None:
+    async def _settled(
+        self, group: Sequence[_InLine], turn: AbstractContextManager[None]
+    ) -> Sequence[Outcome]:
         try:
             with turn:
-                outcomes = await self._outcomes(group)
+                return await self._outcomes(group)
         except Exception as error:  # handed to the requests, which answer or log it
-            outcomes = [error] * len(group)
-        for waiting, outcome in zip(group, outcomes, strict=True):
-            if isinstance(outcome, Exception):
-                _refuse(waiting, outcome)
-            else:
-                waiting.answer.set_result(outcome)
+            return [error] * len(group)
 
     async def _outcomes(self, group: Sequence[_InLine]) -> Sequence[Outcome]:
         first = group[0].write

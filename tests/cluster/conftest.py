@@ -6,7 +6,9 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 from redis.asyncio import Redis
 
+from tests.cluster.peers import Office
 from tests.cluster.redis_server import COMMAND, REQUIRED, RedisServer
+from tests.postgres import PostgresServer
 
 
 @pytest.fixture(scope="session")
@@ -36,3 +38,10 @@ def server(any_redis: RedisServer) -> RedisServer:
     """A running, empty server that the test may stop."""
     any_redis.restart()
     return any_redis
+
+
+@pytest.fixture
+async def office(server: RedisServer, postgres: PostgresServer) -> AsyncIterator[Office]:
+    """Three processes that share a database, an empty Redis, and the worksheet `Cities`."""
+    async with Office(postgres, server).opened() as opened:
+        yield opened

@@ -15,6 +15,7 @@ COMMAND = shutil.which("redis-server") or ""
 REQUIRED = "CI"
 """Environment variable: without redis-server tests fail instead of being skipped."""
 
+DUMP = "dump.rdb"
 PASSWORD = "not-to-be-logged"
 
 
@@ -59,6 +60,14 @@ class RedisServer:
     def restart(self) -> None:
         """Replace it by an empty one."""
         self.kill()
+        (self._folder / DUMP).unlink(missing_ok=True)
+        self.start()
+
+    def restore(self) -> None:
+        """Replace it by one with what it had at the last `SAVE`."""
+        self.kill()
+        if not (self._folder / DUMP).exists():
+            raise RuntimeError("nothing was saved")
         self.start()
 
     def suspend(self) -> None:

@@ -73,7 +73,7 @@ async def test_an_empty_redis_waits_for_the_others(redis: Redis) -> None:
     await redis.flushall()
     world.processes[0].heal()
     stamps = []
-    for seconds in (1.0, 2.0):
+    for seconds in (1.0, 5.0):
         await world.run(seconds)
         stamps.append(str(await redis.hget(KEY, "stamp")).rpartition(":")[2])
 

@@ -70,7 +70,7 @@ async def test_no_password_is_told(server: RedisServer, password: str) -> None:
     """Neither errors nor the name that goes to the log have it."""
     told: list[str | None] = []
     async with open_store(server.url.replace(PASSWORD, password)) as opened:
-        store = Store(opened._client, changed=told.append)
+        store = Store(opened._clients[False], changed=told.append)
         store.returned()
         if password == PASSWORD:
             server.kill()

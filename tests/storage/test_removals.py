@@ -163,7 +163,7 @@ async def count(ledger: SqlLedger) -> int:
 
 
 async def test_removals_go_with_the_records_that_follow_them(ledger: SqlLedger) -> None:
-    await ledger.completed([(IDENTITY, results(7))])
+    await ledger.sending([Sending(IDENTITY, 7, [["a"]], [7])], FENCE)
     await remove(ledger, 2)
     await remove(ledger, 3, fence=SECOND)
     assert await count(ledger) == 2
@@ -218,7 +218,7 @@ async def test_removals_are_purged_at_the_start(
     ledger: SqlLedger, database: Database, clock: ManualClock
 ) -> None:
     """A worksheet of which no row is removed any more keeps none."""
-    await ledger.completed([(IDENTITY, results(7))])
+    await ledger.sending([Sending(IDENTITY, 7, [["a"]], [7])], FENCE)
     await remove(ledger, 2)
     await ledger.drop(IDENTITY)
     assert await count(ledger) == 1

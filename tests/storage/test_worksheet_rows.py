@@ -1,25 +1,26 @@
-"""The row of each worksheet, which is its lock."""
+"""The row of each worksheet: who writes to it, and what the last writer left."""
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import replace
 
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from gateway.settings.database import Database
 from gateway.storage.database import open_database
-from gateway.storage.worksheet_rows import WorksheetRow, find_row, lock_row, put_row
+from gateway.storage.worksheet_rows import WorksheetRow, leave_row, open_fence, take_row
+from gateway.worksheets.sharing import OpenFence
 from gateway.worksheets.worksheet_id import WorksheetId
 from tests.postgres import PostgresServer
 from tests.storage.conftest import FENCE, WORKSHEET
 
-EMPTY = WorksheetRow(worksheet=WORKSHEET)
+OTHER = WorksheetId(WORKSHEET.spreadsheet, "other")
+OPEN = OpenFence(FENCE, 1_700_000_000.5)
+EMPTY = WorksheetRow()
 FULL = WorksheetRow(
-    worksheet=WORKSHEET,
-    sheet_id=2**31 - 1,
-    open_fence=FENCE,
     epoch="3f2a",
+    open_fence=OPEN,
+    sheet_id=2**31 - 1,
     last_row=10_000_000,
     header_digest=bytes(32),
 )
@@ -31,56 +32,48 @@ async def engine(database: Database) -> AsyncIterator[AsyncEngine]:
         yield opened
 
 
-async def test_a_row_is_found_as_it_was_stored(engine: AsyncEngine) -> None:
-    """A later one replaces it; other worksheets stay unknown."""
-    found = []
-    for row in (EMPTY, FULL, replace(FULL, open_fence=None, last_row=5)):
-        async with engine.begin() as connection:
-            await put_row(connection, row)
-        async with engine.connect() as connection:
-            found.append(await find_row(connection, WORKSHEET))
-    async with engine.connect() as connection:
-        other = await find_row(connection, WorksheetId(WORKSHEET.spreadsheet, "other"))
-
-    assert found == [EMPTY, FULL, replace(FULL, open_fence=None, last_row=5)]
-    assert other is None
-
-
-async def test_a_worksheet_has_a_row_when_it_is_locked(engine: AsyncEngine) -> None:
-    """The first lock adds it; what was stored stays."""
+async def take(engine: AsyncEngine, holder: str, worksheet: WorksheetId = WORKSHEET) -> object:
     async with engine.begin() as connection:
-        first = await lock_row(connection, WORKSHEET)
-        await put_row(connection, FULL)
+        return await take_row(connection, worksheet, holder)
+
+
+async def leave(engine: AsyncEngine, holder: str, row: WorksheetRow) -> bool:
     async with engine.begin() as connection:
-        second = await lock_row(connection, WORKSHEET)
-
-    assert (first, second) == (EMPTY, FULL)
+        return await leave_row(connection, WORKSHEET, holder, row)
 
 
-@pytest.mark.parametrize("is_new", [True, False], ids=["new", "known"])
-async def test_a_lock_keeps_others_waiting(postgres: PostgresServer, is_new: bool) -> None:
-    """The next one sees what the one before stored; readers and other worksheets do not wait."""
-    order = []
+async def test_a_holder_finds_what_the_last_one_left(engine: AsyncEngine) -> None:
+    """The first finds nothing; other worksheets stay unknown."""
+    found = [await take(engine, "a")]
+    assert await leave(engine, "a", FULL)
+    found += [await take(engine, "b"), await take(engine, "b", OTHER)]
+
+    assert found == [EMPTY, FULL, EMPTY]
+
+
+async def test_only_the_holder_changes_the_row(engine: AsyncEngine) -> None:
+    """One that another has followed neither opens a fence nor leaves anything."""
+    await take(engine, "a")
+    await take(engine, "b")
+    async with engine.begin() as connection:
+        opened = [await open_fence(connection, WORKSHEET, each, OPEN) for each in "ab"]
+
+    assert (opened, await leave(engine, "a", EMPTY)) == ([False, True], False)
+    assert await take(engine, "c") == WorksheetRow(open_fence=OPEN)
+
+
+async def test_nobody_holds_a_row_that_was_left(engine: AsyncEngine) -> None:
+    """A late step of its last holder has no effect."""
+    await take(engine, "a")
+
+    assert await leave(engine, "a", FULL)
+    assert not await leave(engine, "a", EMPTY)
+
+
+async def test_takers_follow_each_other(postgres: PostgresServer) -> None:
+    """Two that take a new row at once: one of them is the holder at the end."""
     async with open_database(postgres.new_database()) as engine:
-        if not is_new:
-            async with engine.begin() as connection:
-                await put_row(connection, EMPTY)
+        await asyncio.gather(*(take(engine, holder) for holder in "abcdefgh"))
+        left = [await leave(engine, holder, EMPTY) for holder in "abcdefgh"]
 
-        async def follow() -> WorksheetRow:
-            async with engine.begin() as connection:
-                row = await lock_row(connection, WORKSHEET)
-                order.append("second")
-                return row
-
-        async with engine.begin() as connection, engine.connect() as reader:
-            await lock_row(connection, WORKSHEET)
-            following = asyncio.create_task(follow())
-            await find_row(reader, WORKSHEET)
-            async with engine.begin() as other:
-                await lock_row(other, WorksheetId(WORKSHEET.spreadsheet, "other"))
-            await put_row(connection, FULL)
-            order.append("first")
-        found = await following
-
-    assert order == ["first", "second"]
-    assert found == FULL
+    assert left.count(True) == 1

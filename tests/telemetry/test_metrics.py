@@ -13,7 +13,8 @@ from starlette.testclient import TestClient
 from starlette.types import Receive, Scope, Send
 
 from gateway.commands.serve import with_metrics
-from gateway.server.running import base_url, bind, in_background, make_server
+from gateway.server.running import in_background, make_server
+from gateway.server.sockets import base_url, bind
 from gateway.settings.model import ConfigError
 from gateway.telemetry.events import KINDS, STATUS_CLASSES, Tallies
 from gateway.telemetry.metrics import create_metrics

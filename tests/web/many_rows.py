@@ -123,6 +123,7 @@ def opened(
             ),
             parsing=Parsing(),
             ready=always_ready,
+            outlasts_outage=lambda: False,
             refused_accounts=lambda: 0,
             title_aliases=TitleAliases(write_seconds=10.0),
             rows=cast(RowService, rows),

@@ -36,6 +36,7 @@ class FakeStore:
     """A key store that counts how often it is asked, and may fail."""
 
     fails: bool = False
+    is_outlasted: bool = False
     refused_accounts: int = 0
     asked: int = 0
 
@@ -59,6 +60,7 @@ def client(store: FakeStore) -> Iterator[TestClient]:
     async def lifespan(_: Starlette) -> AsyncIterator[State]:
         state = {
             "ready": store.ping,
+            "outlasts_outage": lambda: store.is_outlasted,
             "refused_accounts": lambda: store.refused_accounts,
             "api": ApiSettings(),
             "server": ServerSettings(),
@@ -119,6 +121,13 @@ def test_the_first_page_tells_that_the_key_store_fails(
     assert "Healthy" not in page.text
     assert f"Not ready: {client.get('/readyz').json()['status']}." in page.text
     assert "disk" not in page.text
+
+
+def test_known_keys_that_outlast_an_outage_are_ready(client: TestClient, store: FakeStore) -> None:
+    """A proxy that follows /readyz goes on sending requests that will be answered."""
+    store.fails = store.is_outlasted = True
+
+    assert client.get("/readyz").json() == {"status": "ready"}
 
 
 def test_the_first_page_is_right_again_when_the_key_store_is(

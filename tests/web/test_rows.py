@@ -113,6 +113,7 @@ def client(rows: FakeRows) -> Iterator[TestClient]:
             ),
             parsing=Parsing(),
             ready=always_ready,
+            outlasts_outage=lambda: False,
             refused_accounts=lambda: 0,
             title_aliases=TitleAliases(write_seconds=10.0),
             rows=cast(RowService, rows),

@@ -32,7 +32,9 @@ class FakeLedger:
         if self.lack_of_room is not None:
             raise self.lack_of_room
 
-    async def sending(self, sendings: Sequence[Sending], fence: Fence | None = None) -> None:
+    async def sending(
+        self, sendings: Sequence[Sending], fence: Fence | None = None
+    ) -> Collection[WriteIdentity]:
         if self.trouble is not None and any(sending.identity for sending in sendings):
             raise self.trouble
         for identity, first_row, rows, numbers in sendings:
@@ -46,6 +48,10 @@ class FakeLedger:
                     numbers=numbers,
                     fence=fence,
                 )
+        return ()
+
+    async def twins(self, identities: Sequence[WriteIdentity]) -> Collection[WriteIdentity]:
+        return ()
 
     async def moving(
         self, worksheet: WorksheetId, fence: Fence, removed: Sequence[int] = ()

@@ -168,11 +168,11 @@ async def test_an_update_is_sent_right_after_its_look(bench: Bench) -> None:
     ledger_sending = bench.ledger.sending
     slow = iter([True, False])
 
-    async def sending(*arguments: object) -> None:
+    async def sending(*arguments: object) -> object:
         if next(slow):
             bench.clock.advance(2)
             bench.cities.type(2, "by hand")
-        await ledger_sending(*arguments)  # type: ignore[arg-type]
+        return await ledger_sending(*arguments)  # type: ignore[arg-type]
 
     bench.ledger.sending = sending  # type: ignore[method-assign, assignment]
     with pytest.raises(PreconditionFailed):
@@ -186,8 +186,9 @@ async def test_an_update_is_sent_right_after_its_look(bench: Bench) -> None:
 async def test_an_update_that_is_always_late(bench: Bench) -> None:
     """If every look is too old when its write could go, nothing is sent."""
 
-    async def sending(*_: object) -> None:
+    async def sending(*_: object) -> tuple[()]:
         bench.clock.advance(2)
+        return ()
 
     bench.ledger.sending = sending  # type: ignore[method-assign, assignment]
     with pytest.raises(QueueFull, match="too busy") as refused:

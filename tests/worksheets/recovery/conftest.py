@@ -59,6 +59,7 @@ class WatchedLedger:
     def __init__(self, ledger: SqlLedger) -> None:
         self.is_found = asyncio.Event()
         self.sending = ledger.sending
+        self.twins = ledger.twins
         self.moving = ledger.moving
         self.moved = ledger.moved
         self.completed = ledger.completed
@@ -81,6 +82,7 @@ class DyingLedger:
         self.find = ledger.find
         self.check_room = ledger.check_room
         self.sending = ledger.sending
+        self.twins = ledger.twins
         self.moving = ledger.moving
         self.moved = ledger.moved
         self.complete = ledger.complete
@@ -98,6 +100,7 @@ class ForgetfulLedger:
         self.find = ledger.find
         self.check_room = ledger.check_room
         self.sending = ledger.sending
+        self.twins = ledger.twins
         self.moving = ledger.moving
         self.moved = ledger.moved
         self.renew = ledger.renew

@@ -1,0 +1,386 @@
+"""Rows that processes share through Redis: one of them reads a worksheet for all.
+
+Rules
+- A process serves kept rows as fresh only while their epoch is the current one. Requests that come
+  together ask for their epochs in one call.
+- One process reads a rendering at a time; others wait until it is published. What is too large is
+  not published: each reads it for itself.
+- Without Redis each process reads for itself, and does not know what the others write.
+"""
+
+import asyncio
+import secrets
+import time
+import zlib
+from collections import Counter
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from contextvars import Context
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import msgspec
+
+from gateway.cluster.news import encode_news, take_in
+from gateway.cluster.row_scripts import BEGIN, EPOCHS, LOOK, NEWS, PUBLISH, RELEASE
+from gateway.cluster.store import Store, StoreUnavailable
+from gateway.google.call_context import current_call_context, record_sent_at, recording_sent_at
+from gateway.google.sheets import Column, Render, Rendering
+from gateway.worksheets.sharing import ReadRendering, SharedState
+from gateway.worksheets.worksheet import Worksheet
+from gateway.worksheets.worksheet_id import WorksheetId
+
+MAX_SHARED_BYTES = 8 * 1024 * 1024
+"""Memory of the largest rendering that is published: more holds the event loop too long."""
+
+FLIGHT_SECONDS = 25.0
+"""After this time the reader of a rendering is taken for dead."""
+
+WAIT_SECONDS = 8.0
+"""So long a process waits for the reader, then it reads for itself."""
+
+PAUSE_SECONDS = 0.03
+LONGEST_AGE_SECONDS = 86_400.0
+MICROSECONDS = 1_000_000
+
+
+class _Body(msgspec.Struct, frozen=True, array_like=True):
+    """A rendering as it is stored; another version's does not decode, and counts as missing."""
+
+    format: int
+    range: str
+    columns: tuple[Column, ...]
+    byte_count: int
+
+
+FORMAT = 1
+_decoder = msgspec.msgpack.Decoder(_Body)
+
+
+class _Began(NamedTuple):
+    """An epoch that began; `is_next` if it follows the one that this process knew."""
+
+    epoch: str
+    is_next: bool
+
+
+class _Found(NamedTuple):
+    """What Redis has of a rendering; `word` as the script says it."""
+
+    word: bytes
+    age_seconds: float
+    digest: bytes
+    rendering: Rendering | None
+
+
+@dataclass(frozen=True)
+class _Keys:
+    """Names in Redis."""
+
+    epoch: str
+    rendering: str
+    other: str
+    flight: str
+
+
+class SharedRows:
+    """A `Sharing`; `clock` is the monotonic clock of the worksheets."""
+
+    def __init__(self, store: Store, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._store = store
+        self._clock = clock
+        self._me = secrets.token_hex(8)
+        self._asked: dict[WorksheetId, list[asyncio.Future[str | None]]] = {}
+        self._is_asking = False
+        self._reading: Counter[str] = Counter()
+        """Reads of this process that may be published, by the name of their flight."""
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def is_current(self, worksheet: Worksheet) -> bool:
+        state = worksheet.shared
+        while True:
+            writes = state.writes
+            epoch = await self._epoch(worksheet.id)
+            if epoch is None:
+                state.epoch = None  # what is kept from now on may be of any
+                return False
+            if epoch == state.epoch or (
+                writes == state.writes and await self._caught_up(state, epoch)
+            ):
+                return True
+
+    async def _caught_up(self, state: SharedState, epoch: str) -> bool:
+        """Take over what others wrote up to an epoch; without news of all, drop the rows.
+
+        False if this process wrote meanwhile.
+        """
+        async with state.catching_up:
+            writes, at, told = state.writes, state.epoch, None
+            if at == epoch:
+                return True
+            if at is not None:
+                try:
+                    keys = [_news_key(state.worksheet.id)]
+                    told = _chain(await self._store.run(NEWS, keys, is_raw=True), at, epoch)
+                except StoreUnavailable:
+                    told = None
+                if (state.writes, state.epoch) != (writes, at):
+                    return False
+            try:
+                for each in told or ():
+                    take_in(state.worksheet, each)
+            except msgspec.MsgspecError:
+                told = None
+            if told is None:
+                state.changed(epoch)
+            else:
+                state.wrote(epoch)
+        return True
+
+    async def begin_epoch(self, worksheet: Worksheet) -> None:
+        """Begin an epoch after a write, and tell the others what it did."""
+        state = worksheet.shared
+        news = encode_news(state.take_news())
+        began = await self._begin(worksheet.id, state.epoch or "", news)
+        state.is_alone = began is None
+        if began is None or began.is_next:
+            state.wrote(began and began.epoch)
+        else:  # others changed it meanwhile
+            state.changed(began.epoch)
+
+    async def _begin(self, worksheet: WorksheetId, earlier: str, news: bytes) -> "_Began | None":
+        keys, new = [_epoch_key(worksheet), _news_key(worksheet)], secrets.token_hex(8)
+        try:
+            epoch, is_next = await self._store.run(BEGIN, keys, new, earlier, news)
+        except StoreUnavailable:
+            return None
+        return _Began(_text(epoch), bool(is_next))
+
+    async def announce(self, worksheet: Worksheet) -> None:
+        worksheet.shared.is_alone = await self._begin(worksheet.id, "", b"") is None
+
+    def change(self, worksheet: Worksheet) -> None:
+        self._start(self._begin(worksheet.id, "", b""))
+
+    async def read(
+        self,
+        state: SharedState,
+        render: Render,
+        *,
+        known: bytes | None,
+        newer_than: float,
+        from_google: ReadRendering,
+    ) -> Rendering | None:
+        keys = _keys(state.worksheet.id, render)
+        while True:
+            self._reading[keys.flight] += 1
+            try:
+                found = await self._found(keys, state, known, newer_than)
+                if found.word == b"found":
+                    state.digests[render] = found.digest
+                    record_sent_at(self._clock() - found.age_seconds)
+                    return None if found.digest == known else found.rendering
+                rendering, is_served = await self._read_for_all(
+                    keys, state, render, found.digest, known, from_google
+                )
+                if is_served:
+                    return rendering
+            except StoreUnavailable:
+                state.epoch = None
+                return await from_google(known)
+            except BaseException:
+                self._start(self._store.run(RELEASE, [keys.flight], self._me))
+                raise
+            finally:
+                self._reading[keys.flight] -= 1
+                if not self._reading[keys.flight]:
+                    del self._reading[keys.flight]
+
+    async def aclose(self) -> None:
+        """Wait for what was started."""
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _found(
+        self, keys: _Keys, state: SharedState, known: bytes | None, newer_than: float
+    ) -> _Found:
+        """What another process read, once it has; or the task to read."""
+        began = self._clock()
+        max_age_seconds = current_call_context().max_age_seconds
+        while True:
+            now = self._clock()
+            age_seconds = min(max_age_seconds + now - began, now - newer_than)
+            epoch, word, age, digest, body = await self._store.run(
+                LOOK,
+                [keys.epoch, keys.rendering, keys.flight],
+                secrets.token_hex(8),
+                self._me,
+                round(min(max(age_seconds, 0.0), LONGEST_AGE_SECONDS) * MICROSECONDS),
+                known or b"",
+                round(FLIGHT_SECONDS * 1000),
+                is_raw=True,
+            )
+            if _text(epoch) != state.epoch and not await self._caught_up(state, _text(epoch)):
+                continue
+            rendering = _decoded(body, digest) if body else None
+            if word == b"found" and rendering is None and digest != known:
+                word = b"read"  # another version's format
+            if word != b"wait" or now - began >= WAIT_SECONDS:
+                return _Found(word, age / MICROSECONDS, digest, rendering)
+            await asyncio.sleep(PAUSE_SECONDS)
+
+    async def _read_for_all(
+        self,
+        keys: _Keys,
+        state: SharedState,
+        render: Render,
+        published: bytes,
+        known: bytes | None,
+        from_google: ReadRendering,
+    ) -> tuple[Rendering | None, bool]:
+        """Read from Google, and publish it; False if an older state was read than published."""
+        changes, writes = state.changes, state.writes
+        with recording_sent_at() as sent_at:
+            # Redis needs the body, unless it has it.
+            rendering = await from_google(known if known == published else None)
+        sent_seconds = sent_at.at_seconds or self._clock()
+        body = await _encoded(rendering)
+        digest = (known if rendering is None else rendering.digest) or b""
+        while state.epoch is not None and changes == state.changes:
+            expected = state.epoch
+            try:
+                is_served, answer = await self._store.run(
+                    PUBLISH,
+                    [keys.epoch, keys.rendering, keys.other, keys.flight],
+                    expected,
+                    secrets.token_hex(8),
+                    self._me,
+                    digest,
+                    round((self._clock() - sent_seconds) * MICROSECONDS),
+                    body,
+                    1 if writes == state.writes else 0,
+                    1 if self._reading[keys.flight] == 1 else 0,
+                    state.digests.get(_other(render), b""),
+                    is_raw=True,
+                )
+            except StoreUnavailable:
+                state.epoch = None
+                break
+            epoch = _text(answer)
+            if is_served and state.epoch == expected:
+                state.digests[render] = digest
+                state.found_new(epoch)
+                return rendering, True
+            if epoch == expected:
+                return rendering, False
+            # What others wrote is patched into it where it lands.
+            await self._caught_up(state, epoch)
+        return rendering, True  # where it lands it is refused, or nobody knows
+
+    def _epoch(self, worksheet: WorksheetId) -> "asyncio.Future[str | None]":
+        """The current epoch; None if Redis does not say."""
+        answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
+        self._asked.setdefault(worksheet, []).append(answer)
+        if not self._is_asking:
+            self._is_asking = True
+            self._start(self._ask())
+        return answer
+
+    async def _ask(self) -> None:
+        """Ask for all epochs that are waited for; what comes meanwhile is asked for next."""
+        try:
+            while self._asked:
+                asked, self._asked = self._asked, {}
+                for answers, epoch in zip(asked.values(), await self._epochs(asked), strict=True):
+                    for answer in answers:
+                        if not answer.done():  # its request was cancelled
+                            answer.set_result(epoch)
+        finally:
+            self._is_asking = False
+
+    async def _epochs(self, worksheets: Iterable[WorksheetId]) -> Sequence[str | None]:
+        keys = [_epoch_key(each) for each in worksheets]
+        try:
+            return [*map(_text, await self._store.run(EPOCHS, keys, secrets.token_hex(8)))]
+        except StoreUnavailable:
+            return [None] * len(keys)
+
+    def _start(self, work: Coroutine[Any, Any, object]) -> None:
+        """Do something that may be lost, in no request's context."""
+
+        async def done() -> None:
+            try:
+                await work
+            except StoreUnavailable:
+                return
+
+        task = asyncio.get_running_loop().create_task(done(), context=Context())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+def _keys(worksheet: WorksheetId, render: Render) -> _Keys:
+    place = _place(worksheet)
+    return _Keys(
+        epoch=_epoch_key(worksheet),
+        rendering=f"{{gateway}}:rows:{render}:{place}",
+        other=f"{{gateway}}:rows:{_other(render)}:{place}",
+        flight=f"{{gateway}}:flight:{place}",
+    )
+
+
+def _other(render: Render) -> Render:
+    return Render.TYPED if render is Render.DISPLAYED else Render.DISPLAYED
+
+
+def _epoch_key(worksheet: WorksheetId) -> str:
+    return f"{{gateway}}:epoch:{_place(worksheet)}"
+
+
+def _news_key(worksheet: WorksheetId) -> str:
+    return f"{{gateway}}:news:{_place(worksheet)}"
+
+
+def _chain(news: Sequence[bytes], at: str, epoch: str) -> Sequence[bytes] | None:
+    """The news of the writes from one epoch to another; None if not all are there."""
+    following = {}
+    for each in news:
+        earlier, later, told = each.split(b"\n", 2)
+        following[earlier.decode()] = (later.decode(), told)
+    chain = []
+    while at != epoch:
+        if at not in following:
+            return None
+        at, told = following.pop(at)
+        chain.append(told)
+    return chain
+
+
+def _place(worksheet: WorksheetId) -> str:
+    return f"{worksheet.spreadsheet}/{worksheet.title}"
+
+
+def _text(found: str | bytes) -> str:
+    return found.decode() if isinstance(found, bytes) else found
+
+
+async def _encoded(rendering: Rendering | None) -> bytes:
+    """A rendering as it is stored; nothing if it cannot be."""
+    if rendering is None or rendering.byte_count > MAX_SHARED_BYTES:
+        return b""
+    body = _Body(FORMAT, rendering.range, rendering.columns, rendering.byte_count)
+    try:
+        return await asyncio.to_thread(lambda: zlib.compress(msgspec.msgpack.encode(body), 1))
+    except OverflowError:  # a number of more than 64 bits
+        return b""
+
+
+def _decoded(stored: bytes, digest: bytes) -> Rendering | None:
+    """A rendering; None if another version stored it."""
+    try:
+        body = _decoder.decode(zlib.decompress(stored))
+    except (msgspec.MsgspecError, zlib.error):
+        return None
+    if body.format != FORMAT:
+        return None
+    return Rendering(
+        range=body.range, columns=body.columns, digest=digest, byte_count=body.byte_count
+    )

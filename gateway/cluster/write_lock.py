@@ -1,0 +1,250 @@
+"""The write lock of worksheets in PostgreSQL: an advisory lock, and a row that names the holder.
+
+Rules
+- The lock only makes others wait. What keeps the order is the row: a holder stores the fence of a
+  batch before it sends it, and cannot once another process has taken the row over. The successor
+  settles or burns that fence, and Google refuses a batch whose fence was burnt.
+- PostgreSQL frees the lock of a process that dies, and of one that hangs: its session may be idle
+  for a limited time.
+- Locks have connections of their own, so that writers that wait leave the others to the rest.
+- After a write, the others learn of its epoch before it is answered.
+"""
+
+import asyncio
+import secrets
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as NoFreeConnection
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+
+from gateway.cluster.shared_rows import SharedRows
+from gateway.errors import GatewayError, QueueFull, RecordsUnavailable
+from gateway.google.sheets import Fence
+from gateway.settings.database import PostgresUrl
+from gateway.storage.database import CONNECT_TIMEOUT_SECONDS, STORE_ERRORS
+from gateway.storage.worksheet_rows import WorksheetRow, leave_row, open_fence, take_row
+from gateway.telemetry.events import current_event, request_failed
+from gateway.worksheets.header_cache import digest_of
+from gateway.worksheets.queue_limits import too_busy
+from gateway.worksheets.sharing import OpenFence
+from gateway.worksheets.worksheet import Worksheet
+from gateway.worksheets.worksheet_id import WorksheetId
+
+MAX_LOCKS = 8
+"""Worksheets that a process writes to at once; others wait."""
+
+UNLOCK_SECONDS = 2.0
+RETRY_SECONDS = 5
+
+_LOCK = text("SELECT pg_advisory_lock(hashtextextended(:place, 0))")
+_UNLOCK = text("SELECT pg_advisory_unlock(hashtextextended(:place, 0))")
+_LOCK_NOT_AVAILABLE = "55P03"
+
+
+@dataclass(kw_only=True)
+class _Hold:
+    """A worksheet that is locked."""
+
+    holder: str
+    row: WorksheetRow
+    """As the last holder left it."""
+    earlier: OpenFence | None
+    left: OpenFence | None = None
+    """The fence of the last batch, if its outcome is open."""
+    is_used: bool = False
+    """Whether something was sent, or settled."""
+
+
+class PostgresWriteLock:
+    """A `WriteLock`; `clock` is the wall clock of the fences, in seconds."""
+
+    is_shared = True
+
+    def __init__(
+        self,
+        locks: AsyncEngine,
+        engine: AsyncEngine,
+        rows: SharedRows,
+        *,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._locks = locks
+        self._engine = engine
+        self._rows = rows
+        self._clock = clock
+        self._holds: dict[WorksheetId, _Hold] = {}
+
+    @asynccontextmanager
+    async def held(self, worksheet: Worksheet) -> AsyncIterator[None]:
+        try:
+            connection = await self._locked(worksheet.id)
+        except STORE_ERRORS as error:
+            raise _no_lock(error) from error
+        try:
+            async with self._taken(worksheet):
+                yield
+        finally:
+            await self._unlock(connection, worksheet.id)
+
+    @asynccontextmanager
+    async def _taken(self, worksheet: Worksheet) -> AsyncIterator[None]:
+        """Be the holder during the block."""
+        try:
+            hold = await self._take(worksheet)
+        except STORE_ERRORS as error:
+            raise _no_lock(error) from error
+        seen_seconds = worksheet.shared.newest_seconds
+        worksheet.shared.take_news()
+        with worksheet.shared.written():
+            try:
+                yield
+            finally:
+                del self._holds[worksheet.id]
+                if hold.is_used or worksheet.shared.newest_seconds != seen_seconds:
+                    await self._leave(worksheet, hold)
+
+    def earlier(self, worksheet: WorksheetId) -> OpenFence | None:
+        return self._holds[worksheet].earlier
+
+    def settled(self, worksheet: WorksheetId, fence: Fence) -> None:
+        hold = self._holds[worksheet]
+        if hold.earlier is not None and hold.earlier.fence == fence:
+            hold.earlier, hold.is_used = None, True
+
+    async def opening(self, worksheet: WorksheetId, fence: Fence) -> None:
+        hold = self._holds[worksheet]
+        opened = OpenFence(fence, self._clock())
+        try:
+            async with self._engine.begin() as connection:
+                is_held = await open_fence(connection, worksheet, hold.holder, opened)
+        except STORE_ERRORS as error:
+            raise _no_lock(error) from error
+        if not is_held:
+            raise _lost_lock()
+        hold.left, hold.is_used = None, True
+
+    def left_open(self, worksheet: WorksheetId, fence: Fence) -> None:
+        self._holds[worksheet].left = OpenFence(fence, self._clock())
+
+    async def _locked(self, worksheet: WorksheetId) -> AsyncConnection:
+        connection = await self._locks.connect()
+        try:
+            await connection.execute(_LOCK, {"place": _place(worksheet)})
+        except BaseException:
+            await connection.invalidate()
+            await connection.close()
+            raise
+        return connection
+
+    async def _take(self, worksheet: Worksheet) -> _Hold:
+        """Become the holder, and take over what other processes wrote meanwhile."""
+        holder = secrets.token_urlsafe(12)
+        async with self._engine.begin() as connection:
+            row = await take_row(connection, worksheet.id, holder)
+        hold = _Hold(holder=holder, row=row, earlier=row.open_fence)
+        self._holds[worksheet.id] = hold
+        if row.epoch is None or row.epoch != worksheet.shared.turn or row.open_fence is not None:
+            if not await self._rows.is_current(worksheet) or row.open_fence is not None:
+                worksheet.forget()
+            worksheet.header.adopt(row.sheet_id, row.header_digest, row.last_row)
+        return hold
+
+    async def _leave(self, worksheet: Worksheet, hold: _Hold) -> None:
+        """Tell the others, by the epoch first: the answers of reads depend on it."""
+        shared, extent = worksheet.shared, worksheet.header.last()
+        await self._rows.begin_epoch(worksheet)
+        row = WorksheetRow(
+            epoch=secrets.token_urlsafe(12),
+            open_fence=hold.left or hold.earlier,
+            sheet_id=worksheet.header.last_sheet(),
+            last_row=None if extent is None else extent.last_row,
+            header_digest=None if extent is None else digest_of(extent.header),
+        )
+        is_left = False
+        try:
+            async with self._engine.begin() as connection:
+                is_left = await leave_row(connection, worksheet.id, hold.holder, row)
+        except STORE_ERRORS as error:
+            request_failed(current_event(), error)
+        if is_left:
+            shared.turn = row.epoch
+        else:  # others may have written since
+            shared.turn = None
+            shared.changed(None)
+            worksheet.header.forget()
+
+    async def _unlock(self, connection: AsyncConnection, worksheet: WorksheetId) -> None:
+        """Free the lock, with its session if need be."""
+        try:
+            async with asyncio.timeout(UNLOCK_SECONDS):
+                await connection.execute(_UNLOCK, {"place": _place(worksheet)})
+        except (TimeoutError, *STORE_ERRORS):
+            with suppress(*STORE_ERRORS):
+                await connection.invalidate()
+        await connection.close()
+
+
+@asynccontextmanager
+async def open_write_lock(
+    database: PostgresUrl,
+    engine: AsyncEngine,
+    rows: SharedRows,
+    *,
+    clock: Callable[[], float],
+    max_waiting_seconds: float,
+    longest_seconds: float,
+) -> AsyncIterator[PostgresWriteLock]:
+    """The lock of a database. A session that is idle for `longest_seconds` loses its locks."""
+    locks = create_async_engine(
+        database.url.get_secret_value(),
+        hide_parameters=True,
+        isolation_level="AUTOCOMMIT",
+        pool_size=MAX_LOCKS,
+        max_overflow=0,
+        pool_timeout=max_waiting_seconds,
+        pool_pre_ping=True,
+        pool_recycle=longest_seconds / 2,
+        connect_args={
+            "timeout": CONNECT_TIMEOUT_SECONDS,
+            "command_timeout": max_waiting_seconds + CONNECT_TIMEOUT_SECONDS,
+            "server_settings": {
+                "application_name": "sheets-gateway lock",
+                "lock_timeout": f"{max_waiting_seconds * 1000:.0f}",
+                "idle_session_timeout": f"{longest_seconds * 1000:.0f}",
+            },
+        },
+    )
+    try:
+        yield PostgresWriteLock(locks, engine, rows, clock=clock)
+    finally:
+        await locks.dispose()
+
+
+def _place(worksheet: WorksheetId) -> str:
+    return f"{worksheet.spreadsheet}/{worksheet.title}"
+
+
+def _no_lock(error: Exception) -> GatewayError:
+    code = getattr(error.orig, "sqlstate", "") if isinstance(error, DBAPIError) else ""
+    if code == _LOCK_NOT_AVAILABLE or isinstance(error, NoFreeConnection):
+        return too_busy()
+    return RecordsUnavailable(
+        "The gateway's database does not answer, and without it nothing may be written. Send it "
+        "again.",
+        outcome="not_applied",
+        retry_after_seconds=RETRY_SECONDS,
+    )
+
+
+def _lost_lock() -> QueueFull:
+    return QueueFull(
+        "Another process of the gateway has taken this write's turn. Nothing was written; send it "
+        "again.",
+        outcome="not_applied",
+        retry_after_seconds=1,
+    )

@@ -1,0 +1,235 @@
+"""What several gateway processes share of a worksheet; a process alone shares nothing.
+
+Rules
+- All rows that processes keep of one epoch are of one state. A write, and a read that finds another
+  state, begin a new epoch before they are answered. Rows of an earlier epoch are not served as
+  fresh.
+- Writes are carried out under the worksheet's lock. Before a batch is sent, its fence is stored
+  with the lock: a successor settles it first.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext, suppress
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from gateway.google.sheets import Fence, Render, Rendering
+from gateway.table.header import Header
+from gateway.worksheets.snapshot import Effect
+from gateway.worksheets.worksheet_id import WorksheetId
+
+if TYPE_CHECKING:
+    from gateway.worksheets.worksheet import Worksheet
+
+
+TELLING_SECONDS = 0.25
+"""So long a read waits for the end of a write that it shows."""
+
+
+class Written(NamedTuple):
+    """A write changed the worksheet."""
+
+    effect: Effect
+
+
+class Seen(NamedTuple):
+    """Rows as they were seen for a write, by their numbers."""
+
+    header: Header
+    rows: Mapping[int, Sequence[str]]
+
+
+class Missed(NamedTuple):
+    """A row does not exist."""
+
+    row: int
+
+
+News = Written | Seen | Missed
+
+ReadRendering = Callable[[bytes | None], Awaitable[Rendering | None]]
+"""Reads a rendering from Google; None if it has the digest."""
+
+
+class SharedState:
+    """What a process knows of the work of others on a worksheet."""
+
+    def __init__(self, worksheet: "Worksheet") -> None:
+        self.worksheet = worksheet
+        self.epoch: str | None = None
+        """The epoch of all kept rows; None if it is unknown."""
+        self.turn: str | None = None
+        """Of the last write under the lock, if it was this process's own."""
+        self.changes = 0
+        """Counts the changes by others, and those that they may have made."""
+        self.writes = 0
+        """Counts the changes by this process, so that no earlier answer is published."""
+        self.newest_seconds = float("-inf")
+        """When the newest of the rows was seen that this process may have answered."""
+        self.is_alone = False
+        """Whether the others may not know yet of the last write."""
+        self.digests: dict[Render, bytes] = {}
+        """Of the renderings that this process published or found last."""
+        self.catching_up = asyncio.Lock()
+        self._is_written = False
+        self._told = asyncio.Event()
+        self._told.set()
+        self._news: list[News] | None = []
+
+    def changed(self, epoch: str | None) -> None:
+        """Take in that others changed the worksheet, or may have."""
+        if epoch is None or epoch != self.epoch:
+            self.epoch = epoch
+            self.changes += 1
+            self.worksheet.forget()
+
+    def tell(self, news: "News | None") -> None:
+        """Note what a write of this process did, for the others; None: that is not known.
+
+        They cannot tell whether rows that they read meanwhile are from before a removal.
+        """
+        is_removal = isinstance(news, Written) and news.effect.removed
+        if news is None or is_removal or self._news is None:
+            self._news = None
+        else:
+            self._news.append(news)
+
+    def take_news(self) -> "Sequence[News] | None":
+        """What was noted since the last time; None if it is not all that the others need."""
+        news, self._news = self._news, []
+        return news
+
+    def wrote(self, epoch: str | None) -> None:
+        """Take in that a write of this process began an epoch; its rows are patched with it."""
+        self.epoch = epoch
+        self.writes += 1
+
+    def found_new(self, epoch: str) -> None:
+        """Take in that a read of this process began an epoch: older rows are not fresh."""
+        if epoch != self.epoch:
+            self.epoch = epoch
+            self.worksheet.expire()
+
+    @contextmanager
+    def written(self) -> Iterator[None]:
+        """The worksheet is written to during the block, at whose end the others know of it."""
+        self._is_written = True
+        try:
+            yield
+        finally:
+            self._is_written = False
+            self._told.set()
+
+    def show(self) -> None:
+        """Note that kept rows show a write of this process."""
+        if self._is_written:
+            self._told.clear()
+
+    async def may_be_shown(self) -> bool:
+        """Wait until the others know what kept rows show; False if that takes too long."""
+        if not self._told.is_set():
+            with suppress(TimeoutError):
+                async with asyncio.timeout(TELLING_SECONDS):
+                    await self._told.wait()
+        return self._told.is_set()
+
+    def seen(self, seconds: float, news: News | None) -> None:
+        """Note rows that this process may answer now; no rows read before may replace them."""
+        self.newest_seconds = max(self.newest_seconds, seconds)
+        self.tell(news)
+
+
+class Sharing(Protocol):
+    """Rows that processes share."""
+
+    async def is_current(self, worksheet: "Worksheet") -> bool:
+        """Bring the kept rows up to date, or drop them. False: nobody knows, for now."""
+        ...
+
+    async def read(
+        self,
+        state: SharedState,
+        render: Render,
+        *,
+        known: bytes | None,
+        newer_than: float,
+        from_google: ReadRendering,
+    ) -> Rendering | None:
+        """A rendering that a process read for all, or reads now; None if it is the known one.
+
+        It was sent later than `newer_than`, and at most `max_age_seconds` of the call context ago;
+        `record_sent_at` tells when.
+        """
+        ...
+
+    async def announce(self, worksheet: "Worksheet") -> None:
+        """Begin an epoch: a write of some process is answered."""
+        ...
+
+    def change(self, worksheet: "Worksheet") -> None:
+        """Begin an epoch soon: somebody changed the worksheet."""
+        ...
+
+
+class OpenFence(NamedTuple):
+    """The fence of a batch whose outcome is open; `sent_at` is on the wall clock, in seconds."""
+
+    fence: Fence
+    sent_at: float
+
+
+class WriteLock(Protocol):
+    """The lock of worksheets, for writes of any process.
+
+    With `is_shared`, at most one fence of each worksheet is open.
+    """
+
+    is_shared: bool
+
+    def held(self, worksheet: "Worksheet") -> AbstractAsyncContextManager[None]:
+        """Hold the lock during the block, at whose end the others know of the write.
+
+        Raises RecordsUnavailable, `not_applied`, before the block only; QueueFull if it takes too
+        long. All else is for use in the block.
+        """
+        ...
+
+    def earlier(self, worksheet: WorksheetId) -> OpenFence | None:
+        """The fence that an earlier holder left open, until it is `settled`."""
+        ...
+
+    def settled(self, worksheet: WorksheetId, fence: Fence) -> None:
+        """Note that the outcome of an open batch is known."""
+        ...
+
+    async def opening(self, worksheet: WorksheetId, fence: Fence) -> None:
+        """Store the fence of a batch before it is sent.
+
+        Raises RecordsUnavailable, or QueueFull if the lock is lost.
+        """
+        ...
+
+    def left_open(self, worksheet: WorksheetId, fence: Fence) -> None:
+        """Note that the outcome of a batch is not known at the end of the block."""
+        ...
+
+
+class NoLock:
+    """The `WriteLock` of a process that writes alone."""
+
+    is_shared = False
+
+    def held(self, _worksheet: "Worksheet") -> AbstractAsyncContextManager[None]:
+        return nullcontext()
+
+    def earlier(self, _worksheet: WorksheetId) -> OpenFence | None:
+        return None
+
+    def settled(self, worksheet: WorksheetId, fence: Fence) -> None:
+        pass
+
+    async def opening(self, worksheet: WorksheetId, fence: Fence) -> None:
+        pass
+
+    def left_open(self, worksheet: WorksheetId, fence: Fence) -> None:
+        pass

@@ -1,0 +1,80 @@
+"""Planted bugs: what a process might do wrong where several share a spreadsheet."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
+from typing import Any
+from unittest.mock import patch
+
+from sqlalchemy import update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from gateway.cluster import shared_rows
+from gateway.cluster.shared_rows import SharedRows
+from gateway.cluster.write_lock import PostgresWriteLock
+from gateway.storage.worksheet_rows import worksheets
+from gateway.worksheets.sharing import OpenFence
+from gateway.worksheets.worksheet import Worksheet
+from gateway.worksheets.worksheet_id import WorksheetId
+
+Bug = Callable[[], AbstractContextManager[object]]
+
+
+def keeping_the_epoch() -> AbstractContextManager[object]:
+    """A write is answered before its epoch begins."""
+
+    async def unchanged(_: SharedRows, worksheet: Worksheet) -> str | None:
+        worksheet.shared.take_news()
+        return worksheet.shared.epoch
+
+    return patch.object(SharedRows, "begin_epoch", unchanged)
+
+
+def not_waiting() -> AbstractContextManager[object]:
+    """The lock of another process is not waited for."""
+
+    async def connected(lock: PostgresWriteLock, _: WorksheetId) -> Any:
+        return await lock._locks.connect()
+
+    return patch.object(PostgresWriteLock, "_locked", connected)
+
+
+def not_checking_the_holder() -> AbstractContextManager[object]:
+    """A fence is stored whoever holds the row."""
+
+    async def stored(
+        connection: AsyncConnection, worksheet: WorksheetId, _: str, fence: OpenFence
+    ) -> bool:
+        values = {"fence_id": fence.fence.id, "token": fence.fence.token, "sent_at": fence.sent_at}
+        await connection.execute(
+            update(worksheets).where(worksheets.c.title == worksheet.title).values(values)
+        )
+        return True
+
+    return patch("gateway.cluster.write_lock.open_fence", stored)
+
+
+def leaving_open_fences() -> AbstractContextManager[object]:
+    """The fence that an earlier holder left open is neither settled nor burnt."""
+    return patch.object(PostgresWriteLock, "earlier", lambda *_: None)
+
+
+def publishing_under_any_epoch() -> AbstractContextManager[object]:
+    """Rows are stored under the epoch that is current, though they were read for another."""
+    return _scripts("if epoch ~= expected then", "if false then", ("PUBLISH",))
+
+
+def believing_epochs_after_a_restart() -> AbstractContextManager[object]:
+    """Epochs count without the run of Redis that they are of."""
+    run_id = "string.match(redis.call('INFO', 'server'), 'run_id:(%w+)')"
+    return _scripts(run_id, "'any'", ("EPOCHS", "BEGIN", "LOOK", "PUBLISH"))
+
+
+def _scripts(right: str, wrong: str, names: tuple[str, ...]) -> AbstractContextManager[object]:
+    """Scripts with another line."""
+    planted = ExitStack()
+    for name in names:
+        script = getattr(shared_rows, name)
+        if right not in script:
+            raise ValueError(f"{name} has no {right}")
+        planted.enter_context(patch.object(shared_rows, name, script.replace(right, wrong)))
+    return planted

@@ -1,0 +1,275 @@
+"""Processes in one event loop, each with connections of its own, over one fake spreadsheet.
+
+Clocks are real: Redis tells the age of what it keeps. Kept rows and headers live for so long that
+no test depends on the time that it takes.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import asyncpg
+from redis.asyncio import Redis
+
+from gateway.cluster.scripts import PROBE
+from gateway.cluster.shared_rows import SharedRows
+from gateway.cluster.store import Store, open_store
+from gateway.cluster.write_lock import open_write_lock
+from gateway.google.guards import Counted, GuardedSheets
+from gateway.query.query import Query
+from gateway.settings.model import ApiSettings, CacheSettings, WriteSettings
+from gateway.storage.database import open_database
+from gateway.storage.write_ledger import open_ledger
+from gateway.table.record import Record
+from gateway.worksheets.answers import Freshness
+from gateway.worksheets.fences import Fences
+from gateway.worksheets.idempotency import Settled
+from gateway.worksheets.rows import RowService
+from gateway.worksheets.writes import Create, Delete, Fields, Update, WriteIdentity
+from tests.cluster.redis_server import RedisServer
+from tests.fakes import FakeSheets
+from tests.postgres import DATABASE, USER, PostgresServer
+from tests.worksheets.conftest import CITIES, TARGET, WORKSHEET, PlainEncoder
+from tests.worksheets.scripted_sheets import Cost, ScriptedSheets
+
+KEPT_SECONDS = 600.0
+PATIENCE_SECONDS = 10.0
+POLL_SECONDS = 0.01
+STORE_TIMEOUT_SECONDS = 5.0
+"""A Redis that is there answers within it on any machine."""
+
+CUT_HOLDERS = (
+    "SELECT count(pg_terminate_backend(pid, 5000)) FROM pg_locks "
+    "WHERE locktype = 'advisory' AND granted"
+)
+WAITING = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+EVERYTHING = Query()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listed:
+    """A list of rows as it was answered."""
+
+    records: list[Record]
+    freshness: Freshness
+
+    @property
+    def names(self) -> list[object]:
+        return [record["name"] for record in self.records]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Peer:
+    """A process; `sheets` counts its calls to Google, and holds them up."""
+
+    service: RowService
+    sheets: ScriptedSheets
+    store: Store
+
+    async def create(self, name: str, identity: WriteIdentity | None = None) -> Settled:
+        return await self.service.create_rows(
+            TARGET, Create(rows=({"name": name},), identity=identity)
+        )
+
+    async def created(self, name: str) -> int:
+        """Create a row, and give its number."""
+        (written,) = (await self.create(name)).results
+        return written.row
+
+    async def update(self, row: int, **fields: str) -> Settled:
+        given: Fields = fields
+        return await self.service.update_row(TARGET, Update(row=row, fields=given))
+
+    async def delete(self, row: int, identity: WriteIdentity | None = None) -> Settled:
+        return await self.service.write(TARGET, Delete(row=row, identity=identity))
+
+    async def listed(self, query: Query = EVERYTHING, *, no_cache: bool = False) -> Listed:
+        encoder = PlainEncoder()
+        served = await self.service.list_rows(TARGET, query, encoder, no_cache=no_cache)
+        return Listed(records=encoder.pages[0].records, freshness=served.freshness)
+
+    async def names(self) -> list[object]:
+        return (await self.listed()).names
+
+    def cost(self) -> Cost:
+        """Its calls since this was last asked."""
+        return self.sheets.cost()
+
+
+class Office:
+    """The spreadsheet, the engines and the processes."""
+
+    def __init__(
+        self,
+        postgres: PostgresServer,
+        server: RedisServer,
+        *,
+        max_waiting_seconds: float = PATIENCE_SECONDS,
+        longest_seconds: float = KEPT_SECONDS,
+        rows_ttl_seconds: float = KEPT_SECONDS,
+    ) -> None:
+        self._max_waiting_seconds = max_waiting_seconds
+        self._longest_seconds = longest_seconds
+        self._rows_ttl_seconds = rows_ttl_seconds
+        self.fake = FakeSheets()
+        self.cities = self.fake.add("Cities", CITIES, rows=100)
+        self.google = ScriptedSheets(self.fake)
+        """All calls of all processes."""
+        self.peers: list[Peer] = []
+        self.postgres = postgres
+        self.server = server
+        self.database = postgres.new_database()
+        self.gates: list[asyncio.Event] = []
+
+    @asynccontextmanager
+    async def opened(self, count: int = 3) -> AsyncIterator["Office"]:
+        async with AsyncExitStack() as stack:
+            for _ in range(count):
+                self.peers.append(await stack.enter_async_context(self._peer()))
+            try:
+                yield self
+            finally:
+                for gate in self.gates:
+                    gate.set()
+
+    def gate(self) -> asyncio.Event:
+        """An event to hold a call up; set at the end, if it is not before."""
+        self.gates.append(asyncio.Event())
+        return self.gates[-1]
+
+    def held_names(self) -> list[object]:
+        """The names that the worksheet has."""
+        return [line[0] for line in self.cities.lines()[1:]]
+
+    async def settle_in(self, *peers: Peer) -> None:
+        """Have processes keep the rows; what it costs is not counted."""
+        for peer in peers or self.peers:
+            await peer.listed()
+        for peer in self.peers:
+            peer.cost()
+
+    async def cut_holder(self) -> None:
+        """End the sessions that hold the lock of a worksheet."""
+        await self.asked(CUT_HOLDERS)
+
+    async def is_waiting(self) -> bool:
+        """True if a process waits for the lock."""
+        return bool(await self.asked(WAITING))
+
+    async def is_storing(self) -> bool:
+        """True if a process waits for `held_records`."""
+        query = "SELECT count(*) FROM pg_locks WHERE locktype = 'relation' AND NOT granted"
+        return bool(await self.asked(query))
+
+    @asynccontextmanager
+    async def held_records(self) -> AsyncIterator[None]:
+        """Nobody stores an answer under its Idempotency-Key during the block."""
+        connection = await self._connection()
+        try:
+            async with connection.transaction():
+                await connection.execute(f"LOCK TABLE {self._schema}.idempotency_records")
+                yield
+        finally:
+            await connection.close()
+
+    async def row(self) -> Mapping[str, Any]:
+        """The worksheet's row in PostgreSQL."""
+        connection = await self._connection()
+        try:
+            return dict(await connection.fetchrow(f"SELECT * FROM {self._schema}.worksheets"))  # noqa: S608
+        finally:
+            await connection.close()
+
+    async def asked(self, query: str) -> object:
+        """The first value that PostgreSQL answers."""
+        connection = await self._connection()
+        try:
+            return await connection.fetchval(query)
+        finally:
+            await connection.close()
+
+    async def epoch(self) -> object:
+        """The worksheet's epoch, as Redis has it."""
+        async with self.redis() as client:
+            return await client.get(f"{{gateway}}:epoch:{WORKSHEET.spreadsheet}/{WORKSHEET.title}")
+
+    async def reconnect(self) -> None:
+        """Let all processes reach a Redis that was gone."""
+        for peer in self.peers:
+            for client in peer.store._clients.values():
+                await client.connection_pool.disconnect()
+            await peer.store.probe(PROBE, ["x"])
+            peer.store.returned()
+
+    @asynccontextmanager
+    async def redis(self) -> AsyncIterator[Any]:
+        """A client of what the processes share."""
+        client = Redis.from_url(self.server.url)
+        try:
+            yield client
+        finally:
+            await client.aclose()
+
+    @property
+    def _schema(self) -> str:
+        """The schema of the processes' tables, which is named as their user."""
+        return self.database.url.get_secret_value().split("//")[1].split(":")[0]
+
+    async def _connection(self) -> Any:
+        return await asyncpg.connect(
+            host=str(self.postgres.folder), port=self.postgres.port, user=USER, database=DATABASE
+        )
+
+    @asynccontextmanager
+    async def _peer(self) -> AsyncIterator[Peer]:
+        sheets = ScriptedSheets(self.google)
+        guarded = GuardedSheets(sheets, Counted("main", time.monotonic))
+        async with (
+            open_store(self.server.url, timeout_seconds=STORE_TIMEOUT_SECONDS) as store,
+            open_database(self.database) as engine,
+            open_ledger(engine, time.time) as ledger,
+        ):
+            store.returned()
+            rows = SharedRows(store)
+            async with open_write_lock(
+                self.database,
+                engine,
+                rows,
+                clock=time.time,
+                max_waiting_seconds=self._max_waiting_seconds,
+                longest_seconds=self._longest_seconds,
+            ) as lock:
+                service = RowService(
+                    guarded,
+                    cache=CacheSettings(
+                        rows_ttl_seconds=self._rows_ttl_seconds, header_ttl_seconds=KEPT_SECONDS
+                    ),
+                    writes=WriteSettings(),
+                    api=ApiSettings(),
+                    clock=time.monotonic,
+                    ledger=ledger,
+                    wall_clock=time.time,
+                    fences=Fences(guarded, key="gw", clock=time.time, kept=ledger.kept_fences),
+                    lock=lock,
+                    sharing=rows,
+                )
+                try:
+                    yield Peer(service=service, sheets=sheets, store=store)
+                finally:
+                    await service.aclose()
+                    await rows.aclose()
+
+
+async def until(check: Callable[[], Awaitable[bool]]) -> None:
+    """Wait for something that other tasks, or an engine, are about to do."""
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while not await check():  # noqa: ASYNC110 - engines set no events
+            await asyncio.sleep(POLL_SECONDS)
+
+
+def identity_of(name: str) -> WriteIdentity:
+    """The identity of the create of a name, as each process finds it by the Idempotency-Key."""
+    return WriteIdentity(scope=f"key of {name}", fingerprint=name, worksheet=WORKSHEET, key_id="")

@@ -1,0 +1,81 @@
+"""Once a process has answered a state of the rows, no process answers an older one as fresh."""
+
+import asyncio
+
+from gateway.query.query import Query
+from gateway.query.where import parse_where
+from tests.cluster.peers import Office, identity_of, until
+
+SEARCH = Query(where=parse_where({"population": {"$gt": 0}}))
+
+
+async def test_an_edit_seen_by_another_during_a_write(office: Office) -> None:
+    """A reader answers a person's edit while a batch is at Google: the writer does so after it."""
+    writer, reader, third = office.peers
+    await office.settle_in()
+    gate = office.gate()
+    writer.sheets.after("apply", gate)
+    writing = asyncio.create_task(writer.created("Reno"))
+    await writer.sheets.begun("apply")
+    office.cities.type(2, "Basel")
+    seen = await reader.listed(no_cache=True)
+    gate.set()
+    await writing
+    shown = [await peer.listed() for peer in (writer, reader, third)]
+
+    assert seen.names == office.held_names()
+    assert [each.names for each in shown] == [office.held_names()] * 3
+    assert not any(each.freshness.is_alone or each.freshness.reason for each in shown)
+
+
+async def test_a_write_that_is_not_answered_yet(office: Office) -> None:
+    """Its process stores the answer, which takes long: what shows the row says detail=alone."""
+    writer, other, _ = office.peers
+    await office.settle_in()
+    gate = office.gate()
+    writer.sheets.after("apply", gate)
+    writing = asyncio.create_task(writer.create("Reno", identity_of("Reno")))
+    await writer.sheets.begun("apply")
+    async with office.held_records():
+        gate.set()
+        await until(office.is_storing)
+        own, others = await writer.listed(), await other.listed()
+    await writing
+
+    assert own.freshness.is_alone
+    assert not others.freshness.is_alone
+    assert "Reno" not in others.names
+    assert (await writer.listed()).names == (await other.listed()).names == office.held_names()
+
+
+async def test_an_epoch_that_begins_with_the_types(office: Office) -> None:
+    """The types of a search come late, are old, and are read again: its rows are no other's then.
+
+    A person edits between the types and the rows, and once more after the search.
+    """
+    first, second, _ = office.peers
+    await first.listed(SEARCH)
+    may_read_rows, may_have_types = office.gate(), office.gate()
+
+    def edit() -> None:
+        office.cities.type(2, "Basel")
+        may_read_rows.set()
+
+    first.sheets.after("read_columns", edit, may_have_types)
+    first.sheets.before("read_columns", may_read_rows, nth=2)
+    before = await office.epoch()
+    searching = asyncio.create_task(first.listed(SEARCH, no_cache=True))
+
+    async def has_begun_an_epoch() -> bool:
+        return await office.epoch() != before
+
+    await until(has_begun_an_epoch)  # by the rows
+    may_have_types.set()
+    searched = await searching
+    office.cities.type(2, "Bern")
+    seen = await second.listed()
+    shown = await first.listed()
+
+    assert searched.names[0] == "Basel"
+    assert not shown.freshness.reason
+    assert shown.names[0] == seen.names[0]

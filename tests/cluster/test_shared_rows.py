@@ -1,0 +1,263 @@
+"""Rows that processes share: read once for all, patched with the news of each write."""
+
+import asyncio
+import zlib
+from typing import Any
+
+import msgspec
+import pytest
+
+from gateway.cluster.row_scripts import MAX_NEWS
+from gateway.cluster.shared_rows import MAX_SHARED_BYTES
+from gateway.errors import RowNotFound
+from gateway.query.query import Query
+from gateway.query.where import parse_where
+from tests.cluster.peers import Office, Peer, until
+from tests.worksheets.scripted_sheets import Cost
+
+NONE = Cost(0, 0)
+ONE_READ = Cost(1, 0)
+
+
+async def test_rows_read_by_one_serve_the_others(office: Office) -> None:
+    """The second process makes no call."""
+    first, second, _ = office.peers
+    names = [await first.names(), await second.names()]
+
+    assert names == [office.held_names()] * 2
+    assert first.cost() == ONE_READ
+    assert second.cost() == NONE
+
+
+async def test_both_renderings_are_shared(office: Office) -> None:
+    """A search in the second process finds displayed rows and types without a call."""
+    first, second, _ = office.peers
+    search = Query(where=parse_where({"population": {"$gt": 700_000}}))
+    found = [(await peer.listed(search)).names for peer in (first, second)]
+
+    assert found == [["Denver", "Austin"]] * 2
+    assert first.cost() == Cost(2, 0)
+    assert second.cost() == NONE
+
+
+async def test_news_of_a_create_spare_the_others_a_read(office: Office) -> None:
+    """The others patch their rows with what was created."""
+    writer = office.peers[0]
+    await office.settle_in()
+    await writer.created("Reno")
+    writer.cost()
+    shown = [await peer.listed() for peer in office.peers]
+
+    assert [each.names for each in shown] == [["Boston", "Denver", "Austin", "Reno"]] * 3
+    assert [peer.cost() for peer in office.peers] == [NONE] * 3
+    assert not any(each.freshness.is_alone for each in shown)
+
+
+async def test_news_of_an_update_spare_the_others_a_read(office: Office) -> None:
+    """The others patch their rows with what was updated."""
+    writer, other, _ = office.peers
+    await office.settle_in()
+    await writer.update(3, name="Bern")
+    names = await other.names()
+
+    assert names == ["Boston", "Bern", "Austin"]
+    assert other.cost() == NONE
+
+
+async def test_writes_of_several_processes_make_one_chain(office: Office) -> None:
+    """A process takes over the writes of two others, in their order."""
+    first, second, third = office.peers
+    await office.settle_in()
+    await first.created("Reno")
+    await second.update(5, name="Bern")
+    await first.created("Oslo")
+    third_names, cost = await third.names(), third.cost()
+
+    assert third_names == ["Boston", "Denver", "Austin", "Bern", "Oslo"] == office.held_names()
+    assert cost == NONE
+
+
+@pytest.mark.parametrize("is_edited", [False, True], ids=["as kept", "edited by a person"])
+async def test_rows_seen_for_an_update(office: Office, is_edited: bool) -> None:
+    """An update that changes nothing tells what it saw: others read again only if they differ."""
+    writer, other, _ = office.peers
+    await office.settle_in()
+    if is_edited:
+        office.cities.type(3, None, "XX")
+    await writer.update(3, name="Denver")
+    listed = await other.listed()
+    cost = other.cost()
+
+    assert listed.names == office.held_names()
+    assert listed.records[1]["state"] == ("XX" if is_edited else "CO")
+    assert cost == (ONE_READ if is_edited else NONE)
+
+
+@pytest.mark.parametrize("is_removed", [False, True], ids=["as kept", "removed by a person"])
+async def test_a_row_missed_by_an_update(office: Office, is_removed: bool) -> None:
+    """A row that one process answered as missing is shown by no other afterwards."""
+    writer, other, _ = office.peers
+    await office.settle_in()
+    if is_removed:
+        office.cities.delete_rows(4)
+    with pytest.raises(RowNotFound):
+        await writer.update(4 if is_removed else 50, name="Bern")
+    names = await other.names()
+
+    assert names == office.held_names()
+    assert other.cost() == (ONE_READ if is_removed else NONE)
+
+
+async def test_a_delete_has_the_others_read(office: Office) -> None:
+    """Rows have moved: each process takes the rows of one read."""
+    writer, second, third = office.peers
+    await office.settle_in()
+    await writer.delete(2)
+    names = [await peer.names() for peer in (second, third)]
+
+    assert names == [["Denver", "Austin"]] * 2
+    assert second.cost() == ONE_READ
+    assert third.cost() == NONE
+
+
+@pytest.mark.parametrize(("count", "cost"), [(MAX_NEWS, NONE), (MAX_NEWS + 1, ONE_READ)])
+async def test_a_long_chain_is_read_instead(office: Office, count: int, cost: Cost) -> None:
+    """A process that missed more writes than the chain holds reads the worksheet."""
+    writer, other, _ = office.peers
+    await office.settle_in()
+    for number in range(count):
+        await writer.update(3, name=f"Denver {number}")
+    names = await other.names()
+
+    assert names == ["Boston", f"Denver {count - 1}", "Austin"]
+    assert other.cost() == cost
+
+
+async def test_processes_that_read_together_share_a_read(office: Office) -> None:
+    """Others wait for the read that is running, in another process too."""
+    first, second, _ = office.peers
+    gate = office.gate()
+    first.sheets.after("read_columns", gate)
+    reads = [asyncio.create_task(first.names())]
+    await first.sheets.begun("read_columns")
+    reads.append(asyncio.create_task(second.names()))
+    await has_asked(office, second)
+    gate.set()
+    names = await asyncio.gather(*reads)
+
+    assert names == [office.held_names()] * 2
+    assert [first.cost(), second.cost()] == [ONE_READ, NONE]
+
+
+async def test_a_failed_read_holds_up_nobody(office: Office) -> None:
+    """After the reader's read failed, the one that waits reads for itself."""
+    first, second, _ = office.peers
+    gate = office.gate()
+    first.sheets.before("read_columns", gate, RuntimeError("a fault of the gateway"))
+    reads = [asyncio.create_task(first.names())]
+    await first.sheets.begun("read_columns")
+    reads.append(asyncio.create_task(second.names()))
+    await has_asked(office, second)
+    gate.set()
+    error, names = await asyncio.gather(*reads, return_exceptions=True)
+
+    assert isinstance(error, RuntimeError)
+    assert names == office.held_names()
+    assert second.cost() == ONE_READ
+
+
+async def test_too_many_rows_are_read_by_each(office: Office) -> None:
+    """Rendering and news that are too large are not shared; the rows are right all the same."""
+    first, second, _ = office.peers
+    long, count = "x" * 50_000, MAX_SHARED_BYTES // 50_000 + 1
+    for row in range(5, 5 + count):
+        office.cities.type(row, long)
+    office.cities.rows += 10
+    everything = Query(limit=1000)
+    lengths = [len((await peer.listed(everything)).records) for peer in (first, second)]
+    costs = [first.cost(), second.cost()]
+    await first.update(2, name="Bern")
+    names = (await second.listed(everything)).names
+
+    assert lengths == [3 + count] * 2
+    assert costs == [ONE_READ] * 2
+    assert names == office.held_names()
+
+
+async def test_a_read_for_no_cache_serves_no_older_rows(office: Office) -> None:
+    """`no-cache` is not answered with what another process read before."""
+    first, second, _ = office.peers
+    await first.names()
+    office.cities.type(2, "Basel")
+    listed = await second.listed(no_cache=True)
+    names = await first.names()
+
+    assert listed.names == ["Basel", "Denver", "Austin"]
+    assert second.cost() == ONE_READ
+    assert names == listed.names
+
+
+async def test_a_read_that_differs_begins_an_epoch(office: Office) -> None:
+    """A person's edit that one process has answered is answered by all from then on."""
+    first, second, third = office.peers
+    await office.settle_in()
+    office.cities.type(2, "Basel")
+    await second.listed(no_cache=True)
+    names = [await peer.names() for peer in (first, third)]
+
+    assert names == [["Basel", "Denver", "Austin"]] * 2
+
+
+@pytest.mark.parametrize("what", ["rows", "news"])
+@pytest.mark.parametrize("kind", ["another format", "no message"])
+async def test_an_unknown_format_is_a_miss(office: Office, what: str, kind: str) -> None:
+    """What another version stored is not used: the process reads Google."""
+    writer, other, third = office.peers
+    if what == "rows":
+        await writer.names()
+        await spoil_rows(office, kind)
+    else:
+        await office.settle_in()
+        await writer.created("Reno")
+        await spoil_news(office, kind)
+    names = [await other.names(), await third.names()]
+
+    assert names == [office.held_names()] * 2
+    assert other.cost() == ONE_READ
+    assert third.cost() == NONE
+
+
+async def has_asked(office: Office, peer: Peer) -> None:
+    """Wait until a process has looked for rows that another one reads, and waits for them."""
+    async with office.redis() as client:
+        before = await calls(client)
+
+        async def has_looked() -> bool:
+            return bool(peer.sheets.count("read_columns")) or await calls(client) >= before + 3
+
+        await until(has_looked)
+
+
+async def calls(client: Any) -> int:
+    """Number of scripts that Redis has run."""
+    statistics = await client.info("commandstats")
+    return int(statistics["cmdstat_evalsha"]["calls"])
+
+
+async def spoil_rows(office: Office, kind: str) -> None:
+    """Put another version's rendering in the place of the published one."""
+    body = b"no message"
+    if kind == "another format":
+        body = zlib.compress(msgspec.msgpack.encode((99, "'Cities'!A1:B2", [["name"]], 10)))
+    async with office.redis() as client:
+        (key,) = await client.keys("{gateway}:rows:*")
+        await client.hset(key, "body", body)
+
+
+async def spoil_news(office: Office, kind: str) -> None:
+    """Put another version's news in the place of those of the last write."""
+    news = b"no message" if kind == "no message" else msgspec.msgpack.encode((99, []))
+    async with office.redis() as client:
+        (key,) = await client.keys("{gateway}:news:*")
+        before, after, _ = (await client.lindex(key, 0)).split(b"\n", 2)
+        await client.lset(key, 0, b"\n".join([before, after, news]))

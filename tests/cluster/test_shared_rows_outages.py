@@ -1,0 +1,248 @@
+"""Rows that processes share while Redis loses its data, restarts, or is away."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from gateway.errors import RowNotFound
+from tests.cluster.peers import Office
+from tests.worksheets.scripted_sheets import Cost
+
+NONE = Cost(0, 0)
+ONE_READ = Cost(1, 0)
+Fault = Callable[[Office], Awaitable[None]]
+
+
+async def kill(office: Office) -> None:
+    office.server.kill()
+
+
+async def start(office: Office) -> None:
+    office.server.start()
+    await office.reconnect()
+
+
+async def fill(office: Office) -> None:
+    """Leave no memory for anything more."""
+    async with office.redis() as client:
+        await client.config_set("maxmemory", "1")
+
+
+async def make_room(office: Office) -> None:
+    async with office.redis() as client:
+        await client.config_set("maxmemory", "0")
+    await office.reconnect()
+
+
+async def flush(office: Office) -> None:
+    async with office.redis() as client:
+        await client.flushall()
+
+
+async def restart_empty(office: Office) -> None:
+    office.server.restart()
+    await office.reconnect()
+
+
+async def restart_with_all(office: Office) -> None:
+    """It keeps all values, under another run_id."""
+    async with office.redis() as client:
+        await client.save()
+    office.server.restore()
+    await office.reconnect()
+
+
+AWAY = pytest.mark.parametrize(
+    ("leave", "come_back"), [(kill, start), (fill, make_room)], ids=["killed", "full"]
+)
+LOSING = pytest.mark.parametrize("lose", [flush, restart_empty, restart_with_all])
+
+
+@LOSING
+async def test_rows_are_read_again_after_a_loss(office: Office, lose: Fault) -> None:
+    """Nothing kept from before is served as fresh, and one process reads for all."""
+    first, second, third = office.peers
+    await office.settle_in()
+    await lose(office)
+    office.cities.type(2, "Basel")
+    shown = [await peer.listed() for peer in office.peers]
+
+    assert [each.names for each in shown] == [["Basel", "Denver", "Austin"]] * 3
+    assert [peer.cost() for peer in (first, second, third)] == [ONE_READ, NONE, NONE]
+    assert not any(each.freshness.is_alone for each in shown)
+
+
+@LOSING
+async def test_a_write_before_a_loss_is_seen_by_all(office: Office, lose: Fault) -> None:
+    """The others have not asked for its epoch when it is lost."""
+    writer, *others = office.peers
+    await office.settle_in()
+    await writer.created("Reno")
+    await lose(office)
+    shown = [await peer.listed() for peer in others]
+
+    assert [each.names for each in shown] == [office.held_names()] * 2
+    assert not any(each.freshness.is_alone for each in shown)
+
+
+@LOSING
+async def test_a_write_after_a_loss_is_seen_by_all(office: Office, lose: Fault) -> None:
+    """It begins an epoch that nobody knows."""
+    writer, *others = office.peers
+    await office.settle_in()
+    await lose(office)
+    settled = await writer.create("Reno")
+    shown = [await peer.listed() for peer in others]
+
+    assert [each.names for each in shown] == [office.held_names()] * 2
+    assert not settled.is_alone
+    assert not any(each.freshness.is_alone for each in shown)
+
+
+async def test_a_flush_while_a_batch_is_at_google(office: Office) -> None:
+    """The write is answered with an epoch of its own all the same."""
+    writer, other, _ = office.peers
+    await office.settle_in()
+    gate = office.gate()
+    writer.sheets.after("apply", gate)
+    writing = asyncio.create_task(writer.create("Reno"))
+    await writer.sheets.begun("apply")
+    await flush(office)
+    before = await other.names()
+    gate.set()
+    settled = await writing
+    listed = await other.listed()
+
+    assert before in (["Boston", "Denver", "Austin"], office.held_names())
+    assert listed.names == office.held_names()
+    assert not listed.freshness.is_alone
+    assert not settled.is_alone
+
+
+@AWAY
+async def test_each_process_reads_for_itself_without_redis(
+    office: Office, leave: Fault, come_back: Fault
+) -> None:
+    """Its answers say that writes of others may be missing; afterwards they do not."""
+    first, second, _ = office.peers
+    await leave(office)
+    alone = [await peer.listed() for peer in (first, second)]
+    costs = [first.cost(), second.cost()]
+    await come_back(office)
+    together = [await peer.listed() for peer in (first, second)]
+
+    assert [each.names for each in alone] == [office.held_names()] * 2
+    assert [each.freshness.is_alone for each in alone] == [True, True]
+    assert costs == [ONE_READ] * 2
+    assert [each.names for each in together] == [office.held_names()] * 2
+    assert [each.freshness.is_alone for each in together] == [False, False]
+
+
+async def test_kept_rows_are_served_without_redis(office: Office) -> None:
+    """They cost no call until they expire, and are marked."""
+    first, second, _ = office.peers
+    await office.settle_in()
+    await kill(office)
+    shown = [await peer.listed() for peer in (first, second)]
+    await start(office)
+
+    assert [each.names for each in shown] == [office.held_names()] * 2
+    assert [each.freshness.is_alone for each in shown] == [True, True]
+    assert [first.cost(), second.cost()] == [NONE, NONE]
+
+
+async def test_a_write_without_redis_is_marked(office: Office) -> None:
+    """The writer shows its own write; the others do once they have asked, and Redis is back."""
+    writer, other, _ = office.peers
+    await office.settle_in()
+    await kill(office)
+    settled = await writer.create("Reno")
+    own, others = await writer.listed(), await other.listed()
+    with pytest.raises(RowNotFound) as missed:
+        await writer.update(50, name="Bern")
+    await start(office)
+    names = [await peer.names() for peer in office.peers[:2]]
+    later = await writer.create("Oslo")
+
+    assert settled.is_alone
+    assert missed.value.is_alone
+    assert own.names == ["Boston", "Denver", "Austin", "Reno"]
+    assert others.freshness.is_alone
+    assert names == [own.names] * 2
+    assert not later.is_alone
+
+
+async def test_a_write_to_a_full_redis_is_marked(office: Office) -> None:
+    """Epochs can be read, but none can begin; with room again all see the write."""
+    writer, other, _ = office.peers
+    await office.settle_in()
+    await fill(office)
+    settled = await writer.create("Reno")
+    await make_room(office)
+    names = [await peer.names() for peer in (writer, other)]
+
+    assert settled.is_alone
+    assert names == [office.held_names()] * 2
+
+
+async def test_redis_gone_before_a_write_is_answered(office: Office) -> None:
+    """The batch is applied, and its answer says that the others do not know."""
+    writer, other, _ = office.peers
+    await office.settle_in()
+    writer.sheets.after("apply", office.server.kill)
+    settled = await writer.create("Reno")
+    await start(office)
+    names = await other.names()
+    next_settled = await other.create("Oslo")
+
+    assert settled.is_alone
+    assert names == ["Boston", "Denver", "Austin", "Reno"]
+    assert not next_settled.is_alone
+    assert next_settled.results[0].row == 6
+
+
+async def test_redis_gone_while_a_read_is_waited_for(office: Office) -> None:
+    """Who waits for another process's read does it alone."""
+    first, second, _ = office.peers
+    gate = office.gate()
+    first.sheets.after("read_columns", gate)
+    reading = asyncio.create_task(first.names())
+    await first.sheets.begun("read_columns")
+    waiting = asyncio.create_task(second.names())
+    office.server.kill()
+    names = await waiting
+    gate.set()
+    others = await reading
+    await start(office)
+
+    assert names == others == office.held_names()
+    assert second.cost() == ONE_READ
+
+
+async def test_a_write_of_a_process_cut_off_alone(office: Office) -> None:
+    """A process that alone lost Redis returns with its own write, which all then see."""
+    writer, other, _ = office.peers
+    await office.settle_in()
+    writer.store._lose(ConnectionError("cut"))
+    settled = await writer.create("Reno")
+    writer.store.returned()
+    own = await writer.listed()
+    others = await other.listed()
+
+    assert settled.is_alone
+    assert own.names == office.held_names()
+    assert others.names == office.held_names()
+
+
+async def test_an_epoch_that_expired_is_unknown(office: Office) -> None:
+    """A missing epoch is made anew, and the rows are read again."""
+    first, second, _ = office.peers
+    await office.settle_in()
+    async with office.redis() as client:
+        (key,) = await client.keys("{gateway}:epoch:*")
+        await client.delete(key)
+    names = [await first.names(), await second.names()]
+
+    assert names == [office.held_names()] * 2
+    assert [first.cost(), second.cost()] == [ONE_READ, NONE]

@@ -1,0 +1,278 @@
+"""The write lock: one process writes at a time, and follows what the one before it left."""
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from gateway.errors import (
+    Forbidden,
+    GatewayError,
+    QueueFull,
+    WriteOutcomeUnknown,
+)
+from gateway.worksheets.fences import BURNT
+from tests.cluster.peers import Office, Peer, until
+from tests.cluster.redis_server import RedisServer
+from tests.postgres import PostgresServer
+from tests.worksheets.scripted_sheets import Cost
+
+LOST = WriteOutcomeUnknown("no answer")
+ONE_WRITE = Cost(0, 1)
+
+
+async def test_creates_of_all_processes_are_rows_of_their_own(office: Office) -> None:
+    """Each has the number of its row, and no two batches are at Google at once."""
+    names = [f"{peer}-{number}" for peer in range(3) for number in range(5)]
+    rows = await asyncio.gather(*(office.peers[int(name[0])].created(name) for name in names))
+    lines = office.cities.lines()
+
+    assert [lines[row - 1][0] for row in rows] == names
+    assert len(lines) == 4 + len(names)
+    assert office.google.most_writes_at_once["Cities"] == 1
+
+
+async def test_the_second_waits_for_the_first(office: Office) -> None:
+    """Its look comes after the first one's answer."""
+    first, second, _ = office.peers
+    gate = office.gate()
+    first.sheets.after("apply", gate)
+    writing = [asyncio.create_task(first.created("Reno"))]
+    await first.sheets.begun("apply")
+    writing.append(asyncio.create_task(second.created("Bern")))
+    await until(office.is_waiting)
+    cost_of_waiting = second.cost()
+    gate.set()
+
+    assert await asyncio.gather(*writing) == [5, 6]
+    assert cost_of_waiting == Cost(0, 0)
+
+
+async def test_a_wait_for_the_lock_has_an_end(
+    server: RedisServer, postgres: PostgresServer
+) -> None:
+    """The write is refused, and changes nothing."""
+    async with Office(postgres, server, max_waiting_seconds=0.3).opened(2) as office:
+        first, second = office.peers
+        gate = office.gate()
+        first.sheets.before("apply", gate)
+        writing = asyncio.create_task(first.created("Reno"))
+        await first.sheets.begun("apply")
+        with pytest.raises(QueueFull) as refused:
+            await second.created("Bern")
+        gate.set()
+        row = await writing
+
+    assert refused.value.outcome == "not_applied"
+    assert second.cost() == Cost(0, 0)
+    assert row == 5
+    assert office.held_names() == ["Boston", "Denver", "Austin", "Reno"]
+
+
+async def test_the_lock_of_a_holder_that_hangs_is_freed(
+    server: RedisServer, postgres: PostgresServer
+) -> None:
+    """PostgreSQL ends its session after the longest time of a call."""
+    async with Office(postgres, server, longest_seconds=1.0).opened(2) as office:
+        first, second = office.peers
+        gate = office.gate()
+        first.sheets.before("apply", gate)
+        hanging = asyncio.create_task(first.create("late"))
+        await first.sheets.begun("apply")
+        row = await second.created("Bern")
+        gate.set()
+        await refused(hanging)
+
+    assert row == 5
+    assert office.held_names() == ["Boston", "Denver", "Austin", "Bern"]
+
+
+async def test_a_successor_needs_no_read(office: Office) -> None:
+    """End, header and sheet id come from the row of the last writer."""
+    first, second, _ = office.peers
+    for peer in (first, second):  # looks
+        await peer.created("Oslo")
+        peer.cost()
+    rows, costs = [], []
+    for number in range(6):
+        peer = (first, second)[number % 2]
+        rows.append(await peer.created(f"n{number}"))
+        costs.append(peer.cost())
+
+    assert rows == [*range(7, 13)]
+    assert costs == [ONE_WRITE] * 6
+    assert office.held_names()[5:] == [f"n{number}" for number in range(6)]
+
+
+async def test_a_successor_with_another_header_looks(office: Office) -> None:
+    """The last writer saw a header that this process does not know."""
+    first, second, _ = office.peers
+    for peer in (first, second):
+        await peer.created("Oslo")
+    office.cities.type(1, "city", "name")
+    await first.update(2, name="Texas")
+    second.cost()
+    row = await second.created("here")
+
+    assert second.cost() == Cost(1, 1)
+    assert office.cities.lines()[row - 1][:2] == ["", "here"]
+
+
+async def test_a_successor_of_a_delete_appends_at_the_end(office: Office) -> None:
+    """The end has moved up."""
+    first, second, _ = office.peers
+    for peer in (first, second):
+        await peer.created("Oslo")
+    await first.delete(2)
+    row = await second.created("Bern")
+
+    assert row == 6
+    assert office.held_names() == ["Denver", "Austin", "Oslo", "Oslo", "Bern"]
+
+
+async def test_a_session_that_was_cut_alone_stops_nothing(office: Office) -> None:
+    """Nobody has followed: the holder still has the row."""
+    first, second, _ = office.peers
+    gate = office.gate()
+    first.sheets.after("read_sheet", gate)
+    writing = asyncio.create_task(first.created("Reno"))
+    await first.sheets.begun("read_sheet")
+    await office.cut_holder()
+    gate.set()
+
+    assert await writing == 5
+    assert await second.created("Bern") == 6
+
+
+async def test_a_holder_that_was_followed_stores_no_fence(office: Office) -> None:
+    """Its write is refused before a batch is sent, and the row stays with the successor."""
+    first, second, _ = office.peers
+    gate = office.gate()
+    first.sheets.after("read_sheet", gate)
+    late = asyncio.create_task(first.create("late"))
+    await first.sheets.begun("read_sheet")
+    await office.cut_holder()
+    await second.created("Bern")
+    row = await office.row()
+    gate.set()
+    await refused(late)
+
+    assert first.sheets.count("apply") == 0
+    assert await office.row() == row
+    assert await first.created("Reno") == 6
+    assert office.held_names()[3:] == ["Bern", "Reno"]
+
+
+async def test_an_applied_batch_of_a_dead_holder_is_found(office: Office) -> None:
+    """The successor finds its fence, burns nothing, and appends below its rows."""
+    first, second, _ = office.peers
+    gate = office.gate()
+    first.sheets.after("apply", gate)
+    writing = asyncio.create_task(first.created("Reno"))
+    await first.sheets.begun("apply")
+    await office.cut_holder()
+    row = await second.created("Bern")
+    put, searched = second.sheets.count("put_fence"), second.sheets.count("fence_tokens")
+    gate.set()
+
+    assert (row, put, searched) == (6, 0, 1)
+    assert await writing == 5  # it was applied
+    assert office.held_names()[3:] == ["Reno", "Bern"]
+    assert await first.created("Oslo") == 7
+
+
+async def test_a_batch_that_was_not_applied_is_burnt(office: Office) -> None:
+    """Google refuses it when it comes after all, and its write ends as not applied."""
+    first, second, _ = office.peers
+    gate = office.gate()
+    first.sheets.before("apply", gate)
+    late = asyncio.create_task(first.create("late"))
+    await first.sheets.begun("apply")
+    await office.cut_holder()
+    token = (await office.row())["token"]
+    row = await second.created("Bern")
+    (batch,) = first.sheets.batches
+    burnt = [each.token for each in office.fake.fences if each.id == batch.fence.id]
+    gate.set()
+    await refused(late)
+
+    assert token == batch.fence.token
+    assert burnt == [BURNT]
+    assert row == 5
+    assert office.held_names()[3:] == ["Bern"]
+    assert (await office.row())["token"] is None
+
+
+@pytest.mark.parametrize("is_applied", [True, False], ids=["applied", "not applied"])
+async def test_an_outcome_that_stayed_open_is_settled(office: Office, is_applied: bool) -> None:
+    """The fence is in the row until a successor knows; a later one has nothing to settle."""
+    first, second, third = office.peers
+    leaves_open(first, is_applied=is_applied)
+    with pytest.raises(WriteOutcomeUnknown):
+        await first.create("Reno")
+    row = await office.row()
+    created = await second.created("Bern")
+    await third.created("Oslo")
+
+    assert row["token"] == first.sheets.batches[0].fence.token
+    assert created == (6 if is_applied else 5)
+    assert office.held_names()[3:] == [*(["Reno"] if is_applied else []), "Bern", "Oslo"]
+    assert third.sheets.count("fence_tokens") == 0
+
+
+async def test_who_cannot_settle_writes_nothing(office: Office) -> None:
+    """Its write waits for the next one that can, which finds the fence in the row."""
+    first, second, third = office.peers
+    leaves_open(first, is_applied=True)
+    with pytest.raises(WriteOutcomeUnknown):
+        await first.create("Reno")
+    before = await office.row()
+    second.sheets.before("fence_tokens", Forbidden("no access"))
+    await refused(asyncio.create_task(second.create("Bern")))
+    after = await office.row()
+    row = await third.created("Oslo")
+
+    assert second.sheets.count("apply") == 0
+    assert after["token"] == before["token"]
+    assert row == 6
+
+
+async def test_a_holder_settles_what_it_left_open_itself(office: Office) -> None:
+    """The next write of the same process finds the fence as another's would."""
+    first, second, _ = office.peers
+    leaves_open(first, is_applied=False)
+    with pytest.raises(WriteOutcomeUnknown):
+        await first.update(2, name="Basel")
+    await first.update(2, name="Bern")
+
+    assert office.held_names()[0] == "Bern"
+    assert (await office.row())["token"] is None
+    assert (await second.names())[0] == "Bern"
+
+
+async def test_a_refused_write_leaves_no_fence_open(office: Office) -> None:
+    """Google named the request: nothing was applied, and nobody has to settle anything."""
+    first, second, _ = office.peers
+    first.sheets.poison["Reno"] = "Invalid requests[{index}].appendCells: protected"
+    with pytest.raises(GatewayError):
+        await first.create("Reno")
+    row = await second.created("Bern")
+
+    assert row == 5
+    assert (await office.row())["token"] is None
+    assert second.sheets.count("fence_tokens") == 0
+
+
+def leaves_open(peer: Peer, *, is_applied: bool) -> None:
+    """Have the outcome of the next batch stay open: no answer, and no search either."""
+    play: Callable[..., None] = peer.sheets.after if is_applied else peer.sheets.before
+    play("apply", LOST)
+    peer.sheets.before("fence_tokens", Forbidden("no access"))
+
+
+async def refused(write: "asyncio.Task[object]") -> None:
+    """The write ends as one that was not applied."""
+    with pytest.raises(QueueFull) as caught:
+        await write
+
+    assert caught.value.outcome == "not_applied"

@@ -1,0 +1,131 @@
+"""The write lock while PostgreSQL is away."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from gateway.errors import GatewayError, RecordsUnavailable
+from tests.cluster.peers import Office, identity_of
+from tests.cluster.redis_server import RedisServer
+from tests.postgres import PostgresServer, running_server
+from tests.worksheets.scripted_sheets import Cost
+
+
+@pytest.fixture(scope="module")
+def own_postgres() -> Iterator[PostgresServer]:
+    """A server that tests stop."""
+    with running_server() as started:
+        yield started
+
+
+@pytest.fixture
+async def office(server: RedisServer, own_postgres: PostgresServer) -> AsyncIterator[Office]:
+    async with Office(own_postgres, server).opened() as opened:
+        yield opened
+
+
+async def test_nothing_is_written_without_postgresql(office: Office) -> None:
+    """Creates, updates and deletes are refused before any call; afterwards they work."""
+    first, second, _ = office.peers
+    await office.settle_in()
+    office.postgres.stop()
+    ends = await asyncio.gather(
+        first.create("Reno"),
+        second.update(2, name="Bern"),
+        second.delete(2),
+        first.create("Reno", identity_of("Reno")),
+        return_exceptions=True,
+    )
+    costs = [first.cost(), second.cost()]
+    names = office.held_names()
+    office.postgres.start()
+    rows = [await first.created("Reno"), await second.created("Bern")]
+
+    assert [type(each) for each in ends] == [RecordsUnavailable] * 4
+    assert [each.outcome for each in ends if isinstance(each, GatewayError)] == ["not_applied"] * 4
+    assert costs == [Cost(0, 0)] * 2
+    assert names == ["Boston", "Denver", "Austin"]
+    assert rows == [5, 6]
+
+
+async def test_rows_are_read_without_postgresql(office: Office) -> None:
+    """Reads need Google and Redis only."""
+    first, second, _ = office.peers
+    office.postgres.stop()
+    listed = [await first.listed(), await second.listed(no_cache=True)]
+    office.postgres.start()
+
+    assert [each.names for each in listed] == [["Boston", "Denver", "Austin"]] * 2
+    assert not any(each.freshness.is_alone for each in listed)
+
+
+async def test_postgresql_gone_before_the_fence_is_stored(office: Office) -> None:
+    """The batch is not sent, and its write is refused."""
+    first, second, _ = office.peers
+    first.sheets.after("read_sheet", office.postgres.stop)
+    with pytest.raises(RecordsUnavailable) as refused:
+        await first.create("Reno")
+    office.postgres.start()
+    row = await second.created("Bern")
+
+    assert refused.value.outcome == "not_applied"
+    assert first.sheets.count("apply") == 0
+    assert row == 5
+    assert await first.created("Oslo") == 6
+
+
+async def test_postgresql_gone_at_the_end_of_a_write(office: Office) -> None:
+    """The write is answered, others see it, and the successor finds its fence in the row."""
+    first, second, third = office.peers
+    await office.settle_in()
+    first.sheets.after("apply", office.postgres.stop)
+    settled = await first.create("Reno")
+    shown = [await peer.listed() for peer in office.peers]
+    office.postgres.start()
+    row = await office.row()
+    created = [await second.created("Bern"), await first.created("Oslo")]
+
+    assert settled.results[0].row == 5
+    assert not settled.is_alone
+    assert [each.names for each in shown] == [["Boston", "Denver", "Austin", "Reno"]] * 3
+    assert row["token"] == first.sheets.batches[0].fence.token
+    assert second.sheets.count("fence_tokens") == 1
+    assert second.sheets.count("put_fence") == 0
+    assert created == [6, 7]
+    assert await third.names() == office.held_names()
+
+
+async def test_both_engines_gone_at_the_end_of_a_write(office: Office) -> None:
+    """The write is answered and marked; afterwards all see it, and go on below it."""
+    first, second, _ = office.peers
+    await office.settle_in()
+    first.sheets.after("apply", office.postgres.stop, office.server.kill)
+    settled = await first.create("Reno")
+    own, others = await first.listed(), await second.listed()
+    office.postgres.start()
+    office.server.start()
+    await office.reconnect()
+    names = [await peer.names() for peer in office.peers]
+    row = await second.created("Bern")
+
+    assert settled.is_alone
+    assert own.names == ["Boston", "Denver", "Austin", "Reno"]
+    assert others.freshness.is_alone
+    assert names == [own.names] * 3
+    assert row == 6
+
+
+async def test_a_keyed_write_whose_answer_was_not_stored(office: Office) -> None:
+    """PostgreSQL left after the batch: a repeat at another process gets the answer."""
+    first, second, _ = office.peers
+    identity = identity_of("Reno")
+    first.sheets.after("apply", office.postgres.stop)
+    settled = await first.create("Reno", identity)
+    office.postgres.start()
+    repeated = await second.create("Reno", identity)
+
+    assert settled.results[0].row == 5
+    assert repeated.is_replayed
+    assert repeated.results[0].record == settled.results[0].record
+    assert office.held_names() == ["Boston", "Denver", "Austin", "Reno"]

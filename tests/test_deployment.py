@@ -5,6 +5,7 @@ import re
 import shlex
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from tests.docs.dockerfile import instructions, the, variables
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE = (DOCS / "deployment.md").read_text("utf-8")
 UNITS = ("sheets-gateway.socket", "sheets-gateway.service")
+TEMPLATES = ("sheets-gateway@.socket", "sheets-gateway@.service")
 COMPOSE: Any = yaml.safe_load((DOCS / "deployment" / "compose.yaml").read_text("utf-8"))
 IMAGE = instructions((DOCS / "deployment" / "Dockerfile").read_text("utf-8"))
 
@@ -72,17 +74,23 @@ def test_the_page_names_settings_that_there_are() -> None:
     assert named <= ServerSettings.model_fields.keys()
 
 
-def verified(folder: Path, old: str = "", new: str = "") -> str:
+def instance_of(name: str) -> str:
+    """The name of a unit; of a template that of its instance 8001."""
+    return name.replace("@.", "@8001.")
+
+
+def verified(folder: Path, names: Sequence[str], old: str = "", new: str = "") -> str:
     """Messages of systemd about units with one changed line; blank if they are valid."""
     command = "/opt/sheets-gateway/bin/sheets-gateway"
-    for name in UNITS:
+    for name in names:
         text = (DOCS / "deployment" / name).read_text("utf-8")
-        (folder / name).write_text(text.replace(command, "/bin/true").replace(old, new))
+        written = text.replace(command, "/bin/true").replace(old, new)
+        (folder / instance_of(name)).write_text(written)
     program = shutil.which("systemd-analyze")
     if program is None:
         pytest.skip("there is no systemd-analyze")
     done = subprocess.run(  # noqa: S603 - a program of the machine
-        [program, "verify", "--man=no", *(str(folder / name) for name in UNITS)],
+        [program, "verify", "--man=no", *(str(folder / instance_of(name)) for name in names)],
         capture_output=True,
         text=True,
         check=False,
@@ -90,11 +98,13 @@ def verified(folder: Path, old: str = "", new: str = "") -> str:
     return "\n".join(line for line in done.stderr.splitlines() if str(folder) in line)
 
 
-def test_systemd_takes_the_units(tmp_path: Path) -> None:
+@pytest.mark.parametrize("names", [UNITS, TEMPLATES], ids=["units", "templates"])
+def test_systemd_takes_the_units(names: Sequence[str], tmp_path: Path) -> None:
     """It knows each section, setting and value."""
-    assert verified(tmp_path) == ""
+    assert verified(tmp_path, names) == ""
 
 
+@pytest.mark.parametrize("names", [UNITS, TEMPLATES], ids=["units", "templates"])
 @pytest.mark.parametrize(
     ("old", "new"),
     [
@@ -103,9 +113,11 @@ def test_systemd_takes_the_units(tmp_path: Path) -> None:
         pytest.param("[Socket]", "[Sockets]", id="section"),
     ],
 )
-def test_a_mistake_in_a_unit_is_found(old: str, new: str, tmp_path: Path) -> None:
+def test_a_mistake_in_a_unit_is_found(
+    names: Sequence[str], old: str, new: str, tmp_path: Path
+) -> None:
     """Settings that systemd ignores with a warning are problems."""
-    assert verified(tmp_path, old, new) != ""
+    assert verified(tmp_path, names, old, new) != ""
 
 
 def test_the_compose_file_builds_what_is_there() -> None:

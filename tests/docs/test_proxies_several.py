@@ -1,0 +1,153 @@
+"""The nginx of the docs for several gateways repeats only what is safe to repeat."""
+
+import shutil
+import ssl
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from tests.docs.blocks import TOP, Block
+from tests.docs.proxies import HOST, nginx_problems, nginx_text, running_nginx, write_certificate
+
+NGINX = Block(
+    page="docs/deployment/cluster/nginx.conf",
+    line=1,
+    language="nginx",
+    text=(TOP / "docs" / "deployment" / "cluster" / "nginx.conf").read_text("utf-8"),
+)
+DEAD_PORT = 9
+KEY = {"Idempotency-Key": "order-7"}
+
+pytestmark = pytest.mark.skipif(shutil.which("nginx") is None, reason="there is no nginx to run")
+
+
+@dataclass
+class StandIns:
+    """Servers in the place of gateways, and the methods of all requests that they got."""
+
+    ports: list[int] = field(default_factory=list)
+    seen: list[str] = field(default_factory=list)
+
+
+@contextmanager
+def stand_ins(are_alive: Sequence[bool]) -> Iterator[StandIns]:
+    """Servers that answer, or that end each connection as soon as they have read a request."""
+    found, servers = StandIns(), []
+    for is_alive in are_alive:
+        server = HTTPServer(("127.0.0.1", 0), handler(found, is_alive))
+        threading.Thread(target=server.serve_forever, args=(0.02,)).start()
+        servers.append(server)
+        found.ports.append(server.server_port)
+    try:
+        yield found
+    finally:
+        for server in servers:
+            server.shutdown()
+            server.server_close()
+
+
+def handler(found: StandIns, is_alive: bool) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        def handle_one_request(self) -> None:
+            self.raw_requestline = self.rfile.readline(65_537)
+            self.close_connection = True
+            if not self.raw_requestline or not self.parse_request():
+                return
+            self.rfile.read(int(self.headers.get("Content-Length", "0")))
+            found.seen.append(self.command)
+            if is_alive:
+                self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+
+    return Handler
+
+
+def ask(
+    folder: Path, ports: Sequence[int], method: str, headers: dict[str, str], count: int = 1
+) -> list[int]:
+    """The statuses of some requests to a new nginx in front of three ports."""
+    block = NGINX
+    for number, port in enumerate(ports, start=1):
+        block = block.replaced(f"gateway-{number}:8000", f"127.0.0.1:{port}")
+    with (
+        running_nginx(block, folder, gateway="") as proxy,
+        httpx2.Client(
+            verify=ssl.create_default_context(cafile=str(proxy.certificate)),
+            headers={"Host": HOST, **headers},
+        ) as client,
+    ):
+        body = None if method == "GET" else b"{}"
+        return [
+            client.request(method, f"{proxy.url}/v2/sheets/Cities/2", content=body).status_code
+            for _ in range(count)
+        ]
+
+
+@pytest.mark.parametrize(
+    ("method", "headers", "times"),
+    [
+        pytest.param("GET", {}, 3, id="read"),
+        pytest.param("POST", {}, 1, id="POST"),
+        pytest.param("PUT", {}, 1, id="PUT"),
+        pytest.param("PATCH", {}, 1, id="PATCH"),
+        pytest.param("DELETE", {}, 1, id="DELETE"),
+        *(
+            pytest.param(method, KEY, 3, id=f"{method} with a key")
+            for method in ("POST", "PUT", "PATCH", "DELETE")
+        ),
+    ],
+)
+def test_what_was_sent_is_repeated_only_if_that_is_safe(
+    method: str, headers: dict[str, str], times: int, tmp_path: Path
+) -> None:
+    """Each gateway dies after it has read the request: another one may have it in these cases."""
+    with stand_ins([False] * 3) as gateways:
+        statuses = ask(tmp_path, gateways.ports, method, headers)
+
+    assert statuses == [502]
+    assert gateways.seen == [method] * times
+
+
+@pytest.mark.parametrize(
+    ("method", "headers"),
+    [
+        pytest.param("GET", {}, id="read"),
+        pytest.param("POST", {}, id="POST"),
+        pytest.param("DELETE", KEY, id="DELETE with a key"),
+    ],
+)
+def test_what_was_not_sent_goes_to_another_gateway(
+    method: str, headers: dict[str, str], tmp_path: Path
+) -> None:
+    """Two gateways refuse connections; the third one answers everything."""
+    with stand_ins([True]) as gateways:
+        ports = [DEAD_PORT, *gateways.ports, DEAD_PORT]
+        statuses = ask(tmp_path, ports, method, headers, count=6)
+
+    assert statuses == [200] * 6
+    assert gateways.seen == [method] * 6
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "word"),
+    [
+        pytest.param("listen 443 ssl", "listen 443 ssl", "", id="right"),
+        pytest.param("least_conn;", "least_con;", 'unknown directive "least_con"', id="directive"),
+        pytest.param("non_idempotent", "non_idempotant", "invalid value", id="value"),
+    ],
+)
+def test_a_mistake_for_nginx_is_found(old: str, new: str, word: str, tmp_path: Path) -> None:
+    """As with the other configuration."""
+    write_certificate(tmp_path)
+    block = NGINX.replaced(old, new)
+    for number in (1, 2, 3):
+        block = block.replaced(f"gateway-{number}:8000", f"127.0.0.1:{number}")
+    problems = nginx_problems(nginx_text(block, tmp_path, port=1, gateway=""), tmp_path)
+
+    assert word in problems
+    assert bool(problems) == bool(word)

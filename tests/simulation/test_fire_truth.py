@@ -155,3 +155,8 @@ def test_the_contents_of_a_row_at_any_moment(emulator: Emulator, truth: Truth) -
     assert truth.contents_between(TITLE, 3, first_at, first_at) == [eight]
     assert truth.contents_between(TITLE, 3, second_at, second_at + 1) == [()]
     assert truth.contents_between(TITLE, 99, second_at, second_at) == [()]
+
+
+def test_a_row_that_never_was_is_nowhere(truth: Truth) -> None:
+    """A number that took no effect has no rows at any time."""
+    assert truth.rows_between(TITLE, 17, 0.0, 9.0) == set()

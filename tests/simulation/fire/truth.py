@@ -83,7 +83,7 @@ class Truth:
         ends = [*(each.since for each in stays[1:]), float("inf")]
         return {
             row
-            for stay, end in zip(stays, ends, strict=True)
+            for stay, end in zip(stays, ends, strict=False)
             if stay.since <= until and end >= since
             for row in stay.rows
         }

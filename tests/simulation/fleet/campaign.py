@@ -1,0 +1,365 @@
+"""A fleet from its start to its report: emulator, engines, processes, disturbances and clients.
+
+Rules
+- Clients go on until they created enough rows and every disturbance of the engines has come.
+- Then nothing is disturbed any more: the last tenth of the creates, or more, is calm. At the end
+  every process is asked for all rows.
+- Google fails all the time, for a share of the calls.
+- `per_minute` stands for Google's 60: the emulator refuses nothing, its statistics are judged.
+"""
+
+import asyncio
+import itertools
+import random
+import time
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx2
+from pydantic import SecretStr
+
+from gateway.access.issue import KeyRequest
+from gateway.settings.database import PostgresUrl
+from tests.journeys.conftest import create_keys
+from tests.journeys.workbook import write_seed
+from tests.simulation.fire.clients import Patience
+from tests.simulation.fire.faults import Weather, plan
+from tests.simulation.fire.ledger import Problem
+from tests.simulation.fire.orders import HEADER, SEEDS, SPREADSHEET, csv_of
+from tests.simulation.fire.stage import WRITE_TIMEOUT_SECONDS, google, numbers_at
+from tests.simulation.fire.truth import FIRST_UPDATE
+from tests.simulation.fire.witness import Witness
+from tests.simulation.fleet.chronicle import chronicles
+from tests.simulation.fleet.clients import (
+    CONNECT_SECONDS,
+    LONGEST_PAUSE_SECONDS,
+    Client,
+    Exchange,
+)
+from tests.simulation.fleet.disturbances import Pace, Trouble, disturbed
+from tests.simulation.fleet.engines import Engines, running_engines
+from tests.simulation.fleet.members import PEPPER, Member, running_fleet
+from tests.simulation.fleet.verdict import Evidence, Log, judge
+from tests.simulation.stage import NO_LIMIT, Tables
+
+PLANNED_CALLS = 500
+"""Faults are planned for so many calls of each sort at a time."""
+BURST_SHARE = 0.9
+"""The gateway's rate as a share of Google's limit; the burst is the rest."""
+PROJECT_LIMITS = 5
+LAST_TRIES = 30
+LOOK_SECONDS = 0.2
+LAST_SECONDS = 60.0
+"""Clients have so long for what they have begun."""
+MOST_SHOWN = 30
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fleet:
+    """How large a campaign is, and what disturbs it."""
+
+    creates: int = 2000
+    seed: int = 1
+    processes: int = 3
+    clients: int = 16
+    worksheets: int = 3
+    updates: float = 0.6
+    """So many creates are followed by an update."""
+    faults: float = 0.02
+    """Share of Google's calls that go wrong."""
+    per_minute: int = 600
+    """Google's limit of reads and of writes."""
+    latency_ms: int = 20
+    latest_ms: int = 4500
+    rows_ttl_seconds: float = 5.0
+    kill_seconds: float = 2.0
+    suspend_every_seconds: float = 90.0
+    suspend_seconds: float = 40.0
+    engine_seconds: float = 3.0
+    """Between two disturbances of the engines; 0: none."""
+    hang_seconds: float = 3.0
+    outage_seconds: float = 5.0
+    """While both engines are down."""
+    calm_seconds: float = 30.0
+    answer_seconds: float = 15.0
+    """After so long a client asks another process."""
+    end_seconds: float = 7200.0
+    """After so long the clients are given up."""
+
+    @property
+    def settings(self) -> Tables:
+        rate = round(self.per_minute * BURST_SHARE)
+        return {
+            "google": {
+                "write_timeout_seconds": WRITE_TIMEOUT_SECONDS,
+                "reads_per_minute": rate,
+                "writes_per_minute": rate,
+                "project_reads_per_minute": PROJECT_LIMITS * rate,
+                "project_writes_per_minute": PROJECT_LIMITS * rate,
+            },
+            "cache": {"rows_ttl_seconds": self.rows_ttl_seconds},
+            "plans.paid": {"requests_per_minute": NO_LIMIT, "max_limit": 1000},
+        }
+
+    @property
+    def pace(self) -> Pace:
+        return Pace(
+            kill_seconds=self.kill_seconds,
+            suspend_every_seconds=self.suspend_every_seconds,
+            suspend_seconds=self.suspend_seconds,
+            engine_seconds=self.engine_seconds,
+            hang_seconds=self.hang_seconds,
+            outage_seconds=self.outage_seconds,
+        )
+
+    @property
+    def weather(self) -> Weather:
+        return Weather(
+            share=self.faults,
+            latest_ms=self.latest_ms,
+            slowest_ms=600,
+            timeout_ms=int(WRITE_TIMEOUT_SECONDS * 1000) + 1000,
+        )
+
+    @property
+    def titles(self) -> Sequence[str]:
+        return [f"Fleet{number}" for number in range(self.worksheets)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """What came of a campaign."""
+
+    lines: Sequence[str]
+    problems: Sequence[Problem]
+    disturbances: Counter[str] = field(default_factory=Counter)
+    creates: int = 0
+    chronicles: Sequence[str] = ()
+    """Of some writes that went wrong."""
+
+    def __str__(self) -> str:
+        sorts = Counter(problem.kind for problem in self.problems)
+        shown: dict[str, int] = defaultdict(int)
+        lines = [*self.lines, f"problems: {dict(sorts) or 'none'}"]
+        for each in self.problems:
+            shown[each.kind] += 1
+            if shown[each.kind] * len(sorts) <= MOST_SHOWN:
+                lines.append(f"  {each.kind}: {each.detail}")
+        return "\n".join([*lines, *self.chronicles])
+
+
+def run(folder: Path, campaign: Fleet) -> Report:
+    """Run a campaign in an empty folder."""
+    text = csv_of((HEADER, *SEEDS[0]))
+    write_seed(folder / "seed", {SPREADSHEET: dict.fromkeys(campaign.titles, text)})
+    with (
+        running_engines(folder) as engines,
+        google(folder, latency_ms=campaign.latency_ms) as (url, witness),
+    ):
+        return asyncio.run(_run(folder, campaign, engines, url, witness))
+
+
+async def _run(
+    folder: Path, campaign: Fleet, engines: Engines, url: str, witness: Witness
+) -> Report:
+    began = time.monotonic()
+    key = await _make_key(engines.database)
+    log = Log()
+    async with running_fleet(
+        folder, url, engines, campaign.settings, processes=campaign.processes
+    ) as members:
+        trouble = Trouble(
+            members=members,
+            engines=engines,
+            chance=random.Random(campaign.seed),  # noqa: S311 - no secret
+            pace=campaign.pace,
+        )
+        async with _clients(campaign, members, key, log) as clients:
+            weather = asyncio.create_task(_weather(campaign, url, witness))
+            try:
+                is_done = await _work(campaign, clients, trouble)
+            finally:
+                weather.cancel()
+            httpx2.post(f"{url}/_emulator/faults", json=[]).raise_for_status()
+            await asyncio.sleep(campaign.latest_ms / 1000)
+            unread = await _read_all(clients, members)
+        ends = [each for member in members for each in member.ends]
+        failed_starts = sum(member.failed_starts for member in members)
+        tracebacks = sum(member.gateway.log().count("Traceback") for member in members)
+    evidence = Evidence(
+        log=log,
+        truth=witness.truth,
+        spans=trouble.spans,
+        saw_failure=witness.saw_failure,
+        peaks=peaks_at(url),
+        per_minute=campaign.per_minute,
+    )
+    problems = judge(evidence)
+    if not is_done:
+        problems.append(Problem(kind="unfinished", detail="clients waited for answers at the end"))
+    problems += [Problem(kind="unread", detail=each) for each in unread]
+    problems += [Problem(kind="ended", detail=each) for each in ends]
+    if numbers_at(url) != witness.truth.numbers():
+        problems.append(Problem(kind="witness", detail="the emulator has other rows than noted"))
+    return Report(
+        lines=[
+            *lines_of(log, witness),
+            f"Google's calls in a minute at most: {dict(evidence.peaks)}",
+            f"disturbed: {dict(trouble.counts)}; {failed_starts} starts failed, "
+            f"{tracebacks} tracebacks in logs",
+            f"{time.monotonic() - began:.0f} s",
+        ],
+        problems=problems,
+        chronicles=[*chronicles(problems, evidence)],
+        disturbances=trouble.counts,
+        creates=len(log.entries),
+    )
+
+
+async def _make_key(database: str) -> str:
+    request = KeyRequest(name="fleet", spreadsheets=frozenset({SPREADSHEET}))
+    made = await create_keys(PostgresUrl(SecretStr(database)), {"fleet": request}, pepper=PEPPER)
+    return made["fleet"]
+
+
+@asynccontextmanager
+async def _clients(
+    campaign: Fleet, members: Sequence[Member], key: str, log: Log
+) -> AsyncIterator[Sequence[Client]]:
+    headers = {"Authorization": f"Bearer {key}", "X-Spreadsheet-Id": SPREADSHEET}
+    patience = Patience(
+        answer_seconds=campaign.answer_seconds, asks=60, longest_pause_seconds=LONGEST_PAUSE_SECONDS
+    )
+    timeout = httpx2.Timeout(patience.answer_seconds, connect=CONNECT_SECONDS)
+    limits = httpx2.Limits(max_connections=None, max_keepalive_connections=None)
+    wires = [
+        httpx2.AsyncClient(base_url=each.url, headers=headers, limits=limits, timeout=timeout)
+        for each in members
+    ]
+    numbers, updates = itertools.count(), itertools.count(FIRST_UPDATE)
+    chances = [
+        random.Random(1000 * campaign.seed + number)  # noqa: S311 - no secret
+        for number in range(campaign.clients)
+    ]
+    try:
+        yield [
+            Client(
+                number=number,
+                exchange=Exchange(clients=wires, chance=chance, log=log),
+                worksheet=campaign.titles[number % campaign.worksheets],
+                patience=patience,
+                numbers=numbers,
+                updates=updates,
+                chance=chance,
+                update_share=campaign.updates,
+            )
+            for number, chance in enumerate(chances)
+        ]
+    finally:
+        for wire in wires:
+            await wire.aclose()
+
+
+async def _work(campaign: Fleet, clients: Sequence[Client], trouble: Trouble) -> bool:
+    """Clients act while everything is disturbed, and then for a while in peace.
+
+    False if they were not done in time.
+    """
+    log = clients[0].log
+    ends_at = time.monotonic() + campaign.end_seconds
+    ended = asyncio.Event()
+
+    async def act(client: Client) -> None:
+        while not ended.is_set():
+            await client.act()
+
+    acting = [asyncio.create_task(act(client)) for client in clients]
+
+    async def until(is_done: Callable[[], bool]) -> None:
+        """Raises what goes wrong in a client."""
+        while time.monotonic() < ends_at and not is_done():
+            done, _ = await asyncio.wait(acting, timeout=LOOK_SECONDS)
+            for task in done:
+                task.result()
+
+    async with disturbed(trouble):
+        needs_round = campaign.engine_seconds > 0
+        most = campaign.creates * 9 // 10
+        await until(lambda: len(log.entries) >= most and trouble.rounds >= needs_round)
+    calm_until = time.monotonic() + campaign.calm_seconds
+    await until(lambda: len(log.entries) >= campaign.creates and time.monotonic() >= calm_until)
+    ended.set()
+    _, unfinished = await asyncio.wait(acting, timeout=LAST_SECONDS)
+    for task in unfinished:
+        task.cancel()
+    await asyncio.gather(*acting, return_exceptions=True)
+    return not unfinished and len(log.entries) >= campaign.creates
+
+
+async def _weather(campaign: Fleet, url: str, witness: Witness) -> None:
+    """New faults whenever those of the last plan may be used up."""
+    chance = random.Random(campaign.seed)  # noqa: S311 - no secret
+    async with httpx2.AsyncClient(base_url=url) as client:
+        planned_for = 0
+        while True:
+            if witness.batches >= planned_for:
+                planned_for = witness.batches + PLANNED_CALLS
+                faults = plan(chance, campaign.weather, batches=PLANNED_CALLS, reads=PLANNED_CALLS)
+                (await client.post("/_emulator/faults", json=faults)).raise_for_status()
+            await asyncio.sleep(1.0)
+
+
+async def _read_all(clients: Sequence[Client], members: Sequence[Member]) -> list[str]:
+    """All rows of each worksheet at each process; those that do not answer."""
+    rows: dict[str, list[int]] = defaultdict(list)
+    for client in clients:
+        rows[client.worksheet] += client.rows
+    first = {client.worksheet: client for client in reversed(clients)}
+    unread = []
+    for title, client in first.items():
+        for member in members:
+            for _ in range(LAST_TRIES):
+                if await client.read_all(member.number, rows[title]):
+                    break
+                await asyncio.sleep(1.0)
+            else:
+                unread.append(f"{title} at process {member.number}")
+    return unread
+
+
+def peaks_at(url: str) -> dict[str, int]:
+    """The most calls of each account in a minute, by its name and their sort."""
+    stats: Mapping[str, Any] = httpx2.get(f"{url}/_emulator/stats").json()
+    return {
+        f"{account} {sort}": usage[f"peak_{sort}"]
+        for project in stats["projects"].values()
+        for account, usage in project["accounts"].items()
+        for sort in ("reads", "writes")
+    }
+
+
+def lines_of(log: Log, witness: Witness) -> Iterator[str]:
+    """Figures."""
+    for name, entries in (("creates", log.entries), ("updates", log.updates)):
+        outcomes = Counter(entry.outcome for entry in entries)
+        yield f"{len(entries)} {name}: {dict(outcomes)}"
+    yield (
+        f"{witness.batches} batches, {len(witness.lost)} rows in lost ones; "
+        f"{sum(each.asks > 1 for each in log.entries)} creates asked again, {log.replays} replays"
+    )
+    alone = sum(each.is_alone for each in log.writes)
+    yield f"{len(log.writes)} writes acknowledged, {alone} of them alone"
+    yield (
+        f"{len(log.reads)} reads, {sum(each.is_alone for each in log.reads)} of them alone, "
+        f"{sum(each.is_stale for each in log.reads)} marked stale"
+    )
+    statuses = Counter(
+        f"{each.status} {each.code or each.text}".strip()
+        for each in log.attempts
+        if each.status not in (200, 201)
+    )
+    yield f"answers beside 200 and 201: {dict(statuses.most_common())}"

@@ -1,0 +1,394 @@
+"""Several processes on one store, under disturbances of all sorts, keep what they say.
+
+The long form is `python -m tests.simulation.fleet --creates 2000 --runs 50`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from tests.simulation.fire.clients import IN_PROGRESS
+from tests.simulation.fire.ledger import Change, Effect, Entry, Outcome, UpdateEntry, fields_of
+from tests.simulation.fire.truth import FIRST_UPDATE, Stay, Truth
+from tests.simulation.fleet.campaign import Fleet, run
+from tests.simulation.fleet.chronicle import chronicles
+from tests.simulation.fleet.history import ABSENT, Acknowledged, Shown
+from tests.simulation.fleet.verdict import (
+    KILL,
+    OUTAGE,
+    Attempt,
+    Evidence,
+    Log,
+    Span,
+    judge,
+)
+
+TITLE = "Fleet0"
+ROW = 3
+CREATED = fields_of({"id": "id:1", "name": "name:1", "note": "note:1"})
+FIRST, SECOND = "note:1", f"note:{FIRST_UPDATE}"
+SHORT = Fleet(
+    creates=60,
+    answer_seconds=6.0,
+    per_minute=1200,
+    latest_ms=2000,
+    kill_seconds=2.5,
+    suspend_every_seconds=30.0,
+    suspend_seconds=6.0,
+    engine_seconds=0.5,
+    hang_seconds=1.5,
+    outage_seconds=2.0,
+    calm_seconds=2.0,
+    end_seconds=120.0,
+)
+SORTS_OF_DISTURBANCES = 11
+
+
+@dataclass(kw_only=True)
+class Story:
+    """A create acknowledged at 2 s, an update at 5 s, and reads; `spans` are disturbances."""
+
+    log: Log = field(default_factory=Log)
+    truth: Truth = field(default_factory=Truth)
+    spans: tuple[Span, ...] = ()
+    failures: tuple[float, ...] = ()
+    peaks: dict[str, int] = field(default_factory=dict)
+
+    def created(self, *, at: float = 1.5, row: int = ROW) -> None:
+        """The row takes effect."""
+        effect = Effect(at=at, batch=1, worksheet=TITLE, number=1, row=row, fields=CREATED)
+        self.truth.effects.append(effect)
+        self.truth.stays[TITLE, 1].append(Stay(since=at, rows=frozenset({row})))
+
+    def updated(self, *, at: float = 4.5) -> None:
+        """The update takes effect."""
+        change = Change(at=at, worksheet=TITLE, number=FIRST_UPDATE, row=ROW)
+        self.truth.changes.append(change)
+
+    def told(self, outcome: Outcome = "created") -> None:
+        """The create is answered."""
+        entry = Entry(
+            worksheet=TITLE,
+            rows=(CREATED,),
+            outcome=outcome,
+            places=(ROW,) if outcome == "created" else (),
+            is_keyed=True,
+            asked_at=1.0,
+            answered_at=2.0,
+        )
+        self.log.entries.append(entry)
+        if outcome == "created":
+            self.acknowledged(FIRST, 2.0)
+
+    def told_of_update(self, outcome: Outcome = "created", *, is_alone: bool = False) -> None:
+        """The update is answered."""
+        update = UpdateEntry(
+            worksheet=TITLE,
+            row=ROW,
+            number=FIRST_UPDATE,
+            outcome=outcome,
+            asked_at=4.0,
+            answered_at=5.0,
+            is_keyed=True,
+        )
+        self.log.updates.append(update)
+        if outcome == "created":
+            self.acknowledged(SECOND, 5.0, is_alone=is_alone)
+
+    def acknowledged(self, note: str, at: float, *, is_alone: bool = False) -> None:
+        place = (TITLE, ROW)
+        write = Acknowledged(place=place, note=note, answered_at=at, is_alone=is_alone)
+        self.log.writes.append(write)
+
+    def read(
+        self,
+        note: str | None,
+        at: float,
+        *,
+        client: int = 1,
+        is_alone: bool = False,
+        is_stale: bool = False,
+    ) -> None:
+        """A read of the row is answered 0.1 s after its begin."""
+        shown = Shown(
+            client=client,
+            process=2,
+            kind="row",
+            worksheet=TITLE,
+            asked_at=at,
+            answered_at=at + 0.1,
+            notes={ROW: note},
+            is_alone=is_alone,
+            is_stale=is_stale,
+        )
+        self.log.reads.append(shown)
+
+    def answered(self, status: int, at: float, *, kind: str = "row", outcome: str = "") -> None:
+        attempt = Attempt(
+            kind=kind, process=2, status=status, asked_at=at, answered_at=at + 0.1, outcome=outcome
+        )
+        self.log.attempts.append(attempt)
+
+    def saw_failure(self, since: float, until: float) -> bool:
+        return any(since <= at <= until for at in self.failures)
+
+    @property
+    def evidence(self) -> Evidence:
+        return Evidence(
+            log=self.log,
+            truth=self.truth,
+            spans=self.spans,
+            saw_failure=self.saw_failure,
+            peaks=self.peaks,
+        )
+
+    def kinds(self) -> set[str]:
+        """The kinds of the problems."""
+        return {problem.kind for problem in judge(self.evidence)}
+
+
+def whole() -> Story:
+    """All is as it should be, and read so."""
+    story = Story()
+    story.created()
+    story.told()
+    story.updated()
+    story.told_of_update()
+    story.read(FIRST, 3.0)
+    story.read(SECOND, 6.0)
+    return story
+
+
+def create_only() -> Story:
+    story = Story()
+    story.created()
+    story.told()
+    return story
+
+
+def updated_alone() -> Story:
+    """The epoch could not be set after the update."""
+    story = create_only()
+    story.updated()
+    story.told_of_update(is_alone=True)
+    return story
+
+
+def lost_row(story: Story) -> None:
+    story.truth.effects.clear()
+    story.truth.stays.clear()
+
+
+def doubled_by_another_process(story: Story) -> None:
+    story.created(at=2.5, row=ROW + 1)
+
+
+def misplaced(story: Story) -> None:
+    lost_row(story)
+    story.created(row=ROW + 1)
+
+
+def lost_update(story: Story) -> None:
+    story.truth.changes.clear()
+
+
+def doubled_update(story: Story) -> None:
+    story.updated(at=4.8)
+
+
+def stale_at_once(story: Story) -> None:
+    story.read(FIRST, 5.01)
+
+
+def stale_and_marked_so(story: Story) -> None:
+    story.read(FIRST, 60.0, client=2, is_stale=True)
+
+
+def without_the_row(story: Story) -> None:
+    story.read(ABSENT, 8.0, client=2)
+
+
+def uncommitted(story: Story) -> None:
+    story.read(SECOND, 4.0, client=2)
+
+
+def invented(story: Story) -> None:
+    story.read("note:77", 8.0, client=2)
+
+
+def internal_error(story: Story) -> None:
+    story.answered(500, 8.0)
+
+
+def unknown_in_peace(story: Story) -> None:
+    story.answered(504, 30.0, kind="create", outcome="unknown")
+
+
+def refused_without_engines(story: Story) -> None:
+    story.spans = (Span(kind=OUTAGE, since=7.0, until=12.0),)
+    story.answered(200, 6.0)
+    story.answered(503, 9.0)
+
+
+def too_many_calls(story: Story) -> None:
+    story.peaks = {"gateway@emulator reads": 61}
+
+
+BUGS = [
+    pytest.param(lost_row, {"lost", "misplaced", "never was"}, id="acknowledged and missing"),
+    pytest.param(doubled_by_another_process, {"doubled"}, id="doubled"),
+    pytest.param(misplaced, {"misplaced", "never was"}, id="misplaced"),
+    pytest.param(lost_update, {"lost", "never was"}, id="lost update"),
+    pytest.param(doubled_update, {"doubled"}, id="doubled update"),
+    pytest.param(stale_at_once, {"stale read", "went back"}, id="stale read"),
+    pytest.param(stale_and_marked_so, {"stale read"}, id="stale read that says so"),
+    pytest.param(without_the_row, {"stale read"}, id="read without an acknowledged row"),
+    pytest.param(uncommitted, {"never was"}, id="shown before it took effect"),
+    pytest.param(invented, {"never was"}, id="shown, but never there"),
+    pytest.param(internal_error, {"answer 500"}, id="500"),
+    pytest.param(unknown_in_peace, {"unknown"}, id="unknown for no reason"),
+    pytest.param(refused_without_engines, {"refused read"}, id="no read without engines"),
+    pytest.param(too_many_calls, {"quota"}, id="more calls than Google allows"),
+]
+
+
+def test_a_true_story_has_no_problems() -> None:
+    """Rows that are there once, where they were said to be, and shown from then on, are fine."""
+    assert whole().kinds() == set()
+
+
+@pytest.mark.parametrize(("plant", "kinds"), BUGS)
+def test_every_planted_bug_is_found(plant: Callable[[Story], None], kinds: set[str]) -> None:
+    """A bug shows as problems of its sorts."""
+    story = whole()
+    plant(story)
+
+    assert story.kinds() >= kinds
+    assert story.kinds() - {"stale read", "went back"} <= kinds
+
+
+@pytest.mark.parametrize(
+    ("outcome", "is_made"), [("not_applied", True), ("applied", False)], ids=["there", "not there"]
+)
+def test_a_false_outcome_is_found(outcome: Outcome, is_made: bool) -> None:
+    """What an answer says of the outcome holds, whichever process gave it."""
+    story = Story()
+    story.told(outcome)
+    if is_made:
+        story.created()
+
+    assert story.kinds() == {"false outcome"}
+
+
+def test_an_answer_alone_may_show_older_rows() -> None:
+    """A read marked `detail=alone` proves nothing, neither by itself nor for later reads."""
+    story = whole()
+    story.read(FIRST, 7.0, is_alone=True)
+    story.read(SECOND, 8.0)
+
+    assert story.kinds() == set()
+
+
+def test_a_write_alone_may_be_seen_later() -> None:
+    """Reads need not show a write that was answered alone, even after they showed it."""
+    story = updated_alone()
+    story.read(SECOND, 6.0)
+    story.read(FIRST, 7.0)
+
+    assert story.kinds() == set()
+
+
+def test_a_write_alone_hides_no_older_ones() -> None:
+    """What was acknowledged before a write that was answered alone is shown."""
+    story = updated_alone()
+    story.read(ABSENT, 7.0)
+
+    assert story.kinds() == {"stale read"}
+
+
+def test_a_client_never_goes_back() -> None:
+    """What a client saw of an open write it sees again; another client need not."""
+    story = create_only()
+    story.updated()
+    story.read(SECOND, 6.0, client=1)
+    story.read(FIRST, 7.0, client=2)
+    fine = story.kinds()
+    story.read(FIRST, 8.0, client=1)
+
+    assert fine == set()
+    assert story.kinds() == {"went back"}
+
+
+@pytest.mark.parametrize(
+    "spans",
+    [(Span(kind=KILL, since=22.0, until=24.0, process=0),), ()],
+    ids=["a kill", "Google failed"],
+)
+def test_unknown_has_its_reasons(spans: tuple[Span, ...]) -> None:
+    """For some time after a disturbance, or a failure of Google, an outcome may be unknown."""
+    story = whole()
+    unknown_in_peace(story)
+    story.spans = spans
+    story.failures = () if spans else (25.0,)
+
+    assert story.kinds() == set()
+
+
+def test_a_twin_that_is_carried_out_is_unknown() -> None:
+    """A client that did not wait for its first request may hear that it still goes on."""
+    story = whole()
+    unknown_in_peace(story)
+    (attempt,) = story.log.attempts
+    story.log.attempts = [replace(attempt, code=IN_PROGRESS)]
+
+    assert story.kinds() == set()
+
+
+def test_processes_that_just_began_may_refuse() -> None:
+    """Without engines a process that was killed shortly before cannot serve."""
+    story = whole()
+    refused_without_engines(story)
+    story.spans += (Span(kind=KILL, since=6.5, until=7.0, process=2),)
+
+    assert story.kinds() == set()
+
+
+def test_a_chronicle_tells_how_it_came() -> None:
+    """Of a doubled row it has requests, effects and disturbances, in order."""
+    story = whole()
+    doubled_by_another_process(story)
+    story.spans = (Span(kind=KILL, since=1.2, until=3.0, process=0),)
+    for process, (asked_at, answered_at) in enumerate([(1.0, 1.3), (1.4, 2.0)]):
+        attempt = Attempt(
+            kind="create",
+            process=process,
+            asked_at=asked_at,
+            answered_at=answered_at,
+            key="create-1",
+            status=201 * process,
+        )
+        story.log.attempts.append(attempt)
+    lines = [*chronicles(judge(story.evidence), story.evidence)]
+
+    assert lines == [
+        "create-1, doubled:",
+        "      0.00 create sent to process 0",
+        "      0.20 kill of process 0 begins",
+        "      0.30 create at process 0 after 0.3 s: 0 ",
+        "      0.40 create sent to process 1",
+        "      0.50 created in Fleet0 row 3 by batch 1",
+        "      1.00 create at process 1 after 0.6 s: 201 ",
+        "      1.50 created in Fleet0 row 4 by batch 1",
+        "      2.00 kill of process 0 is over",
+    ]
+
+
+def test_processes_on_one_store_keep_their_word(tmp_path: Path) -> None:
+    """Whatever is killed, suspended, restarted, emptied or cut: no write and no read is false."""
+    report = run(tmp_path, SHORT)
+
+    assert report.problems == [], str(report)
+    assert len(report.disturbances) == SORTS_OF_DISTURBANCES, str(report)
+    assert report.creates >= SHORT.creates, str(report)

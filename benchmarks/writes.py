@@ -33,7 +33,8 @@ from starlette.routing import Route
 from benchmarks.verbs import Naive, one_by_one, seed_rows
 from benchmarks.verbs import measure as cost_of
 from benchmarks.verbs import ours as operations
-from gateway.server.running import bind, in_background, make_server
+from gateway.server.running import in_background, make_server
+from gateway.server.sockets import bind
 
 CREATES = 600
 CLIENTS = 96
@@ -77,8 +78,8 @@ def main() -> None:
         ours, key = stack.enter_context(gateway(folder, google))
         naive = stack.enter_context(naive_proxy(folder, google))
         columns = {
-            "gateway": measure(google, f"{ours}/v2/sheets/{WORKSHEET}", key),
-            "naive proxy": measure(google, f"{naive}/rows", key),
+            "gateway": measure(google, [f"{ours}/v2/sheets/{WORKSHEET}"], key),
+            "naive proxy": measure(google, [f"{naive}/rows"], key),
         }
         verbs = verb_lines(folder, google, f"{ours}/v2/sheets/{MANY}", key)
     print(f"{CREATES} creates from {CLIENTS} clients, {LATENCY_MS} ms a call, 60 writes a minute")
@@ -123,11 +124,14 @@ LINES: Sequence[tuple[str, Callable[[Figures], str]]] = (
 )
 
 
-def measure(google: str, url: str, key: str) -> Figures:
-    """Send all creates to an API in front of a fresh worksheet, and look at what it made of it."""
+def measure(google: str, urls: Sequence[str], key: str) -> Figures:
+    """Send all creates to an API in front of a fresh worksheet, and look at what it made of it.
+
+    It has several URLs if it is several processes.
+    """
     httpx2.post(f"{google}/_emulator/reset").raise_for_status()
     start = time.perf_counter()
-    answers = asyncio.run(create_all(url, key))
+    answers = asyncio.run(create_all(urls, key))
     seconds = time.perf_counter() - start
     stats = httpx2.get(f"{google}/_emulator/stats").json()
     sheet = httpx2.get(f"{google}/_emulator/spreadsheets/{SPREADSHEET}").json()[WORKSHEET]
@@ -157,8 +161,11 @@ def record(number: int) -> dict[str, str]:
     return {name: f"{name} {number}" for name in HEADER}
 
 
-async def create_all(url: str, key: str) -> list[Answer]:
-    """The answers to all creates, each client sending its next one after the last was answered."""
+async def create_all(urls: Sequence[str], key: str) -> list[Answer]:
+    """The answers to all creates, each client sending its next one after the last was answered.
+
+    A client keeps to one URL.
+    """
     numbers = iter(range(CREATES))
     answers: list[Answer] = []
     headers = {"Authorization": f"Bearer {key}", "X-Spreadsheet-Id": SPREADSHEET}
@@ -167,13 +174,13 @@ async def create_all(url: str, key: str) -> list[Answer]:
         headers=headers, limits=limits, timeout=TIMEOUT_SECONDS
     ) as client:
 
-        async def work() -> None:
+        async def work(url: str) -> None:
             for number in numbers:
                 answer = await client.post(url, json=record(number))
                 place = answer.json()["rowIndex"] if answer.status_code == 201 else 0
                 answers.append((number, place))
 
-        await asyncio.gather(*(work() for _ in range(CLIENTS)))
+        await asyncio.gather(*(work(urls[each % len(urls)]) for each in range(CLIENTS)))
     return answers
 
 

@@ -6,6 +6,8 @@ Rules:
   concurrent ones until `leave`, which may be called twice.
 - Only valid keys come here, and the number of stored keys is bounded. A key with running requests
   is never forgotten.
+- Where several processes count the use of a key together (`Usage`), a request may have to wait for
+  an exchange with them before it is charged. Charging itself never waits.
 """
 
 import math
@@ -14,6 +16,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 import msgspec
 
@@ -28,16 +31,6 @@ FRESH_PRICE = 5
 MAX_KEPT = 10_000
 
 
-class KeyUsage:
-    """Used rate and number of running requests of a key."""
-
-    __slots__ = ("gcra", "in_flight")
-
-    def __init__(self) -> None:
-        self.gcra = Gcra()
-        self.in_flight = 0
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Limits:
     """Limits of a plan; `per_minute` 0 means no limit."""
@@ -47,13 +40,77 @@ class Limits:
     rate: RateLimit
 
 
+class UsedRate(Protocol):
+    """Use of a rate, as `gateway.gcra.Gcra` describes it."""
+
+    def take(self, limit: RateLimit, now: float, price: int = 1) -> float: ...
+    def give_back(self, limit: RateLimit, price: int = 1) -> None: ...
+    def standing(self, limit: RateLimit, now: float) -> Standing: ...
+
+
+class Usage(Protocol):
+    """Used rate and number of running requests of a key, also those of other processes."""
+
+    in_flight: int
+    """Running requests of this process."""
+
+    @property
+    def gcra(self) -> UsedRate: ...
+
+    def is_full(self, max_concurrent: int) -> bool:
+        """True if no other request may run now."""
+        ...
+
+    def leave(self) -> None:
+        """Note that a request has ended."""
+        ...
+
+    def must_exchange(self, limits: Limits, price: int) -> bool:
+        """True if a request has to `exchange` before it is charged."""
+        ...
+
+    async def exchange(self, limits: Limits, price: int) -> None:
+        """Learn what other processes use. Raises nothing, and takes less than a few seconds."""
+        ...
+
+
+class KeyUsage:
+    """A `Usage` of a process that knows no others."""
+
+    __slots__ = ("gcra", "in_flight")
+
+    def __init__(self, _key_id: str = "") -> None:
+        self.gcra = Gcra()
+        self.in_flight = 0
+
+    def is_full(self, max_concurrent: int) -> bool:
+        return self.in_flight >= max_concurrent
+
+    def leave(self) -> None:
+        self.in_flight -= 1
+
+    def must_exchange(self, _limits: Limits, _price: int) -> bool:
+        return False
+
+    async def exchange(self, limits: Limits, price: int) -> None:
+        """Nobody is to be asked."""
+
+
 class RateLease(msgspec.Struct):
     """A request of a key, from its admission until its answer is sent."""
 
     limits: Limits
-    _usage: KeyUsage
+    _usage: Usage
     _timer: Callable[[], float]
     _is_in: bool = False
+
+    def must_exchange(self) -> bool:
+        """True if the request has to `exchange` before it may enter."""
+        return self._usage.must_exchange(self.limits, 1)
+
+    async def exchange(self) -> None:
+        """Learn what other processes use of the limits."""
+        await self._usage.exchange(self.limits, 1)
 
     def enter(self) -> None:
         """Charge the request and take a place. Raises `RateLimited` or `TooManyInFlight`."""
@@ -61,7 +118,7 @@ class RateLease(msgspec.Struct):
         wait_seconds = usage.gcra.take(limits.rate, self._timer())
         if wait_seconds:
             raise self._rate_limited(wait_seconds)
-        if usage.in_flight >= limits.max_concurrent:
+        if usage.is_full(limits.max_concurrent):
             raise TooManyInFlight(
                 f"This key may have {limits.max_concurrent} requests under way. Wait for "
                 "one of them to be answered.",
@@ -76,11 +133,13 @@ class RateLease(msgspec.Struct):
         if wait_seconds:
             raise self._rate_limited(wait_seconds)
 
-    def raise_to(self, price: int) -> None:
+    async def raise_to(self, price: int) -> None:
         """Raise the price of a running request, or charge nothing and raise `RateLimited`.
 
         The error's waiting time is that of the whole price.
         """
+        if self._usage.must_exchange(self.limits, price - 1):
+            await self._usage.exchange(self.limits, price - 1)
         self._usage.gcra.give_back(self.limits.rate)
         self.charge(price)
 
@@ -92,7 +151,7 @@ class RateLease(msgspec.Struct):
         """Return the place, if taken."""
         if self._is_in:
             self._is_in = False
-            self._usage.in_flight -= 1
+            self._usage.leave()
 
     def _rate_limited(self, wait_seconds: float) -> RateLimited:
         return RateLimited(
@@ -110,11 +169,14 @@ class KeyRates:
         plans: Mapping[str, PlanSettings],
         timer: Callable[[], float] = time.monotonic,
         max_kept: int = MAX_KEPT,
+        new_usage: Callable[[str], Usage] = KeyUsage,
     ) -> None:
+        """`new_usage` begins the usage of the key with this ID."""
         self._limits = {name: limits_of(plan) for name, plan in plans.items()}
         self._timer = timer
         self._max_kept = max_kept
-        self._usages: OrderedDict[str, KeyUsage] = OrderedDict()
+        self._new_usage = new_usage
+        self._usages: OrderedDict[str, Usage] = OrderedDict()
 
     def lease(self, caller: Caller) -> RateLease:
         """A lease for a request that has not entered yet."""
@@ -126,11 +188,11 @@ class KeyRates:
             usages.move_to_end(key_id)
         return RateLease(self._limits[caller.plan_name], usage, self._timer)
 
-    def _begin(self, key_id: str) -> KeyUsage:
+    def _begin(self, key_id: str) -> Usage:
         if len(self._usages) >= self._max_kept:
             idle = (known for known, usage in self._usages.items() if not usage.in_flight)
             self._usages.pop(next(idle, ""), None)
-        usage = self._usages[key_id] = KeyUsage()
+        usage = self._usages[key_id] = self._new_usage(key_id)
         return usage
 
 

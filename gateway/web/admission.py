@@ -124,7 +124,10 @@ class Admission:
             known = auth_cache.find(number)
         if known is not None:
             caller, target, reading = known.caller, known.target, known.reading
-            lease = self._lease(scope, head, caller, parameters.asked)
+            lease = self._lease(scope, caller)
+            if lease.must_exchange():
+                await lease.exchange()
+            _enter(lease, scope["method"], head, parameters.asked)
             if event is not None:
                 event.worksheet = target.worksheet.title
         else:
@@ -168,29 +171,36 @@ class Admission:
         caller = await self._gatekeeper.identify(
             credentials.key, lambda: client_address(scope, self._proxies)
         )
-        lease = self._lease(scope, head, caller, parameters.asked)
+        lease = self._lease(scope, caller)
+        if lease.must_exchange():
+            await lease.exchange()
+        _enter(lease, scope["method"], head, parameters.asked)
         if b"origin" in head.lines:
             for origin in head.values(b"origin"):  # a browser sends one; each must be allowed
                 check_origin(caller, origin)
         return Recognised(caller, credentials.spreadsheet, lease)
 
-    def _lease(self, scope: Scope, head: Head, caller: Caller, asked: bytes) -> RateLease:
-        """A lease for the request."""
+    def _lease(self, scope: Scope, caller: Caller) -> RateLease:
+        """A lease for the request, which has not entered yet."""
         event = current_event()
         if event is not None:
             event.key_id = caller.key_id
         lease: RateLease = self._rates.lease(caller)
         scope[RATE_LEASE] = lease
-        try:
-            lease.enter()
-        except RateLimited:
-            # The request may cost more than others; it is charged again later, with the wait for
-            # the whole price.
-            may_be_fresh = asks_for_fresh(head) or b"no-cache=" in asked
-            if may_be_fresh and scope["method"] in ("GET", "HEAD"):
-                lease.charge(FRESH_PRICE)
-            raise
         return lease
+
+
+def _enter(lease: RateLease, method: str, head: Head, asked: bytes) -> None:
+    """Charge the request. Raises as `RateLease.enter`."""
+    try:
+        lease.enter()
+    except RateLimited:
+        # The request may cost more than others; it is charged again later, with the wait for
+        # the whole price.
+        may_be_fresh = asks_for_fresh(head) or b"no-cache=" in asked
+        if may_be_fresh and method in ("GET", "HEAD"):
+            lease.charge(FRESH_PRICE)
+        raise
 
 
 def _authorised(

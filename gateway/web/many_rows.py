@@ -96,7 +96,7 @@ async def update_rows(request: Request[State]) -> Response:
 async def update_where(request: Request[State]) -> Response:
     state: State = request.scope["state"]
     admitted = await state["admission"].admit(request, "update_where")
-    asked = _asked_filter(admitted)
+    asked = await _asked_filter(admitted)
     preferred = preferred_max_affected(admitted.head)
     fields = await read_fields(request, admitted.caller.key_id)
     return await _write_where(request, admitted, asked, preferred, fields)
@@ -107,7 +107,7 @@ async def delete_where(request: Request[State]) -> Response:
     if not await state["admission"].has_right(request, may_delete):
         raise HTTPException(405)
     admitted = await state["admission"].admit(request, "delete_where")
-    asked = _asked_filter(admitted)
+    asked = await _asked_filter(admitted)
     preferred = preferred_max_affected(admitted.head)
     return await _write_where(request, admitted, asked, preferred, None)
 
@@ -145,7 +145,7 @@ async def upsert_rows(request: Request[State]) -> Response:
     state: State = request.scope["state"]
     admitted = await state["admission"].admit(request, "upsert")
     _check_no_condition(admitted)
-    admitted.lease.raise_to(FRESH_PRICE)
+    await admitted.lease.raise_to(FRESH_PRICE)
     resolution = preferred_resolution(admitted.head)
     merges = resolution is None or RESOLUTIONS[resolution]
     key_id = admitted.caller.key_id
@@ -223,11 +223,11 @@ def _counted(settled: Settled, preferred: int | None) -> Response:
     return count_answer(rows, headers=headers)
 
 
-def _asked_filter(admitted: Admitted) -> FilterAsked:
+async def _asked_filter(admitted: Admitted) -> FilterAsked:
     """The filter of a write, if the caller may write by filter: its rows are read anew."""
     check_filter(admitted.caller)
     _check_no_condition(admitted)
-    admitted.lease.raise_to(FRESH_PRICE)
+    await admitted.lease.raise_to(FRESH_PRICE)
     return filter_asked(admitted.asked)
 
 

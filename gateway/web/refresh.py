@@ -26,6 +26,6 @@ async def post_row(request: Request[State]) -> Response:
 async def refresh(request: Request[State]) -> Response:
     state: State = request.scope["state"]
     admitted = await state["admission"].admit(request, "refresh")
-    admitted.lease.raise_to(FRESH_PRICE)
+    await admitted.lease.raise_to(FRESH_PRICE)
     state["rows"].report_change(admitted.target)
     return json_answer({"status": "accepted"}, status=202)

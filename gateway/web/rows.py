@@ -48,7 +48,7 @@ async def list_rows(request: Request[State]) -> CachedResponse:
     check_query(caller, uses_where=query.where is not None, uses_order=bool(query.order))
     no_cache = asked.no_cache or asks_for_fresh(admitted.head)
     if no_cache:  # more expensive than the initial charge
-        admitted.lease.raise_to(FRESH_PRICE)
+        await admitted.lease.raise_to(FRESH_PRICE)
     encoder = ENCODERS[state["api"].empty_cell]
     attempt = Attempt(state["title_aliases"], admitted.target, asked, text=text, parse=parse)
     while True:
@@ -73,7 +73,7 @@ async def read_row(request: Request[State]) -> CachedResponse:
     asked = parse()
     no_cache = asked.no_cache or asks_for_fresh(admitted.head)
     if no_cache:  # more expensive than the initial charge
-        admitted.lease.raise_to(FRESH_PRICE)
+        await admitted.lease.raise_to(FRESH_PRICE)
     encoder = ENCODERS[state["api"].empty_cell]
     attempt = Attempt(state["title_aliases"], admitted.target, asked, text=text, parse=parse)
     while True:

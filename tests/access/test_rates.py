@@ -102,7 +102,7 @@ def test_a_price_is_charged_as_a_whole_or_not_at_all(rates: KeyRates) -> None:
 
 @pytest.mark.parametrize("per_minute", [1, 6, 20, 60, 90, 100, 120, 600, 10_000])
 @pytest.mark.parametrize("used", [0, 3, 6, 9, 10, 1000])
-def test_retry_time_suffices_for_a_higher_price(
+async def test_retry_time_suffices_for_a_higher_price(
     clock: ManualClock, per_minute: int, used: int
 ) -> None:
     """One wait is enough for an admitted request that learns its price."""
@@ -114,19 +114,19 @@ def test_retry_time_suffices_for_a_higher_price(
     first.enter()
     left = first.standing().remaining + 1
     try:
-        first.raise_to(FRESH_PRICE)
+        await first.raise_to(FRESH_PRICE)
     except RateLimited as refusal:
         assert left < FRESH_PRICE
         assert first.standing().remaining == left
         clock.advance(refusal.retry_after_seconds or 0)
         again = rates.lease(caller())
         again.enter()
-        again.raise_to(FRESH_PRICE)
+        await again.raise_to(FRESH_PRICE)
     else:
         assert first.standing().remaining == left - FRESH_PRICE
 
 
-def test_what_costs_too_much_costs_nothing(rates: KeyRates) -> None:
+async def test_what_costs_too_much_costs_nothing(rates: KeyRates) -> None:
     """However often it is tried, the four that are left stay, and the wait is for all five."""
     slow = caller(plan="slow")
     admitted(rates, 6, slow)
@@ -134,7 +134,7 @@ def test_what_costs_too_much_costs_nothing(rates: KeyRates) -> None:
         lease = rates.lease(slow)
         lease.enter()
         with pytest.raises(RateLimited) as refusal:
-            lease.raise_to(FRESH_PRICE)
+            await lease.raise_to(FRESH_PRICE)
         lease.leave()
 
     assert refusal.value.retry_after_seconds == 10

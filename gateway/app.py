@@ -17,7 +17,7 @@ from starlette.exceptions import HTTPException
 from gateway.access.active_keys import OF_FILE, ActiveKeys, LastUse, server_outage
 from gateway.access.gatekeeper import FailedKeys, Gatekeeper
 from gateway.access.pepper import load_pepper
-from gateway.access.rates import KeyRates
+from gateway.access.rates import KeyRates, KeyUsage
 from gateway.access.unrestricted_keys import warn_of_unbounded_keys
 from gateway.errors import GatewayError
 from gateway.google.adapter import open_accounts
@@ -126,7 +126,10 @@ def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Sta
                     yield State(
                         admission=Admission(
                             gatekeeper,
-                            KeyRates(settings.plans),
+                            KeyRates(
+                                settings.plans,
+                                new_usage=cluster.key_rates.usage if cluster else KeyUsage,
+                            ),
                             auth_cache,
                             settings.access.trusted_proxies,
                         ),

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from gateway.cluster.key_rates import SharedKeyRates, open_key_rates
 from gateway.cluster.membership import open_membership
 from gateway.cluster.quota import SharedQuota
 from gateway.cluster.shared_rows import SharedRows
@@ -21,10 +22,11 @@ LOCK_RESERVE_SECONDS = 5.0
 
 @dataclass(frozen=True, kw_only=True)
 class Cluster:
-    """`quota` shares the rates of accounts and projects."""
+    """`quota` shares the rates of accounts and projects, `key_rates` those of callers' keys."""
 
     quota: SharedQuota
     rows: SharedRows
+    key_rates: SharedKeyRates
     lock: PostgresWriteLock
 
 
@@ -44,6 +46,7 @@ async def open_cluster(
         open_store(redis) as store,
         open_membership(store, counted=processes_counted) as membership,
         open_database(database) as engine,
+        open_key_rates(store, membership) as key_rates,
     ):
         quota, rows = SharedQuota(store, membership), SharedRows(store)
         async with open_write_lock(
@@ -55,7 +58,7 @@ async def open_cluster(
             longest_seconds=longest_seconds,
         ) as lock:
             try:
-                yield Cluster(quota=quota, rows=rows, lock=lock)
+                yield Cluster(quota=quota, rows=rows, key_rates=key_rates, lock=lock)
             finally:
                 await rows.aclose()
                 await quota.aclose()

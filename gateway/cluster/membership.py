@@ -89,6 +89,8 @@ class Membership:
         self._host, self._pid = host or socket.gethostname(), os.getpid()
         self._followers: list[Follower] = []
         self._share = 0.0
+        self._count = 0
+        self._fewer_since = math.inf
         self._last = 0
         """Redis's time at the last heartbeat that it answered."""
         self._was_alone = False
@@ -101,6 +103,14 @@ class Membership:
     @property
     def last(self) -> int:
         return self._last
+
+    @property
+    def count(self) -> int:
+        """The number of processes as last seen; 0 if Redis was never reached.
+
+        It shrinks after a while only: others may come back to a Redis that lost its data.
+        """
+        return self._count
 
     @property
     def tempo(self) -> Tempo:
@@ -156,6 +166,7 @@ class Membership:
     ) -> None:
         self._last, self._share = seen, int(share) / MICROSECONDS
         self._was_alone = False
+        self._note_count(count)
         self._counted(count)
         if was_lost or not self._store.is_available:
             self._store.returned()
@@ -165,6 +176,12 @@ class Membership:
         dead = [id_ for id_, name in names.items() if self._is_dead(name)]
         if dead:
             await self._store.run(LEAVE, [MEMBERS], *dead)
+
+    def _note_count(self, count: int) -> None:
+        now = self._clock()
+        self._fewer_since = min(self._fewer_since, now) if count < self._count else math.inf
+        if count >= self._count or now - self._fewer_since >= self._tempo.settle_seconds:
+            self._count = count
 
     def _note_time(self, redis_time: int) -> None:
         self._ahead_seconds = redis_time / MICROSECONDS - self._clock()

@@ -205,3 +205,64 @@ return 1
 KEYS: rate. ARGV: quota, its time, time and length of the pause, as in `gateway.google.rate.Learnt`
 but microseconds; and the time from a single call to the whole burst, less one call.
 """
+
+EXCHANGE_USE = """
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local me, hold = ARGV[1], tonumber(ARGV[2])
+local function text(number)
+  return string.format('%.0f', number)
+end
+
+local reply = {}
+for i = 1, #KEYS do
+  local key, at = KEYS[i], 6 * i - 3
+  local fresh, used, in_flight = ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
+  local interval, burst = tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4])
+  local full_at = now + math.min(tonumber(ARGV[at + 5]), 3 * burst)
+  local generation, total, elsewhere, last = fresh, 0, 0, 0
+  local stored = redis.call('HGETALL', key)
+  for j = 1, #stored, 2 do
+    local name, value = stored[j], stored[j + 1]
+    if name == 'generation' then
+      generation = value
+    elseif name == 'total' then
+      total = tonumber(value)
+    elseif name == 'full_at' then
+      full_at = math.max(now, math.min(tonumber(value), now + 3 * burst))
+    elseif name ~= me then
+      local running, seen = string.match(value, '^(%S+) (%S+)$')
+      if tonumber(seen) <= now and now - tonumber(seen) < hold then
+        elsewhere, last = elsewhere + tonumber(running), hold
+      else
+        redis.call('HDEL', key, name)
+      end
+    end
+  end
+  total = total + used
+  full_at = math.max(now, full_at + used * interval)
+  redis.call('HSET', key, 'generation', generation, 'total', text(total), 'full_at', text(full_at))
+  if in_flight > 0 then
+    redis.call('HSET', key, me, string.format('%d %.0f', in_flight, now))
+    last = hold
+  else
+    redis.call('HDEL', key, me)
+  end
+  redis.call('PEXPIRE', key, text(math.max(full_at - now, last) / 1000 + 12000))
+  for _, each in ipairs({generation, text(total), text(full_at - now), text(elsewhere)}) do
+    table.insert(reply, each)
+  end
+end
+return reply
+"""
+"""Add what a process used of the rates of callers' keys, and tell what all have used.
+
+`full_at` is GCRA's instant, which counts use when it is told. `total` counts the use since the
+state began, which its `generation` names; a process knows by it what the others used since its last
+exchange, without comparing clocks.
+
+KEYS: one for each caller's key. ARGV: id, microseconds after which running requests are forgotten;
+for each key the generation if it begins now, use, running requests, microseconds for one request
+and for the burst, and those to `full_at` without this use if the generation begins now. Returns for
+each key: generation, total, microseconds to `full_at`, running requests of other processes.
+"""

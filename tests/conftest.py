@@ -23,7 +23,7 @@ SLOW: Mapping[str, str] = {
         docs_operations docs_page home_page recorder
     """,
     "cluster": """
-        processes rolling_upgrade storm workers
+        key_rates key_rates_processes processes rolling_upgrade storm workers
     """,
     "contract": """
         place

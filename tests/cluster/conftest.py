@@ -29,6 +29,7 @@ async def redis(any_redis: RedisServer) -> AsyncIterator[Redis]:
     """A client of an empty server."""
     client = Redis.from_url(any_redis.url, decode_responses=True)
     await client.flushall()
+    await client.config_set("maxmemory", 0)
     yield client
     await client.aclose()
 

@@ -1,0 +1,134 @@
+"""Processes that count the requests of callers' keys, in a time of their own (`World`)."""
+
+import asyncio
+from bisect import bisect_left
+from dataclasses import dataclass, field
+from typing import cast
+
+from redis.asyncio import Redis
+
+from gateway.access.caller import Caller, Grants
+from gateway.access.rates import KeyRates, RateLease
+from gateway.cluster.key_rates import EXCHANGE_SECONDS, SharedKeyRates
+from gateway.cluster.membership import Membership
+from gateway.cluster.store import Store
+from gateway.errors import RateLimited, TooManyInFlight
+from gateway.settings.plans import PlanSettings
+from tests.cluster.world import Link, World
+
+TICK_SECONDS = 0.01
+EXCHANGE_TICKS = round(EXCHANGE_SECONDS / TICK_SECONDS)
+BEAT_SECONDS = 0.5
+
+
+class Gateway:
+    """A process; its clock says something else than the others'."""
+
+    def __init__(self, cluster: "Cluster", number: int) -> None:
+        self.cluster, self.number = cluster, number
+        world = cluster.world
+        self.link = Link(world)
+        store = Store(cast("Redis", self.link), changed=lambda _error: None)
+        self.membership = Membership(store, clock=self.clock, host=f"host-{number}")
+        self.shared = SharedKeyRates(store, self.membership, clock=self.clock)
+        plans = {"paid": cluster.plan}
+        self.rates = KeyRates(plans, self.clock, new_usage=self.shared.usage)
+        self.is_alive = True
+
+    def clock(self) -> float:
+        return self.cluster.world.now + 1000.0 * self.number
+
+    async def entered(self, price: int = 1) -> RateLease | None:
+        """A running request; None if it was refused."""
+        caller = Caller(
+            key_id="k1",
+            name="n",
+            plan_name="paid",
+            plan=self.cluster.plan,
+            grants=Grants(spreadsheets=None),
+        )
+        lease = self.rates.lease(caller)
+        if lease.must_exchange():
+            await lease.exchange()
+        try:
+            lease.enter()
+        except (RateLimited, TooManyInFlight):
+            return None
+        if price > 1:
+            try:
+                await lease.raise_to(price)
+            except RateLimited:
+                lease.leave()
+                return None
+        self.cluster.admitted += [(self.cluster.world.now, self.number)] * price
+        return lease
+
+    async def send(self, price: int = 1) -> bool:
+        """Send a request that is answered at once; False if it was refused."""
+        lease = await self.entered(price)
+        if lease is not None:
+            lease.leave()
+        return lease is not None
+
+    async def send_all(self, price: int = 1) -> int:
+        """Send until one is refused."""
+        count = 0
+        while await self.send(price):
+            count += 1
+            await asyncio.sleep(0)
+        return count
+
+
+@dataclass
+class Cluster:
+    """Processes; `admitted` has the instant and the process of each admitted request."""
+
+    redis: Redis
+    plan: PlanSettings = field(default_factory=PlanSettings)
+    gateways: list[Gateway] = field(default_factory=list)
+    admitted: list[tuple[float, int]] = field(default_factory=list)
+    exchanges: bool = True
+    """Whether there are regular exchanges, not only those that requests wait for."""
+    tick: int = 0
+
+    def __post_init__(self) -> None:
+        self.world = World(self.redis)
+
+    async def start(self, count: int) -> list[Gateway]:
+        """Add processes that know of each other."""
+        first = len(self.gateways)
+        self.gateways += [Gateway(self, number) for number in range(first, first + count)]
+        for _ in range(8):
+            self.world.now += BEAT_SECONDS
+            await self.beat()
+        return self.gateways[first:]
+
+    async def beat(self) -> None:
+        for each in self.gateways:
+            if each.is_alive:
+                await each.membership.beat()
+
+    async def exchange(self) -> None:
+        for each in self.gateways:
+            await each.shared.exchange()
+
+    async def run(self, seconds: float, *, greedy: int = 0, price: int = 1) -> None:
+        """Let time pass, with as many requests as `greedy` processes admit."""
+        for _ in range(round(seconds / TICK_SECONDS)):
+            self.world.now += TICK_SECONDS
+            self.tick += 1
+            if self.tick % round(BEAT_SECONDS / TICK_SECONDS) == 0:
+                await self.beat()
+            for each in self.gateways:
+                is_due = (self.tick + 7 * each.number) % EXCHANGE_TICKS == 0
+                if is_due and self.exchanges and each.is_alive:
+                    await each.shared.exchange()
+            await asyncio.gather(*(each.send_all(price) for each in self.gateways[:greedy]))
+
+    def most(self, seconds: float = 60.0) -> int:
+        """The most requests admitted in any minute."""
+        instants = sorted(at for at, _ in self.admitted)
+        return max(
+            (n + 1 - bisect_left(instants, at - seconds + 1e-6) for n, at in enumerate(instants)),
+            default=0,
+        )

@@ -23,7 +23,8 @@ SLOW: Mapping[str, str] = {
         docs_operations docs_page home_page recorder
     """,
     "cluster": """
-        key_rates key_rates_processes processes rolling_upgrade storm workers
+        key_rates key_rates_processes processes rolling_upgrade shared_rows shared_rows_outages
+        storm workers write_lock write_lock_outages
     """,
     "contract": """
         place

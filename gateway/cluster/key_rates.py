@@ -10,7 +10,8 @@ Rules
 - Running requests of others are as of the last exchange. A request that would be refused for them
   waits for another. The count of a process that was killed ends after three seconds.
 - Without Redis each process allows 1/N of rate, burst and running requests, N as last seen. When it
-  is back, each tells what is left of its use.
+  is back, each tells what is left of its use. Until that is answered, the process knows no more
+  than before; at the answer it takes over Redis's instant, as others may tell theirs later.
 - What Redis loses, or does twice, makes rates inexact for as long as a burst takes to recover.
 """
 
@@ -66,6 +67,7 @@ class SharedGcra:
         "_adopted_at",
         "_gcra",
         "_generation",
+        "_is_rejoining",
         "_noted",
         "_rates",
         "_total",
@@ -81,6 +83,8 @@ class SharedGcra:
         self._gcra = Gcra()
         self._generation, self._total = "", 0
         self._adopted_at = -math.inf
+        self._is_rejoining = False
+        """Whether the use of this process alone was told, and not answered yet."""
         self.limit = rate_limit(0, burst=0)
         """That of the last `take`."""
         self.new = 0
@@ -130,12 +134,15 @@ class SharedGcra:
         if known.generation == self._generation:
             others -= self._total
         by_total = max(full_at, now) + others * interval_seconds
-        if others > 0 and is_known:
+        if self._is_rejoining:  # others may not have told yet what they used alone
+            self._gcra.full_at = max(full_at, by_redis)
+        elif others > 0 and is_known:
             self._gcra.full_at = max(full_at, min(by_redis, by_total))
         elif others > 0:
             self._gcra.full_at = max(full_at, by_total if was_lost else by_redis)
         self._generation, self._total, self._adopted_at = known.generation, known.total, now
         self.sent = 0
+        self._is_rejoining = False
 
     def rejoin(self, now: float) -> None:
         """Count in requests what is left of the use of this process alone, to tell others."""
@@ -144,6 +151,15 @@ class SharedGcra:
         if interval_seconds and self._gcra.full_at > now:
             self.new = round((self._gcra.full_at - now) / interval_seconds)
             self._gcra.full_at = now + self.new * self.limit.interval_seconds
+        self._is_rejoining = True
+
+    def part(self, now: float) -> None:
+        """Undo `rejoin` if no exchange followed: this process still knows only of its own use."""
+        interval_seconds = self.limit.interval_seconds
+        if self._is_rejoining and interval_seconds and self._gcra.full_at > now:
+            used = (self._gcra.full_at - now) / interval_seconds
+            self._gcra.full_at = now + used * self._rates.part(self.limit).interval_seconds
+        self._is_rejoining = False
 
 
 class SharedUsage:
@@ -277,6 +293,9 @@ class SharedKeyRates:
         self.is_alone = True
         if self._membership.count:
             self.share = 1 / self._membership.count
+        now = self.clock()
+        for usage in self._noted.values():
+            usage.gcra.part(now)
 
     def together(self) -> None:
         if self.is_alone:

@@ -207,6 +207,43 @@ async def test_without_redis_each_process_has_its_share(redis: Redis) -> None:
     assert cluster.most() <= MOST
 
 
+@pytest.mark.parametrize("is_cut", [True, False], ids=["cut", "answers lost"])
+async def test_the_bound_holds_while_redis_comes_and_goes(redis: Redis, is_cut: bool) -> None:
+    """Every second, or for heartbeats only: neither makes the use of a process alone less."""
+    cluster = Cluster(redis)
+    gateways = await cluster.start(3)
+    await cluster.run(20, greedy=3)
+    for second in range(30):
+        for each in gateways:
+            each.link.is_cut = is_cut and second % 2 == 0
+            each.link.lost_script = "" if is_cut else EXCHANGE_USE
+        await cluster.run(1, greedy=3)
+    for each in gateways:
+        each.link.is_cut, each.link.lost_script = False, ""
+    await cluster.run(70, greedy=3)
+
+    assert RATE / 2 < cluster.most() <= MOST
+
+
+@pytest.mark.parametrize("is_cut", [True, False], ids=["cut", "answers lost"])
+async def test_a_client_within_its_share_notices_no_redis_that_comes_and_goes(
+    redis: Redis, is_cut: bool
+) -> None:
+    """A third of the rate at one process is admitted all the time."""
+    cluster = Cluster(redis)
+    gateway, *_ = await cluster.start(3)
+    answers = []
+    for second in range(60):
+        is_ill = 10 <= second < 30
+        gateway.link.is_cut = is_ill and is_cut and second % 2 == 0
+        gateway.link.lost_script = EXCHANGE_USE if is_ill and not is_cut else ""
+        for _ in range(3):
+            answers.append(await gateway.send())
+            await cluster.run(0.33)
+
+    assert all(answers)
+
+
 async def test_a_process_alone_may_always_send(redis: Redis) -> None:
     """Of a small plan at least one request runs, and one for fresh data fits into the burst."""
     cluster = Cluster(redis, PlanSettings(requests_per_minute=60, max_concurrent=1))

@@ -129,6 +129,33 @@ async def test_an_idle_process_learns_of_the_use(redis: Redis) -> None:
     assert not await first.send()
 
 
+async def test_what_is_given_back_is_exchanged(redis: Redis) -> None:
+    """Ten requests for fresh data are 50 to the other processes, not 60."""
+    cluster = Cluster(redis)
+    first, second = await cluster.start(2)
+    for _ in range(10):
+        assert await first.send(FRESH_PRICE)
+        await cluster.exchange()
+    assert await second.send()
+    await cluster.exchange()
+
+    assert await second.send_all() == BURST - 10 * FRESH_PRICE - 1
+
+
+async def test_a_redis_that_lost_its_data_does_not_make_the_processes_fewer(
+    redis: Redis,
+) -> None:
+    """The first that comes back has no more than its part of the burst unexchanged."""
+    cluster = Cluster(redis)
+    first, *_ = await cluster.start(3)
+    allowance = first.shared.allowance(key_rate_limit(RATE))
+    await redis.flushall()
+    await first.membership.beat()
+
+    assert allowance == BURST // 3
+    assert first.shared.allowance(key_rate_limit(RATE)) == allowance
+
+
 async def test_use_from_long_ago_is_not_charged(redis: Redis) -> None:
     """What others used since the last exchange has recovered meanwhile, and counts no more."""
     cluster = Cluster(redis)

@@ -271,6 +271,17 @@ async def test_a_client_within_its_share_notices_no_redis_that_comes_and_goes(
     assert all(answers)
 
 
+async def test_processes_that_are_cut_off_have_their_share_besides(redis: Redis) -> None:
+    """Two of three have 1/3 each, and the one that reaches Redis has the whole rate."""
+    cluster = Cluster(redis)
+    gateways = await cluster.start(3)
+    for each in gateways[:2]:
+        each.link.is_cut = True
+    await cluster.run(70, greedy=3)
+
+    assert cluster.most(30) <= (RATE / 2) * (1 + 2 / 3) + 2 * BURST
+
+
 async def test_a_process_alone_may_always_send(redis: Redis) -> None:
     """Of a small plan at least one request runs, and one for fresh data fits into the burst."""
     cluster = Cluster(redis, PlanSettings(requests_per_minute=60, max_concurrent=1))

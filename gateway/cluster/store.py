@@ -64,12 +64,17 @@ class Store:
         """The script's answer, from an unavailable store too. Raises StoreUnavailable."""
         if (script, is_raw) not in self._scripts:
             self._scripts[script, is_raw] = self._clients[is_raw].register_script(script)
+        task = asyncio.current_task()
+        cancelled = task.cancelling() if task else 0
         try:  # uvloop raises RuntimeError for a connection that was cut
             async with asyncio.timeout(self._timeout_seconds):
-                return await self._scripts[script, is_raw](keys, arguments)
+                answer = await self._scripts[script, is_raw](keys, arguments)
         except (RedisError, OSError, TimeoutError, RuntimeError) as error:
             self._lose(error)
             raise StoreUnavailable from error
+        if task and task.cancelling() > cancelled:  # Python 3.11's `wait_for` in redis lost it
+            raise asyncio.CancelledError
+        return answer
 
     def returned(self) -> None:
         """Note that everything may be asked again."""

@@ -1,5 +1,6 @@
 """The store: a real Redis that hangs, dies, is full, and comes back."""
 
+import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 
@@ -63,6 +64,25 @@ async def test_a_probe_finds_redis_again(store: Store, server: RedisServer) -> N
 
     assert int(answer) == pytest.approx(time.time() * 1e6, abs=10e6)
     assert await store.run(PROBE, ["x"])
+
+
+async def test_no_cancellation_is_lost(store: Store) -> None:
+    """A task that asks again and again ends when it is cancelled, whatever it waits for."""
+
+    async def ask() -> None:
+        while True:
+            await store.run(PROBE, ["x"])
+
+    tasks = [asyncio.create_task(ask()) for _ in range(8)]
+    for number in range(400):
+        await asyncio.sleep(number % 20 / 10_000)
+        gone, tasks = tasks[0], [*tasks[1:], asyncio.create_task(ask())]
+        gone.cancel()
+        await asyncio.wait([gone], timeout=5)
+        assert gone.cancelled()
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
 
 
 @pytest.mark.parametrize("password", [PASSWORD, "wrong-but-secret"])

@@ -88,6 +88,8 @@ class SharedState:
 
         They cannot tell whether rows that they read meanwhile are from before a removal.
         """
+        if not self._is_written:  # it is news of others, or nobody asks for it
+            return
         is_removal = isinstance(news, Written) and news.effect.removed
         if news is None or is_removal or self._news is None:
             self._news = None

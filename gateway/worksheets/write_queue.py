@@ -27,6 +27,7 @@ from gateway.google.call_context import (
     in_call_context,
 )
 from gateway.settings.model import WriteSettings
+from gateway.telemetry.events import current_event, request_failed
 from gateway.worksheets.group import ExclusiveTask, Waiting
 from gateway.worksheets.queue_limits import BoundedQueue, memory_room, too_busy
 from gateway.worksheets.worksheet_id import WorksheetId
@@ -185,8 +186,11 @@ class WriteQueue:
                     async with self._held():
                         group, outcomes = await self._next_group()
                 except Exception as error:  # handed to the requests, which answer or log it
-                    group = group or (self._line.take_group() if self._line else ())
-                    outcomes = [error] * len(group)
+                    if outcomes:  # they are known, whatever the end of the lock was
+                        request_failed(current_event(), error)
+                    else:
+                        group = group or (self._line.take_group() if self._line else ())
+                        outcomes = [error] * len(group)
                 for waiting, outcome in zip(group, outcomes, strict=True):
                     if isinstance(outcome, Exception):
                         _refuse(waiting, outcome)
@@ -197,6 +201,8 @@ class WriteQueue:
 
     async def _next_group(self) -> tuple[Sequence[_InLine], Sequence[Outcome]]:
         """Carry out the writes whose turn it is; none if all gave up meanwhile."""
+        if not self._line:
+            return (), ()
         turn = await self._turn()
         if self._line:
             group = self._line.take_group()

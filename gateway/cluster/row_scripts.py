@@ -4,7 +4,7 @@ Rules
 - An epoch counts only together with Redis's run_id: a restart may restore an old one. A missing
   epoch is made anew, so that nothing kept from before is served as fresh.
 - A rendering is a hash of its epoch, the time at which it was read, its digest and its body.
-- Times are microseconds by Redis's clock.
+- Times are microseconds by Redis's clock. If that is set back, what is of the future is read again.
 """
 
 KEPT_SECONDS = 86_400
@@ -75,7 +75,7 @@ if found[1] ~= epoch then
   found = {'', 0, ''}
 end
 local age = now - tonumber(found[2])
-if found[3] ~= '' and age < tonumber(ARGV[3]) then
+if found[3] ~= '' and age >= 0 and age < tonumber(ARGV[3]) then
   local body = found[3] ~= ARGV[4] and redis.call('HGET', KEYS[2], 'body') or ''
   if body ~= '' or found[3] == ARGV[4] then
     return {epoch, 'found', age, found[3], body}
@@ -112,7 +112,8 @@ end
 local found = redis.call('HMGET', KEYS[2], 'epoch', 'read_at', 'digest')
 local is_there = found[1] == epoch
 local is_same = is_there and found[3] == digest
-if is_there and not is_same and tonumber(found[2]) >= read_at then
+local is_past = is_there and tonumber(found[2]) <= now
+if is_past and not is_same and tonumber(found[2]) >= read_at then
   return {{0, epoch}}
 end
 local is_first = string.find(epoch, ':first-', 1, true)

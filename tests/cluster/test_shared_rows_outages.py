@@ -246,3 +246,17 @@ async def test_an_epoch_that_expired_is_unknown(office: Office) -> None:
 
     assert names == [office.held_names()] * 2
     assert [first.cost(), second.cost()] == [ONE_READ, NONE]
+
+
+async def test_rows_of_the_future_are_read_again(office: Office) -> None:
+    """The clock of Redis was set back: nobody can tell how old the rows are."""
+    first, second, _ = office.peers
+    await first.names()
+    async with office.redis() as client:
+        (name,) = [each async for each in client.scan_iter("{gateway}:rows:*")]
+        await client.hincrby(name, "read_at", 3600 * 1_000_000)
+    office.cities.type(2, "Basel")
+    shown = [await peer.listed(no_cache=True) for peer in (second, first)]
+
+    assert [each.names[0] for each in shown] == ["Basel", "Basel"]
+    assert all(0 <= each.freshness.age_seconds < 60 for each in shown)

@@ -62,7 +62,9 @@ def handler(found: StandIns, is_alive: bool) -> type[BaseHTTPRequestHandler]:
             self.rfile.read(int(self.headers.get("Content-Length", "0")))
             found.seen.append(self.command)
             if is_alive:
-                self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+                self.wfile.write(
+                    b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+                )
 
     return Handler
 

@@ -139,7 +139,7 @@ class SqlLedger:
             async with self._engine.connect() as connection:
                 row = (await connection.execute(query)).mappings().one_or_none()
                 if row is None or row["answer"] is not None:
-                    self._seen.pop(scope, None)
+                    self._closed(scope)
                 else:
                     self._seen[scope] = row["token"]
                 if row is None:
@@ -237,10 +237,8 @@ class SqlLedger:
         self._sent_at[identity.scope] = self._clock()
 
     async def drop(self, identity: WriteIdentity) -> None:
-        self._sent_at.pop(identity.scope, None)
-        self._fences.pop(identity.scope, None)
-        self._quota.closed(identity.scope)
-        is_it, token = records.c.scope == identity.scope, self._seen.pop(identity.scope, "")
+        is_it, token = records.c.scope == identity.scope, self._seen.get(identity.scope, "")
+        self._closed(identity.scope)
         if self._is_server:  # another process may have noted one under this scope
             is_it &= records.c.token.is_not_distinct_from(token)
         await self._try_commit([(delete(records).where(is_it), None)])
@@ -263,6 +261,12 @@ class SqlLedger:
             request_failed(current_event(), error)
             return fence_ids
 
+    def _closed(self, scope: str) -> None:
+        """Keep no more of an open record that is none any more, or another process's."""
+        for kept in (self._sent_at, self._fences, self._seen):
+            kept.pop(scope, None)
+        self._quota.closed(scope)
+
     async def _put_unless_taken(
         self, noted: Sequence[Mapping[str, object]], fence: Fence, now: float
     ) -> Collection[str]:
@@ -279,8 +283,7 @@ class SqlLedger:
             await connection.execute(purge(now, len(noted)))
         for scope in scopes:
             if scope in taken:
-                self._fences.pop(scope, None)
-                self._quota.closed(scope)
+                self._closed(scope)
             else:
                 self._seen[scope] = fence.token
         return taken
@@ -338,10 +341,7 @@ class SqlLedger:
         if not await self._try_commit([(PUT, answered), (purge(now, len(answered)), None)]):
             return False
         for (identity, _), record in zip(answers, answered, strict=True):
-            self._sent_at.pop(identity.scope, None)
-            self._fences.pop(identity.scope, None)
-            self._seen.pop(identity.scope, None)
-            self._quota.closed(identity.scope)
+            self._closed(identity.scope)
             self._quota.completed(identity.key_id, size_of(record))
         await self._enforce_quota()
         return True

@@ -69,3 +69,21 @@ async def test_an_open_write_is_known_after_any_time(
     assert entry is not None
     assert (entry.fence, entry.rows) == (FENCE, ROWS)
     assert opened == [FENCE]
+
+
+@pytest.mark.parametrize("is_dropped", [False, True], ids=["completed", "dropped"])
+async def test_what_another_process_ended_is_open_no_more(
+    ledger: SqlLedger, store: KeyStore, clock: ManualClock, *, is_dropped: bool
+) -> None:
+    """Its fence may be deleted, and its room is free."""
+    await ledger.sending([Sending(IDENTITY, 5, ROWS)], FENCE)
+    async with store.open_ledger(clock) as other:
+        await other.find(IDENTITY.scope)
+        if is_dropped:
+            await other.drop(IDENTITY)
+        else:
+            await other.completed([(IDENTITY, results(5))])
+    assert list(ledger.open_fences()) == [FENCE.id]
+    await ledger.find(IDENTITY.scope)
+
+    assert list(ledger.open_fences()) == []

@@ -37,7 +37,9 @@ async def open_cluster(
     """Join the processes of a Redis, which need not be there yet."""
     google = settings.google
     longest_seconds = (
-        google.max_waiting_seconds
+        settings.writes.max_waiting_seconds
+        + google.max_waiting_seconds
+        + google.read_timeout_seconds
         + google.write_timeout_seconds
         + LIMIT_SECONDS
         + LOCK_RESERVE_SECONDS

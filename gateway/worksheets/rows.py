@@ -24,6 +24,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
+from cachetools import TTLCache
+
 from gateway.errors import GatewayError, MethodNotAllowed
 from gateway.google.call_context import CallContext, in_call_context
 from gateway.google.sheets import Sheets
@@ -74,6 +76,10 @@ NOT_TYPED = (
     "This gateway has Google parse values (google.value_input is user_entered), which no write to "
     "several rows can do. Create and update single rows."
 )
+MAX_TOLD = 10_000
+TOLD_SECONDS = 3_600.0
+"""So long it is kept of so many writes that all processes know of them."""
+
 PLAIN_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "OPTIONS")
 
 
@@ -107,6 +113,8 @@ class RowService:
     ) -> None:
         lock = lock or NoLock()
         self._sharing = sharing
+        self._told: TTLCache[str, bool] = TTLCache(MAX_TOLD, TOLD_SECONDS, timer=clock)
+        """The scopes of writes of which other processes know."""
         self._clock = clock
         self._scheduler = Scheduler()
         self._search = Search(
@@ -310,16 +318,20 @@ class RowService:
                     lambda entry: self._writer.resume(self._pool[target.worksheet], write, entry),
                 )
             except GatewayError as error:
-                error.is_alone = await self._is_alone(target, is_replayed=error.is_replayed)
+                error.is_alone = await self._is_alone(write, target, error.is_replayed)
                 raise
-        is_alone = await self._is_alone(target, is_replayed=settled.is_replayed)
+        is_alone = await self._is_alone(write, target, settled.is_replayed)
+        if write.identity is not None and not is_alone:
+            self._told[write.identity.scope] = True
         return replace(settled, is_alone=True) if is_alone else settled
 
-    async def _is_alone(self, target: Target, *, is_replayed: bool) -> bool:
+    async def _is_alone(self, write: Write, target: Target, is_replayed: bool) -> bool:
         """Whether other processes may not know yet of a write that is answered now."""
-        worksheet = self._pool[target.worksheet]
-        if self._sharing is not None and is_replayed:  # whoever wrote it may have told nobody
-            await self._sharing.announce(worksheet)
+        if self._sharing is None:
+            return False
+        worksheet, identity = self._pool[target.worksheet], write.identity
+        if is_replayed and identity is not None and identity.scope not in self._told:
+            await self._sharing.announce(worksheet)  # whoever wrote it may have told nobody
         return worksheet.shared.is_alone
 
 

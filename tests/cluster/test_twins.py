@@ -40,6 +40,20 @@ async def test_twins_at_once_are_one_row(office: Office) -> None:
     assert office.held_names()[3:] == [f"n{number}" for number in range(5)]
 
 
+async def test_repeats_cost_the_others_no_read(office: Office) -> None:
+    """The process that wrote has told them; another one tells them once more, and no oftener."""
+    writer, other, reader = office.peers
+    await office.settle_in()
+    await writer.create("Reno", IDENTITY)
+    costs = []
+    for repeating in (writer, writer, other, other, other):
+        await repeating.create("Reno", IDENTITY)
+        assert await reader.names() == NAMES
+        costs.append(sum(peer.cost().reads for peer in (other, reader)))
+
+    assert costs == [0, 0, 1, 0, 0]
+
+
 async def test_a_twin_of_a_write_at_google_waits_for_its_answer(office: Office) -> None:
     """It finds the open record, waits for the lock, and answers as the first one does."""
     first, second, _ = office.peers

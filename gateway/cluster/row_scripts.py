@@ -78,14 +78,14 @@ local age = now - tonumber(found[2])
 if found[3] ~= '' and age >= 0 and age < tonumber(ARGV[3]) then
   local body = found[3] ~= ARGV[4] and redis.call('HGET', KEYS[2], 'body') or ''
   if body ~= '' or found[3] == ARGV[4] then
-    return {epoch, 'found', age, found[3], body}
+    return {epoch, 'found', age, found[3], body, now}
   end
 end
 local is_free = redis.call('SET', KEYS[3], ARGV[2], 'NX', 'PX', ARGV[5])
 if not is_free and redis.call('GET', KEYS[3]) == ARGV[2] then
   is_free = true
 end
-return {epoch, is_free and 'read' or 'wait', 0, found[3], ''}
+return {epoch, is_free and 'read' or 'wait', 0, found[3], '', now}
 """
 )
 """A rendering that is young enough, or the task to read it.
@@ -94,7 +94,8 @@ One process reads at a time, both renderings if it needs them.
 
 KEYS: epoch, rendering, flight. ARGV: a new epoch, a name of the asker, the greatest age, the digest
 that the asker has, the time of a flight in milliseconds. Returns: the epoch; 'found', 'read' or
-'wait'; age, digest and body of the rendering, no body for the digest that the asker has.
+'wait'; age, digest and body of the rendering, no body for the digest that the asker has; Redis's
+time.
 """
 
 PUBLISH = (
@@ -104,7 +105,7 @@ if ARGV[8] == '1' and redis.call('GET', KEYS[4]) == ARGV[3] then
   redis.call('DEL', KEYS[4])
 end
 local expected, new, digest, body = ARGV[1], ARGV[2], ARGV[4], ARGV[6]
-local read_at, is_clean = now - tonumber(ARGV[5]), ARGV[7] == '1'
+local read_at, is_clean = tonumber(ARGV[5]), ARGV[7] == '1'
 local epoch = epoch_of(KEYS[1], new)
 if epoch ~= expected then
   return {{0, epoch}}
@@ -116,12 +117,13 @@ local is_past = is_there and tonumber(found[2]) <= now
 if is_past and not is_same and tonumber(found[2]) >= read_at then
   return {{0, epoch}}
 end
-local is_first = string.find(epoch, ':first-', 1, true)
-if not is_clean or not is_same and (is_there or not is_first) then
-  local other = redis.call('HMGET', KEYS[3], 'epoch', 'digest')
-  local is_of_both = is_clean and other[1] == epoch and other[2] == ARGV[9]
+local other = redis.call('HMGET', KEYS[3], 'epoch', 'digest', 'read_at')
+local has_other = other[1] == epoch
+local is_of_both = has_other and other[2] == ARGV[9] and tonumber(other[3]) >= tonumber(ARGV[10])
+local is_first = not is_there and string.find(epoch, ':first-', 1, true)
+if not is_clean or not is_same and (not is_first or has_other and not is_of_both) then
   epoch = begin(KEYS[1], new)
-  if is_of_both then
+  if is_clean and is_of_both then
     redis.call('HSET', KEYS[3], 'epoch', epoch)
   end
 end
@@ -142,13 +144,13 @@ return {{1, epoch}}
 Nobody may have another state of this epoch: a rendering that differs from the published one begins
 an epoch. So does the first of an epoch, since a process may have unpublished rows of it, unless the
 epoch is the first. The other rendering belongs to the new epoch too if the reader has it as it was
-published. A rendering that was read before the published one is refused. Without a body each
-process reads it for itself.
+published, and it is new enough. A rendering that was read before the published one is refused.
+Without a body each process reads it for itself.
 
 KEYS: epoch, rendering, the other rendering, flight. ARGV: the epoch for which it was read, a new
-epoch, name of the reader, digest, age, body, 0 if the reader wrote meanwhile, so that others must
-not take it, 1 if its flight ends, the reader's digest of the other rendering. Returns: 1 if it may
-be served, the epoch.
+epoch, name of the reader, digest, when it was read, body, 0 if the reader wrote meanwhile, so that
+others must not take it, 1 if its flight ends, the reader's digest of the other rendering, since
+when that must have been read. Returns: 1 if it may be served, the epoch.
 """
 
 RELEASE = """

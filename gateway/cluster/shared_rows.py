@@ -12,8 +12,8 @@ import asyncio
 import secrets
 import time
 import zlib
-from collections import Counter
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import Context
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -64,12 +64,26 @@ class _Began(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """What Redis has of a rendering; `word` as the script says it."""
+    """What Redis has of a rendering; `word` as the script says it.
+
+    `sent_seconds` is when it was read. `ahead` is what Redis's clock shows more than ours, in
+    microseconds, or less.
+    """
 
     word: bytes
-    age_seconds: float
+    sent_seconds: float
     digest: bytes
     rendering: Rendering | None
+    ahead: int
+
+
+@dataclass
+class _Flight:
+    """Reads of this process that may be published together."""
+
+    readers: int = 0
+    is_set: bool = False
+    """Whether others may wait for them."""
 
 
 @dataclass(frozen=True)
@@ -91,8 +105,7 @@ class SharedRows:
         self._me = secrets.token_hex(8)
         self._asked: dict[WorksheetId, list[asyncio.Future[str | None]]] = {}
         self._is_asking = False
-        self._reading: Counter[str] = Counter()
-        """Reads of this process that may be published, by the name of their flight."""
+        self._flights: dict[str, _Flight] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def is_current(self, worksheet: Worksheet) -> bool:
@@ -133,6 +146,7 @@ class SharedRows:
             if told is None:
                 state.changed(epoch)
             else:
+                state.overtaken()
                 state.wrote(epoch)
         return True
 
@@ -171,29 +185,41 @@ class SharedRows:
         from_google: ReadRendering,
     ) -> Rendering | None:
         keys = _keys(state.worksheet.id, render)
-        while True:
-            self._reading[keys.flight] += 1
-            try:
-                found = await self._found(keys, state, known, newer_than)
-                if found.word == b"found":
-                    state.digests[render] = found.digest
-                    record_sent_at(self._clock() - found.age_seconds)
-                    return None if found.digest == known else found.rendering
-                rendering, is_served = await self._read_for_all(
-                    keys, state, render, found.digest, known, from_google
-                )
-                if is_served:
-                    return rendering
-            except StoreUnavailable:
-                state.epoch = None
-                return await from_google(known)
-            except BaseException:
-                self._start(self._store.run(RELEASE, [keys.flight], self._me))
-                raise
-            finally:
-                self._reading[keys.flight] -= 1
-                if not self._reading[keys.flight]:
-                    del self._reading[keys.flight]
+        with self._flying(keys.flight) as flight:
+            while True:
+                began = self._clock()
+                try:
+                    found = await self._found(keys, state, known, newer_than)
+                    if found.word == b"found":
+                        state.digests[render] = found.digest
+                        record_sent_at(found.sent_seconds)
+                        return None if found.digest == known else found.rendering
+                    flight.is_set = True
+                    rendering, is_served = await self._read_for_all(
+                        keys, flight, state, render, found, known, began, from_google
+                    )
+                    if is_served:
+                        return rendering
+                except StoreUnavailable:
+                    state.epoch = None
+                    return await from_google(known)
+
+    @contextmanager
+    def _flying(self, key: str) -> Iterator[_Flight]:
+        """Read in a flight during the block; it ends with the last of its reads."""
+        flight = self._flights.setdefault(key, _Flight())
+        flight.readers += 1
+        try:
+            yield flight
+        except BaseException:
+            flight.is_set = True  # its answer may be on its way
+            raise
+        finally:
+            flight.readers -= 1
+            if not flight.readers:
+                del self._flights[key]
+                if flight.is_set:
+                    self._start(self._store.run(RELEASE, [key], self._me))
 
     async def aclose(self) -> None:
         """Wait for what was started."""
@@ -208,7 +234,7 @@ class SharedRows:
         while True:
             now = self._clock()
             age_seconds = min(max_age_seconds + now - began, now - newer_than)
-            epoch, word, age, digest, body = await self._store.run(
+            epoch, word, age, digest, body, redis_now = await self._store.run(
                 LOOK,
                 [keys.epoch, keys.rendering, keys.flight],
                 secrets.token_hex(8),
@@ -218,34 +244,42 @@ class SharedRows:
                 round(FLIGHT_SECONDS * 1000),
                 is_raw=True,
             )
+            ahead = redis_now - round(self._clock() * MICROSECONDS)
             if _text(epoch) != state.epoch and not await self._caught_up(state, _text(epoch)):
                 continue
             rendering = _decoded(body, digest) if body else None
             if word == b"found" and rendering is None and digest != known:
                 word = b"read"  # another version's format
-            if word != b"wait" or now - began >= WAIT_SECONDS:
-                return _Found(word, age / MICROSECONDS, digest, rendering)
+            # A write waits for no reader of another process, as others wait for its lock.
+            if word != b"wait" or state.is_written or now - began >= WAIT_SECONDS:
+                return _Found(word, now - age / MICROSECONDS, digest, rendering, ahead)
             await asyncio.sleep(PAUSE_SECONDS)
 
     async def _read_for_all(
         self,
         keys: _Keys,
+        flight: _Flight,
         state: SharedState,
         render: Render,
-        published: bytes,
+        found: _Found,
         known: bytes | None,
+        began: float,
         from_google: ReadRendering,
     ) -> tuple[Rendering | None, bool]:
-        """Read from Google, and publish it; False if an older state was read than published."""
+        """Read from Google, and publish it; False if an older state was read than published.
+
+        Rows go with types that are as new, types with all rows: a search shows rows of that age.
+        """
         changes, writes = state.changes, state.writes
         with recording_sent_at() as sent_at:
             # Redis needs the body, unless it has it.
-            rendering = await from_google(known if known == published else None)
+            rendering = await from_google(known if known == found.digest else None)
         sent_seconds = sent_at.at_seconds or self._clock()
         body = await _encoded(rendering)
         digest = (known if rendering is None else rendering.digest) or b""
+        others_since = began if render is Render.DISPLAYED else -LONGEST_AGE_SECONDS
         while state.epoch is not None and changes == state.changes:
-            expected = state.epoch
+            expected, is_last = state.epoch, flight.readers == 1
             try:
                 is_served, answer = await self._store.run(
                     PUBLISH,
@@ -254,13 +288,15 @@ class SharedRows:
                     secrets.token_hex(8),
                     self._me,
                     digest,
-                    round((self._clock() - sent_seconds) * MICROSECONDS),
+                    round(sent_seconds * MICROSECONDS) + found.ahead,
                     body,
                     1 if writes == state.writes else 0,
-                    1 if self._reading[keys.flight] == 1 else 0,
+                    1 if is_last else 0,
                     state.digests.get(_other(render), b""),
+                    round(others_since * MICROSECONDS) + found.ahead,
                     is_raw=True,
                 )
+                flight.is_set &= not is_last
             except StoreUnavailable:
                 state.epoch = None
                 break
@@ -289,10 +325,14 @@ class SharedRows:
         try:
             while self._asked:
                 asked, self._asked = self._asked, {}
-                for answers, epoch in zip(asked.values(), await self._epochs(asked), strict=True):
-                    for answer in answers:
-                        if not answer.done():  # its request was cancelled
-                            answer.set_result(epoch)
+                epochs: Sequence[str | None] = [None] * len(asked)
+                try:
+                    epochs = await self._epochs(asked)
+                finally:  # nobody waits for ever
+                    for answers, epoch in zip(asked.values(), epochs, strict=True):
+                        for answer in answers:
+                            if not answer.done():  # its request was cancelled
+                                answer.set_result(epoch)
         finally:
             self._is_asking = False
 
@@ -318,7 +358,7 @@ class SharedRows:
 
 
 def _keys(worksheet: WorksheetId, render: Render) -> _Keys:
-    place = _place(worksheet)
+    place = place_of(worksheet)
     return _Keys(
         epoch=_epoch_key(worksheet),
         rendering=f"{{gateway}}:rows:{render}:{place}",
@@ -332,11 +372,11 @@ def _other(render: Render) -> Render:
 
 
 def _epoch_key(worksheet: WorksheetId) -> str:
-    return f"{{gateway}}:epoch:{_place(worksheet)}"
+    return f"{{gateway}}:epoch:{place_of(worksheet)}"
 
 
 def _news_key(worksheet: WorksheetId) -> str:
-    return f"{{gateway}}:news:{_place(worksheet)}"
+    return f"{{gateway}}:news:{place_of(worksheet)}"
 
 
 def _chain(news: Sequence[bytes], at: str, epoch: str) -> Sequence[bytes] | None:
@@ -354,7 +394,8 @@ def _chain(news: Sequence[bytes], at: str, epoch: str) -> Sequence[bytes] | None
     return chain
 
 
-def _place(worksheet: WorksheetId) -> str:
+def place_of(worksheet: WorksheetId) -> str:
+    """The name of a worksheet, the same in all processes."""
     return f"{worksheet.spreadsheet}/{worksheet.title}"
 
 

@@ -22,7 +22,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as NoFreeConnection
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
-from gateway.cluster.shared_rows import SharedRows
+from gateway.cluster.shared_rows import SharedRows, place_of
 from gateway.errors import GatewayError, QueueFull, RecordsUnavailable
 from gateway.google.sheets import Fence
 from gateway.settings.database import PostgresUrl
@@ -51,8 +51,6 @@ class _Hold:
     """A worksheet that is locked."""
 
     holder: str
-    row: WorksheetRow
-    """As the last holder left it."""
     earlier: OpenFence | None
     left: OpenFence | None = None
     """The fence of the last batch, if its outcome is open."""
@@ -134,7 +132,7 @@ class PostgresWriteLock:
     async def _locked(self, worksheet: WorksheetId) -> AsyncConnection:
         connection = await self._locks.connect()
         try:
-            await connection.execute(_LOCK, {"place": _place(worksheet)})
+            await connection.execute(_LOCK, {"place": place_of(worksheet)})
         except BaseException:
             await connection.invalidate()
             await connection.close()
@@ -146,12 +144,18 @@ class PostgresWriteLock:
         holder = secrets.token_urlsafe(12)
         async with self._engine.begin() as connection:
             row = await take_row(connection, worksheet.id, holder)
-        hold = _Hold(holder=holder, row=row, earlier=row.open_fence)
+        hold = _Hold(holder=holder, earlier=row.open_fence)
         self._holds[worksheet.id] = hold
         if row.epoch is None or row.epoch != worksheet.shared.turn or row.open_fence is not None:
             if not await self._rows.is_current(worksheet) or row.open_fence is not None:
                 worksheet.forget()
-            worksheet.header.adopt(row.sheet_id, row.header_digest, row.last_row)
+                worksheet.shared.overtaken()
+            worksheet.header.adopt(
+                row.sheet_id,
+                row.header_digest,
+                row.last_row,
+                as_of=worksheet.shared.overtaken_at,
+            )
         return hold
 
     async def _leave(self, worksheet: Worksheet, hold: _Hold) -> None:
@@ -182,9 +186,9 @@ class PostgresWriteLock:
         """Free the lock, with its session if need be."""
         try:
             async with asyncio.timeout(UNLOCK_SECONDS):
-                await connection.execute(_UNLOCK, {"place": _place(worksheet)})
-        except (TimeoutError, *STORE_ERRORS):
-            with suppress(*STORE_ERRORS):
+                await connection.execute(_UNLOCK, {"place": place_of(worksheet)})
+        except (TimeoutError, RuntimeError, *STORE_ERRORS):  # uvloop raises RuntimeError
+            with suppress(RuntimeError, *STORE_ERRORS):
                 await connection.invalidate()
         await connection.close()
 
@@ -223,10 +227,6 @@ async def open_write_lock(
         yield PostgresWriteLock(locks, engine, rows, clock=clock)
     finally:
         await locks.dispose()
-
-
-def _place(worksheet: WorksheetId) -> str:
-    return f"{worksheet.spreadsheet}/{worksheet.title}"
 
 
 def _no_lock(error: Exception) -> GatewayError:

@@ -129,13 +129,15 @@ class HeaderCache:
         self._sheet = None
 
     def adopt(
-        self, sheet_id: int | None, header_digest: bytes | None, last_row: int | None
+        self, sheet_id: int | None, header_digest: bytes | None, last_row: int | None, *, as_of: int
     ) -> None:
-        """Take over where the rows end after writes of another process.
+        """Take over where the rows end after writes of another process, known at `as_of`.
 
-        Forget everything if it knew another tab or header.
+        Keep what was read later. Forget everything if the other knew another tab or header.
         """
         extent, sheet = self.last(), self._sheet
+        if extent is not None and extent.as_of > as_of:
+            return
         if (
             extent is None
             or sheet is None

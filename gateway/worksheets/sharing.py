@@ -66,12 +66,15 @@ class SharedState:
         """Counts the changes by this process, so that no earlier answer is published."""
         self.newest_seconds = float("-inf")
         """When the newest of the rows was seen that this process may have answered."""
+        self.overtaken_at = -1
+        """The moment at which this process last learned of changes by others."""
         self.is_alone = False
         """Whether the others may not know yet of the last write."""
         self.digests: dict[Render, bytes] = {}
         """Of the renderings that this process published or found last."""
         self.catching_up = asyncio.Lock()
-        self._is_written = False
+        self.is_written = False
+        """Whether this process holds the lock."""
         self._told = asyncio.Event()
         self._told.set()
         self._news: list[News] | None = []
@@ -81,14 +84,19 @@ class SharedState:
         if epoch is None or epoch != self.epoch:
             self.epoch = epoch
             self.changes += 1
+            self.overtaken()
             self.worksheet.forget()
+
+    def overtaken(self) -> None:
+        """Note that what was read before may be older than a change by others."""
+        self.overtaken_at = self.worksheet.header.moment()
 
     def tell(self, news: "News | None") -> None:
         """Note what a write of this process did, for the others; None: that is not known.
 
         They cannot tell whether rows that they read meanwhile are from before a removal.
         """
-        if not self._is_written:  # it is news of others, or nobody asks for it
+        if not self.is_written:  # it is news of others, or nobody asks for it
             return
         is_removal = isinstance(news, Written) and news.effect.removed
         if news is None or is_removal or self._news is None:
@@ -115,16 +123,16 @@ class SharedState:
     @contextmanager
     def written(self) -> Iterator[None]:
         """The worksheet is written to during the block, at whose end the others know of it."""
-        self._is_written = True
+        self.is_written = True
         try:
             yield
         finally:
-            self._is_written = False
+            self.is_written = False
             self._told.set()
 
     def show(self) -> None:
         """Note that kept rows show a write of this process."""
-        if self._is_written:
+        if self.is_written:
             self._told.clear()
 
     async def may_be_shown(self) -> bool:

@@ -5,7 +5,9 @@ import asyncio
 from gateway.query.query import Query
 from gateway.query.where import parse_where
 from tests.cluster.peers import Office, identity_of, until
+from tests.worksheets.scripted_sheets import Cost
 
+LARGE = Query(where=parse_where({"population": {"$gt": 900_000}}))
 SEARCH = Query(where=parse_where({"population": {"$gt": 0}}))
 
 
@@ -79,3 +81,30 @@ async def test_an_epoch_that_begins_with_the_types(office: Office) -> None:
     assert searched.names[0] == "Basel"
     assert not shown.freshness.reason
     assert shown.names[0] == seen.names[0]
+
+
+async def test_types_of_before_an_edit(office: Office) -> None:
+    """A reader of displayed rows finds an edit of a number: others search by the new number."""
+    reader, searcher, _ = office.peers
+    found = await reader.listed(LARGE)
+    office.cities.type(2, None, None, 999_999)
+    await reader.listed(no_cache=True)
+    searched = await searcher.listed(LARGE)
+
+    assert found.names == ["Austin"]
+    assert searched.names == ["Boston", "Austin"]
+    assert searcher.cost() == Cost(1, 0)
+
+
+async def test_the_first_search_after_an_edit_keeps_both_renderings(office: Office) -> None:
+    """What one process has read for it serves the others; types older than rows are read again."""
+    first, second, third = office.peers
+    await first.listed(LARGE)
+    office.cities.type(2, "Basel", None, 999_999)
+    await first.listed(LARGE, no_cache=True)
+    first_cost = first.cost()
+    searched = [await peer.listed(LARGE) for peer in (second, third, first)]
+
+    assert first_cost == Cost(4, 0)
+    assert [each.names for each in searched] == [["Basel", "Austin"]] * 3
+    assert [peer.cost() for peer in (second, third, first)] == [Cost(1, 0), Cost(0, 0), Cost(0, 0)]

@@ -8,11 +8,13 @@ import msgspec
 import pytest
 
 from gateway.cluster.row_scripts import MAX_NEWS
-from gateway.cluster.shared_rows import MAX_SHARED_BYTES
+from gateway.cluster.shared_rows import MAX_SHARED_BYTES, WAIT_SECONDS
 from gateway.errors import RowNotFound
 from gateway.query.query import Query
 from gateway.query.where import parse_where
+from gateway.worksheets.writes import UpdateWhere
 from tests.cluster.peers import Office, Peer, until
+from tests.worksheets.conftest import TARGET
 from tests.worksheets.scripted_sheets import Cost
 
 NONE = Cost(0, 0)
@@ -164,6 +166,42 @@ async def test_a_failed_read_holds_up_nobody(office: Office) -> None:
     assert isinstance(error, RuntimeError)
     assert names == office.held_names()
     assert second.cost() == ONE_READ
+
+
+async def test_a_write_waits_for_no_reader_of_another_process(office: Office) -> None:
+    """It plans on rows that it reads itself, while others wait for its lock."""
+    reader, writer, _ = office.peers
+    gate = office.gate()
+    reader.sheets.before("read_columns", gate)
+    reading = asyncio.create_task(reader.names())
+    await reader.sheets.begun("read_columns")
+    where = parse_where({"name": "Denver"})
+    async with asyncio.timeout(WAIT_SECONDS / 2):
+        write = UpdateWhere(where=where, fields={"name": "Bern"}, max_rows=9)
+        await writer.service.write(TARGET, write)
+    gate.set()
+
+    assert await reading == ["Boston", "Bern", "Austin"]
+
+
+async def test_a_flight_ends_with_both_renderings(office: Office) -> None:
+    """Both come at the same time: nobody waits for them afterwards."""
+    first, _, _ = office.peers
+    await office.settle_in(first)
+    gate = office.gate()
+    for nth in (1, 2):
+        first.sheets.after("read_columns", gate, nth=nth)
+    search = Query(where=parse_where({"population": {"$gt": 0}}))
+    searching = asyncio.create_task(first.listed(search, no_cache=True))
+    await first.sheets.begun("read_columns", times=first.sheets.count("read_columns") + 2)
+    gate.set()
+    await searching
+    async with office.redis() as client:
+
+        async def has_landed() -> bool:
+            return not [key async for key in client.scan_iter("{gateway}:flight:*")]
+
+        await until(has_landed)
 
 
 async def test_too_many_rows_are_read_by_each(office: Office) -> None:

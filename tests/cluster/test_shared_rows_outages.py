@@ -2,9 +2,11 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pytest
 
+from gateway.cluster.row_scripts import LOOK, PUBLISH
 from gateway.errors import RowNotFound
 from tests.cluster.peers import Office
 from tests.worksheets.scripted_sheets import Cost
@@ -260,3 +262,26 @@ async def test_rows_of_the_future_are_read_again(office: Office) -> None:
 
     assert [each.names[0] for each in shown] == ["Basel", "Basel"]
     assert all(0 <= each.freshness.age_seconds < 60 for each in shown)
+
+
+@pytest.mark.parametrize("script", [LOOK, PUBLISH], ids=["look", "publish"])
+async def test_rows_are_not_younger_for_a_late_message(office: Office, script: str) -> None:
+    """A process is suspended before it sends what it read, or before it sees what another read."""
+    reader, other, _ = office.peers
+    slow = reader if script is PUBLISH else other
+    run = slow.store.run
+
+    async def late(name: str, *arguments: Any, **options: Any) -> Any:
+        if name is script is PUBLISH:
+            await asyncio.sleep(1.0)
+        answer = await run(name, *arguments, **options)
+        if name is script is LOOK:
+            await asyncio.sleep(1.0)
+        return answer
+
+    slow.store.run = late  # type: ignore[method-assign, assignment]
+    await reader.listed()
+    shown = await other.listed()
+
+    assert shown.freshness.age_seconds >= 1.0
+    assert other.cost() == NONE

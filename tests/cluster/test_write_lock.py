@@ -276,3 +276,19 @@ async def refused(write: "asyncio.Task[object]") -> None:
         await write
 
     assert caught.value.outcome == "not_applied"
+
+
+async def test_the_end_of_the_rows_is_that_of_the_latest_look(office: Office) -> None:
+    """People delete rows, and a list sees it: what another process left in the lock is older."""
+    first, second, _ = office.peers
+    await first.created("Reno")
+    await second.created("Bern")
+    await second.created("Oslo")
+    office.cities.delete_rows(4, 3)
+    await first.listed(no_cache=True)
+    first.cost()
+    row = await first.created("Lima")
+
+    assert row == 5
+    assert first.cost() == Cost(0, 1)
+    assert office.held_names() == ["Boston", "Denver", "Oslo", "Lima"]

@@ -124,14 +124,14 @@ LINES: Sequence[tuple[str, Callable[[Figures], str]]] = (
 )
 
 
-def measure(google: str, urls: Sequence[str], key: str) -> Figures:
+def measure(google: str, urls: Sequence[str], key: str, per_second: float = 0) -> Figures:
     """Send all creates to an API in front of a fresh worksheet, and look at what it made of it.
 
-    It has several URLs if it is several processes.
+    It has several URLs if it is several processes. `per_second`: as in `create_all`.
     """
     httpx2.post(f"{google}/_emulator/reset").raise_for_status()
     start = time.perf_counter()
-    answers = asyncio.run(create_all(urls, key))
+    answers = asyncio.run(create_all(urls, key, per_second))
     seconds = time.perf_counter() - start
     stats = httpx2.get(f"{google}/_emulator/stats").json()
     sheet = httpx2.get(f"{google}/_emulator/spreadsheets/{SPREADSHEET}").json()[WORKSHEET]
@@ -161,26 +161,36 @@ def record(number: int) -> dict[str, str]:
     return {name: f"{name} {number}" for name in HEADER}
 
 
-async def create_all(urls: Sequence[str], key: str) -> list[Answer]:
+async def create_all(urls: Sequence[str], key: str, per_second: float = 0) -> list[Answer]:
     """The answers to all creates, each client sending its next one after the last was answered.
 
-    A client keeps to one URL.
+    A client keeps to one URL. With `per_second` each create has a client, and so many come in a
+    second, however long the answers take.
     """
     numbers = iter(range(CREATES))
+    clients = CREATES if per_second else CLIENTS
     answers: list[Answer] = []
     headers = {"Authorization": f"Bearer {key}", "X-Spreadsheet-Id": SPREADSHEET}
-    limits = httpx2.Limits(max_connections=CLIENTS, max_keepalive_connections=CLIENTS)
+    limits = httpx2.Limits(max_connections=clients, max_keepalive_connections=clients)
     async with httpx2.AsyncClient(
         headers=headers, limits=limits, timeout=TIMEOUT_SECONDS
     ) as client:
 
-        async def work(url: str) -> None:
-            for number in numbers:
-                answer = await client.post(url, json=record(number))
-                place = answer.json()["rowIndex"] if answer.status_code == 201 else 0
-                answers.append((number, place))
+        async def create(url: str, number: int) -> None:
+            answer = await client.post(url, json=record(number))
+            place = answer.json()["rowIndex"] if answer.status_code == 201 else 0
+            answers.append((number, place))
 
-        await asyncio.gather(*(work(urls[each % len(urls)]) for each in range(CLIENTS)))
+        async def work(client_number: int) -> None:
+            url = urls[client_number % len(urls)]
+            if per_second:
+                await asyncio.sleep(client_number / per_second)
+                await create(url, client_number)
+                return
+            for number in numbers:
+                await create(url, number)
+
+        await asyncio.gather(*(work(each) for each in range(clients)))
     return answers
 
 

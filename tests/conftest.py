@@ -22,6 +22,9 @@ SLOW: Mapping[str, str] = {
     "browser": """
         docs_operations docs_page home_page recorder
     """,
+    "clients/python": """
+        faults planted
+    """,
     "cluster": """
         key_rates key_rates_processes processes rolling_upgrade shared_rows shared_rows_outages
         storm workers write_lock write_lock_outages

@@ -25,6 +25,9 @@ SLOW: Mapping[str, str] = {
     "clients/python": """
         faults planted
     """,
+    "clients/typescript": """
+        client faults planted
+    """,
     "cluster": """
         key_rates key_rates_processes processes rolling_upgrade shared_rows shared_rows_outages
         storm workers write_lock write_lock_outages

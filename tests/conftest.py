@@ -20,7 +20,7 @@ SLOW: Mapping[str, str] = {
         keys_at_server
     """,
     "browser": """
-        docs_operations docs_page home_page recorder
+        docs_operations docs_page home_page recorder typescript_client
     """,
     "clients/python": """
         faults planted

@@ -28,10 +28,8 @@ const OUTCOMES: readonly unknown[] = ["not_applied", "applied", "unknown"];
 
 export const isSuccess = ({ status }: Answer): boolean => status >= 200 && status < 300;
 
-export function parseRow(answer: Answer): Row<AnyFields> {
-  const etag = answer.headers.get("etag");
-  return { ...rowOf(objectOf(answer)), ...(etag === null ? {} : { etag }) };
-}
+export const parseRow = (answer: Answer): Row<AnyFields> =>
+  tagged(rowOf(objectOf(answer)), answer);
 
 export const parseRows = (answer: Answer): Row<AnyFields>[] =>
   resultsOf(objectOf(answer)).map(rowOf);
@@ -79,7 +77,7 @@ export function errorBody(answer: Answer, isWrite: boolean, now: number): ErrorB
     retryable: body["retryable"] === true,
     requestId: String(body["requestId"]),
     errors: Array.isArray(errors) ? (errors as Problem[]) : [],
-    existing: isObject(existing) ? parseRow({ ...answer, text: JSON.stringify(existing) }) : undefined,
+    existing: isObject(existing) ? tagged(rowOf(existing), answer) : undefined,
     rowIndex: typeof rowIndex === "number" ? rowIndex : undefined,
     retryAfterSeconds,
   };
@@ -110,6 +108,11 @@ function foreign(answer: Answer, isWrite: boolean, wait: number | undefined): Er
     rowIndex: undefined,
     retryAfterSeconds: wait,
   };
+}
+
+function tagged(row: Row<AnyFields>, answer: Answer): Row<AnyFields> {
+  const etag = answer.headers.get("etag");
+  return etag === null ? row : { ...row, etag };
 }
 
 function rowOf(record: unknown): Row<AnyFields> {

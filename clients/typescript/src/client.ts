@@ -106,15 +106,18 @@ export class Sheets {
   /** One try. Throws only the reason of the caller's signal, and TypeError for wrong headers. */
   async #send(call: Call<unknown>, signal: AbortSignal | undefined): Promise<Answer | Broken> {
     signal?.throwIfAborted();
-    const timeout = AbortSignal.timeout(this.#timeoutMs);
+    const end = new AbortController();
+    const abort = (): void => end.abort(signal?.reason);
     const request = new Request(this.#base + call.target, {
       method: call.method,
       headers: { ...this.#headers, ...call.headers },
       body: call.body ?? null,
       credentials: "omit",
       redirect: "manual", // a followed redirect would make a read of a write
-      signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]),
+      signal: end.signal,
     });
+    const timer = setTimeout(() => end.abort(new Error("no answer in time")), this.#timeoutMs);
+    signal?.addEventListener("abort", abort, { once: true });
     try {
       const response = await fetch(request);
       const text = await response.text();
@@ -122,6 +125,9 @@ export class Sheets {
     } catch (error) {
       signal?.throwIfAborted();
       return { error, wasSent: !NOT_SENT.includes(codeOf(error)) };
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", abort);
     }
   }
 }

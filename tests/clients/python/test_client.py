@@ -1,11 +1,20 @@
 """Each method of both clients, on the real gateway."""
 
+from inspect import signature
 from typing import Any
 from uuid import uuid4
 
 import pytest
 
-from sheets_gateway_client import Affected, AsyncSheets, Row, Sheets, SheetsError
+from sheets_gateway_client import (
+    Affected,
+    AsyncSheet,
+    AsyncSheets,
+    Row,
+    Sheet,
+    Sheets,
+    SheetsError,
+)
 from tests.clients.middlebox import Middlebox
 from tests.clients.python.conftest import Connect
 from tests.journeys.conftest import Api
@@ -233,6 +242,19 @@ def test_a_block_closes_the_client(api: Api) -> None:
     assert row["name"] == "New York"
     with pytest.raises(RuntimeError, match="closed"):
         sheets.sheet("Cities").get(2)
+
+
+def test_both_clients_take_the_same_arguments() -> None:
+    """A program changes only the class and adds `await`."""
+    pairs = [(Sheets, AsyncSheets), (Sheet, AsyncSheet)]
+    names = [(pair, name) for pair in pairs for name in vars(pair[0]) if name[0] != "_"]
+    found = [
+        [list(signature(getattr(kind, name)).parameters.values()) for kind in pair]
+        for pair, name in names
+    ]
+
+    assert len(found) == 2 + 11
+    assert [plain for plain, other in found if plain != other] == []
 
 
 async def test_an_async_block_closes_the_client(api: Api) -> None:

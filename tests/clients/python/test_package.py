@@ -1,5 +1,6 @@
 """The client as a package of its own."""
 
+import ast
 import os
 import subprocess
 import sys
@@ -63,6 +64,17 @@ def test_the_wheel_works_alone(wheel: Path, tmp_path: Path, api: Any) -> None:
     )
 
     assert (done.stdout, done.stderr) == ("New York\n", "")
+
+
+def test_modules_import_nothing_else() -> None:
+    """Only the standard library, httpx2 and the client itself: nothing of the gateway."""
+    trees = [ast.parse(file.read_text("utf-8")) for file in PACKAGE.glob("*/*.py")]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    names = {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
+    names |= {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    roots = {name.partition(".")[0] for name in names}
+
+    assert roots - sys.stdlib_module_names == {"httpx2", "sheets_gateway_client"}
 
 
 def test_the_only_dependency_is_the_gateways_too() -> None:

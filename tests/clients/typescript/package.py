@@ -131,6 +131,6 @@ def _add_compiler(folder: Path, modules: Path) -> None:
         (folder / "node_modules").symlink_to(modules.resolve())
         return
     npm = NPM or unavailable("npm is not installed")
-    done = run([npm, "ci", "--no-audit", "--no-fund"], cwd=folder)
+    done = run([npm, "ci", "--no-audit", "--no-fund", "--fetch-retry-mintimeout=1000"], cwd=folder)
     if done.returncode != 0:
         unavailable(f"npm ci failed: {done.stderr[-500:]}")

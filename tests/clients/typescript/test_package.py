@@ -1,6 +1,7 @@
 """The client as a package of its own, and what the compiler says about its use."""
 
 import json
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -121,6 +122,14 @@ def test_types_say_what_empty_cells_are(
     done = run([node(), program, api.url, api.keys["paid"]])
 
     assert f"    {line}\n" in done.stdout
+
+
+def test_the_key_may_be_in_the_environment(package: Package, api: Api, types: str) -> None:
+    """There other users of the machine do not see it."""
+    environ = {**os.environ, "SHEETS_GATEWAY_KEY": api.keys["paid"]}
+    program = str(package.folder / "bin" / "types.mjs")
+
+    assert run([node(), program, api.url], env=environ).stdout == types
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,8 @@ from typing import Any
 import httpx2
 import msgspec
 
-from gateway.commands.demo import SPREADSHEET, WORKSHEET, Demo
+from gateway.commands.demo import Demo
+from gateway.commands.demo_lines import SPREADSHEET
 from gateway.telemetry.events import RequestLine
 from tests.docs.blocks import Block
 
@@ -107,7 +108,7 @@ def _real_error(example: Example, demo: Demo) -> Any:
 def _answer(demo: Demo, asked: Asked) -> Any:
     return httpx2.request(
         asked.method,
-        f"{demo.url}/v2/sheets/{WORKSHEET}{asked.path}",
+        f"{demo.url}{demo.example.path}{asked.path}",
         headers={
             "Authorization": f"Bearer {demo.paid_key}",
             "X-Spreadsheet-Id": SPREADSHEET,

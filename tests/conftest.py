@@ -1,5 +1,6 @@
 """All tests: event loop, clock, slow files, reports."""
 
+import signal
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -8,6 +9,11 @@ from hypothesis import settings
 
 from tests.clock import ManualClock
 from tests.postgres import PostgresServer, running_server
+
+# Signals that this process ignores, its children ignore too: a test run in the background, or
+# under nohup, could not end them.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # No test fails for the time that it takes.
 settings.register_profile("gateway", settings.get_profile("default"), deadline=None)

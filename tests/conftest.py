@@ -56,7 +56,7 @@ SLOW: Mapping[str, str] = {
     "journeys": """
         calls check_key_file check_spreadsheet clients columns commands conditional create_many
         demo document document_answers edge_floods edge_handover edge_stop edits errors formulas
-        full_disk groups hostile_bodies hostile_google idempotency interleavings key_store_down
+        full_disk groups hostile_bodies hostile_google idempotency init interleavings key_store_down
         matrix metrics nasty nasty_google open_outcomes parallel postgres process rates revocation
         row_values schemathesis stopping tenants twins upstream_errors
     """,

@@ -60,7 +60,7 @@ def test_every_error_is_in_the_table() -> None:
 def test_the_commands_are_found() -> None:
     """The next tests cover the whole command line."""
     assert set(COMMANDS) == {
-        *(f"sheets-gateway {name}" for name in ("serve", "demo", "emulator", "check")),
+        *(f"sheets-gateway {name}" for name in ("serve", "demo", "init", "emulator", "check")),
         *(f"keys {name}" for name in ("create", "list", "revoke")),
         *(f"storage {name}" for name in ("migrate", "copy")),
     }

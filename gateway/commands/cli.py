@@ -139,6 +139,37 @@ def _greet(running: "Demo", log: Path) -> None:
 
 
 @main.command()
+def init(
+    credentials: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Key file of the service account, else asked for."),
+    ] = None,
+    spreadsheet: Annotated[
+        str | None,
+        typer.Option(metavar="ID", help="ID or URL of the spreadsheet, else asked for."),
+    ] = None,
+    name: Annotated[str, typer.Option(metavar="NAME", help="What the key is for.")] = "first",
+    wait: Annotated[
+        float,
+        typer.Option(metavar="SECONDS", min=0, help="Wait so long until it is shared."),
+    ] = 900.0,
+    config: ConfigOption = None,
+) -> None:
+    """Set up an account, a spreadsheet and the first key, step by step."""
+    from gateway.commands.init import InitOptions, initialise
+
+    initialise(
+        InitOptions(
+            credentials=credentials,
+            spreadsheet=spreadsheet,
+            name=name,
+            wait_seconds=wait,
+            config=config,
+        )
+    )
+
+
+@main.command()
 def emulator(
     host: Annotated[
         str, typer.Option(metavar="ADDRESS", help="Address to listen on.")

@@ -1,7 +1,7 @@
 """Emulator of the Google Sheets API for demos and tests, used over HTTP only.
 
-docs/emulator.md lists what it covers, what it assumes of Google without a recording, and what it
-lacks.
+docs/reference/emulator.md lists what it covers, what it assumes of Google without a recording, and
+what it lacks.
 """
 
 import re

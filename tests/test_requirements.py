@@ -153,7 +153,7 @@ def test_the_tests_use_the_deployed_driver() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["scripts/setup.sh", "docs/deployment/Dockerfile", "docs/deployment.md"]
+    "name", ["scripts/setup.sh", "docs/deployment/Dockerfile", "docs/how-to/deployment.md"]
 )
 def test_what_installs_asks_for_hashes(name: str) -> None:
     """First the requirements with their hashes, then the checkout, for which nothing is fetched."""

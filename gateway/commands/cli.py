@@ -96,7 +96,7 @@ def demo(
     source: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[FILE|FOLDER]",
+            metavar="FILE|FOLDER",
             show_default=False,
             help="An .xlsx or .csv file, or a folder of .csv files, instead of the sample. It "
             "stays unchanged.",

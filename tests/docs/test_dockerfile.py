@@ -81,7 +81,7 @@ def test_it_does_not_run_as_root() -> None:
     """The user that it makes, with a number that the page gives, is the one that runs it."""
     (user,) = [each.rest for each in FOUND if each.name == "USER"]
     (making,) = [each for each in FOUND if each.name == "RUN" and "useradd" in each.rest]
-    page = (TOP / "docs" / "deployment.md").read_text("utf-8")
+    page = (TOP / "docs" / "how-to" / "deployment.md").read_text("utf-8")
 
     assert making.rest.split()[-1] == user != "root"
     assert "--uid 10001 " in making.rest
@@ -93,7 +93,7 @@ def test_it_does_not_run_as_root() -> None:
 
 def test_it_is_stopped_as_the_gateway_wants() -> None:
     """SIGTERM, which the gateway takes for its end, and time enough in the page's commands."""
-    page = (TOP / "docs" / "deployment.md").read_text("utf-8")
+    page = (TOP / "docs" / "how-to" / "deployment.md").read_text("utf-8")
 
     assert the(FOUND, "STOPSIGNAL").rest == "SIGTERM"
     assert "--stop-timeout 35 " in page

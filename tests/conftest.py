@@ -26,7 +26,7 @@ SLOW: Mapping[str, str] = {
         keys_at_server
     """,
     "browser": """
-        docs_operations docs_page home_page recorder
+        docs_operations docs_page home_page recorder site
     """,
     "cluster": """
         key_rates key_rates_processes processes rolling_upgrade shared_rows shared_rows_outages
@@ -36,7 +36,7 @@ SLOW: Mapping[str, str] = {
         place
     """,
     "docs": """
-        answers dockerfile samples shell
+        answers dockerfile samples shell site
     """,
     "server": """
         deadlines server

@@ -231,6 +231,14 @@ def test_bounds_in_bytes_are_those_of_the_code() -> None:
     assert f"more than {MAX_HEADER_LINES} header lines" in DEPLOYMENT
 
 
+def test_the_readme_is_short() -> None:
+    """Whoever looks at it first finds the words that they search for, and no reference."""
+    words = "CORS pagination filter rate limit webhook TypeScript Windows license".split()
+
+    assert len(README.splitlines()) <= 200
+    assert [word for word in words if word.lower() not in README.lower()] == []
+
+
 def test_every_setting_section_is_reachable_from_the_readme() -> None:
     """The README leads to the file that has all settings."""
     assert "(config.example.toml)" in README

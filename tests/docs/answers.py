@@ -118,6 +118,12 @@ def _answer(demo: Demo, asked: Asked) -> Any:
     ).json()
 
 
+def _real_page(example: Example, demo: Demo) -> Any:
+    """A page of records with the fields of the example's first one."""
+    names = ",".join(example["results"][0].keys() - {"rowIndex"})
+    return _answer(demo, Asked(path=f"?limit=2&keys={names}"))
+
+
 def _real_line(_: Example, __: Demo) -> Any:
     """The members that all lines of the log have; their values differ from line to line."""
     fields = msgspec.structs.fields(RequestLine)
@@ -128,6 +134,6 @@ def _real_line(_: Example, __: Demo) -> Any:
 EXAMPLES: tuple[tuple[Callable[[Example], bool], Callable[[Example, Demo], Any]], ...] = (
     (_is_error, _real_error),
     (lambda example: example.get("event") == "request", _real_line),
-    (lambda example: "results" in example, lambda _, demo: _answer(demo, Asked())),
+    (lambda example: "results" in example, _real_page),
     (lambda example: "rowIndex" in example, lambda _, demo: _answer(demo, Asked(path="/2"))),
 )

@@ -9,6 +9,7 @@ import pytest
 from tests.docs.blocks import PAGES, TOP
 
 DOCS = TOP / "docs"
+BESIDE = (TOP / "CONTRIBUTING.md", TOP / "SECURITY.md")
 _LINK = re.compile(r"\[[^\]]+\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)")
 _CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
@@ -37,7 +38,7 @@ def _text_of(target: Path, page: Path, text: str) -> str:
     return text if target == page else target.read_text("utf-8")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [*PAGES, *BESIDE], ids=lambda page: page.name)
 def test_every_link_leads_somewhere(page: Path) -> None:
     """To a file of the project, and a heading in it."""
     assert list(broken(page, page.read_text("utf-8"))) == []

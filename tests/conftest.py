@@ -28,6 +28,12 @@ SLOW: Mapping[str, str] = {
     "browser": """
         docs_operations docs_page home_page recorder site
     """,
+    "clients/python": """
+        faults planted
+    """,
+    "clients/typescript": """
+        client faults planted
+    """,
     "cluster": """
         key_rates key_rates_processes processes rolling_upgrade shared_rows shared_rows_outages
         storm workers write_lock write_lock_outages

@@ -11,7 +11,9 @@ import pytest
 TOP = Path(__file__).parents[1]
 PACKAGES = ("gateway", "sheets_emulator")
 PYTHON_FILES = [
-    file for folder in (*PACKAGES, "tests") for file in sorted((TOP / folder).rglob("*.py"))
+    file
+    for folder in (*PACKAGES, "clients/python", "tests")
+    for file in sorted((TOP / folder).rglob("*.py"))
 ]
 EMPTY_NAMES = {"utils", "helpers", "common", "manager", "misc"}
 MAX_LINES = 500

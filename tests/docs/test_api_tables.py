@@ -8,7 +8,8 @@ from urllib.parse import parse_qsl
 import httpx2
 import pytest
 
-from gateway.commands.demo import SPREADSHEET, WORKSHEET, Demo, running_demo
+from gateway.commands.demo import Demo, running_demo
+from gateway.commands.demo_lines import SPREADSHEET
 from gateway.query.operators import ALIASES, OPERATORS
 from gateway.query.where import COMBINATORS, MAX_CONDITIONS, MAX_DEPTH, NOT
 from gateway.server.sockets import bind
@@ -31,8 +32,8 @@ def demo() -> Iterator[Demo]:
 
 def asked(demo: Demo, query: str) -> httpx2.Response:
     return httpx2.get(
-        f"{demo.url}/v2/sheets/{WORKSHEET}",
-        params=parse_qsl(query),
+        f"{demo.url}{demo.example.path}",
+        params=dict(parse_qsl(query)),
         headers={"API-Key": demo.paid_key, "X-Spreadsheet-Id": SPREADSHEET},
     )
 

@@ -1,0 +1,30 @@
+"""Rows of Google Sheets through a sheets-gateway: `Sheets`, and `AsyncSheets` for asyncio."""
+
+from sheets_gateway_client.async_client import AsyncSheet, AsyncSheets
+from sheets_gateway_client.client import Sheet, Sheets
+from sheets_gateway_client.errors import (
+    ConnectionFailed,
+    Outcome,
+    Problem,
+    SheetsError,
+    SheetsFailure,
+)
+from sheets_gateway_client.retry import RetryOptions
+from sheets_gateway_client.rows import Affected, Page, Row, Value
+
+__all__ = [
+    "Affected",
+    "AsyncSheet",
+    "AsyncSheets",
+    "ConnectionFailed",
+    "Outcome",
+    "Page",
+    "Problem",
+    "RetryOptions",
+    "Row",
+    "Sheet",
+    "Sheets",
+    "SheetsError",
+    "SheetsFailure",
+    "Value",
+]

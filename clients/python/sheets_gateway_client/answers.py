@@ -1,0 +1,176 @@
+"""Answers, parsed: values of the client, or the body of an error.
+
+Rules
+- An error is the gateway's if it is a JSON object with the gateway's `type`. Any other answer is
+  that of a proxy or another server: it proves nothing about a write.
+- A success that has another shape than the API's is not the gateway's either.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any, TypeVar
+
+from sheets_gateway_client.errors import NOT_FROM_GATEWAY, ErrorBody, Problem
+from sheets_gateway_client.rows import Affected, Page, Row
+
+Parsed = TypeVar("Parsed")
+Parse = Callable[["Answer"], Parsed]
+
+ERROR_TYPE = "SheetsonError"
+ROW_INDEX, CREATED = "rowIndex", "created"
+EXCERPT_CHARS = 200
+
+_SECONDS = re.compile(r"[0-9]{1,9}")
+_BLANKS = re.compile(r"\s+")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """A response whose body has arrived; names of headers are in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    text: str
+
+    @property
+    def is_success(self) -> bool:
+        return 200 <= self.status < 300
+
+    @property
+    def etag(self) -> str | None:
+        return self.headers.get("etag")
+
+
+class OtherShape(Exception):
+    """A success that is not an answer of the API."""
+
+
+def parse_row(answer: Answer) -> Row:
+    return _row(_object(answer), etag=answer.etag)
+
+
+def parse_rows(answer: Answer) -> list[Row]:
+    return [_row(each) for each in _results(_object(answer))]
+
+
+def parse_upserted(answer: Answer) -> list[Row]:
+    return [_row(each, is_upserted=True) for each in _results(_object(answer))]
+
+
+def parse_page(answer: Answer) -> Page:
+    body = _object(answer)
+    return Page(
+        rows=[_row(each) for each in _results(body)],
+        has_next_page=_member(body, "hasNextPage", bool),
+        total=_member(body, "total", int) if "total" in body else None,
+    )
+
+
+def parse_affected(answer: Answer) -> Affected:
+    body = _object(answer)
+    return Affected(
+        count=_member(body, "count", int),
+        row_indexes=[_member(each, ROW_INDEX, int) for each in _results(body)],
+    )
+
+
+def parse_nothing(answer: Answer) -> None:
+    """Raises OtherShape if a page came in place of the short answer."""
+    if answer.status != 204:
+        _object(answer)
+
+
+def error_body(answer: Answer, *, is_write: bool, now: datetime) -> ErrorBody:
+    """The error of an answer, also of one that is not the gateway's."""
+    wait = retry_after_seconds(answer, now)
+    body = _json(answer)
+    if answer.is_success or not isinstance(body, dict) or body.get("type") != ERROR_TYPE:
+        return _foreign(answer, is_write=is_write, wait=wait)
+    existing = body.get("existing")
+    row_index = body.get(ROW_INDEX)
+    return ErrorBody(
+        status=answer.status,
+        code=int(body.get("code", 0)),
+        name=str(body.get("name", "")),
+        message=str(body.get("message", "")),
+        outcome=body.get("outcome", "unknown") if is_write else None,
+        retryable=body.get("retryable") is True,
+        request_id=str(body.get("requestId", "")),
+        errors=[
+            Problem(pointer=str(each.get("pointer", "")), detail=str(each.get("detail", "")))
+            for each in body.get("errors", ())
+        ],
+        existing=_row(existing, etag=answer.etag) if isinstance(existing, dict) else None,
+        row_index=row_index if isinstance(row_index, int) else None,
+        retry_after_seconds=wait,
+    )
+
+
+def retry_after_seconds(answer: Answer, now: datetime) -> float | None:
+    """`Retry-After`, which is a number of seconds or a date; None if absent or malformed."""
+    given = answer.headers.get("retry-after", "").strip()
+    if _SECONDS.fullmatch(given):
+        return float(given)
+    try:
+        date = parsedate_to_datetime(given)
+    except ValueError:
+        return None
+    whole = date if date.tzinfo is not None else date.replace(tzinfo=UTC)
+    return max(0.0, (whole - now).total_seconds())
+
+
+def _foreign(answer: Answer, *, is_write: bool, wait: float | None) -> ErrorBody:
+    target = answer.headers.get("location")
+    hint = f" It points to {target}: correct the base URL." if target else ""
+    excerpt = _BLANKS.sub(" ", answer.text[:EXCERPT_CHARS]).strip()
+    return ErrorBody(
+        status=answer.status,
+        code=0,
+        name=NOT_FROM_GATEWAY,
+        message=f"The answer is not the gateway's.{hint} It begins: {excerpt!r}",
+        outcome="unknown" if is_write else None,
+        retryable=False,
+        request_id=answer.headers.get("x-request-id", ""),
+        retry_after_seconds=wait,
+    )
+
+
+def _row(record: Any, *, etag: str | None = None, is_upserted: bool = False) -> Row:
+    members = {ROW_INDEX, CREATED} if is_upserted else {ROW_INDEX}
+    row_index = _member(record, ROW_INDEX, int)
+    return Row(
+        row_index=row_index,
+        fields={name: value for name, value in record.items() if name not in members},
+        etag=etag,
+        created=_member(record, CREATED, bool) if is_upserted else None,
+    )
+
+
+def _results(body: Mapping[str, Any]) -> list[Any]:
+    return _member(body, "results", list)
+
+
+def _member(body: Any, name: str, kind: type[Parsed]) -> Parsed:
+    found = body.get(name) if isinstance(body, dict) else None
+    if not isinstance(found, kind):
+        raise OtherShape(name)
+    return found
+
+
+def _object(answer: Answer) -> Mapping[str, Any]:
+    body = _json(answer)
+    if not isinstance(body, dict):
+        raise OtherShape("object")
+    return body
+
+
+def _json(answer: Answer) -> Any:
+    """The JSON of a body; None if it is not JSON."""
+    try:
+        return json.loads(answer.text)
+    except (ValueError, RecursionError):
+        return None

@@ -1,0 +1,224 @@
+"""Calls of the API: request, and how its answer is read.
+
+Every call may be sent again: a read has no effect, and a write has an `Idempotency-Key`, which is
+made once, with the call.
+"""
+
+import json
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+from urllib.parse import quote, urlencode
+
+from sheets_gateway_client.answers import (
+    Parse,
+    parse_affected,
+    parse_nothing,
+    parse_page,
+    parse_row,
+    parse_rows,
+    parse_upserted,
+)
+from sheets_gateway_client.rows import Affected, Fields, Page, Row
+
+Where = Mapping[str, object]
+Names = str | Sequence[str]
+Parsed = TypeVar("Parsed")
+
+IDEMPOTENCY_KEY = "Idempotency-Key"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call(Generic[Parsed]):
+    """A request; `path` goes after `/v2/sheets/` and is encoded."""
+
+    method: str
+    path: str
+    parse: Parse[Parsed]
+    query: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: str | None = None
+    is_write: bool = False
+
+    @property
+    def target(self) -> str:
+        """The path with its query."""
+        return f"{self.path}?{urlencode(self.query)}" if self.query else self.path
+
+    @property
+    def idempotency_key(self) -> str | None:
+        return self.headers.get(IDEMPOTENCY_KEY)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListOptions:
+    """Parameters of a list; None and False leave a parameter out."""
+
+    where: Where | None = None
+    order: Names | None = None
+    keys: Names | None = None
+    limit: int | None = None
+    skip: int | None = None
+    count: bool = False
+    no_cache: bool = False
+
+
+def list_rows(sheet: str, options: ListOptions) -> Call[Page]:
+    order = options.order
+    return Call(
+        method="GET",
+        path=_path(sheet),
+        parse=parse_page,
+        query=_given(
+            where=_json_or_none(options.where),
+            order=order if order is None or isinstance(order, str) else ",".join(order),
+            keys=_names(options.keys),
+            limit=options.limit,
+            skip=options.skip,
+            count=options.count or None,
+            no_cache=options.no_cache or None,
+        ),
+    )
+
+
+def get_row(sheet: str, row_index: int, *, keys: Names | None, no_cache: bool) -> Call[Row]:
+    query = _given(keys=_names(keys), no_cache=no_cache or None)
+    return Call(method="GET", path=_path(sheet, row_index), parse=parse_row, query=query)
+
+
+def create_row(sheet: str, row: Fields, key: str | None) -> Call[Row]:
+    return _write("POST", _path(sheet), parse_row, body=row, key=key)
+
+
+def create_rows(sheet: str, rows: Sequence[Fields], key: str | None) -> Call[list[Row]]:
+    return _write("POST", _path(sheet), parse_rows, body=list(rows), key=key)
+
+
+def update_row(
+    sheet: str, row_index: int, changes: Fields, *, if_match: str | None, key: str | None
+) -> Call[Row]:
+    return _write(
+        "PATCH", _path(sheet, row_index), parse_row, body=changes, key=key, if_match=if_match
+    )
+
+
+def update_rows(sheet: str, rows: Sequence[Fields], key: str | None) -> Call[list[Row]]:
+    return _write("PATCH", _path(sheet), parse_rows, body=list(rows), key=key)
+
+
+def upsert_rows(
+    sheet: str,
+    rows: Fields | Sequence[Fields],
+    *,
+    on: Names,
+    ignore_existing: bool,
+    key: str | None,
+) -> Call[list[Row]]:
+    return _write(
+        "POST",
+        _path(sheet),
+        parse_upserted,
+        query=_given(on_conflict=_names(on)),
+        prefer="resolution=ignore-duplicates" if ignore_existing else None,
+        body=rows,
+        key=key,
+    )
+
+
+def update_where(
+    sheet: str, where: Where, changes: Fields, *, max_affected: int | None, key: str | None
+) -> Call[Affected]:
+    query = _filter(where, max_affected)
+    return _write("PATCH", _path(sheet), parse_affected, query=query, body=changes, key=key)
+
+
+def delete_row(sheet: str, row_index: int, *, if_match: str | None, key: str | None) -> Call[None]:
+    path = _path(sheet, row_index)
+    return _write("DELETE", path, parse_nothing, key=key, if_match=if_match)
+
+
+def delete_where(
+    sheet: str, where: Where, *, max_affected: int | None, key: str | None
+) -> Call[Affected]:
+    query = _filter(where, max_affected)
+    return _write("DELETE", _path(sheet), parse_affected, query=query, key=key)
+
+
+def refresh(sheet: str) -> Call[None]:
+    """Not a write: it changes no row, and repeating it does no harm."""
+    return Call(method="POST", path=f"{_path(sheet)}/refresh", parse=parse_nothing)
+
+
+def _write(
+    method: str,
+    path: str,
+    parse: Parse[Parsed],
+    *,
+    key: str | None,
+    query: Mapping[str, str] | None = None,
+    body: Fields | Sequence[Fields] | None = None,
+    if_match: str | None = None,
+    prefer: str | None = None,
+) -> Call[Parsed]:
+    headers = {
+        IDEMPOTENCY_KEY: str(uuid.uuid4()) if key is None else key,
+        "If-Match": if_match,
+        "Prefer": prefer,
+        "Content-Type": None if body is None else "application/json",
+    }
+    return Call(
+        method=method,
+        path=path,
+        parse=parse,
+        query=query or {},
+        headers={name: value for name, value in headers.items() if value is not None},
+        body=None if body is None else _encoded(body),
+        is_write=True,
+    )
+
+
+def _path(sheet: str, row_index: int | None = None) -> str:
+    title = quote(sheet, safe="")
+    return title if row_index is None else f"{title}/{row_index}"
+
+
+def _filter(where: Where, max_affected: int | None) -> Mapping[str, str]:
+    return _given(where=_encoded(where), max_affected=max_affected)
+
+
+_SPELLED = {"no_cache": "no-cache", "max_affected": "max-affected"}
+"""Parameters whose names are no names of Python."""
+
+
+def _given(**parameters: object) -> Mapping[str, str]:
+    return {
+        _SPELLED.get(name, name): "true" if value is True else str(value)
+        for name, value in parameters.items()
+        if value is not None
+    }
+
+
+def _names(names: Names | None) -> str | None:
+    """A JSON array, so that a name may contain a comma."""
+    if names is None:
+        return None
+    return _encoded([names] if isinstance(names, str) else list(names))
+
+
+def _json_or_none(where: Where | None) -> str | None:
+    return None if where is None else _encoded(where)
+
+
+def _encoded(value: Any) -> str:
+    """JSON; ValueError for NaN and infinity, which JSON does not have."""
+    return json.dumps(value, allow_nan=False, separators=(",", ":"), default=_plain)
+
+
+def _plain(value: object) -> object:
+    """Mappings and sequences that are not dicts and lists."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Sequence):
+        return list(value)
+    raise TypeError(f"A {type(value).__name__} is not a value of a cell.")

@@ -1,0 +1,248 @@
+"""The client for programs without an event loop: `Sheets` and `Sheet`."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self, TypeVar, overload
+
+import httpx2
+
+from sheets_gateway_client import calls
+from sheets_gateway_client.calls import Call, ListOptions, Names, Where
+from sheets_gateway_client.connection import (
+    DEFAULT_RETRY,
+    DEFAULT_TIMEOUT_SECONDS,
+    REAL_TIMING,
+    RETRIED,
+    Timing,
+    answer_of,
+    begin,
+    broken_by,
+    client_options,
+    request_options,
+)
+from sheets_gateway_client.retry import Done, RetryOptions
+from sheets_gateway_client.rows import Affected, Fields, Page, Row
+
+Parsed = TypeVar("Parsed")
+Rows = list[Row]
+"""Named here, because `Sheet.list` is a method."""
+
+PAGE_SIZE = 100
+"""What most plans allow; a smaller page of the gateway's does no harm."""
+
+
+class Sheets:
+    """A spreadsheet behind a gateway. Threads may share it; close it, or use it with `with`.
+
+    `timeout_seconds` is the longest silence of the gateway in one try. `sleep` and `timing` are
+    for tests.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        api_key: str,
+        spreadsheet_id: str | None = None,
+        *,
+        timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS,
+        retry: RetryOptions = DEFAULT_RETRY,
+        transport: httpx2.BaseTransport | None = None,
+        sleep: Callable[[float], None] = time.sleep,
+        timing: Timing = REAL_TIMING,
+    ) -> None:
+        options = client_options(base_url, api_key, spreadsheet_id, timeout_seconds)
+        self._http = httpx2.Client(**options, transport=transport)
+        self._retry = retry
+        self._sleep = sleep
+        self._timing = timing
+
+    def sheet(self, name: str) -> "Sheet":
+        """The worksheet of this name; no request is sent."""
+        return Sheet(self._run, name)
+
+    def close(self) -> None:
+        self._http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _run(self, call: Call[Parsed]) -> Parsed:
+        attempt = begin(call, self._retry, self._timing)
+        while True:
+            try:
+                result: Any = answer_of(self._http.request(**request_options(call)))
+            except RETRIED as error:
+                result = broken_by(error)
+            step = attempt.step(result)
+            if isinstance(step, Done):
+                value: Parsed = step.value
+                return value
+            self._sleep(step.seconds)
+
+
+class Sheet:
+    """A worksheet. All methods raise SheetsError, or ConnectionFailed without an answer.
+
+    `idempotency_key` makes a write of the caller safe to repeat, also after a restart: the same
+    key with the same arguments writes once in 24 hours. Each call makes its own by default.
+    """
+
+    def __init__(self, run: Callable[[Call[Any]], Any], name: str) -> None:
+        self._run = run
+        self.name = name
+
+    def list(
+        self,
+        *,
+        where: Where | None = None,
+        order: Names | None = None,
+        keys: Names | None = None,
+        limit: int | None = None,
+        skip: int | None = None,
+        count: bool = False,
+        no_cache: bool = False,
+    ) -> Page:
+        """One page. `keys` are the fields wanted; a `-` before a name of `order` turns it round."""
+        options = ListOptions(
+            where=where,
+            order=order,
+            keys=keys,
+            limit=limit,
+            skip=skip,
+            count=count,
+            no_cache=no_cache,
+        )
+        return self._do(calls.list_rows(self.name, options))
+
+    def rows(
+        self,
+        *,
+        where: Where | None = None,
+        order: Names | None = None,
+        keys: Names | None = None,
+        page_size: int = PAGE_SIZE,
+    ) -> Iterator[Row]:
+        """All rows, page by page. Rows that are deleted or sorted meanwhile may be missed."""
+        seen, has_more = 0, True
+        while has_more:
+            page = self.list(where=where, order=order, keys=keys, limit=page_size, skip=seen)
+            yield from page
+            seen += len(page)  # a plan may allow smaller pages
+            has_more = page.has_next_page and len(page) > 0
+
+    def get(self, row_index: int, *, keys: Names | None = None, no_cache: bool = False) -> Row:
+        return self._do(calls.get_row(self.name, row_index, keys=keys, no_cache=no_cache))
+
+    @overload
+    def create(self, row: Fields, *, idempotency_key: str | None = None) -> Row: ...
+    @overload
+    def create(self, row: Sequence[Fields], *, idempotency_key: str | None = None) -> Rows: ...
+    def create(
+        self, row: Fields | Sequence[Fields], *, idempotency_key: str | None = None
+    ) -> Row | Rows:
+        """Append a row, or up to 500: all or none."""
+        if isinstance(row, Mapping):
+            return self._do(calls.create_row(self.name, row, idempotency_key))
+        return self._do(calls.create_rows(self.name, row, idempotency_key))
+
+    def update(
+        self,
+        row_index: int,
+        changes: Fields,
+        *,
+        if_match: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Row:
+        """Write these fields. With `if_match` only if the row still has this `etag` (412 4120)."""
+        call = calls.update_row(
+            self.name, row_index, changes, if_match=if_match, key=idempotency_key
+        )
+        return self._do(call)
+
+    def update_many(self, rows: Sequence[Fields], *, idempotency_key: str | None = None) -> Rows:
+        """Update up to 500 rows, each with its `rowIndex` beside its fields: all or none."""
+        return self._do(calls.update_rows(self.name, rows, idempotency_key))
+
+    @overload
+    def upsert(
+        self,
+        row: Fields,
+        *,
+        on: Names,
+        ignore_existing: bool = False,
+        idempotency_key: str | None = None,
+    ) -> Row: ...
+    @overload
+    def upsert(
+        self,
+        row: Sequence[Fields],
+        *,
+        on: Names,
+        ignore_existing: bool = False,
+        idempotency_key: str | None = None,
+    ) -> Rows: ...
+    def upsert(
+        self,
+        row: Fields | Sequence[Fields],
+        *,
+        on: Names,
+        ignore_existing: bool = False,
+        idempotency_key: str | None = None,
+    ) -> Row | Rows:
+        """Update the rows that have the same values in the fields `on`, and create the others.
+
+        `ignore_existing` leaves existing rows as they are. `created` of a row says which it was.
+        """
+        call = calls.upsert_rows(
+            self.name, row, on=on, ignore_existing=ignore_existing, key=idempotency_key
+        )
+        upserted = self._do(call)
+        return upserted[0] if isinstance(row, Mapping) else upserted
+
+    def update_where(
+        self,
+        where: Where,
+        changes: Fields,
+        *,
+        max_affected: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> Affected:
+        """Write these fields to all rows that match; none if more than `max_affected` do."""
+        call = calls.update_where(
+            self.name, where, changes, max_affected=max_affected, key=idempotency_key
+        )
+        return self._do(call)
+
+    def delete(
+        self, row_index: int, *, if_match: str | None = None, idempotency_key: str | None = None
+    ) -> None:
+        """Delete a row; those below move up, unless the gateway empties deleted rows."""
+        self._do(calls.delete_row(self.name, row_index, if_match=if_match, key=idempotency_key))
+
+    def delete_where(
+        self,
+        where: Where,
+        *,
+        max_affected: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> Affected:
+        """Delete all rows that match; none if more than `max_affected` do."""
+        call = calls.delete_where(self.name, where, max_affected=max_affected, key=idempotency_key)
+        return self._do(call)
+
+    def refresh(self) -> None:
+        """Let the next read ask Google anew; needs a key made with `--refresh`."""
+        self._do(calls.refresh(self.name))
+
+    def _do(self, call: Call[Parsed]) -> Parsed:
+        value: Parsed = self._run(call)
+        return value

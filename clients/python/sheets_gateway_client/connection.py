@@ -1,0 +1,106 @@
+"""Connection settings, requests and answers as httpx2 has them; shared by both clients."""
+
+import random
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+import httpx2
+
+from sheets_gateway_client.answers import Answer
+from sheets_gateway_client.calls import Call
+from sheets_gateway_client.retry import Broken, Done, Instant, RetryOptions, Tries, Wait, next_step
+
+Parsed = TypeVar("Parsed")
+
+DEFAULT_TIMEOUT_SECONDS = 90.0
+"""Longer than the gateway waits for Google."""
+DEFAULT_RETRY = RetryOptions()
+
+RETRIED = (
+    httpx2.TimeoutException,
+    httpx2.NetworkError,
+    httpx2.RemoteProtocolError,
+    httpx2.ProxyError,
+    httpx2.DecodingError,
+)
+"""Failures of the connection; others are mistakes in the settings, and raised as they are."""
+NOT_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.ProxyError)
+
+_VISIBLE = re.compile(r"[\x21-\x7e]+")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timing:
+    """Clocks and chance, which tests replace."""
+
+    clock: Callable[[], float] = time.monotonic
+    today: Callable[[], datetime] = lambda: datetime.now(UTC)
+    chance: Callable[[], float] = random.random
+
+    def instant(self) -> Instant:
+        return Instant(now=self.clock(), date=self.today(), chance=self.chance())
+
+
+REAL_TIMING = Timing()
+
+
+def client_options(
+    base_url: str, api_key: str, spreadsheet_id: str | None, timeout_seconds: float
+) -> dict[str, Any]:
+    """Arguments of both of httpx2's clients. Raises ValueError for a key that no header takes."""
+    key = api_key.strip()
+    if _VISIBLE.fullmatch(key) is None:  # httpx2's error would show the key
+        raise ValueError("The API key is not visible ASCII text.")
+    headers = {"Authorization": f"Bearer {key}", "Accept": "application/json"}
+    if spreadsheet_id is not None:
+        headers["X-Spreadsheet-Id"] = spreadsheet_id
+    return {
+        "base_url": f"{base_url.rstrip('/')}/v2/sheets/",
+        "headers": headers,
+        "timeout": timeout_seconds,
+    }
+
+
+def request_options(call: Call[Parsed]) -> dict[str, Any]:
+    """Arguments of a request of either client."""
+    return {
+        "method": call.method,
+        "url": call.target,
+        "headers": dict(call.headers),
+        "content": None if call.body is None else call.body.encode("utf-8", "surrogatepass"),
+    }
+
+
+def answer_of(response: httpx2.Response) -> Answer:
+    headers: Mapping[str, str] = {name.lower(): text for name, text in response.headers.items()}
+    text = response.content.decode("utf-8", "replace")
+    return Answer(status=response.status_code, headers=headers, text=text)
+
+
+def broken_by(error: Exception) -> Broken:
+    return Broken(error=error, was_sent=not isinstance(error, NOT_SENT))
+
+
+@dataclass(kw_only=True)
+class Attempt:
+    """A call under way: both clients send, put the result in, and wait as long as it says."""
+
+    call: Call[Any]
+    timing: Timing
+    tries: Tries
+
+    def step(self, result: Answer | Broken) -> Done[Any] | Wait:
+        """The value, or the wait before the next try. Raises SheetsFailure."""
+        step = next_step(self.call, self.tries, result, self.timing.instant())
+        if isinstance(step, Wait):
+            self.tries = step.tries
+        return step
+
+
+def begin(call: Call[Any], retry: RetryOptions, timing: Timing) -> Attempt:
+    tries = Tries(options=retry, started_at=timing.clock())
+    return Attempt(call=call, timing=timing, tries=tries)

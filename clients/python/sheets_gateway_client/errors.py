@@ -1,0 +1,92 @@
+"""Errors of the client, as a tree.
+
+    SheetsFailure
+    ├── SheetsError        an answer that is an error
+    └── ConnectionFailed   no answer at the last try
+
+`outcome` is that of the whole call, over all of its tries: None for a read. If one try may have
+been applied, a later refusal does not prove the contrary, so the outcome stays `unknown`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from sheets_gateway_client.rows import Row
+
+Outcome = Literal["not_applied", "applied", "unknown"]
+
+NOT_FROM_GATEWAY = "NotFromGateway"
+"""The name of an answer that is not the gateway's; its code is 0."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """A mistake at one place of a body: a JSON pointer as a URI fragment, and the reason."""
+
+    pointer: str
+    detail: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ErrorBody:
+    """What an answer says about an error, before the tries of the call are considered."""
+
+    status: int
+    code: int
+    name: str
+    message: str
+    outcome: Outcome | None
+    retryable: bool
+    request_id: str
+    errors: Sequence[Problem] = ()
+    existing: Row | None = None
+    row_index: int | None = None
+    retry_after_seconds: float | None = None
+
+
+class SheetsFailure(Exception):
+    """Root of the tree; `idempotency_key` is the write's, to repeat it later."""
+
+    def __init__(
+        self, message: str, *, outcome: Outcome | None, idempotency_key: str | None
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.outcome = outcome
+        self.idempotency_key = idempotency_key
+
+    @property
+    def may_be_applied(self) -> bool:
+        """Whether the write may have been applied, or certainly was."""
+        return self.outcome in ("applied", "unknown")
+
+
+class SheetsError(SheetsFailure):
+    """An answer that is an error; `code` says which, and never changes its meaning.
+
+    An answer that is not the gateway's, such as a proxy's page, has the code 0.
+    """
+
+    def __init__(
+        self, body: ErrorBody, *, outcome: Outcome | None, idempotency_key: str | None
+    ) -> None:
+        super().__init__(body.message, outcome=outcome, idempotency_key=idempotency_key)
+        self.status = body.status
+        self.code = body.code
+        self.name = body.name
+        self.retryable = body.retryable
+        self.request_id = body.request_id
+        self.errors = body.errors
+        self.existing = body.existing
+        """The current row, if it differs from `if_match` (code 4120)."""
+        self.row_index = body.row_index
+        """The written row, if its header changed under the write (code 4091)."""
+        self.retry_after_seconds = body.retry_after_seconds
+
+    def __str__(self) -> str:
+        return f"{self.status} {self.name} ({self.code}): {self.message}"
+
+
+class ConnectionFailed(SheetsFailure):
+    """No answer at the last try: refused, broken, or too late; `__cause__` is httpx2's error."""

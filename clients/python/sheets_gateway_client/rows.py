@@ -1,0 +1,49 @@
+"""Rows and pages, as values of the client."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+Value = str | int | float | bool | None
+"""A value to write. Strings stay text; `None` empties the cell."""
+
+Fields = Mapping[str, Value]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """A row; `row["name"]` is what the cell displays, None if it is empty."""
+
+    row_index: int
+    """The row's number in the worksheet: the first record is row 2."""
+    fields: Mapping[str, str | None]
+    etag: str | None = None
+    """State of the whole row, for `if_match`. Lists and writes of several rows have none."""
+    created: bool | None = None
+    """Of an upsert: whether the row is new."""
+
+    def __getitem__(self, name: str) -> str | None:
+        return self.fields[name]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Page:
+    """One page of a list."""
+
+    rows: Sequence[Row]
+    has_next_page: bool
+    total: int | None = None
+    """With `count=True`: the number of rows that match, on any page."""
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Affected:
+    """Rows of a write by filter; the numbers are those before the write."""
+
+    count: int
+    row_indexes: Sequence[int]

@@ -1,0 +1,62 @@
+#!/usr/bin/env node
+// Prints TypeScript types of a key's worksheets, from the gateway's description of them.
+
+const USAGE = `Usage: sheets-gateway-types URL [KEY] [SPREADSHEET_ID] > worksheets.d.ts
+
+Prints an interface "Worksheets" with the fields of all worksheets that the key may read.
+Without KEY the environment variable SHEETS_GATEWAY_KEY is used.`;
+
+const ROWS_PATH = /^\/v2\/sheets\/([^/]+)$/;
+
+/** Follows a reference inside the document. */
+function resolved(document, node) {
+  const pointer = node?.$ref?.split("/").slice(1) ?? [];
+  const found = pointer.reduce((at, name) => at?.[name], document);
+  return pointer.length > 0 ? found : node;
+}
+
+/** The TypeScript of a field: `cell` is the schema that all cells have. */
+function fieldLine(name, cell) {
+  const isOmitted = cell.type === "string" && cell.minLength === 1;
+  const type = [cell.type].flat().join(" | ");
+  return `    ${JSON.stringify(name)}${isOmitted ? "?" : ""}: ${type};`;
+}
+
+/** The fields of a worksheet, or undefined if the key may not read it. */
+function worksheetLines(document, title, operations) {
+  const answer = resolved(document, operations.get?.responses?.["200"]);
+  const page = resolved(document, answer?.content?.["application/json"]?.schema);
+  const row = resolved(document, page?.properties?.results?.items);
+  if (row?.properties === undefined) return [];
+  const fields = Object.entries(row.properties).filter(([name]) => name !== "rowIndex");
+  const lines = fields.map(([name, cell]) => fieldLine(name, resolved(document, cell)));
+  return [`  ${JSON.stringify(title)}: {`, ...lines, "  };"];
+}
+
+function declarations(document) {
+  const lines = Object.entries(document.paths).flatMap(([path, operations]) => {
+    const title = ROWS_PATH.exec(path)?.[1];
+    return title === undefined || title.startsWith("{")
+      ? []
+      : worksheetLines(document, decodeURIComponent(title), operations);
+  });
+  if (lines.length === 0) throw new Error("The key may read no worksheet of this spreadsheet.");
+  return ["export interface Worksheets {", ...lines, "}"].join("\n");
+}
+
+async function main([url, key = process.env.SHEETS_GATEWAY_KEY, spreadsheetId]) {
+  if (url === undefined || key === undefined) throw new Error(USAGE);
+  const headers = { Authorization: `Bearer ${key}` };
+  if (spreadsheetId !== undefined) headers["X-Spreadsheet-Id"] = spreadsheetId;
+  const answer = await fetch(`${url.replace(/\/+$/, "")}/openapi.json`, { headers });
+  const text = await answer.text();
+  if (!answer.ok) throw new Error(`${answer.status}: ${text}`);
+  console.log(declarations(JSON.parse(text)));
+}
+
+try {
+  await main(process.argv.slice(2));
+} catch (error) {
+  console.error(error.message);
+  process.exitCode = 1;
+}

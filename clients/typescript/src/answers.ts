@@ -1,0 +1,148 @@
+// Answers, parsed: values of the client, or the body of an error.
+//
+// Rules
+// - An error is the gateway's if it is a JSON object with the gateway's `type`. Any other answer is
+//   that of a proxy or another server: it proves nothing about a write.
+// - A success that has another shape than the API's is not the gateway's either.
+
+import { NOT_FROM_GATEWAY, type ErrorBody, type Outcome, type Problem } from "./errors.js";
+import type { Affected, AnyFields, Cell, Page, Row, UpsertedRow } from "./rows.js";
+
+/** A response whose body has arrived. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+}
+
+export type Parse<Result> = (answer: Answer) => Result;
+
+type Json = Record<string, unknown>;
+
+/** A success that is not an answer of the API. */
+export class OtherShape extends Error {}
+
+const ERROR_TYPE = "SheetsonError";
+const EXCERPT_CHARS = 200;
+const OUTCOMES: readonly unknown[] = ["not_applied", "applied", "unknown"];
+
+export const isSuccess = ({ status }: Answer): boolean => status >= 200 && status < 300;
+
+export function parseRow(answer: Answer): Row<AnyFields> {
+  const etag = answer.headers.get("etag");
+  return { ...rowOf(objectOf(answer)), ...(etag === null ? {} : { etag }) };
+}
+
+export const parseRows = (answer: Answer): Row<AnyFields>[] =>
+  resultsOf(objectOf(answer)).map(rowOf);
+
+export const parseUpserted = (answer: Answer): UpsertedRow<AnyFields>[] =>
+  resultsOf(objectOf(answer)).map((record) => {
+    const { created, ...others } = record as Json;
+    if (typeof created !== "boolean") throw new OtherShape("created");
+    return { ...rowOf(others), created };
+  });
+
+export function parsePage(answer: Answer): Page<AnyFields> {
+  const body = objectOf(answer);
+  const { hasNextPage, total } = body;
+  if (typeof hasNextPage !== "boolean") throw new OtherShape("hasNextPage");
+  const rows = resultsOf(body).map(rowOf);
+  return { rows, hasNextPage, ...(total === undefined ? {} : { total: numberOf(total) }) };
+}
+
+export function parseAffected(answer: Answer): Affected {
+  const body = objectOf(answer);
+  const rowIndexes = resultsOf(body).map((each) => numberOf((each as Json)["rowIndex"]));
+  return { count: numberOf(body["count"]), rowIndexes };
+}
+
+/** Throws OtherShape if a page came in place of the short answer. */
+export function parseNothing(answer: Answer): void {
+  if (answer.status !== 204) objectOf(answer);
+}
+
+/** The error of an answer, also of one that is not the gateway's; `now` in ms since 1970. */
+export function errorBody(answer: Answer, isWrite: boolean, now: number): ErrorBody {
+  const body = jsonOf(answer);
+  const retryAfterSeconds = retryAfter(answer.headers.get("retry-after"), now);
+  if (isSuccess(answer) || !isObject(body) || body["type"] !== ERROR_TYPE) {
+    return foreign(answer, isWrite, retryAfterSeconds);
+  }
+  const { outcome, existing, rowIndex, errors } = body;
+  return {
+    status: answer.status,
+    code: Number(body["code"]),
+    name: String(body["name"]),
+    message: String(body["message"]),
+    outcome: isWrite ? (OUTCOMES.includes(outcome) ? (outcome as Outcome) : "unknown") : undefined,
+    retryable: body["retryable"] === true,
+    requestId: String(body["requestId"]),
+    errors: Array.isArray(errors) ? (errors as Problem[]) : [],
+    existing: isObject(existing) ? parseRow({ ...answer, text: JSON.stringify(existing) }) : undefined,
+    rowIndex: typeof rowIndex === "number" ? rowIndex : undefined,
+    retryAfterSeconds,
+  };
+}
+
+/** `Retry-After`, which is a number of seconds or a date; undefined if absent or malformed. */
+export function retryAfter(given: string | null, now: number): number | undefined {
+  const text = given?.trim() ?? "";
+  if (/^[0-9]{1,9}$/.test(text)) return Number(text);
+  const date = /^[A-Za-z]{3}, .* GMT$/.test(text) ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(date) ? undefined : Math.max(0, (date - now) / 1000);
+}
+
+function foreign(answer: Answer, isWrite: boolean, wait: number | undefined): ErrorBody {
+  const target = answer.headers.get("location");
+  const hint = target === null ? "" : ` It points to ${target}: correct the base URL.`;
+  const excerpt = answer.text.slice(0, EXCERPT_CHARS).replace(/\s+/g, " ").trim();
+  return {
+    status: answer.status,
+    code: 0,
+    name: NOT_FROM_GATEWAY,
+    message: `The answer is not the gateway's.${hint} It begins: ${JSON.stringify(excerpt)}`,
+    outcome: isWrite ? "unknown" : undefined,
+    retryable: false,
+    requestId: answer.headers.get("x-request-id") ?? "",
+    errors: [],
+    existing: undefined,
+    rowIndex: undefined,
+    retryAfterSeconds: wait,
+  };
+}
+
+function rowOf(record: unknown): Row<AnyFields> {
+  if (!isObject(record)) throw new OtherShape("row");
+  const { rowIndex, ...fields } = record;
+  return { rowIndex: numberOf(rowIndex), fields: fields as Record<string, Cell> };
+}
+
+function resultsOf(body: Json): unknown[] {
+  const { results } = body;
+  if (!Array.isArray(results)) throw new OtherShape("results");
+  return results;
+}
+
+function numberOf(value: unknown): number {
+  if (typeof value !== "number") throw new OtherShape("number");
+  return value;
+}
+
+function objectOf(answer: Answer): Json {
+  const body = jsonOf(answer);
+  if (!isObject(body)) throw new OtherShape("object");
+  return body;
+}
+
+/** The JSON of a body; undefined if it is not JSON. */
+function jsonOf(answer: Answer): unknown {
+  try {
+    return JSON.parse(answer.text);
+  } catch {
+    return undefined;
+  }
+}
+
+const isObject = (value: unknown): value is Json =>
+  typeof value === "object" && value !== null && !Array.isArray(value);

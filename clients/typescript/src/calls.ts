@@ -1,0 +1,171 @@
+// Calls of the API: request, and how its answer is read.
+//
+// Every call may be sent again: a read has no effect, and a write has an `Idempotency-Key`, which
+// is made once, with the call.
+
+import {
+  parseAffected,
+  parseNothing,
+  parsePage,
+  parseRow,
+  parseRows,
+  parseUpserted,
+  type Parse,
+} from "./answers.js";
+
+/** A request; `target` goes after `/v2/sheets/` and is encoded. */
+export interface Call<Result> {
+  readonly method: string;
+  readonly target: string;
+  readonly parse: Parse<Result>;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+  readonly idempotencyKey?: string;
+}
+
+type Names = string | readonly string[];
+type Parameter = string | number | boolean | undefined;
+
+export interface ListParameters {
+  readonly where?: object;
+  readonly order?: Names;
+  readonly keys?: Names;
+  readonly limit?: number;
+  readonly skip?: number;
+  readonly count?: boolean;
+  readonly noCache?: boolean;
+}
+
+export interface WriteParameters {
+  readonly idempotencyKey?: string;
+  readonly ifMatch?: string;
+  readonly maxAffected?: number;
+}
+
+export const listRows = (sheet: string, options: ListParameters) =>
+  read(sheet, parsePage, {
+    where: options.where && encoded(options.where),
+    order: typeof options.order === "object" ? options.order.join() : options.order,
+    keys: names(options.keys),
+    limit: options.limit,
+    skip: options.skip,
+    count: options.count || undefined,
+    "no-cache": options.noCache || undefined,
+  });
+
+export const getRow = (
+  sheet: string,
+  rowIndex: number,
+  { keys, noCache }: { keys?: Names; noCache?: boolean },
+) => {
+  const query = { keys: names(keys), "no-cache": noCache || undefined };
+  return read(sheet, parseRow, query, rowIndex);
+};
+
+export const createRow = (sheet: string, row: object, options: WriteParameters) =>
+  write("POST", path(sheet), parseRow, row, options);
+
+export const createRows = (sheet: string, rows: readonly object[], options: WriteParameters) =>
+  write("POST", path(sheet), parseRows, rows, options);
+
+export const updateRow = (
+  sheet: string,
+  rowIndex: number,
+  changes: object,
+  options: WriteParameters,
+) => write("PATCH", path(sheet, rowIndex), parseRow, changes, options);
+
+export const updateRows = (sheet: string, rows: readonly object[], options: WriteParameters) =>
+  write("PATCH", path(sheet), parseRows, rows, options);
+
+export const upsertRows = (
+  sheet: string,
+  rows: object,
+  options: WriteParameters & { on: Names; ignoreExisting?: boolean },
+) => {
+  const target = withQuery(path(sheet), { on_conflict: names(options.on) });
+  const prefer = options.ignoreExisting ? { Prefer: "resolution=ignore-duplicates" } : {};
+  return write("POST", target, parseUpserted, rows, options, prefer);
+};
+
+export const updateWhere = (
+  sheet: string,
+  where: object,
+  changes: object,
+  options: WriteParameters,
+) => write("PATCH", filtered(sheet, where, options), parseAffected, changes, options);
+
+export const deleteRow = (sheet: string, rowIndex: number, options: WriteParameters) =>
+  write("DELETE", path(sheet, rowIndex), parseNothing, undefined, options);
+
+export const deleteWhere = (sheet: string, where: object, options: WriteParameters) =>
+  write("DELETE", filtered(sheet, where, options), parseAffected, undefined, options);
+
+/** Not a write: it changes no row, and repeating it does no harm. */
+export const refresh = (sheet: string): Call<void> => ({
+  method: "POST",
+  target: `${path(sheet)}/refresh`,
+  parse: parseNothing,
+  headers: {},
+});
+
+function read<Result>(
+  sheet: string,
+  parse: Parse<Result>,
+  query: Record<string, Parameter>,
+  rowIndex?: number,
+): Call<Result> {
+  return { method: "GET", target: withQuery(path(sheet, rowIndex), query), parse, headers: {} };
+}
+
+function write<Result>(
+  method: string,
+  target: string,
+  parse: Parse<Result>,
+  content: object | undefined,
+  { idempotencyKey = newKey(), ifMatch }: WriteParameters,
+  more: Readonly<Record<string, string>> = {},
+): Call<Result> {
+  const headers = {
+    ...more,
+    "Idempotency-Key": idempotencyKey,
+    ...(ifMatch === undefined ? {} : { "If-Match": ifMatch }),
+    ...(content === undefined ? {} : { "Content-Type": "application/json" }),
+  };
+  const body = content === undefined ? {} : { body: encoded(content) };
+  return { method, target, parse, headers, ...body, idempotencyKey };
+}
+
+/** Without `crypto.randomUUID`, which pages have only on https and localhost. */
+function newKey(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+function path(sheet: string, rowIndex?: number): string {
+  const title = encodeURIComponent(sheet);
+  return rowIndex === undefined ? title : `${title}/${rowIndex}`;
+}
+
+const filtered = (sheet: string, where: object, { maxAffected }: WriteParameters) =>
+  withQuery(path(sheet), { where: encoded(where), "max-affected": maxAffected });
+
+function withQuery(target: string, query: Record<string, Parameter>): string {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined);
+  const texts = given.map(([name, value]) => [name, String(value)]);
+  return texts.length > 0 ? `${target}?${new URLSearchParams(texts)}` : target;
+}
+
+/** A JSON array, so that a name may contain a comma. */
+const names = (given: Names | undefined): string | undefined =>
+  given && encoded(typeof given === "string" ? [given] : given);
+
+/** JSON; RangeError for NaN and infinity, which would silently empty a cell. */
+function encoded(value: object): string {
+  return JSON.stringify(value, (name, each: unknown) => {
+    if (typeof each === "number" && !Number.isFinite(each)) {
+      throw new RangeError(`${name}: ${each} is not a value of a cell.`);
+    }
+    return each;
+  });
+}

@@ -1,0 +1,132 @@
+// A spreadsheet behind a gateway: sends calls, and waits between their tries.
+
+import type { Answer } from "./answers.js";
+import type { Call } from "./calls.js";
+import {
+  DEFAULT_RETRY,
+  nextStep,
+  type Broken,
+  type Instant,
+  type RetryOptions,
+  type Tries,
+} from "./retry.js";
+import type { AnyFields } from "./rows.js";
+import { Sheet } from "./sheet.js";
+
+/** Clocks, chance and sleep, which tests replace. `sleep` rejects early on a signal. */
+export interface Timing {
+  instant(): Instant;
+  sleep(seconds: number, signal: AbortSignal | undefined): Promise<void>;
+}
+
+export interface SheetsOptions {
+  readonly baseUrl: string;
+  readonly apiKey: string;
+  /** A key for a single spreadsheet needs none. */
+  readonly spreadsheetId?: string;
+  /** The longest time of one try; 90 by default, longer than the gateway waits for Google. */
+  readonly timeoutSeconds?: number;
+  readonly retry?: Partial<RetryOptions>;
+  readonly timing?: Timing;
+}
+
+const DEFAULT_TIMEOUT_SECONDS = 90;
+
+/** Codes of Node's errors before a connection; browsers do not say. */
+const NOT_SENT: readonly unknown[] = [
+  "EAI_AGAIN",
+  "ECONNREFUSED",
+  "ENOTFOUND",
+  "UND_ERR_CONNECT_TIMEOUT",
+];
+
+const REAL_TIMING: Timing = {
+  instant: () => ({ now: performance.now(), date: Date.now(), chance: Math.random() }),
+  sleep: (seconds, signal) =>
+    new Promise((resolve, reject) => {
+      const end = (): void => {
+        clearTimeout(timer);
+        reject(signal?.reason);
+      };
+      const timer = setTimeout(() => {
+        signal?.removeEventListener("abort", end);
+        resolve();
+      }, seconds * 1000);
+      if (signal?.aborted) end();
+      else signal?.addEventListener("abort", end, { once: true });
+    }),
+};
+
+export class Sheets {
+  readonly #base: string;
+  readonly #headers: Readonly<Record<string, string>>;
+  readonly #timeoutMs: number;
+  readonly #retry: RetryOptions;
+  readonly #timing: Timing;
+
+  /** Throws TypeError for a base URL that is none, and for a key that no header takes. */
+  constructor(options: SheetsOptions) {
+    const key = options.apiKey.trim();
+    // The error of `fetch` would show the key.
+    if (!/^[\x21-\x7e]+$/.test(key)) throw new TypeError("The API key is not visible ASCII text.");
+    const id = options.spreadsheetId;
+    this.#base = `${new URL(options.baseUrl).href.replace(/\/+$/, "")}/v2/sheets/`;
+    this.#headers = {
+      Accept: "application/json",
+      Authorization: `Bearer ${key}`,
+      ...(id === undefined ? {} : { "X-Spreadsheet-Id": id }),
+    };
+    this.#timeoutMs = (options.timeoutSeconds ?? DEFAULT_TIMEOUT_SECONDS) * 1000;
+    this.#retry = { ...DEFAULT_RETRY, ...options.retry };
+    this.#timing = options.timing ?? REAL_TIMING;
+  }
+
+  /** The worksheet of this name, whose fields are `Fields`; no request is sent. */
+  sheet<Fields extends object = AnyFields>(name: string): Sheet<Fields> {
+    return new Sheet<Fields>((call, signal) => this.#run(call, signal), name);
+  }
+
+  async #run<Result>(call: Call<Result>, signal: AbortSignal | undefined): Promise<Result> {
+    const timing = this.#timing;
+    let tries: Tries = {
+      options: this.#retry,
+      startedAt: timing.instant().now,
+      count: 0,
+      isOpen: false,
+    };
+    for (;;) {
+      const result = await this.#send(call, signal);
+      const step = nextStep(call, tries, result, timing.instant());
+      if ("value" in step) return step.value;
+      await timing.sleep(step.seconds, signal);
+      tries = step.tries;
+    }
+  }
+
+  /** One try. Throws only the reason of the caller's signal, and TypeError for wrong headers. */
+  async #send(call: Call<unknown>, signal: AbortSignal | undefined): Promise<Answer | Broken> {
+    signal?.throwIfAborted();
+    const timeout = AbortSignal.timeout(this.#timeoutMs);
+    const request = new Request(this.#base + call.target, {
+      method: call.method,
+      headers: { ...this.#headers, ...call.headers },
+      body: call.body ?? null,
+      credentials: "omit",
+      redirect: "manual", // a followed redirect would make a read of a write
+      signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]),
+    });
+    try {
+      const response = await fetch(request);
+      const text = await response.text();
+      return { status: response.status, headers: response.headers, text };
+    } catch (error) {
+      signal?.throwIfAborted();
+      return { error, wasSent: !NOT_SENT.includes(codeOf(error)) };
+    }
+  }
+}
+
+function codeOf(error: unknown): unknown {
+  const cause = error instanceof Error ? error.cause : undefined;
+  return cause instanceof Error && "code" in cause ? cause.code : undefined;
+}

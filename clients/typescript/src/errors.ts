@@ -1,0 +1,94 @@
+// Errors of the client, as a tree.
+//
+//     SheetsFailure
+//     ├── SheetsError        an answer that is an error
+//     └── ConnectionFailed   no answer at the last try
+//
+// `outcome` is that of the whole call, over all of its tries: undefined for a read. If one try may
+// have been applied, a later refusal does not prove the contrary, so the outcome stays `unknown`.
+
+import type { AnyFields, Row } from "./rows.js";
+
+export type Outcome = "not_applied" | "applied" | "unknown";
+
+/** The name of an answer that is not the gateway's; its code is 0. */
+export const NOT_FROM_GATEWAY = "NotFromGateway";
+
+/** A mistake at one place of a body: a JSON pointer as a URI fragment, and the reason. */
+export interface Problem {
+  readonly pointer: string;
+  readonly detail: string;
+}
+
+/** What an answer says about an error, before the tries of the call are considered. */
+export interface ErrorBody {
+  readonly status: number;
+  readonly code: number;
+  readonly name: string;
+  readonly message: string;
+  readonly outcome: Outcome | undefined;
+  readonly retryable: boolean;
+  readonly requestId: string;
+  readonly errors: readonly Problem[];
+  readonly existing: Row<AnyFields> | undefined;
+  readonly rowIndex: number | undefined;
+  readonly retryAfterSeconds: number | undefined;
+}
+
+/** What a failed call leaves behind; `idempotencyKey` is the write's, to repeat it later. */
+export interface Fate {
+  readonly outcome: Outcome | undefined;
+  readonly idempotencyKey: string | undefined;
+}
+
+/** Root of the tree. */
+export class SheetsFailure extends Error {
+  readonly outcome: Outcome | undefined;
+  readonly idempotencyKey: string | undefined;
+
+  constructor(message: string, fate: Fate, options?: ErrorOptions) {
+    super(message, options);
+    this.outcome = fate.outcome;
+    this.idempotencyKey = fate.idempotencyKey;
+  }
+
+  /** Whether the write may have been applied, or certainly was. */
+  get mayBeApplied(): boolean {
+    return this.outcome === "applied" || this.outcome === "unknown";
+  }
+}
+
+/**
+ * An answer that is an error; `code` says which, and never changes its meaning. An answer that is
+ * not the gateway's, such as a proxy's page, has the code 0.
+ */
+export class SheetsError extends SheetsFailure {
+  readonly status: number;
+  readonly code: number;
+  readonly retryable: boolean;
+  readonly requestId: string;
+  readonly errors: readonly Problem[];
+  /** The current row, if it differs from `ifMatch` (code 4120). */
+  readonly existing: Row<AnyFields> | undefined;
+  /** The written row, if its header changed under the write (code 4091). */
+  readonly rowIndex: number | undefined;
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor(body: ErrorBody, fate: Fate) {
+    super(body.message, fate);
+    this.name = body.name;
+    this.status = body.status;
+    this.code = body.code;
+    this.retryable = body.retryable;
+    this.requestId = body.requestId;
+    this.errors = body.errors;
+    this.existing = body.existing;
+    this.rowIndex = body.rowIndex;
+    this.retryAfterSeconds = body.retryAfterSeconds;
+  }
+}
+
+/** No answer at the last try: refused, broken, or too late; `cause` is the error of `fetch`. */
+export class ConnectionFailed extends SheetsFailure {
+  override readonly name = "ConnectionFailed";
+}

@@ -1,0 +1,23 @@
+// Rows of Google Sheets through a sheets-gateway.
+
+export { Sheets, type SheetsOptions, type Timing } from "./client.js";
+export {
+  ConnectionFailed,
+  SheetsError,
+  SheetsFailure,
+  type Outcome,
+  type Problem,
+} from "./errors.js";
+export type { RetryOptions } from "./retry.js";
+export type * from "./rows.js";
+export type {
+  AllRowsOptions,
+  CallOptions,
+  FilterWriteOptions,
+  GetOptions,
+  ListOptions,
+  RowWriteOptions,
+  Sheet,
+  UpsertOptions,
+  WriteOptions,
+} from "./sheet.js";

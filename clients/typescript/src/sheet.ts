@@ -1,0 +1,188 @@
+// A worksheet: one method for each operation of the API.
+
+import * as calls from "./calls.js";
+import type { Call } from "./calls.js";
+import type {
+  Affected,
+  AnyFields,
+  Changes,
+  NumberedChanges,
+  Order,
+  Page,
+  Row,
+  UpsertedRow,
+  Where,
+} from "./rows.js";
+
+/** `signal` ends the call, also while it waits between tries. */
+export interface CallOptions {
+  readonly signal?: AbortSignal;
+}
+
+/** Which rows and fields to read. */
+export interface RowsOptions<Fields, Name> extends CallOptions {
+  readonly where?: Where<Fields>;
+  readonly order?: Order<Fields> | readonly Order<Fields>[];
+  /** The fields wanted; all by default. */
+  readonly keys?: readonly Name[];
+}
+
+export interface ListOptions<Fields, Name> extends RowsOptions<Fields, Name> {
+  readonly limit?: number;
+  readonly skip?: number;
+  readonly count?: boolean;
+  readonly noCache?: boolean;
+}
+
+export interface AllRowsOptions<Fields, Name> extends RowsOptions<Fields, Name> {
+  /** 100 by default; a smaller page of the gateway's does no harm. */
+  readonly pageSize?: number;
+}
+
+export interface GetOptions<Name> extends CallOptions {
+  readonly keys?: readonly Name[];
+  readonly noCache?: boolean;
+}
+
+export interface WriteOptions extends CallOptions {
+  /**
+   * Makes a write of the caller safe to repeat, also after a restart: the same key with the same
+   * arguments writes once in 24 hours. Each call makes its own by default.
+   */
+  readonly idempotencyKey?: string;
+}
+
+export interface RowWriteOptions extends WriteOptions {
+  /** The `etag` that the row must still have; else 412 with code 4120. */
+  readonly ifMatch?: string;
+}
+
+export interface FilterWriteOptions extends WriteOptions {
+  /** If more rows match, nothing is written. */
+  readonly maxAffected?: number;
+}
+
+export interface UpsertOptions<Name> extends WriteOptions {
+  /** The fields that tell rows apart. */
+  readonly on: Name | readonly Name[];
+  /** Leave existing rows as they are. */
+  readonly ignoreExisting?: boolean;
+}
+
+type Run = <Result>(call: Call<Result>, signal: AbortSignal | undefined) => Promise<Result>;
+
+const PAGE_SIZE = 100;
+
+/** All methods reject with SheetsError, or with ConnectionFailed without an answer. */
+export class Sheet<Fields extends object = AnyFields> {
+  readonly name: string;
+  readonly #run: Run;
+
+  constructor(run: Run, name: string) {
+    this.#run = run;
+    this.name = name;
+  }
+
+  /** One page. */
+  async list<Name extends keyof Fields & string = keyof Fields & string>(
+    options: ListOptions<Fields, Name> = {},
+  ): Promise<Page<Pick<Fields, Name>>> {
+    const { signal, ...parameters } = options;
+    const page: Page<unknown> = await this.#run(calls.listRows(this.name, parameters), signal);
+    return page as Page<Pick<Fields, Name>>;
+  }
+
+  /** All rows, page by page. Rows that are deleted or sorted meanwhile may be missed. */
+  async *rows<Name extends keyof Fields & string = keyof Fields & string>(
+    options: AllRowsOptions<Fields, Name> = {},
+  ): AsyncGenerator<Row<Pick<Fields, Name>>, void, undefined> {
+    const { pageSize = PAGE_SIZE, ...wanted } = options;
+    for (let skip = 0, hasMore = true; hasMore; ) {
+      const page = await this.list<Name>({ ...wanted, limit: pageSize, skip });
+      yield* page.rows;
+      skip += page.rows.length; // a plan may allow smaller pages
+      hasMore = page.hasNextPage && page.rows.length > 0;
+    }
+  }
+
+  async get<Name extends keyof Fields & string = keyof Fields & string>(
+    rowIndex: number,
+    options: GetOptions<Name> = {},
+  ): Promise<Row<Pick<Fields, Name>>> {
+    const { signal, ...parameters } = options;
+    const call = calls.getRow(this.name, rowIndex, parameters);
+    const row: Row<unknown> = await this.#run(call, signal);
+    return row as Row<Pick<Fields, Name>>;
+  }
+
+  /** Append a row, or up to 500: all or none. */
+  create(row: Changes<Fields>, options?: WriteOptions): Promise<Row<Partial<Fields>>>;
+  create(
+    rows: readonly Changes<Fields>[],
+    options?: WriteOptions,
+  ): Promise<Row<Partial<Fields>>[]>;
+  async create(rows: object, options: WriteOptions = {}): Promise<unknown> {
+    return Array.isArray(rows)
+      ? this.#run<unknown>(calls.createRows(this.name, rows, options), options.signal)
+      : this.#run<unknown>(calls.createRow(this.name, rows, options), options.signal);
+  }
+
+  /** Write these fields; the answer has them as they are displayed now. */
+  async update(
+    rowIndex: number,
+    changes: Changes<Fields>,
+    options: RowWriteOptions = {},
+  ): Promise<Row<Partial<Fields>>> {
+    const call = calls.updateRow(this.name, rowIndex, changes, options);
+    const row: Row<unknown> = await this.#run(call, options.signal);
+    return row as Row<Partial<Fields>>;
+  }
+
+  /** Update up to 500 rows, each with its `rowIndex` beside its fields: all or none. */
+  async updateMany(
+    rows: readonly NumberedChanges<Fields>[],
+    options: WriteOptions = {},
+  ): Promise<Row<Partial<Fields>>[]> {
+    const call = calls.updateRows(this.name, rows, options);
+    const updated: Row<unknown>[] = await this.#run(call, options.signal);
+    return updated as Row<Partial<Fields>>[];
+  }
+
+  /** Update the rows that have the same values in the fields `on`, and create the others. */
+  upsert(
+    row: Changes<Fields>,
+    options: UpsertOptions<keyof Fields & string>,
+  ): Promise<UpsertedRow<Partial<Fields>>>;
+  upsert(
+    rows: readonly Changes<Fields>[],
+    options: UpsertOptions<keyof Fields & string>,
+  ): Promise<UpsertedRow<Partial<Fields>>[]>;
+  async upsert(rows: object, options: UpsertOptions<keyof Fields & string>): Promise<unknown> {
+    const upserted = await this.#run(calls.upsertRows(this.name, rows, options), options.signal);
+    return Array.isArray(rows) ? upserted : upserted[0];
+  }
+
+  /** Write these fields to all rows that match. */
+  async updateWhere(
+    where: Where<Fields>,
+    changes: Changes<Fields>,
+    options: FilterWriteOptions = {},
+  ): Promise<Affected> {
+    return this.#run(calls.updateWhere(this.name, where, changes, options), options.signal);
+  }
+
+  /** Delete a row; those below move up, unless the gateway empties deleted rows. */
+  async delete(rowIndex: number, options: RowWriteOptions = {}): Promise<void> {
+    return this.#run(calls.deleteRow(this.name, rowIndex, options), options.signal);
+  }
+
+  /** Delete all rows that match. */
+  async deleteWhere(where: Where<Fields>, options: FilterWriteOptions = {}): Promise<Affected> {
+    return this.#run(calls.deleteWhere(this.name, where, options), options.signal);
+  }
+
+  /** Let the next read ask Google anew; needs a key made with `--refresh`. */
+  async refresh(options: CallOptions = {}): Promise<void> {
+    return this.#run(calls.refresh(this.name), options.signal);
+  }
+}

@@ -1,0 +1,160 @@
+"""A machine between a client and the gateway that loses, cuts and replaces answers.
+
+Rules: faults are data. Each is used once, by the next request that is not a preflight; after the
+last one all requests get the gateway's own answers. Every request that arrives is noted.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import httpx2
+
+PATIENCE_SECONDS = 30.0
+PAGE = "<!doctype html><title>Bad gateway</title>"
+
+_PER_CONNECTION = ("connection", "content-length", "host", "keep-alive", "transfer-encoding")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fault:
+    """Without status and `kept_bytes` the connection ends without an answer."""
+
+    is_forwarded: bool = False
+    """Whether the gateway gets the request."""
+    status: int | None = None
+    """An answer with this status, `headers` and `text` instead of the gateway's."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    text: str = PAGE
+    kept_bytes: int | None = None
+    """The gateway's own answer ends after so many bytes of its body."""
+    is_held: bool = False
+    """The answer comes only after `Middlebox.release`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arrived:
+    """A request as it arrived; names of headers are in lower case."""
+
+    method: str
+    target: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+@dataclass(kw_only=True)
+class Middlebox:
+    url: str
+    gateway: httpx2.Client
+    arrived: list[Arrived] = field(default_factory=list)
+    faults: deque[Fault] = field(default_factory=deque)
+    released: threading.Event = field(default_factory=threading.Event)
+    holding: threading.Event = field(default_factory=threading.Event)
+
+    def fail(self, *faults: Fault) -> None:
+        self.faults.extend(faults)
+
+    def release(self) -> None:
+        self.released.set()
+
+    def sent(self, name: str) -> list[str | None]:
+        """A header of all requests, in their order."""
+        return [each.headers.get(name.lower()) for each in self.arrived]
+
+    def take(self) -> Fault | None:
+        return self.faults.popleft() if self.faults else None
+
+
+@contextmanager
+def running_middlebox(gateway_url: str) -> Iterator[Middlebox]:
+    """A middlebox in front of the gateway for the time of the block."""
+    with httpx2.Client(base_url=gateway_url, timeout=PATIENCE_SECONDS) as gateway:
+        middlebox = Middlebox(url="", gateway=gateway)
+        server = ThreadingHTTPServer(("127.0.0.1", 0), _handler_of(middlebox))
+        server.daemon_threads = True
+        middlebox.url = f"http://127.0.0.1:{server.server_port}"
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+        thread.start()
+        try:
+            yield middlebox
+        finally:
+            middlebox.release()
+            server.shutdown()
+            server.server_close()
+            thread.join(PATIENCE_SECONDS)
+
+
+def _handler_of(middlebox: Middlebox) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        timeout = PATIENCE_SECONDS
+
+        def answer(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            if self.command == "OPTIONS":
+                self.pass_on(self.forward(headers, body))
+                return
+            middlebox.arrived.append(
+                Arrived(method=self.command, target=self.path, headers=headers, body=body)
+            )
+            fault = middlebox.take()
+            response = None
+            if fault is None or fault.is_forwarded or fault.kept_bytes is not None:
+                response = self.forward(headers, body)
+            if fault is not None and fault.is_held:
+                middlebox.holding.set()
+                middlebox.released.wait(PATIENCE_SECONDS)
+            if fault is None:
+                self.pass_on(response)
+            elif fault.kept_bytes is not None:
+                self.pass_on(response, fault.kept_bytes)
+                self.close_connection = True
+            elif fault.status is not None:
+                lines = {"Access-Control-Allow-Origin": "*", **fault.headers}
+                self.say(fault.status, list(lines.items()), fault.text.encode())
+            else:
+                self.close_connection = True
+
+        def forward(self, headers: Mapping[str, str], body: bytes) -> httpx2.Response:
+            kept = {name: text for name, text in headers.items() if name not in _PER_CONNECTION}
+            return middlebox.gateway.request(
+                self.command,
+                self.path,
+                headers={**kept, "accept-encoding": "identity"},
+                content=body,
+            )
+
+        def pass_on(self, response: httpx2.Response | None, kept_bytes: int | None = None) -> None:
+            assert response is not None
+            lines = [
+                (name, value)
+                for name, value in response.headers.multi_items()
+                if name not in _PER_CONNECTION
+            ]
+            self.say(response.status_code, lines, response.content, kept_bytes)
+
+        def say(
+            self,
+            status: int,
+            lines: Sequence[tuple[str, str]],
+            body: bytes,
+            kept_bytes: int | None = None,
+        ) -> None:
+            self.send_response_only(status)
+            for name, value in lines:
+                self.send_header(name, value)
+            if status not in (204, 304):
+                self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body[:kept_bytes])
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name above
+            """Requests are noted, not printed."""
+
+        do_DELETE = do_GET = do_OPTIONS = do_PATCH = do_POST = do_PUT = answer  # noqa: N815
+
+    return Handler

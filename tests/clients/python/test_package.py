@@ -1,0 +1,102 @@
+"""The client as a package of its own."""
+
+import os
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PACKAGE = Path(__file__).parents[3] / "clients" / "python"
+PROJECT: Any = tomllib.loads((PACKAGE / "pyproject.toml").read_text("utf-8"))["project"]
+GATEWAY: Any = tomllib.loads((PACKAGE.parents[1] / "pyproject.toml").read_text("utf-8"))["project"]
+PATIENCE_SECONDS = 60
+USE = """
+from sheets_gateway_client import Sheets
+with Sheets({url!r}, {key!r}, "demo") as sheets:
+    print(sheets.sheet("Cities").get(2)["name"])
+"""
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built without a network."""
+    folder = tmp_path_factory.mktemp("wheel")
+    subprocess.run(  # noqa: S603 - our own package
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)],
+        cwd=PACKAGE,
+        capture_output=True,
+        timeout=PATIENCE_SECONDS,
+        check=True,
+    )
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+def test_the_wheel_has_the_package_its_types_and_its_license(wheel: Path) -> None:
+    """All modules, the mark of types, and no test."""
+    names = set(zipfile.ZipFile(wheel).namelist())
+    modules = {f"sheets_gateway_client/{file.name}" for file in PACKAGE.glob("*/*.py")}
+
+    assert {name for name in names if "dist-info" not in name} == {
+        *modules,
+        "sheets_gateway_client/py.typed",
+    }
+    assert any(name.endswith("/licenses/LICENSE") for name in names)
+
+
+def test_the_wheel_works_alone(wheel: Path, tmp_path: Path, api: Any) -> None:
+    """A program elsewhere imports it from the wheel, and reads a row."""
+    program = tmp_path / "use.py"
+    program.write_text(USE.format(url=api.url, key=api.keys["paid"]))
+    done = subprocess.run(  # noqa: S603 - our own program
+        [sys.executable, "-W", "error", str(program)],
+        env={**os.environ, "PYTHONPATH": str(wheel)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_SECONDS,
+        check=False,
+    )
+
+    assert (done.stdout, done.stderr) == ("New York\n", "")
+
+
+def test_the_only_dependency_is_the_gateways_too() -> None:
+    """The same versions, so that one environment can have both."""
+    assert len(PROJECT["dependencies"]) == 1
+    assert PROJECT["dependencies"][0] in GATEWAY["dependencies"]
+
+
+def test_the_license_is_the_gateways() -> None:
+    """MIT, in the same words."""
+    assert (PACKAGE / "LICENSE").read_bytes() == (PACKAGE.parents[1] / "LICENSE").read_bytes()
+
+
+def test_a_wrong_use_does_not_type_check(tmp_path: Path) -> None:
+    """mypy --strict knows the results of both clients, and finds wrong arguments."""
+    program = tmp_path / "use.py"
+    program.write_text(
+        "from sheets_gateway_client import AsyncSheets, Row, Sheets\n"
+        "async def use(sheets: Sheets, others: AsyncSheets) -> None:\n"
+        "    row: Row = sheets.sheet('a').create({'x': 1})\n"
+        "    rows: list[Row] = await others.sheet('a').upsert([{'x': 1}], on='x')\n"
+        "    first: str | None = rows[0]['x'] or row['x']\n"
+        "    wrong: int = sheets.sheet('a').update(2, {'x': 1})\n"
+        "    await others.sheet('a').get('2')\n"
+    )
+    done = subprocess.run(  # noqa: S603 - our own program
+        [sys.executable, "-m", "mypy", "--strict", "--config-file=", str(program)],
+        env={**os.environ, "MYPYPATH": str(PACKAGE)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_SECONDS,
+        check=False,
+    )
+    lines = [line.split(":")[1] for line in done.stdout.splitlines() if ": error:" in line]
+
+    assert lines == ["6", "7"], done.stdout

@@ -1,0 +1,174 @@
+"""The decision after each try, without a network."""
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from sheets_gateway_client import ConnectionFailed, RetryOptions, SheetsError
+from sheets_gateway_client.answers import Answer, retry_after_seconds
+from sheets_gateway_client.calls import create_row, get_row
+from sheets_gateway_client.retry import Broken, Done, Instant, Tries, Wait, next_step
+
+NOW = datetime(2026, 11, 24, 12, 0, 0, tzinfo=UTC)
+INSTANT = Instant(now=100.0, date=NOW, chance=1.0)
+TRIES = Tries(options=RetryOptions(), started_at=100.0)
+READ = get_row("Cities", 2, keys=None, no_cache=False)
+WRITE = create_row("Cities", {"name": "x"}, None)
+ROW = Answer(status=200, headers={"etag": '"x"'}, text='{"rowIndex":2,"name":"x"}')
+SENT = Broken(error=OSError("cut"), was_sent=True)
+UNSENT = Broken(error=OSError("refused"), was_sent=False)
+
+
+def error(code: int = 5041, **members: Any) -> Answer:
+    """An error of the gateway; members of the body, and `headers`."""
+    headers = members.pop("headers", {})
+    body = {"type": "SheetsonError", "code": code, "status": 504, "retryable": False, **members}
+    return Answer(status=body["status"], headers=headers, text=json.dumps(body))
+
+
+def step(result: Answer | Broken, tries: Tries = TRIES, call: Any = WRITE, **when: Any) -> Any:
+    """What follows; an error is returned, not raised."""
+    try:
+        return next_step(call, tries, result, replace(INSTANT, **when))
+    except (SheetsError, ConnectionFailed) as raised:
+        return raised
+
+
+@pytest.mark.parametrize(
+    ("result", "is_repeated"),
+    [
+        pytest.param(error(5030, retryable=True, outcome="not_applied"), True, id="retryable"),
+        pytest.param(error(5041, outcome="unknown"), True, id="unknown"),
+        pytest.param(error(5000, outcome="unknown"), True, id="internal"),
+        pytest.param(error(4091, outcome="applied"), False, id="applied"),
+        pytest.param(error(104, outcome="not_applied"), False, id="refused"),
+        pytest.param(SENT, True, id="cut"),
+        pytest.param(UNSENT, True, id="not connected"),
+        *[
+            pytest.param(Answer(status=status, headers={}, text="?"), is_repeated, id=str(status))
+            for status, is_repeated in [
+                (200, False),
+                (301, False),
+                (400, False),
+                (403, False),
+                (404, False),
+                (408, True),
+                (429, True),
+                (500, True),
+                (501, False),
+                (502, True),
+                (503, True),
+                (504, True),
+            ]
+        ],
+    ],
+)
+def test_a_write_is_repeated_only_if_it_can_help(
+    result: Answer | Broken, is_repeated: bool
+) -> None:
+    """The body of the gateway's errors decides, and the status of others' answers."""
+    assert isinstance(step(result), Wait) is is_repeated
+
+
+def test_an_internal_error_of_a_read_is_final() -> None:
+    """A read has no outcome that its repetition could settle."""
+    assert isinstance(step(error(5000), call=READ), SheetsError)
+
+
+@pytest.mark.parametrize(
+    ("results", "outcome"),
+    [
+        pytest.param([UNSENT], "not_applied", id="never sent"),
+        pytest.param([SENT], "unknown", id="sent"),
+        pytest.param([SENT, UNSENT], "unknown", id="sent before"),
+        pytest.param([UNSENT, error(104, outcome="not_applied")], "not_applied", id="refused"),
+        pytest.param([SENT, error(104, outcome="not_applied")], "unknown", id="refused late"),
+        pytest.param([SENT, error(4091, outcome="applied")], "applied", id="applied"),
+        pytest.param(
+            [SENT, error(104, outcome="not_applied", headers={"idempotent-replayed": "true"})],
+            "not_applied",
+            id="replayed",
+        ),
+    ],
+)
+def test_the_outcome_is_that_of_all_tries(results: list[Answer | Broken], outcome: str) -> None:
+    """Only an answer that covers the open try settles it."""
+    tries = replace(TRIES, options=RetryOptions(tries=len(results)))
+    for result in results[:-1]:
+        tries = step(result, tries).tries
+
+    assert step(results[-1], tries).outcome == outcome
+
+
+def test_a_success_after_an_open_try_is_the_result() -> None:
+    """The repeated key brings the row."""
+    tries = step(SENT).tries
+    done = step(ROW, tries)
+
+    assert isinstance(done, Done)
+    assert (done.value.fields, done.value.etag) == ({"name": "x"}, '"x"')
+
+
+@pytest.mark.parametrize(
+    ("count", "chance", "seconds"),
+    [(0, 1.0, 0.5), (0, 0.0, 0.25), (1, 1.0, 1.0), (2, 0.5, 1.5), (3, 1.0, 4.0), (30, 1.0, 60.0)],
+)
+def test_waits_grow_with_jitter(count: int, chance: float, seconds: float) -> None:
+    """They double up to the limit, and chance takes up to half."""
+    options = RetryOptions(tries=99)
+    tries = replace(TRIES, count=count, options=options)
+
+    assert step(SENT, tries, chance=chance).seconds == seconds
+
+
+@pytest.mark.parametrize(
+    ("given", "seconds"),
+    [
+        ("7", 7.0),
+        (" 7 ", 7.0),
+        ("0", 0.0),
+        ("Tue, 24 Nov 2026 12:00:09 GMT", 9.0),
+        ("Tue, 24 Nov 2026 11:00:00 GMT", 0.0),
+        ("Tue, 24 Nov 2026 12:00:09 -0000", 9.0),
+        ("", None),
+        ("soon", None),
+        ("-7", None),
+        ("1e9", None),
+        ("９", None),
+    ],
+)
+def test_retry_after_is_a_number_or_a_date(given: str, seconds: float | None) -> None:
+    """Anything else counts as absent."""
+    answer = Answer(status=503, headers={"retry-after": given}, text="")
+
+    assert retry_after_seconds(answer, NOW) == seconds
+
+
+def test_retry_after_is_a_lower_limit() -> None:
+    """A short one does not take the growth away that a crowd needs."""
+    tries = replace(TRIES, count=3)
+    wait = step(error(5030, retryable=True, headers={"retry-after": "1"}), tries)
+
+    assert wait.seconds == 4.0
+
+
+@pytest.mark.parametrize(("seconds", "is_repeated"), [("60", True), ("61", False)])
+def test_a_wait_has_a_limit(seconds: str, is_repeated: bool) -> None:
+    """A longer `Retry-After` ends the call, instead of a wait that is too short."""
+    result = step(error(5030, retryable=True, headers={"retry-after": seconds}))
+
+    assert isinstance(result, Wait) is is_repeated
+
+
+@pytest.mark.parametrize(("now", "is_repeated"), [(279.5, True), (279.6, False)])
+def test_all_tries_have_a_limit(now: float, is_repeated: bool) -> None:
+    """No try starts after the total time."""
+    assert isinstance(step(SENT, now=now), Wait) is is_repeated
+
+
+def test_one_try_is_none_again() -> None:
+    """`tries=1` turns repeating off."""
+    assert isinstance(step(SENT, replace(TRIES, options=RetryOptions(tries=1))), ConnectionFailed)

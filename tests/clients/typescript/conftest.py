@@ -1,0 +1,85 @@
+"""The compiled client in Node, through a faulty machine, on the gateway of the Python client."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.clients.middlebox import Middlebox, running_middlebox
+from tests.clients.python.conftest import KEYS, SETTINGS
+from tests.clients.typescript.package import NodeSheet, Package, make_package
+from tests.journeys.conftest import (
+    Api,
+    EmulatorControl,
+    OpenGateway,
+    make_keys,
+    running_gateways,
+)
+
+Connect = Callable[..., NodeSheet]
+"""Makes a worksheet; arguments are the options of the client, all with defaults."""
+
+
+@pytest.fixture(scope="session")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Package:
+    return make_package(tmp_path_factory.mktemp("package") / "typescript")
+
+
+@pytest.fixture(scope="package")
+def start_gateway(
+    emulator: EmulatorControl, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[OpenGateway]:
+    access = make_keys(tmp_path_factory.mktemp("access"), KEYS)
+    with running_gateways(emulator, access) as start:
+        yield lambda overrides=None: start({**SETTINGS, **(overrides or {})})
+
+
+@pytest.fixture(scope="package")
+def gateway_of_package(start_gateway: OpenGateway) -> Api:
+    return start_gateway()
+
+
+@pytest.fixture
+def api(gateway_of_package: Api) -> Api:
+    """The gateway on a freshly seeded emulator."""
+    gateway_of_package.emulator.reset()
+    return gateway_of_package
+
+
+@pytest.fixture
+def middlebox(api: Api) -> Iterator[Middlebox]:
+    with running_middlebox(api.url) as running:
+        yield running
+
+
+@pytest.fixture
+def connect(package: Package, api: Api, middlebox: Middlebox) -> Connect:
+    def connect(
+        name: str = "Cities",
+        *,
+        package: Package = package,
+        waits_really: bool = False,
+        faults_url: str | None = None,
+        **options: Any,
+    ) -> NodeSheet:
+        given = {
+            "baseUrl": middlebox.url,
+            "apiKey": api.keys["paid"],
+            "spreadsheetId": "demo",
+            **options,
+        }
+        return NodeSheet(
+            package=package,
+            options=given,
+            name=name,
+            waits_really=waits_really,
+            faults_url=faults_url,
+        )
+
+    return connect
+
+
+@pytest.fixture
+def cities(connect: Connect) -> NodeSheet:
+    """The worksheet `Cities`, whose rows 2 to 11 are ten cities."""
+    return connect()

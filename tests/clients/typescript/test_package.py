@@ -1,0 +1,190 @@
+"""The client as a package of its own, and what the compiler says about its use."""
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.clients.typescript.conftest import Connect
+from tests.clients.typescript.package import NPM, SOURCE, Package, node, run, unavailable
+from tests.clients.typescript.test_readme import make_project
+from tests.journeys.conftest import Api
+
+STRICT = ["--strict", "--noEmit", "--module", "nodenext", "--target", "es2022", "--types", ""]
+MANIFEST: Any = json.loads((SOURCE / "package.json").read_text("utf-8"))
+START = """
+import { Sheets, type Row } from "sheets-gateway-client";
+import type { Worksheets } from "./worksheets.js";
+const sheets = new Sheets({ baseUrl: "http://127.0.0.1", apiKey: "x" });
+const cities = sheets.sheet<Worksheets["Cities"]>("Cities");
+const plain = sheets.sheet("Cities");
+"""
+RIGHT = """
+const row = await cities.get(2);
+const text: string | null = row.fields.population;
+const name: string | null = (await cities.get(2, { keys: ["name"] })).fields.name;
+const rows: Row<{ name?: string | null }>[] = await cities.create([{ name: "x", population: 1 }]);
+await cities.update(2, { population: null }, { ifMatch: row.etag ?? "*" });
+await cities.list({ where: { $or: [{ name: "x" }, { rowIndex: { $gt: 2 } }] }, order: ["-name"] });
+for await (const each of cities.rows({ keys: ["state"] })) each.fields.state;
+await plain.list({ where: { anything: { $gt: 1 }, $or: [{ a: 1 }] }, order: "-anything" });
+const any: string | null | undefined = (await plain.get(2)).fields["anything"];
+await sheets.sheet<Worksheets["My Sheet"]>("My Sheet").upsert({ name: "x" }, { on: "name" });
+export { text, name, rows, any };
+"""
+WRONG = {
+    "a field that is none": "(await cities.get(2)).fields.town;",
+    "a field that was not asked for": '(await cities.get(2, { keys: ["name"] })).fields.state;',
+    "a change of a field that is none": "cities.update(2, { town: 1 });",
+    "a value that no cell takes": "cities.create({ name: ['x'] });",
+    "a filter by a field that is none": "cities.list({ where: { town: 1 } });",
+    "an operator that is none": "cities.list({ where: { name: { $like: 1 } } });",
+    "an order by a field that is none": 'cities.list({ order: "-town" });',
+    "an update without a row": 'cities.updateMany([{ name: "x" }]);',
+    "a key of an upsert that is none": 'cities.upsert({ name: "x" }, { on: "town" });',
+    "a tag for a create": 'cities.create({ name: "x" }, { ifMatch: "x" });',
+    "no filter": "cities.deleteWhere();",
+}
+
+
+@pytest.fixture
+def types(package: Package, api: Api) -> str:
+    """What `sheets-gateway-types` prints for a key."""
+    program = str(package.folder / "bin" / "types.mjs")
+    done = run([node(), program, f"{api.url}/", api.keys["paid"], "demo"])
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture
+def project(package: Package, tmp_path: Path, types: str) -> Path:
+    make_project(tmp_path, package)
+    (tmp_path / "worksheets.d.ts").write_text(types)
+    return tmp_path
+
+
+def test_the_source_compiles_strictly(package: Package) -> None:
+    """The settings of the package are strict, and a wrong type is found with them."""
+    options = json.loads((SOURCE / "tsconfig.json").read_text("utf-8"))["compilerOptions"]
+    sound = package.tsc("--noEmit")
+    wrong = package.folder / "src" / "wrong.ts"
+    wrong.write_text("export const wrong: number = [1][0];\n")
+    broken = package.tsc("--noEmit")
+    wrong.unlink()
+
+    assert options["strict"] is True
+    assert (sound.returncode, sound.stdout) == (0, "")
+    assert "src/wrong.ts(1,14): error TS2322" in broken.stdout
+
+
+def test_types_have_all_worksheets_and_fields(types: str) -> None:
+    """Names are written as they are, whatever characters they have."""
+    assert '  "Cities": {\n    "name": string | null;\n    "state": string | null;' in types
+    assert '  "My Sheet": {' in types
+    assert '    "x%2Cy": string | null;' in types
+    assert "rowIndex" not in types
+
+
+def test_a_right_use_compiles(package: Package, project: Path) -> None:
+    """Rows, fields, filters and changes have the types of the worksheet."""
+    (project / "use.ts").write_text(START + RIGHT)
+    done = package.tsc(*STRICT, "--exactOptionalPropertyTypes", "use.ts", cwd=project)
+
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_wrong_uses_do_not_compile(package: Package, project: Path) -> None:
+    """Each mistake is an error in its own line."""
+    (project / "use.ts").write_text(START + "\n".join(WRONG.values()) + "\n")
+    done = package.tsc(*STRICT, "use.ts", cwd=project)
+    found = {int(line) for line in re.findall(r"^use\.ts\((\d+),", done.stdout, re.MULTILINE)}
+    first = START.count("\n") + 1
+    missed = [name for line, name in enumerate(WRONG, first) if line not in found]
+
+    assert missed == [], done.stdout
+    assert found == set(range(first, first + len(WRONG)))
+
+
+@pytest.mark.parametrize(
+    ("empty_cell", "line"),
+    [("null", '"name": string | null;'), ("", '"name": string;'), ("omit", '"name"?: string;')],
+)
+def test_types_say_what_empty_cells_are(
+    package: Package, start_gateway: Any, empty_cell: str, line: str
+) -> None:
+    """As the operator has configured them."""
+    api = start_gateway({"api.empty_cell": empty_cell})
+    program = str(package.folder / "bin" / "types.mjs")
+    done = run([node(), program, api.url, api.keys["paid"]])
+
+    assert f"    {line}\n" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [([], "Usage:"), (["{url}", "sgw_wrong"], "401"), (["{url}/x", "{key}"], "404")],
+    ids=["nothing", "key", "path"],
+)
+def test_types_are_refused_in_words(
+    package: Package, api: Api, arguments: list[str], words: str
+) -> None:
+    """Nothing is printed that would be taken for types."""
+    given = [each.format(url=api.url, key=api.keys["paid"]) for each in arguments]
+    done = run([node(), str(package.folder / "bin" / "types.mjs"), *given])
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert words in done.stderr
+
+
+def test_the_package_has_what_a_reader_needs(package: Package) -> None:
+    """The published files are the compiled client with its types, its program and its pages."""
+    npm = NPM or unavailable("npm is not installed")
+    done = run([npm, "pack", "--dry-run", "--json", "--ignore-scripts"], cwd=package.folder)
+    (packed,) = json.loads(done.stdout)
+    names = {each["path"] for each in packed["files"]}
+    modules = [file.stem for file in (SOURCE / "src").glob("*.ts")]
+
+    assert names == {
+        *("LICENSE", "README.md", "package.json", "bin/types.mjs"),
+        *(f"dist/{name}{end}" for name in modules for end in (".js", ".d.ts")),
+    }
+
+
+def test_the_manifest_is_ready_to_publish() -> None:
+    """Name, license, engine and the absence of run-time dependencies."""
+    wanted: Mapping[str, Any] = {
+        "name": "sheets-gateway-client",
+        "license": "MIT",
+        "type": "module",
+        "engines": {"node": ">=20"},
+    }
+
+    assert {name: MANIFEST[name] for name in wanted} == wanted
+    assert set(MANIFEST) & {"dependencies", "peerDependencies", "private"} == set()
+    assert (SOURCE / "LICENSE").read_bytes() == (SOURCE.parents[1] / "LICENSE").read_bytes()
+
+
+def test_the_lock_names_no_host() -> None:
+    """Each package has its hash, and comes from whatever registry the reader has."""
+    lock = json.loads((SOURCE / "package-lock.json").read_text("utf-8"))
+    packages = [each for name, each in lock["packages"].items() if name]
+
+    assert packages
+    assert [each for each in packages if "resolved" in each or "integrity" not in each] == []
+    assert "://" not in (SOURCE / "package-lock.json").read_text("utf-8")
+
+
+def test_nan_is_refused(connect: Connect, api: Api) -> None:
+    """JSON has no NaN, and would empty the cell."""
+    program = (
+        "const { Sheets } = await import(process.argv[1]);"
+        "await new Sheets({ baseUrl: process.argv[2], apiKey: 'x' }).sheet('a')"
+        ".create({ x: NaN }).catch((error) => console.log(error.name, error.message));"
+    )
+    module = connect().package.module
+    done = run([node(), "--input-type=module", "-e", program, module, api.url])
+
+    assert done.stdout == "RangeError x: NaN is not a value of a cell.\n"

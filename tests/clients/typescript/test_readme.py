@@ -1,0 +1,84 @@
+"""The README's samples run, twice in a row, and print what they say."""
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from gateway.commands.demo import Demo, running_demo
+from gateway.server.sockets import bind
+from tests.clients.typescript.package import SOURCE, Package, node, run
+from tests.docs.blocks import Block, blocks_in, filled_in
+from tests.docs.samples import JAVASCRIPT
+
+README = (SOURCE / "README.md").read_text("utf-8")
+BLOCKS = [block for block in blocks_in(README, "README.md") if block.language in ("js", "ts")]
+_METHOD = re.compile(r"^  (?:async )?\*?(\w+)[<(]", re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def demo() -> Iterator[Demo]:
+    with running_demo(bind("127.0.0.1", 0), {}) as running:
+        yield running
+
+
+@pytest.fixture
+def project(package: Package, demo: Demo, tmp_path: Path) -> Path:
+    """A reader's project: the client, and the types of the worksheets."""
+    make_project(tmp_path, package)
+    types = run([node(), str(package.folder / "bin" / "types.mjs"), demo.url, demo.paid_key])
+    assert types.returncode == 0, types.stderr
+    (tmp_path / "worksheets.d.ts").write_text(types.stdout)
+    return tmp_path
+
+
+def make_project(folder: Path, package: Package) -> None:
+    (folder / "node_modules").mkdir()
+    (folder / "node_modules" / "sheets-gateway-client").symlink_to(package.folder)
+    (folder / "package.json").write_text('{"type": "module"}')
+
+
+def meant(demo: Demo) -> Mapping[str, str]:
+    """What a reader puts in place of the examples."""
+    return {"http://127.0.0.1:8000": demo.url, "sgw_…": demo.paid_key}
+
+
+def output_of(package: Package, project: Path, language: str, text: str) -> list[str]:
+    """The lines that a program prints; a sample in TypeScript is compiled first."""
+    program = project / f"sample.{language}"
+    program.write_text(text)
+    if language == "ts":
+        options = ["--strict", "--module", "nodenext", "--target", "es2022", "--types", ""]
+        done = package.tsc(*options, str(program), cwd=project)
+        assert done.returncode == 0, done.stdout
+    ran = run([node(), str(project / "sample.js")], cwd=project)
+    return (ran.stdout + ran.stderr).splitlines()
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=str)
+def test_a_sample_runs_twice(block: Block, package: Package, demo: Demo, project: Path) -> None:
+    """Each prints what its comments say, both times."""
+    expected = [each["said"] for each in JAVASCRIPT.prints.finditer(block.text)]
+    text = filled_in(block.text, meant(demo))
+
+    assert expected
+    assert None not in expected
+    assert output_of(package, project, block.language, text) == expected
+    assert output_of(package, project, block.language, text) == expected
+
+
+def test_a_mistake_in_a_sample_is_found(package: Package, demo: Demo, project: Path) -> None:
+    """A wrong method does not pass."""
+    text = filled_in(BLOCKS[1].replaced("updateMany", "updateAll").text, meant(demo))
+
+    assert "updateAll" in "\n".join(output_of(package, project, "js", text))
+
+
+def test_every_method_is_in_the_table() -> None:
+    """The table has all methods of a sheet, and no other."""
+    from_table = set(re.findall(r"^\| `(\w+)\(", README, re.MULTILINE))
+    source = (SOURCE / "src" / "sheet.ts").read_text("utf-8").partition("export class")[2]
+
+    assert set(_METHOD.findall(source)) - {"constructor"} == from_table
+    assert len(from_table) == 11

@@ -20,7 +20,7 @@ SLOW: Mapping[str, str] = {
         keys_at_server
     """,
     "browser": """
-        docs_operations docs_page home_page recorder site
+        docs_operations docs_page home_page pages_of_docs recorder site
     """,
     "cluster": """
         key_rates key_rates_processes processes rolling_upgrade shared_rows shared_rows_outages

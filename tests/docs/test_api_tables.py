@@ -32,7 +32,7 @@ def demo() -> Iterator[Demo]:
 def asked(demo: Demo, query: str) -> httpx2.Response:
     return httpx2.get(
         f"{demo.url}/v2/sheets/{WORKSHEET}",
-        params=parse_qsl(query),
+        params=dict(parse_qsl(query)),
         headers={"API-Key": demo.paid_key, "X-Spreadsheet-Id": SPREADSHEET},
     )
 

@@ -26,7 +26,7 @@ SLOW: Mapping[str, str] = {
         keys_at_server
     """,
     "browser": """
-        docs_operations docs_page home_page recorder site
+        docs_operations docs_page home_page pages_of_docs recorder site
     """,
     "clients/python": """
         faults planted

@@ -1,41 +1,24 @@
 """The site of docs/ in a browser: its search finds pages, without another host."""
 
-import functools
-import threading
 from collections.abc import Iterator
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
-from typing import Any
 
 import pytest
 from playwright.sync_api import BrowserContext, expect
 
+from tests.browser.files import served
 from tests.browser.recorder import Recorder
 from tests.docs.site import build, need_generator, prepare
 
 
-class Silent(SimpleHTTPRequestHandler):
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name of the base
-        pass
-
-
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The URL of a server of files with the site."""
+    """The URL of the site."""
     need_generator()
     folder = tmp_path_factory.mktemp("site")
     prepare(folder)
     assert build(folder).returncode == 0
-    with serving(folder / "site") as server:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-        server.shutdown()
-
-
-def serving(folder: Path) -> ThreadingHTTPServer:
-    handler = functools.partial(Silent, directory=str(folder))
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    return server
+    with served(folder / "site") as url:
+        yield url
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,8 @@ CHECKERS = {
     **dict.fromkeys(shell.LANGUAGES, "test_shell.py"),
     **dict.fromkeys(samples.LANGUAGES, "test_samples.py"),
     "json": "test_answers.py",
+    "jsx": "test_react.py",
+    "html": "../browser/test_pages_of_docs.py",
     "gs": "test_apps_script.py",
     "toml": "test_settings.py",
     "nginx": "test_proxies.py",
@@ -36,7 +38,7 @@ def test_every_block_has_a_checker() -> None:
 
 @pytest.mark.parametrize("name", sorted(set(CHECKERS.values())))
 def test_every_checker_is_there(name: str) -> None:
-    """The tests that are said to check a language are tests of this package."""
+    """The tests that are said to check a language are there."""
     assert (TOP / "tests" / "docs" / name).is_file()
 
 

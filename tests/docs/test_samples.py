@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from gateway.commands.demo import Demo
+from gateway.server.sockets import bind
 from tests.docs.blocks import blocks_of, by_page
 from tests.docs.conftest import Google
 from tests.docs.samples import LANGUAGES, problems
@@ -29,9 +30,15 @@ def meant(demo: Demo, google: Google) -> Mapping[str, str]:
     return {
         "http://127.0.0.1:8000": demo.url,
         "http://127.0.0.1:9099": google.url,
+        "3000": free_port(),
         "sgw_…": demo.paid_key,
         '"key.json"': f'"{google.key_file}"',
     }
+
+
+def free_port() -> str:
+    with bind("127.0.0.1", 0) as free:
+        return str(free.getsockname()[1])
 
 
 @pytest.mark.parametrize(("language", "page"), PAGES)

@@ -21,7 +21,8 @@ from pathlib import Path
 
 from gateway.access.issue import KeyRequest, create_key
 from gateway.access.pepper import load_pepper
-from gateway.commands.demo import SAMPLE, SPREADSHEET, WORKSHEET
+from gateway.commands.demo import SAMPLE
+from gateway.commands.demo_lines import CITIES, SPREADSHEET
 from gateway.server.running import in_background, make_server
 from gateway.server.sockets import base_url, bind
 from gateway.settings.model import Settings, load_settings
@@ -124,7 +125,7 @@ async def ask(
     """One client: requests in a row, on a connection for as long as the gateway keeps it."""
     request = f"GET /livez HTTP/1.1\r\nHost: {address[0]}\r\n\r\n".encode()
     row = (
-        f"GET /v2/sheets/{WORKSHEET}/2 HTTP/1.1\r\nHost: {address[0]}\r\n"
+        f"GET {CITIES.path}/2 HTTP/1.1\r\nHost: {address[0]}\r\n"
         f"Authorization: Bearer {key}\r\nX-Spreadsheet-Id: {SPREADSHEET}\r\n\r\n"
     ).encode()
     while not stop.is_set():

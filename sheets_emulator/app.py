@@ -1,7 +1,7 @@
 """Emulator of the Google Sheets API for demos and tests, used over HTTP only.
 
-docs/emulator.md lists what it covers, what it assumes of Google without a recording, and what it
-lacks.
+docs/reference/emulator.md lists what it covers, what it assumes of Google without a recording, and
+what it lacks.
 """
 
 import re
@@ -35,7 +35,7 @@ class EmulatorOptions:
     """
 
     projects: tuple[str, ...] = (PROJECT,)
-    seed: Path | None = None
+    seed: Path | Seed | None = None
     db: Path | None = None
     latency_ms: int = 0
     latency_jitter_ms: int = 0
@@ -86,7 +86,7 @@ def create_emulator(
     options: EmulatorOptions = DEFAULT_OPTIONS, *, timing: Timing = REAL_TIME
 ) -> Emulator:
     """Create an emulator and load its data. Raises SeedError or DiskError."""
-    seed = read_seed(options.seed) if options.seed is not None else Seed()
+    seed = read_seed(options.seed) if isinstance(options.seed, Path) else options.seed or Seed()
     if options.db is None:
         return _emulator(options, timing, seed, disk=None)
     with ExitStack() as opened:

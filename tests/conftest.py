@@ -1,5 +1,6 @@
 """All tests: event loop, clock, slow files, reports."""
 
+import signal
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -8,6 +9,11 @@ from hypothesis import settings
 
 from tests.clock import ManualClock
 from tests.postgres import PostgresServer, running_server
+
+# Signals that this process ignores, its children ignore too: a test run in the background, or
+# under nohup, could not end them.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # No test fails for the time that it takes.
 settings.register_profile("gateway", settings.get_profile("default"), deadline=None)
@@ -20,7 +26,7 @@ SLOW: Mapping[str, str] = {
         keys_at_server
     """,
     "browser": """
-        docs_operations docs_page home_page recorder typescript_client
+        docs_operations docs_page home_page pages_of_docs recorder site typescript_client
     """,
     "clients/python": """
         faults planted
@@ -36,7 +42,7 @@ SLOW: Mapping[str, str] = {
         place
     """,
     "docs": """
-        answers dockerfile samples shell
+        answers dockerfile samples shell site
     """,
     "server": """
         deadlines server
@@ -56,7 +62,7 @@ SLOW: Mapping[str, str] = {
     "journeys": """
         calls check_key_file check_spreadsheet clients columns commands conditional create_many
         demo document document_answers edge_floods edge_handover edge_stop edits errors formulas
-        full_disk groups hostile_bodies hostile_google idempotency interleavings key_store_down
+        full_disk groups hostile_bodies hostile_google idempotency init interleavings key_store_down
         matrix metrics nasty nasty_google open_outcomes parallel postgres process rates revocation
         row_values schemathesis stopping tenants twins upstream_errors
     """,

@@ -17,14 +17,16 @@ from tests.clients.refusals import REFUSALS
 from tests.clients.second_readings import SECOND_READINGS
 from tests.clients.switches import SWITCHES
 
-PAGE = (Path(__file__).parents[1] / "docs" / "clients.md").read_text("utf-8")
+DOCS = Path(__file__).parents[1] / "docs"
+PAGE = (DOCS / "reference" / "clients.md").read_text("utf-8")
+MOVING = (DOCS / "how-to" / "move-from-sheetson.md").read_text("utf-8")
 _ROW = re.compile(r"^\| `([a-z0-9_.A-Z-]+)`(?: \(`(.*?)`\))? \|(.*)\|$", re.MULTILINE)
 _SEVERAL = "several"
 
 
-def section(title: str) -> str:
+def section(title: str, page: str = PAGE) -> str:
     """The text below a heading, up to the next."""
-    return PAGE.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+    return page.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
 
 
 def lines(title: str) -> list[str]:
@@ -110,7 +112,9 @@ def test_the_codes_of_refusals_are_reported() -> None:
 
 def test_the_switches_are_settings_with_these_defaults() -> None:
     """Each switch is a setting of that name, and has cases with its default and without."""
-    switches = {name: default for name, default, _ in _ROW.findall(section("Migration settings"))}
+    switches = {
+        name: default for name, default, _ in _ROW.findall(section("Migration settings", MOVING))
+    }
     settings = {".".join(path).replace("*", "NAME") for path in setting_paths()}
 
     assert switches == {
@@ -126,7 +130,9 @@ def test_the_switches_are_settings_with_these_defaults() -> None:
 
 def test_the_count_of_readings_works(tmp_path: Path) -> None:
     """The commands of the page find the clients in a log, and pass over all others."""
-    block = section("Finding clients in the log").partition("```sh\n")[2].partition("```")[0]
+    block = (
+        section("Finding clients in the log", MOVING).partition("```sh\n")[2].partition("```")[0]
+    )
     readings = [None, "where-twice", "query-in-name", "query-in-name"]
     log = b"".join(encoded_line(logged(reading)) for reading in readings)
     (tmp_path / "gateway.log").write_bytes(b'{"event":"breaker","is_open":true}\n' + log)

@@ -22,7 +22,7 @@ from gateway.settings.model import GoogleSettings, ServerSettings, Settings, loa
 from tests.docs.dockerfile import instructions, the, variables
 
 DOCS = Path(__file__).parents[1] / "docs"
-PAGE = (DOCS / "deployment.md").read_text("utf-8")
+PAGE = (DOCS / "how-to" / "deployment.md").read_text("utf-8")
 UNITS = ("sheets-gateway.socket", "sheets-gateway.service")
 TEMPLATES = ("sheets-gateway@.socket", "sheets-gateway@.service")
 COMPOSE: Any = yaml.safe_load((DOCS / "deployment" / "compose.yaml").read_text("utf-8"))

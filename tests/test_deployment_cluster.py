@@ -24,7 +24,7 @@ from tests.docs.kubernetes import manifest_problems
 
 DOCS = Path(__file__).parents[1] / "docs"
 FILES = DOCS / "deployment" / "cluster"
-PAGE = (DOCS / "deployment.md").read_text("utf-8")
+PAGE = (DOCS / "how-to" / "deployment.md").read_text("utf-8")
 IMAGE = instructions((DOCS / "deployment" / "Dockerfile").read_text("utf-8"))
 NGINX = (FILES / "nginx.conf").read_text("utf-8")
 COMPOSE: Any = yaml.safe_load((FILES / "compose.yaml").read_text("utf-8"))

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import typer
 from starlette.testclient import TestClient
+from typer.testing import CliRunner
 
 from gateway.commands.cli import main
 from gateway.query.operators import ALIASES, OPERATORS
@@ -22,15 +23,20 @@ from sheets_emulator.edits.batch import KINDS
 from sheets_emulator.faults import Fault
 from sheets_emulator.operations import OPERATIONS
 from sheets_emulator.protocol.definition import DEFINITION, members
+from tests.docs.blocks import blocks_in
 from tests.error_tree import concrete_errors
 
 PROJECT = Path(__file__).parents[1]
+DOCS = PROJECT / "docs"
 README = (PROJECT / "README.md").read_text("utf-8")
-EMULATOR = (PROJECT / "docs" / "emulator.md").read_text("utf-8")
-API = (PROJECT / "docs" / "api.md").read_text("utf-8")
-OPERATING = (PROJECT / "docs" / "operating.md").read_text("utf-8")
-DEPLOYMENT = (PROJECT / "docs" / "deployment.md").read_text("utf-8")
-TROUBLE = (PROJECT / "docs" / "troubleshooting.md").read_text("utf-8")
+EMULATOR = (DOCS / "reference" / "emulator.md").read_text("utf-8")
+API = (DOCS / "reference" / "api.md").read_text("utf-8")
+ERRORS = (DOCS / "reference" / "errors.md").read_text("utf-8")
+CLI = (DOCS / "reference" / "cli.md").read_text("utf-8")
+SETTINGS = (DOCS / "reference" / "settings.md").read_text("utf-8")
+LOG = (DOCS / "reference" / "log-and-metrics.md").read_text("utf-8")
+DEPLOYMENT = (DOCS / "how-to" / "deployment.md").read_text("utf-8")
+TROUBLE = (DOCS / "how-to" / "troubleshooting.md").read_text("utf-8")
 _ERROR_SECTION = re.compile(r"^### (\d+) (\w+) \((\d+)\)\n\n(.*?)(?=^##)", re.MULTILINE | re.DOTALL)
 _ERROR_ROW = re.compile(r"^\| (\d+) \| (\d+) \| (\w+) \|", re.MULTILINE)
 
@@ -50,7 +56,7 @@ COMMANDS: Mapping[str, Any] = dict(commands(typer.main.get_command(main)))
 def test_every_error_is_in_the_table() -> None:
     """The error table has each code with its status and name, and no other row."""
     documented = [
-        (int(code), int(status), name) for code, status, name in _ERROR_ROW.findall(README)
+        (int(code), int(status), name) for code, status, name in _ERROR_ROW.findall(ERRORS)
     ]
     raised = {(each.code, each.status, each.name) for each in concrete_errors()}
 
@@ -60,34 +66,48 @@ def test_every_error_is_in_the_table() -> None:
 def test_the_commands_are_found() -> None:
     """The next tests cover the whole command line."""
     assert set(COMMANDS) == {
-        *(f"sheets-gateway {name}" for name in ("serve", "demo", "emulator", "check")),
+        *(f"sheets-gateway {name}" for name in ("serve", "demo", "init", "emulator", "check")),
         *(f"keys {name}" for name in ("create", "list", "revoke")),
         *(f"storage {name}" for name in ("migrate", "copy")),
     }
 
 
 @pytest.mark.parametrize("words", COMMANDS)
-def test_every_command_is_named(words: str) -> None:
-    """Each command of the command line stands in the page on operating as it is typed."""
-    assert re.search(rf"\b{words}\b", OPERATING)
+def test_the_options_of_a_command_are_those_of_its_help(words: str) -> None:
+    """The section of a command has a table of the options that `--help` prints, and no other."""
+    section = section_of(words)
+    listed = re.findall(r"^\| `(--[^`]+)` \| \S.* \|$", section, re.MULTILINE)
+    done = CliRunner().invoke(main, [*in_full(words), "--help"], terminal_width=80)
+    printed = re.findall(r"^  (--\S+(?: \S+)?)(?:  |$)", done.output, re.MULTILINE)
+
+    assert done.exit_code == 0
+    assert sorted([*listed, "--help"]) == sorted(printed)
+    assert len(listed) == len(set(listed))
 
 
 @pytest.mark.parametrize("words", COMMANDS)
-def test_every_option_is_named(words: str) -> None:
-    """The page on operating names all options of all commands."""
-    options = {name for each in COMMANDS[words].params for name in each.opts if "--" in name}
+def test_every_command_has_an_example(words: str) -> None:
+    """A block in its section calls the command; other tests run these blocks."""
+    examples = "".join(block.text for block in blocks_in(section_of(words), words))
 
-    assert options or words == "keys revoke"
-    assert sorted(name for name in options if f"`{name}" not in OPERATING) == []
+    assert f"sheets-gateway {' '.join(in_full(words))}" in examples
 
 
-def test_the_options_of_a_key_are_in_its_table() -> None:
-    """Each that says what a key may do has a line, and no other one has."""
-    options = {name for each in COMMANDS["keys create"].params for name in each.opts}
-    lines = re.findall(r"^\| `(--[a-z-]+)", OPERATING.partition("## Keys")[2], re.MULTILINE)
-    of_keys = lines[: lines.index("--expires") + 1]
+def test_the_page_has_no_other_commands() -> None:
+    """Each section is about a command."""
+    titles = re.findall(r"^## (.+)$", CLI, re.MULTILINE)
 
-    assert sorted(of_keys) == sorted(options - {"--config", "--json"})
+    assert sorted(titles) == sorted(" ".join(in_full(words)) for words in COMMANDS)
+
+
+def in_full(words: str) -> Sequence[str]:
+    """What is typed after the name of the program."""
+    return words.removeprefix("sheets-gateway ").split(" ")
+
+
+def section_of(words: str) -> str:
+    title = " ".join(in_full(words))
+    return CLI.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
 
 
 def test_every_operator_is_named() -> None:
@@ -114,9 +134,19 @@ def test_every_error_has_a_section_on_what_to_do() -> None:
     ] == []
 
 
+def test_every_section_of_the_settings_is_in_the_table() -> None:
+    """In the order of the example, which has the settings of each."""
+    sections = re.findall(r"^\| `\[(\w+)(?:\.NAME)?\]` \|", SETTINGS, re.MULTILINE)
+    example = (PROJECT / "config.example.toml").read_text("utf-8")
+    in_example = re.findall(r"^\[(\w+)", example, re.MULTILINE)
+
+    assert sorted(sections) == sorted(Settings.model_fields)
+    assert sections == list(dict.fromkeys(in_example))
+
+
 def test_every_setting_of_a_plan_is_in_the_table() -> None:
     """With its default, which may differ between the two plans that are always there."""
-    table = OPERATING.partition("## Plans")[2].partition("## ")[0]
+    table = SETTINGS.partition("## Plans")[2].partition("## ")[0]
     lines = dict(re.findall(r"^\| `(\w+)` \| ([^|]+) \|", table, re.MULTILINE))
     paid, free = Settings().plans["paid"], Settings().plans["free"]
 
@@ -130,7 +160,7 @@ def test_every_setting_of_a_plan_is_in_the_table() -> None:
 
 def test_every_member_of_a_line_of_the_log_is_reported() -> None:
     """The table of the log has each member of a request's line, and no other."""
-    table = OPERATING.partition("| member |")[2].partition("\n\n")[0]
+    table = LOG.partition("| member |")[2].partition("\n\n")[0]
     cells = re.findall(r"^\| ([^|]+) \|", table, re.MULTILINE)
 
     assert set(re.findall(r"`(\w+)`", " ".join(cells))) == {
@@ -144,20 +174,20 @@ def test_every_event_of_the_log_is_reported() -> None:
     files = sorted((PROJECT / "gateway" / "telemetry").glob("*.py"))
     source = "".join(file.read_text("utf-8") for file in files)
     events = set(re.findall(r'log\.(?:warning|error)\(\s*"([a-z-]+)"', source))
-    table = OPERATING.partition("| event |")[2].partition("\n\n")[0]
+    table = LOG.partition("| event |")[2].partition("\n\n")[0]
 
     assert len(events) >= 10
     assert set(re.findall(r"^\| `([a-z-]+)` \|", table, re.MULTILINE)) == events
 
 
 def test_every_metric_is_reported() -> None:
-    """The page on operating has exactly our metrics."""
+    """The page on log and metrics has exactly our metrics."""
     tallies = Tallies(is_store_available=True)
     text = TestClient(create_metrics(tallies), "http://localhost").get("/metrics").text
     names = set(re.findall(r"^# TYPE (gateway_\w+)", text, re.MULTILINE))
 
     assert len(names) >= 10
-    assert set(re.findall(r"`(gateway_\w+)`", OPERATING)) == names
+    assert set(re.findall(r"`(gateway_\w+)`", LOG)) == names
 
 
 @pytest.mark.parametrize(
@@ -171,8 +201,8 @@ def test_every_metric_is_reported() -> None:
     ],
 )
 def test_an_error_has_the_same_causes_in_both_places(code: int, words: Sequence[str]) -> None:
-    """The README's table and the section in troubleshooting name all of them."""
-    row = re.search(rf"^\| {code} \|.*$", README, re.MULTILINE)
+    """The table of errors and the section in troubleshooting name all of them."""
+    row = re.search(rf"^\| {code} \|.*$", ERRORS, re.MULTILINE)
     section = next(
         text for each, _, _, text in _ERROR_SECTION.findall(TROUBLE) if each == str(code)
     )
@@ -209,6 +239,14 @@ def test_bounds_in_bytes_are_those_of_the_code() -> None:
     assert {name: int(size) * 1024 ** {"M": 2, "G": 3}[unit] for size, unit, name in told} == bounds
     assert len(bounds) >= 3
     assert f"more than {MAX_HEADER_LINES} header lines" in DEPLOYMENT
+
+
+def test_the_readme_is_short() -> None:
+    """Whoever looks at it first finds the words that they search for, and no reference."""
+    words = ["CORS", "pagination", "filter", "rate limit", "webhook", "TypeScript", "Windows"]
+
+    assert len(README.splitlines()) <= 200
+    assert [word for word in words if word.lower() not in README.lower()] == []
 
 
 def test_every_setting_section_is_reachable_from_the_readme() -> None:

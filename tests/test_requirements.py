@@ -14,8 +14,9 @@ from packaging.utils import NormalizedName, canonicalize_name
 TOP = Path(__file__).parents[1]
 PROJECT: Any = tomllib.loads((TOP / "pyproject.toml").read_text("utf-8"))
 RUN_TIME, CLUSTER, TESTS = "requirements.txt", "requirements-cluster.txt", "requirements-dev.txt"
-FILES = (RUN_TIME, CLUSTER, TESTS)
-EXTRAS = {CLUSTER: "cluster", TESTS: "dev"}
+SITE = "requirements-docs.txt"
+FILES = (RUN_TIME, CLUSTER, TESTS, SITE)
+EXTRAS = {CLUSTER: "cluster", TESTS: "dev", SITE: "docs"}
 
 _HASH = re.compile(r"--hash=sha256:[0-9a-f]{64}")
 
@@ -139,7 +140,7 @@ def test_each_line_is_a_version_with_hashes_and_nothing_else(name: str) -> None:
     assert "://" not in (TOP / "scripts" / name).read_text("utf-8")
 
 
-@pytest.mark.parametrize("name", [CLUSTER, TESTS])
+@pytest.mark.parametrize("name", [CLUSTER, TESTS, SITE])
 def test_the_tests_run_on_what_is_deployed(name: str) -> None:
     """Versions, markers and hashes of the smaller file are in the larger one."""
     assert set(lines_of(RUN_TIME)) <= set(lines_of(name))
@@ -153,7 +154,7 @@ def test_the_tests_use_the_deployed_driver() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["scripts/setup.sh", "docs/deployment/Dockerfile", "docs/deployment.md"]
+    "name", ["scripts/setup.sh", "docs/deployment/Dockerfile", "docs/how-to/deployment.md"]
 )
 def test_what_installs_asks_for_hashes(name: str) -> None:
     """First the requirements with their hashes, then the checkout, for which nothing is fetched."""
@@ -164,3 +165,11 @@ def test_what_installs_asks_for_hashes(name: str) -> None:
     assert "--require-hashes" in packages
     assert re.search(r"scripts/requirements(-cluster)?\.txt|\$REQUIREMENTS", packages)
     assert {"--no-deps", "--no-build-isolation"} <= set(checkout.split())
+
+
+def test_the_site_is_built_with_hashes() -> None:
+    """What only scripts/docs needs is installed from its own file."""
+    text = (TOP / "scripts" / "docs").read_text("utf-8").replace("\\\n", " ")
+    (command,) = [line for line in text.splitlines() if "pip install" in line]
+
+    assert "--require-hashes -r scripts/requirements-docs.txt" in command

@@ -48,6 +48,29 @@ def test_the_script_chooses_tests(
     assert told[at + 1 :] == rest
 
 
+def test_the_site_replaces_only_a_site(tmp_path: Path) -> None:
+    """A folder with anything else in it is not removed."""
+    shutil.copytree(TOP / "scripts", tmp_path / "scripts")
+    (tmp_path / "scripts" / "setup.sh").write_text('VENV="$PWD/.venv"\n')
+    python = tmp_path / ".venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text("#!/bin/sh\n")
+    python.chmod(0o755)
+    (tmp_path / "mine").mkdir()
+    done = subprocess.run(  # noqa: S603 - our own script
+        [str(tmp_path / "scripts" / "docs"), "mine"], capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 1
+    assert "choose another folder" in done.stderr
+    assert (tmp_path / "mine").is_dir()
+
+
+def test_the_checks_of_a_change_build_the_site() -> None:
+    """A broken link in the docs fails them."""
+    assert "./scripts/docs" in (TOP / ".ci" / "run").read_text("utf-8").splitlines()
+
+
 def test_the_checks_of_a_change_run_all_tests() -> None:
     """The script for a clean checkout ends with them."""
     lines = (TOP / ".ci" / "run").read_text("utf-8").splitlines()

@@ -71,9 +71,9 @@ class Store:
                 answer = await self._scripts[script, is_raw](keys, arguments)
         except (RedisError, OSError, TimeoutError, RuntimeError) as error:
             self._lose(error)
+            _raise_if_cancelled(task, cancelled)
             raise StoreUnavailable from error
-        if task and task.cancelling() > cancelled:  # Python 3.11's `wait_for` in redis lost it
-            raise asyncio.CancelledError
+        _raise_if_cancelled(task, cancelled)
         return answer
 
     def returned(self) -> None:
@@ -87,6 +87,12 @@ class Store:
             self.is_available = False
             self._changed(type(error).__name__)
             self.lost()
+
+
+def _raise_if_cancelled(task: "asyncio.Task[Any] | None", before: int) -> None:
+    """Raise CancelledError if the task was cancelled since; Python 3.11's `wait_for` loses it."""
+    if task and task.cancelling() > before:
+        raise asyncio.CancelledError
 
 
 @asynccontextmanager

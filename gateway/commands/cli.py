@@ -93,12 +93,21 @@ def serve(
 
 @main.command()
 def demo(
+    source: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="FILE|FOLDER",
+            show_default=False,
+            help="An .xlsx or .csv file, or a folder of .csv files, instead of the sample. It "
+            "stays unchanged.",
+        ),
+    ] = None,
     host: Annotated[
         str, typer.Option(metavar="ADDRESS", help="Address to listen on.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(metavar="PORT", help="Port to listen on.")] = 8000,
 ) -> None:
-    """Serve a sample workbook on the emulator, for trying out."""
+    """Serve a sample workbook, or your own, on the emulator, for trying out."""
     _check_server_version()
     from gateway.commands.demo import log_in_file, running_demo, stop_at_signal
     from gateway.settings.model import ConfigError
@@ -106,7 +115,7 @@ def demo(
     signals = stop_at_signal()
     listening = _bind(host, port)
     try:
-        with log_in_file() as log, running_demo(listening, os.environ) as running:
+        with log_in_file() as log, running_demo(listening, os.environ, source) as running:
             _greet(running, log)
             signals.get()
     except ConfigError as error:
@@ -114,19 +123,50 @@ def demo(
 
 
 def _greet(running: "Demo", log: Path) -> None:
-    from gateway.commands.demo import SPREADSHEET, WORKSHEET, curl_lines
+    from gateway.commands.demo_lines import SPREADSHEET
 
     typer.echo(f"Sheets gateway on {running.url}, emulator on {running.emulator_url}")
-    typer.echo(f"Spreadsheet id: {SPREADSHEET}, worksheet: {WORKSHEET}")
+    typer.echo(f"Spreadsheet id: {SPREADSHEET}, worksheet: {running.example.worksheet}")
     typer.echo(f"Paid key:       {running.paid_key}")
     typer.echo(f"Free key:       {running.free_key}")
     typer.echo(f"Read-only key:  {running.read_only_key}")
     typer.echo(f"Try it:         {running.url}/docs")
     typer.echo(f"Log:            {log}")
-    for title, line in curl_lines(running):
+    for title, line in running.curl_lines():
         typer.echo(f"\n# {title}\n{line}")
     typer.echo("\nPaste these commands into another terminal.")
     typer.echo("Ctrl-C ends the demo and deletes its data.")
+
+
+@main.command()
+def init(
+    credentials: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Key file of the service account, else asked for."),
+    ] = None,
+    spreadsheet: Annotated[
+        str | None,
+        typer.Option(metavar="ID", help="ID or URL of the spreadsheet, else asked for."),
+    ] = None,
+    name: Annotated[str, typer.Option(metavar="NAME", help="What the key is for.")] = "first",
+    wait: Annotated[
+        float,
+        typer.Option(metavar="SECONDS", min=0, help="Wait so long until it is shared."),
+    ] = 900.0,
+    config: ConfigOption = None,
+) -> None:
+    """Set up an account, a spreadsheet and the first key, step by step."""
+    from gateway.commands.init import InitOptions, initialise
+
+    initialise(
+        InitOptions(
+            credentials=credentials,
+            spreadsheet=spreadsheet,
+            name=name,
+            wait_seconds=wait,
+            config=config,
+        )
+    )
 
 
 @main.command()

@@ -1,8 +1,6 @@
-"""`sheets-gateway demo`: the gateway on its emulator, with a sample workbook."""
+"""`sheets-gateway demo`: the gateway on its emulator, with a sample workbook or one's own."""
 
 import asyncio
-import json
-import shlex
 import signal
 import socket
 import sys
@@ -13,23 +11,26 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from queue import SimpleQueue
+from secrets import token_bytes
 
 from gateway.access.issue import KeyRequest, create_key
+from gateway.access.keys import ALPHABET, RandomBytes
 from gateway.access.pepper import pepper_of
 from gateway.app import create_app
+from gateway.commands.demo_lines import CITIES, SPREADSHEET, Example, curl_lines, find_example
 from gateway.server.running import in_background, make_gateway_server, make_server
 from gateway.server.sockets import base_url, bind
-from gateway.settings.model import Settings, load_settings
+from gateway.settings.address import is_loopback
+from gateway.settings.model import ConfigError, Settings, load_settings
 from gateway.storage.key_store import KeyStore
 from gateway.telemetry.events import configure_logging
 from sheets_emulator.app import EmulatorOptions, create_emulator
+from sheets_emulator.state.seed import Seed, SeedError, read_spreadsheet
 
 SAMPLE = Path(__file__).parent / "sample"
-SPREADSHEET = "demo"
-WORKSHEET = "Cities"
 
-_CURL = r"curl -s -w '\n'"
-"""Prints a line break after each answer, so that the prompt starts on its own line."""
+_PUBLIC_DIGITS = "PublicKeyOfTheDemoOnLoopback00"
+"""Of the paid key for the sample workbook, so that the documentation can show it."""
 
 _CONFIG = """
 [google]
@@ -48,17 +49,31 @@ class Demo:
     paid_key: str
     free_key: str
     read_only_key: str
+    example: Example
+
+    def curl_lines(self) -> Iterator[tuple[str, str]]:
+        return curl_lines(
+            self.url,
+            self.example,
+            paid=self.paid_key,
+            free=self.free_key,
+            read_only=self.read_only_key,
+        )
 
 
 @contextmanager
-def running_demo(listening: socket.socket, environ: Mapping[str, str]) -> Iterator[Demo]:
+def running_demo(
+    listening: socket.socket, environ: Mapping[str, str], source: Path | None = None
+) -> Iterator[Demo]:
     """Serve the demo on `listening` during the block, then delete its data.
 
-    Settings come from the environment; a `config.toml` in the working directory is ignored.
+    Settings come from the environment; a `config.toml` in the working directory is ignored. The
+    data are those of `source`, a file or a folder (`read_spreadsheet`), which stays unchanged;
+    by default the sample workbook. Raises ConfigError.
     """
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sheets-gateway-")))
-        emulator = create_emulator(EmulatorOptions(seed=SAMPLE))
+        emulator = create_emulator(EmulatorOptions(seed=_seed(source)))
         emulator_socket = bind("127.0.0.1", 0)
         credentials = folder / "service-account.json"
         emulator.write_credentials(credentials, base_url(emulator_socket))
@@ -73,19 +88,27 @@ def running_demo(listening: socket.socket, environ: Mapping[str, str]) -> Iterat
                 "access.database": str(folder / "keys.db"),
             },
         )
-        paid, free, read_only = asyncio.run(_create_keys(settings))
+        host = listening.getsockname()[0]
+        paid, free, read_only = asyncio.run(_create_keys(settings, paid_bytes(host, source)))
         emulator_server = make_server(emulator.app, shutdown_seconds=1)
         emulator_url = stack.enter_context(in_background(emulator_server, emulator_socket))
         server = make_gateway_server(
             create_app(settings), settings.server, proxies=settings.access.trusted_proxies
         )
+        url = stack.enter_context(in_background(server, listening))
         yield Demo(
-            url=stack.enter_context(in_background(server, listening)),
+            url=url,
             emulator_url=emulator_url,
             paid_key=paid,
             free_key=free,
             read_only_key=read_only,
+            example=CITIES if source is None else find_example(url, paid, source),
         )
+
+
+def paid_bytes(host: str, source: Path | None) -> RandomBytes:
+    """Bytes of the paid key: known for the sample workbook on loopback, else random."""
+    return _public_digits if source is None and is_loopback(host) else token_bytes
 
 
 @contextmanager
@@ -115,34 +138,16 @@ def stop_at_signal() -> SimpleQueue[int]:
     return signals
 
 
-def curl_lines(demo: Demo) -> Iterator[tuple[str, str]]:
-    """Titles and curl commands for a shell."""
-    rows = f"{demo.url}/v2/sheets/{WORKSHEET}"
-    where = json.dumps({"population": {"$gte": 2_000_000}})
-    paid = _headers(demo.paid_key)
-    body = json.dumps({"name": "Austin", "state": "Texas", "country": "USA", "population": 961855})
-    change = json.dumps({"population": 964000})
-    send = "-H 'Content-Type: application/json' -d"
-    yield "list rows", f"{_CURL} '{rows}?limit=3' {paid}"
-    yield (
-        "search and sort",
-        f"{_CURL} -G '{rows}' {paid} --data-urlencode {shlex.quote(f'where={where}')} "
-        "--data-urlencode 'order=-population'",
-    )
-    yield "read one row", f"{_CURL} '{rows}/2' {paid}"
-    yield "create a row", f"{_CURL} '{rows}' {paid} {send} {shlex.quote(body)}"
-    yield "update a row", f"{_CURL} '{rows}/12' {paid} {send} {shlex.quote(change)}"
-    yield (
-        "an error: this key may only read",
-        f"{_CURL} '{rows}' {_headers(demo.read_only_key)} {send} {shlex.quote(body)}",
-    )
-    yield (
-        "an error: no sorting on the free plan",
-        f"{_CURL} '{rows}?order=name' {_headers(demo.free_key)}",
-    )
+def _seed(source: Path | None) -> Path | Seed:
+    if source is None:
+        return SAMPLE
+    try:
+        return read_spreadsheet(source, SPREADSHEET)
+    except SeedError as error:
+        raise ConfigError([str(error)]) from error
 
 
-async def _create_keys(settings: Settings) -> list[str]:
+async def _create_keys(settings: Settings, paid_bytes: RandomBytes) -> list[str]:
     requests = [
         KeyRequest(
             name="demo paid",
@@ -166,11 +171,14 @@ async def _create_keys(settings: Settings) -> list[str]:
                 pepper=await pepper_of(store, settings.access),
                 plans=settings.plans,
                 now=datetime.now(UTC),
+                random_bytes=random_bytes,
             )
-            for request in requests
+            for request, random_bytes in zip(
+                requests, (paid_bytes, token_bytes, token_bytes), strict=True
+            )
         ]
     return [key for _, key in created]
 
 
-def _headers(key: str) -> str:
-    return f"-H 'Authorization: Bearer {key}' -H 'X-Spreadsheet-Id: {SPREADSHEET}'"
+def _public_digits(count: int) -> bytes:
+    return bytes(map(ALPHABET.index, _PUBLIC_DIGITS[:count]))

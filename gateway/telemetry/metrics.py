@@ -1,9 +1,9 @@
 """`/metrics` for Prometheus, on its own listener.
 
-Rules: every name and label is in docs/operating.md, and none comes from a request. This module only
-reads counters; `gateway.telemetry.events` updates them. Requests for a host name that is not
-configured are refused: after DNS rebinding a page could read this address, but its browser sends
-the page's name in `Host`.
+Rules: every name and label is in docs/reference/log-and-metrics.md, and none comes from a request.
+This module only reads counters; `gateway.telemetry.events` updates them. Requests for a host name
+that is not configured are refused: after DNS rebinding a page could read this address, but its
+browser sends the page's name in `Host`.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence

@@ -11,6 +11,7 @@ Rules:
 - CSV cells are parsed as if typed by a person; but texts that start with `+` and are not a
   supported formula stay texts: phone numbers, for example. The grid is exactly as large as the
   data.
+- Cells are separated by commas; if the first line has none, by its semicolons or tabs.
 - Nothing is written.
 """
 
@@ -31,6 +32,7 @@ from sheets_emulator.state.seed_xlsx import XlsxError, read_xlsx
 
 UNSHARED = ".unshared"
 XLSX = ".xlsx"
+CSV = ".csv"
 TOO_LONG = f"a cell holds more than {MAX_TEXT_LENGTH} characters."
 PAST_READER = "field larger than field limit"  # csv's error for an even longer text
 MISTAKEN = {
@@ -67,6 +69,28 @@ def read_seed(directory: Path) -> Seed:
             sheets = _from_xlsx(path) if path.suffix == XLSX else _from_directory(path)
             workbooks[spreadsheet_id] = _workbook(path, spreadsheet_id, sheets)
     return Seed(workbooks=workbooks, unshared=frozenset(unshared))
+
+
+def read_spreadsheet(path: Path, spreadsheet_id: str) -> Seed:
+    """A seed of one spreadsheet: an .xlsx file, a .csv file, or the .csv files in a folder.
+
+    Other files in the folder are ignored. Raises SeedError.
+    """
+    kind = path.suffix.lower()
+    if path.is_dir():
+        files = [each for each in _entries(path) if each.suffix.lower() == CSV]
+        if not files:
+            raise SeedError(f"{path}: there is no {CSV} file in this folder.")
+        sheets = [_sheet(each, number) for number, each in enumerate(files)]
+    elif not path.exists():
+        raise SeedError(f"{path}: no such file or folder.")
+    elif kind == XLSX:
+        sheets = _from_xlsx(path)
+    elif kind == CSV:
+        sheets = [_sheet(path, 0)]
+    else:
+        raise SeedError(f"{path}: a spreadsheet is a {XLSX} or {CSV} file: save it as one.")
+    return Seed(workbooks={spreadsheet_id: _workbook(path, spreadsheet_id, sheets)})
 
 
 def _spreadsheet_id(path: Path) -> str:
@@ -155,10 +179,18 @@ def _title(path: Path) -> str:
 def _lines(path: Path) -> list[list[str]]:
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            return list(csv.reader(file, strict=True))
-    except (UnicodeDecodeError, csv.Error, OSError) as error:
+            separator = _separator(file.readline())
+            file.seek(0)
+            return list(csv.reader(file, delimiter=separator, strict=True))
+    except UnicodeDecodeError as error:
+        raise SeedError(f"{path}: the text is not UTF-8: save it as CSV UTF-8.") from error
+    except (csv.Error, OSError) as error:
         reason = TOO_LONG if str(error).startswith(PAST_READER) else error
         raise SeedError(f"{path}: {reason}") from error
+
+
+def _separator(first_line: str) -> str:
+    return next((each for each in ",;\t" if each in first_line), ",")
 
 
 def _cells(path: Path, line: list[str]) -> Iterator[Cell]:

@@ -20,9 +20,10 @@ JSON_HEADERS: Headers = (*USUAL, ("Content-Type", "application/json"))
 class Case:
     """A request, byte for byte, and what it must lead to.
 
-    `line` is the id of its line in `docs/clients.md`, `client` tells its cases apart. `answer` is
-    the whole body of a success, `names` the first field of each listed row, `message` words of
-    an error. `changes` are the values of all cells that differ afterwards, formulas as such.
+    `line` is the id of its line in `docs/reference/clients.md`, `client` tells its cases apart.
+    `answer` is the whole body of a success, `names` the first field of each listed row, `message`
+    words of an error. `changes` are the values of all cells that differ afterwards, formulas as
+    such.
     """
 
     line: str

@@ -10,6 +10,7 @@ from redis.asyncio import Redis
 from gateway.cluster.scripts import PROBE
 from gateway.cluster.store import Store, StoreUnavailable, open_store
 from tests.cluster.redis_server import PASSWORD, RedisServer
+from tests.journeys.waiting import PATIENCE_SECONDS
 
 
 @pytest.fixture
@@ -66,23 +67,39 @@ async def test_a_probe_finds_redis_again(store: Store, server: RedisServer) -> N
     assert await store.run(PROBE, ["x"])
 
 
-async def test_no_cancellation_is_lost(store: Store) -> None:
+async def test_no_cancellation_is_lost(server: RedisServer) -> None:
     """A task that asks again and again ends when it is cancelled, whatever it waits for."""
 
-    async def ask() -> None:
+    async def ask(store: Store) -> None:
         while True:
             await store.run(PROBE, ["x"])
 
-    tasks = [asyncio.create_task(ask()) for _ in range(8)]
-    for number in range(400):
-        await asyncio.sleep(number % 20 / 10_000)
-        gone, tasks = tasks[0], [*tasks[1:], asyncio.create_task(ask())]
-        gone.cancel()
-        await asyncio.wait([gone], timeout=5)
-        assert gone.cancelled()
+    async with open_store(server.url, timeout_seconds=PATIENCE_SECONDS) as store:
+        store.returned()
+        tasks = [asyncio.create_task(ask(store)) for _ in range(8)]
+        for number in range(400):
+            await asyncio.sleep(number % 20 / 10_000)
+            gone, tasks = tasks[0], [*tasks[1:], asyncio.create_task(ask(store))]
+            gone.cancel()
+            await asyncio.wait([gone], timeout=PATIENCE_SECONDS)
+            assert gone.cancelled()
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+
+
+async def test_a_cancellation_is_not_lost_to_a_fault(store: Store, server: RedisServer) -> None:
+    """A task that is cancelled while Redis hangs ends as cancelled, not as refused."""
+    await store.run(PROBE, ["x"])
+    server.suspend()
+    tasks = [asyncio.create_task(store.run(PROBE, ["x"])) for _ in range(20)]
     for task in tasks:
+        await asyncio.sleep(0.012)
         task.cancel()
     await asyncio.wait(tasks)
+    server.restart()
+
+    assert all(task.cancelled() for task in tasks)
 
 
 @pytest.mark.parametrize("password", [PASSWORD, "wrong-but-secret"])

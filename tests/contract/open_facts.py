@@ -2,7 +2,7 @@
 
 Prints a line for each fact: the question, the answer, and whether the emulator assumes the same. If
 a line says DIFFERS, the emulator (and the fake in memory) must be changed, or the difference
-described in `docs/emulator.md`.
+described in `docs/reference/emulator.md`.
 """
 
 import argparse

@@ -13,7 +13,8 @@ from typing import Any
 import httpx2
 import msgspec
 
-from gateway.commands.demo import SPREADSHEET, WORKSHEET, Demo
+from gateway.commands.demo import Demo
+from gateway.commands.demo_lines import SPREADSHEET
 from gateway.telemetry.events import RequestLine
 from tests.docs.blocks import Block
 
@@ -107,7 +108,7 @@ def _real_error(example: Example, demo: Demo) -> Any:
 def _answer(demo: Demo, asked: Asked) -> Any:
     return httpx2.request(
         asked.method,
-        f"{demo.url}/v2/sheets/{WORKSHEET}{asked.path}",
+        f"{demo.url}{demo.example.path}{asked.path}",
         headers={
             "Authorization": f"Bearer {demo.paid_key}",
             "X-Spreadsheet-Id": SPREADSHEET,
@@ -115,6 +116,12 @@ def _answer(demo: Demo, asked: Asked) -> Any:
         },
         json=asked.body,
     ).json()
+
+
+def _real_page(example: Example, demo: Demo) -> Any:
+    """A page of records with the fields of the example's first one."""
+    names = ",".join(example["results"][0].keys() - {"rowIndex"})
+    return _answer(demo, Asked(path=f"?limit=2&keys={names}"))
 
 
 def _real_line(_: Example, __: Demo) -> Any:
@@ -127,6 +134,6 @@ def _real_line(_: Example, __: Demo) -> Any:
 EXAMPLES: tuple[tuple[Callable[[Example], bool], Callable[[Example, Demo], Any]], ...] = (
     (_is_error, _real_error),
     (lambda example: example.get("event") == "request", _real_line),
-    (lambda example: "results" in example, lambda _, demo: _answer(demo, Asked())),
+    (lambda example: "results" in example, _real_page),
     (lambda example: "rowIndex" in example, lambda _, demo: _answer(demo, Asked(path="/2"))),
 )

@@ -1,4 +1,4 @@
-"""The fenced blocks of the pages that people read: README.md and docs/*.md.
+"""The fenced blocks of the pages that people read: README.md and docs/**/*.md.
 
 Rules: a block is known by its language, which is the first word after the fence; what follows there
 is for who checks it, and no reader sees it. What runs a block keeps the numbers of its lines
@@ -12,7 +12,11 @@ from itertools import groupby
 from pathlib import Path
 
 TOP = Path(__file__).parents[2]
-PAGES = (TOP / "README.md", *sorted((TOP / "docs").glob("*.md")))
+PAGES = (
+    TOP / "README.md",
+    TOP / "docs" / "index.md",
+    *sorted((TOP / "docs").glob("*/**/*.md")),
+)
 
 _FENCE = re.compile(r"^(?P<indent> {0,3})(?P<fence>```+|~~~+)(?P<info>[^`\n]*)$")
 

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 INSTRUCTIONS: Mapping[str, re.Pattern[str]] = {
-    "FROM": re.compile(r"python:3\.(1[1-9])[\w.-]*"),
+    "ARG": re.compile(r"BASE=python:3\.(1[1-9])[\w.-]*"),
+    "FROM": re.compile(r"\$\{BASE\}( AS [a-z]+)?"),
     "RUN": re.compile(r".+"),
     "WORKDIR": re.compile(r"/\S+"),
-    "COPY": re.compile(r"(?!/)[^\s\[]+( [^\s\[]+)+"),
+    "COPY": re.compile(r"(--from=[a-z]+ /|(?!/))[^\s\[]+( [^\s\[]+)+"),
     "USER": re.compile(r"[a-z][a-z0-9-]*"),
     "VOLUME": re.compile(r"/\S+"),
     "ENV": re.compile(r"([A-Z_]+=\S+\s*)+"),
@@ -79,14 +80,14 @@ def problems(found: Sequence[Instruction], checkout: Path) -> list[str]:
         for each in copyings(found)
         if not (checkout / each.source).exists()
     ]
-    order = [] if found and found[0].name == "FROM" else ["FROM comes first"]
+    order = [] if [each.name for each in found[:2]] == ["ARG", "FROM"] else ["FROM comes first"]
     return wrong + missing + order
 
 
 def copyings(found: Sequence[Instruction]) -> Iterator[Copying]:
-    """Each file or folder that is copied."""
+    """Each file or folder that is copied from the checkout."""
     for each in found:
-        if each.name == "COPY":
+        if each.name == "COPY" and not each.rest.startswith("--from="):
             *sources, target = each.rest.split(" ")
             for source in sources:
                 name = f"{target}{Path(source).name}" if target.endswith("/") else target

@@ -15,6 +15,8 @@ from pathlib import Path
 
 SERVING: Mapping[str, str] = {"demo": "Ctrl-C", "emulator": " on http", "serve": " on http"}
 """The command, and words of the last line of its start."""
+ANSWERS = "\n\ndemo\n"
+"""To the questions of `init`: the key file is there, only its owner may read it, and this ID."""
 _URL = re.compile(r"(gateway|emulator) on (http://[^\s,]+)")
 _KEY = re.compile(r"sgw_\w+")
 _KEY_ID = re.compile(r"key_\w+")
@@ -35,9 +37,11 @@ def _at_terminal(arguments: list[str]) -> tuple[int, str]:
     """Run a command as a reader does, who sees more words than a script."""
     reader, terminal = os.openpty()
     with subprocess.Popen(  # noqa: S603 - our own command
-        [sys.executable, "-m", "gateway", *arguments], stdout=terminal
+        [sys.executable, "-m", "gateway", *arguments], stdin=terminal, stdout=terminal
     ) as process:
         os.close(terminal)
+        if arguments == ["init"]:
+            os.write(reader, ANSWERS.encode())
         said = b"".join(_read(reader))
     os.close(reader)
     return process.returncode, said.decode().replace("\r\n", "\n")

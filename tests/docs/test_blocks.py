@@ -9,6 +9,8 @@ CHECKERS = {
     **dict.fromkeys(shell.LANGUAGES, "test_shell.py"),
     **dict.fromkeys(samples.LANGUAGES, "test_samples.py"),
     "json": "test_answers.py",
+    "jsx": "test_react.py",
+    "html": "../browser/test_pages_of_docs.py",
     "gs": "test_apps_script.py",
     "toml": "test_settings.py",
     "nginx": "test_proxies.py",
@@ -36,15 +38,15 @@ def test_every_block_has_a_checker() -> None:
 
 @pytest.mark.parametrize("name", sorted(set(CHECKERS.values())))
 def test_every_checker_is_there(name: str) -> None:
-    """The tests that are said to check a language are tests of this package."""
+    """The tests that are said to check a language are there."""
     assert (TOP / "tests" / "docs" / name).is_file()
 
 
 def test_the_pages_are_read() -> None:
-    """The README and the pages beside it have blocks of all these languages."""
+    """The README and the pages in all folders of docs/ have blocks of all these languages."""
     pages = {block.page for block in all_blocks()}
 
-    assert {"README.md", "docs/api.md", "docs/deployment.md", "docs/emulator.md"} <= pages
+    assert pages >= {"README.md", "docs/reference/api.md", "docs/how-to/deployment.md"}
     assert {page.name for page in PAGES} >= {"README.md", "troubleshooting.md"}
     assert {block.language for block in all_blocks()} >= CHECKERS.keys()
 

@@ -23,7 +23,7 @@ STARTING = tuple(
     if path not in CHECKS
 )
 
-PAGE = (TOP / "docs" / "troubleshooting.md").read_text("utf-8")
+PAGE = (TOP / "docs" / "how-to" / "troubleshooting.md").read_text("utf-8")
 GAP = "…"
 FEWEST_WORDS = 4
 NOTHING_WRONG = (

@@ -18,6 +18,8 @@ from tests.docs.dockerfile import copy, instructions, problems, the, variables
 TEXT = (TOP / "docs" / "deployment" / "Dockerfile").read_text("utf-8")
 FOUND = instructions(TEXT)
 PATIENCE_SECONDS = 300.0
+MADE = "/opt/venv"
+"""The environment that the first stage makes and the second takes."""
 
 
 def run(
@@ -48,7 +50,7 @@ def test_it_can_be_read() -> None:
         pytest.param("WORKDIR", "WORKDIRR", id="no such instruction"),
         pytest.param('ENTRYPOINT ["sheets-gateway"]', "ENTRYPOINT sheets-gateway", id="shell form"),
         pytest.param("EXPOSE 8000", "EXPOSE http", id="no port"),
-        pytest.param("FROM python:3.11-slim", "FROM python:3.9-slim", id="old Python"),
+        pytest.param("BASE=python:3.13-slim", "BASE=python:3.9-slim", id="old Python"),
     ],
 )
 def test_a_mistake_in_it_is_found(old: str, new: str) -> None:
@@ -81,7 +83,7 @@ def test_it_does_not_run_as_root() -> None:
     """The user that it makes, with a number that the page gives, is the one that runs it."""
     (user,) = [each.rest for each in FOUND if each.name == "USER"]
     (making,) = [each for each in FOUND if each.name == "RUN" and "useradd" in each.rest]
-    page = (TOP / "docs" / "deployment.md").read_text("utf-8")
+    page = (TOP / "docs" / "how-to" / "deployment.md").read_text("utf-8")
 
     assert making.rest.split()[-1] == user != "root"
     assert "--uid 10001 " in making.rest
@@ -91,9 +93,20 @@ def test_it_does_not_run_as_root() -> None:
     assert last_root < the(FOUND, "USER").line < the(FOUND, "ENTRYPOINT").line
 
 
+def test_the_environment_is_all_that_its_stages_share() -> None:
+    """The image has the installed gateway, neither sources nor a compiler."""
+    (shared,) = [each for each in FOUND if each.rest.startswith("--from=")]
+    first, second = [each for each in FOUND if each.name == "FROM"]
+
+    assert shared.rest == f"--from=build {MADE} {MADE}"
+    assert first.rest.endswith(" AS build")
+    assert [each.name for each in FOUND if each.line > second.line].count("COPY") == 1
+    assert variables(FOUND)["PATH"] == f"{MADE}/bin:$PATH"
+
+
 def test_it_is_stopped_as_the_gateway_wants() -> None:
     """SIGTERM, which the gateway takes for its end, and time enough in the page's commands."""
-    page = (TOP / "docs" / "deployment.md").read_text("utf-8")
+    page = (TOP / "docs" / "how-to" / "deployment.md").read_text("utf-8")
 
     assert the(FOUND, "STOPSIGNAL").rest == "SIGTERM"
     assert "--stop-timeout 35 " in page
@@ -114,11 +127,12 @@ def test_its_health_check_tells_whether_the_gateway_is_up(is_up: bool, demo: Dem
 
 
 def test_what_it_copies_is_enough_to_install_and_serve(tmp_path: Path) -> None:
-    """Its `pip install`, run in a fresh environment, makes a command that starts."""
+    """The steps of its first stage make an environment whose command starts without the rest."""
     image, fresh = tmp_path / "image", tmp_path / "venv"
     copy(FOUND, TOP, image)
-    installing = [each.rest for each in FOUND if each.name == "RUN" and "pip " in each.rest]
-    made = run(sys.executable, "-m", "venv", str(fresh))
+    steps = [each.rest for each in FOUND if each.name == "RUN" and MADE in each.rest]
+    making, *installing = [each.replace(MADE, str(fresh)) for each in steps]
+    made = run(sys.executable, *making.split()[1:])
     assert made.returncode == 0, made.stderr
     _lend_what_is_needed(fresh, tmp_path / "needed")
     environ = {**os.environ, "PATH": f"{fresh / 'bin'}:/usr/bin:/bin"}
@@ -128,8 +142,9 @@ def test_what_it_copies_is_enough_to_install_and_serve(tmp_path: Path) -> None:
 
     assert done.returncode == 0, done.stderr
     shutil.rmtree(image)
-    told = run("sheets-gateway", "serve", "--help", cwd=tmp_path, environ=environ)
-    assert told.returncode == 0, told.stderr
+    for command in ("serve", "emulator"):
+        told = run("sheets-gateway", command, "--help", cwd=tmp_path, environ=environ)
+        assert told.returncode == 0, told.stderr
     where = run(
         "python", "-c", "import gateway; print(gateway.__file__)", cwd=tmp_path, environ=environ
     )

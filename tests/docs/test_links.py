@@ -8,6 +8,8 @@ import pytest
 
 from tests.docs.blocks import PAGES, TOP
 
+DOCS = TOP / "docs"
+BESIDE = (TOP / "CONTRIBUTING.md", TOP / "SECURITY.md")
 _LINK = re.compile(r"\[[^\]]+\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)")
 _CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
@@ -36,20 +38,32 @@ def _text_of(target: Path, page: Path, text: str) -> str:
     return text if target == page else target.read_text("utf-8")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [*PAGES, *BESIDE], ids=lambda page: page.name)
 def test_every_link_leads_somewhere(page: Path) -> None:
     """To a file of the project, and a heading in it."""
     assert list(broken(page, page.read_text("utf-8"))) == []
 
 
-@pytest.mark.parametrize("page", PAGES[1:], ids=lambda page: page.name)
-def test_every_page_is_found_from_the_readme(page: Path) -> None:
-    """The README has a link to each."""
-    assert f"(docs/{page.name}" in (TOP / "README.md").read_text("utf-8")
+@pytest.mark.parametrize("page", PAGES[2:], ids=lambda page: page.name)
+def test_every_page_is_found_from_the_index(page: Path) -> None:
+    """The entry of the docs has a link to each, in the list of its folder."""
+    lists = (DOCS / "index.md").read_text("utf-8").split("\n## ")
+    of_folder = [each for each in lists if f"({page.relative_to(DOCS)})" in each]
+
+    assert len(of_folder) == 1
+    assert f"({page.parent.name}/" in of_folder[0]
+
+
+def test_the_index_is_the_first_page() -> None:
+    """The pages are the README, the entry of the docs, and those in its four folders."""
+    folders = {page.parent.name for page in PAGES[2:]}
+
+    assert PAGES[1] == DOCS / "index.md"
+    assert folders == {"tutorials", "how-to", "reference", "explanation"}
 
 
 @pytest.mark.parametrize(
-    "link", ["[a](docs/nothing.md)", "[a](#nothing)", "[a](docs/emulator.md#nothing)"]
+    "link", ["[a](docs/nothing.md)", "[a](#nothing)", "[a](docs/reference/emulator.md#nothing)"]
 )
 def test_a_broken_link_is_found(link: str) -> None:
     """A missing file, and a missing heading in this page or another."""

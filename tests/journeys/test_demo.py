@@ -12,8 +12,13 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.journeys.process import running
+from gateway.access.keys import mint_key
+from gateway.commands.demo import paid_bytes
+from tests.journeys.process import run, running
 from tests.journeys.waiting import PATIENCE_SECONDS, until
+from tests.sheets_emulator.xlsx import Tab, number, text, xlsx
+
+PUBLIC_KEY = "sgw_PublicKeyOfTheDemoOnLoopback000AfF0j"
 
 
 def paste(lines: Sequence[str]) -> list[Any]:
@@ -58,6 +63,7 @@ def test_the_demo_works_as_pasted(tmp_path: Path) -> None:
         status = demo.end()
 
     assert [len(listed["results"]), listed["hasNextPage"]] == [3, True]
+    assert PUBLIC_KEY in lines[0]
     assert [city["name"] for city in found["results"]][:2] == ["New York", "Los Angeles"]
     assert (read["rowIndex"], read["name"]) == (2, "New York")
     assert created == {
@@ -70,6 +76,79 @@ def test_the_demo_works_as_pasted(tmp_path: Path) -> None:
     assert updated == {"rowIndex": 12, "population": "964000"}
     assert [error["code"] for error in errors] == [4050, 4034]
     assert status == 0
+
+
+CELLS = {
+    "A1": text("Größe, netto"),
+    "B1": text("it's"),
+    "A2": number("1.5"),
+    "B2": text("a 'b' & c"),
+    "A3": number("2"),
+}
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+@pytest.mark.parametrize("name", ["prices.xlsx", "folder", "header only.csv"])
+def test_the_demo_serves_own_data(tmp_path: Path, name: str) -> None:
+    """Its curl lines ask for the file's own worksheet and fields, and work twice."""
+    source = tmp_path / name
+    if name == "folder":
+        source.mkdir()
+        (source / "My list.csv").write_text("name;size\nA, B;7\nC;8\n")
+    elif name.endswith(".csv"):
+        source.write_text("name,size\n")
+    else:
+        source.write_bytes(xlsx(Tab(title="A & B", cells=CELLS)))
+    before = sorted((each, each.stat().st_mtime_ns) for each in tmp_path.rglob("*"))
+    with running(tmp_path / "log", "demo", str(source), "--port", "0", last_words="Ctrl-C") as demo:
+        lines = [each for each in demo.said if each.startswith("curl ")]
+        answers = [paste(lines), paste(lines)]
+
+    assert [[each.get("code") for each in again] for again in answers] == [
+        [None] * 5 + [4050, 4034]
+    ] * 2
+    assert all(each["results"] for again in answers for each in again if "results" in each)
+    assert PUBLIC_KEY not in "".join(demo.said)
+    (tmp_path / "log").unlink()
+    assert sorted((each, each.stat().st_mtime_ns) for each in tmp_path.rglob("*")) == before
+
+
+def test_the_key_of_the_sample_is_public_on_loopback_only() -> None:
+    """The documentation shows it: it opens no own data, and nothing from another machine."""
+    keys = [
+        mint_key(paid_bytes(host, source))
+        for host, source in (
+            ("127.0.0.1", None),
+            ("::1", None),
+            ("0.0.0.0", None),  # noqa: S104 - not bound
+            ("192.0.2.1", None),
+            ("127.0.0.1", Path("prices.xlsx")),
+        )
+    ]
+
+    assert [key == PUBLIC_KEY for key in keys] == [True, True, False, False, False]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("none.xlsx", None, "no such file or folder."),
+        ("junk.xlsx", "junk", "it cannot be read as .xlsx:"),
+        ("old.xls", "junk", "a spreadsheet is a .xlsx or .csv file: save it as one."),
+        ("blank.csv", "\n1\n", "no worksheet has field names: write them into row 1"),
+    ],
+)
+def test_a_file_that_cannot_be_served_is_named(
+    tmp_path: Path, name: str, content: str | None, words: str
+) -> None:
+    """One sentence with the file and the reason."""
+    if content is not None:
+        (tmp_path / name).write_text(content)
+    done = run("demo", str(tmp_path / name), "--port", "0")
+
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"sheets-gateway: {tmp_path / name}: {words}")
+    assert done.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize("hangup", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

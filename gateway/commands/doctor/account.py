@@ -38,7 +38,7 @@ class Signed(NamedTuple):
     context: CheckContext
 
 
-class _NoClient(Exception):
+class NoClient(Exception):
     """No HTTP client can be created in this environment; the text gives the reason."""
 
 
@@ -66,25 +66,25 @@ async def check_accounts(
     try:
         for account in accounts.values():
             check_credentials(account, os.environ)
-        async with _opened(accounts, now) as opened:
+        async with opened_accounts(accounts, now) as opened:
             async for finding in _check_opened(accounts, opened, spreadsheet, writes=writes):
                 yield finding
     except ConfigError as error:
         for each in error.problems:
             yield problem(each)
-    except _NoClient as error:
+    except NoClient as error:
         yield problem(f"network: {error}")
 
 
 @asynccontextmanager
-async def _opened(
+async def opened_accounts(
     accounts: Mapping[str, GoogleSettings], now: Now
 ) -> AsyncIterator[Mapping[str, GoogleSheets]]:
     async with AsyncExitStack() as stack:
         try:
             opened = await stack.enter_async_context(open_accounts(accounts, now=now))
         except tuple(_ENVIRONMENT) as error:
-            raise _NoClient(
+            raise NoClient(
                 next(words for kind, words in _ENVIRONMENT.items() if isinstance(error, kind))
             ) from error
         yield opened
@@ -99,11 +99,11 @@ async def _check_opened(
 ) -> AsyncIterator[Finding]:
     accepted: list[Signed] = []
     for name, sheets in opened.items():
-        findings = [finding async for finding in _check_sign_in(settings[name], sheets)]
+        findings = [finding async for finding in check_sign_in(settings[name], sheets)]
         for finding in findings:
             yield finding if len(opened) == 1 else _of_account(name, finding)
         if all(finding.level != "problem" for finding in findings):
-            context = _context(settings[name], sheets.tokens)
+            context = context_of(settings[name], sheets.tokens)
             accepted.append(Signed(name, settings[name], sheets, context))
     if spreadsheet is None:
         for each in accepted:
@@ -120,13 +120,13 @@ async def _check_opened(
             yield finding
 
 
-async def _check_sign_in(settings: GoogleSettings, sheets: GoogleSheets) -> AsyncIterator[Finding]:
+async def check_sign_in(settings: GoogleSettings, sheets: GoogleSheets) -> AsyncIterator[Finding]:
     try:
         await sheets.sign_in()
     except GatewayError as error:
-        yield problem(f"credentials: {refusal_words(error, _context(settings, sheets.tokens))}")
+        yield problem(f"credentials: {refusal_words(error, context_of(settings, sheets.tokens))}")
         return
-    yield ok(f"credentials: Google accepts {_context(settings, sheets.tokens).who}")
+    yield ok(f"credentials: Google accepts {context_of(settings, sheets.tokens).who}")
     for finding in _check_clock(sheets.tokens.clock_offset_seconds):
         yield finding
 
@@ -164,7 +164,7 @@ def _of_account(name: str, finding: Finding) -> Finding:
     return replace(finding, text=f"account {name}: {finding.text}")
 
 
-def _context(settings: GoogleSettings, tokens: TokenSource) -> CheckContext:
+def context_of(settings: GoogleSettings, tokens: TokenSource) -> CheckContext:
     return CheckContext(
         account=tokens.account,
         project=tokens.project,

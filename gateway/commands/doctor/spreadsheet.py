@@ -18,7 +18,7 @@ async def check_spreadsheet(
 ) -> AsyncIterator[Finding]:
     """Check the ID, read access and the headers. Cost: 0 reads, or those of `read_headers`."""
     if not a1.is_spreadsheet_id(given):
-        yield problem(f"spreadsheet {quoted(given)}: {_id_words(given)}")
+        yield problem(f"spreadsheet {quoted(given)}: {id_words(given)}")
         return
     try:
         titles = [worksheet.title for worksheet in await sheets.list_worksheets(given)]
@@ -107,7 +107,7 @@ def _columns(columns: Sequence[int]) -> str:
     return f"column{'s' if len(letters) > 1 else ''} {listed(letters)}"
 
 
-def _id_words(given: str) -> str:
+def id_words(given: str) -> str:
     """Explain an invalid ID, and extract a valid one from it if possible."""
     if a1.is_published(given):
         return (

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sheets_emulator.state.seed import SeedError, read_seed
+from sheets_emulator.state.seed import SeedError, read_seed, read_spreadsheet
 from tests.sheets_emulator.bench import write_seed
 from tests.sheets_emulator.conftest import BenchBuilder
 
@@ -110,6 +110,58 @@ def test_plus_before_what_is_no_formula_is_text_in_a_seed(
     cell = bench.client.get("/_emulator/spreadsheets/book").json()["Data"][1][0]
 
     assert (cell["formula"], cell["text"]) == (formula, "1" if formula else text)
+
+
+@pytest.mark.parametrize(
+    "text", ["name;size\nA, B;1\n", "name\tsize\nA, B\t1\n", 'name,size\n"A, B",1\n']
+)
+def test_the_first_line_shows_the_separator(tmp_path: Path, text: str) -> None:
+    """Spreadsheet programs separate cells by semicolons in countries with a decimal comma."""
+    (tmp_path / "A.csv").write_text(text)
+    (sheet,) = read_spreadsheet(tmp_path / "A.csv", "book").workbooks["book"].sheets
+
+    assert [list(row) for row in sheet.rows] == [["name", "size"], ["A, B", 1]]
+
+
+@pytest.mark.parametrize(
+    ("files", "path", "titles"),
+    [
+        pytest.param({"b.csv": "x", "A.CSV": "x", "notes.txt": ""}, ".", ["A", "b"], id="folder"),
+        pytest.param({"A.csv": "x"}, "A.csv", ["A"], id="file"),
+    ],
+)
+def test_one_spreadsheet_is_read(
+    tmp_path: Path, files: dict[str, str], path: str, titles: list[str]
+) -> None:
+    """The worksheets are the .csv files; other files of a folder are ignored."""
+    seed = read_spreadsheet(write_seed(tmp_path, files) / path, "book")
+
+    assert [sheet.title for sheet in seed.workbooks["book"].sheets] == titles
+
+
+@pytest.mark.parametrize(
+    ("files", "path", "complaint"),
+    [
+        pytest.param({}, "none.xlsx", "none.xlsx: no such file or folder", id="missing"),
+        pytest.param({"a/notes.txt": ""}, "a", "a: there is no .csv file", id="empty folder"),
+        pytest.param({"a.xls": ""}, "a.xls", "a.xls: a spreadsheet is a .xlsx or", id="format"),
+        pytest.param({"a.xlsx": "x"}, "a.xlsx", "a.xlsx: it cannot be read", id="no xlsx"),
+    ],
+)
+def test_a_file_that_is_no_spreadsheet_is_named(
+    tmp_path: Path, files: dict[str, str], path: str, complaint: str
+) -> None:
+    """The error is one sentence that names the file."""
+    with pytest.raises(SeedError, match=complaint):
+        read_spreadsheet(write_seed(tmp_path, files) / path, "book")
+
+
+def test_text_in_another_encoding_is_named(tmp_path: Path) -> None:
+    """Old exports of Excel are not UTF-8."""
+    (tmp_path / "A.csv").write_bytes("Größe\n".encode("cp1252"))
+
+    with pytest.raises(SeedError, match=r"A\.csv: the text is not UTF-8: save it as CSV UTF-8"):
+        read_spreadsheet(tmp_path / "A.csv", "book")
 
 
 def test_hidden_files_are_passed_over(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 from tests.sheets_emulator.stock.served import Served
 
-PAGE = Path(__file__).parents[3] / "docs" / "emulator.md"
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "emulator.md"
 
 
 def example(served: Served) -> str:

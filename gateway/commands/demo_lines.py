@@ -1,0 +1,167 @@
+"""Curl lines of the demo: requests for one of its worksheets that work when pasted, also twice."""
+
+import http.client
+import json
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from gateway.settings.model import ConfigError
+
+SPREADSHEET = "demo"
+PATIENCE_SECONDS = 120.0
+
+_CURL = r"curl -s -w '\n'"
+"""Prints a line break after each answer, so that the prompt starts on its own line."""
+_SEND = "-H 'Content-Type: application/json' -d"
+_NUMBER = re.compile(r"-?[1-9][0-9]{0,14}(\.[0-9]{1,6})?")
+_MOST_FIELDS = 4
+"""Fields in a body: more make a line that nobody reads."""
+
+Row = Mapping[str, str | int | float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Example:
+    """What the lines ask for: `where` matches a row, and `created` is a new one."""
+
+    path: str
+    """Of the worksheet, percent-encoded."""
+    rows: int
+    where: Mapping[str, object]
+    order: str
+    created: Row
+    change: Row
+
+    @property
+    def worksheet(self) -> str:
+        return unquote(self.path.rpartition("/")[2])
+
+
+CITIES = Example(
+    path="/v2/sheets/Cities",
+    rows=10,
+    where={"population": {"$gte": 2_000_000}},
+    order="-population",
+    created={"name": "Austin", "state": "Texas", "country": "USA", "population": 961855},
+    change={"population": 964000},
+)
+"""Of the sample workbook."""
+
+
+def find_example(url: str, key: str, source: Path) -> Example:
+    """An example for the first worksheet that has field names. Raises ConfigError if none has.
+
+    Asks the gateway at `url`: for its OpenAPI document, and for the first row. Problems name the
+    `source` of the data.
+    """
+    document = _get(url, key, "/openapi.json")
+    paths = [path for path in document["paths"] if path.startswith("/v2/sheets/")]
+    if not paths:
+        raise ConfigError([f"{source}: no worksheet has field names: write them into row 1"])
+    try:
+        page = _get(url, key, f"{paths[0]}?limit=1&count=true")
+    except _Refused as error:
+        raise ConfigError([f"{source}: {error}"]) from error
+    fields = _fields(document, paths[0])
+    return _example(paths[0], page["total"], _sample(fields, page["results"]))
+
+
+def curl_lines(
+    url: str, example: Example, *, paid: str, free: str, read_only: str
+) -> Iterator[tuple[str, str]]:
+    """Titles and curl commands for a shell, with three keys."""
+    rows = f"{url}{example.path}"
+    where = shlex.quote(f"where={_json(example.where)}")
+    order = shlex.quote(f"order={example.order}")
+    created, change = shlex.quote(_json(example.created)), shlex.quote(_json(example.change))
+    create = ("create a row", f"{_CURL} '{rows}' {_headers(paid)} {_SEND} {created}")
+    if not example.rows:
+        yield create
+    yield "list rows", f"{_CURL} '{rows}?limit=3' {_headers(paid)}"
+    yield (
+        "search and sort",
+        f"{_CURL} -G '{rows}' {_headers(paid)} --data-urlencode {where} --data-urlencode {order}",
+    )
+    yield "read one row", f"{_CURL} '{rows}/2' {_headers(paid)}"
+    if example.rows:
+        yield create
+    yield (
+        "update a row",
+        f"{_CURL} '{rows}/{example.rows + 2}' {_headers(paid)} {_SEND} {change}",
+    )
+    yield (
+        "an error: this key may only read",
+        f"{_CURL} '{rows}' {_headers(read_only)} {_SEND} {created}",
+    )
+    yield (
+        "an error: no sorting on the free plan",
+        f"{_CURL} -G '{rows}' {_headers(free)} --data-urlencode {order}",
+    )
+
+
+class _Refused(Exception):
+    """An answer with an error; the text is its message."""
+
+
+def _get(url: str, key: str, target: str) -> Any:
+    address = urlsplit(url)
+    connection = http.client.HTTPConnection(
+        address.hostname or "", address.port, timeout=PATIENCE_SECONDS
+    )
+    try:
+        connection.request("GET", target, headers={"Authorization": f"Bearer {key}"})
+        response = connection.getresponse()
+        body = json.loads(response.read())
+    finally:
+        connection.close()
+    if response.status != http.client.OK:
+        raise _Refused(body["message"])
+    return body
+
+
+def _fields(document: Any, path: str) -> Sequence[str]:
+    """The names that the parameter `keys` of a worksheet allows."""
+    parameters = document["paths"][path]["get"]["parameters"]
+    keys = next(each for each in parameters if each.get("name") == "keys")
+    reference = keys["schema"]["items"]["$ref"].rpartition("/")[2]
+    names: list[str] = document["components"]["schemas"][reference]["enum"]
+    return [name for name in names if name != "rowIndex"]
+
+
+def _sample(fields: Sequence[str], results: Sequence[Mapping[str, Any]]) -> Row:
+    """The first row's values, if there are any; numbers as numbers."""
+    (first,) = results or [{}]
+    filled = {name: _typed(first[name]) for name in fields if first.get(name)}
+    return dict(list((filled or dict.fromkeys(fields, "example")).items())[:_MOST_FIELDS])
+
+
+def _typed(text: str) -> str | int | float:
+    number: int | float = json.loads(text) if _NUMBER.fullmatch(text) else 0
+    return number or text
+
+
+def _example(path: str, rows: int, sample: Row) -> Example:
+    numbers = [name for name, value in sample.items() if not isinstance(value, str)]
+    field = numbers[0] if numbers else next(iter(sample))
+    value = sample[field]
+    return Example(
+        path=path,
+        rows=rows,
+        where={field: {"$gte": value} if numbers else value},
+        order="-rowIndex" if "," in field else f"-{field}",  # a comma ends a name there
+        created=sample,
+        change={field: "changed" if isinstance(value, str) else value + 1},
+    )
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _headers(key: str) -> str:
+    return f"-H 'Authorization: Bearer {key}' -H 'X-Spreadsheet-Id: {SPREADSHEET}'"

@@ -1,0 +1,279 @@
+"""`sheets-gateway init`: from a key file and a spreadsheet to an API key and a curl line.
+
+Rules:
+- An existing configuration file is used and never changed.
+- Without a terminal nothing is asked: a missing option is an error.
+- Cost: 1 read for each look while it waits, 1 for the headers, 3 writes that leave nothing.
+"""
+
+import json
+import os
+import secrets
+import shlex
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import quote
+
+import anyio
+import typer
+
+from gateway.access.issue import KeyRequest, create_key
+from gateway.access.pepper import pepper_of
+from gateway.commands.doctor.account import NoClient, check_sign_in, context_of, opened_accounts
+from gateway.commands.doctor.context import CheckContext
+from gateway.commands.doctor.finding import Finding
+from gateway.commands.doctor.refusal import refusal_words
+from gateway.commands.doctor.spreadsheet import check_header, id_words
+from gateway.commands.doctor.writing import check_writing
+from gateway.commands.options import fail, run, settings_of
+from gateway.errors import GatewayError, SpreadsheetNotFound, UnsupportedDocument
+from gateway.google.credentials import ACCOUNTS_PAGE, check_credentials, load_service_account
+from gateway.google.sheets import Sheets
+from gateway.settings.model import ConfigError, GoogleSettings, Settings
+from gateway.settings.private_file import is_open_to_others
+from gateway.storage.key_store import KeyStore
+from gateway.table import a1
+from gateway.telemetry.redaction import redacted
+from gateway.worksheets.catalogue import read_headers
+
+KEY_FILE = Path("service-account.json")
+OFTEN_SECONDS, OFTEN_EVERY_SECONDS, LATER_EVERY_SECONDS = 60.0, 5.0, 15.0
+"""Looks at a spreadsheet that is not shared yet: 12 reads in the first minute, then 4."""
+
+_GCLOUD = (
+    """\
+Create a service account and its key, here with gcloud (https://cloud.google.com/sdk/docs/install):
+
+  gcloud auth login
+  gcloud projects create {project}
+  gcloud services enable sheets.googleapis.com --project {project}
+  gcloud iam service-accounts create sheets-gateway --project {project}
+  gcloud iam service-accounts keys create {file} \\
+      --iam-account sheets-gateway@{project}.iam.gserviceaccount.com
+
+or in the console: """
+    + f"""{ACCOUNTS_PAGE}
+"""
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class InitOptions:
+    """`spreadsheet` is an ID or a URL; what is None is asked for."""
+
+    credentials: Path | None
+    spreadsheet: str | None
+    name: str
+    wait_seconds: float
+    config: Path | None
+
+
+def initialise(options: InitOptions) -> None:
+    """Ask for what is missing, wait until the spreadsheet is shared, create a key."""
+    config = options.config or Path("config.toml")
+    if not config.exists():
+        _write_config(config, _key_file(options.credentials))
+    elif options.credentials is not None:
+        fail([f"{config} exists, and init does not change it: set google.credentials there"])
+    else:
+        typer.echo(f"{config} exists and is used unchanged.")
+    settings = settings_of(config)
+    account = next(iter(settings.google.by_account().values()))
+    context = run(_sign_in(account))
+    typer.echo(f"\nShare the spreadsheet with this address, as Editor:\n\n  {context.who}\n")
+    spreadsheet = _spreadsheet_id(options.spreadsheet)
+    worksheet = run(_find_worksheet(account, spreadsheet, options.wait_seconds))
+    key = run(_first_key(settings, spreadsheet, options.name))
+    for line in _next_steps(settings, options.config, worksheet, key):
+        typer.echo(line)
+
+
+def _key_file(given: Path | None) -> Path:
+    """The path of a key file that can be used."""
+    if given is None:
+        _require_terminal("--credentials FILE")
+    while True:
+        path = given or _asked_key_file()
+        _protect(path)
+        try:
+            load_service_account(path, allow_insecure_endpoint=False)
+        except ConfigError as error:
+            if given is not None:
+                fail(error.problems)
+            for problem in error.problems:
+                typer.echo(problem, err=True)
+            continue
+        return path
+
+
+def _asked_key_file() -> Path:
+    default = str(KEY_FILE) if KEY_FILE.exists() else ""
+    question = "Key file of a service account" + ("" if default else " (Enter: how to create one)")
+    text = ""
+    while not text:
+        text = typer.prompt(question, default=default, show_default=bool(default))
+        if not text:
+            project = f"sheets-gateway-{secrets.randbelow(900_000) + 100_000}"
+            typer.echo(_GCLOUD.format(project=project, file=KEY_FILE))
+    return Path(text.strip()).expanduser()
+
+
+def _protect(path: Path) -> None:
+    """Ask whether to close a key file to other users."""
+    is_open = path.is_file() and is_open_to_others(path.stat().st_mode)
+    question = f"Other users can read {path}. Let only you read it?"
+    if is_open and _is_asking() and typer.confirm(question, default=True):
+        path.chmod(0o600)
+
+
+def _write_config(config: Path, key_file: Path) -> None:
+    path, folder = key_file.resolve(), config.resolve().parent
+    name = str(path.relative_to(folder) if path.is_relative_to(folder) else path)
+    try:
+        with config.open("x", encoding="utf-8") as file:
+            file.write(
+                "# Written by sheets-gateway init. config.example.toml has all settings.\n"
+                f"[google]\ncredentials = {json.dumps(name, ensure_ascii=False)}\n"
+            )
+    except OSError as error:
+        fail([f"{config}: {error.strerror}"])
+    typer.echo(f"{config} is written.")
+
+
+async def _sign_in(account: GoogleSettings) -> CheckContext:
+    check_credentials(account, os.environ)
+    try:
+        async with opened_accounts({"": account}, time.time) as opened:
+            sheets = opened[""]
+            findings = [each async for each in check_sign_in(account, sheets)]
+            context = context_of(account, sheets.tokens)
+    except NoClient as error:
+        raise ConfigError([f"network: {error}"]) from error
+    _show(findings)
+    problems = [redacted(each.text) for each in findings if each.level == "problem"]
+    if problems:
+        raise ConfigError(problems)
+    return context
+
+
+def _spreadsheet_id(given: str | None) -> str:
+    while True:
+        if given is None:
+            _require_terminal("--spreadsheet ID")
+        text = given or typer.prompt("URL or ID of the spreadsheet")
+        found = text.strip() if a1.is_spreadsheet_id(text.strip()) else a1.id_in(text)
+        if found:
+            return found
+        if given is not None:
+            fail([f"--spreadsheet: {id_words(text)}"])
+        typer.echo(id_words(text), err=True)
+
+
+async def _find_worksheet(account: GoogleSettings, spreadsheet: str, wait_seconds: float) -> str:
+    """The title of the first worksheet with field names, as soon as there is access.
+
+    Raises ConfigError.
+    """
+    async with opened_accounts({"": account}, time.time) as opened:
+        sheets = opened[""]
+        context = context_of(account, sheets.tokens)
+        try:
+            titles = await _wait_until_shared(sheets, spreadsheet, context, wait_seconds)
+            looked_at = [each async for each in read_headers(sheets, spreadsheet, titles)]
+        except GatewayError as error:
+            raise ConfigError([redacted(refusal_words(error, context))]) from error
+        for each in looked_at:
+            _show(check_header(each.title, each.header))
+        _show([each async for each in check_writing(sheets, spreadsheet, context)])
+    served = [each.title for each in looked_at if each.header.columns]
+    if not served:
+        raise ConfigError(["no worksheet has field names: write them into row 1, run init again"])
+    return served[0]
+
+
+async def _wait_until_shared(
+    sheets: Sheets, spreadsheet: str, context: CheckContext, wait_seconds: float
+) -> list[str]:
+    """The titles of the worksheets. Raises the last error after `wait_seconds`."""
+    started, said = anyio.current_time(), ""
+    while True:
+        try:
+            titles = [each.title for each in await sheets.list_worksheets(spreadsheet)]
+        except (SpreadsheetNotFound, UnsupportedDocument):
+            raise
+        except GatewayError as error:
+            waited = anyio.current_time() - started
+            if waited >= wait_seconds:
+                raise
+            if (words := redacted(refusal_words(error, context))) != said:
+                said = words
+                typer.echo(f"Not yet: {words}")
+            every = OFTEN_EVERY_SECONDS if waited < OFTEN_SECONDS else LATER_EVERY_SECONDS
+            await _pause(min(every, wait_seconds - waited), started)
+        else:
+            typer.echo(f"The spreadsheet {spreadsheet} is shared.")
+            return titles
+
+
+async def _pause(seconds: float, started: float) -> None:
+    """Wait, and show on a terminal for how long so far."""
+    end = anyio.current_time() + seconds
+    while (left := end - anyio.current_time()) > 0:
+        if sys.stdout.isatty():
+            waited = anyio.current_time() - started
+            typer.echo(f"\rWaiting until it is shared: {waited:.0f} s (Ctrl-C ends) ", nl=False)
+        await anyio.sleep(min(1.0, left))
+    if sys.stdout.isatty():
+        typer.echo("\r\x1b[K", nl=False)
+
+
+async def _first_key(settings: Settings, spreadsheet: str, name: str) -> str | None:
+    """A new key for the spreadsheet; None if there is one already."""
+    async with KeyStore.open(settings.access.database) as store:
+        for record in await store.list():
+            if record.revoked_at is None and spreadsheet in (record.spreadsheets or ()):
+                typer.echo(
+                    f"The key {record.id} may use the spreadsheet already; "
+                    "sheets-gateway keys create creates another."
+                )
+                return None
+        _, key = await create_key(
+            KeyRequest(name=name, spreadsheets=frozenset({spreadsheet})),
+            store=store,
+            pepper=await pepper_of(store, settings.access),
+            plans=settings.plans,
+            now=datetime.now(UTC),
+        )
+    return key
+
+
+def _next_steps(
+    settings: Settings, config: Path | None, worksheet: str, key: str | None
+) -> Iterator[str]:
+    is_any = settings.server.host in ("0.0.0.0", "::")  # noqa: S104 - compared only
+    host = "127.0.0.1" if is_any else settings.server.host
+    rows = f"http://{host}:{settings.server.port}/v2/sheets/{quote(worksheet, safe='')}?limit=1"
+    option = f" --config {shlex.quote(str(config))}" if config else ""
+    if key is not None:
+        yield f"\nKey, shown only once:  {key}"
+    yield f"Start the gateway:     sheets-gateway serve{option}"
+    yield "\nThe first row, in another terminal:\n"
+    yield f"curl -s -w '\\n' -H 'Authorization: Bearer {key or 'sgw_…'}' '{rows}'"
+
+
+def _require_terminal(option: str) -> None:
+    if not _is_asking():
+        fail([f"{option} is missing, and there is no terminal to ask for it"])
+
+
+def _is_asking() -> bool:
+    return sys.stdin.isatty()
+
+
+def _show(findings: Iterable[Finding]) -> None:
+    for finding in findings:
+        typer.echo(f"{finding.level:8} {redacted(finding.text)}")

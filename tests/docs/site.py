@@ -1,0 +1,41 @@
+"""The site of docs/, built as `scripts/docs` builds it."""
+
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from tests.docs.blocks import TOP
+
+PATIENCE_SECONDS = 120.0
+
+
+def need_generator() -> None:
+    """Skip a test without the generator, which `scripts/docs` installs; with CI it fails."""
+    if find_spec("zensical") is None and not os.environ.get("CI"):
+        pytest.skip("scripts/docs has not installed the generator of the site")
+
+
+def prepare(folder: Path) -> Path:
+    """The sources of the site in a folder; returns that of the pages."""
+    _run("scripts/docs_pages.py", str(folder)).check_returncode()
+    return folder / "pages"
+
+
+def build(folder: Path) -> subprocess.CompletedProcess[str]:
+    """Build the site in `folder/site`; the status is not 0 if a link is broken."""
+    return _run("-m", "zensical", "build", "--strict", "--config-file", f"{folder}/zensical.toml")
+
+
+def _run(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(  # noqa: S603 - our own script, and the generator
+        [sys.executable, *words],
+        cwd=TOP,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_SECONDS,
+        check=False,
+    )

@@ -1,0 +1,75 @@
+"""The examples in the tables of the API reference find what stands beside them."""
+
+import json
+import re
+from collections.abc import Iterator
+from urllib.parse import parse_qsl
+
+import httpx2
+import pytest
+
+from gateway.commands.demo import Demo, running_demo
+from gateway.commands.demo_lines import SPREADSHEET
+from gateway.query.operators import ALIASES, OPERATORS
+from gateway.query.where import COMBINATORS, MAX_CONDITIONS, MAX_DEPTH, NOT
+from gateway.server.sockets import bind
+from gateway.web.parameters import MAX_WHERE_BYTES
+from tests.docs.blocks import TOP
+
+PAGE = (TOP / "docs" / "reference" / "api.md").read_text("utf-8")
+_CONDITION = re.compile(r"^\| (`\$.*?) \| .*? \| `(\{.*\})` \| ([\d, ]+) \|$", re.MULTILINE)
+_PARAMETER = re.compile(r"^\| `([a-z-]+)` \| .* \| `\?(.+?)` \| `(.+)` \|$", re.MULTILINE)
+CONDITIONS = _CONDITION.findall(PAGE)
+PARAMETERS = _PARAMETER.findall(PAGE)
+
+
+@pytest.fixture(scope="module")
+def demo() -> Iterator[Demo]:
+    """One for all examples, which write nothing."""
+    with running_demo(bind("127.0.0.1", 0), {}) as running:
+        yield running
+
+
+def asked(demo: Demo, query: str) -> httpx2.Response:
+    return httpx2.get(
+        f"{demo.url}{demo.example.path}",
+        params=dict(parse_qsl(query)),
+        headers={"API-Key": demo.paid_key, "X-Spreadsheet-Id": SPREADSHEET},
+    )
+
+
+def test_every_operator_has_an_example() -> None:
+    """Each operator and combinator has a line by all of its names."""
+    listed = [name for names, _, _ in CONDITIONS for name in re.findall(r"`(\$\w+)`", names)]
+
+    assert sorted(listed) == sorted({*OPERATORS, *ALIASES, *COMBINATORS, NOT})
+    assert [names for names, where, _ in CONDITIONS if names.split("`")[1] not in where] == []
+
+
+@pytest.mark.parametrize(("names", "where", "rows"), CONDITIONS)
+def test_a_condition_finds_these_rows(demo: Demo, names: str, where: str, rows: str) -> None:
+    """Those and no others, in the order of the worksheet."""
+    found = asked(demo, f"keys=rowIndex&where={where}").json()["results"]
+
+    assert [row["rowIndex"] for row in found] == json.loads(f"[{rows}]")
+
+
+def test_every_parameter_has_an_example() -> None:
+    """Each parameter of a list has a line."""
+    document = ["limit", "skip", "keys", "order", "where", "count", "no-cache"]
+
+    assert [name for name, _, _ in PARAMETERS] == document
+
+
+@pytest.mark.parametrize(("name", "query", "text"), PARAMETERS)
+def test_a_parameter_has_this_effect(demo: Demo, name: str, query: str, text: str) -> None:
+    """The example is of the parameter, and the answer contains the text beside it."""
+    assert name in dict(parse_qsl(query))
+    assert text in asked(demo, query).text
+
+
+def test_the_limits_of_where_are_those_of_the_code() -> None:
+    """Number of conditions, depth and size."""
+    size = f"{MAX_WHERE_BYTES // 1024} KiB"
+
+    assert f"At most {MAX_CONDITIONS} conditions, {MAX_DEPTH} deep, in {size}." in PAGE

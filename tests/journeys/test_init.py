@@ -1,0 +1,201 @@
+"""`sheets-gateway init` on a terminal, with an emulated Google account."""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.journeys.conftest import EmulatorControl, running_emulator
+from tests.journeys.process import run, running
+from tests.journeys.terminal import on_terminal
+from tests.journeys.waiting import PATIENCE_SECONDS
+
+BOOK = "1AbcDefGhiJkl"
+URL = f"https://docs.google.com/spreadsheets/d/{BOOK}/edit#gid=0"
+ACCOUNT = "gateway@emulator.iam.gserviceaccount.com"
+SHEETS = {"A note": "", "My cities": "name,size\nParis,2\n"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Office:
+    """An operator's empty folder with a downloaded key file, and Google."""
+
+    folder: Path
+    google: EmulatorControl
+
+    @property
+    def environ(self) -> Mapping[str, str]:
+        return {"GATEWAY_GOOGLE__ENDPOINT": self.google.url}
+
+    @property
+    def config(self) -> Path:
+        return self.folder / "config.toml"
+
+    def share(self, role: str) -> None:
+        self.google.client.post(
+            f"/_emulator/spreadsheets/{BOOK}/access", json={"account": ACCOUNT, "role": role}
+        ).raise_for_status()
+
+    def init(self, *options: str) -> "subprocess.CompletedProcess[str]":
+        """Run the command without a terminal."""
+        return run("init", "--config", str(self.config), *options, environ=dict(self.environ))
+
+    def key_file(self) -> str:
+        return str(self.folder / "key.json")
+
+
+@pytest.fixture
+def office(tmp_path: Path) -> Iterator[Office]:
+    google_folder, folder = tmp_path / "google", tmp_path / "office"
+    google_folder.mkdir()
+    folder.mkdir()
+    with running_emulator(google_folder, {BOOK: SHEETS}) as google:
+        (folder / "key.json").write_bytes(google.credentials.read_bytes())
+        (folder / "key.json").chmod(0o644)  # as a browser saves it
+        yield Office(folder=folder, google=google)
+
+
+def first_row(curl: str, url: str) -> object:
+    """The answer to a printed curl line, sent to the gateway at `url`."""
+    line = curl.replace("http://127.0.0.1:8000", url)
+    done = subprocess.run(  # noqa: S603 - the command's own line
+        shlex.split(line), capture_output=True, timeout=PATIENCE_SECONDS, check=True
+    )
+    return json.loads(done.stdout)
+
+
+def test_init_leads_from_nothing_to_a_row(office: Office, tmp_path: Path) -> None:
+    """It explains, repeats questions after mistakes, waits until the sheet is shared."""
+    office.share("none")
+    with on_terminal("init", environ=office.environ, folder=office.folder) as terminal:
+        terminal.until(r"Key file of a service account \(Enter: how to create one\)")
+        terminal.type("")
+        project = terminal.until(r"gcloud projects create (\S+)\n")[1]
+        terminal.until(rf"sheets-gateway@{project}\.iam")
+        terminal.until("Key file")
+        terminal.type("none.json")
+        terminal.until("none.json.*\n")
+        terminal.until("Key file")
+        terminal.type("key.json")
+        terminal.until(r"Other users can read key.json.*\[Y/n\]")
+        terminal.type("")
+        terminal.until("config.toml is written")
+        terminal.until(rf"Share the spreadsheet with this address, as Editor:\s+{ACCOUNT}")
+        terminal.until("URL or ID of the spreadsheet")
+        terminal.type("https://example.org/")
+        terminal.until("invalid spreadsheet ID")
+        terminal.type(URL)
+        terminal.until("Not yet: it is not shared with")
+        terminal.until(r"Waiting until it is shared: \d+ s")
+        office.share("writer")
+        terminal.until(f"The spreadsheet {BOOK} is shared")
+        terminal.until('worksheet "A note": row 1 is blank')
+        terminal.until('worksheet "My cities": 2 fields')
+        terminal.until("it can be written to")
+        curl = terminal.until(r"\n(curl .*)\n")[1]
+        status = terminal.end()
+    with running(tmp_path / "log", "serve", "--port", "0", *_serving(office)) as gateway:
+        page = first_row(curl, gateway.url)
+
+    assert status == 0
+    assert (office.folder / "key.json").stat().st_mode & 0o777 == 0o600
+    assert page == {
+        "results": [{"rowIndex": 2, "name": "Paris", "size": "2"}],
+        "hasNextPage": False,
+    }
+
+
+def test_init_needs_no_terminal(office: Office) -> None:
+    """With all options nothing is asked; a second run keeps the settings and the key."""
+    os.chmod(office.key_file(), 0o600)
+    options = ("--spreadsheet", URL)
+    first = office.init("--credentials", office.key_file(), *options)
+    config = office.config.read_text("utf-8")
+    second = office.init(*options)
+
+    assert (first.returncode, second.returncode) == (0, 0)
+    assert re.search(r"^curl .*Bearer sgw_\w{36}' '\S+/My%20cities\?limit=1'$", first.stdout, re.M)
+    assert "exists and is used unchanged" in second.stdout
+    assert re.search(r"The key key_\w+ may use the spreadsheet already", second.stdout)
+    assert "Bearer sgw_…" in second.stdout
+    assert office.config.read_text("utf-8") == config
+
+
+def test_what_init_costs(office: Office) -> None:
+    """Two reads and three writes of a shared spreadsheet, after which nothing is left in it."""
+    os.chmod(office.key_file(), 0o600)
+    office.google.reset()
+    office.init("--credentials", office.key_file(), "--spreadsheet", BOOK)
+    reads, writes = office.google.calls()
+    cells = office.google.client.get(f"/_emulator/spreadsheets/{BOOK}").json()
+
+    assert (reads, writes) == (2, 3)
+    assert [len(rows) for rows in cells.values()] == [0, 2]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        pytest.param([], "--credentials FILE is missing", id="no key file"),
+        pytest.param(["--credentials", "none.json"], "none.json", id="no such file"),
+        pytest.param(["--credentials", "KEY"], "--spreadsheet ID is missing", id="no spreadsheet"),
+        pytest.param(
+            ["--credentials", "KEY", "--spreadsheet", "a b"], "invalid spreadsheet ID", id="bad ID"
+        ),
+        pytest.param(
+            ["--credentials", "KEY", "--spreadsheet", "0" * 20],
+            "does not know this ID",
+            id="unknown ID",
+        ),
+    ],
+)
+def test_what_is_missing_is_named(office: Office, options: list[str], words: str) -> None:
+    """Without a terminal the command ends with a sentence, and creates no key."""
+    os.chmod(office.key_file(), 0o600)
+    done = office.init(*[office.key_file() if each == "KEY" else each for each in options])
+
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert "sgw_" not in done.stdout
+
+
+def test_init_gives_up_in_time(office: Office) -> None:
+    """A spreadsheet that nobody shares ends the command after `--wait`."""
+    os.chmod(office.key_file(), 0o600)
+    office.share("none")
+    done = office.init("--credentials", office.key_file(), "--spreadsheet", BOOK, "--wait", "1")
+
+    assert done.returncode == 2
+    assert f"not shared with {ACCOUNT}" in done.stderr
+
+
+def test_an_open_key_file_is_refused(office: Office) -> None:
+    """Without a terminal nobody can be asked to close it; no configuration is written."""
+    done = office.init("--credentials", office.key_file(), "--spreadsheet", BOOK)
+
+    assert done.returncode == 2
+    assert "chmod 600" in done.stderr
+    assert not office.config.exists()
+
+
+def test_a_configuration_is_never_changed(office: Office) -> None:
+    """`--credentials` beside an existing configuration is an error."""
+    office.config.write_text("[server]\nport = 8123\n")
+    done = office.init("--credentials", office.key_file(), "--spreadsheet", BOOK)
+
+    assert done.returncode == 2
+    assert "set google.credentials there" in done.stderr
+    assert office.config.read_text() == "[server]\nport = 8123\n"
+
+
+def _serving(office: Office) -> list[str]:
+    config = office.folder / "config.toml"
+    text = config.read_text("utf-8") + f'endpoint = "{office.google.url}"\n'
+    config.write_text(text)
+    return ["--config", str(config)]

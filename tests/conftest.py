@@ -66,6 +66,9 @@ SLOW: Mapping[str, str] = {
         matrix metrics nasty nasty_google open_outcomes parallel postgres process rates revocation
         row_values schemathesis stopping tenants twins upstream_errors
     """,
+    "packages": """
+        wheel
+    """,
     "query": """
         evaluate_reference
     """,

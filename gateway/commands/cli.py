@@ -44,6 +44,13 @@ def start(
     ] = False,
 ) -> None:
     """Rows of Google Sheets worksheets as a JSON API."""
+    check_system(os.name)
+
+
+def check_system(name: str) -> None:
+    """Exit with an explanation on systems that lack what the gateway needs of POSIX."""
+    if name != "posix":
+        fail(["Windows is not supported: run the gateway in WSL or Docker"], status=1)
 
 
 @main.command()

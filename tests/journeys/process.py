@@ -54,6 +54,7 @@ def running(
     last_words: str = " on http",
     pattern: str = r" on (http://\S+[0-9])",
     fds: Sequence[int] = (),
+    command: Sequence[str] = COMMAND,
 ) -> Iterator[Process]:
     """A server for the time of the block; `last_words` are in the last line of its start.
 
@@ -61,7 +62,7 @@ def running(
     """
     with log.open("wb") as errors:
         process = subprocess.Popen(  # noqa: S603  (our own command)
-            [*COMMAND, *arguments],
+            [*command, *arguments],
             stdout=subprocess.PIPE,
             stderr=errors,
             text=True,

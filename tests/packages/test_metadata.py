@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-TOP = Path(__file__).parents[1]
+TOP = Path(__file__).parents[2]
 PROJECT: Any = tomllib.loads((TOP / "pyproject.toml").read_text("utf-8"))
 
 

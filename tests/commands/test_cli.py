@@ -1,0 +1,39 @@
+"""The command line on systems without POSIX."""
+
+import subprocess
+import sys
+
+import pytest
+import typer
+
+from gateway.commands.cli import check_system
+
+POSIX_ONLY = ("fcntl", "grp", "pwd", "resource", "termios", "uvloop")
+
+
+def test_windows_gets_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    """Every command ends with the ways that work."""
+    with pytest.raises(typer.Exit) as ended:
+        check_system("nt")
+
+    assert ended.value.exit_code == 1
+    assert capsys.readouterr().err == (
+        "sheets-gateway: Windows is not supported: run the gateway in WSL or Docker\n"
+    )
+
+
+def test_the_command_line_starts_without_posix() -> None:
+    """What Windows lacks is imported after that sentence."""
+    program = (
+        f"import sys; sys.modules.update(dict.fromkeys({POSIX_ONLY}))\n"
+        "from gateway.commands.cli import main\n"
+        "import os; os.name = 'nt'\n"
+        "main(['serve'])"
+    )
+    done = subprocess.run(  # noqa: S603 - our own command
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
+    )
+
+    assert done.returncode == 1, done.stderr
+    assert done.stderr.startswith("sheets-gateway: Windows is not supported")
+    assert "Traceback" not in done.stderr

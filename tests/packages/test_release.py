@@ -1,0 +1,115 @@
+"""`scripts/release` makes one version of everything, or nothing."""
+
+import json
+import shutil
+import subprocess
+import sys
+import tomllib
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from tests.packages.bare import TOP, run
+
+pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+NOT_COPIED = shutil.ignore_patterns(
+    ".git", ".venv", "node_modules", "__pycache__", ".*_cache", "tests", "site", "dist"
+)
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A committed copy of this checkout that uses this environment."""
+    copy = tmp_path / "checkout"
+    shutil.copytree(TOP, copy, ignore=NOT_COPIED)
+    (copy / "tests").mkdir()
+    environment = Path(sys.executable).parents[1]
+    (copy / "scripts" / "setup.sh").write_text(f"VENV='{environment}'\n")
+    changelog = copy / "CHANGELOG.md"
+    changelog.write_text("# Changelog\n\n## 9.8.7 - unreleased\n\n- A thing.\n")
+    git(copy, "init", "--quiet")
+    git(copy, "config", "user.name", "Test")
+    git(copy, "config", "user.email", "test@example.org")
+    git(copy, "add", ".")
+    git(copy, "commit", "--quiet", "--message", "Start")
+    return copy
+
+
+def git(checkout: Path, *arguments: str) -> str:
+    done = run("git", *arguments, cwd=checkout)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def release(checkout: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    return run(str(checkout / "scripts" / "release"), *arguments, cwd=checkout)
+
+
+def versions(checkout: Path) -> set[str]:
+    """All versions that the checkout states."""
+    typescript = checkout / "clients" / "typescript"
+    lock = json.loads((typescript / "package-lock.json").read_text("utf-8"))
+    python = tomllib.loads((checkout / "clients/python/pyproject.toml").read_text("utf-8"))
+    gateway = (checkout / "gateway" / "__init__.py").read_text("utf-8")
+    return {
+        gateway.partition('__version__ = "')[2].partition('"')[0],
+        python["project"]["version"],
+        json.loads((typescript / "package.json").read_text("utf-8"))["version"],
+        lock["version"],
+        lock["packages"][""]["version"],
+    }
+
+
+def test_a_release_has_one_version(checkout: Path) -> None:
+    """Gateway, clients, changelog, packages and tag; everything is committed."""
+    done = release(checkout, "9.8.7")
+    changelog = (checkout / "CHANGELOG.md").read_text("utf-8")
+    built = sorted(each.name for each in (checkout / "dist").iterdir())
+
+    assert done.returncode == 0, done.stderr
+    assert versions(checkout) == {"9.8.7"}
+    assert f"## 9.8.7 - {datetime.now(UTC).year}-" in changelog
+    assert [name for name in built if "9.8.7" in name] == built
+    assert len(built) == 4
+    assert git(checkout, "tag", "--points-at", "HEAD") == "v9.8.7\n"
+    assert git(checkout, "status", "--porcelain") == ""
+
+
+def test_a_trial_changes_nothing(checkout: Path) -> None:
+    """`--dry-run` builds and checks in a copy."""
+    before = git(checkout, "rev-parse", "HEAD")
+    done = release(checkout, "9.8.7", "--dry-run")
+
+    assert done.returncode == 0, done.stderr
+    assert "sheets_gateway-9.8.7-py3-none-any.whl" in done.stdout
+    assert git(checkout, "rev-parse", "HEAD") == before
+    assert git(checkout, "tag") == git(checkout, "status", "--porcelain") == ""
+
+
+@pytest.mark.parametrize(
+    ("version", "change", "words"),
+    [
+        pytest.param("9.8", None, "Usage", id="no version"),
+        pytest.param("9.8.7", "README.md", "has changes", id="uncommitted changes"),
+        pytest.param("9.8.7", "CHANGELOG.md", "unreleased", id="nothing new"),
+        pytest.param("9.8.6", "tag", "already", id="released before"),
+    ],
+)
+def test_a_release_that_is_not_ready_is_refused(
+    checkout: Path, version: str, change: str | None, words: str
+) -> None:
+    """Before anything is changed."""
+    if change == "tag":
+        git(checkout, "tag", "v9.8.6")
+    elif change is not None:
+        (checkout / change).write_text("# Nothing\n")
+    if change == "CHANGELOG.md":
+        git(checkout, "commit", "--quiet", "--all", "--message", "Nothing new")
+    before = versions(checkout)
+    done = release(checkout, version)
+
+    assert done.returncode != 0
+    assert words in done.stderr
+    assert versions(checkout) == before
+    assert not (checkout / "dist").exists()

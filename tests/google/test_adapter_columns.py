@@ -71,7 +71,7 @@ async def test_parts_that_are_missing(settings: GoogleSettings, google: FakeGoog
 
 async def test_columns_are_bounded_in_memory(settings: GoogleSettings, google: FakeGoogle) -> None:
     """A small answer of many cells is refused for what they would take in memory."""
-    google.sheets.respond(json={"range": "T!A1:A9", "values": [["ab"] * 1000]})
+    google.sheets.respond(json={"range": "T!A1:A9", "values": [["ab"] * 1500]})
 
     async with open_google(settings, max_rendering_bytes=60_000) as sheets:
         with pytest.raises(SheetTooLarge, match=r"cache\.max_worksheet_bytes"):

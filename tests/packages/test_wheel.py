@@ -85,7 +85,7 @@ def test_the_demo_and_its_page_work(bare: Bare) -> None:
         with httpx2.Client(base_url=demo.url, timeout=PATIENCE_SECONDS) as client:
             rows = client.get("/v2/sheets/Cities", headers={"API-Key": said["Paid key"]})
             page = client.get("/docs")
-            files = re.findall(r'(?:src|href)="(docs/[^"]+)"', page.text)
+            files = re.findall(r'(?:src|href)="\./(docs/[^"]+)"', page.text)
             answers = [
                 client.get(path).status_code
                 for path in ["/", "/openapi.json", *(f"/{each}" for each in files)]

@@ -63,6 +63,7 @@ def versions(checkout: Path) -> set[str]:
 
 def test_a_release_has_one_version(checkout: Path) -> None:
     """Gateway, clients, changelog, packages and tag; everything is committed."""
+    git(checkout, "branch", "backup.old")
     done = release(checkout, "9.8.7")
     changelog = (checkout / "CHANGELOG.md").read_text("utf-8")
     built = sorted(each.name for each in (checkout / "dist").iterdir())
@@ -74,6 +75,7 @@ def test_a_release_has_one_version(checkout: Path) -> None:
     assert len(built) == 4
     assert git(checkout, "tag", "--points-at", "HEAD") == "v9.8.7\n"
     assert git(checkout, "status", "--porcelain") == ""
+    assert git(checkout, "branch", "--list", "backup.old")
 
 
 def test_a_trial_changes_nothing(checkout: Path) -> None:
@@ -88,28 +90,33 @@ def test_a_trial_changes_nothing(checkout: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "change", "words"),
+    ("arguments", "change", "words"),
     [
-        pytest.param("9.8", None, "Usage", id="no version"),
-        pytest.param("9.8.7", "README.md", "has changes", id="uncommitted changes"),
-        pytest.param("9.8.7", "CHANGELOG.md", "unreleased", id="nothing new"),
-        pytest.param("9.8.6", "tag", "already", id="released before"),
+        pytest.param(["9.8"], None, "Usage", id="no version"),
+        pytest.param(["9.8.7", "--dryrun"], None, "Usage", id="misspelt option"),
+        pytest.param(["9.8.7"], "uncommitted", "has changes", id="uncommitted changes"),
+        pytest.param(["9.8.8"], None, "unreleased", id="nothing new"),
+        pytest.param(["9.8.7"], "tag", "already", id="released before"),
+        pytest.param(["9.8.7"], "broken", "README", id="a build that fails"),
     ],
 )
-def test_a_release_that_is_not_ready_is_refused(
-    checkout: Path, version: str, change: str | None, words: str
+def test_a_release_that_is_not_ready_changes_nothing(
+    checkout: Path, arguments: list[str], change: str | None, words: str
 ) -> None:
-    """Before anything is changed."""
+    """Neither a file nor a tag; ignored files and branches of any name stay."""
     if change == "tag":
-        git(checkout, "tag", "v9.8.6")
-    elif change is not None:
-        (checkout / change).write_text("# Nothing\n")
-    if change == "CHANGELOG.md":
-        git(checkout, "commit", "--quiet", "--all", "--message", "Nothing new")
-    before = versions(checkout)
-    done = release(checkout, version)
+        git(checkout, "tag", "v9.8.7")
+    elif change == "uncommitted":
+        (checkout / "README.md").write_text("# Nothing\n")
+    elif change == "broken":
+        git(checkout, "rm", "--quiet", "README.md")
+        git(checkout, "commit", "--quiet", "--message", "Break the build")
+    before = versions(checkout), git(checkout, "status", "--porcelain"), git(checkout, "tag")
+    done = release(checkout, *arguments)
 
     assert done.returncode != 0
     assert words in done.stderr
-    assert versions(checkout) == before
+    assert (versions(checkout), git(checkout, "status", "--porcelain"), git(checkout, "tag")) == (
+        before
+    )
     assert not (checkout / "dist").exists()

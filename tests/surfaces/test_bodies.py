@@ -43,8 +43,8 @@ VALUES: Mapping[str, str] = {
 
 
 def deep(pointer: str) -> tuple[list[str], str]:
-    """The place and the words for a body that Python's JSON parser refuses before version 3.12."""
-    return (["#"], "nested too deep") if sys.version_info < (3, 12) else ([pointer], "")
+    """The place and the words for a body that Python's JSON parser refuses before version 3.13."""
+    return (["#"], "nested too deep") if sys.version_info < (3, 13) else ([pointer], "")
 
 
 MEMBERS: Sequence[Case] = [

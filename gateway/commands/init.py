@@ -13,6 +13,7 @@ import shlex
 import sys
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -40,6 +41,7 @@ from gateway.table import a1
 from gateway.telemetry.redaction import redacted
 from gateway.worksheets.catalogue import read_headers
 
+VARIABLE = "GATEWAY_GOOGLE__CREDENTIALS"
 KEY_FILE = Path("service-account.json")
 OFTEN_SECONDS, OFTEN_EVERY_SECONDS, LATER_EVERY_SECONDS = 60.0, 5.0, 15.0
 """Looks at a spreadsheet that is not shared yet: 12 reads in the first minute, then 4."""
@@ -75,20 +77,27 @@ class InitOptions:
 def initialise(options: InitOptions) -> None:
     """Ask for what is missing, wait until the spreadsheet is shared, create a key."""
     config = options.config or Path("config.toml")
-    if not config.exists():
+    is_new = not config.exists() and VARIABLE not in os.environ
+    if is_new:
         _write_config(config, _key_file(options.credentials))
-    elif options.credentials is not None:
-        fail([f"{config} exists, and init does not change it: set google.credentials there"])
-    else:
-        typer.echo(f"{config} exists and is used unchanged.")
-    settings = settings_of(config)
+    settings = settings_of(options.config)
     account = next(iter(settings.google.by_account().values()))
-    context = run(_sign_in(account))
+    given, used = options.credentials, account.credentials
+    if given is not None and (used is None or given.resolve() != used.resolve()):
+        place = used or "no key file"
+        fail([f"--credentials: the settings have {place}, and init does not change them"])
+    try:
+        context = run(_sign_in(account))
+    except typer.Exit:
+        if is_new:  # the next try starts anew
+            config.unlink()
+        raise
+    typer.echo(f"{config} is written." if is_new else f"The settings are used unchanged: {used}")
     typer.echo(f"\nShare the spreadsheet with this address, as Editor:\n\n  {context.who}\n")
     spreadsheet = _spreadsheet_id(options.spreadsheet)
     worksheet = run(_find_worksheet(account, spreadsheet, options.wait_seconds))
-    key = run(_first_key(settings, spreadsheet, options.name))
-    for line in _next_steps(settings, options.config, worksheet, key):
+    key = run(_first_key(settings, spreadsheet, worksheet, options.name))
+    for line in _next_steps(settings, options.config, spreadsheet, worksheet, key):
         typer.echo(line)
 
 
@@ -113,13 +122,19 @@ def _key_file(given: Path | None) -> Path:
 def _asked_key_file() -> Path:
     default = str(KEY_FILE) if KEY_FILE.exists() else ""
     question = "Key file of a service account" + ("" if default else " (Enter: how to create one)")
-    text = ""
-    while not text:
-        text = typer.prompt(question, default=default, show_default=bool(default))
+    while True:
+        text = typer.prompt(question, default=default, show_default=bool(default)).strip()
         if not text:
             project = f"sheets-gateway-{secrets.randbelow(900_000) + 100_000}"
             typer.echo(_GCLOUD.format(project=project, file=KEY_FILE))
-    return Path(text.strip()).expanduser()
+            continue
+        try:
+            path = Path(text).expanduser()
+            path.exists()
+        except (OSError, RuntimeError, ValueError):  # not quoted: it may be the key itself
+            typer.echo("This is not the path of a file.", err=True)
+            continue
+        return path
 
 
 def _protect(path: Path) -> None:
@@ -127,7 +142,8 @@ def _protect(path: Path) -> None:
     is_open = path.is_file() and is_open_to_others(path.stat().st_mode)
     question = f"Other users can read {path}. Let only you read it?"
     if is_open and _is_asking() and typer.confirm(question, default=True):
-        path.chmod(0o600)
+        with suppress(OSError):  # of another user: the file is refused then
+            path.chmod(0o600)
 
 
 def _write_config(config: Path, key_file: Path) -> None:
@@ -141,7 +157,6 @@ def _write_config(config: Path, key_file: Path) -> None:
             )
     except OSError as error:
         fail([f"{config}: {error.strerror}"])
-    typer.echo(f"{config} is written.")
 
 
 async def _sign_in(account: GoogleSettings) -> CheckContext:
@@ -153,10 +168,10 @@ async def _sign_in(account: GoogleSettings) -> CheckContext:
             context = context_of(account, sheets.tokens)
     except NoClient as error:
         raise ConfigError([f"network: {error}"]) from error
-    _show(findings)
     problems = [redacted(each.text) for each in findings if each.level == "problem"]
     if problems:
         raise ConfigError(problems)
+    _show(findings)
     return context
 
 
@@ -231,11 +246,16 @@ async def _pause(seconds: float, started: float) -> None:
         typer.echo("\r\x1b[K", nl=False)
 
 
-async def _first_key(settings: Settings, spreadsheet: str, name: str) -> str | None:
-    """A new key for the spreadsheet; None if there is one already."""
+async def _first_key(settings: Settings, spreadsheet: str, worksheet: str, name: str) -> str | None:
+    """A new key for the spreadsheet; None if there is a valid one for the worksheet already."""
+    now = datetime.now(UTC)
     async with KeyStore.open(settings.access.database) as store:
         for record in await store.list():
-            if record.revoked_at is None and spreadsheet in (record.spreadsheets or ()):
+            is_valid = record.revoked_at is None and (record.expires_at or now) >= now
+            is_for_it = spreadsheet in (record.spreadsheets or ()) and (
+                record.worksheets is None or worksheet in record.worksheets
+            )
+            if is_valid and is_for_it:
                 typer.echo(
                     f"The key {record.id} may use the spreadsheet already; "
                     "sheets-gateway keys create creates another."
@@ -246,23 +266,27 @@ async def _first_key(settings: Settings, spreadsheet: str, name: str) -> str | N
             store=store,
             pepper=await pepper_of(store, settings.access),
             plans=settings.plans,
-            now=datetime.now(UTC),
+            now=now,
         )
     return key
 
 
 def _next_steps(
-    settings: Settings, config: Path | None, worksheet: str, key: str | None
+    settings: Settings, config: Path | None, spreadsheet: str, worksheet: str, key: str | None
 ) -> Iterator[str]:
     is_any = settings.server.host in ("0.0.0.0", "::")  # noqa: S104 - compared only
     host = "127.0.0.1" if is_any else settings.server.host
+    host = f"[{host}]" if ":" in host else host
     rows = f"http://{host}:{settings.server.port}/v2/sheets/{quote(worksheet, safe='')}?limit=1"
     option = f" --config {shlex.quote(str(config))}" if config else ""
     if key is not None:
         yield f"\nKey, shown only once:  {key}"
     yield f"Start the gateway:     sheets-gateway serve{option}"
     yield "\nThe first row, in another terminal:\n"
-    yield f"curl -s -w '\\n' -H 'Authorization: Bearer {key or 'sgw_…'}' '{rows}'"
+    headers = f"-H 'Authorization: Bearer {key or 'sgw_…'}'"
+    if key is None:  # that one may be for several
+        headers += f" -H 'X-Spreadsheet-Id: {spreadsheet}'"
+    yield f"curl -s -w '\\n' {headers} '{rows}'"
 
 
 def _require_terminal(option: str) -> None:
@@ -271,7 +295,7 @@ def _require_terminal(option: str) -> None:
 
 
 def _is_asking() -> bool:
-    return sys.stdin.isatty()
+    return sys.stdin is not None and sys.stdin.isatty()  # None: it is closed
 
 
 def _show(findings: Iterable[Finding]) -> None:

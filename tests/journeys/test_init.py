@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shlex
+import sqlite3
 import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -114,14 +115,14 @@ def test_init_leads_from_nothing_to_a_row(office: Office, tmp_path: Path) -> Non
 def test_init_needs_no_terminal(office: Office) -> None:
     """With all options nothing is asked; a second run keeps the settings and the key."""
     os.chmod(office.key_file(), 0o600)
-    options = ("--spreadsheet", URL)
-    first = office.init("--credentials", office.key_file(), *options)
+    options = ("--credentials", office.key_file(), "--spreadsheet", URL)
+    first = office.init(*options)
     config = office.config.read_text("utf-8")
     second = office.init(*options)
 
     assert (first.returncode, second.returncode) == (0, 0)
     assert re.search(r"^curl .*Bearer sgw_\w{36}' '\S+/My%20cities\?limit=1'$", first.stdout, re.M)
-    assert "exists and is used unchanged" in second.stdout
+    assert "The settings are used unchanged" in second.stdout
     assert re.search(r"The key key_\w+ may use the spreadsheet already", second.stdout)
     assert "Bearer sgw_…" in second.stdout
     assert office.config.read_text("utf-8") == config
@@ -184,13 +185,78 @@ def test_an_open_key_file_is_refused(office: Office) -> None:
     assert not office.config.exists()
 
 
+def test_a_sign_in_that_fails_leaves_nothing(office: Office) -> None:
+    """The account is gone; with another key file the same command works."""
+    os.chmod(office.key_file(), 0o600)
+    office.google.client.post(f"/_emulator/accounts/{ACCOUNT}/revoke").raise_for_status()
+    done = office.init("--credentials", office.key_file(), "--spreadsheet", BOOK)
+
+    assert done.returncode == 2
+    assert done.stderr.count(ACCOUNT) == 1
+    assert not office.config.exists()
+
+
+def test_a_key_file_of_the_environment_needs_no_configuration(office: Office) -> None:
+    """As in a container; another `--credentials` is an error."""
+    os.chmod(office.key_file(), 0o600)
+    environ = {
+        **office.environ,
+        "GATEWAY_GOOGLE__CREDENTIALS": office.key_file(),
+        "GATEWAY_ACCESS__DATABASE": str(office.folder / "other.db"),
+        "GATEWAY_SERVER__HOST": "::1",
+    }
+    done = run("init", "--spreadsheet", BOOK, environ=environ)
+    other = run("init", "--spreadsheet", BOOK, "--credentials", "x.json", environ=environ)
+
+    assert done.returncode == 0, done.stderr
+    assert "'http://[::1]:8000/v2/sheets/" in done.stdout
+    assert other.returncode == 2
+    assert "init does not change them" in other.stderr
+    assert not office.config.exists()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("~nobody-of-this-name/key.json", id="unknown user"),
+        pytest.param('"private_key": "-----BEGIN PRIVATE KEY-----' + "x" * 2000, id="the key"),
+    ],
+)
+def test_a_text_that_is_no_path_is_not_quoted(office: Office, text: str) -> None:
+    """It may be the key itself, pasted."""
+    with on_terminal("init", environ=office.environ, folder=office.folder) as terminal:
+        terminal.until("Key file")
+        terminal.type(text)
+        terminal.until("This is not the path of a file")
+        terminal.until("Key file")
+        said = terminal.said
+
+    assert "Traceback" not in said
+    assert text not in said.partition("This is not")[2]
+
+
+def test_an_expired_key_is_replaced(office: Office) -> None:
+    """The first key that works is one that may be used."""
+    os.chmod(office.key_file(), 0o600)
+    options = ("--credentials", office.key_file(), "--spreadsheet", BOOK)
+    office.init(*options)
+    database = sqlite3.connect(office.folder / "keys.db")
+    with database:
+        database.execute("UPDATE api_keys SET expires_at = '2020-01-01T00:00:00+00:00'")
+    database.close()
+    done = office.init(*options)
+
+    assert done.returncode == 0, done.stderr
+    assert "Key, shown only once" in done.stdout
+
+
 def test_a_configuration_is_never_changed(office: Office) -> None:
     """`--credentials` beside an existing configuration is an error."""
     office.config.write_text("[server]\nport = 8123\n")
     done = office.init("--credentials", office.key_file(), "--spreadsheet", BOOK)
 
     assert done.returncode == 2
-    assert "set google.credentials there" in done.stderr
+    assert "init does not change them" in done.stderr
     assert office.config.read_text() == "[server]\nport = 8123\n"
 
 

@@ -131,9 +131,11 @@ def demo(
 
 def _greet(running: "Demo", log: Path) -> None:
     from gateway.commands.demo_lines import SPREADSHEET
+    from gateway.table.quoting import printable
 
+    worksheet = printable(running.example.worksheet)
     typer.echo(f"Sheets gateway on {running.url}, emulator on {running.emulator_url}")
-    typer.echo(f"Spreadsheet id: {SPREADSHEET}, worksheet: {running.example.worksheet}")
+    typer.echo(f"Spreadsheet id: {SPREADSHEET}, worksheet: {worksheet}")
     typer.echo(f"Paid key:       {running.paid_key}")
     typer.echo(f"Free key:       {running.free_key}")
     typer.echo(f"Read-only key:  {running.read_only_key}")

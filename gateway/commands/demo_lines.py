@@ -1,4 +1,8 @@
-"""Curl lines of the demo: requests for one of its worksheets that work when pasted, also twice."""
+"""Curl lines of the demo: requests for one of its worksheets that work when pasted, also twice.
+
+Rules: field names and cells come from a file of any origin. None breaks out of its quotes, and no
+control character reaches the terminal.
+"""
 
 import http.client
 import json
@@ -19,8 +23,8 @@ _CURL = r"curl -s -w '\n'"
 """Prints a line break after each answer, so that the prompt starts on its own line."""
 _SEND = "-H 'Content-Type: application/json' -d"
 _NUMBER = re.compile(r"-?[1-9][0-9]{0,14}(\.[0-9]{1,6})?")
-_MOST_FIELDS = 4
-"""Fields in a body: more make a line that nobody reads."""
+_MOST_FIELDS, _MOST_CHARACTERS = 4, 200
+"""Fields in a body, and characters of a value: more make a line that nobody reads."""
 
 Row = Mapping[str, str | int | float]
 
@@ -68,7 +72,8 @@ def find_example(url: str, key: str, source: Path) -> Example:
     except _Refused as error:
         raise ConfigError([f"{source}: {error}"]) from error
     fields = _fields(document, paths[0])
-    return _example(paths[0], page["total"], _sample(fields, page["results"]))
+    (first,) = page["results"] or [{}]
+    return _example(paths[0], page["total"], fields, _filled(fields, first))
 
 
 def curl_lines(
@@ -133,11 +138,15 @@ def _fields(document: Any, path: str) -> Sequence[str]:
     return [name for name in names if name != "rowIndex"]
 
 
-def _sample(fields: Sequence[str], results: Sequence[Mapping[str, Any]]) -> Row:
-    """The first row's values, if there are any; numbers as numbers."""
-    (first,) = results or [{}]
-    filled = {name: _typed(first[name]) for name in fields if first.get(name)}
-    return dict(list((filled or dict.fromkeys(fields, "example")).items())[:_MOST_FIELDS])
+def _filled(fields: Sequence[str], row: Mapping[str, Any]) -> Row:
+    """The first short values of a row under plain names; numbers as numbers."""
+    found = {
+        name: _typed(row[name])
+        for name in fields
+        if name.isprintable() and not name.startswith("$")  # an operator, at the start of `where`
+        if row.get(name) and len(row[name]) <= _MOST_CHARACTERS
+    }
+    return dict(list(found.items())[:_MOST_FIELDS])
 
 
 def _typed(text: str) -> str | int | float:
@@ -145,22 +154,31 @@ def _typed(text: str) -> str | int | float:
     return number or text
 
 
-def _example(path: str, rows: int, sample: Row) -> Example:
+def _example(path: str, rows: int, fields: Sequence[str], filled: Row) -> Example:
+    sample = filled or {fields[0]: "example"}
     numbers = [name for name, value in sample.items() if not isinstance(value, str)]
     field = numbers[0] if numbers else next(iter(sample))
     value = sample[field]
     return Example(
         path=path,
         rows=rows,
-        where={field: {"$gte": value} if numbers else value},
-        order="-rowIndex" if "," in field else f"-{field}",  # a comma ends a name there
+        where={field: {"$gte": value} if numbers else value} if filled else {"rowIndex": 2},
+        # A comma ends a name there.
+        order=f"-{field}" if filled and "," not in field else "-rowIndex",
         created=sample,
         change={field: "changed" if isinstance(value, str) else value + 1},
     )
 
 
 def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    """JSON whose characters are all printable."""
+    text = json.dumps(value, ensure_ascii=False)
+    return "".join(each if each.isprintable() else _escaped(each) for each in text)
+
+
+def _escaped(character: str) -> str:
+    units = character.encode("utf-16-be").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 
 
 def _headers(key: str) -> str:

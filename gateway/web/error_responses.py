@@ -29,7 +29,8 @@ ERROR_TYPE = "SheetsonError"
 
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 _MENDS = {
-    "DELETE": "Rows cannot be deleted: empty their cells with an update of nulls.",
+    "DELETE": "Rows cannot be deleted with this key: ask the operator for one made with --delete, "
+    "on a plan with deletes, or empty their cells with an update of nulls.",
     "PATCH": "PUT and PATCH update a row: put its rowIndex into the path.",
     "PUT": "PUT and PATCH update a row: put its rowIndex into the path.",
 }

@@ -74,6 +74,8 @@ def first_row(curl: str, url: str) -> object:
 def test_init_leads_from_nothing_to_a_row(office: Office, tmp_path: Path) -> None:
     """It explains, repeats questions after mistakes, waits until the sheet is shared."""
     office.share("none")
+    (office.folder / "prices.json").write_text("{}")
+    (office.folder / "prices.json").chmod(0o644)
     with on_terminal("init", environ=office.environ, folder=office.folder) as terminal:
         terminal.until(r"Key file of a service account \(Enter: how to create one\)")
         terminal.type("")
@@ -83,6 +85,9 @@ def test_init_leads_from_nothing_to_a_row(office: Office, tmp_path: Path) -> Non
         terminal.type("none.json")
         terminal.until("none.json.*\n")
         terminal.until("Key file")
+        terminal.type("prices.json")
+        terminal.until("prices.json.*\n.*prices.json")
+        terminal.until("Key file")
         terminal.type("key.json")
         terminal.until(r"Other users can read key.json.*\[Y/n\]")
         terminal.type("")
@@ -91,6 +96,10 @@ def test_init_leads_from_nothing_to_a_row(office: Office, tmp_path: Path) -> Non
         terminal.until("URL or ID of the spreadsheet")
         terminal.type("https://example.org/")
         terminal.until("invalid spreadsheet ID")
+        terminal.until("URL or ID of the spreadsheet")
+        terminal.type("0" * 20)
+        terminal.until("does not know this ID")
+        terminal.until("URL or ID of the spreadsheet")
         terminal.type(URL)
         terminal.until("Not yet: it is not shared with")
         terminal.until(r"Waiting until it is shared: \d+ s")
@@ -105,6 +114,7 @@ def test_init_leads_from_nothing_to_a_row(office: Office, tmp_path: Path) -> Non
         page = first_row(curl, gateway.url)
 
     assert status == 0
+    assert (office.folder / "prices.json").stat().st_mode & 0o777 == 0o644
     assert (office.folder / "key.json").stat().st_mode & 0o777 == 0o600
     assert page == {
         "results": [{"rowIndex": 2, "name": "Paris", "size": "2"}],
@@ -174,6 +184,18 @@ def test_init_gives_up_in_time(office: Office) -> None:
 
     assert done.returncode == 2
     assert f"not shared with {ACCOUNT}" in done.stderr
+
+
+def test_init_does_not_wait_for_a_network(office: Office) -> None:
+    """Without Google's host the command ends at once."""
+    os.chmod(office.key_file(), 0o600)
+    environ = {**office.environ, "GATEWAY_GOOGLE__ENDPOINT": "http://127.0.0.1:1"}
+    config = ("--config", str(office.config), "--credentials", office.key_file())
+    done = run("init", *config, "--spreadsheet", BOOK, environ=environ)
+
+    assert done.returncode == 2
+    assert "Not yet" not in done.stdout
+    assert "127.0.0.1:1" in done.stderr
 
 
 def test_an_open_key_file_is_refused(office: Office) -> None:

@@ -82,7 +82,10 @@ def message(answer: Answer) -> str:
 
 
 ON_ROWS, ON_ROW = "GET, HEAD, OPTIONS, POST", "GET, HEAD, OPTIONS, PATCH, POST, PUT"
-NO_DELETE = "Rows cannot be deleted: empty their cells with an update of nulls."
+NO_DELETE = (
+    "Rows cannot be deleted with this key: ask the operator for one made with --delete, on a "
+    "plan with deletes, or empty their cells with an update of nulls."
+)
 NO_ROW = "PUT and PATCH update a row: put its rowIndex into the path."
 
 

@@ -121,6 +121,8 @@ def demo(
 
     signals = stop_at_signal()
     listening = _bind(host, port)
+    if source is not None:
+        typer.echo(f"Reading {source} ...")
     try:
         with log_in_file() as log, running_demo(listening, os.environ, source) as running:
             _greet(running, log)
@@ -133,14 +135,15 @@ def _greet(running: "Demo", log: Path) -> None:
     from gateway.commands.demo_lines import SPREADSHEET
     from gateway.table.quoting import printable
 
-    worksheet = printable(running.example.worksheet)
     typer.echo(f"Sheets gateway on {running.url}, emulator on {running.emulator_url}")
-    typer.echo(f"Spreadsheet id: {SPREADSHEET}, worksheet: {worksheet}")
+    typer.echo(f"Spreadsheet id: {SPREADSHEET}")
     typer.echo(f"Paid key:       {running.paid_key}")
     typer.echo(f"Free key:       {running.free_key}")
     typer.echo(f"Read-only key:  {running.read_only_key}")
     typer.echo(f"Try it:         {running.url}/docs")
     typer.echo(f"Log:            {log}")
+    for path, fields in running.fields.items():
+        typer.echo(f"\n{path} has the fields {printable(', '.join(fields))}")
     for title, line in running.curl_lines():
         typer.echo(f"\n# {title}\n{line}")
     typer.echo("\nPaste these commands into another terminal.")

@@ -5,7 +5,7 @@ import signal
 import socket
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,7 +17,14 @@ from gateway.access.issue import KeyRequest, create_key
 from gateway.access.keys import ALPHABET, RandomBytes
 from gateway.access.pepper import pepper_of
 from gateway.app import create_app
-from gateway.commands.demo_lines import CITIES, SPREADSHEET, Example, curl_lines, find_example
+from gateway.commands.demo_lines import (
+    CITIES,
+    SPREADSHEET,
+    Example,
+    curl_lines,
+    find_example,
+    find_fields,
+)
 from gateway.server.running import in_background, make_gateway_server, make_server
 from gateway.server.sockets import base_url, bind
 from gateway.settings.address import is_loopback
@@ -49,6 +56,8 @@ class Demo:
     paid_key: str
     free_key: str
     read_only_key: str
+    fields: Mapping[str, Sequence[str]]
+    """By the path of their worksheet."""
     example: Example
 
     def curl_lines(self) -> Iterator[tuple[str, str]]:
@@ -96,13 +105,15 @@ def running_demo(
             create_app(settings), settings.server, proxies=settings.access.trusted_proxies
         )
         url = stack.enter_context(in_background(server, listening))
+        fields = find_fields(url, paid)
         yield Demo(
             url=url,
             emulator_url=emulator_url,
             paid_key=paid,
             free_key=free,
             read_only_key=read_only,
-            example=CITIES if source is None else find_example(url, paid, source),
+            fields=fields,
+            example=CITIES if source is None else find_example(url, paid, fields, source),
         )
 
 

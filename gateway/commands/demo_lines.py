@@ -57,23 +57,27 @@ CITIES = Example(
 """Of the sample workbook."""
 
 
-def find_example(url: str, key: str, source: Path) -> Example:
-    """An example for the first worksheet that has field names. Raises ConfigError if none has.
-
-    Asks the gateway at `url`: for its OpenAPI document, and for the first row. Problems name the
-    `source` of the data.
-    """
+def find_fields(url: str, key: str) -> Mapping[str, Sequence[str]]:
+    """The fields of each worksheet that has any, by its path, as the gateway at `url` says."""
     document = _get(url, key, "/openapi.json")
-    paths = [path for path in document["paths"] if path.startswith("/v2/sheets/")]
-    if not paths:
+    return {
+        path: _fields(document, path)
+        for path in document["paths"]
+        if path.startswith("/v2/sheets/") and not path.endswith("/{rowIndex}")
+    }
+
+
+def find_example(url: str, key: str, fields: Mapping[str, Sequence[str]], source: Path) -> Example:
+    """An example for the first worksheet. Raises ConfigError, whose problems name the `source`."""
+    if not fields:
         raise ConfigError([f"{source}: no worksheet has field names: write them into row 1"])
+    path = next(iter(fields))
     try:
-        page = _get(url, key, f"{paths[0]}?limit=1&count=true")
+        page = _get(url, key, f"{path}?limit=1&count=true")
     except _Refused as error:
         raise ConfigError([f"{source}: {error}"]) from error
-    fields = _fields(document, paths[0])
     (first,) = page["results"] or [{}]
-    return _example(paths[0], page["total"], fields, _filled(fields, first))
+    return _example(path, page["total"], fields[path], _filled(fields[path], first))
 
 
 def curl_lines(
@@ -96,7 +100,7 @@ def curl_lines(
     if example.rows:
         yield create
     yield (
-        "update a row",
+        "update the row that was created",
         f"{_CURL} '{rows}/{example.rows + 2}' {_headers(paid)} {_SEND} {change}",
     )
     yield (

@@ -139,7 +139,7 @@ def test_a_file_does_not_write_to_the_terminal(tmp_path: Path) -> None:
         said = "".join(demo.said)
 
     assert [each for each in said if not each.isprintable() and each != "\n"] == []
-    assert said.count("worksheet: x") == 1
+    assert said.count("/v2/sheets/x%1B%5D0%3Btitle%07 has the fields n") == 1
 
 
 @pytest.mark.parametrize(

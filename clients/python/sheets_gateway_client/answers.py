@@ -3,18 +3,19 @@
 Rules
 - An error is the gateway's if it is a JSON object with the gateway's `type`. Any other answer is
   that of a proxy or another server: it proves nothing about a write.
+- An error of the gateway stays one if members have another shape: they count as absent.
 - A success that has another shape than the API's is not the gateway's either.
 """
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
 
-from sheets_gateway_client.errors import NOT_FROM_GATEWAY, ErrorBody, Problem
+from sheets_gateway_client.errors import NOT_FROM_GATEWAY, ErrorBody, Outcome, Problem
 from sheets_gateway_client.rows import Affected, Page, Row
 
 Parsed = TypeVar("Parsed")
@@ -24,7 +25,8 @@ ERROR_TYPE = "SheetsonError"
 ROW_INDEX, CREATED = "rowIndex", "created"
 EXCERPT_CHARS = 200
 
-_SECONDS = re.compile(r"[0-9]{1,9}")
+_SECONDS = re.compile(r"[0-9]+")
+_OUTCOMES: Sequence[Outcome] = ("not_applied", "applied", "unknown")
 _BLANKS = re.compile(r"\s+")
 
 
@@ -61,6 +63,13 @@ def parse_upserted(answer: Answer) -> list[Row]:
     return [_row(each, is_upserted=True) for each in _results(_object(answer))]
 
 
+def parse_upserted_row(answer: Answer) -> Row:
+    rows = parse_upserted(answer)
+    if len(rows) != 1:
+        raise OtherShape("results")
+    return rows[0]
+
+
 def parse_page(answer: Answer) -> Page:
     body = _object(answer)
     return Page(
@@ -90,21 +99,21 @@ def error_body(answer: Answer, *, is_write: bool, now: datetime) -> ErrorBody:
     body = _json(answer)
     if answer.is_success or not isinstance(body, dict) or body.get("type") != ERROR_TYPE:
         return _foreign(answer, is_write=is_write, wait=wait)
-    existing = body.get("existing")
-    row_index = body.get(ROW_INDEX)
+    code, row_index, errors = body.get("code"), body.get(ROW_INDEX), body.get("errors")
     return ErrorBody(
         status=answer.status,
-        code=int(body.get("code", 0)),
-        name=str(body.get("name", "")),
-        message=str(body.get("message", "")),
-        outcome=body.get("outcome", "unknown") if is_write else None,
+        code=code if isinstance(code, int) else 0,
+        name=_text(body, "name"),
+        message=_text(body, "message"),
+        outcome=_outcome(body) if is_write else None,
         retryable=body.get("retryable") is True,
-        request_id=str(body.get("requestId", "")),
+        request_id=_text(body, "requestId"),
         errors=[
-            Problem(pointer=str(each.get("pointer", "")), detail=str(each.get("detail", "")))
-            for each in body.get("errors", ())
+            Problem(pointer=_text(each, "pointer"), detail=_text(each, "detail"))
+            for each in (errors if isinstance(errors, list) else ())
+            if isinstance(each, dict)
         ],
-        existing=_row(existing, etag=answer.etag) if isinstance(existing, dict) else None,
+        existing=_existing(body, answer),
         row_index=row_index if isinstance(row_index, int) else None,
         retry_after_seconds=wait,
     )
@@ -121,6 +130,22 @@ def retry_after_seconds(answer: Answer, now: datetime) -> float | None:
         return None
     whole = date if date.tzinfo is not None else date.replace(tzinfo=UTC)
     return max(0.0, (whole - now).total_seconds())
+
+
+def _text(body: Mapping[str, Any], name: str) -> str:
+    found = body.get(name)
+    return found if isinstance(found, str) else ""
+
+
+def _outcome(body: Mapping[str, Any]) -> Outcome:
+    return next((each for each in _OUTCOMES if each == body.get("outcome")), "unknown")
+
+
+def _existing(body: Mapping[str, Any], answer: Answer) -> Row | None:
+    try:
+        return _row(body.get("existing"), etag=answer.etag)
+    except OtherShape:
+        return None
 
 
 def _foreign(answer: Answer, *, is_write: bool, wait: float | None) -> ErrorBody:

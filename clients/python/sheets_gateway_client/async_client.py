@@ -131,7 +131,11 @@ class AsyncSheet:
         keys: Names | None = None,
         page_size: int = PAGE_SIZE,
     ) -> AsyncIterator[Row]:
-        """All rows, page by page. Rows that are deleted or sorted meanwhile may be missed."""
+        """All rows, page by page, by position.
+
+        Changes meanwhile make it miss or repeat rows, also those by the loop itself: collect the
+        rows first, then change them.
+        """
         seen, has_more = 0, True
         while has_more:
             page = await self.list(where=where, order=order, keys=keys, limit=page_size, skip=seen)
@@ -212,8 +216,7 @@ class AsyncSheet:
         call = calls.upsert_rows(
             self.name, row, on=on, ignore_existing=ignore_existing, key=idempotency_key
         )
-        upserted = await self._do(call)
-        return upserted[0] if isinstance(row, Mapping) else upserted
+        return await self._do(call)
 
     async def update_where(
         self,

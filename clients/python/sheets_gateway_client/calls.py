@@ -19,6 +19,7 @@ from sheets_gateway_client.answers import (
     parse_row,
     parse_rows,
     parse_upserted,
+    parse_upserted_row,
 )
 from sheets_gateway_client.rows import Affected, Fields, Page, Row
 
@@ -84,7 +85,7 @@ def list_rows(sheet: str, options: ListOptions) -> Call[Page]:
 
 def get_row(sheet: str, row_index: int, *, keys: Names | None, no_cache: bool) -> Call[Row]:
     query = _given(keys=_names(keys), no_cache=no_cache or None)
-    return Call(method="GET", path=_path(sheet, row_index), parse=parse_row, query=query)
+    return Call(method="GET", path=_row_path(sheet, row_index), parse=parse_row, query=query)
 
 
 def create_row(sheet: str, row: Fields, key: str | None) -> Call[Row]:
@@ -99,7 +100,7 @@ def update_row(
     sheet: str, row_index: int, changes: Fields, *, if_match: str | None, key: str | None
 ) -> Call[Row]:
     return _write(
-        "PATCH", _path(sheet, row_index), parse_row, body=changes, key=key, if_match=if_match
+        "PATCH", _row_path(sheet, row_index), parse_row, body=changes, key=key, if_match=if_match
     )
 
 
@@ -114,11 +115,16 @@ def upsert_rows(
     on: Names,
     ignore_existing: bool,
     key: str | None,
-) -> Call[list[Row]]:
+) -> Call[Row | list[Row]]:
+    """The result is a row if `rows` is one."""
+    if not on:  # without it the gateway would create the rows
+        raise ValueError("An upsert needs the fields `on` that tell rows apart.")
+    parse: Parse[Row | list[Row]]
+    parse = parse_upserted_row if isinstance(rows, Mapping) else parse_upserted
     return _write(
         "POST",
         _path(sheet),
-        parse_upserted,
+        parse,
         query=_given(on_conflict=_names(on)),
         prefer="resolution=ignore-duplicates" if ignore_existing else None,
         body=rows,
@@ -134,7 +140,7 @@ def update_where(
 
 
 def delete_row(sheet: str, row_index: int, *, if_match: str | None, key: str | None) -> Call[None]:
-    path = _path(sheet, row_index)
+    path = _row_path(sheet, row_index)
     return _write("DELETE", path, parse_nothing, key=key, if_match=if_match)
 
 
@@ -178,9 +184,16 @@ def _write(
     )
 
 
-def _path(sheet: str, row_index: int | None = None) -> str:
-    title = quote(sheet, safe="")
-    return title if row_index is None else f"{title}/{row_index}"
+def _path(sheet: str) -> str:
+    if sheet in ("", ".", ".."):  # as parts of a path they mean another resource
+        raise ValueError(f"{sheet!r} cannot be the name of a worksheet.")
+    return quote(sheet, safe="")
+
+
+def _row_path(sheet: str, row_index: int) -> str:
+    if not isinstance(row_index, int) or isinstance(row_index, bool) or row_index < 1:
+        raise ValueError(f"{row_index!r} is not a row number, which is an int from 1.")
+    return f"{_path(sheet)}/{row_index:d}"
 
 
 def _filter(where: Where, max_affected: int | None) -> Mapping[str, str]:

@@ -131,7 +131,11 @@ class Sheet:
         keys: Names | None = None,
         page_size: int = PAGE_SIZE,
     ) -> Iterator[Row]:
-        """All rows, page by page. Rows that are deleted or sorted meanwhile may be missed."""
+        """All rows, page by page, by position.
+
+        Changes meanwhile make it miss or repeat rows, also those by the loop itself: collect the
+        rows first, then change them.
+        """
         seen, has_more = 0, True
         while has_more:
             page = self.list(where=where, order=order, keys=keys, limit=page_size, skip=seen)
@@ -205,8 +209,7 @@ class Sheet:
         call = calls.upsert_rows(
             self.name, row, on=on, ignore_existing=ignore_existing, key=idempotency_key
         )
-        upserted = self._do(call)
-        return upserted[0] if isinstance(row, Mapping) else upserted
+        return self._do(call)
 
     def update_where(
         self,

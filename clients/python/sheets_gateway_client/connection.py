@@ -51,7 +51,9 @@ REAL_TIMING = Timing()
 def client_options(
     base_url: str, api_key: str, spreadsheet_id: str | None, timeout_seconds: float
 ) -> dict[str, Any]:
-    """Arguments of both of httpx2's clients. Raises ValueError for a key that no header takes."""
+    """Arguments of both of httpx2's clients. Raises ValueError for unusable ones."""
+    if any(mark in base_url for mark in "@?#"):  # the message must not show a password
+        raise ValueError('The base URL must not have a user, query or fragment: "@", "?", "#".')
     key = api_key.strip()
     if _VISIBLE.fullmatch(key) is None:  # httpx2's error would show the key
         raise ValueError("The API key is not visible ASCII text.")

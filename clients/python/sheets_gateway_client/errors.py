@@ -10,7 +10,7 @@ been applied, a later refusal does not prove the contrary, so the outcome stays 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from sheets_gateway_client.rows import Row
 
@@ -55,6 +55,10 @@ class SheetsFailure(Exception):
         self.message = message
         self.outcome = outcome
         self.idempotency_key = idempotency_key
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copied and pickled by its members: the arguments of `__init__` are not in `args`."""
+        return Exception.__new__, (type(self), *self.args), vars(self)
 
     @property
     def may_be_applied(self) -> bool:

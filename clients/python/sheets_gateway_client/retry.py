@@ -4,6 +4,7 @@ Rules
 - Every call may be sent again (`calls`), so the question is only whether that can help.
 - An answer of the gateway is tried again if it is `retryable`, or if the outcome of a write is
   unknown: the repeated key then finds what became of the first request.
+- While the first request of a key is under way (4090), asking for its answer is no further try.
 - Answers of others are tried again by their status, a broken connection always.
 - A wait is at least `Retry-After`. If that is over the limit, the call ends at once: a shorter
   wait would only be refused again.
@@ -30,6 +31,7 @@ Parsed = TypeVar("Parsed")
 
 FOREIGN_RETRIED = frozenset({408, 429, 500, 502, 503, 504})
 """Statuses of proxies that may be different at the next try."""
+IN_PROGRESS = 4090
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +39,7 @@ class RetryOptions:
     """Limits of repeating."""
 
     tries: int = 5
-    """At most so many requests for a call; 1 turns repeating off."""
+    """At most so many requests for a call, without those answered 4090; 1 turns repeating off."""
     total_seconds: float = 180.0
     """No try starts later than this after the first."""
     max_wait_seconds: float = 60.0
@@ -99,7 +101,7 @@ def next_step(
         with suppress(OtherShape):  # a page in place of the answer
             return Done(value=call.parse(result))
     body = error_body(result, is_write=call.is_write, now=instant.date)
-    tries = _counted(tries, is_open=body.outcome == "unknown")
+    tries = _counted(tries, is_open=body.outcome == "unknown", is_further=body.code != IN_PROGRESS)
     error = SheetsError(
         body, outcome=_outcome(tries, body, result), idempotency_key=call.idempotency_key
     )
@@ -108,8 +110,9 @@ def next_step(
     )
 
 
-def _counted(tries: Tries, *, is_open: bool) -> Tries:
-    return replace(tries, count=tries.count + 1, is_open=tries.is_open or is_open)
+def _counted(tries: Tries, *, is_open: bool, is_further: bool = True) -> Tries:
+    count = max(1, tries.count + is_further)
+    return replace(tries, count=count, is_open=tries.is_open or is_open)
 
 
 def _no_answer(call: Call[Parsed], tries: Tries, broken: Broken) -> ConnectionFailed:

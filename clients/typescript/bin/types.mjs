@@ -1,10 +1,11 @@
 #!/usr/bin/env node
 // Prints TypeScript types of a key's worksheets, from the gateway's description of them.
 
-const USAGE = `Usage: sheets-gateway-types URL [KEY] [SPREADSHEET_ID] > worksheets.d.ts
+const USAGE = `Usage: sheets-gateway-types URL KEY [SPREADSHEET_ID] > worksheets.d.ts
+       SHEETS_GATEWAY_KEY=KEY sheets-gateway-types URL [SPREADSHEET_ID] > worksheets.d.ts
 
 Prints an interface "Worksheets" with the fields of all worksheets that the key may read.
-Without KEY the environment variable SHEETS_GATEWAY_KEY is used.`;
+KEY as an argument, beside URL and SPREADSHEET_ID, comes before SHEETS_GATEWAY_KEY.`;
 
 const ROWS_PATH = /^\/v2\/sheets\/([^/]+)$/;
 
@@ -44,7 +45,10 @@ function declarations(document) {
   return ["export interface Worksheets {", ...lines, "}"].join("\n");
 }
 
-async function main([url, key = process.env.SHEETS_GATEWAY_KEY, spreadsheetId]) {
+async function main([url, ...others]) {
+  const ofEnvironment = process.env.SHEETS_GATEWAY_KEY;
+  if (ofEnvironment && others.length < 2) others.unshift(ofEnvironment);
+  const [key, spreadsheetId] = others;
   if (url === undefined || key === undefined) throw new Error(USAGE);
   const headers = { Authorization: `Bearer ${key}` };
   if (spreadsheetId !== undefined) headers["X-Spreadsheet-Id"] = spreadsheetId;

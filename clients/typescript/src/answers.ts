@@ -3,6 +3,7 @@
 // Rules
 // - An error is the gateway's if it is a JSON object with the gateway's `type`. Any other answer is
 //   that of a proxy or another server: it proves nothing about a write.
+// - An error of the gateway stays one if members have another shape: they count as absent.
 // - A success that has another shape than the API's is not the gateway's either.
 
 import { NOT_FROM_GATEWAY, type ErrorBody, type Outcome, type Problem } from "./errors.js";
@@ -36,10 +37,17 @@ export const parseRows = (answer: Answer): Row<AnyFields>[] =>
 
 export const parseUpserted = (answer: Answer): UpsertedRow<AnyFields>[] =>
   resultsOf(objectOf(answer)).map((record) => {
-    const { created, ...others } = record as Json;
+    if (!isObject(record)) throw new OtherShape("row");
+    const { created, ...others } = record;
     if (typeof created !== "boolean") throw new OtherShape("created");
     return { ...rowOf(others), created };
   });
+
+export function parseUpsertedRow(answer: Answer): UpsertedRow<AnyFields> {
+  const [row, ...others] = parseUpserted(answer);
+  if (row === undefined || others.length > 0) throw new OtherShape("results");
+  return row;
+}
 
 export function parsePage(answer: Answer): Page<AnyFields> {
   const body = objectOf(answer);
@@ -51,7 +59,7 @@ export function parsePage(answer: Answer): Page<AnyFields> {
 
 export function parseAffected(answer: Answer): Affected {
   const body = objectOf(answer);
-  const rowIndexes = resultsOf(body).map((each) => numberOf((each as Json)["rowIndex"]));
+  const rowIndexes = resultsOf(body).map((each) => rowOf(each).rowIndex);
   return { count: numberOf(body["count"]), rowIndexes };
 }
 
@@ -67,17 +75,21 @@ export function errorBody(answer: Answer, isWrite: boolean, now: number): ErrorB
   if (isSuccess(answer) || !isObject(body) || body["type"] !== ERROR_TYPE) {
     return foreign(answer, isWrite, retryAfterSeconds);
   }
-  const { outcome, existing, rowIndex, errors } = body;
+  const { code, outcome, existing, rowIndex, errors } = body;
+  const problems = Array.isArray(errors) ? errors.filter(isObject) : [];
   return {
     status: answer.status,
-    code: Number(body["code"]),
-    name: String(body["name"]),
-    message: String(body["message"]),
+    code: typeof code === "number" ? code : 0,
+    name: textOf(body["name"]),
+    message: textOf(body["message"]),
     outcome: isWrite ? (OUTCOMES.includes(outcome) ? (outcome as Outcome) : "unknown") : undefined,
     retryable: body["retryable"] === true,
-    requestId: String(body["requestId"]),
-    errors: Array.isArray(errors) ? (errors as Problem[]) : [],
-    existing: isObject(existing) ? tagged(rowOf(existing), answer) : undefined,
+    requestId: textOf(body["requestId"]),
+    errors: problems.map(({ pointer, detail }): Problem => ({
+      pointer: textOf(pointer),
+      detail: textOf(detail),
+    })),
+    existing: isRow(existing) ? tagged(rowOf(existing), answer) : undefined,
     rowIndex: typeof rowIndex === "number" ? rowIndex : undefined,
     retryAfterSeconds,
   };
@@ -86,7 +98,7 @@ export function errorBody(answer: Answer, isWrite: boolean, now: number): ErrorB
 /** `Retry-After`, which is a number of seconds or a date; undefined if absent or malformed. */
 export function retryAfter(given: string | null, now: number): number | undefined {
   const text = given?.trim() ?? "";
-  if (/^[0-9]{1,9}$/.test(text)) return Number(text);
+  if (/^[0-9]+$/.test(text)) return Number(text);
   const date = /^[A-Za-z]{3}, .* GMT$/.test(text) ? Date.parse(text) : Number.NaN;
   return Number.isNaN(date) ? undefined : Math.max(0, (date - now) / 1000);
 }
@@ -114,6 +126,11 @@ function tagged(row: Row<AnyFields>, answer: Answer): Row<AnyFields> {
   const etag = answer.headers.get("etag");
   return etag === null ? row : { ...row, etag };
 }
+
+const isRow = (record: unknown): boolean =>
+  isObject(record) && typeof record["rowIndex"] === "number";
+
+const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
 
 function rowOf(record: unknown): Row<AnyFields> {
   if (!isObject(record)) throw new OtherShape("row");

@@ -10,6 +10,7 @@ import {
   parseRow,
   parseRows,
   parseUpserted,
+  parseUpsertedRow,
   type Parse,
 } from "./answers.js";
 
@@ -43,7 +44,7 @@ export interface WriteParameters {
 }
 
 export const listRows = (sheet: string, options: ListParameters) =>
-  read(sheet, parsePage, {
+  read(path(sheet), parsePage, {
     where: options.where && encoded(options.where),
     order: typeof options.order === "object" ? options.order.join() : options.order,
     keys: names(options.keys),
@@ -59,7 +60,7 @@ export const getRow = (
   { keys, noCache }: { keys?: Names; noCache?: boolean },
 ) => {
   const query = { keys: names(keys), "no-cache": noCache || undefined };
-  return read(sheet, parseRow, query, rowIndex);
+  return read(rowPath(sheet, rowIndex), parseRow, query);
 };
 
 export const createRow = (sheet: string, row: object, options: WriteParameters) =>
@@ -73,7 +74,7 @@ export const updateRow = (
   rowIndex: number,
   changes: object,
   options: WriteParameters,
-) => write("PATCH", path(sheet, rowIndex), parseRow, changes, options);
+) => write("PATCH", rowPath(sheet, rowIndex), parseRow, changes, options);
 
 export const updateRows = (sheet: string, rows: readonly object[], options: WriteParameters) =>
   write("PATCH", path(sheet), parseRows, rows, options);
@@ -83,9 +84,12 @@ export const upsertRows = (
   rows: object,
   options: WriteParameters & { on: Names; ignoreExisting?: boolean },
 ) => {
+  // Without `on` the gateway would create the rows.
+  if (!options.on?.length) throw new TypeError("An upsert needs the fields `on`.");
+  const parse: Parse<unknown> = Array.isArray(rows) ? parseUpserted : parseUpsertedRow;
   const target = withQuery(path(sheet), { on_conflict: names(options.on) });
   const prefer = options.ignoreExisting ? { Prefer: "resolution=ignore-duplicates" } : {};
-  return write("POST", target, parseUpserted, rows, options, prefer);
+  return write("POST", target, parse, rows, options, prefer);
 };
 
 export const updateWhere = (
@@ -96,7 +100,7 @@ export const updateWhere = (
 ) => write("PATCH", filtered(sheet, where, options), parseAffected, changes, options);
 
 export const deleteRow = (sheet: string, rowIndex: number, options: WriteParameters) =>
-  write("DELETE", path(sheet, rowIndex), parseNothing, undefined, options);
+  write("DELETE", rowPath(sheet, rowIndex), parseNothing, undefined, options);
 
 export const deleteWhere = (sheet: string, where: object, options: WriteParameters) =>
   write("DELETE", filtered(sheet, where, options), parseAffected, undefined, options);
@@ -110,12 +114,11 @@ export const refresh = (sheet: string): Call<void> => ({
 });
 
 function read<Result>(
-  sheet: string,
+  target: string,
   parse: Parse<Result>,
   query: Record<string, Parameter>,
-  rowIndex?: number,
 ): Call<Result> {
-  return { method: "GET", target: withQuery(path(sheet, rowIndex), query), parse, headers: {} };
+  return { method: "GET", target: withQuery(target, query), parse, headers: {} };
 }
 
 function write<Result>(
@@ -123,9 +126,11 @@ function write<Result>(
   target: string,
   parse: Parse<Result>,
   content: object | undefined,
-  { idempotencyKey = newKey(), ifMatch }: WriteParameters,
+  options: WriteParameters,
   more: Readonly<Record<string, string>> = {},
 ): Call<Result> {
+  const idempotencyKey = options.idempotencyKey ?? newKey();
+  const { ifMatch } = options;
   const headers = {
     ...more,
     "Idempotency-Key": idempotencyKey,
@@ -142,9 +147,19 @@ function newKey(): string {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-function path(sheet: string, rowIndex?: number): string {
-  const title = encodeURIComponent(sheet);
-  return rowIndex === undefined ? title : `${title}/${rowIndex}`;
+function path(sheet: string): string {
+  // As parts of a path these mean another resource.
+  if (["", ".", ".."].includes(sheet)) {
+    throw new TypeError(`${JSON.stringify(sheet)} cannot be the name of a worksheet.`);
+  }
+  return encodeURIComponent(sheet);
+}
+
+function rowPath(sheet: string, rowIndex: number): string {
+  if (!Number.isInteger(rowIndex) || rowIndex < 1) {
+    throw new TypeError("The row number is not an integer from 1.");
+  }
+  return `${path(sheet)}/${rowIndex}`;
 }
 
 const filtered = (sheet: string, where: object, { maxAffected }: WriteParameters) =>

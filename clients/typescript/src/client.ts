@@ -32,6 +32,10 @@ export interface SheetsOptions {
 
 const DEFAULT_TIMEOUT_SECONDS = 90;
 
+/** The longest wait of `setTimeout`, 24.8 days; a longer one would end at once. */
+const LONGEST_MS = 2 ** 31 - 1;
+const timerMs = (seconds: number): number => Math.min(seconds * 1000, LONGEST_MS);
+
 /** Codes of Node's errors before a connection; browsers do not say. */
 const NOT_SENT: readonly unknown[] = [
   "EAI_AGAIN",
@@ -51,7 +55,7 @@ const REAL_TIMING: Timing = {
       const timer = setTimeout(() => {
         signal?.removeEventListener("abort", end);
         resolve();
-      }, seconds * 1000);
+      }, timerMs(seconds));
       if (signal?.aborted) end();
       else signal?.addEventListener("abort", end, { once: true });
     }),
@@ -64,11 +68,15 @@ export class Sheets {
   readonly #retry: RetryOptions;
   readonly #timing: Timing;
 
-  /** Throws TypeError for a base URL that is none, and for a key that no header takes. */
+  /** Throws TypeError for an unusable base URL, and for a key that no header takes. */
   constructor(options: SheetsOptions) {
     const key = options.apiKey.trim();
     // The error of `fetch` would show the key.
     if (!/^[\x21-\x7e]+$/.test(key)) throw new TypeError("The API key is not visible ASCII text.");
+    // The error of `URL` would show a password.
+    if (/[@?#]/.test(options.baseUrl)) {
+      throw new TypeError('The base URL must not have a user, query or fragment: "@", "?", "#".');
+    }
     const id = options.spreadsheetId;
     this.#base = `${new URL(options.baseUrl).href.replace(/\/+$/, "")}/v2/sheets/`;
     this.#headers = {
@@ -76,7 +84,7 @@ export class Sheets {
       Authorization: `Bearer ${key}`,
       ...(id === undefined ? {} : { "X-Spreadsheet-Id": id }),
     };
-    this.#timeoutMs = (options.timeoutSeconds ?? DEFAULT_TIMEOUT_SECONDS) * 1000;
+    this.#timeoutMs = timerMs(options.timeoutSeconds ?? DEFAULT_TIMEOUT_SECONDS);
     this.#retry = { ...DEFAULT_RETRY, ...options.retry };
     this.#timing = options.timing ?? REAL_TIMING;
   }

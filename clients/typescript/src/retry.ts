@@ -4,6 +4,7 @@
 // - Every call may be sent again (`calls`), so the question is only whether that can help.
 // - An answer of the gateway is tried again if it is `retryable`, or if the outcome of a write is
 //   unknown: the repeated key then finds what became of the first request.
+// - While the first request of a key is under way (4090), asking for its answer is no further try.
 // - Answers of others are tried again by their status, a broken connection always.
 // - A wait is at least `Retry-After`. If that is over the limit, the call ends at once: a shorter
 //   wait would only be refused again.
@@ -16,7 +17,7 @@ import { ConnectionFailed, SheetsError, type ErrorBody, type SheetsFailure } fro
 
 /** Limits of repeating. */
 export interface RetryOptions {
-  /** At most so many requests for a call; 1 turns repeating off. */
+  /** At most so many requests for a call, without those answered 4090; 1 turns repeating off. */
   readonly tries: number;
   /** No try starts later than this after the first. */
   readonly totalSeconds: number;
@@ -66,6 +67,7 @@ export interface Wait {
 export type Step<Result> = { readonly value: Result } | Wait;
 
 const FOREIGN_RETRIED: readonly number[] = [408, 429, 500, 502, 503, 504];
+const IN_PROGRESS = 4090;
 
 /** What follows this result. Throws SheetsError or ConnectionFailed if nothing does. */
 export function nextStep<Result>(
@@ -87,16 +89,16 @@ export function nextStep<Result>(
     }
   }
   const body = errorBody(result, isWrite, instant.date);
-  const tries = counted(before, body.outcome === "unknown");
+  const tries = counted(before, body.outcome === "unknown", body.code !== IN_PROGRESS);
   const isSettled = body.outcome === "applied" || result.headers.has("idempotent-replayed");
   const outcome = tries.isOpen && !isSettled ? "unknown" : body.outcome;
   const error = new SheetsError(body, { outcome, idempotencyKey: call.idempotencyKey });
   return againOrThrow(error, tries, instant, canHelp(body), body.retryAfterSeconds);
 }
 
-const counted = (tries: Tries, isOpen: boolean): Tries => ({
+const counted = (tries: Tries, isOpen: boolean, isFurther = true): Tries => ({
   ...tries,
-  count: tries.count + 1,
+  count: Math.max(1, tries.count + Number(isFurther)),
   isOpen: tries.isOpen || isOpen,
 });
 

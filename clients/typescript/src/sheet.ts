@@ -92,7 +92,10 @@ export class Sheet<Fields extends object = AnyFields> {
     return page as Page<Pick<Fields, Name>>;
   }
 
-  /** All rows, page by page. Rows that are deleted or sorted meanwhile may be missed. */
+  /**
+   * All rows, page by page, by position. Changes meanwhile make it miss or repeat rows, also those
+   * by the loop itself: collect the rows first, then change them.
+   */
   async *rows<Name extends keyof Fields & string = keyof Fields & string>(
     options: AllRowsOptions<Fields, Name> = {},
   ): AsyncGenerator<Row<Pick<Fields, Name>>, void, undefined> {
@@ -158,8 +161,7 @@ export class Sheet<Fields extends object = AnyFields> {
     options: UpsertOptions<keyof Fields & string>,
   ): Promise<UpsertedRow<Partial<Fields>>[]>;
   async upsert(rows: object, options: UpsertOptions<keyof Fields & string>): Promise<unknown> {
-    const upserted = await this.#run(calls.upsertRows(this.name, rows, options), options.signal);
-    return Array.isArray(rows) ? upserted : upserted[0];
+    return this.#run(calls.upsertRows(this.name, rows, options), options.signal);
   }
 
   /** Write these fields to all rows that match. */

@@ -1,16 +1,72 @@
 """What a caller learns of a call that failed."""
 
+import copy
+import json
+import pickle
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
 
 from gateway.server.sockets import bind
-from sheets_gateway_client import ConnectionFailed, Problem, RetryOptions, SheetsError
+from sheets_gateway_client import (
+    ConnectionFailed,
+    Problem,
+    RetryOptions,
+    SheetsError,
+    SheetsFailure,
+)
 from tests.clients.middlebox import Fault, Middlebox
 from tests.clients.python.conftest import Connect
+from tests.clients.python.test_faults import WRITES
 from tests.journeys.conftest import Api
 
 ONCE = RetryOptions(tries=1)
+
+CONFLICT: Mapping[str, object] = {
+    "type": "SheetsonError",
+    "name": "PreconditionFailed",
+    "code": 4120,
+    "message": "",
+    "status": 412,
+    "requestId": "x",
+    "retryable": False,
+    "outcome": "not_applied",
+}
+ODD_ERRORS = pytest.mark.parametrize(
+    ("odd", "code", "outcome"),
+    [
+        pytest.param({"existing": {"name": "x"}}, 4120, "not_applied", id="existing"),
+        pytest.param({"existing": [1]}, 4120, "not_applied", id="existing list"),
+        pytest.param({"rowIndex": "x"}, 4120, "not_applied", id="rowIndex"),
+        pytest.param({"code": None}, 0, "not_applied", id="code null"),
+        pytest.param({"code": "x"}, 0, "not_applied", id="code text"),
+        pytest.param({"errors": None}, 4120, "not_applied", id="errors null"),
+        pytest.param({"errors": ["x", None]}, 4120, "not_applied", id="errors text"),
+        pytest.param({"errors": 1}, 4120, "not_applied", id="errors number"),
+        pytest.param({"outcome": "perhaps"}, 4120, "unknown", id="outcome text"),
+        pytest.param({"outcome": None}, 4120, "unknown", id="outcome null"),
+        pytest.param({"outcome": []}, 4120, "unknown", id="outcome list"),
+        pytest.param({"message": None, "requestId": None}, 4120, "not_applied", id="texts null"),
+    ],
+)
+ODD_SUCCESSES = pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("create", "null"),
+        ("create", '{"rowIndex": null}'),
+        ("create many", '{"results": [null]}'),
+        ("update many", '{"results": ["x"]}'),
+        ("upsert", '{"results": [null]}'),
+        ("upsert", '{"results": []}'),
+        ("upsert many", '{"results": [null]}'),
+        ("update where", '{"results": [null], "count": 1}'),
+        ("delete where", '{"results": ["x"], "count": 1}'),
+    ],
+)
+"""Answers to writes: the name of the write in `WRITES`, and the text of a 200."""
+WRONG_ROWS: Sequence[Any] = (0, -1, 2.0, "2", "../Orders/2", True, None)
+WRONG_ON: Sequence[Any] = (None, "", [])
 
 
 def test_an_error_has_all_members(cities: Any, api: Api) -> None:
@@ -97,13 +153,105 @@ def test_a_refused_connection_wrote_nothing(connect: Connect, is_write: bool) ->
     assert raised.value.__cause__ is not None
 
 
-@pytest.mark.parametrize("key", ["", "sgw_\n", "sgw_é", "sgw a"])
+@ODD_ERRORS
+def test_an_odd_error_of_the_gateway_keeps_its_type(
+    connect: Connect, middlebox: Middlebox, odd: Mapping[str, object], code: int, outcome: str
+) -> None:
+    """Members of another shape count as absent."""
+    middlebox.fail(Fault(status=412, text=json.dumps({**CONFLICT, **odd})))
+    with pytest.raises(SheetsError) as raised:
+        connect(retry=ONCE).sheet("Cities").create({"name": "x"})
+    error = raised.value
+
+    assert (error.status, error.code, error.name) == (412, code, "PreconditionFailed")
+    assert (error.outcome, error.message) == (outcome, "")
+    assert (error.existing, error.row_index, error.errors) == (None, None, [])
+
+
+@ODD_SUCCESSES
+def test_an_odd_success_leaves_the_outcome_open(
+    connect: Connect, middlebox: Middlebox, name: str, text: str
+) -> None:
+    """A result that the API does not have is not the gateway's."""
+    sheet = connect(retry=ONCE).sheet("Cities")
+    middlebox.fail(Fault(status=200, text=text))
+    with pytest.raises(SheetsError) as raised:
+        WRITES[name](sheet)
+
+    assert (raised.value.name, raised.value.outcome) == ("NotFromGateway", "unknown")
+
+
+@pytest.mark.parametrize(
+    "duplicate",
+    [copy.copy, copy.deepcopy, lambda error: pickle.loads(pickle.dumps(error))],  # noqa: S301
+    ids=["copy", "deepcopy", "pickle"],
+)
+@pytest.mark.parametrize("fault", [Fault(), Fault(status=502)], ids=["connection", "answer"])
+def test_failures_can_be_copied(
+    connect: Connect, middlebox: Middlebox, fault: Fault, duplicate: Callable[[Any], Any]
+) -> None:
+    """Processes of a pool pass them on, with all members."""
+    middlebox.fail(fault)
+    with pytest.raises(SheetsFailure) as raised:
+        connect(retry=ONCE).sheet("Cities").create({"name": "x"})
+    error = raised.value
+    copied = duplicate(error)
+
+    assert (type(copied), str(copied)) == (type(error), str(error))
+    assert vars(copied) == vars(error)
+    assert copied.idempotency_key
+
+
+@pytest.mark.parametrize("key", ["", "sgw_\nx", "sgw_é", "sgw a", "sgw_\x7f"])
 def test_a_key_that_no_header_takes_is_refused_unseen(connect: Connect, key: str) -> None:
     """The message does not show the key."""
     with pytest.raises(ValueError, match="visible ASCII") as raised:
-        connect(api_key=f"{key}\x7f")
+        connect(api_key=key)
 
     assert "sgw" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "rest",
+    ["//user:secret@example.org", "//user:sec/ret@example.org", "//h/?token=secret", "//h/#secret"],
+)
+def test_a_base_url_has_only_a_path(connect: Connect, rest: str) -> None:
+    """The rest would go into wrong places; the message does not show it."""
+    with pytest.raises(ValueError, match="base URL") as raised:
+        connect(base_url=f"http:{rest}")
+
+    assert "sec" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        *(lambda sheet, row=row: sheet.get(row) for row in WRONG_ROWS),
+        lambda sheet: sheet.update("../Orders/2", {"name": "x"}),
+        lambda sheet: sheet.delete('?where={"name":"x"}'),
+        lambda sheet: sheet.delete(None),
+        *(lambda sheet, on=on: sheet.upsert({"name": "x"}, on=on) for on in WRONG_ON),
+    ],
+)
+def test_wrong_arguments_are_not_sent(
+    cities: Any, middlebox: Middlebox, act: Callable[[Any], object]
+) -> None:
+    """They would be a request for something else."""
+    with pytest.raises(ValueError, match=r"row number|upsert"):
+        act(cities)
+
+    assert middlebox.arrived == []
+
+
+@pytest.mark.parametrize("name", ["", ".", ".."])
+def test_a_name_that_no_path_has_is_not_sent(
+    connect: Connect, middlebox: Middlebox, name: str
+) -> None:
+    """It would be a request for another resource."""
+    with pytest.raises(ValueError, match="name of a worksheet"):
+        connect().sheet(name).list()
+
+    assert middlebox.arrived == []
 
 
 def test_a_value_that_json_does_not_have_is_refused(cities: Any, middlebox: Middlebox) -> None:

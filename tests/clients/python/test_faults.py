@@ -15,6 +15,12 @@ TEXTS = ["Austin", "", "", "961855"]
 BATCH, SEARCH = "spreadsheets.batchUpdate", "developerMetadata.search"
 
 LOST = Fault(is_forwarded=True)
+UNDER_WAY = Fault(
+    status=409,
+    headers={"Retry-After": "1"},
+    text='{"type":"SheetsonError","name":"IdempotencyInProgress","code":4090,"message":"",'
+    '"status":409,"requestId":"x","retryable":true,"outcome":"unknown"}',
+)
 FAULTS: Mapping[str, Fault] = {
     "the answer is lost": LOST,
     "the answer is cut": Fault(kept_bytes=10),
@@ -35,6 +41,7 @@ WRITES: Mapping[str, Callable[[Any], object]] = {
     "update": lambda sheet: sheet.update(2, {"name": "x"}),
     "update many": lambda sheet: sheet.update_many([{"rowIndex": 2, "name": "x"}]),
     "upsert": lambda sheet: sheet.upsert(AUSTIN, on="name"),
+    "upsert many": lambda sheet: sheet.upsert([AUSTIN, {"name": "Dallas"}], on="name"),
     "update where": lambda sheet: sheet.update_where({"state": "Texas"}, {"state": "TX"}),
     "delete": lambda sheet: sheet.delete(2),
     "delete where": lambda sheet: sheet.delete_where({"rowIndex": {"$lte": 3}}),
@@ -89,6 +96,31 @@ def test_retry_after_is_waited_for(cities: Any, middlebox: Middlebox, waits: Wai
     cities.get(2)
 
     assert waits.seconds == [0.5, 7.0, 2.0]
+
+
+def test_a_write_under_way_is_waited_for(
+    connect: Connect, middlebox: Middlebox, waits: Waits, api: Api
+) -> None:
+    """The answers until then are no tries."""
+    middlebox.fail(LOST, *[UNDER_WAY] * 9)
+    created = connect(retry=RetryOptions(tries=2)).sheet("Cities").create(AUSTIN)
+
+    assert waits.seconds == [0.5, *[1.0] * 9]
+    assert created.row_index == 12
+    assert api.emulator.texts("Cities")[11:] == [TEXTS]
+
+
+@pytest.mark.parametrize(("tries", "requests"), [(1, 1), (2, 6)])
+def test_a_wait_for_a_write_under_way_has_a_limit(
+    connect: Connect, middlebox: Middlebox, tries: int, requests: int
+) -> None:
+    """The total time, or no wait at all without repeating."""
+    middlebox.fail(*[UNDER_WAY] * 9)
+    with pytest.raises(SheetsError) as raised:
+        connect(retry=RetryOptions(tries=tries, total_seconds=5)).sheet("Cities").create(AUSTIN)
+
+    assert (raised.value.code, raised.value.outcome) == (4090, "unknown")
+    assert len(middlebox.arrived) == requests
 
 
 @pytest.mark.parametrize("connect", ["async"], indirect=True)

@@ -1,4 +1,4 @@
-"""Bugs planted in a copy of the client: the tests of retries find each."""
+"""Bugs planted in a copy of the client: the tests of failures and retries find each."""
 
 import os
 import re
@@ -11,7 +11,7 @@ import pytest
 
 TOP = Path(__file__).parents[3]
 SOURCE = TOP / "clients" / "python" / "sheets_gateway_client"
-CHECKS = ["test_faults.py", "test_retry.py"]
+CHECKS = ["test_failures.py", "test_faults.py", "test_retry.py"]
 PATIENCE_SECONDS = 120
 
 
@@ -90,6 +90,20 @@ def failed(folder: Path, chosen: str, file: str, old: str, new: str) -> set[str]
             "",
             "test_the_tries_are_limited",
             id="tries without a limit",
+        ),
+        pytest.param(
+            "retry.py",
+            "tries.count + is_further",
+            "tries.count + 1",
+            "test_a_write_under_way_is_waited_for",
+            id="waits for the first request counted",
+        ),
+        pytest.param(
+            "connection.py",
+            r'r"[\x21-\x7e]+"',
+            r'r"[^\x7f]+"',
+            "test_a_key_that_no_header_takes_is_refused_unseen",
+            id="any key but one with DEL",
         ),
     ],
 )

@@ -130,6 +130,8 @@ def test_waits_grow_with_jitter(count: int, chance: float, seconds: float) -> No
         ("7", 7.0),
         (" 7 ", 7.0),
         ("0", 0.0),
+        ("9999999999", 9999999999.0),
+        ("9" * 400, float("inf")),
         ("Tue, 24 Nov 2026 12:00:09 GMT", 9.0),
         ("Tue, 24 Nov 2026 11:00:00 GMT", 0.0),
         ("Tue, 24 Nov 2026 12:00:09 -0000", 9.0),
@@ -155,7 +157,9 @@ def test_retry_after_is_a_lower_limit() -> None:
     assert wait.seconds == 4.0
 
 
-@pytest.mark.parametrize(("seconds", "is_repeated"), [("60", True), ("61", False)])
+@pytest.mark.parametrize(
+    ("seconds", "is_repeated"), [("60", True), ("61", False), ("9999999999", False)]
+)
 def test_a_wait_has_a_limit(seconds: str, is_repeated: bool) -> None:
     """A longer `Retry-After` ends the call, instead of a wait that is too short."""
     result = step(error(5030, retryable=True, headers={"retry-after": seconds}))

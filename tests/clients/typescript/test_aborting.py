@@ -10,6 +10,7 @@ from tests.clients.middlebox import Fault, Middlebox
 from tests.clients.typescript.package import Package, node, run
 from tests.journeys.conftest import Api
 
+PATIENT = {"totalSeconds": 1e9, "maxWaitSeconds": 1e9}
 ABORT = Path(__file__).with_name("abort.mjs")
 
 
@@ -19,6 +20,9 @@ ABORT = Path(__file__).with_name("abort.mjs")
         pytest.param(Fault(is_held=True), 300, 1, id="while it waits for an answer"),
         pytest.param(
             Fault(status=503, headers={"Retry-After": "50"}), 300, 1, id="while it waits to repeat"
+        ),
+        pytest.param(
+            Fault(status=503, headers={"Retry-After": "3000000"}), 300, 1, id="while it waits long"
         ),
         pytest.param(Fault(), 0, 0, id="before it begins"),
     ],
@@ -33,7 +37,7 @@ def test_an_aborted_call_ends_at_once(
 ) -> None:
     """It rejects with the signal's reason, nothing is sent again, and Node can exit."""
     middlebox.fail(fault)
-    options = {"baseUrl": middlebox.url, "apiKey": api.keys["paid"]}
+    options = {"baseUrl": middlebox.url, "apiKey": api.keys["paid"], "retry": PATIENT}
     given = {"module": package.module, "options": options, "abortMs": abort_ms}
     done = run([node(), str(ABORT)], input=json.dumps(given))
     told: dict[str, Any] = json.loads(done.stdout)

@@ -1,5 +1,6 @@
 """Lost, cut and replaced answers: after each, every write was done once."""
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -7,7 +8,8 @@ import pytest
 
 from gateway.server.sockets import bind
 from tests.clients.middlebox import Fault, Middlebox
-from tests.clients.python.test_faults import BATCH, EVERY_FAULT, LOST, SEARCH, TEXTS
+from tests.clients.python.test_failures import CONFLICT, ODD_ERRORS, ODD_SUCCESSES
+from tests.clients.python.test_faults import BATCH, EVERY_FAULT, LOST, SEARCH, TEXTS, UNDER_WAY
 from tests.clients.typescript.conftest import Connect
 from tests.clients.typescript.package import NodeSheet
 from tests.journeys.conftest import Api, OpenGateway
@@ -25,10 +27,13 @@ WRITES: Mapping[str, Sequence[Any]] = {
     "update": ["update", 2, {"name": "x"}],
     "update many": ["updateMany", [{"rowIndex": 2, "name": "x"}]],
     "upsert": ["upsert", AUSTIN, {"on": "name"}],
+    "upsert many": ["upsert", [AUSTIN, {"name": "Dallas"}], {"on": "name"}],
     "update where": ["updateWhere", {"state": "Texas"}, {"state": "TX"}],
     "delete": ["delete", 2],
     "delete where": ["deleteWhere", {"rowIndex": {"$lte": 3}}],
 }
+
+WRONG_ON: Sequence[Any] = ({}, {"on": None}, {"on": ""}, {"on": []})
 
 
 @EVERY_FAULT
@@ -80,6 +85,28 @@ def test_retry_after_is_waited_for(cities: NodeSheet, middlebox: Middlebox) -> N
     assert cities.do(READ).waits == [0.5, 7, 2]
 
 
+def test_a_write_under_way_is_waited_for(connect: Connect, middlebox: Middlebox, api: Api) -> None:
+    """The answers until then are no tries."""
+    middlebox.fail(LOST, *[UNDER_WAY] * 9)
+    ran = connect(retry={"tries": 2}).do(CREATE)
+
+    assert ran.waits == [0.5, *[1] * 9]
+    assert ran.value["rowIndex"] == 12
+    assert api.emulator.texts("Cities")[11:] == [TEXTS]
+
+
+@pytest.mark.parametrize(("tries", "requests"), [(1, 1), (2, 6)])
+def test_a_wait_for_a_write_under_way_has_a_limit(
+    connect: Connect, middlebox: Middlebox, tries: int, requests: int
+) -> None:
+    """The total time, or no wait at all without repeating."""
+    middlebox.fail(*[UNDER_WAY] * 9)
+    error = connect(retry={"tries": tries, "totalSeconds": 5}).do(CREATE).error
+
+    assert (error["code"], error["outcome"]) == (4090, "unknown")
+    assert len(middlebox.arrived) == requests
+
+
 def test_the_gateways_429_is_waited_for(start_gateway: OpenGateway, connect: Connect) -> None:
     """A key over its rate waits, and then all of its rows are written once."""
     api = start_gateway({"plans.paid.requests_per_minute": 60})
@@ -125,7 +152,7 @@ def test_refusals_are_not_repeated(
     assert len(middlebox.arrived) == 1
 
 
-@pytest.mark.parametrize(("seconds", "tries"), [("60", 2), ("61", 1), ("3600", 1)])
+@pytest.mark.parametrize(("seconds", "tries"), [("60", 2), ("61", 1), ("3600", 1), ("1" * 10, 1)])
 def test_a_long_retry_after_ends_the_call(
     connect: Connect, middlebox: Middlebox, seconds: str, tries: int
 ) -> None:
@@ -155,6 +182,16 @@ def test_the_total_time_is_limited(connect: Connect, middlebox: Middlebox) -> No
 
     assert ran.error["code"] == 0
     assert ran.waits == [20, 20]
+
+
+@pytest.mark.parametrize("seconds", [3e6, 1e306], ids=["a month", "Infinity ms"])
+def test_a_long_timeout_is_none_at_once(
+    connect: Connect, middlebox: Middlebox, seconds: float
+) -> None:
+    """A timer of more than 2**31 - 1 ms would end after one."""
+    row = connect(timeoutSeconds=seconds, retry={"tries": 1}).do(READ).value
+
+    assert row["rowIndex"] == 2
 
 
 def test_a_silent_gateway_is_given_up(connect: Connect, middlebox: Middlebox, api: Api) -> None:
@@ -193,6 +230,30 @@ def test_an_answer_of_others_is_named(
     assert error.get("outcome") == ("unknown" if call is CREATE else None)
 
 
+@ODD_ERRORS
+def test_an_odd_error_of_the_gateway_keeps_its_type(
+    connect: Connect, middlebox: Middlebox, odd: Mapping[str, object], code: int, outcome: str
+) -> None:
+    """Members of another shape count as absent."""
+    middlebox.fail(Fault(status=412, text=json.dumps({**CONFLICT, **odd})))
+    error = connect(retry={"tries": 1}).do(CREATE).error
+
+    assert (error["status"], error["code"], error["name"]) == (412, code, "PreconditionFailed")
+    assert (error["outcome"], error["message"], error["errors"]) == (outcome, "", [])
+    assert not error.keys() & {"existing", "rowIndex"}
+
+
+@ODD_SUCCESSES
+def test_an_odd_success_leaves_the_outcome_open(
+    connect: Connect, middlebox: Middlebox, name: str, text: str
+) -> None:
+    """A result that the API does not have is not the gateway's."""
+    middlebox.fail(Fault(status=200, text=text))
+    error = connect(retry={"tries": 1}).do(WRITES[name]).error
+
+    assert (error["name"], error["outcome"]) == ("NotFromGateway", "unknown")
+
+
 def test_a_refusal_after_an_open_try_leaves_the_outcome_open(
     connect: Connect, middlebox: Middlebox
 ) -> None:
@@ -215,10 +276,60 @@ def test_a_refused_connection_wrote_nothing(connect: Connect, call: Sequence[Any
     assert "at try 5" in error["message"]
 
 
-@pytest.mark.parametrize("key", ["", "sgw_\n\x7f", "sgw_é", "sgw a"])
+@pytest.mark.parametrize("key", ["", "sgw_\nx", "sgw_é", "sgw a", "sgw_\x7f"])
 def test_a_key_that_no_header_takes_is_refused_unseen(connect: Connect, key: str) -> None:
     """The message does not show the key."""
     error = connect(apiKey=key).do(READ).error
 
     assert error["kind"] == "TypeError"
     assert error["message"] == "The API key is not visible ASCII text."
+
+
+@pytest.mark.parametrize(
+    "rest",
+    ["//user:secret@example.org", "//user:sec/ret@example.org", "//h/?token=secret", "//h/#secret"],
+)
+def test_a_base_url_has_only_a_path(connect: Connect, rest: str) -> None:
+    """The rest would go into wrong places; the error does not show it."""
+    error = connect(baseUrl=f"http:{rest}").do(READ).error
+
+    assert error["kind"] == "TypeError"
+    assert "base URL" in error["message"]
+    assert "sec" not in str(error)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        *(["get", row] for row in (0, -1, 2.5, "2", "../Orders/2", True, None)),
+        ["update", "../Orders/2", {"name": "x"}],
+        ["delete", '?where={"name":"x"}'],
+        ["delete"],
+        *(["upsert", {"name": "x"}, options] for options in WRONG_ON),
+    ],
+    ids=str,
+)
+def test_wrong_arguments_are_not_sent(
+    cities: NodeSheet, middlebox: Middlebox, call: Sequence[Any]
+) -> None:
+    """They would be a request for something else."""
+    assert cities.do(call).error["kind"] == "TypeError"
+    assert middlebox.arrived == []
+
+
+@pytest.mark.parametrize("name", ["", ".", ".."])
+def test_a_name_that_no_path_has_is_not_sent(
+    connect: Connect, middlebox: Middlebox, name: str
+) -> None:
+    """It would be a request for another resource."""
+    assert connect(name).do(["list"]).error["kind"] == "TypeError"
+    assert middlebox.arrived == []
+
+
+def test_a_key_of_a_write_that_is_null_is_none(cities: NodeSheet, middlebox: Middlebox) -> None:
+    """The text "null" would be the same key for all writes."""
+    cities.do(*[["create", {"name": "x"}, {"idempotencyKey": None}]] * 2)
+    keys = middlebox.sent("Idempotency-Key")
+
+    assert len(set(keys)) == 2
+    assert "null" not in keys

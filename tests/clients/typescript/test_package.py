@@ -124,12 +124,26 @@ def test_types_say_what_empty_cells_are(
     assert f"    {line}\n" in done.stdout
 
 
-def test_the_key_may_be_in_the_environment(package: Package, api: Api, types: str) -> None:
-    """There other users of the machine do not see it."""
-    environ = {**os.environ, "SHEETS_GATEWAY_KEY": api.keys["paid"]}
+@pytest.mark.parametrize(
+    ("key", "arguments", "is_right"),
+    [
+        ("{key}", [], True),
+        ("{key}", ["demo"], True),
+        ("{key}", ["nowhere"], False),
+        ("sgw_wrong", ["{key}", "demo"], True),
+        ("", ["{key}"], True),
+    ],
+)
+def test_the_key_may_be_in_the_environment(
+    package: Package, api: Api, types: str, key: str, arguments: list[str], is_right: bool
+) -> None:
+    """There other users of the machine do not see it; a lone argument is the spreadsheet."""
     program = str(package.folder / "bin" / "types.mjs")
+    key, *given = (each.format(key=api.keys["paid"]) for each in (key, *arguments))
+    environ = {**os.environ, "SHEETS_GATEWAY_KEY": key}
+    done = run([node(), program, api.url, *given], env=environ)
 
-    assert run([node(), program, api.url], env=environ).stdout == types
+    assert done.stdout == (types if is_right else "")
 
 
 @pytest.mark.parametrize(

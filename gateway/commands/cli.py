@@ -100,21 +100,16 @@ def serve(
 
 @main.command()
 def demo(
-    source: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="FILE|FOLDER",
-            show_default=False,
-            help="An .xlsx or .csv file, or a folder of .csv files, instead of the sample. It "
-            "stays unchanged.",
-        ),
-    ] = None,
+    source: Annotated[Path | None, typer.Argument(metavar="FILE|FOLDER", hidden=True)] = None,
     host: Annotated[
         str, typer.Option(metavar="ADDRESS", help="Address to listen on.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(metavar="PORT", help="Port to listen on.")] = 8000,
 ) -> None:
-    """Serve a sample workbook, or your own, on the emulator, for trying out."""
+    """Serve a sample workbook, or your own, on the emulator, for trying out.
+
+    Your own is an .xlsx or .csv file, or a folder of .csv files. They stay unchanged.
+    """
     _check_server_version()
     from gateway.commands.demo import log_in_file, running_demo, stop_at_signal
     from gateway.settings.model import ConfigError

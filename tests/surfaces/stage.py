@@ -29,6 +29,11 @@ T = TypeVar("T")
 Headers = Sequence[tuple[str, str]]
 
 GRANTED = frozenset({BOOK})
+NO_DELETE = (
+    "Rows cannot be deleted with this key: ask the operator for one made with --delete, on a "
+    "plan with deletes, or empty their cells with an update of nulls."
+)
+"""The advice of a refused DELETE."""
 PAGE = "https://app.example.org"
 """The origin of the key `pages`."""
 KEYS: Mapping[str, KeyRequest] = {

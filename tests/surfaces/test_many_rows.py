@@ -11,7 +11,7 @@ import pytest
 from gateway.access.issue import KeyRequest
 from tests.asgi_client import Answer
 from tests.journeys.failure import refused
-from tests.surfaces.stage import GRANTED, KEYS, PAGE, Surface, open_surface
+from tests.surfaces.stage import GRANTED, KEYS, NO_DELETE, PAGE, Surface, open_surface
 
 PLANS: Mapping[str, object] = {
     "plans.staff.deletes": True,
@@ -82,10 +82,6 @@ def message(answer: Answer) -> str:
 
 
 ON_ROWS, ON_ROW = "GET, HEAD, OPTIONS, POST", "GET, HEAD, OPTIONS, PATCH, POST, PUT"
-NO_DELETE = (
-    "Rows cannot be deleted with this key: ask the operator for one made with --delete, on a "
-    "plan with deletes, or empty their cells with an update of nulls."
-)
 NO_ROW = "PUT and PATCH update a row: put its rowIndex into the path."
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.journeys.failure import refused
 from tests.journeys.operations import ROW
-from tests.surfaces.stage import WORKBOOK, Surface
+from tests.surfaces.stage import NO_DELETE, WORKBOOK, Surface
 
 ALL_METHODS = ("GET", "POST", "PUT", "PATCH")
 
@@ -223,10 +223,6 @@ def test_version_1_is_gone(surface: Surface, target: str, method: str, key: str 
 
 
 ON_ROWS, ON_ROW = "GET, HEAD, OPTIONS, POST", "GET, HEAD, OPTIONS, PATCH, POST, PUT"
-NO_DELETE = (
-    "Rows cannot be deleted with this key: ask the operator for one made with --delete, on a "
-    "plan with deletes, or empty their cells with an update of nulls."
-)
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,7 @@ from gateway.server.sockets import base_url, bind
 from gateway.settings.address import is_loopback
 from gateway.settings.model import ConfigError, Settings, load_settings
 from gateway.storage.key_store import KeyStore
+from gateway.table.quoting import printable
 from gateway.telemetry.events import configure_logging
 from sheets_emulator.app import EmulatorOptions, create_emulator
 from sheets_emulator.state.seed import Seed, SeedError, read_spreadsheet
@@ -155,7 +156,7 @@ def _seed(source: Path | None) -> Path | Seed:
     try:
         return read_spreadsheet(source, SPREADSHEET)
     except SeedError as error:
-        raise ConfigError([str(error)]) from error
+        raise ConfigError([printable(str(error))]) from error
 
 
 async def _create_keys(settings: Settings, paid_bytes: RandomBytes) -> list[str]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 from gateway.settings.model import ConfigError
 
@@ -31,7 +31,7 @@ Row = Mapping[str, str | int | float]
 
 @dataclass(frozen=True, kw_only=True)
 class Example:
-    """What the lines ask for: `where` matches a row, and `created` is a new one."""
+    """Parts of the lines: `where` matches a row, and `created` is a new one."""
 
     path: str
     """Of the worksheet, percent-encoded."""
@@ -40,10 +40,6 @@ class Example:
     order: str
     created: Row
     change: Row
-
-    @property
-    def worksheet(self) -> str:
-        return unquote(self.path.rpartition("/")[2])
 
 
 CITIES = Example(

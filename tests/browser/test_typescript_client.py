@@ -13,8 +13,8 @@ from starlette.staticfiles import StaticFiles
 
 from gateway.server.running import in_background, make_server
 from gateway.server.sockets import bind
+from tests.clients.conftest import LIBRARY_KEYS, LIBRARY_SETTINGS
 from tests.clients.middlebox import Fault, Middlebox, running_middlebox
-from tests.clients.python.conftest import KEYS, SETTINGS
 from tests.clients.typescript.package import Package, make_package
 from tests.clients.workbook import CLIENTS_WORKBOOK
 from tests.journeys.conftest import Api, make_keys, running_emulator, running_gateways
@@ -92,9 +92,9 @@ def site(package: Package) -> Iterator[str]:
 def api(tmp_path: Path) -> Iterator[Api]:
     with (
         running_emulator(tmp_path, CLIENTS_WORKBOOK) as emulator,
-        running_gateways(emulator, make_keys(tmp_path, KEYS)) as start,
+        running_gateways(emulator, make_keys(tmp_path, LIBRARY_KEYS)) as start,
     ):
-        yield start(SETTINGS)
+        yield start(LIBRARY_SETTINGS)
 
 
 @pytest.fixture

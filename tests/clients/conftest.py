@@ -1,19 +1,28 @@
 """A gateway for whole clients, on a spreadsheet of its own."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import pytest
 
+from gateway.access.issue import KeyRequest
+from tests.clients.middlebox import Middlebox, running_middlebox
 from tests.clients.workbook import CLIENTS_WORKBOOK
 from tests.journeys.conftest import (
+    DEMO,
     KEYS,
     Api,
     EmulatorControl,
     KeysOnDisk,
+    OpenGateway,
     make_keys,
     running_emulator,
     running_gateways,
 )
+
+LIBRARY_KEYS: Mapping[str, KeyRequest] = {
+    "paid": KeyRequest(name="paid", spreadsheets=DEMO, may_delete=True, may_refresh=True)
+}
+LIBRARY_SETTINGS: Mapping[str, object] = {"plans.paid.deletes": True, "cache.header_ttl_seconds": 0}
 
 
 @pytest.fixture(scope="package")
@@ -42,3 +51,25 @@ def api(gateway_of_module: Api) -> Iterator[Api]:
     gateway_of_module.emulator.reset()
     yield gateway_of_module
     gateway_of_module.emulator.check()
+
+
+@pytest.fixture(scope="package")
+def start_gateway(
+    emulator: EmulatorControl, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[OpenGateway]:
+    """Starts gateways for the client libraries."""
+    access = make_keys(tmp_path_factory.mktemp("library-access"), LIBRARY_KEYS)
+    with running_gateways(emulator, access) as start:
+        yield lambda overrides=None: start({**LIBRARY_SETTINGS, **(overrides or {})})
+
+
+@pytest.fixture(scope="package")
+def gateway_of_package(start_gateway: OpenGateway) -> Api:
+    """The gateway of the client libraries."""
+    return start_gateway()
+
+
+@pytest.fixture
+def middlebox(api: Api) -> Iterator[Middlebox]:
+    with running_middlebox(api.url) as running:
+        yield running

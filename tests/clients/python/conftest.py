@@ -2,8 +2,8 @@
 
 import asyncio
 import inspect
-import time
-from collections.abc import Callable, Iterator, Mapping
+import threading
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -11,23 +11,12 @@ from typing import Any
 import pytest
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
-from gateway.access.issue import KeyRequest
 from sheets_gateway_client import AsyncSheets, RetryOptions, Sheets
 from sheets_gateway_client.connection import Timing
-from tests.clients.middlebox import Middlebox, running_middlebox
+from tests.clients.middlebox import Middlebox
 from tests.journeys.conftest import (
-    DEMO,
     Api,
-    EmulatorControl,
-    OpenGateway,
-    make_keys,
-    running_gateways,
 )
-
-KEYS: Mapping[str, KeyRequest] = {
-    "paid": KeyRequest(name="paid", spreadsheets=DEMO, may_delete=True, may_refresh=True)
-}
-SETTINGS: Mapping[str, object] = {"plans.paid.deletes": True, "cache.header_ttl_seconds": 0}
 
 
 @dataclass
@@ -43,7 +32,7 @@ class Waits:
     def sleep(self, seconds: float) -> None:
         self.seconds.append(seconds)
         self.now += seconds
-        time.sleep(seconds if self.is_real else 0)
+        threading.Event().wait(seconds if self.is_real else 0)
         self.on_wait()
 
     async def sleep_async(self, seconds: float) -> None:
@@ -78,31 +67,11 @@ Connect = Callable[..., Any]
 """Makes a client of the kind that is tested; arguments as for `Sheets`, all with defaults."""
 
 
-@pytest.fixture(scope="package")
-def start_gateway(
-    emulator: EmulatorControl, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[OpenGateway]:
-    access = make_keys(tmp_path_factory.mktemp("access"), KEYS)
-    with running_gateways(emulator, access) as start:
-        yield lambda overrides=None: start({**SETTINGS, **(overrides or {})})
-
-
-@pytest.fixture(scope="package")
-def gateway_of_package(start_gateway: OpenGateway) -> Api:
-    return start_gateway()
-
-
 @pytest.fixture
 def api(gateway_of_package: Api) -> Api:
     """The gateway on a freshly seeded emulator."""
     gateway_of_package.emulator.reset()
     return gateway_of_package
-
-
-@pytest.fixture
-def middlebox(api: Api) -> Iterator[Middlebox]:
-    with running_middlebox(api.url) as running:
-        yield running
 
 
 @pytest.fixture

@@ -1,19 +1,14 @@
 """The compiled client in Node, through a faulty machine, on the gateway of the Python client."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from tests.clients.middlebox import Middlebox, running_middlebox
-from tests.clients.python.conftest import KEYS, SETTINGS
+from tests.clients.middlebox import Middlebox
 from tests.clients.typescript.package import NodeSheet, Package, make_package
 from tests.journeys.conftest import (
     Api,
-    EmulatorControl,
-    OpenGateway,
-    make_keys,
-    running_gateways,
 )
 
 Connect = Callable[..., NodeSheet]
@@ -25,31 +20,11 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Package:
     return make_package(tmp_path_factory.mktemp("package") / "typescript")
 
 
-@pytest.fixture(scope="package")
-def start_gateway(
-    emulator: EmulatorControl, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[OpenGateway]:
-    access = make_keys(tmp_path_factory.mktemp("access"), KEYS)
-    with running_gateways(emulator, access) as start:
-        yield lambda overrides=None: start({**SETTINGS, **(overrides or {})})
-
-
-@pytest.fixture(scope="package")
-def gateway_of_package(start_gateway: OpenGateway) -> Api:
-    return start_gateway()
-
-
 @pytest.fixture
 def api(gateway_of_package: Api) -> Api:
     """The gateway on a freshly seeded emulator."""
     gateway_of_package.emulator.reset()
     return gateway_of_package
-
-
-@pytest.fixture
-def middlebox(api: Api) -> Iterator[Middlebox]:
-    with running_middlebox(api.url) as running:
-        yield running
 
 
 @pytest.fixture

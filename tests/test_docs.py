@@ -101,7 +101,7 @@ def test_the_page_has_no_other_commands() -> None:
 
 
 def in_full(words: str) -> Sequence[str]:
-    """What is typed after the name of the program."""
+    """The words after the name of the program."""
     return words.removeprefix("sheets-gateway ").split(" ")
 
 
@@ -242,7 +242,7 @@ def test_bounds_in_bytes_are_those_of_the_code() -> None:
 
 
 def test_the_readme_is_short() -> None:
-    """Whoever looks at it first finds the words that they search for, and no reference."""
+    """It has the words that people search for, in 200 lines."""
     words = ["CORS", "pagination", "filter", "rate limit", "webhook", "TypeScript", "Windows"]
 
     assert len(README.splitlines()) <= 200

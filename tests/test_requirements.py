@@ -168,7 +168,7 @@ def test_what_installs_asks_for_hashes(name: str) -> None:
 
 
 def test_the_site_is_built_with_hashes() -> None:
-    """What only scripts/docs needs is installed from its own file."""
+    """The packages of scripts/docs are installed from a file of their own."""
     text = (TOP / "scripts" / "docs").read_text("utf-8").replace("\\\n", " ")
     (command,) = [line for line in text.splitlines() if "pip install" in line]
 

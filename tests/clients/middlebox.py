@@ -24,7 +24,7 @@ class Fault:
     """Without status and `kept_bytes` the connection ends without an answer."""
 
     is_forwarded: bool = False
-    """Whether the gateway gets the request."""
+    """True if the gateway gets the request."""
     status: int | None = None
     """An answer with this status, `headers` and `text` instead of the gateway's."""
     headers: Mapping[str, str] = field(default_factory=dict)

@@ -23,7 +23,7 @@ def test_windows_gets_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_command_line_starts_without_posix() -> None:
-    """What Windows lacks is imported after that sentence."""
+    """Modules of POSIX are imported after that sentence."""
     program = (
         f"import sys; sys.modules.update(dict.fromkeys({POSIX_ONLY}))\n"
         "from gateway.commands.cli import main\n"

@@ -27,7 +27,7 @@ export const createElement = (type, properties, ...children) => {
 export const render = (component, properties) => { at = 0; return component(properties); };
 export const unmount = () => effects.forEach((each) => each.end?.());
 """
-"""What the pages use of React; `render` makes one pass, and `unmount` ends the effects."""
+"""The part of React that the pages use; `render` makes one pass, and `unmount` ends the effects."""
 
 _OPENING = re.compile(r"<(?=[A-Za-z])")
 _NAME = re.compile(r"[A-Za-z][\w.]*")

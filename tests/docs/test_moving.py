@@ -1,4 +1,4 @@
-"""What the page on other services writes instead of their requests, the gateway takes."""
+"""The gateway takes the requests that the page on other services gives."""
 
 import json
 import re

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.skipif(NODE is None, reason="Node.js is not installed")
 
 
 def shown(folder: Path, meant: dict[str, str]) -> list[str]:
-    """What the component is at first, and in the end."""
+    """The component at first, and in the end."""
     (block,) = BLOCKS
     text = filled_in(as_javascript(block.text), meant)
     program = text.replace("import { ", "import { createElement, ", 1).replace(

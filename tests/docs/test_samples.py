@@ -52,7 +52,7 @@ def test_the_samples_of_a_page_run(
 
 
 def test_the_samples_of_the_readme_run_twice(demo: Demo, google: Google, tmp_path: Path) -> None:
-    """Whoever pastes them again gets the same."""
+    """A second paste prints the same."""
     (block,) = by_page(blocks_of("js"))["README.md"]
     found = [problems([block], meant(demo, google), tmp_path) for _ in range(2)]
 

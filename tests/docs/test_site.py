@@ -16,7 +16,7 @@ _LOADED = re.compile(
     r"""|<link\b[^>]*?\bhref=["']?(?:https?:)?//"""
     r"""|(?:@import|url\()\s*["']?(?:https?:)?//"""
 )
-"""What a browser loads from another host."""
+"""Files that a browser loads from another host."""
 
 
 @pytest.fixture(scope="module")

@@ -29,7 +29,7 @@ Rows = list[Row]
 """Named here, because `AsyncSheet.list` is a method."""
 
 PAGE_SIZE = 100
-"""What most plans allow; a smaller page of the gateway's does no harm."""
+"""The maximum of most plans; the iterator accepts smaller pages."""
 
 
 class AsyncSheets:

@@ -30,7 +30,7 @@ class Problem:
 
 @dataclass(frozen=True, kw_only=True)
 class ErrorBody:
-    """What an answer says about an error, before the tries of the call are considered."""
+    """The error in an answer, before the tries of the call are considered."""
 
     status: int
     code: int
@@ -62,7 +62,7 @@ class SheetsFailure(Exception):
 
     @property
     def may_be_applied(self) -> bool:
-        """Whether the write may have been applied, or certainly was."""
+        """True if the write was applied, or may have been."""
         return self.outcome in ("applied", "unknown")
 
 

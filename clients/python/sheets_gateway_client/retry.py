@@ -1,4 +1,4 @@
-"""What follows a try: the result, an error, or another try after a wait. Pure.
+"""The step after a try: the result, an error, or another try after a wait. Pure.
 
 Rules
 - Every call may be sent again (`calls`), so the question is only whether that can help.
@@ -64,7 +64,7 @@ class Tries:
     started_at: float
     count: int = 0
     is_open: bool = False
-    """Whether a try may have been applied."""
+    """True if a try may have been applied."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +92,7 @@ class Instant:
 def next_step(
     call: Call[Parsed], tries: Tries, result: Answer | Broken, instant: Instant
 ) -> Done[Parsed] | Wait:
-    """What follows this result. Raises SheetsError or ConnectionFailed if nothing does."""
+    """The step after this result. Raises SheetsError or ConnectionFailed if nothing does."""
     if isinstance(result, Broken):
         tries = _counted(tries, is_open=call.is_write and result.was_sent)
         failure = _no_answer(call, tries, result)

@@ -20,7 +20,7 @@ export interface Problem {
   readonly detail: string;
 }
 
-/** What an answer says about an error, before the tries of the call are considered. */
+/** The error in an answer, before the tries of the call are considered. */
 export interface ErrorBody {
   readonly status: number;
   readonly code: number;
@@ -35,7 +35,7 @@ export interface ErrorBody {
   readonly retryAfterSeconds: number | undefined;
 }
 
-/** What a failed call leaves behind; `idempotencyKey` is the write's, to repeat it later. */
+/** The failure of a call; `idempotencyKey` is the write's, to repeat it later. */
 export interface Fate {
   readonly outcome: Outcome | undefined;
   readonly idempotencyKey: string | undefined;
@@ -52,7 +52,7 @@ export class SheetsFailure extends Error {
     this.idempotencyKey = fate.idempotencyKey;
   }
 
-  /** Whether the write may have been applied, or certainly was. */
+  /** True if the write was applied, or may have been. */
   get mayBeApplied(): boolean {
     return this.outcome === "applied" || this.outcome === "unknown";
   }

@@ -1,4 +1,4 @@
-// What follows a try: the result, an error, or another try after a wait. Pure.
+// The step after a try: the result, an error, or another try after a wait. Pure.
 //
 // Rules
 // - Every call may be sent again (`calls`), so the question is only whether that can help.
@@ -45,7 +45,7 @@ export interface Tries {
   readonly options: RetryOptions;
   readonly startedAt: number;
   readonly count: number;
-  /** Whether a try may have been applied. */
+  /** True if a try may have been applied. */
   readonly isOpen: boolean;
 }
 
@@ -69,7 +69,7 @@ export type Step<Result> = { readonly value: Result } | Wait;
 const FOREIGN_RETRIED: readonly number[] = [408, 429, 500, 502, 503, 504];
 const IN_PROGRESS = 4090;
 
-/** What follows this result. Throws SheetsError or ConnectionFailed if nothing does. */
+/** The step after this result. Throws SheetsError or ConnectionFailed if nothing does. */
 export function nextStep<Result>(
   call: Call<Result>,
   before: Tries,

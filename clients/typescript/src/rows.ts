@@ -3,7 +3,7 @@
 /** A value to write. Strings stay text; `null` empties the cell. */
 export type Value = string | number | boolean | null;
 
-/** What a cell displays; `null` if it is empty. */
+/** The displayed text of a cell; `null` if it is empty. */
 export type Cell = string | null;
 
 /** Fields of a worksheet whose names are not known to the compiler. */
@@ -24,7 +24,7 @@ export interface Row<Fields> {
 }
 
 export interface UpsertedRow<Fields> extends Row<Fields> {
-  /** Whether the row is new. */
+  /** True if the row is new. */
   readonly created: boolean;
 }
 

@@ -27,7 +27,7 @@ class Waits:
     seconds: list[float] = field(default_factory=list)
     on_wait: Callable[[], None] = lambda: None
     is_real: bool = False
-    """Whether the time passes elsewhere too."""
+    """True if the time passes elsewhere too."""
 
     def sleep(self, seconds: float) -> None:
         self.seconds.append(seconds)

@@ -1,4 +1,4 @@
-"""What a caller learns of a call that failed."""
+"""Errors that a caller gets from a failed call."""
 
 import copy
 import json

@@ -189,7 +189,7 @@ def test_a_retryable_answer_is_repeated(
 def test_refusals_are_not_repeated(
     cities: Any, middlebox: Middlebox, act: Callable[[Any], object], code: int
 ) -> None:
-    """What would be refused again is sent once."""
+    """A request that would be refused again is sent once."""
     with pytest.raises(SheetsError) as raised:
         act(cities)
 

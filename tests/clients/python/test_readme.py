@@ -21,7 +21,7 @@ PATIENCE_SECONDS = 60
 
 @pytest.fixture(scope="module")
 def meant() -> Iterator[Mapping[str, str]]:
-    """What a reader puts in place of the examples."""
+    """A reader's values in place of the examples."""
     with running_demo(bind("127.0.0.1", 0), {}) as demo:
         yield _meant(demo)
 

@@ -30,7 +30,7 @@ def error(code: int = 5041, **members: Any) -> Answer:
 
 
 def step(result: Answer | Broken, tries: Tries = TRIES, call: Any = WRITE, **when: Any) -> Any:
-    """What follows; an error is returned, not raised."""
+    """The next step; an error is returned, not raised."""
     try:
         return next_step(call, tries, result, replace(INSTANT, **when))
     except (SheetsError, ConnectionFailed) as raised:

@@ -147,7 +147,7 @@ def test_the_gateways_504_is_settled_by_the_key(
 def test_refusals_are_not_repeated(
     cities: NodeSheet, middlebox: Middlebox, call: Sequence[Any], code: int
 ) -> None:
-    """What would be refused again is sent once."""
+    """A request that would be refused again is sent once."""
     assert cities.do(call).error["code"] == code
     assert len(middlebox.arrived) == 1
 

@@ -53,7 +53,7 @@ WRONG = {
 
 @pytest.fixture
 def types(package: Package, api: Api) -> str:
-    """What `sheets-gateway-types` prints for a key."""
+    """The output of `sheets-gateway-types` for a key."""
     program = str(package.folder / "bin" / "types.mjs")
     done = run([node(), program, f"{api.url}/", api.keys["paid"], "demo"])
     assert done.returncode == 0, done.stderr

@@ -40,7 +40,7 @@ def make_project(folder: Path, package: Package) -> None:
 
 
 def meant(demo: Demo) -> Mapping[str, str]:
-    """What a reader puts in place of the examples."""
+    """A reader's values in place of the examples."""
     return {"http://127.0.0.1:8000": demo.url, "sgw_…": demo.paid_key}
 
 

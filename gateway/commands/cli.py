@@ -157,9 +157,9 @@ def init(
     ] = None,
     name: Annotated[str, typer.Option(metavar="NAME", help="What the key is for.")] = "first",
     wait: Annotated[
-        float,
+        int,
         typer.Option(metavar="SECONDS", min=0, help="Wait so long until it is shared."),
-    ] = 900.0,
+    ] = 900,
     config: ConfigOption = None,
 ) -> None:
     """Set up an account, a spreadsheet and the first key, step by step."""

@@ -87,16 +87,6 @@ def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Sta
 
             await keys.load()
             google = assemble(settings.google, opened, budgets)
-            fences = None
-            if settings.google.value_input == "raw":
-                fences = Fences(
-                    google.sheets,
-                    key=fence_key(pepper),
-                    clock=clock,
-                    write_turn=google.accounts.write_turn,
-                    recorded=ledger.open_fences,
-                    kept=ledger.kept_fences if cluster else None,
-                )
             rows = RowService(
                 google.sheets,
                 cache=settings.cache,
@@ -105,7 +95,14 @@ def create_app(settings: Settings, open_sheets: OpenSheets | None = None) -> Sta
                 ledger=ledger,
                 clock=time.monotonic,
                 wall_clock=clock,
-                fences=fences,
+                fences=Fences(
+                    google.sheets,
+                    key=fence_key(pepper),
+                    clock=clock,
+                    write_turn=google.accounts.write_turn,
+                    recorded=ledger.open_fences,
+                    kept=ledger.kept_fences if cluster else None,
+                ),
                 # Those of processes that run are theirs; the lock tells what is left open.
                 open_writes=() if cluster else ledger.open_writes,
                 lock=cluster.lock if cluster else None,

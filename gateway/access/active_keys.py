@@ -279,7 +279,6 @@ def _caller(record: KeyRecord, plan: PlanSettings) -> Caller:
         read_only=record.read_only,
         origins=record.origins,
         columns=record.columns,
-        formulas=record.formulas,
         may_delete=record.may_delete,
         may_refresh=record.may_refresh,
     )

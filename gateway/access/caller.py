@@ -39,8 +39,8 @@ class Operation(enum.Enum):
 class Grants:
     """Grants of a key. `None` means any spreadsheet or all worksheets; no origins mean any origin.
 
-    `formulas`: written values may be formulas, if values are parsed as typed input. `may_delete`:
-    whole rows may be deleted, also with columns that the key does not see, if the plan allows it.
+    `may_delete`: whole rows may be deleted, also with columns that the key does not see, if the
+    plan allows it.
     `may_refresh`: changes of the sheet may be reported, so that rows are read anew.
     Origins have the form of `normal_origin`.
     """
@@ -50,7 +50,6 @@ class Grants:
     read_only: bool = False
     origins: frozenset[str] = frozenset()
     columns: ColumnGrant = ALL_COLUMNS
-    formulas: bool = False
     may_delete: bool = False
     may_refresh: bool = False
 
@@ -85,10 +84,7 @@ def authorise(
     if operation is Operation.WRITE:
         _check_writes(caller)
     access = Access(
-        key_id=caller.key_id,
-        titles=caller.grants.worksheets,
-        columns=caller.grants.columns,
-        formulas=caller.grants.formulas,
+        key_id=caller.key_id, titles=caller.grants.worksheets, columns=caller.grants.columns
     )
     return Target(WorksheetId(found, worksheet), access)
 

@@ -30,7 +30,6 @@ class KeyRequest:
     origins: frozenset[str] = frozenset()
     expires_at: datetime | None = None
     columns: ColumnGrant = ALL_COLUMNS
-    formulas: bool = False
     may_delete: bool = False
     may_refresh: bool = False
 
@@ -64,7 +63,6 @@ async def create_key(
         created_at=now.astimezone(UTC),
         expires_at=request.expires_at and request.expires_at.astimezone(UTC),
         columns=request.columns,
-        formulas=request.formulas,
         may_delete=request.may_delete,
         may_refresh=request.may_refresh,
     )
@@ -80,7 +78,6 @@ def _problems(
     yield from _spreadsheet_problems(request.spreadsheets)
     yield from _worksheet_problems(request.worksheets)
     yield from _column_problems(request)
-    yield from _formula_problems(request)
     if request.may_delete and request.read_only:
         yield "--delete: a key that is --read-only deletes nothing"
     yield from _origin_problems(request.origins)
@@ -132,15 +129,6 @@ def _column_problems(request: KeyRequest) -> Iterator[str]:
     if columns.readable is not None:
         for name in sorted((columns.writable or frozenset()) - columns.readable):
             yield f"--writable-column: {name!r} is not among --column; what is written is seen"
-
-
-def _formula_problems(request: KeyRequest) -> Iterator[str]:
-    is_narrow = request.worksheets is not None or request.columns != ALL_COLUMNS
-    if request.formulas and is_narrow:
-        yield (
-            "--formulas: a formula shows any cell of the spreadsheet; such a key cannot be kept to "
-            "some of its worksheets or columns"
-        )
 
 
 def _origin_problems(origins: frozenset[str]) -> Iterator[str]:

@@ -10,7 +10,7 @@ from gateway.worksheets.sharing import Missed, News, Seen, Written
 from gateway.worksheets.snapshot import Effect
 from gateway.worksheets.worksheet import Worksheet
 
-FORMAT = 1
+FORMAT = 2
 
 MAX_BYTES = 256 * 1024
 """After a larger write the others read the worksheet."""
@@ -32,7 +32,6 @@ class _Told(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     seen: Mapping[int, Sequence[str]] | None = None
     rows: Sequence[_Patch] = ()
     before: Mapping[int, Sequence[str]] = {}
-    keeps_values: bool = True
     last_row: int = 0
 
 
@@ -75,7 +74,6 @@ def take_in(worksheet: Worksheet, encoded: bytes) -> None:
                         for patch in each.rows
                     ],
                     before=each.before,
-                    keeps_values=each.keeps_values,
                     last_row=each.last_row,
                 )
             )
@@ -92,6 +90,5 @@ def _told(news: News) -> _Told:
                 header=effect.header.cells,
                 rows=[_Patch(each.row, each.texts, each.values) for each in effect.rows],  # type: ignore[arg-type]
                 before=effect.before,
-                keeps_values=effect.keeps_values,
                 last_row=effect.last_row,
             )

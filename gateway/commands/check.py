@@ -105,8 +105,6 @@ def _check_key(record: KeyRecord, settings: Settings) -> Iterator[Finding]:
         yield warning(f"key {record.id} may use every spreadsheet shared with the service account")
     if record.spreadsheets is None and record.may_delete:
         yield warning(f"key {record.id} may delete rows in every spreadsheet")
-    if record.formulas and settings.google.value_input == "user_entered":
-        yield warning(f"key {record.id} may write formulas, which can read the whole spreadsheet")
     if record.plan not in settings.plans:
         yield problem(
             f"key {record.id} has the plan {record.plan}, which does not exist. Add "

@@ -55,10 +55,6 @@ def create(
             help="Field that the key may write, by default all visible ones; repeatable.",
         ),
     ] = None,
-    formulas: Annotated[
-        bool,
-        typer.Option("--formulas", help="Allow formulas, if google.value_input is user_entered."),
-    ] = False,
     read_only: Annotated[bool, typer.Option("--read-only", help="Do not allow writes.")] = False,
     delete: Annotated[
         bool,
@@ -101,7 +97,6 @@ def create(
         spreadsheets=None if any_spreadsheet else frozenset(spreadsheet or ()),
         worksheets=_named(worksheet),
         columns=ColumnGrant(readable=_named(column), writable=_named(writable_column)),
-        formulas=formulas,
         read_only=read_only,
         may_delete=delete,
         may_refresh=refresh,
@@ -192,7 +187,6 @@ def described(record: "KeyRecord") -> dict[str, object]:
         "worksheets": _listed(record.worksheets),
         "columns": _listed(record.columns.readable),
         "writableColumns": _listed(record.columns.writable),
-        "formulas": record.formulas,
         "readOnly": record.read_only,
         "mayDelete": record.may_delete,
         "mayRefresh": record.may_refresh,
@@ -261,8 +255,6 @@ def _grants(record: "KeyRecord") -> Iterator[str]:
         yield f"columns: {_quoted(record.columns.readable)}"
     if record.columns.writable is not None:
         yield f"writes: {_quoted(record.columns.writable)}"
-    if record.formulas:
-        yield "formulas"
     if record.origins:
         yield f"origins: {', '.join(sorted(record.origins))}"
 

@@ -26,7 +26,6 @@ from gateway.errors import InvalidSpreadsheetId
 from gateway.google.batch_requests import creation, deletion, requests_of
 from gateway.google.credentials import load_service_account
 from gateway.google.operations import (
-    APPEND_ROWS,
     APPLY,
     DONE,
     FIND_METADATA,
@@ -36,12 +35,10 @@ from gateway.google.operations import (
     READ_SEVERAL,
     READ_SHEET,
     READ_VALUES,
-    WRITE_CELLS,
     ApiCall,
     MatchedMetadata,
     as_values,
     checked_parts,
-    displayed,
     grid_worksheets,
     sheet_view,
 )
@@ -53,10 +50,8 @@ from gateway.google.sheets import (
     Render,
     Rendering,
     SheetView,
-    Value,
     Values,
     WorksheetProperties,
-    Writing,
 )
 from gateway.google.token import FindCredentials, TokenSource
 from gateway.google.translation import FAILURES, Attempt, GoogleRefusal, translated
@@ -80,8 +75,6 @@ MAX_URL_BYTES = 4_000
 """More ranges than this go in a body."""
 
 MAX_RENDERING_BYTES = 256 * 1024 * 1024
-
-_WRITTEN = {"includeValuesInResponse": True, "responseValueRenderOption": Render.DISPLAYED}
 
 
 @asynccontextmanager
@@ -289,42 +282,6 @@ class GoogleSheets:
         found = await self._metadata(spreadsheet, {"metadataKey": key})
         return [each.developer_metadata.metadata_id for each in found]
 
-    async def append_rows(
-        self, spreadsheet: str, anchor: str, rows: Sequence[Sequence[Value]]
-    ) -> Values:
-        params: dict[str, Any] = {
-            "valueInputOption": self._settings.value_input.upper(),
-            "insertDataOption": "INSERT_ROWS",
-            **_WRITTEN,
-        }
-        return await self._call(
-            APPEND_ROWS,
-            spreadsheet,
-            lambda gspread: gspread.values_append(spreadsheet, anchor, params, _grid(rows)),
-            lambda done: displayed(done.updates),
-        )
-
-    async def write_cells(self, spreadsheet: str, writings: Sequence[Writing]) -> list[Values]:
-        data = [{"range": writing.range, **_grid(writing.rows)} for writing in writings]
-        option = self._settings.value_input.upper()
-        body = {"valueInputOption": option, **_WRITTEN, "data": data}
-        return await self._call(
-            WRITE_CELLS,
-            spreadsheet,
-            lambda gspread: gspread.values_batch_update(spreadsheet, body),
-            lambda done: [displayed(update) for update in checked_parts(done.responses, len(data))],
-        )
-
-    async def grow_grid(self, spreadsheet: str, sheet_id: int, rows: int) -> None:
-        growth = {"sheetId": sheet_id, "dimension": "ROWS", "length": rows}
-        body = {"requests": [{"appendDimension": growth}]}
-        await self._call(
-            DONE,
-            spreadsheet,
-            lambda gspread: gspread.batch_update(spreadsheet, body),
-            lambda done: done,
-        )
-
     async def _metadata(
         self, spreadsheet: str, lookup: Mapping[str, object]
     ) -> Sequence[MatchedMetadata]:
@@ -444,7 +401,3 @@ def _reading(render: Render, dimension: Literal["ROWS", "COLUMNS"]) -> dict[str,
         "dateTimeRenderOption": "SERIAL_NUMBER" if render is Render.TYPED else None,
         "majorDimension": dimension,
     }
-
-
-def _grid(rows: Sequence[Sequence[Value]]) -> dict[str, Any]:
-    return {"majorDimension": "ROWS", "values": [list(row) for row in rows]}

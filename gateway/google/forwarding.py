@@ -12,10 +12,8 @@ from gateway.google.sheets import (
     Rendering,
     Sheets,
     SheetView,
-    Value,
     Values,
     WorksheetProperties,
-    Writing,
 )
 
 T = TypeVar("T")
@@ -90,23 +88,6 @@ class ForwardingSheets:
     async def fence_ids(self, spreadsheet: str, key: str) -> Sequence[int]:
         return await self.forward(
             spreadsheet, lambda sheets: sheets.fence_ids(spreadsheet, key), is_write=False
-        )
-
-    async def append_rows(
-        self, spreadsheet: str, anchor: str, rows: Sequence[Sequence[Value]]
-    ) -> Values:
-        return await self.forward(
-            spreadsheet, lambda sheets: sheets.append_rows(spreadsheet, anchor, rows), is_write=True
-        )
-
-    async def write_cells(self, spreadsheet: str, writings: Sequence[Writing]) -> list[Values]:
-        return await self.forward(
-            spreadsheet, lambda sheets: sheets.write_cells(spreadsheet, writings), is_write=True
-        )
-
-    async def grow_grid(self, spreadsheet: str, sheet_id: int, rows: int) -> None:
-        await self.forward(
-            spreadsheet, lambda sheets: sheets.grow_grid(spreadsheet, sheet_id, rows), is_write=True
         )
 
     async def forward(self, spreadsheet: str, call: Call[T], *, is_write: bool) -> T:

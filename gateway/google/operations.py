@@ -41,23 +41,6 @@ class RawParts(msgspec.Struct, rename="camel"):
     value_ranges: tuple[msgspec.Raw, ...]
 
 
-class UpdatedData(msgspec.Struct):
-    values: Cells = ()
-
-
-class RangeUpdate(msgspec.Struct, rename="camel"):
-    updated_range: str
-    updated_data: UpdatedData = msgspec.field(default_factory=UpdatedData)
-
-
-class Appending(msgspec.Struct):
-    updates: RangeUpdate
-
-
-class BatchOfUpdates(msgspec.Struct):
-    responses: tuple[RangeUpdate, ...]
-
-
 class Grid(msgspec.Struct, rename="camel"):
     row_count: int
     column_count: int
@@ -185,22 +168,8 @@ FIND_METADATA = ApiCall(
     fields="matchedDeveloperMetadata.developerMetadata(metadataId,metadataValue)",
     decode=_as(FoundMetadata),
 )
-APPEND_ROWS = ApiCall(
-    is_write=True,
-    fields="updates(updatedRange,updatedData(range,values))",
-    decode=_as(Appending),
-)
-WRITE_CELLS = ApiCall(
-    is_write=True,
-    fields="responses(updatedRange,updatedData(range,values))",
-    decode=_as(BatchOfUpdates),
-)
 DONE = ApiCall(is_write=True, fields="spreadsheetId", decode=_as(Done))
 """A batch of which nothing but its success matters."""
-
-
-def displayed(update: RangeUpdate) -> Values:
-    return Values(range=update.updated_range, cells=update.updated_data.values)
 
 
 def as_values(found: ValueRange) -> Values:

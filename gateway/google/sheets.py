@@ -38,7 +38,7 @@ class Render(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Values:
-    """Cells read or written, by row, and the range as Google returns it.
+    """Cells read, by row, and the range as Google returns it.
 
     Trailing blank cells and trailing blank rows are left out.
     """
@@ -66,14 +66,6 @@ class KnownRange(NamedTuple):
 
     range: str
     known: bytes | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Writing:
-    """Cells to write by row, starting at the first cell of `range`."""
-
-    range: str
-    rows: Sequence[Sequence[Value]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -238,24 +230,6 @@ class Sheets(Protocol):
 
     async def fence_ids(self, spreadsheet: str, key: str) -> Sequence[int]:
         """The ids of all fences with this key. Cost: 1 read."""
-        ...
-
-    async def append_rows(
-        self, spreadsheet: str, anchor: str, rows: Sequence[Sequence[Value]]
-    ) -> Values:
-        """Insert rows below the table at `anchor`, or at `anchor` if it is blank. Cost: 1 write.
-
-        Returns their range and displayed values. The `google.value_input` setting decides whether
-        values are stored as they are (RAW) or parsed as if a person typed them.
-        """
-        ...
-
-    async def write_cells(self, spreadsheet: str, writings: Sequence[Writing]) -> list[Values]:
-        """Write all ranges or none; return their displayed values. Cost: 1 write."""
-        ...
-
-    async def grow_grid(self, spreadsheet: str, sheet_id: int, rows: int) -> None:
-        """Add blank rows at the end of a worksheet's grid. Cost: 1 write."""
         ...
 
 

@@ -98,8 +98,13 @@ def file_layer(
     )
 
 
-def environment_layer(environ: Mapping[str, str], known: Collection[KeyPath]) -> Layer:
-    """`GATEWAY_SECTION__KEY` as tables; other names with the prefix are problems."""
+def environment_layer(
+    environ: Mapping[str, str], known: Collection[KeyPath], removed: Mapping[KeyPath, str]
+) -> Layer:
+    """`GATEWAY_SECTION__KEY` as tables; other names with the prefix are problems.
+
+    `removed` has the problems of settings of earlier versions.
+    """
     named = {
         name: _key_path(name)
         for name in environ
@@ -114,7 +119,7 @@ def environment_layer(environ: Mapping[str, str], known: Collection[KeyPath]) ->
     return Layer(
         tables=nested((at, environ[name]) for at, name in sources.items()),
         problems=[
-            f"{name}: there is no such setting{suggestion(name, names)}"
+            f"{name}: {removed.get(at, f'there is no such setting{suggestion(name, names)}')}"
             for name, at in named.items()
             if sources.get(at) != name
         ],
@@ -180,14 +185,20 @@ def _environment_name(at: KeyPath) -> str:
     return ENVIRONMENT_PREFIX + "__".join(at).upper()
 
 
-def describe(detail: ErrorDetails, sources: Mapping[KeyPath, str], known: Sequence[KeyPath]) -> str:
+def describe(
+    detail: ErrorDetails,
+    sources: Mapping[KeyPath, str],
+    known: Sequence[KeyPath],
+    removed: Mapping[KeyPath, str],
+) -> str:
     """Describe a mistake as `section.key: problem`, with the variable that set it."""
     at = tuple(str(part) for part in detail["loc"] if part != "[key]")
     source = f" (set by {sources[at]})" if at in sources else ""
     message = detail["msg"].removeprefix("Value error, ").replace("Input should", "must")
     words = _WORDS.get(detail["type"], message)
-    hint = _near_setting(at, known) if detail["type"] == "extra_forbidden" else ""
-    return f"{'.'.join(at)}: {words}{hint}{source}"
+    if detail["type"] == "extra_forbidden":
+        words = removed.get(at, words + _near_setting(at, known))
+    return f"{'.'.join(at)}: {words}{source}"
 
 
 def _near_setting(at: KeyPath, known: Sequence[KeyPath]) -> str:

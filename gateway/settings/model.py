@@ -147,8 +147,6 @@ class GoogleSettings(Section):
     """Writes per minute of all accounts of a project, plus a ninth; Google's limit is 300."""
     accounts: tuple[AccountSettings, ...] = ()
     """More accounts. A spreadsheet shared with three has three times the quota."""
-    value_input: Literal["raw", "user_entered"] = "raw"
-    """"raw" stores written text unchanged, "user_entered" parses it as if typed in."""
     max_waiting_seconds: SecondsOrZero = 10.0
     """Maximum time that a call waits for the quota; calls that would wait longer fail at once."""
 
@@ -341,17 +339,6 @@ class Settings(Section):
             raise ValueError("listen must have another port than server.port")
         return metrics
 
-    @field_validator("cluster")
-    @classmethod
-    def _check_value_input(cls, cluster: ClusterSettings, info: ValidationInfo) -> ClusterSettings:
-        google, access = info.data.get("google"), info.data.get("access")
-        if google and access and _is_cluster(access, cluster) and google.value_input != "raw":
-            raise ValueError(
-                'redis with PostgreSQL needs google.value_input = "raw": other writes leave no '
-                "fence, so another process could not see whether they were applied"
-            )
-        return cluster
-
     @field_validator("plans", mode="before")
     @classmethod
     def _add_built_in_plans(cls, given: object) -> object:
@@ -360,11 +347,7 @@ class Settings(Section):
     @property
     def is_cluster(self) -> bool:
         """True if several processes may serve the key store: it is PostgreSQL, and has a Redis."""
-        return _is_cluster(self.access, self.cluster)
-
-
-def _is_cluster(access: AccessSettings, cluster: ClusterSettings) -> bool:
-    return cluster.redis is not None and isinstance(access.database, PostgresUrl)
+        return self.cluster.redis is not None and isinstance(self.access.database, PostgresUrl)
 
 
 def load_settings(
@@ -380,7 +363,7 @@ def load_settings(
     """
     known = list(setting_paths())
     file = file_layer(path, _FILE_SETTINGS, _SECRETS)
-    environment = environment_layer(environ, known)
+    environment = environment_layer(environ, known, _REMOVED)
     layers = [file, environment, override_layer(overrides)]
 
     problems = [problem for layer in layers for problem in layer.problems]
@@ -388,7 +371,7 @@ def load_settings(
         settings = Settings.model_validate(reduce(merged, [layer.tables for layer in layers]))
     except ValidationError as error:
         details = error.errors(include_url=False, include_context=False, include_input=False)
-        problems += [describe(detail, environment.sources, known) for detail in details]
+        problems += [describe(detail, environment.sources, known, _REMOVED) for detail in details]
     else:
         if not problems:
             return settings
@@ -409,6 +392,9 @@ _FILE_SETTINGS: Mapping[KeyPath, object] = {
     ("google", "accounts", "*", "credentials"): None,
     ("access", "database"): AccessSettings().database,
     ("access", "pepper_file"): None,
+}
+_REMOVED: Mapping[KeyPath, str] = {
+    ("google", "value_input"): "there is no such setting any more: cells are always stored as sent"
 }
 _SECRETS: Mapping[KeyPath, Callable[[object], bool]] = {
     ("access", "pepper"): lambda pepper: pepper is not None,

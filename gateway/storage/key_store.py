@@ -67,7 +67,7 @@ keys = Table(
     Column("revoked_at", String),
     Column("readable", String),
     Column("writable", String),
-    Column("formulas", Boolean, nullable=False, server_default=false()),
+    Column("formulas", Boolean, nullable=False, server_default=false()),  # not read any more
     Column("last_used_at", String),
     Column("may_delete", Boolean, nullable=False, server_default=false()),
     Column("may_refresh", Boolean, nullable=False, server_default=false()),
@@ -87,7 +87,7 @@ _key_changes = Table(
 
 _PUT_MARK = upsert(pepper_marks)
 _PAGE_SIZE = 500  # takes about a millisecond of the event loop
-_RECORD_COLUMNS = [column for column in keys.columns if column.name != "digest"]
+_RECORD_COLUMNS = [each for each in keys.columns if each.name not in {"digest", "formulas"}]
 _RECORD_NAMES = [column.name for column in _RECORD_COLUMNS]
 _may_count = keys.c.revoked_at.is_(None) & (
     keys.c.expires_at.is_(None) | (keys.c.expires_at > bindparam("long_ago"))
@@ -130,7 +130,6 @@ class KeyRecord:
     expires_at: datetime | None = None
     revoked_at: datetime | None = None
     columns: ColumnGrant = ALL_COLUMNS
-    formulas: bool = False
     last_used_at: datetime | None = None
     may_delete: bool = False
     may_refresh: bool = False
@@ -264,7 +263,6 @@ def _row(record: KeyRecord) -> dict[str, object]:
         "revoked_at": record.revoked_at and record.revoked_at.isoformat(),
         "readable": _json(record.columns.readable),
         "writable": _json(record.columns.writable),
-        "formulas": record.formulas,
         "last_used_at": record.last_used_at and record.last_used_at.isoformat(),
         "may_delete": record.may_delete,
         "may_refresh": record.may_refresh,

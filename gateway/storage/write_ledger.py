@@ -154,9 +154,7 @@ class SqlLedger:
         self._quota.close_older(self._clock() - KEPT_SECONDS)
         self._quota.check(identity.key_id)
 
-    async def sending(
-        self, sendings: Sequence[Sending], fence: Fence | None = None
-    ) -> Collection[WriteIdentity]:
+    async def sending(self, sendings: Sequence[Sending], fence: Fence) -> Collection[WriteIdentity]:
         now = self._clock()
         noted: list[Mapping[str, object]] = []
         identities = [each.identity for each in sendings if each.identity is not None]
@@ -166,21 +164,17 @@ class SqlLedger:
                 record = open_record(sending, now, fence)
                 noted.append(record)
                 self._answered.discard(identity.scope)
-                if fence is not None:
-                    self._fences[identity.scope] = fence.id
-                expires_from = now if fence is None else math.inf
-                self._quota.opened(identity.scope, identity.key_id, size_of(record), expires_from)
+                self._fences[identity.scope] = fence.id
+                self._quota.opened(identity.scope, identity.key_id, size_of(record), math.inf)
                 self._sent_at[identity.scope] = now
         if not noted:
             return ()
         try:
-            if fence is not None and self._is_server:
+            if self._is_server:
                 taken = await self._put_unless_taken(noted, fence, now)
                 return [each for each in identities if each.scope in taken]
             await self._commit([(PUT, noted), (purge(now, len(noted)), None)])
-            self._seen |= dict.fromkeys(
-                [each.scope for each in identities], fence.token if fence else None
-            )
+            self._seen |= dict.fromkeys([each.scope for each in identities], fence.token)
         except STORE_ERRORS as error:
             raise self._failure(
                 "The write could not be noted under its Idempotency-Key, and was not sent.",

@@ -141,19 +141,19 @@ def open_write(
     )
 
 
-def open_record(sending: Sending, now: float, fence: Fence | None) -> Mapping[str, object]:
+def open_record(sending: Sending, now: float, fence: Fence) -> Mapping[str, object]:
     """The record of a write before it is sent; long texts are stored as digests."""
     identity = sending.identity
     if identity is None:
         raise ValueError("a write without an identity has no record")
     cells = [[shortened(value, identity.texts) for value in row] for row in sending.rows]
-    record = {
+    return {
         **_record(identity, now, first_row=sending.first_row, rows=_json(cells), answer=None),
         "numbers": _json(sending.numbers),
+        "fence_id": fence.id,
+        "fence_key": fence.key,
+        "token": fence.token,
     }
-    if fence is None:
-        return record
-    return {**record, "fence_id": fence.id, "fence_key": fence.key, "token": fence.token}
 
 
 def answered_record(identity: WriteIdentity, now: float, answer: Answer) -> Mapping[str, object]:

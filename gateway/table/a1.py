@@ -18,19 +18,16 @@ _ID_IN_URL = re.compile(r"(?:/d/|[?&](?:key|id)=)(?!e/)([A-Za-z0-9_-]{1,100})(?!
 _PUBLISHED = re.compile(r"/d/e/")
 _AREA = re.compile(
     r"(?:'(?P<quoted>(?:[^']|'')*)'|(?P<bare>[^'!]+))!"
-    r"(?P<left>[A-Z]{1,3})(?P<top>[0-9]{1,8})(?::(?P<right>[A-Z]{1,3})(?P<bottom>[0-9]{1,8}))?"
+    r"[A-Z]{1,3}(?P<top>[0-9]{1,8})(?::[A-Z]{1,3}(?P<bottom>[0-9]{1,8}))?"
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Area:
-    """A rectangle of cells in a worksheet, both ends included."""
+    """The worksheet of a range, and the last of its rows."""
 
     title: str
-    first_row: int
     last_row: int
-    first_column: int
-    last_column: int
 
 
 def is_spreadsheet_id(text: str) -> bool:
@@ -67,28 +64,15 @@ def rows_between(title: str, first_row: int, last_row: int) -> str:
     return f"{_quoted(title)}!A{first_row}:{LAST_COLUMN}{last_row}"
 
 
-def cell_range(title: str, row: int, column: int = 0) -> str:
-    return f"{_quoted(title)}!{column_letters(column)}{row}"
-
-
-def run_range(title: str, row: int, first_column: int, last_column: int) -> str:
-    """Neighbouring cells of one row."""
-    return f"{cell_range(title, row, first_column)}:{column_letters(last_column)}{row}"
-
-
 def parse_area(text: str) -> Area:
     """Parse a range as Google echoes it (`'My Sheet'!A1:C3`). Raises ValueError for other texts."""
     match = _AREA.fullmatch(text)
     if match is None:
         raise ValueError("not a range with a worksheet and cells")
     bare = match["bare"]
-    top, left = int(match["top"]), column_index(match["left"])
     return Area(
         title=bare if bare is not None else match["quoted"].replace("''", "'"),
-        first_row=top,
-        last_row=int(match["bottom"] or top),
-        first_column=left,
-        last_column=column_index(match["right"]) if match["right"] else left,
+        last_row=int(match["bottom"] or match["top"]),
     )
 
 
@@ -100,14 +84,6 @@ def column_letters(column: int) -> str:
         number, letter = divmod(number - 1, 26)
         letters = chr(ord("A") + letter) + letters
     return letters
-
-
-def column_index(letters: str) -> int:
-    """A is 0, Z is 25, AA is 26."""
-    number = 0
-    for letter in letters:
-        number = number * 26 + ord(letter) - ord("A") + 1
-    return number - 1
 
 
 def _quoted(title: str) -> str:

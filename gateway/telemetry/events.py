@@ -302,17 +302,6 @@ def causes(error: BaseException) -> list[str]:
     return [f"{type(each).__name__}: {_unquoted(str(each))}" for each in islice(_chain(error), 5)]
 
 
-def header_drift(spreadsheet: str, worksheet: str, rows: Sequence[int]) -> None:
-    """Log that the header changed around writes: these rows may have values in wrong columns."""
-    log.warning(
-        "header-drift",
-        spreadsheet=spreadsheet,
-        worksheet=worksheet[:_LONGEST_TEXT],
-        rows=list(rows[:50]),
-        count=len(rows),
-    )
-
-
 def look_failed(error: BaseException) -> None:
     """Log a failed reconciliation of an open write."""
     event = current_event()
@@ -347,14 +336,6 @@ def store_lock_lost() -> None:
 def unbounded_keys(key_ids: Sequence[str]) -> None:
     """Log keys that may use every spreadsheet shared with the service account."""
     log.warning("any-spreadsheet-keys", keys=list(key_ids[:50]), count=len(key_ids))
-
-
-def misplaced_write(expected: str, found: str) -> None:
-    """Log an append that landed at another place than expected."""
-    event = current_event()
-    log.error(
-        "misplaced-write", id=event and event.request_id, expected=expected[:80], found=found[:80]
-    )
 
 
 def _call_outcome(error: BaseException | None) -> CallOutcome:

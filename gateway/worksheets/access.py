@@ -13,13 +13,12 @@ from gateway.worksheets.worksheet_id import WorksheetId
 class Access:
     """Access of a caller; `key_id` decides turns, `titles` are the visible worksheets.
 
-    `titles` None means all. `formulas` matters if values are parsed as typed input.
+    `titles` None means all.
     """
 
     key_id: str = ""
     titles: frozenset[str] | None = None
     columns: ColumnGrant = ALL_COLUMNS
-    formulas: bool = False
 
     def may_hear_of(self, title: str) -> bool:
         return self.titles is None or title in self.titles

@@ -325,8 +325,6 @@ def _keep(
             SheetExtent(
                 header=header,
                 last_row=max(ends) if ends else _last_row(last, len(removed)),
-                starts_blank=False,
-                grid_rows=view.rows,
                 header_as_of=sent_seconds,
                 as_of=cache.moment(),
             )

@@ -3,22 +3,17 @@
 Rules
 - It saves creates a read, and lists the wait for one; updates never trust it.
 - It never replaces newer data by older.
-- Written rows are noted until a later read confirms their header.
 """
 
 import hashlib
 import itertools
-from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from gateway.google.sheets import SheetView
 from gateway.table.header import Header
-from gateway.telemetry.events import header_drift
 from gateway.worksheets.worksheet_id import WorksheetId
-
-MAX_NOTES = 500
-"""Maximum number of noted writes of a worksheet; the oldest are dropped."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,10 +28,6 @@ class SheetExtent:
     header: Header
     last_row: int
     """The last row that is not blank, or one above it; from 1."""
-    starts_blank: bool
-    """Whether column A of the last row is blank."""
-    grid_rows: int
-    """Minimum number of rows of the grid."""
     header_as_of: float
     as_of: int
 
@@ -48,16 +39,11 @@ class _Forgotten:
     as_of: int
 
 
-@dataclass(kw_only=True)
-class _Trust:
-    """A header by its last read, and the rows written under it with their moments."""
+class _SeenHeader(NamedTuple):
+    """The cells of the header by its last read, which began at this moment."""
 
     cells: tuple[str, ...]
     as_of: int
-    notes: deque[tuple[int, range]] = field(default_factory=lambda: deque(maxlen=MAX_NOTES))
-
-    def rows(self) -> list[int]:
-        return list(dict.fromkeys(row for _, rows in self.notes for row in rows))
 
 
 def digest_of(header: Header) -> bytes:
@@ -75,7 +61,7 @@ class HeaderCache:
         self.moment: Callable[[], int] = itertools.count().__next__
         """A number for the present that is larger than all earlier moments."""
         self._kept: SheetExtent | _Forgotten | None = None
-        self._trusted: _Trust | None = None
+        self._seen: _SeenHeader | None = None
         self._sheet: tuple[int, float] | None = None
         self.frozen_rows = 0
         """The frozen rows, as last seen with the sheet id."""
@@ -116,8 +102,7 @@ class HeaderCache:
 
     def keep(self, extent: SheetExtent) -> None:
         """Cache an extent, unless a newer one or a later change is known."""
-        trust = self._trusted
-        if trust is not None and trust.cells != extent.header.cells:
+        if self._seen is not None and self._seen.cells != extent.header.cells:
             return
         known = self._kept
         if known is None or known.as_of <= extent.as_of:
@@ -147,47 +132,16 @@ class HeaderCache:
         ):
             self.forget()
         else:
-            moment = self.moment()
-            self._kept = replace(extent, last_row=last_row, starts_blank=False, as_of=moment)
+            self._kept = replace(extent, last_row=last_row, as_of=self.moment())
 
     def compare(self, header: Header, *, as_of: int) -> None:
-        """Compare with the header of a read that began at `as_of`.
+        """Take in the header of a read that began at `as_of`.
 
-        If the header changed, forget the extent and report the rows written since, once. Otherwise
-        these rows are in the right columns.
+        Forget an extent with another header, unless it is from a later read.
         """
-        trust = self._trusted
-        if trust is None:
-            self._trusted = _Trust(cells=header.cells, as_of=as_of)
+        if self._seen is not None and as_of < self._seen.as_of:
             return
-        if as_of < trust.as_of:
-            return
-        trust.as_of = as_of
-        if trust.cells == header.cells:
-            while trust.notes and trust.notes[0][0] < as_of:
-                trust.notes.popleft()
-            return
-        trust.cells = header.cells
-        self._distrust(header, as_of)
-        self._tell(trust)
-
-    def note_rows(self, header: Header, first_row: int, count: int) -> None:
-        """Note rows written under this header, until a read confirms it."""
-        trust = self._trusted
-        if trust is None:
-            trust = self._trusted = _Trust(cells=header.cells, as_of=self.moment())
-        trust.notes.append((self.moment(), range(first_row, first_row + count)))
-        if trust.cells != header.cells:  # another read saw a change during the write
-            self._tell(trust)
-
-    def _distrust(self, header: Header, as_of: int) -> None:
-        """Forget an extent with another header, unless it is from a later read."""
+        self._seen = _SeenHeader(header.cells, as_of)
         last = self.last()
         if last is not None and last.header.cells != header.cells:
             self._kept = _Forgotten(as_of=max(as_of, last.as_of))
-
-    def _tell(self, trust: _Trust) -> None:
-        rows = trust.rows()
-        trust.notes.clear()
-        if rows:
-            header_drift(self._id.spreadsheet, self._id.title, rows)

@@ -49,8 +49,8 @@ class Sending(NamedTuple):
 class Entry:
     """The record of a write. Without an answer it is open: it may have been applied or not.
 
-    `sent_at` is on the ledger's clock, the latest instant at which it may have been sent. Writes
-    that Google parses have no fence.
+    `sent_at` is on the ledger's clock, the latest instant at which it may have been sent. Records
+    of older versions may have no fence.
     """
 
     fingerprint: str
@@ -87,9 +87,7 @@ class Ledger(Protocol):
         """QueueFull, `not_applied`, if there is no room for the record of one more write."""
         ...
 
-    async def sending(
-        self, sendings: Sequence[Sending], fence: Fence | None = None
-    ) -> Collection[WriteIdentity]:
+    async def sending(self, sendings: Sequence[Sending], fence: Fence) -> Collection[WriteIdentity]:
         """Note writes as open, as of now, in one transaction; an open or old record is replaced.
 
         To be awaited before each call to Google that can apply them. Free without an identity.
@@ -302,7 +300,8 @@ def in_progress() -> IdempotencyInProgress:
 
 
 def no_fence() -> WriteOutcomeUnknown:
-    """The error of an open write that has no fence, as if it was typed in: nothing settles it."""
+    """The error of an open write that an older version sent without a fence: it is never sent
+    again."""
     return WriteOutcomeUnknown(
         "The outcome of the earlier request is not known. Look at the worksheet after the time in "
         "Retry-After. If the write is not there, send it with a new Idempotency-Key.",

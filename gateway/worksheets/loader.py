@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from gateway.errors import NoHeaderRow, RowNotFound, SheetTooLarge, UpstreamRefusal
 from gateway.google.call_context import recording_sent_at
-from gateway.google.sheets import Render, Rendering, Sheets
+from gateway.google.sheets import Render, Rendering, Sheets, SheetView
 from gateway.table import a1
 from gateway.table.header import Header, parse_header
 from gateway.table.patch import Column
@@ -78,8 +78,6 @@ class Loader:
         extent = SheetExtent(
             header=table.header,
             last_row=table.last_row,
-            starts_blank=not table.text(table.last_row, 0),
-            grid_rows=snapshot.grid_rows,
             header_as_of=began,
             as_of=moment,
         )
@@ -121,8 +119,8 @@ class Loader:
             encodings=Encodings(snapshot.displayed.byte_count),
         )
 
-    async def look_at_header(self) -> tuple[SheetExtent, int]:
-        """The header and the sheet id, with the last row of an earlier look or row 1. 1 read."""
+    async def look_at_header(self) -> tuple[SheetExtent, SheetView]:
+        """The header with the last row of an earlier look or row 1, and the view. 1 read."""
         known = self._header_cache.last()
         started, moment = self._clock(), self._header_cache.moment()
         async with explaining(self._sheets, self._id):
@@ -137,47 +135,12 @@ class Loader:
         extent = SheetExtent(
             header=header,
             last_row=1 if known is None else min(known.last_row, view.rows),
-            starts_blank=False,
-            grid_rows=view.rows,
             header_as_of=started,
             as_of=moment,
         )
         self._header_cache.keep(extent)
         self._header_cache.seen_sheet(view, started)
-        return extent, view.sheet_id
-
-    async def look_again(self) -> SheetExtent | None:
-        """Header and end, based on the last row of an earlier read. 1 read, none without one.
-
-        None if the result is not clear: rows were deleted.
-        """
-        known = self._header_cache.last()
-        if known is None:
-            return None
-        started, moment = self._clock(), self._header_cache.moment()
-        ranges = [a1.header_range(self._id.title), a1.rows_from(self._id.title, known.last_row)]
-        try:
-            top, end = await self._sheets.read_ranges(self._id.spreadsheet, ranges)
-        except UpstreamRefusal:  # the grid ends above the known row
-            return None
-        header = parse_header(top.cells[0] if top.cells else ())
-        area = own_area(self._id, end.range)
-        self._header_cache.compare(header, as_of=moment)
-        self._check_header(header)
-        filled = [index for index, row in enumerate(end.cells) if any(row)]
-        if not filled:
-            return None
-        extent = replace(
-            known,
-            header=header,
-            last_row=known.last_row + filled[-1],
-            starts_blank=not text_at(end.cells[filled[-1]], 0),
-            grid_rows=area.last_row,
-            header_as_of=started,
-            as_of=moment,
-        )
-        self._header_cache.keep(extent)
-        return extent
+        return extent, view
 
     async def window(self, span: RowSpan) -> Window:
         """Some rows, and whether there are more. 1 read, 2 at the end, 3 past it."""

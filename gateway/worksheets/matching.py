@@ -155,8 +155,7 @@ class Matching:
             return self.planner.removal(index, write, slots, rows, table.header)
         placement = place(write.fields, view, ignore_unknown=self.planner.ignore_unknown)
         changes = [
-            self.planner.row_change(row, placement, view, _texts(table, row), write.access)
-            for row in page.rows
+            self.planner.row_change(row, placement, view, _texts(table, row)) for row in page.rows
         ]
         return Planned(
             index=index,
@@ -193,10 +192,7 @@ class Matching:
             created = NewRows(
                 view=view,
                 placements=[placements[number] for number in new],
-                rows=[
-                    self.planner.input(upsert.access, new_row(placements[number].cells))
-                    for number in new
-                ],
+                rows=[new_row(placements[number].cells) for number in new],
             )
         return Planned(
             index=index,
@@ -223,9 +219,7 @@ class Matching:
         displayed = _texts(table, row)
         if not upsert.merges:
             return told_if_new(written_row(row, placement, view, displayed), is_new=False)
-        change = self.planner.row_change(
-            row, placement, view, displayed, upsert.access, kept=frozenset(keys)
-        )
+        change = self.planner.row_change(row, placement, view, displayed, kept=frozenset(keys))
         return told_if_new(change, is_new=False) if isinstance(change, Written) else change
 
     async def _rows_of(

@@ -32,7 +32,6 @@ from gateway.table.record import (
 from gateway.table.tag import IfMatch
 from gateway.table.view import View
 from gateway.worksheets.access import Access
-from gateway.worksheets.input import Input
 from gateway.worksheets.loader import check_names
 from gateway.worksheets.refusal import explain, explaining, row_not_found, too_slow
 from gateway.worksheets.snapshot import Effect
@@ -173,7 +172,6 @@ class Planner:
     """`clears`: a delete empties its row, so that no other row moves."""
 
     ignore_unknown: bool
-    input: Input
     clears: bool = False
 
     def creates(
@@ -270,7 +268,7 @@ class Planner:
             placement = place(fields, view, ignore_unknown=self.ignore_unknown, at=path)
             check_has_value(placement.cells.values(), at=path)
             placements.append(placement)
-        rows = [self.input(create.access, new_row(each.cells)) for each in placements]
+        rows = [new_row(each.cells) for each in placements]
         return NewRows(view=view, placements=placements, rows=rows)
 
     def row_change(
@@ -279,16 +277,12 @@ class Planner:
         placement: Placement,
         view: View,
         displayed: Sequence[str],
-        access: Access,
         *,
         kept: frozenset[int] = frozenset(),
     ) -> Written | RowChange:
         """The change of a row, but for the columns `kept`; its result, if it has all values."""
         cells = {at: value for at, value in placement.cells.items() if at not in kept}
-        runs = [
-            (column, self.input(access, values))
-            for column, values in changed_runs(cells, displayed)
-        ]
+        runs = changed_runs(cells, displayed)
         if not runs:
             return written_row(row, placement, view, displayed)
         return RowChange(row=row, view=view, placement=placement, displayed=displayed, runs=runs)
@@ -305,7 +299,7 @@ class Planner:
         slots = []
         for row, fields, path in rows:
             placement = place(fields, view, ignore_unknown=self.ignore_unknown, at=path)
-            slots.append(self.row_change(row, placement, view, look.rows[row], update.access))
+            slots.append(self.row_change(row, placement, view, look.rows[row]))
         return slots
 
 
@@ -404,13 +398,6 @@ def create_results(part: NewRows, first_row: int, displayed: Sequence[Sequence[s
         written_row(first_row + at, placement, part.view, displayed[at])
         for at, placement in enumerate(part.placements)
     )
-
-
-def update_result(part: RowChange, texts: Mapping[int, str]) -> Written:
-    """The answer of an update; `texts` are its cells that display other texts now, by column."""
-    width = max([len(part.displayed), *(column + 1 for column in texts)])
-    displayed = [texts.get(column, text_at(part.displayed, column)) for column in range(width)]
-    return written_row(part.row, part.placement, part.view, displayed)
 
 
 def check_header(part: NewRows | RowChange, before: Header, after: Header, row: int) -> None:

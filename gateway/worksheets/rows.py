@@ -22,11 +22,10 @@ that fails may be tried twice more (`gateway.google.guards`).
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Protocol
 
 from cachetools import TTLCache
 
-from gateway.errors import GatewayError, MethodNotAllowed
+from gateway.errors import GatewayError
 from gateway.google.call_context import CallContext, in_call_context
 from gateway.google.sheets import Sheets
 from gateway.query.evaluate import Page, plain_page
@@ -39,15 +38,7 @@ from gateway.worksheets.access import Target
 from gateway.worksheets.answers import Encoded, Encoder, Freshness, Served
 from gateway.worksheets.fenced_writer import FencedWriter
 from gateway.worksheets.fences import Fences
-from gateway.worksheets.idempotency import (
-    AppliedRows,
-    Entry,
-    Idempotency,
-    Ledger,
-    OpenWrite,
-    Settled,
-)
-from gateway.worksheets.input import raw, user_entered
+from gateway.worksheets.idempotency import Idempotency, Ledger, OpenWrite, Settled
 from gateway.worksheets.planning import Planner
 from gateway.worksheets.pool import Pool
 from gateway.worksheets.reading import Read, ReadBudget, Reader
@@ -56,7 +47,6 @@ from gateway.worksheets.scheduler import Scheduler
 from gateway.worksheets.search import Search
 from gateway.worksheets.sharing import NoLock, Sharing, WriteLock
 from gateway.worksheets.snapshot import DISPLAYED, TYPED, Part, RowSpan, Snapshot
-from gateway.worksheets.values_writer import ValuesWriter
 from gateway.worksheets.window import Window
 from gateway.worksheets.worksheet import Resources, Worksheet
 from gateway.worksheets.write_queue import WriteQueues, WriteTurns, no_turn
@@ -64,7 +54,6 @@ from gateway.worksheets.writes import (
     Create,
     Delete,
     DeleteWhere,
-    Outcome,
     Update,
     UpdateRows,
     UpdateWhere,
@@ -72,25 +61,9 @@ from gateway.worksheets.writes import (
     Write,
 )
 
-NOT_TYPED = (
-    "This gateway has Google parse values (google.value_input is user_entered), which no write to "
-    "several rows can do. Create and update single rows."
-)
 MAX_TOLD = 10_000
 TOLD_SECONDS = 3_600.0
 """So long it is kept of so many writes that all processes know of them."""
-
-PLAIN_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "OPTIONS")
-
-
-class Writer(Protocol):
-    """Writes a group to Google. To be awaited in the write queue."""
-
-    async def write(self, worksheet: Worksheet, writes: Sequence[Write]) -> Sequence[Outcome]: ...
-
-    async def resume(self, worksheet: Worksheet, write: Write, entry: Entry) -> AppliedRows | None:
-        """The rows of a write that was left open; None if it was not applied, and never will be."""
-        ...
 
 
 class RowService:
@@ -104,7 +77,7 @@ class RowService:
         clock: Callable[[], float],
         ledger: Ledger,
         wall_clock: Callable[[], float],
-        fences: Fences | None,
+        fences: Fences,
         read_budget: ReadBudget = lambda _spreadsheet: {"": float("inf")},
         write_turn: WriteTurns = no_turn,
         open_writes: Iterable[OpenWrite] = (),
@@ -149,25 +122,19 @@ class RowService:
         ignore_unknown = api.unknown_fields == "ignore"
         planner = Planner(
             ignore_unknown=ignore_unknown,
-            input=raw if fences else user_entered,
             clears=writes.delete == "clear",
         )
-        self._has_fences = fences is not None
-        self._writer: Writer = (
-            FencedWriter(
-                sheets,
-                fences,
-                ledger,
-                planner,
-                search=self._search,
-                header_ttl_seconds=cache.header_ttl_seconds,
-                clock=wall_clock,
-                write_turn=write_turn,
-                open_writes=open_writes,
-                lock=lock,
-            )
-            if fences
-            else ValuesWriter(sheets, ledger, planner)
+        self._writer = FencedWriter(
+            sheets,
+            fences,
+            ledger,
+            planner,
+            search=self._search,
+            header_ttl_seconds=cache.header_ttl_seconds,
+            clock=wall_clock,
+            write_turn=write_turn,
+            open_writes=open_writes,
+            lock=lock,
         )
         self._idempotency = Idempotency(ledger, lambda worksheet: self._pool[worksheet].queue)
 
@@ -265,8 +232,6 @@ class RowService:
         upsert with `created` in the record); of a write by filter the `rowIndex` of each row that
         matched, as of before the write; of a `Delete` none.
         """
-        if not self._has_fences:
-            raise MethodNotAllowed(NOT_TYPED, allowed_methods=PLAIN_METHODS)
         write = replace(write, access=target.access)
         columns = target.access.columns
         match write:

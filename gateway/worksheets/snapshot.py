@@ -42,8 +42,7 @@ DISPLAYED, TYPED = Whole(has_types=False), Whole(has_types=True)
 class Effect:
     """Displayed rows after a write of ours, and its header.
 
-    `before`: the rows as displayed before the write; none for appended rows. `keeps_values`: the
-    cells hold the sent values; otherwise only the displayed texts are known. `removed`: the rows
+    `before`: the rows as displayed before the write; none for appended rows. `removed`: the rows
     that went, in ascending order; those below moved up. A write removes rows or patches them.
     `last_row`: a row at the end or above it after the write, 0 if none is known.
     """
@@ -51,7 +50,6 @@ class Effect:
     header: Header
     rows: Sequence[RowPatch] = ()
     before: Mapping[int, Sequence[str]] = field(default_factory=dict)
-    keeps_values: bool = True
     removed: Sequence[int] = ()
     last_row: int = 0
 
@@ -167,15 +165,13 @@ class Snapshot:
         rows = [patch for effect in effects for patch in effect.rows if patch.values]
         if not rows:
             return self  # only reads for writes, with the same rows
-        keeps_values = all(effect.keeps_values for effect in effects)
-        base = self if keeps_values else self._without_types()
         return replace(
-            base,
-            table=base.table.patched(rows),
-            grid_rows=max(base.grid_rows, *(patch.row for patch in rows)),
-            displayed=replace(base.displayed, digest=None),
-            typed=base.typed and replace(base.typed, digest=None),
-            encodings=Encodings(base.displayed.byte_count),
+            self,
+            table=self.table.patched(rows),
+            grid_rows=max(self.grid_rows, *(patch.row for patch in rows)),
+            displayed=replace(self.displayed, digest=None),
+            typed=self.typed and replace(self.typed, digest=None),
+            encodings=Encodings(self.displayed.byte_count),
         )
 
     def _without(self, rows: Sequence[int]) -> "Snapshot | None":
@@ -191,10 +187,6 @@ class Snapshot:
             typed=self.typed and replace(self.typed, digest=None),
             encodings=Encodings(self.displayed.byte_count),
         )
-
-    def _without_types(self) -> "Snapshot":
-        table = replace(self.table, typed=None, is_mixed=False, indexes={})
-        return replace(self, table=table, typed=None)
 
 
 def _lags(cell: tuple[object, object], before: tuple[object, object]) -> bool:

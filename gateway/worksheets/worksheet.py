@@ -178,17 +178,17 @@ class Worksheet:
         1 read more if the end is unknown and the grid has more than `small_rows`. To be awaited in
         the write queue.
         """
-        extent, sheet_id = await self._loader.look_at_header()
-        if extent.last_row == 1 and extent.grid_rows > small_rows:
+        extent, view = await self._loader.look_at_header()
+        if extent.last_row == 1 and view.rows > small_rows:
             with self._effects.kept() as began:
                 snapshot, extent = await self._loader.displayed()
                 self._land(began, snapshot)
-        return extent, sheet_id
+        return extent, view.sheet_id
 
     async def look_at_header(self) -> int:
         """The sheet id, seen with the header. 1 read. To be awaited in the write queue."""
-        _, sheet_id = await self._loader.look_at_header()
-        return sheet_id
+        _, view = await self._loader.look_at_header()
+        return view.sheet_id
 
     async def read_in_turn(self, part: Whole) -> Snapshot:
         """All rows as they are now. 1 read, 2 with types; more if the worksheet changes meanwhile.
@@ -200,18 +200,6 @@ class Worksheet:
         if not isinstance(rows, Snapshot):
             raise TypeError("all rows are a snapshot")
         return rows
-
-    async def look(self) -> SheetExtent:
-        """The current header and end of the worksheet, for a write in the queue. 1 read.
-
-        One more read if the last row of an earlier read is blank now: rows were deleted.
-        """
-        extent = await self._loader.look_again()
-        if extent is None:
-            with self._effects.kept() as began:
-                snapshot, extent = await self._loader.displayed()
-                self._land(began, snapshot)
-        return extent
 
     def saw(self, header: Header, rows: Mapping[int, Sequence[str]]) -> None:
         """Take in rows read for a write, which a client may see in an answer."""

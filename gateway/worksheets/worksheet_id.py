@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gateway.errors import GatewayError, UpstreamError, WorksheetNotFound
+from gateway.errors import UpstreamError, WorksheetNotFound
 from gateway.google.sheets import SheetView
 from gateway.table.a1 import Area, parse_area
 from gateway.table.quoting import quoted
@@ -49,15 +49,3 @@ def own_sheet(worksheet: WorksheetId, view: SheetView) -> SheetView:
     if view.title != worksheet.title:
         raise worksheet_not_found(worksheet, [view.title])
     return view
-
-
-def written_area(worksheet: WorksheetId, echo: str) -> Area:
-    """The area of a written range; it was written, however odd its echo is."""
-    try:
-        return own_area(worksheet, echo)
-    except GatewayError as error:
-        raise UpstreamError(
-            "Google wrote the row, but answered with another place than asked. Look at the "
-            "worksheet, and do not send it again.",
-            outcome="applied",
-        ) from error

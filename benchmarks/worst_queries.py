@@ -383,9 +383,9 @@ def emulating(folder: Path) -> Iterator[str]:
             process.terminate()
 
 
-def make_site(config: Path, plan: str) -> Site:
-    """A new key of a plan."""
-    options = ("--name", plan, "--plan", plan, "--spreadsheet", SPREADSHEET, "--json")
+def make_site(config: Path, plan: str, *rights: str) -> Site:
+    """A new key of a plan, with rights such as `--delete`."""
+    options = ("--name", plan, "--plan", plan, "--spreadsheet", SPREADSHEET, "--json", *rights)
     made = subprocess.run(  # noqa: S603 - our own command
         [*COMMAND, "keys", "create", *options, "--config", str(config)],
         capture_output=True,

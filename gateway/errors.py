@@ -212,6 +212,12 @@ class SheetTooLarge(TooLarge):
     code, name = 4132, "SheetTooLarge"
 
 
+class WriteTooLarge(TooLarge):
+    """A write whose cells exceed a limit; smaller parts of it can be written."""
+
+    code, name = 4133, "WriteTooLarge"
+
+
 class UnsupportedMediaType(GatewayError):
     code, name, status = 4150, "UnsupportedMediaType", 415
 

@@ -168,7 +168,7 @@ class FakeSheets:
             for each, rendering in zip(ranges, found, strict=True)
         ]
 
-    async def read_ranges(self, spreadsheet: str, ranges: Sequence[str]) -> list[Values]:
+    async def read_ranges(self, spreadsheet: str, ranges: Sequence[str]) -> Sequence[Values]:
         return await _turn(
             lambda: [self._read(spreadsheet, each, Render.DISPLAYED) for each in ranges]
         )
@@ -176,7 +176,9 @@ class FakeSheets:
     async def list_worksheets(self, spreadsheet: str) -> list[WorksheetProperties]:
         return await _turn(lambda: self._listed(spreadsheet))
 
-    async def read_sheet(self, spreadsheet: str, ranges: Sequence[str]) -> SheetView:
+    async def read_sheet(
+        self, spreadsheet: str, ranges: Sequence[str], *, has_values: bool = True
+    ) -> SheetView:
         return await _turn(lambda: self._view(spreadsheet, ranges))
 
     async def apply(self, spreadsheet: str, batch: Batch) -> SheetView:

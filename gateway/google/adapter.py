@@ -34,13 +34,12 @@ from gateway.google.operations import (
     READ_RANGES,
     READ_SEVERAL,
     READ_SHEET,
+    READ_SHEET_TEXTS,
     READ_VALUES,
     ApiCall,
     MatchedMetadata,
-    as_values,
     checked_parts,
-    grid_worksheets,
-    sheet_view,
+    with_blocks,
 )
 from gateway.google.rendering import read_rendering
 from gateway.google.sheets import (
@@ -61,7 +60,6 @@ from gateway.table.a1 import is_spreadsheet_id
 from gateway.table.steps import Metered, Work
 
 T = TypeVar("T")
-R = TypeVar("R")
 
 Verb = Callable[[HTTPClient], Any]
 """Builds a `Message`; by gspread's types it returns Google's answer."""
@@ -176,7 +174,6 @@ class GoogleSheets:
             READ_VALUES,
             spreadsheet,
             lambda gspread: gspread.values_get(spreadsheet, range_, params),
-            as_values,
         )
 
     async def read_columns(
@@ -204,7 +201,7 @@ class GoogleSheets:
                     spreadsheet, [each.range for each in ranges], params
                 ),
             )
-            found = READ_SEVERAL.decode(answer, self._settings.max_answer_bytes).value_ranges
+            found = await _in_turns(READ_SEVERAL.decode(answer, self._settings.max_answer_bytes))
             return [
                 await _in_turns(read_rendering(part, known=each.known, max_bytes=max_bytes))
                 for each, part in zip(
@@ -212,13 +209,13 @@ class GoogleSheets:
                 )
             ]
 
-    async def read_ranges(self, spreadsheet: str, ranges: Sequence[str]) -> list[Values]:
+    async def read_ranges(self, spreadsheet: str, ranges: Sequence[str]) -> Sequence[Values]:
         params = _reading(Render.DISPLAYED, "ROWS")
         return await self._call(
             READ_RANGES,
             spreadsheet,
             lambda gspread: gspread.values_batch_get(spreadsheet, list(ranges), params),
-            lambda found: [as_values(v) for v in checked_parts(found.value_ranges, len(ranges))],
+            lambda found: checked_parts(found, len(ranges)),
         )
 
     async def list_worksheets(self, spreadsheet: str) -> list[WorksheetProperties]:
@@ -227,10 +224,11 @@ class GoogleSheets:
             spreadsheet,
             # Without parameters, gspread would add its own.
             lambda gspread: gspread.fetch_sheet_metadata(spreadsheet, {}),
-            grid_worksheets,
         )
 
-    async def read_sheet(self, spreadsheet: str, ranges: Sequence[str]) -> SheetView:
+    async def read_sheet(
+        self, spreadsheet: str, ranges: Sequence[str], *, has_values: bool = True
+    ) -> SheetView:
         def read(gspread: HTTPClient) -> Any:
             if sum(map(len, map(quote, ranges))) <= MAX_URL_BYTES:
                 return gspread.fetch_sheet_metadata(spreadsheet, {"ranges": list(ranges)})
@@ -240,12 +238,15 @@ class GoogleSheets:
             return gspread.request("post", url, json=body).json()
 
         return await self._call(
-            READ_SHEET, spreadsheet, read, lambda found: sheet_view(found, len(ranges))
+            READ_SHEET if has_values else READ_SHEET_TEXTS,
+            spreadsheet,
+            read,
+            lambda view: with_blocks(view, len(ranges)),
         )
 
     async def apply(self, spreadsheet: str, batch: Batch) -> SheetView:
         body = {
-            "requests": requests_of(batch),
+            "requests": await _in_turns(requests_of(batch)),
             "includeSpreadsheetInResponse": True,
             "responseRanges": list(batch.ranges),
             "responseIncludeGridData": True,
@@ -254,7 +255,7 @@ class GoogleSheets:
             APPLY,
             spreadsheet,
             lambda gspread: gspread.batch_update(spreadsheet, body),
-            lambda done: sheet_view(done.updated_spreadsheet, len(batch.ranges)),
+            lambda view: with_blocks(view, len(batch.ranges)),
         )
 
     async def put_fence(self, spreadsheet: str, fence: Fence) -> None:
@@ -262,17 +263,11 @@ class GoogleSheets:
             DONE,
             spreadsheet,
             lambda gspread: gspread.batch_update(spreadsheet, {"requests": [creation(fence)]}),
-            lambda done: None,
         )
 
     async def delete_fences(self, spreadsheet: str, fences: Sequence[Fence]) -> None:
         body = {"requests": [deletion(fence.id, fence.key) for fence in fences]}
-        await self._call(
-            DONE,
-            spreadsheet,
-            lambda gspread: gspread.batch_update(spreadsheet, body),
-            lambda done: None,
-        )
+        await self._call(DONE, spreadsheet, lambda gspread: gspread.batch_update(spreadsheet, body))
 
     async def fence_tokens(self, spreadsheet: str, fence_id: int) -> Sequence[str]:
         found = await self._metadata(spreadsheet, {"metadataId": fence_id})
@@ -292,7 +287,6 @@ class GoogleSheets:
             FIND_METADATA,
             spreadsheet,
             lambda gspread: gspread.request("post", url, json=body).json(),
-            lambda found: found.matched_developer_metadata,
         )
 
     async def _call(
@@ -300,12 +294,13 @@ class GoogleSheets:
         operation: ApiCall[T],
         spreadsheet: str,
         verb: Verb,
-        result: Callable[[T], R],
-    ) -> R:
-        """Build a call with a gspread verb, send it and decode the answer."""
+        check: Callable[[T], T] = lambda found: found,
+    ) -> T:
+        """Build a call with a gspread verb, send it, decode and check the answer."""
         with self._translating(is_write=operation.is_write):
             answer = await self._answer(operation, spreadsheet, verb)
-            return result(operation.decode(answer, self._settings.max_answer_bytes))
+            decoding = operation.decode(answer, self._settings.max_answer_bytes)
+            return check(await _in_turns(decoding))
 
     async def _answer(self, operation: ApiCall[T], spreadsheet: str, verb: Verb) -> Answer:
         """Return Google's answer, which has status 200. Raises one of `FAILURES`."""

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import msgspec
+
 from gateway.google.sheets import (
     AppendedRows,
     Batch,
@@ -12,14 +14,34 @@ from gateway.google.sheets import (
     Value,
     WrittenCells,
 )
+from gateway.table.steps import Work
+
+CHANGE_STEPS = 40
+CELL_STEPS = 8
+CHARACTERS_OF_STEP = 32
+PIECE_STEPS = 16_384
+"""About 1 ms."""
 
 
-def requests_of(batch: Batch) -> list[dict[str, object]]:
-    return [
+def requests_of(batch: Batch) -> Work[list[object]]:
+    """The requests; changes are encoded already."""
+    requests: list[object] = [
         *(deletion(fence_id, batch.fence.key) for fence_id in batch.forgotten),
         creation(batch.fence),
-        *(_change(batch.sheet_id, change) for change in batch.changes),
     ]
+    steps = 0
+    for change in batch.changes:
+        lines: list[msgspec.Raw] = []
+        steps += CHANGE_STEPS
+        for row in _rows(change):
+            characters = sum(len(value) for value in row if isinstance(value, str))
+            steps += CELL_STEPS * len(row) + characters // CHARACTERS_OF_STEP
+            if steps >= PIECE_STEPS:
+                yield steps
+                steps = 0
+            lines.append(_encoded({"values": [*map(_cell, row)]}))
+        requests.append(_encoded(_change(batch.sheet_id, change, lines)))
+    return requests
 
 
 def creation(fence: Fence) -> dict[str, object]:
@@ -38,16 +60,28 @@ def deletion(fence_id: int, key: str) -> dict[str, object]:
     return {"deleteDeveloperMetadata": {"dataFilter": {"developerMetadataLookup": lookup}}}
 
 
-def _change(sheet_id: int, change: Change) -> dict[str, object]:
+def _rows(change: Change) -> Sequence[Sequence[Value]]:
     match change:
         case AppendedRows():
-            return {"appendCells": {"sheetId": sheet_id, **_cells(change.rows)}}
+            return change.rows
+        case WrittenCells():
+            return [change.values]
+        case EmptiedRow() | RemovedRows():
+            return []
+
+
+def _change(sheet_id: int, change: Change, lines: Sequence[msgspec.Raw]) -> dict[str, object]:
+    """The request of a change with these rows of cells."""
+    cells: dict[str, object] = {"rows": lines, "fields": "userEnteredValue"}
+    match change:
+        case AppendedRows():
+            return {"appendCells": {"sheetId": sheet_id, **cells}}
         case WrittenCells():
             start = {"sheetId": sheet_id, "rowIndex": change.row - 1, "columnIndex": change.column}
-            return {"updateCells": {"start": start, **_cells([change.values])}}
+            return {"updateCells": {"start": start, **cells}}
         case EmptiedRow():
             row = {"startRowIndex": change.row - 1, "endRowIndex": change.row}
-            return {"updateCells": {"range": {"sheetId": sheet_id, **row}, **_cells([])}}
+            return {"updateCells": {"range": {"sheetId": sheet_id, **row}, **cells}}
         case RemovedRows():
             rows = {"startIndex": change.first_row - 1, "endIndex": change.last_row}
             return {
@@ -55,9 +89,8 @@ def _change(sheet_id: int, change: Change) -> dict[str, object]:
             }
 
 
-def _cells(rows: Sequence[Sequence[Value]]) -> dict[str, object]:
-    lines = [{"values": [_cell(value) for value in row]} for row in rows]
-    return {"rows": lines, "fields": "userEnteredValue"}
+def _encoded(value: object) -> msgspec.Raw:
+    return msgspec.Raw(msgspec.json.encode(value))
 
 
 def _cell(value: Value) -> dict[str, object]:

@@ -50,7 +50,7 @@ class ForwardingSheets:
             is_write=False,
         )
 
-    async def read_ranges(self, spreadsheet: str, ranges: Sequence[str]) -> list[Values]:
+    async def read_ranges(self, spreadsheet: str, ranges: Sequence[str]) -> Sequence[Values]:
         return await self.forward(
             spreadsheet, lambda sheets: sheets.read_ranges(spreadsheet, ranges), is_write=False
         )
@@ -60,9 +60,13 @@ class ForwardingSheets:
             spreadsheet, lambda sheets: sheets.list_worksheets(spreadsheet), is_write=False
         )
 
-    async def read_sheet(self, spreadsheet: str, ranges: Sequence[str]) -> SheetView:
+    async def read_sheet(
+        self, spreadsheet: str, ranges: Sequence[str], *, has_values: bool = True
+    ) -> SheetView:
         return await self.forward(
-            spreadsheet, lambda sheets: sheets.read_sheet(spreadsheet, ranges), is_write=False
+            spreadsheet,
+            lambda sheets: sheets.read_sheet(spreadsheet, ranges, has_values=has_values),
+            is_write=False,
         )
 
     async def apply(self, spreadsheet: str, batch: Batch) -> SheetView:

@@ -6,17 +6,19 @@ unreadable (`msgspec.ValidationError`). The memory of an answer is estimated bef
 small answer may contain millions of lists.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Generic, TypeVar
 
 import msgspec
 
 from gateway.google.sheets import Block, SheetView, Value, Values, WorksheetProperties
 from gateway.google.wire import Answer, AnswerTooLarge
+from gateway.table.steps import Work, mapped
 
+S = TypeVar("S")
 T = TypeVar("T")
-Cells = tuple[tuple[Value, ...], ...]
 
 LIST_BYTES = 64
 """Memory of a decoded list without its items."""
@@ -27,10 +29,13 @@ ITEM_BYTES = 72
 GROWTH = 4
 """A decoded answer may take this many times its size limit. Windowed reads are not affected."""
 
+PIECE_BYTES = 256 * 1024
+"""Bytes of rows that are decoded at once, about 2 ms; a longer row is decoded at once too."""
+
 
 class ValueRange(msgspec.Struct):
     range: str
-    values: Cells = ()
+    values: tuple[msgspec.Raw, ...] = ()
 
 
 class BatchOfValues(msgspec.Struct, rename="camel"):
@@ -71,7 +76,8 @@ class RowData(msgspec.Struct):
 
 class GridData(msgspec.Struct, rename="camel"):
     start_row: int = 0
-    row_data: tuple[RowData, ...] = ()
+    start_column: int = 0
+    row_data: tuple[msgspec.Raw, ...] = ()
 
 
 class Sheet(msgspec.Struct):
@@ -108,25 +114,37 @@ class Done(msgspec.Struct, rename="camel"):
 class ApiCall(Generic[T]):
     """One kind of call: whether it writes, the requested fields and the decoder.
 
-    `decode` receives the size limit of an answer.
+    `decode` receives the size limit of an answer; its steps are bytes.
     """
 
     is_write: bool
     fields: str
-    decode: Callable[[Answer, int], T]
+    decode: Callable[[Answer, int], Work[T]]
 
 
-def _as(shape: type[T]) -> Callable[[Answer, int], T]:
+def _in_steps(shape: type[S], read: Callable[[S], Work[T]]) -> Callable[[Answer, int], Work[T]]:
+    """A decoder that makes a shape of an answer, and a result of the shape."""
     decoder = msgspec.json.Decoder(shape)
 
-    def decode(answer: Answer, max_bytes: int) -> T:
-        check_growth(answer.body, GROWTH * max_bytes)
-        return decoder.decode(answer.body)
+    def decode(answer: Answer, max_bytes: int) -> Work[T]:
+        yield from check_growth(answer.body, GROWTH * max_bytes)
+        return (yield from read(decoder.decode(answer.body)))
 
     return decode
 
 
-def check_growth(body: bytes, max_bytes: int) -> None:
+def _at_once(shape: type[S], read: Callable[[S], T]) -> Callable[[Answer, int], Work[T]]:
+    """A decoder of answers that are short."""
+    decoder = msgspec.json.Decoder(shape)
+
+    def decode(answer: Answer, max_bytes: int) -> Work[T]:
+        yield from check_growth(answer.body, GROWTH * max_bytes)
+        return read(decoder.decode(answer.body))
+
+    return decode
+
+
+def check_growth(body: bytes, max_bytes: int) -> Work[None]:
     """Raise `AnswerTooLarge` if the decoded lists and items may exceed `max_bytes`.
 
     Each item but the first of a list follows a comma. Commas within texts count too; they are few
@@ -134,49 +152,33 @@ def check_growth(body: bytes, max_bytes: int) -> None:
     """
     if ITEM_BYTES * len(body) <= max_bytes:
         return
-    if LIST_BYTES * body.count(b"],") + ITEM_BYTES * body.count(b",") > max_bytes:
-        raise AnswerTooLarge(f"decoded, the answer may take more than {max_bytes} bytes")
+    byte_count = 0
+    for start in range(0, len(body), PIECE_BYTES):
+        yield PIECE_BYTES
+        end = start + PIECE_BYTES
+        byte_count += LIST_BYTES * body.count(b"],", start, end)
+        byte_count += ITEM_BYTES * body.count(b",", start, end)
+        if byte_count > max_bytes:
+            raise AnswerTooLarge(f"decoded, the answer may take more than {max_bytes} bytes")
 
 
-READ_VALUES = ApiCall(is_write=False, fields="range,values", decode=_as(ValueRange))
-READ_COLUMNS = ApiCall[Answer](
-    is_write=False,
-    fields="range,values",
-    decode=lambda answer, _: answer,  # decoded in parts by gateway.google.rendering
-)
-READ_SEVERAL = ApiCall(is_write=False, fields="valueRanges(range,values)", decode=_as(RawParts))
-"""Each part is like an answer to `READ_COLUMNS`."""
-READ_RANGES = ApiCall(
-    is_write=False,
-    fields="valueRanges(range,values)",
-    decode=_as(BatchOfValues),
-)
-LIST_WORKSHEETS = ApiCall(
-    is_write=False,
-    fields="sheets.properties(sheetId,title,sheetType,gridProperties(rowCount,columnCount))",
-    decode=_as(Spreadsheet),
-)
-_SHEETS = (
-    "sheets(properties(sheetId,title,sheetType,"
-    "gridProperties(rowCount,columnCount,frozenRowCount)),"
-    "data(startRow,rowData.values(formattedValue,effectiveValue)))"
-)
-READ_SHEET = ApiCall(is_write=False, fields=_SHEETS, decode=_as(Spreadsheet))
-APPLY = ApiCall(is_write=True, fields=f"updatedSpreadsheet.{_SHEETS}", decode=_as(Applied))
-FIND_METADATA = ApiCall(
-    is_write=False,
-    fields="matchedDeveloperMetadata.developerMetadata(metadataId,metadataValue)",
-    decode=_as(FoundMetadata),
-)
-DONE = ApiCall(is_write=True, fields="spreadsheetId", decode=_as(Done))
-"""A batch of which nothing but its success matters."""
+_line = msgspec.json.Decoder(tuple[Value, ...])
+_row = msgspec.json.Decoder(RowData)
 
 
-def as_values(found: ValueRange) -> Values:
-    return Values(range=found.range, cells=found.values)
+def _values(found: ValueRange) -> Work[Values]:
+    cells = yield from mapped(_line.decode, found.values, _length, PIECE_BYTES)
+    return Values(range=found.range, cells=tuple(cells))
 
 
-def grid_worksheets(spreadsheet: Spreadsheet) -> list[WorksheetProperties]:
+def _several_values(found: BatchOfValues) -> Work[Sequence[Values]]:
+    several: list[Values] = []
+    for each in found.value_ranges:
+        several.append((yield from _values(each)))
+    return several
+
+
+def _grid_worksheets(spreadsheet: Spreadsheet) -> list[WorksheetProperties]:
     """The worksheets with cells; charts and connected data have tabs too."""
     properties = (sheet.properties for sheet in spreadsheet.sheets)
     return [_worksheet(found) for found in properties if found.sheet_type == "GRID"]
@@ -193,41 +195,111 @@ def _worksheet(found: SheetProperties) -> WorksheetProperties:
     )
 
 
-def sheet_view(spreadsheet: Spreadsheet | None, block_count: int) -> SheetView:
-    """The one worksheet of an answer, with all blocks that were asked for."""
+def _sheet_view(spreadsheet: Spreadsheet | None) -> Work[SheetView]:
+    """The one worksheet of an answer, with all its blocks."""
     sheets = [] if spreadsheet is None else [each for each in spreadsheet.sheets if each.data]
-    if len(sheets) != 1 or len(sheets[0].data) != block_count:
-        raise msgspec.ValidationError(f"no worksheet with {block_count} ranges in the answer")
+    if len(sheets) != 1:
+        raise msgspec.ValidationError(f"{len(sheets)} worksheets in the answer")
     found = sheets[0].properties
     worksheet = _worksheet(found)
+    lines = [line for data in sheets[0].data for line in data.row_data]
+    rows = iter((yield from mapped(_cells, lines, _length, PIECE_BYTES)))
+    blocks = [_block(data, [*islice(rows, len(data.row_data))]) for data in sheets[0].data]
     return SheetView(
         sheet_id=worksheet.sheet_id,
         title=worksheet.title,
         rows=worksheet.rows,
         frozen_rows=found.grid_properties.frozen_row_count if found.grid_properties else 0,
-        blocks=[_block(data) for data in sheets[0].data],
+        blocks=blocks,
     )
 
 
-def _block(data: GridData) -> Block:
+def _length(line: msgspec.Raw) -> int:
+    return len(memoryview(line))
+
+
+def _block(data: GridData, rows: Sequence[tuple[Sequence[str], Sequence[Value]]]) -> Block:
     return Block(
         first_row=data.start_row + 1,
-        texts=[[cell.formatted_value for cell in row.values] for row in data.row_data],
-        values=[[_value(cell) for cell in row.values] for row in data.row_data],
+        first_column=data.start_column,
+        texts=[texts for texts, _ in rows],
+        values=[values for _, values in rows],
     )
+
+
+def _cells(line: msgspec.Raw) -> tuple[Sequence[str], Sequence[Value]]:
+    """The displayed texts and the typed values of a row; equal ones are one object."""
+    cells = _row.decode(line).values
+    return [cell.formatted_value for cell in cells], [_value(cell) for cell in cells]
 
 
 def _value(cell: Cell) -> Value:
     """The typed value; of an error its text, as in reads of values."""
-    value = cell.effective_value
+    value, text = cell.effective_value, cell.formatted_value
     if value is None:
         return None
-    typed = (value.string_value, value.number_value, value.bool_value)
-    return next((each for each in typed if each is not None), cell.formatted_value)
+    if value.string_value is not None:
+        return text if value.string_value == text else value.string_value
+    typed = value.bool_value if value.number_value is None else value.number_value
+    return text if typed is None else typed
 
 
-def checked_parts(found: tuple[T, ...], count: int) -> tuple[T, ...]:
+def with_blocks(view: SheetView, count: int) -> SheetView:
+    """The view. Raises `ValidationError` unless it has a block for each requested range."""
+    checked_parts(view.blocks, count)
+    return view
+
+
+def checked_parts(found: Sequence[T], count: int) -> Sequence[T]:
     """The parts of a batch's answer. Raises `ValidationError` unless there is one per request."""
     if len(found) != count:
         raise msgspec.ValidationError(f"{len(found)} parts answer a batch of {count}")
     return found
+
+
+READ_VALUES = ApiCall(is_write=False, fields="range,values", decode=_in_steps(ValueRange, _values))
+READ_COLUMNS = ApiCall(
+    is_write=False,
+    fields="range,values",
+    # Decoded in parts by gateway.google.rendering.
+    decode=_at_once(msgspec.Raw, lambda answer: answer),
+)
+READ_SEVERAL = ApiCall(
+    is_write=False,
+    fields="valueRanges(range,values)",
+    decode=_at_once(RawParts, lambda found: found.value_ranges),
+)
+"""Each part is like an answer to `READ_COLUMNS`."""
+READ_RANGES = ApiCall(
+    is_write=False,
+    fields="valueRanges(range,values)",
+    decode=_in_steps(BatchOfValues, _several_values),
+)
+LIST_WORKSHEETS = ApiCall(
+    is_write=False,
+    fields="sheets.properties(sheetId,title,sheetType,gridProperties(rowCount,columnCount))",
+    decode=_at_once(Spreadsheet, _grid_worksheets),
+)
+_SHEETS = (
+    "sheets(properties(sheetId,title,sheetType,"
+    "gridProperties(rowCount,columnCount,frozenRowCount)),"
+    "data(startRow,startColumn,rowData.values(formattedValue,effectiveValue)))"
+)
+READ_SHEET = ApiCall(is_write=False, fields=_SHEETS, decode=_in_steps(Spreadsheet, _sheet_view))
+READ_SHEET_TEXTS = ApiCall(
+    is_write=False,
+    fields=_SHEETS.replace(",effectiveValue", ""),
+    decode=_in_steps(Spreadsheet, _sheet_view),
+)
+APPLY = ApiCall(
+    is_write=True,
+    fields=f"updatedSpreadsheet.{_SHEETS}",
+    decode=_in_steps(Applied, lambda done: _sheet_view(done.updated_spreadsheet)),
+)
+FIND_METADATA = ApiCall(
+    is_write=False,
+    fields="matchedDeveloperMetadata.developerMetadata(metadataId,metadataValue)",
+    decode=_at_once(FoundMetadata, lambda found: found.matched_developer_metadata),
+)
+DONE = ApiCall(is_write=True, fields="spreadsheetId", decode=_at_once(Done, lambda _: None))
+"""A batch of which nothing but its success matters."""

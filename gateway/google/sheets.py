@@ -154,10 +154,12 @@ class Batch:
 class Block:
     """Cells of a range, by row from `first_row`, as displayed and as typed values.
 
-    Trailing blank cells and trailing blank rows may be left out.
+    Each row begins with `first_column`, counted from 0. Trailing blank cells and trailing blank
+    rows may be left out.
     """
 
     first_row: int
+    first_column: int = 0
     texts: Sequence[Sequence[str]]
     values: Sequence[Sequence[Value]]
 
@@ -196,7 +198,7 @@ class Sheets(Protocol):
         """
         ...
 
-    async def read_ranges(self, spreadsheet: str, ranges: Sequence[str]) -> list[Values]:
+    async def read_ranges(self, spreadsheet: str, ranges: Sequence[str]) -> Sequence[Values]:
         """Read the displayed cells of several ranges in one snapshot, in order. Cost: 1 read."""
         ...
 
@@ -204,8 +206,13 @@ class Sheets(Protocol):
         """List all grid worksheets in tab order. Cost: 1 read."""
         ...
 
-    async def read_sheet(self, spreadsheet: str, ranges: Sequence[str]) -> SheetView:
-        """Read ranges of one worksheet and its properties in one snapshot. Cost: 1 read."""
+    async def read_sheet(
+        self, spreadsheet: str, ranges: Sequence[str], *, has_values: bool = True
+    ) -> SheetView:
+        """Read ranges of one worksheet and its properties in one snapshot. Cost: 1 read.
+
+        Without `has_values` the blocks have displayed texts only.
+        """
         ...
 
     async def apply(self, spreadsheet: str, batch: Batch) -> SheetView:

@@ -54,6 +54,11 @@ def row_range(title: str, row: int) -> str:
     return f"{_quoted(title)}!{row}:{row}"
 
 
+def cells_of_row(title: str, row: int, first: int, last: int) -> str:
+    """Neighbouring columns of a row, both ends included."""
+    return f"{_quoted(title)}!{column_letters(first)}{row}:{column_letters(last)}{row}"
+
+
 def rows_from(title: str, row: int) -> str:
     """Everything from `row` down to the end of the grid."""
     return f"{_quoted(title)}!A{row}:{LAST_COLUMN}"

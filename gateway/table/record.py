@@ -91,7 +91,7 @@ def check_granted(
     fields: Mapping[str, Stored], grant: ColumnGrant, *, at: str = WHOLE_BODY
 ) -> None:
     """Raise NotGranted for fields that the key may see but not write, whatever the header is."""
-    withheld = [name for name in fields if grant.withholds(name)]
+    withheld = [name for name in fields if grant.withholds(name)] if grant.withheld else ()
     if withheld:
         raise _not_granted(withheld, at)
 

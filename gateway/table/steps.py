@@ -10,7 +10,7 @@ Rules
   `ordered.SORTED_AT_ONCE` places.
 """
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from functools import wraps
 from math import inf
 from typing import Any, Generic, TypeVar
@@ -110,6 +110,21 @@ def made_values(instance: object) -> list[Any]:
 def begun_count(instance: object) -> int:
     """The number of partly computed values."""
     return sum(name.endswith("_begun") for name in vars(instance))
+
+
+def mapped(
+    take: Callable[[S], T], items: Iterable[S], steps_of: Callable[[S], int], most: int = BLOCK
+) -> Work[list[T]]:
+    """The results of `take`, in blocks of about `most` steps; an item may exceed them."""
+    found: list[T] = []
+    steps = 0
+    for item in items:
+        steps += steps_of(item)
+        if steps >= most:
+            yield steps
+            steps = 0
+        found.append(take(item))
+    return found
 
 
 def blocks(start: int, stop: int) -> Iterator[range]:

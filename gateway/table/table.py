@@ -76,6 +76,16 @@ class Table:
         cell = cell_at(self.displayed, row, column)
         return cell if isinstance(cell, str) else ""
 
+    def texts(self, row: int) -> list[str]:
+        """The displayed texts of a row from column A; blank cells at its end are left out."""
+        place = row - 1
+        texts: list[Any] = [
+            (cells[place] or "") if place < len(cells) else "" for cells in self.displayed
+        ]
+        while texts and not texts[-1]:
+            texts.pop()
+        return texts
+
     def record(self, row: int, columns: Sequence[tuple[str, int]]) -> dict[str, object]:
         """`rowIndex` and the named columns of a row; an empty cell is None."""
         record: dict[str, object] = {ROW_INDEX: row}

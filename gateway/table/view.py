@@ -30,10 +30,10 @@ class ColumnGrant:
 
     def withholds(self, name: str) -> bool:
         """True if the key may see a field but not write it, whatever the header is."""
-        return bool(self._withheld) and name.strip() in self._withheld
+        return bool(self.withheld) and name.strip() in self.withheld
 
     @cached_property
-    def _withheld(self) -> frozenset[str]:
+    def withheld(self) -> frozenset[str]:
         """Visible fields that may not be written, trimmed: names may differ in blanks only."""
         if self.readable is None or self.writable is None:
             return frozenset()
@@ -79,6 +79,11 @@ class View:
             parameter=parameter,
             names=names,
         )
+
+    @cached_property
+    def names(self) -> Mapping[int, str]:
+        """The field name of each column."""
+        return {column: name for name, column in self.columns.items()}
 
     def may_write(self, column: int) -> bool:
         return self.writable is None or column in self.writable

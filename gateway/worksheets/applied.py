@@ -7,6 +7,7 @@ moved or changed before they were seen have no number (`RowNumberUnknown`); none
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from gateway.errors import (
     GatewayError,
@@ -17,13 +18,16 @@ from gateway.google.sheets import Block, Render, Sheets, SheetView, Value
 from gateway.table import a1
 from gateway.table.header import Header, parse_header
 from gateway.table.patch import RowPatch
-from gateway.table.record import place, text_at
+from gateway.table.record import Stored, place, text_at
+from gateway.table.steps import Work
 from gateway.table.table import FIRST_DATA_ROW
 from gateway.worksheets.access import Access
+from gateway.worksheets.batch import Asked, answer_ranges
 from gateway.worksheets.header_cache import SheetExtent
 from gateway.worksheets.idempotency import Entry, Rows
 from gateway.worksheets.loader import check_names
 from gateway.worksheets.planning import (
+    UPDATE_STEPS,
     Planned,
     Planner,
     RowChange,
@@ -34,9 +38,10 @@ from gateway.worksheets.planning import (
 from gateway.worksheets.position import at_the_end, holds, searched
 from gateway.worksheets.refusal import explaining
 from gateway.worksheets.row_numbers import GONE, number_unknown
+from gateway.worksheets.scheduler import Scheduler
 from gateway.worksheets.snapshot import Effect
 from gateway.worksheets.worksheet import Worksheet
-from gateway.worksheets.worksheet_id import WorksheetId, own_area, own_sheet
+from gateway.worksheets.worksheet_id import own_area, own_sheet
 from gateway.worksheets.writes import (
     Create,
     Delete,
@@ -54,14 +59,18 @@ from gateway.worksheets.writes import (
     written_row,
 )
 
+PATCH_STEPS = 8
+"""Steps for one cell of a row that changed."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class SentBatch:
     """A batch as it was sent: the header it was planned by, the row that its new rows come after,
-    and when it was sent, in monotonic seconds."""
+    the cells of changed rows that its answer shows, and when it was sent, in monotonic seconds."""
 
     header: Header
     after_row: int
+    asked: Sequence[Asked]
     sent_seconds: float
 
 
@@ -74,10 +83,23 @@ class _Placed:
     values: Sequence[Sequence[Value]]
 
 
+class _Span(NamedTuple):
+    """Neighbouring cells of a changed row as they were seen, blank ones too."""
+
+    first: int
+    texts: Sequence[str]
+    values: Sequence[Value]
+    is_row: bool
+
+
+Seen = Mapping[RowChange, Sequence[_Span]]
+
+
 @dataclass(frozen=True, kw_only=True)
 class AppliedReader:
     sheets: Sheets
     planner: Planner
+    scheduler: Scheduler
 
     async def results(
         self,
@@ -98,43 +120,40 @@ class AppliedReader:
         blocks: Sequence[Block] = ()
         placed: Sequence[_Placed | None] = ()
         if view is None and changes:
-            ranges = answer_ranges(worksheet.id, sent.after_row, changes, has_new_rows=False)
+            ranges = answer_ranges(worksheet.id, sent.after_row, sent.asked, has_new_rows=False)
             seen = await self.sheets.read_sheet(worksheet.id.spreadsheet, ranges)
             header, blocks = _header(own_sheet(worksheet.id, seen)), seen.blocks[1:]
         elif view is not None:
-            header, blocks = _header(view), view.blocks[1 : 1 + len(changes)]
+            header, blocks = _header(view), view.blocks[1 : 1 + len(sent.asked)]
             placed = _placed(view.blocks[-1], creates, at_the_end) if creates else ()
         is_found = not is_lost and None not in placed
         if creates and not is_found:
             header, placed = await self._located(worksheet, creates, sent.after_row)
-        seen_rows = dict(zip(changes, map(_first_row, blocks), strict=True))
-        if view is not None and is_found and header.cells == sent.header.cells:
-            removed = {row: texts for each in writes for row, texts in each.removed.items()}
+        seen_rows = await self.scheduler.build(_seen(sent.asked, blocks))
+        removed = {row: texts for each in writes for row, texts in each.removed.items()}
+        effect: Effect | None = None
+        if is_found and header.cells == sent.header.cells and len(seen_rows) == len(changes):
+            patches = await self.scheduler.build(_patches(seen_rows, creates, placed))
+            effect = Effect(
+                header=header,
+                rows=patches,
+                before=removed or {change.row: change.displayed for change in changes},
+                removed=sorted(removed),
+            )
+        outcomes = await self.scheduler.build(
+            _outcomes(writes, sent.header, header, placed, seen_rows, is_lost=is_lost)
+        )
+        if view is not None and effect is not None:
             _keep(worksheet, view, header, sent.sent_seconds, placed, removed=removed)
             extent = worksheet.header.last()
-            worksheet.written(
-                Effect(
-                    header=header,
-                    rows=[*_patches(seen_rows), *_new_patches(creates, placed)],
-                    before=removed or {change.row: change.displayed for change in changes},
-                    removed=sorted(removed),
-                    last_row=extent.last_row if extent else 0,
-                )
-            )
+            last_row = extent.last_row if extent else 0
+            worksheet.written(replace(effect, last_row=last_row))
         else:
             worksheet.forget()
             worksheet.header.forget()
-        if any(value == "" for change in changes for value in change.values.values()):
+        if any("" in run for change in changes for _, run in change.runs):
             # The worksheet may have a new last row now; no look from before knows it.
             worksheet.header.forget()
-        places = iter(placed)
-        outcomes: dict[int, Outcome] = {}
-        for each in writes:
-            at = next(places) if each.created else None
-            try:
-                outcomes[each.index] = _results(each, sent.header, header, at, seen_rows, is_lost)
-            except GatewayError as error:
-                outcomes[each.index] = error
         return outcomes
 
     async def _located(
@@ -200,13 +219,15 @@ class AppliedReader:
         if at is None:
             raise number_unknown()
         try:
-            new = self.planner.new_rows(create, header)
+            new = await self.scheduler.build(self.planner.new_rows(create, header))
         except GatewayError as error:
             raise _header_gone(at.first_row) from error
         # The header has its fields no more, or had them elsewhere when the rows were written.
         if _cells(new.rows) != _cells(entry.rows):
             raise _header_gone(at.first_row)
-        return create_results(new, at.first_row, at.texts)
+        return await self.scheduler.build(
+            create_results(new, at.first_row, at.texts, has_tag=not create.is_array)
+        )
 
     async def _recorded_updates(
         self,
@@ -240,7 +261,8 @@ class AppliedReader:
             sent = {at: "" if value is None else value for at, value in placement.cells.items()}
             if not cells.items() <= sent.items():
                 raise _header_gone(row)
-            results.append(written_row(row, placement, view, texts[row]))
+            has_tag = len(rows) == 1
+            results.append(written_row(row, placement, view, texts[row], has_tag=has_tag))
         return tuple(results)
 
     async def _recorded_upsert(self, worksheet: Worksheet, upsert: Upsert, entry: Entry) -> Results:
@@ -266,15 +288,44 @@ class AppliedReader:
         return tuple(told_if_new(found[at], is_new=row is None) for at, row in enumerate(numbers))
 
 
-def answer_ranges(
-    worksheet: WorksheetId, after_row: int, changes: Sequence[RowChange], *, has_new_rows: bool
-) -> Sequence[str]:
-    """The ranges of an answer: the header, the rows that were changed, and those from the end."""
-    return [
-        a1.header_range(worksheet.title),
-        *(a1.row_range(worksheet.title, change.row) for change in changes),
-        *([a1.rows_from(worksheet.title, after_row)] if has_new_rows else []),
-    ]
+def _seen(asked: Sequence[Asked], blocks: Sequence[Block]) -> Work[Seen]:
+    """The cells that were asked for; none if the blocks are missing."""
+    seen: dict[RowChange, list[_Span]] = {}
+    for each, block in zip(asked, blocks, strict=True):
+        texts, values = _first_row(block)
+        yield len(texts)
+        end = len(each.change.displayed) if each.last is None else each.last + 1 - each.first
+        blank_count = max(0, end - len(texts))
+        span = _Span(
+            first=each.first,
+            texts=[*texts, *[""] * blank_count],
+            values=[*values, *[None] * (len(texts) + blank_count - len(values))],
+            is_row=each.last is None,
+        )
+        seen.setdefault(each.change, []).append(span)
+    return seen
+
+
+def _outcomes(
+    writes: Sequence[Planned],
+    before: Header,
+    after: Header,
+    placed: Sequence[_Placed | None],
+    seen: Seen,
+    *,
+    is_lost: bool,
+) -> Work[dict[int, Outcome]]:
+    places = iter(placed)
+    outcomes: dict[int, Outcome] = {}
+    for each in writes:
+        at = next(places) if each.created else None
+        try:
+            results = yield from _results(each, before, after, at, seen, is_lost)
+        except GatewayError as error:
+            outcomes[each.index] = error
+        else:
+            outcomes[each.index] = results
+    return outcomes
 
 
 def _results(
@@ -282,24 +333,52 @@ def _results(
     before: Header,
     after: Header,
     at: _Placed | None,
-    seen_rows: Mapping[RowChange, tuple[Sequence[str], Sequence[Value]]],
+    seen: Seen,
     is_lost: bool,
-) -> Results:
+) -> Work[Results]:
     """The results of one write. Raises RowNumberUnknown or HeaderChanged."""
-    changed = {}
+    changed: dict[RowChange, Written] = {}
     for change in planned.changes:
-        texts, values = seen_rows[change]
-        if is_lost and change.columns and not holds(values, change.cells):
+        yield UPDATE_STEPS * len(change.values) + len(change.displayed)
+        spans = seen.get(change, ())
+        if is_lost and change.columns and not _holds(change, spans):
             raise number_unknown()
         check_header(change, before, after, change.row)
-        changed[change] = written_row(change.row, change.placement, change.view, texts)
+        if not isinstance(planned.write, UpdateWhere | DeleteWhere):
+            has_tag = isinstance(planned.write, Update) and spans[0].is_row
+            displayed = _displayed(change, spans)
+            changed[change] = written_row(
+                change.row, change.placement, change.view, displayed, has_tag=has_tag
+            )
     created: Results = ()
     if planned.created is not None:
         if at is None:
             raise number_unknown()
         check_header(planned.created, before, after, at.first_row)
-        created = create_results(planned.created, at.first_row, at.texts)
+        has_tag = isinstance(planned.write, Create) and not planned.write.is_array
+        created = yield from create_results(
+            planned.created, at.first_row, at.texts, has_tag=has_tag
+        )
     return planned.results(changed, created)
+
+
+def _holds(change: RowChange, spans: Sequence[_Span]) -> bool:
+    """True if the written cells were seen with what was written."""
+    cells = {
+        column: value for span in spans for column, value in enumerate(span.values, span.first)
+    }
+    return change.values.keys() <= cells.keys() and holds(
+        [cells[column] for column in change.values], [*change.values.values()]
+    )
+
+
+def _displayed(change: RowChange, spans: Sequence[_Span]) -> Sequence[str]:
+    """The row after the write: cells that were not seen are as before it."""
+    row = [*change.displayed]
+    for span in spans:
+        row += [""] * (span.first - len(row))
+        row[span.first : span.first + len(span.texts)] = span.texts
+    return row
 
 
 def _keep(
@@ -384,41 +463,44 @@ def _last_row(extent: SheetExtent | None, removed_count: int) -> int:
 
 
 def _patches(
-    seen_rows: Mapping[RowChange, tuple[Sequence[str], Sequence[Value]]],
-) -> list[RowPatch]:
-    return [_patch(change, texts, values) for change, (texts, values) in seen_rows.items()]
-
-
-def _new_patches(creates: Sequence[Rows], placed: Sequence[_Placed | None]) -> list[RowPatch]:
-    patches = []
+    seen: Seen, creates: Sequence[Rows], placed: Sequence[_Placed | None]
+) -> Work[list[RowPatch]]:
+    patches: list[RowPatch] = []
+    for change, spans in seen.items():
+        yield PATCH_STEPS * sum(len(span.texts) for span in spans)
+        patches.append(_patch(change, spans))
     for rows, at in zip(creates, placed, strict=True):
         if at is None:
             continue
         for offset, row in enumerate(rows):
-            texts = {column: text for column, text in enumerate(at.texts[offset]) if text}
-            values: dict[int, object] = {
-                column: value for column, value in enumerate(row) if value is not None
-            }
-            shown = {column: at.values[offset][column] for column in texts}
-            texts = dict.fromkeys(values, "") | texts
-            patches.append(RowPatch(row=at.first_row + offset, texts=texts, values=values | shown))
+            yield PATCH_STEPS * max(len(row), len(at.texts[offset]))
+            patches.append(_new_patch(at, offset, row))
     return patches
 
 
-def _patch(part: RowChange, texts: Sequence[str], values: Sequence[Value]) -> RowPatch:
-    """The cells of a row that were written or that display something else now."""
-    width = max(len(part.displayed), len(texts), max(part.values) + 1)
-    changed = [
-        column
-        for column in range(width)
-        if column in part.values or text_at(part.displayed, column) != text_at(texts, column)
-    ]
-    shown = {column: text_at(texts, column) for column in changed}
-    typed = {
-        column: "" if column >= len(values) or values[column] is None else values[column]
-        for column in changed
+def _new_patch(at: _Placed, offset: int, row: Sequence[Stored]) -> RowPatch:
+    texts = {column: text for column, text in enumerate(at.texts[offset]) if text}
+    values: dict[int, object] = {
+        column: value for column, value in enumerate(row) if value is not None
     }
-    return RowPatch(row=part.row, texts=shown, values=typed)
+    shown = {column: at.values[offset][column] for column in texts}
+    texts = dict.fromkeys(values, "") | texts
+    return RowPatch(row=at.first_row + offset, texts=texts, values=values | shown)
+
+
+def _patch(change: RowChange, spans: Sequence[_Span]) -> RowPatch:
+    """The cells of a row that were written or that display something else now."""
+    written, displayed = change.values, change.displayed
+    texts: dict[int, str] = {}
+    values: dict[int, object] = {}
+    for span in spans:
+        for column, (text, value) in enumerate(
+            zip(span.texts, span.values, strict=True), span.first
+        ):
+            if column in written or text != text_at(displayed, column):
+                texts[column] = text
+                values[column] = "" if value is None else value
+    return RowPatch(row=change.row, texts=texts, values=values)
 
 
 def _header_gone(row: int) -> HeaderChanged:

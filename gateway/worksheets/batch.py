@@ -1,13 +1,101 @@
-"""Requests of a batch, and the records of its writes."""
+"""Requests of a batch, the cells that its answer shows, and the records of its writes.
+
+Rules
+- The answer shows the cells that a write writes and those by which its rows were found. The answer
+  to an update of one row shows the whole row, for its tag.
+- An answer is small: above `MAX_ASKED_BYTES` it shows only the written cells, and of a write by
+  filter none. What it does not show is not claimed: no tag, and no patch of cached rows.
+"""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from operator import itemgetter
 
 from gateway.google.sheets import AppendedRows, Change, EmptiedRow, RemovedRows, WrittenCells
+from gateway.table import a1
 from gateway.table.record import Stored
+from gateway.table.steps import Work
 from gateway.worksheets.idempotency import Sending
 from gateway.worksheets.planning import Planned, RowChange
+from gateway.worksheets.worksheet_id import WorksheetId
+from gateway.worksheets.writes import DeleteWhere, Update, UpdateWhere
+
+MAX_ASKED_BYTES = 2 * 1024 * 1024
+"""Size of the answer to one write, without the cells that a body lists row by row."""
+
+MAX_ANSWER_BYTES = 8 * 1024 * 1024
+"""The same of all writes of a batch."""
+
+CELL_BYTES = 70
+"""JSON around a cell, which contains its text twice."""
+
+REQUEST_STEPS = 40
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """Cells of a changed row that the answer shows; the whole row if `last` is None."""
+
+    change: RowChange
+    first: int = 0
+    last: int | None = None
+
+    def range(self, title: str) -> str:
+        row = self.change.row
+        if self.last is None:
+            return a1.row_range(title, row)
+        return a1.cells_of_row(title, row, self.first, self.last)
+
+
+def asked_cells(writes: Sequence[Planned]) -> Work[Sequence[Asked]]:
+    """The cells of changed rows that the answer of a batch shows."""
+    asked: list[Asked] = []
+    left_bytes = MAX_ANSWER_BYTES
+    for write in writes:
+        wide: list[Asked] = []
+        narrow: list[Asked] = []
+        wide_bytes = narrow_bytes = 0
+        for change in write.changes:
+            yield REQUEST_STEPS * len(change.runs) + len(change.displayed)
+            each = _whole_or_hull(write, change)
+            seen = change.displayed[each.first : None if each.last is None else each.last + 1]
+            sent_bytes = sum(_byte_count(run) for _, run in change.runs)
+            wide.append(each)
+            wide_bytes += _byte_count(seen) + sent_bytes
+            narrow_bytes += sent_bytes
+            narrow += [
+                Asked(change=change, first=at, last=at + len(run) - 1) for at, run in change.runs
+            ]
+        is_by_filter = isinstance(write.write, UpdateWhere | DeleteWhere)
+        if wide_bytes <= min(MAX_ASKED_BYTES, left_bytes):
+            left_bytes -= wide_bytes
+            asked += wide
+        elif not is_by_filter or narrow_bytes <= min(MAX_ASKED_BYTES, left_bytes):
+            left_bytes -= narrow_bytes
+            asked += narrow
+    return asked
+
+
+def _whole_or_hull(planned: Planned, change: RowChange) -> Asked:
+    if isinstance(planned.write, Update):
+        return Asked(change=change)
+    columns = change.columns.union(change.values, planned.compared)
+    return Asked(change=change, first=min(columns), last=max(columns))
+
+
+def _byte_count(cells: Sequence[Stored]) -> int:
+    return CELL_BYTES * len(cells) + 2 * sum(len(each) for each in cells if isinstance(each, str))
+
+
+def answer_ranges(
+    worksheet: WorksheetId, after_row: int, asked: Sequence[Asked], *, has_new_rows: bool
+) -> Sequence[str]:
+    """The ranges of an answer: the header, cells of changed rows, and all rows from the end."""
+    return [
+        a1.header_range(worksheet.title),
+        *(each.range(worksheet.title) for each in asked),
+        *([a1.rows_from(worksheet.title, after_row)] if has_new_rows else []),
+    ]
 
 
 def emptied_rows(writes: Sequence[Planned], frozen_rows: int, grid_rows: int) -> frozenset[int]:
@@ -20,14 +108,16 @@ def emptied_rows(writes: Sequence[Planned], frozen_rows: int, grid_rows: int) ->
 
 def requests_of(
     writes: Sequence[Planned], emptied: frozenset[int]
-) -> Sequence[tuple[Change, Planned]]:
+) -> Work[Sequence[tuple[Change, Planned]]]:
     """The requests of a batch, each with its write: changes, new rows, removals from the bottom."""
-    requests: list[tuple[Change, Planned]] = [
-        (WrittenCells(row=change.row, column=at, values=values), each)
-        for each in writes
-        for change in each.changes
-        for at, values in change.runs
-    ]
+    requests: list[tuple[Change, Planned]] = []
+    for each in writes:
+        for change in each.changes:
+            yield REQUEST_STEPS * len(change.runs)
+            requests += [
+                (WrittenCells(row=change.row, column=at, values=values), each)
+                for at, values in change.runs
+            ]
     requests += [(AppendedRows(rows=each.created.rows), each) for each in writes if each.created]
     removed = sorted(((row, each) for each in writes for row in each.removed), key=itemgetter(0))
     requests += [(EmptiedRow(row=row), each) for row, each in removed if row in emptied]

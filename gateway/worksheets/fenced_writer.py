@@ -14,13 +14,14 @@ Rules
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from gateway.errors import (
     GatewayError,
     HeaderChanged,
     InternalError,
     ProtectedCells,
+    QueryTooCostly,
     RecordsUnavailable,
     RowNotFound,
     RowNumberUnknown,
@@ -28,10 +29,12 @@ from gateway.errors import (
     UpstreamRefusal,
     UpstreamUnreachable,
     WriteOutcomeUnknown,
+    WriteTooLarge,
 )
 from gateway.google.sheets import (
     AppendedRows,
     Batch,
+    Change,
     EmptiedRow,
     Fence,
     RemovedRows,
@@ -41,8 +44,15 @@ from gateway.google.sheets import (
     refused_request,
 )
 from gateway.table.header import Header
-from gateway.worksheets.applied import AppliedReader, SentBatch, answer_ranges
-from gateway.worksheets.batch import emptied_rows, requests_of, sending_of
+from gateway.table.steps import OutOfSteps, Work
+from gateway.worksheets.applied import AppliedReader, SentBatch
+from gateway.worksheets.batch import (
+    answer_ranges,
+    asked_cells,
+    emptied_rows,
+    requests_of,
+    sending_of,
+)
 from gateway.worksheets.fences import Fences, NeverApplied
 from gateway.worksheets.header_cache import SheetExtent
 from gateway.worksheets.idempotency import (
@@ -72,6 +82,7 @@ from gateway.worksheets.refusal import (
     undecided,
 )
 from gateway.worksheets.row_numbers import number_unknown
+from gateway.worksheets.scheduler import Scheduler
 from gateway.worksheets.search import Search
 from gateway.worksheets.sharing import WriteLock
 from gateway.worksheets.snapshot import DISPLAYED, TYPED
@@ -83,6 +94,7 @@ from gateway.worksheets.writes import (
     Delete,
     DeleteWhere,
     Outcome,
+    RowWrite,
     TableWrite,
     Update,
     UpdateRows,
@@ -136,6 +148,8 @@ class _NotSent(Exception):
         self.error = error
 
 
+W = TypeVar("W", Create, RowWrite)
+
 MakePlan = Callable[[Worksheet, Mapping[int, Any]], Awaitable[Plan]]
 
 
@@ -152,6 +166,7 @@ class FencedWriter:
         header_ttl_seconds: float,
         clock: Callable[[], float],
         write_turn: WriteTurns = no_turn,
+        scheduler: Scheduler,
         search: Search,
         open_writes: Iterable[OpenWrite] = (),
         lock: WriteLock,
@@ -161,10 +176,12 @@ class FencedWriter:
         self._fences = fences
         self._ledger = ledger
         self._planner = planner
-        self._applied = AppliedReader(sheets=sheets, planner=planner)
+        self._applied = AppliedReader(sheets=sheets, planner=planner, scheduler=scheduler)
         self._header_ttl_seconds = header_ttl_seconds
         self._clock = clock
         self._write_turn = write_turn
+        self._scheduler = scheduler
+        self._search = search
         self._matching = Matching(planner=planner, search=search)
         self._open_writes = OpenWrites(fences, ledger, clock=clock, earlier=open_writes, lock=lock)
 
@@ -248,6 +265,8 @@ class FencedWriter:
             except _NotSent as not_sent:
                 error = not_sent.error
                 failures += 1
+            except WriteTooLarge as too_large:  # of the first of them
+                outcomes[next(iter(left))] = too_large
             except GatewayError as failure:
                 outcomes |= dict.fromkeys(left.keys() - outcomes.keys(), failure)
             is_first = False
@@ -263,14 +282,17 @@ class FencedWriter:
         is_cached = extent is not None and sheet_id is not None
         if extent is None or sheet_id is None:
             extent, sheet_id = await self._look_at_end(worksheet)
-        elif not self._planner.knows_fields(extent.header, creates):
-            extent, sheet_id = await self._look_at_end(worksheet)
-            is_cached = False
-        planned, outcomes = self._planner.creates(creates, extent.header)
+        header = extent.header
+        planned, outcomes = await self._planned(
+            worksheet, creates, lambda at, create: self._planner.create(at, create, header)
+        )
+        if is_cached and outcomes:  # their fields may be in a newer header
+            worksheet.header.forget()
+            return await self._plan_creates(worksheet, creates)
         return Plan(
             outcomes=outcomes,
             writes=planned,
-            header=extent.header,
+            header=header,
             sheet_id=sheet_id,
             after_row=extent.last_row,
             looked_at=extent.header_as_of,
@@ -278,21 +300,23 @@ class FencedWriter:
             is_cached=is_cached,
         )
 
-    async def _plan_by_rows(
-        self, worksheet: Worksheet, writes: Mapping[int, Update | UpdateRows | Delete]
-    ) -> Plan:
+    async def _plan_by_rows(self, worksheet: Worksheet, writes: Mapping[int, RowWrite]) -> Plan:
         """Plan updates, or deletes, by a look at their rows."""
         await self._fences.find_earlier(worksheet.id.spreadsheet)
         rows = sorted({row for write in writes.values() for row in rows_of(write)})
-        look = await look_at_rows(self._sheets, worksheet, rows)
+        try:
+            look = await look_at_rows(self._sheets, worksheet, rows)
+        except WriteTooLarge:
+            if len(writes) == 1:
+                raise
+            index = next(iter(writes))  # the others are planned after it
+            return await self._plan_by_rows(worksheet, {index: writes[index]})
         for row in look.missing:
             worksheet.missed(row)
-        deletes = {at: each for at, each in writes.items() if isinstance(each, Delete)}
-        updates = {at: each for at, each in writes.items() if not isinstance(each, Delete)}
-        if deletes:
-            planned, outcomes = self._planner.deletes(deletes, look)
-        else:
-            planned, outcomes = self._planner.updates(updates, look)
+        planned, outcomes = await self._planned(
+            worksheet, writes, lambda at, write: self._planner.by_number(at, write, look)
+        )
+        if not isinstance(next(iter(writes.values())), Delete):
             note_unchanged(worksheet, planned, outcomes.values(), look)
         return Plan(
             outcomes=outcomes,
@@ -302,6 +326,33 @@ class FencedWriter:
             emptied=emptied_rows(planned, look.frozen_rows, look.grid_rows),
             looked_at=look.answered_at,
         )
+
+    async def _planned(
+        self, worksheet: Worksheet, writes: Mapping[int, W], plan: Callable[[int, W], Work[Planned]]
+    ) -> tuple[Sequence[Planned], dict[int, Outcome]]:
+        """The writes that can be sent, and the results or errors of the others by their index."""
+        planned: list[Planned] = []
+        outcomes: dict[int, Outcome] = {}
+        for index, write in writes.items():
+            try:
+                found = await self._search.run(
+                    worksheet, None, plan(index, write), write.access.key_id, is_write=True
+                )
+            except OutOfSteps:
+                outcomes[index] = QueryTooCostly(
+                    "The rows of this request take more steps than one request may take. Send "
+                    "fewer rows at once.",
+                    outcome="not_applied",
+                )
+                continue
+            except GatewayError as error:
+                outcomes[index] = error
+                continue
+            if found.changes or found.created or found.removed:
+                planned.append(found)
+            else:
+                outcomes[index] = found.results({}, ())
+        return planned, outcomes
 
     async def _plan_by_table(
         self, worksheet: Worksheet, writes: Mapping[int, UpdateWhere | DeleteWhere | Upsert]
@@ -335,20 +386,20 @@ class FencedWriter:
         fence = self._fences.new()
         await self._lock.opening(worksheet.id, fence)
         writes, unnoted = await self._noted(plan, fence)
+        requests = await self._scheduler.build(requests_of(writes, plan.emptied))
+        asked = await self._scheduler.build(asked_cells(writes))
         age_seconds = worksheet.header.now() - plan.looked_at
         if not writes:
             return unnoted
         if age_seconds > plan.fresh_seconds and not plan.is_cached:
             worksheet.header.forget()
             raise _NotSent(too_slow())
-        requests = requests_of(writes, plan.emptied)
-        changes = [change for each in writes for change in each.changes]
         has_new_rows = any(each.created for each in writes)
         batch = Batch(
             sheet_id=plan.sheet_id,
             fence=fence,
             changes=[change for change, _ in requests],
-            ranges=answer_ranges(worksheet.id, plan.after_row, changes, has_new_rows=has_new_rows),
+            ranges=answer_ranges(worksheet.id, plan.after_row, asked, has_new_rows=has_new_rows),
         )
         resend_until = self._clock() + plan.fresh_seconds - age_seconds
         sent_seconds = worksheet.header.now()
@@ -357,7 +408,7 @@ class FencedWriter:
         except UpstreamUnreachable as error:
             raise _NotSent(error) from error
         except UpstreamRefusal as refusal:
-            refused = await self._refused(worksheet, plan, writes, refusal)
+            refused = await self._refused(worksheet, plan, writes, requests, refusal)
             if len(refused) < len(writes):  # the others are sent by a new look
                 worksheet.header.forget()
             return unnoted | refused
@@ -373,7 +424,9 @@ class FencedWriter:
             worksheet.forget()
             worksheet.header.forget()
             return unnoted | dict.fromkeys([each.index for each in writes], other_tab())
-        sent = SentBatch(header=plan.header, after_row=plan.after_row, sent_seconds=sent_seconds)
+        sent = SentBatch(
+            header=plan.header, after_row=plan.after_row, asked=asked, sent_seconds=sent_seconds
+        )
         outcomes = await self._read(worksheet, sent, writes, view)
         await self._completed({each.index: each.write for each in writes}, outcomes)
         return {**unnoted, **outcomes}
@@ -402,7 +455,8 @@ class FencedWriter:
         self, plan: Plan, fence: Fence
     ) -> tuple[Sequence[Planned], dict[int, Outcome]]:
         """Record the writes with an Idempotency-Key; those that cannot be must not be sent."""
-        sendings = [sending_of(each, plan.after_row) for each in plan.writes]
+        with_identity = (each for each in plan.writes if each.identity is not None)
+        sendings = [sending_of(each, plan.after_row) for each in with_identity]
         refused: dict[int, Outcome] = {}
         try:
             twins = await self._ledger.sending(sendings, fence)
@@ -442,10 +496,11 @@ class FencedWriter:
         worksheet: Worksheet,
         plan: Plan,
         writes: Sequence[Planned],
+        requests: Sequence[tuple[Change, Planned]],
         refusal: UpstreamRefusal,
     ) -> dict[int, Outcome]:
         """The outcomes of the writes for which Google refused a batch. 1 read."""
-        change, culprit = requests_of(writes, plan.emptied)[(refused_request(refusal) or 1) - 1]
+        change, culprit = requests[(refused_request(refusal) or 1) - 1]
         row = 1
         if isinstance(change, WrittenCells | EmptiedRow):
             row = change.row

@@ -5,9 +5,8 @@ after the other with the same result; the others are planned again after it.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import product, zip_longest
 
 from gateway.errors import (
     DuplicateKey,
@@ -16,16 +15,28 @@ from gateway.errors import (
     Problem,
     QueryTooCostly,
     TooManyRowsAffected,
+    WriteTooLarge,
 )
+from gateway.query.evaluate import evaluate
 from gateway.query.query import Query, condition_fields
 from gateway.table.cells import number_in
-from gateway.table.record import Placement, Stored, key_text, new_row, place
-from gateway.table.steps import OutOfSteps, Work, blocks
+from gateway.table.record import Placement, Stored, key_text, place
+from gateway.table.steps import OutOfSteps, Work, mapped
 from gateway.table.table import FIRST_DATA_ROW, Table, column_at
 from gateway.table.view import ROW_INDEX, View
-from gateway.worksheets.access import Access
 from gateway.worksheets.group import MAX_ROWS
-from gateway.worksheets.planning import NewRows, Planned, Planner, RowChange, told_if_new
+from gateway.worksheets.planning import (
+    MAX_COMPARED,
+    MAX_TARGET_CELLS,
+    MOST_STEPS,
+    UPDATE_STEPS,
+    NewRows,
+    Planned,
+    Planner,
+    RowChange,
+    row_change,
+    told_if_new,
+)
 from gateway.worksheets.search import Search
 from gateway.worksheets.snapshot import Snapshot
 from gateway.worksheets.worksheet import Worksheet
@@ -36,6 +47,7 @@ from gateway.worksheets.writes import (
     UpdateWhere,
     Upsert,
     Written,
+    byte_count,
     number_only,
     written_row,
 )
@@ -44,6 +56,13 @@ Key = tuple[str | float, ...]
 """The values of an upsert's key fields: numbers, and the texts of everything else."""
 
 STEPS_PER_ROW = 4
+"""Steps for one cell of a key, in one pattern."""
+
+NUMBER_STEPS = 20
+"""Steps for reading the number that a text displays."""
+
+MAX_WRITTEN_BYTES = 8 * 1024 * 1024
+"""Values that a write by filter sends to all its rows together."""
 
 
 def needs_types(write: TableWrite) -> bool:
@@ -63,20 +82,32 @@ class _Batch:
     removed: list[int] = field(default_factory=list)
     new_keys: set[tuple[tuple[int, str], ...]] = field(default_factory=set)
 
-    def takes(self, planned: Planned, read_columns: frozenset[int | None]) -> bool:
-        """Take a write, if those before it change nothing that it depends on, and leave it room.
+    def may_take(
+        self, write: TableWrite, read_columns: frozenset[int | None], *, removes: bool
+    ) -> bool:
+        """False if the writes before it change what decides which rows are meant.
 
-        `read_columns` are the columns that decide which rows are meant; None: their numbers.
+        `read_columns` are the columns that do; None: the numbers of the rows. A batch removes rows
+        or changes them.
         """
+        if self.writes and removes != bool(self.removed):
+            return False
+        if self.removed and None in read_columns:
+            return False
+        if self.new_keys:
+            columns = {frozenset(column for column, _ in key) for key in self.new_keys}
+            if not isinstance(write, Upsert) or columns != {read_columns}:
+                return False
+        return read_columns.isdisjoint(self.columns)
+
+    def takes(self, planned: Planned) -> bool:
+        """Take a write, if those before it change none of its rows, and leave it room."""
         rows = {slot.row for slot in planned.slots if not isinstance(slot, int)}
         rows |= {*planned.removed, *(change.row for change in planned.changes)}
         if self.writes and (
-            bool(planned.removed) != bool(self.removed)
-            or (self.removed and None in read_columns)
-            or not read_columns.isdisjoint(self.columns)
-            or not rows.isdisjoint(self.rows)
+            not rows.isdisjoint(self.rows)
             or len(rows) + len(self.rows) > MAX_ROWS
-            or (self.new_keys and not self._are_others(planned, read_columns))
+            or not self.new_keys.isdisjoint(planned.new_keys)
         ):
             return False
         if self.removed:  # they went before
@@ -84,19 +115,10 @@ class _Batch:
             planned = replace(planned, slots=slots)
         self.writes.append(planned)
         self.rows |= rows
-        self.columns |= {at for change in planned.changes for at in change.values}
+        self.columns.update(*(change.values for change in planned.changes))
         self.removed = sorted([*self.removed, *planned.removed])
         self.new_keys |= {*planned.new_keys}
         return True
-
-    def _are_others(self, planned: Planned, read_columns: frozenset[int | None]) -> bool:
-        """True if no row that was added so far is meant by this write."""
-        columns = {frozenset(column for column, _ in key) for key in self.new_keys}
-        return (
-            isinstance(planned.write, Upsert)
-            and columns == {read_columns}
-            and self.new_keys.isdisjoint(planned.new_keys)
-        )
 
     def _moved(self, slot: Written | RowChange | int) -> Written | RowChange | int:
         if not isinstance(slot, Written):
@@ -117,82 +139,110 @@ class Matching:
         table = snapshot.table
         for index, write in writes.items():
             view = table.header.seen_with(write.access.columns)
+            names = write.keys if isinstance(write, Upsert) else condition_fields(write.where)
+            read_columns = frozenset(map(view.find, names))
+            removes = isinstance(write, DeleteWhere) and not self.planner.clears
+            if not batch.may_take(write, read_columns, removes=removes):
+                continue
+            compared = [column for column in read_columns if column is not None][:MAX_COMPARED]
+            if isinstance(write, Upsert):
+                work = self._upsert(table, view, index, write, frozenset(compared))
+            else:
+                work = self._by_filter(table, view, index, write, frozenset(compared))
             try:
-                if isinstance(write, Upsert):
-                    planned = await self._upsert(worksheet, table, view, index, write)
-                    read_columns = frozenset(map(view.find, write.keys))
-                else:
-                    planned = await self._by_filter(worksheet, table, view, index, write)
-                    read_columns = frozenset(map(view.find, condition_fields(write.where)))
+                planned = await self.search.run(
+                    worksheet, table, work, write.access.key_id, is_write=True
+                )
+            except OutOfSteps:
+                outcomes[index] = self._too_costly(write, table)
             except GatewayError as error:
                 outcomes[index] = error
-                continue
-            if planned.changes or planned.created or planned.removed:
-                batch.takes(planned, read_columns)
             else:
-                outcomes[index] = planned.results({}, ())
+                if planned.changes or planned.created or planned.removed:
+                    batch.takes(planned)
+                else:
+                    outcomes[index] = planned.results({}, ())
         return batch.writes, outcomes
 
-    async def _by_filter(
+    def _by_filter(
         self,
-        worksheet: Worksheet,
         table: Table,
         view: View,
         index: int,
         write: UpdateWhere | DeleteWhere,
-    ) -> Planned:
-        query = Query(where=write.where, limit=write.max_rows, wants_total=True)
-        page = await self.search.page(worksheet, table, query, write.access, is_write=True)
+        compared: frozenset[int],
+    ) -> Work[Planned]:
+        page = yield from evaluate(table, _query_of(write), view)
         if page.total is not None and page.total > write.max_rows:
             raise TooManyRowsAffected(
                 f"{page.total} rows match, and this request may change at most {write.max_rows}. "
                 "Narrow 'where', or raise max-affected as far as the key's plan allows.",
                 outcome="not_applied",
             )
+        if len(page.rows) * len(table.displayed) > MAX_TARGET_CELLS:
+            raise _too_large(
+                f"The {len(page.rows)} rows that match have more than {MAX_TARGET_CELLS:,} cells."
+            )
+        width = len(table.displayed)
+        texts = yield from mapped(table.texts, page.rows, lambda _: width, MOST_STEPS)
         if isinstance(write, DeleteWhere):
             slots = [number_only(row) for row in page.rows]
-            rows = {row: _texts(table, row) for row in page.rows}
-            return self.planner.removal(index, write, slots, rows, table.header)
+            rows = dict(zip(page.rows, texts, strict=True))
+            planned = yield from self.planner.removal(index, write, slots, rows, table.header)
+            return replace(planned, compared=compared)
+        if byte_count(write.fields) * len(page.rows) > MAX_WRITTEN_BYTES:
+            raise _too_large(
+                f"The fields of the body, written to {len(page.rows)} rows, take more than "
+                f"{MAX_WRITTEN_BYTES // 1_048_576} MiB."
+            )
         placement = place(write.fields, view, ignore_unknown=self.planner.ignore_unknown)
-        changes = [
-            self.planner.row_change(row, placement, view, _texts(table, row)) for row in page.rows
-        ]
+        changes = yield from mapped(
+            lambda each: row_change(each[0], placement, view, each[1]),
+            zip(page.rows, texts, strict=True),
+            lambda _: UPDATE_STEPS * len(placement.cells),
+            MOST_STEPS,
+        )
         return Planned(
             index=index,
             write=write,
             slots=[number_only(row, placement.ignored) for row in page.rows],
             changes=[each for each in changes if isinstance(each, RowChange)],
+            compared=compared,
         )
 
-    async def _upsert(
-        self, worksheet: Worksheet, table: Table, view: View, index: int, upsert: Upsert
-    ) -> Planned:
+    def _upsert(
+        self, table: Table, view: View, index: int, upsert: Upsert, compared: frozenset[int]
+    ) -> Work[Planned]:
         columns = _key_columns(upsert, view)
-        placements = [
-            place(
-                fields,
-                view,
-                ignore_unknown=self.planner.ignore_unknown,
-                at=upsert.path(number),
-            )
-            for number, fields in enumerate(upsert.rows)
-        ]
+        sent = yield from self.planner.new_rows(upsert, table.header)
+        placements = sent.placements
         keys = [_key(each, columns, upsert.path(at)) for at, each in enumerate(placements)]
-        found = await self._rows_of(worksheet, table, columns, keys, upsert.access)
-        slots: list[Written | RowChange | int] = []
-        new: list[int] = []
-        for number, placement in enumerate(placements):
-            if number in found:
-                slots.append(self._merged(upsert, table, view, found[number], placement, columns))
-            else:
-                slots.append(len(new))
-                new.append(number)
+        found = yield from _rows_of(table, columns, keys)
+        if len(found) * len(table.displayed) > MAX_TARGET_CELLS:
+            raise _too_large(
+                f"The {len(found)} rows that are there have more than {MAX_TARGET_CELLS:,} cells."
+            )
+        new = [number for number in range(len(placements)) if number not in found]
+        places = {number: at for at, number in enumerate(new)}
+
+        def slot(number: int) -> Written | RowChange | int:
+            if number in places:
+                return places[number]
+            row, placement = found[number], placements[number]
+            return _merged(upsert, view, row, placement, table.texts(row), frozenset(columns))
+
+        slots = yield from mapped(
+            slot,
+            range(len(placements)),
+            lambda number: len(table.displayed) + UPDATE_STEPS * len(placements[number].cells),
+            MOST_STEPS,
+        )
         created = None
         if new:
             created = NewRows(
                 view=view,
                 placements=[placements[number] for number in new],
-                rows=[new_row(placements[number].cells) for number in new],
+                rows=[sent.rows[number] for number in new],
             )
         return Planned(
             index=index,
@@ -204,83 +254,93 @@ class Matching:
                 tuple(sorted((at, key_text(placements[number].cells[at])) for at in columns))
                 for number in new
             ],
+            compared=compared,
         )
 
-    def _merged(
-        self,
-        upsert: Upsert,
-        table: Table,
-        view: View,
-        row: int,
-        placement: Placement,
-        keys: Sequence[int],
-    ) -> Written | RowChange:
-        """The change of an existing row, or the row if it stays as it is."""
-        displayed = _texts(table, row)
-        if not upsert.merges:
-            return told_if_new(written_row(row, placement, view, displayed), is_new=False)
-        change = self.planner.row_change(row, placement, view, displayed, kept=frozenset(keys))
-        return told_if_new(change, is_new=False) if isinstance(change, Written) else change
+    def _too_costly(self, write: TableWrite, table: Table) -> QueryTooCostly:
+        if not isinstance(write, Upsert):
+            return self.search.too_costly(_query_of(write), table)
+        return QueryTooCostly(
+            f"The worksheet has too many rows ({table.last_row - 1:,}) to find those of an "
+            "upsert in the steps that a request may take."
+        )
 
-    async def _rows_of(
-        self,
-        worksheet: Worksheet,
-        table: Table,
-        columns: Sequence[int],
-        keys: Sequence[Key],
-        access: Access,
-    ) -> Mapping[int, int]:
-        """The row of each key that the worksheet has, by the key's number."""
-        wanted = {key: number for number, key in enumerate(keys)}
-        try:
-            found = await self.search.run(
-                worksheet, table, _matched(table, columns, wanted), access.key_id, is_write=True
+
+def _query_of(write: UpdateWhere | DeleteWhere) -> Query:
+    return Query(where=write.where, limit=write.max_rows, wants_total=True)
+
+
+def _merged(
+    upsert: Upsert,
+    view: View,
+    row: int,
+    placement: Placement,
+    displayed: Sequence[str],
+    keys: frozenset[int],
+) -> Written | RowChange:
+    """The change of an existing row, or the row if it stays as it is."""
+    change: Written | RowChange
+    if upsert.merges:
+        change = row_change(row, placement, view, displayed, kept=keys)
+    else:
+        change = written_row(row, placement, view, displayed, has_tag=False)
+    return told_if_new(change, is_new=False) if isinstance(change, Written) else change
+
+
+def _rows_of(table: Table, columns: Sequence[int], keys: Sequence[Key]) -> Work[Mapping[int, int]]:
+    """The row of each key that the worksheet has, by the key's number."""
+    found = yield from _matched(table, columns, {key: number for number, key in enumerate(keys)})
+    for rows in found.values():
+        if len(rows) > 1:
+            raise DuplicateKey(
+                f"Rows {_listed(rows)} have the same key. Nothing was written: make their "
+                "keys different, or delete all but one.",
+                outcome="not_applied",
             )
-        except OutOfSteps:
-            raise QueryTooCostly(
-                f"The worksheet has too many rows ({table.last_row - 1:,}) to find those of an "
-                "upsert in the steps that a request may take."
-            ) from None
-        for rows in found.values():
-            if len(rows) > 1:
-                raise DuplicateKey(
-                    f"Rows {_listed(rows)} have the same key. Nothing was written: make their "
-                    "keys different, or delete all but one.",
-                    outcome="not_applied",
-                )
-        if len({rows[0] for rows in found.values()}) < len(found):
-            raise InvalidBody("Two rows of the body have the key of the same row.")
-        return {number: rows[0] for number, rows in found.items()}
+    if len({rows[0] for rows in found.values()}) < len(found):
+        raise InvalidBody("Two rows of the body have the key of the same row.")
+    return {number: rows[0] for number, rows in found.items()}
 
 
 def _matched(
     table: Table, columns: Sequence[int], wanted: Mapping[Key, int]
 ) -> Work[Mapping[int, list[int]]]:
-    """The rows of each wanted key; a number equals every text that displays it."""
-    are_numbers = [any(isinstance(key[at], float) for key in wanted) for at in range(len(columns))]
+    """The rows of each wanted key; a number equals every text that displays it.
+
+    Each row is looked up once for each pattern of numbers and texts that the keys have.
+    """
+    patterns = {tuple(isinstance(part, float) for part in key) for key in wanted}
+    numeric = [any(pattern[at] for pattern in patterns) for at in range(len(columns))]
+    steps_of_row = sum(NUMBER_STEPS if is_number else 1 for is_number in numeric)
+    steps_of_row += STEPS_PER_ROW * len(columns) * len(patterns)
     found: dict[int, list[int]] = {}
     cells = [column_at(table.displayed, column) for column in columns]
-    for block in blocks(FIRST_DATA_ROW - 1, table.last_row):
-        yield STEPS_PER_ROW * len(columns) * len(block)
-        parts = [column[block.start : block.stop] for column in cells]
-        for place_, texts in enumerate(zip_longest(*parts, fillvalue=""), block.start):
-            for key in _forms(texts, are_numbers):
+    size = max(1, MOST_STEPS // steps_of_row)
+    for start in range(FIRST_DATA_ROW - 1, table.last_row, size):
+        block = range(start, min(start + size, table.last_row))
+        yield steps_of_row * len(block)
+        parts = [[*column[block.start : block.stop]] for column in cells]
+        for part in parts:
+            part += [""] * (len(block) - len(part))
+        numbers = [
+            [*map(_number, part)] if is_number else part
+            for part, is_number in zip(parts, numeric, strict=True)
+        ]
+        for pattern in patterns:
+            forms = [
+                number if is_number else part
+                for part, number, is_number in zip(parts, numbers, pattern, strict=True)
+            ]
+            for place_, key in enumerate(zip(*forms, strict=True), block.start):
                 number = wanted.get(key)
                 if number is not None:
                     found.setdefault(number, []).append(place_ + 1)
     return found
 
 
-def _forms(texts: tuple[object, ...], are_numbers: Sequence[bool]) -> Iterator[Key]:
-    if not any(are_numbers):
-        yield texts  # type: ignore[misc]
-        return
-    forms: list[list[str | float]] = []
-    for text, may_be_number in zip(texts, are_numbers, strict=True):
-        shown = text if isinstance(text, str) else ""
-        value = number_in(shown) if may_be_number else None
-        forms.append([shown] if value is None else [shown, float(value)])
-    yield from product(*forms)
+def _number(text: object) -> float | None:
+    value = number_in(text) if isinstance(text, str) else None
+    return None if value is None else float(value)
 
 
 def _key_columns(upsert: Upsert, view: View) -> list[int]:
@@ -304,8 +364,11 @@ def _key_part(value: Stored) -> str | float:
     return float(value) if is_number else key_text(value)  # type: ignore[arg-type]
 
 
-def _texts(table: Table, row: int) -> list[str]:
-    return [table.text(row, column) for column in range(len(table.displayed))]
+def _too_large(reason: str) -> WriteTooLarge:
+    return WriteTooLarge(
+        f"{reason} Nothing was written: narrow 'where', or write fewer rows or fields at once.",
+        outcome="not_applied",
+    )
 
 
 def _listed(rows: Sequence[int]) -> str:

@@ -5,14 +5,16 @@ Pure but for the look at the rows of updates, which costs 1 read.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import chain
 
 from gateway.errors import (
-    GatewayError,
     HeaderChanged,
     PreconditionFailed,
     RowNotFound,
+    SheetTooLarge,
     UpstreamRefusal,
+    WriteTooLarge,
 )
 from gateway.google.sheets import Sheets, SheetView
 from gateway.table import a1
@@ -29,9 +31,9 @@ from gateway.table.record import (
     row_record,
     text_at,
 )
+from gateway.table.steps import Work, mapped
 from gateway.table.tag import IfMatch
 from gateway.table.view import View
-from gateway.worksheets.access import Access
 from gateway.worksheets.loader import check_names
 from gateway.worksheets.refusal import explain, explaining, row_not_found, too_slow
 from gateway.worksheets.snapshot import Effect
@@ -44,6 +46,8 @@ from gateway.worksheets.writes import (
     Fields,
     Outcome,
     Results,
+    RowsSent,
+    RowWrite,
     Update,
     UpdateRows,
     Upsert,
@@ -58,6 +62,17 @@ FRESH_LOOK_SECONDS = 1.0
 
 MAX_LOOKS = 3
 """Looks at rows of which some turn out to be past the grid."""
+
+MAX_TARGET_CELLS = 500_000
+"""Cells of the rows that writes look at."""
+
+MAX_COMPARED = 16
+
+UPDATE_STEPS = 24
+"""Steps per field of a row, from its name to the cell that changes."""
+
+MOST_STEPS = 16_384
+"""Steps of a block, about 1 ms."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -90,16 +105,19 @@ class RowChange:
     def columns(self) -> frozenset[int]:
         return frozenset(self.placement.cells)
 
-    @property
+    @cached_property
     def values(self) -> Mapping[int, Stored]:
-        """The written values by column."""
+        """The written values by column, in ascending order."""
         return {column + at: value for column, run in self.runs for at, value in enumerate(run)}
 
     @property
     def cells(self) -> list[Stored]:
         """The written cells of the row from column A; None leaves a cell as it is."""
-        values = self.values
-        return [values.get(column) for column in range(max(values) + 1)]
+        cells: list[Stored] = []
+        for column, run in self.runs:
+            cells += [None] * (column - len(cells))
+            cells += run
+        return cells
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -119,6 +137,8 @@ class Planned:
     """The rows to remove, as they are displayed."""
     new_keys: Sequence[tuple[tuple[int, str], ...]] = ()
     """Columns and texts of the keys of rows that an upsert appends."""
+    compared: frozenset[int] = frozenset()
+    """The columns by which its rows were found, at most `MAX_COMPARED`."""
 
     @property
     def identity(self) -> WriteIdentity | None:
@@ -174,56 +194,35 @@ class Planner:
     ignore_unknown: bool
     clears: bool = False
 
-    def creates(
-        self, creates: Mapping[int, Create], header: Header
-    ) -> tuple[list[Planned], dict[int, Outcome]]:
-        """The creates that can be sent, and the errors of the others by their index."""
-        planned: list[Planned] = []
-        refused: dict[int, Outcome] = {}
-        for index, create in creates.items():
-            try:
-                rows = self.new_rows(create, header)
-            except GatewayError as error:
-                refused[index] = error
-            else:
-                slots = range(len(rows.rows))
-                planned.append(Planned(index=index, write=create, slots=slots, created=rows))
-        return planned, refused
+    def create(self, index: int, create: Create, header: Header) -> Work[Planned]:
+        rows = yield from self.new_rows(create, header)
+        slots = range(len(rows.rows))
+        return Planned(index=index, write=create, slots=slots, created=rows)
 
-    def updates(
-        self, updates: Mapping[int, Update | UpdateRows], look: RowLook
-    ) -> tuple[list[Planned], dict[int, Outcome]]:
-        """The updates that change cells, and the results or errors of the others."""
-        planned: list[Planned] = []
-        outcomes: dict[int, Outcome] = {}
-        for index, update in updates.items():
-            try:
-                slots = self._updated(update, look)
-            except GatewayError as error:
-                outcomes[index] = error
-                continue
-            changes = [slot for slot in slots if isinstance(slot, RowChange)]
-            if changes:
-                planned.append(Planned(index=index, write=update, slots=slots, changes=changes))
-            else:
-                outcomes[index] = tuple(slot for slot in slots if isinstance(slot, Written))
-        return planned, outcomes
+    def by_number(self, index: int, write: RowWrite, look: RowLook) -> Work[Planned]:
+        """A write to rows by their numbers; it changes nothing if all rows have its values."""
+        view = look.header.seen_with(write.access.columns)
+        if isinstance(write, UpdateRows):
+            for row, _ in write.rows:
+                _check_row(row, None, view, look)
+            listed = enumerate(write.rows)
+            rows = [(row, fields, pointer(str(at))) for at, (row, fields) in listed]
+        else:
+            _check_row(write.row, write.condition, view, look)
+            if isinstance(write, Delete):
+                removed = {write.row: look.rows[write.row]}
+                return (yield from self.removal(index, write, (), removed, look.header))
+            rows = [(write.row, write.fields, pointer())]
 
-    def deletes(
-        self, deletes: Mapping[int, Delete], look: RowLook
-    ) -> tuple[list[Planned], dict[int, Outcome]]:
-        """The deletes that can be sent, and the errors of the others."""
-        planned: list[Planned] = []
-        refused: dict[int, Outcome] = {}
-        for index, delete in deletes.items():
-            try:
-                _check_row(delete.row, delete.condition, delete.access, look)
-            except GatewayError as error:
-                refused[index] = error
-            else:
-                row = delete.row
-                planned.append(self.removal(index, delete, (), {row: look.rows[row]}, look.header))
-        return planned, refused
+        def slot(each: tuple[int, Fields, str]) -> Written | RowChange:
+            row, fields, path = each
+            placement = place(fields, view, ignore_unknown=self.ignore_unknown, at=path)
+            has_tag = isinstance(write, Update)
+            return row_change(row, placement, view, look.rows[row], has_tag=has_tag)
+
+        slots = yield from mapped(slot, rows, lambda each: UPDATE_STEPS * len(each[1]), MOST_STEPS)
+        changes = [slot for slot in slots if isinstance(slot, RowChange)]
+        return Planned(index=index, write=write, slots=slots, changes=changes)
 
     def removal(
         self,
@@ -232,88 +231,70 @@ class Planner:
         slots: Sequence[Written],
         rows: Mapping[int, Sequence[str]],
         header: Header,
-    ) -> Planned:
+    ) -> Work[Planned]:
         """A write that removes rows, or empties them; `rows` are their displayed cells."""
         if not self.clears:
             return Planned(index=index, write=write, slots=slots, removed=rows)
-        changes = [
-            RowChange(
+
+        def emptied(row: int) -> RowChange:
+            return RowChange(
                 row=row,
                 view=header.whole,
                 placement=Placement(cells={}),
-                displayed=displayed,
-                runs=[(0, [""] * max(len(header.cells), len(displayed)))],
+                displayed=rows[row],
+                runs=[(0, [""] * max(len(header.cells), len(rows[row])))],
             )
-            for row, displayed in rows.items()
-        ]
+
+        changes = yield from mapped(emptied, rows, lambda row: len(header.cells), MOST_STEPS)
         return Planned(index=index, write=write, slots=slots, changes=changes)
 
-    def knows_fields(self, header: Header, creates: Mapping[int, Create]) -> bool:
-        """True if the header has all fields of the creates, or unknown ones are ignored."""
-        if self.ignore_unknown:
-            return True
-        views = ((header.seen_with(each.access.columns), each) for each in creates.values())
-        return all(
-            view.find(name) is not None
-            for view, create in views
-            for fields in create.rows
-            for name in fields
-        )
-
-    def new_rows(self, create: Create, header: Header) -> NewRows:
+    def new_rows(self, create: RowsSent, header: Header) -> Work[NewRows]:
         view = header.seen_with(create.access.columns)
-        placements = []
-        for number, fields in enumerate(create.rows):
+
+        def placed(each: tuple[int, Fields]) -> Placement:
+            number, fields = each
             path = create.path(number)
             placement = place(fields, view, ignore_unknown=self.ignore_unknown, at=path)
             check_has_value(placement.cells.values(), at=path)
-            placements.append(placement)
-        rows = [new_row(each.cells) for each in placements]
+            return placement
+
+        placements = yield from mapped(
+            placed, enumerate(create.rows), lambda each: UPDATE_STEPS * len(each[1]), MOST_STEPS
+        )
+        rows = yield from mapped(
+            lambda each: new_row(each.cells), placements, lambda each: len(each.cells), MOST_STEPS
+        )
         return NewRows(view=view, placements=placements, rows=rows)
 
-    def row_change(
-        self,
-        row: int,
-        placement: Placement,
-        view: View,
-        displayed: Sequence[str],
-        *,
-        kept: frozenset[int] = frozenset(),
-    ) -> Written | RowChange:
-        """The change of a row, but for the columns `kept`; its result, if it has all values."""
-        cells = {at: value for at, value in placement.cells.items() if at not in kept}
-        runs = changed_runs(cells, displayed)
-        if not runs:
-            return written_row(row, placement, view, displayed)
-        return RowChange(row=row, view=view, placement=placement, displayed=displayed, runs=runs)
 
-    def _updated(self, update: Update | UpdateRows, look: RowLook) -> list[Written | RowChange]:
-        rows: Sequence[tuple[int, Fields, str]]
-        if isinstance(update, Update):
-            view = _check_row(update.row, update.condition, update.access, look)
-            rows = [(update.row, update.fields, pointer())]
-        else:
-            for row, _ in update.rows:
-                view = _check_row(row, None, update.access, look)
-            rows = [(row, of, pointer(str(at))) for at, (row, of) in enumerate(update.rows)]
-        slots = []
-        for row, fields, path in rows:
-            placement = place(fields, view, ignore_unknown=self.ignore_unknown, at=path)
-            slots.append(self.row_change(row, placement, view, look.rows[row]))
-        return slots
+def row_change(
+    row: int,
+    placement: Placement,
+    view: View,
+    displayed: Sequence[str],
+    *,
+    kept: frozenset[int] = frozenset(),
+    has_tag: bool = False,
+) -> Written | RowChange:
+    """The change of a row, but for the columns `kept`; its result, if it has all values."""
+    cells = {at: value for at, value in placement.cells.items() if at not in kept}
+    runs = changed_runs(cells, displayed)
+    if not runs:
+        return written_row(row, placement, view, displayed, has_tag=has_tag)
+    return RowChange(row=row, view=view, placement=placement, displayed=displayed, runs=runs)
 
 
-def _check_row(row: int, condition: IfMatch | None, access: Access, look: RowLook) -> View:
-    """The view of the caller, if the row exists and the condition holds for it."""
-    view = look.header.seen_with(access.columns)
+def _check_row(row: int, condition: IfMatch | None, view: View, look: RowLook) -> None:
+    """Raise RowNotFound or PreconditionFailed, which shows the row as the view has it."""
     if row not in look.rows:
         raise row_not_found(row)
+    if condition is None:
+        return
     displayed = look.rows[row]
     tag = view.tag(displayed)
-    if condition is not None and not condition.holds(tag):
+    if not condition.holds(tag):
         existing = row_record(row, view.select(None), displayed)
         raise PreconditionFailed(existing, tag=tag)
-    return view
 
 
 def told_if_new(written: Written, *, is_new: bool) -> Written:
@@ -348,6 +329,10 @@ async def _look(sheets: Sheets, worksheet: Worksheet, rows: Sequence[int]) -> Ro
         try:
             view = await _read_rows(sheets, worksheet.id, found)
             break
+        except SheetTooLarge as too_large:
+            if len(rows) == 1:
+                raise
+            raise _too_many_cells() from too_large
         except UpstreamRefusal as refusal:
             error = await explain(sheets, worksheet.id, refusal, row=found[-1])
             if not isinstance(error, RowNotFound):
@@ -365,6 +350,8 @@ async def _look(sheets: Sheets, worksheet: Worksheet, rows: Sequence[int]) -> Ro
     displayed = {
         row: block.texts[0] if block.texts else () for row, block in zip(found, blocks, strict=True)
     }
+    if len(rows) > 1 and sum(map(len, displayed.values())) > MAX_TARGET_CELLS:
+        raise _too_many_cells()
     worksheet.saw(header, displayed)
     return RowLook(
         sheet_id=view.sheet_id,
@@ -392,17 +379,35 @@ def note_unchanged(
         worksheet.written(Effect(header=look.header, rows=patches, before=before))
 
 
-def create_results(part: NewRows, first_row: int, displayed: Sequence[Sequence[str]]) -> Results:
+def create_results(
+    part: NewRows, first_row: int, displayed: Sequence[Sequence[str]], *, has_tag: bool
+) -> Work[Results]:
     """The answer of a create; `displayed` are the texts of its rows from column A."""
-    return tuple(
-        written_row(first_row + at, placement, part.view, displayed[at])
-        for at, placement in enumerate(part.placements)
+
+    def written(at: int) -> Written:
+        placement = part.placements[at]
+        return written_row(first_row + at, placement, part.view, displayed[at], has_tag=has_tag)
+
+    numbers = range(len(part.placements))
+    rows = yield from mapped(
+        written, numbers, lambda at: UPDATE_STEPS * len(part.placements[at].cells), MOST_STEPS
+    )
+    return tuple(rows)
+
+
+def _too_many_cells() -> WriteTooLarge:
+    return WriteTooLarge(
+        f"The rows of this request have more than {MAX_TARGET_CELLS:,} cells, or too much text. "
+        "Nothing was written: name fewer rows in one request.",
+        outcome="not_applied",
     )
 
 
 def check_header(part: NewRows | RowChange, before: Header, after: Header, row: int) -> None:
     """Raise HeaderChanged if a written column has another name than at the look."""
-    if any(text_at(before.cells, at) != text_at(after.cells, at) for at in part.columns):
+    if before.cells != after.cells and any(
+        text_at(before.cells, at) != text_at(after.cells, at) for at in part.columns
+    ):
         raise HeaderChanged(
             f"The values were written to row {row}, but somebody changed the worksheet's header at "
             "the same time: they may be under other names now. Look at the row, and do not send it "
@@ -416,7 +421,8 @@ async def _read_rows(sheets: Sheets, worksheet: WorksheetId, rows: Sequence[int]
         a1.header_range(worksheet.title),
         *(a1.row_range(worksheet.title, row) for row in rows),
     ]
-    return own_sheet(worksheet, await sheets.read_sheet(worksheet.spreadsheet, ranges))
+    view = await sheets.read_sheet(worksheet.spreadsheet, ranges, has_values=False)
+    return own_sheet(worksheet, view)
 
 
 async def _rows_in_grid(

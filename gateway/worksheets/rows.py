@@ -129,6 +129,7 @@ class RowService:
             fences,
             ledger,
             planner,
+            scheduler=self._scheduler,
             search=self._search,
             header_ttl_seconds=cache.header_ttl_seconds,
             clock=wall_clock,

@@ -29,48 +29,41 @@ class Search:
         self._max_steps = max_steps
         self._weigh = weigh
 
-    async def page(
-        self,
-        worksheet: Worksheet,
-        table: Table,
-        query: Query,
-        access: Access,
-        *,
-        is_write: bool = False,
-    ) -> Page:
+    async def page(self, worksheet: Worksheet, table: Table, query: Query, access: Access) -> Page:
         """The page of a query with `where` or `order`. Raises UnknownField, QueryTooCostly."""
         work = evaluate(table, query, table.header.seen_with(access.columns))
         try:
-            return await self.run(worksheet, table, work, access.key_id, is_write=is_write)
+            return await self.run(worksheet, table, work, access.key_id)
         except OutOfSteps:
-            raise _too_costly(query, table.last_row - 1, self._max_steps) from None
+            raise self.too_costly(query, table) from None
 
     async def run(
         self,
         worksheet: Worksheet,
-        table: Table,
+        table: Table | None,
         work: Work[T],
         key_id: str,
         *,
         is_write: bool = False,
     ) -> T:
-        """The result of work on a table. Raises OutOfSteps."""
+        """The result of work for a request, on a table or on its own rows. Raises OutOfSteps."""
         lane = f"{key_id} write" if is_write else key_id
         metered = Metered(work, self._max_steps)
         try:
             if not self._scheduler.try_at_once(metered, lane):
                 await self._scheduler.finish(metered, lane)
         finally:
-            if metered.steps > table.last_row // 4:  # an index takes at least as many
+            if (
+                table is not None and metered.steps > table.last_row // 4
+            ):  # an index takes at least as many
                 self._weigh(worksheet)
         return metered.result
 
-
-def _too_costly(query: Query, rows: int, budget_steps: int) -> QueryTooCostly:
-    conditions = 0 if query.where is None else len(condition_fields(query.where))
-    return QueryTooCostly(
-        f"This query takes more than {budget_steps:,} steps on the {rows:,} rows of the worksheet, "
-        f"with {conditions} conditions and {len(query.order)} order terms. Use fewer conditions "
-        "or order terms, or a worksheet with fewer rows. What it indexed is kept: repeated, it may "
-        "take fewer steps."
-    )
+    def too_costly(self, query: Query, table: Table) -> QueryTooCostly:
+        conditions = 0 if query.where is None else len(condition_fields(query.where))
+        return QueryTooCostly(
+            f"This query takes more than {self._max_steps:,} steps on the {table.last_row - 1:,} "
+            f"rows of the worksheet, with {conditions} conditions and {len(query.order)} order "
+            "terms. Use fewer conditions or order terms, or a worksheet with fewer rows. What it "
+            "indexed is kept: repeated, it may take fewer steps."
+        )

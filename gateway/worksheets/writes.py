@@ -54,7 +54,7 @@ class RowsSent:
     @cached_property
     def byte_count(self) -> int:
         """About how many bytes the values take on their way to Google."""
-        return sum(map(_byte_count, self.rows))
+        return sum(map(byte_count, self.rows))
 
     @cached_property
     def memory_bytes(self) -> int:
@@ -80,7 +80,7 @@ class Update:
     @cached_property
     def byte_count(self) -> int:
         """About how many bytes the values take on their way to Google."""
-        return _byte_count(self.fields)
+        return byte_count(self.fields)
 
     @cached_property
     def memory_bytes(self) -> int:
@@ -99,7 +99,7 @@ class UpdateRows:
     @cached_property
     def byte_count(self) -> int:
         """About how many bytes the values take on their way to Google."""
-        return sum(_byte_count(fields) for _, fields in self.rows)
+        return sum(byte_count(fields) for _, fields in self.rows)
 
     @cached_property
     def memory_bytes(self) -> int:
@@ -132,7 +132,7 @@ class UpdateWhere:
     @cached_property
     def byte_count(self) -> int:
         """About how many bytes the values take on their way to Google."""
-        return _byte_count(self.fields) * self.max_rows
+        return byte_count(self.fields) * self.max_rows
 
     @cached_property
     def memory_bytes(self) -> int:
@@ -190,14 +190,18 @@ Outcome = Results | Exception
 """How one write of a group ended."""
 
 
-def written_row(row: int, placement: Placement, view: View, displayed: Sequence[str]) -> Written:
-    """The written fields in sheet order; `displayed` are the texts of all cells of the row."""
+def written_row(
+    row: int, placement: Placement, view: View, displayed: Sequence[str], *, has_tag: bool
+) -> Written:
+    """The written fields in sheet order; `displayed` are the texts of all cells of the row.
+
+    Only the answer of a write to a single row `has_tag`.
+    """
+    width, names = len(displayed), view.names
     record: dict[str, object] = {ROW_INDEX: row}
-    for name, column in view.columns.items():
-        if column in placement.cells:
-            text = displayed[column] if column < len(displayed) else ""
-            record[name] = text or None
-    tag = view.tag(displayed)
+    for column in sorted(placement.cells):
+        record[names[column]] = (displayed[column] or None) if column < width else None
+    tag = view.tag(displayed) if has_tag else ""
     return Written(row=row, record=record, tag=tag, ignored=placement.ignored)
 
 
@@ -211,8 +215,10 @@ def number_only(row: int, ignored: tuple[str, ...] = ()) -> Written:
     return Written(row=row, record={ROW_INDEX: row}, tag="", ignored=ignored)
 
 
-def _byte_count(fields: Fields) -> int:
-    return sum(len(str(value).encode()) + 3 for value in fields.values())
+def byte_count(fields: Fields) -> int:
+    """About how many bytes the values take on their way to Google."""
+    texts = [*map(str, fields.values())]
+    return sum(map(len, texts)) + 3 * len(texts)
 
 
 def _memory_bytes(fields: Fields) -> int:

@@ -139,7 +139,7 @@ class ScriptedSheets:
             lambda: call(spreadsheet, range_, render=render, known=known),
         )
 
-    async def read_ranges(self, spreadsheet: str, ranges: Sequence[str]) -> list[Values]:
+    async def read_ranges(self, spreadsheet: str, ranges: Sequence[str]) -> Sequence[Values]:
         call = self._inner.read_ranges
         return await self._play("read_ranges", ranges[0], lambda: call(spreadsheet, ranges))
 
@@ -147,9 +147,11 @@ class ScriptedSheets:
         call = self._inner.list_worksheets
         return await self._play("list_worksheets", "", lambda: call(spreadsheet))
 
-    async def read_sheet(self, spreadsheet: str, ranges: Sequence[str]) -> SheetView:
+    async def read_sheet(
+        self, spreadsheet: str, ranges: Sequence[str], *, has_values: bool = True
+    ) -> SheetView:
         call = self._inner.read_sheet
-        return await self._play("read_sheet", ranges[0], lambda: call(spreadsheet, ranges))
+        return await self._play("read_sheet", ranges[0], lambda: call(spreadsheet, ranges, has_values=has_values))
 
     async def apply(self, spreadsheet: str, batch: Batch) -> SheetView:
         call = self._inner.apply

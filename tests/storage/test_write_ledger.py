@@ -261,7 +261,7 @@ async def test_a_note_is_finished_though_its_request_ends(
 ) -> None:
     """A cancelled request leaves no half transaction, and closing waits for it."""
     async with store.open_ledger(clock) as ledger:
-        note = asyncio.create_task(ledger.sending([Sending(IDENTITY, 5, ROWS)], FENCE))
+        note = asyncio.create_task(ledger.completed([(IDENTITY, results(5))]))
         await asyncio.sleep(0)
         note.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -21,9 +21,6 @@ class Box:
     bottom: int
     right: int
 
-    def holds(self, row: int, column: int) -> bool:
-        return self.top <= row <= self.bottom and self.left <= column <= self.right
-
 
 @dataclass(frozen=True)
 class Range:
@@ -34,10 +31,6 @@ class Range:
     left: int
     bottom: int | None
     right: int | None
-
-    @property
-    def is_cell(self) -> bool:
-        return (self.top, self.left) == (self.bottom, self.right)
 
     def clamped(self, rows: int, columns: int) -> Box | None:
         """The cells within a grid of this size; None if the range starts outside of it."""

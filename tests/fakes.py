@@ -27,10 +27,9 @@ from gateway.google.sheets import (
     Value,
     Values,
     WorksheetProperties,
-    Writing,
     WrittenCells,
 )
-from tests.fake_ranges import Box, Range, column_letters, echo, parse_range
+from tests.fake_ranges import Box, echo, parse_range
 
 T = TypeVar("T")
 
@@ -95,22 +94,6 @@ class FakeWorksheet:
             [self._rendered((row, column), render) for column in range(box.left, box.right + 1)]
             for row in range(box.top, box.bottom + 1)
         ]
-
-    def table_in(self, box: Box) -> Box | None:
-        """The last table that has a cell in the box; None if all of the box is blank.
-
-        A table is the smallest box with nothing right round it, corners included.
-        """
-        filled = [place for place in self.cells if box.holds(*place)]
-        if not filled:
-            return None
-        row, column = max(filled)
-        table, wider = None, Box(row, column, row, column)
-        while table != wider:
-            table = wider
-            near = Box(table.top - 1, table.left - 1, table.bottom + 1, table.right + 1)
-            wider = _round([place for place in self.cells if near.holds(*place)])
-        return table
 
     def properties(self) -> WorksheetProperties:
         return WorksheetProperties(
@@ -201,48 +184,9 @@ class FakeSheets:
     async def fence_ids(self, spreadsheet: str, key: str) -> Sequence[int]:
         return await _turn(lambda: [each.id for each in self.fences if each.key == key])
 
-    async def append_rows(
-        self, spreadsheet: str, anchor: str, rows: Sequence[Sequence[Value]]
-    ) -> Values:
-        return await _turn(lambda: self._append(spreadsheet, anchor, rows))
-
-    async def write_cells(self, spreadsheet: str, writings: Sequence[Writing]) -> list[Values]:
-        return await _turn(lambda: self._write(spreadsheet, writings))
-
-    async def grow_grid(self, spreadsheet: str, sheet_id: int, rows: int) -> None:
-        await _turn(lambda: self._grow(spreadsheet, sheet_id, rows))
-
     def _listed(self, spreadsheet: str) -> list[WorksheetProperties]:
         _check_spreadsheet(spreadsheet)
         return [each.properties() for each in self.worksheets]
-
-    def _append(self, spreadsheet: str, anchor: str, rows: Sequence[Sequence[Value]]) -> Values:
-        """Insert rows under the last table of the anchor, or at its first cell, and fill them.
-
-        Assumed: a blank cell is in no table, wherever it is, and the grid grows by the rows
-        inserted.
-        """
-        worksheet, _, box = self._find(spreadsheet, anchor)
-        table = worksheet.table_in(box)
-        top, left = (table.bottom + 1, table.left) if table else (box.top, box.left)
-        target = _filled_box(top, left, rows)
-        worksheet.insert_rows(top, len(rows))
-        worksheet.columns = max(worksheet.columns, target.right)
-        _store(worksheet, target, rows)
-        return _values(worksheet, target)
-
-    def _write(self, spreadsheet: str, writings: Sequence[Writing]) -> list[Values]:
-        targets: list[Target] = []
-        for index, writing in enumerate(writings):
-            try:
-                worksheet, asked, box = self._find(spreadsheet, writing.range)
-                targets.append(_target(worksheet, asked, box, writing.rows))
-            except UpstreamRefusal as refusal:
-                place = f"Invalid data[{index}]: "
-                raise UpstreamRefusal(place + refusal.google_message) from refusal
-        for target, writing in zip(targets, writings, strict=True):
-            _store(target.worksheet, target.box, writing.rows)
-        return [target.values() for target in targets]
 
     def _view(self, spreadsheet: str, ranges: Sequence[str]) -> SheetView:
         found = [self._find(spreadsheet, each) for each in ranges]
@@ -252,7 +196,7 @@ class FakeSheets:
             title=worksheet.title,
             rows=worksheet.rows,
             frozen_rows=worksheet.frozen_rows,
-            blocks=[_block(worksheet, box) for _, _, box in found],
+            blocks=[_block(worksheet, box) for _, box in found],
         )
 
     def apply_now(self, spreadsheet: str, batch: Batch) -> SheetView:
@@ -281,21 +225,13 @@ class FakeSheets:
             )
         self.fences.append(fence)
 
-    def _grow(self, spreadsheet: str, sheet_id: int, rows: int) -> None:
-        _check_spreadsheet(spreadsheet)
-        found = [each for each in self.worksheets if each.sheet_id == sheet_id]
-        if not found:
-            raise UpstreamRefusal(
-                f"Invalid requests[0].appendDimension: No grid with id: {sheet_id}"
-            )
-        found[0].rows += rows
-
     def _read(self, spreadsheet: str, range_: str, render: Render) -> Values:
-        worksheet, _, box = self._find(spreadsheet, range_)
-        return _values(worksheet, box, render)
+        worksheet, box = self._find(spreadsheet, range_)
+        cells = _trimmed(worksheet.block(box, render))
+        return Values(range=echo(worksheet.title, box), cells=cells)
 
     def _read_rendering(self, spreadsheet: str, range_: str, render: Render) -> Rendering:
-        worksheet, _, box = self._find(spreadsheet, range_)
+        worksheet, box = self._find(spreadsheet, range_)
         columns = _trimmed(list(zip(*worksheet.block(box, render), strict=True)))
         range_ = echo(worksheet.title, box)
         content = repr((range_, columns)).encode()
@@ -306,7 +242,7 @@ class FakeSheets:
             byte_count=len(content),
         )
 
-    def _find(self, spreadsheet: str, text: str) -> tuple[FakeWorksheet, Range, Box]:
+    def _find(self, spreadsheet: str, text: str) -> tuple[FakeWorksheet, Box]:
         """The worksheet of a range (assumed: whatever its case), and its cells within the grid."""
         _check_spreadsheet(spreadsheet)
         asked = parse_range(text)
@@ -324,20 +260,7 @@ class FakeSheets:
                 f"Range ({echo(worksheet.title, asked)}) exceeds grid limits. "
                 f"Max rows: {worksheet.rows}, max columns: {worksheet.columns}"
             )
-        return worksheet, asked, box
-
-
-@dataclass(frozen=True)
-class Target:
-    """Cells to write, `box`, and cells in the answer, `window`."""
-
-    worksheet: FakeWorksheet
-    box: Box
-    window: Box
-
-    def values(self) -> Values:
-        shown = _values(self.worksheet, self.window)
-        return Values(range=echo(self.worksheet.title, self.box), cells=shown.cells)
+        return worksheet, box
 
 
 def _check_change(
@@ -398,40 +321,6 @@ def _check_spreadsheet(spreadsheet: str) -> None:
         raise SpreadsheetNotFound
 
 
-def _target(
-    worksheet: FakeWorksheet, asked: Range, box: Box, rows: Sequence[Sequence[Value]]
-) -> Target:
-    """Into the range, or from its one cell as far as the grid reaches; never past the grid.
-
-    Google's definition of `updatedData`: it has all of a range that is larger than the values.
-    """
-    target = _filled_box(box.top, box.left, rows)
-    limit = Box(box.top, box.left, worksheet.rows, worksheet.columns) if asked.is_cell else box
-    past = f"row [{limit.bottom + 1}]" if target.bottom > limit.bottom else ""
-    if target.right > limit.right:
-        past = past or f"column [{column_letters(limit.right + 1)}]"
-    if past:
-        within = echo(worksheet.title, limit)
-        raise UpstreamRefusal(
-            f"Requested writing within range [{within}], but tried writing to {past}"
-        )
-    return Target(worksheet, target, target if asked.is_cell else box)
-
-
-def _filled_box(top: int, left: int, rows: Sequence[Sequence[Value]]) -> Box:
-    return Box(top, left, top + len(rows) - 1, left + max(map(len, rows)) - 1)
-
-
-def _store(worksheet: FakeWorksheet, box: Box, rows: Sequence[Sequence[Value]]) -> None:
-    for row, line in enumerate(rows, start=box.top):
-        worksheet.type(row, *[None] * (box.left - 1), *line)
-
-
-def _values(worksheet: FakeWorksheet, box: Box, render: Render = Render.DISPLAYED) -> Values:
-    cells = _trimmed(worksheet.block(box, render))
-    return Values(range=echo(worksheet.title, box), cells=cells)
-
-
 def _trimmed(lines: Sequence[Sequence[Value]]) -> tuple[tuple[Value, ...], ...]:
     """Without blank cells at the end of each list and without blank lists at the end."""
     kept = [tuple(line[: _filled(line)]) for line in lines]
@@ -441,11 +330,6 @@ def _trimmed(lines: Sequence[Sequence[Value]]) -> tuple[tuple[Value, ...], ...]:
 def _filled(items: Sequence[object]) -> int:
     """Number of items up to the last one that is not blank."""
     return max((n for n, item in enumerate(items, start=1) if item not in ("", ())), default=0)
-
-
-def _round(places: Sequence[tuple[int, int]]) -> Box:
-    rows, columns = [row for row, _ in places], [column for _, column in places]
-    return Box(min(rows), min(columns), max(rows), max(columns))
 
 
 def _displayed(value: Value) -> str:

@@ -394,7 +394,7 @@ _FILE_SETTINGS: Mapping[KeyPath, object] = {
     ("access", "pepper_file"): None,
 }
 _REMOVED: Mapping[KeyPath, str] = {
-    ("google", "value_input"): "there is no such setting any more: cells are always stored as sent"
+    ("google", "value_input"): "the setting is gone; leave it out: cells are always stored as sent"
 }
 _SECRETS: Mapping[KeyPath, Callable[[object], bool]] = {
     ("access", "pepper"): lambda pepper: pepper is not None,

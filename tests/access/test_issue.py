@@ -60,7 +60,6 @@ async def test_a_new_key_is_kept_as_asked_for(store: KeyStore) -> None:
         pytest.param({"columns": ColumnGrant(frozenset({"name"}))}, id="columns"),
         pytest.param({"columns": ColumnGrant(None, frozenset({"name"}))}, id="written columns"),
         pytest.param({"read_only": True, "columns": ColumnGrant(frozenset({"a"}))}, id="both"),
-        pytest.param({"formulas": True}, id="formulas"),
         pytest.param({"may_delete": True}, id="delete"),
     ],
 )
@@ -70,10 +69,9 @@ async def test_grants_are_kept_one_by_one(store: KeyStore, change: dict[str, obj
     record, _ = await issue(store, request)
 
     assert await store.list() == [record]
-    assert (record.read_only, record.columns, record.formulas, record.may_delete) == (
+    assert (record.read_only, record.columns, record.may_delete) == (
         request.read_only,
         request.columns,
-        request.formulas,
         request.may_delete,
     )
 
@@ -149,21 +147,6 @@ async def test_the_store_holds_no_usable_key(store: KeyStore, database: Path) ->
             {"columns": ColumnGrant(None, frozenset({"a"})), "read_only": True},
             "--writable-column: .*--read-only",
             id="written by a read-only key",
-        ),
-        pytest.param(
-            {"formulas": True, "worksheets": frozenset({"a"})},
-            "--formulas: .*any cell",
-            id="formulas in one worksheet",
-        ),
-        pytest.param(
-            {"formulas": True, "columns": ColumnGrant(frozenset({"a"}))},
-            "--formulas: .*any cell",
-            id="formulas in one column",
-        ),
-        pytest.param(
-            {"formulas": True, "columns": ColumnGrant(None, frozenset({"a"}))},
-            "--formulas: .*any cell",
-            id="formulas by who writes one column",
         ),
         pytest.param(
             {"may_delete": True, "read_only": True},

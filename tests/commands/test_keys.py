@@ -77,16 +77,6 @@ def test_columns_are_options(
     assert done.exit_code == 0
     assert set(json.loads(done.stdout)) == {"id", "key"}
     assert record.columns == columns
-    assert not record.formulas
-
-
-def test_formulas_are_an_option(command: Command, database: Path) -> None:
-    """A key writes formulas if it was made so."""
-    done = command("create", "--name", "n", "--spreadsheet", "one", "--formulas")
-    (record,) = kept(database)
-
-    assert done.exit_code == 0
-    assert record.formulas
 
 
 @pytest.mark.parametrize(
@@ -135,7 +125,6 @@ def test_the_right_to_delete_is_listed(command: Command) -> None:
     [
         pytest.param(["--column", "a", "--writable-column", "b"], "'b' is not among", id="unseen"),
         pytest.param(["--column", ""], "--column: '' cannot be", id="blank"),
-        pytest.param(["--column", "a", "--formulas"], "--formulas: a formula shows", id="formula"),
         pytest.param(["--delete", "--read-only"], "--delete: a key that is", id="deleting reader"),
         pytest.param(["--plan", "gold"], "--plan: 'gold' is not configured", id="plan"),
     ],
@@ -179,13 +168,13 @@ def test_keys_are_listed_with_their_use_and_columns(command: Command, database: 
     assert told["narrow"]["LAST USED"] == "2026-03-01 12h"
     assert told["free"]["LAST USED"] == "never"
     assert [
-        listed["narrow"][member]
-        for member in ("columns", "writableColumns", "formulas", "lastUsedAt")
-    ] == [["a", "b"], ["a"], False, "2026-03-01T12:00:00+00:00"]
-    assert [
-        listed["free"][member]
-        for member in ("columns", "writableColumns", "formulas", "lastUsedAt")
-    ] == [None, None, False, None]
+        listed["narrow"][member] for member in ("columns", "writableColumns", "lastUsedAt")
+    ] == [["a", "b"], ["a"], "2026-03-01T12:00:00+00:00"]
+    assert [listed["free"][member] for member in ("columns", "writableColumns", "lastUsedAt")] == [
+        None,
+        None,
+        None,
+    ]
 
 
 def test_all_that_a_key_may_do_is_listed(command: Command, database: Path) -> None:
@@ -194,7 +183,7 @@ def test_all_that_a_key_may_do_is_listed(command: Command, database: Path) -> No
         *("create", "--name", "web site", "--spreadsheet", "one", "--worksheet", "a, b"),
         *("--read-only", "--origin", "https://a.example", "--expires", "2999-12-31"),
     )
-    command("create", "--name", "wide", "--any-spreadsheet", "--plan", "free", "--formulas")
+    command("create", "--name", "wide", "--any-spreadsheet", "--plan", "free")
     narrow, wide = kept(database)
     header, *lines = command("list").stdout.splitlines()
 
@@ -207,7 +196,7 @@ def test_all_that_a_key_may_do_is_listed(command: Command, database: Path) -> No
         ],
         [
             *(wide.id, f"…{wide.last4}", "active", "free", "read, write", "never", "never"),
-            *("wide", "any spreadsheet; formulas"),
+            *("wide", "any spreadsheet"),
         ],
     ]
     assert {line.index("web site") for line in lines[:1]} == {header.index("NAME")}

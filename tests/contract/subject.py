@@ -5,12 +5,22 @@ contain more. A title has a number, so that no two tests collide.
 """
 
 import random
+import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Protocol
 
-from gateway.google.sheets import Render, Sheets, Value, WorksheetProperties
+from gateway.google.sheets import (
+    Batch,
+    Change,
+    Fence,
+    Render,
+    Sheets,
+    SheetView,
+    Value,
+    WorksheetProperties,
+)
 from tests.contract.spreadsheet import Spreadsheet
 from tests.fakes import BOOK, FakeSheets, Formatted
 
@@ -105,6 +115,29 @@ async def properties(subject: Subject, title: str) -> WorksheetProperties:
     listed = await subject.sheets.list_worksheets(subject.spreadsheet)
     [found] = [each for each in listed if each.title == title]
     return found
+
+
+def fence(written: str = "token") -> Fence:
+    return Fence(id=1 + secrets.randbelow(2**31 - 1), key="gw-test", token=written)
+
+
+async def apply(
+    subject: Subject,
+    title: str,
+    *changes: Change,
+    mark: Fence | None = None,
+    cells: str = "A2:ZZZ",
+    forgotten: list[int] | None = None,
+) -> SheetView:
+    """Apply a batch to a worksheet; the answer shows its header and these cells."""
+    batch = Batch(
+        sheet_id=(await properties(subject, title)).sheet_id,
+        fence=mark or fence(),
+        changes=changes,
+        forgotten=forgotten or [],
+        ranges=[at(title, "1:1"), at(title, cells)],
+    )
+    return await subject.sheets.apply(subject.spreadsheet, batch)
 
 
 def _numbered(title: str) -> str:

@@ -1,47 +1,20 @@
 """Batches with a fence: applied completely or not at all, and what their answers show."""
 
-import secrets
-
 import pytest
 
 from gateway.errors import UpstreamRefusal
 from gateway.google.sheets import (
     AppendedRows,
     Batch,
-    Change,
     EmptiedRow,
-    Fence,
     RemovedRows,
-    SheetView,
+    Render,
     WrittenCells,
     refused_request,
 )
-from tests.contract.subject import Lines, Subject, Typed, at, properties, shown
+from tests.contract.subject import Lines, Subject, Typed, apply, at, fence, properties, shown
 
 LINES: Lines = [["a", "b"], ["1", 2], ["x", True]]
-
-
-def fence(written: str = "token") -> Fence:
-    return Fence(id=1 + secrets.randbelow(2**31 - 1), key="gw-test", token=written)
-
-
-async def apply(
-    subject: Subject,
-    title: str,
-    *changes: Change,
-    mark: Fence | None = None,
-    cells: str = "A2:ZZZ",
-    forgotten: list[int] | None = None,
-) -> SheetView:
-    """Apply a batch to a worksheet; the answer shows its header and these cells."""
-    batch = Batch(
-        sheet_id=(await properties(subject, title)).sheet_id,
-        fence=mark or fence(),
-        changes=changes,
-        forgotten=forgotten or [],
-        ranges=[at(title, "1:1"), at(title, cells)],
-    )
-    return await subject.sheets.apply(subject.spreadsheet, batch)
 
 
 async def test_a_view_has_texts_and_values(subject: Subject) -> None:
@@ -100,6 +73,52 @@ async def test_cells_are_written(subject: Subject) -> None:
     assert [*view.blocks[1].texts[0]] == ["1", "3"]
 
 
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        pytest.param(3, "3", id="integer"),
+        pytest.param(2.5, "2.5", id="fraction"),
+        pytest.param(True, "TRUE", id="true"),
+        pytest.param(False, "FALSE", id="false"),
+        pytest.param("3", "3", id="digits"),
+        pytest.param("007", "007", id="leading-zeros"),
+        pytest.param("TRUE", "TRUE", id="text-true"),
+        pytest.param("=1+2", "=1+2", id="equals-sign"),
+        pytest.param("'x", "'x", id="apostrophe"),
+        pytest.param("2020-01-01", "2020-01-01", id="text-date"),
+        pytest.param(" x\n🏙 ", " x\n🏙 ", id="blanks-and-breaks"),
+    ],
+)
+async def test_values_are_stored_as_they_are(
+    subject: Subject, value: str | float | bool, text: str
+) -> None:
+    """Text stays the text it is, numbers and booleans stay what they are."""
+    title = await subject.worksheet([["a"], ["b"]], rows=3)
+
+    await apply(
+        subject,
+        title,
+        WrittenCells(row=2, column=0, values=[value]),
+        AppendedRows(rows=[[value]]),
+    )
+    typed = await subject.sheets.read_values(
+        subject.spreadsheet, at(title, "A2:A3"), render=Render.TYPED
+    )
+
+    assert (await shown(subject, title))[1:] == ((text,), (text,))
+    assert typed.cells == ((value,), (value,))
+    assert isinstance(typed.cells[0][0], bool) == isinstance(value, bool)
+
+
+async def test_a_formula_gives_way_to_a_value(subject: Subject) -> None:
+    """A cell with a formula holds what is written to it; others keep their formulas."""
+    title = await subject.worksheet([[Typed("=1+2", 3, "3"), Typed("=1+2", 3, "3")]])
+
+    await apply(subject, title, WrittenCells(row=1, column=0, values=["x"]), cells="1:1")
+
+    assert await shown(subject, title) == (("x", "3"),)
+
+
 async def test_rows_are_removed_from_the_bottom_up(subject: Subject) -> None:
     """Rows below a removed one move up; cells that are written in the same batch come first."""
     title = await subject.worksheet([["a"], *([str(row)] for row in range(2, 9))])
@@ -134,6 +153,23 @@ async def test_a_row_past_the_grid_is_not_removed(subject: Subject) -> None:
     with pytest.raises(UpstreamRefusal) as caught:
         await apply(subject, title, RemovedRows(first_row=9, last_row=9))
     assert refused_request(caught.value) == 1
+
+
+async def test_one_bad_change_means_that_none_is_made(subject: Subject) -> None:
+    """The refusal says which change was bad, and no cell has changed."""
+    title = await subject.worksheet(LINES)
+    before = await shown(subject, title)
+
+    with pytest.raises(UpstreamRefusal) as caught:
+        await apply(
+            subject,
+            title,
+            WrittenCells(row=2, column=0, values=["changed"]),
+            RemovedRows(first_row=9, last_row=9),
+        )
+
+    assert refused_request(caught.value) == 2
+    assert await shown(subject, title) == before
 
 
 async def test_many_ranges_come_in_their_order(subject: Subject) -> None:

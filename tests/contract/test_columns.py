@@ -3,8 +3,8 @@
 import pytest
 
 from gateway.errors import UpstreamRefusal
-from gateway.google.sheets import Render, Rendering, Writing
-from tests.contract.subject import Subject, Typed, at
+from gateway.google.sheets import AppendedRows, EmptiedRow, Render, Rendering, WrittenCells
+from tests.contract.subject import Subject, Typed, apply, at
 
 
 async def read(
@@ -86,9 +86,7 @@ async def test_a_changed_worksheet_has_another_digest(subject: Subject) -> None:
     title = await subject.worksheet([["a", "b"], [1, 2]])
     before = await rendering(subject, at(title, "A1:ZZZ"))
 
-    await subject.sheets.write_cells(
-        subject.spreadsheet, [Writing(range=at(title, "B2"), rows=[[3]])]
-    )
+    await apply(subject, title, WrittenCells(row=2, column=1, values=[3]))
     after = await read(subject, at(title, "A1:ZZZ"), known=before.digest)
 
     assert after is not None
@@ -101,7 +99,8 @@ async def test_a_grown_grid_is_a_change(subject: Subject) -> None:
     title = await subject.worksheet([["a"]], rows=3)
     before = await rendering(subject, at(title, "A1:ZZZ"))
 
-    await subject.sheets.append_rows(subject.spreadsheet, at(title, "A2"), [[""]])
+    emptied = [EmptiedRow(row=row) for row in (2, 3, 4)]
+    await apply(subject, title, AppendedRows(rows=[["x"], ["y"], ["z"]]), *emptied)
     after = await read(subject, at(title, "A1:ZZZ"), known=before.digest)
 
     assert after is not None

@@ -4,9 +4,9 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from gateway.errors import SpreadsheetNotFound, UpstreamRefusal
-from gateway.google.sheets import Render, Sheets, Writing
-from tests.contract.subject import Subject, properties, shown
+from gateway.errors import SpreadsheetNotFound
+from gateway.google.sheets import Batch, Fence, Render, Sheets
+from tests.contract.subject import Subject, properties
 
 UNKNOWN = "1" * 44
 
@@ -15,11 +15,11 @@ CALLS: dict[str, Callable[[Sheets], Awaitable[object]]] = {
     "read_columns": lambda sheets: sheets.read_columns(UNKNOWN, "'T'!A1", render=Render.TYPED),
     "read_ranges": lambda sheets: sheets.read_ranges(UNKNOWN, ["'T'!A1"]),
     "list_worksheets": lambda sheets: sheets.list_worksheets(UNKNOWN),
-    "append_rows": lambda sheets: sheets.append_rows(UNKNOWN, "'T'!A1", [["x"]]),
-    "write_cells": lambda sheets: sheets.write_cells(
-        UNKNOWN, [Writing(range="'T'!A1", rows=[["x"]])]
+    "read_sheet": lambda sheets: sheets.read_sheet(UNKNOWN, ["'T'!A1"]),
+    "apply": lambda sheets: sheets.apply(
+        UNKNOWN, Batch(sheet_id=0, fence=Fence.random("gw"), ranges=["'T'!A1"])
     ),
-    "grow_grid": lambda sheets: sheets.grow_grid(UNKNOWN, 0, 1),
+    "put_fence": lambda sheets: sheets.put_fence(UNKNOWN, Fence.random("gw")),
 }
 
 
@@ -48,24 +48,6 @@ async def test_the_list_tells_the_size_of_the_grid(
     listed = await properties(subject, title)
 
     assert (listed.rows, listed.columns) == size
-
-
-async def test_growing_adds_blank_rows_at_the_end(subject: Subject) -> None:
-    """The grid has so many rows more, and the cells stay."""
-    title = await subject.worksheet([["a", "b"], ["c"]])
-    before = await properties(subject, title)
-
-    await subject.sheets.grow_grid(subject.spreadsheet, before.sheet_id, 5)
-    after = await properties(subject, title)
-
-    assert (after.sheet_id, after.rows, after.columns) == (before.sheet_id, 7, 2)
-    assert await shown(subject, title) == (("a", "b"), ("c",))
-
-
-async def test_a_grid_that_is_not_there_does_not_grow(subject: Subject) -> None:
-    """An unknown worksheet id is refused."""
-    with pytest.raises(UpstreamRefusal):
-        await subject.sheets.grow_grid(subject.spreadsheet, 2_000_000_001, 1)
 
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)

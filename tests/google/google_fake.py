@@ -11,7 +11,7 @@ import respx
 
 from gateway.errors import GatewayError, WriteOutcomeUnknown
 from gateway.google.adapter import GoogleSheets, open_google
-from gateway.google.sheets import Render, Writing
+from gateway.google.sheets import Batch, Fence, Render
 from gateway.settings.model import GoogleSettings
 
 ACCOUNT = "gateway@project.iam.gserviceaccount.com"
@@ -57,17 +57,18 @@ def error_answer(
 
 
 def verbs(spreadsheet: str = SPREADSHEET) -> dict[str, Verb]:
-    """Every method of `Sheets`, called on one spreadsheet."""
+    """Methods of `Sheets`, called on one spreadsheet."""
     displayed = Render.DISPLAYED
-    writing = Writing(range="'T'!A2", rows=[["x"]])
+    fence = Fence(id=7, key="gw", token="t")
+    batch = Batch(sheet_id=0, fence=fence, ranges=["'T'!1:1"])
     return {
         "read_values": lambda s: s.read_values(spreadsheet, "'T'!A1:B2", render=displayed),
         "read_columns": lambda s: s.read_columns(spreadsheet, "'T'!A1:ZZZ", render=displayed),
         "read_ranges": lambda s: s.read_ranges(spreadsheet, ["'T'!1:1", "'T'!A2:2"]),
         "list_worksheets": lambda s: s.list_worksheets(spreadsheet),
-        "append_rows": lambda s: s.append_rows(spreadsheet, "'T'!A2", [["x"]]),
-        "write_cells": lambda s: s.write_cells(spreadsheet, [writing]),
-        "grow_grid": lambda s: s.grow_grid(spreadsheet, 0, 10),
+        "apply": lambda s: s.apply(spreadsheet, batch),
+        "put_fence": lambda s: s.put_fence(spreadsheet, fence),
+        "delete_fences": lambda s: s.delete_fences(spreadsheet, [fence]),
     }
 
 
@@ -75,9 +76,9 @@ READS = {
     name: verbs()[name]
     for name in ("read_values", "read_columns", "read_ranges", "list_worksheets")
 }
-WRITES = {name: verbs()[name] for name in ("append_rows", "write_cells", "grow_grid")}
+WRITES = {name: verbs()[name] for name in ("apply", "put_fence", "delete_fences")}
 
-A_READ, A_WRITE = READS["read_values"], WRITES["append_rows"]
+A_READ, A_WRITE = READS["read_values"], WRITES["put_fence"]
 
 READ_ANSWER = {"range": "T!A1:B2", "values": [["x"]]}
 

@@ -15,7 +15,17 @@ from hypothesis import strategies as st
 
 from gateway.errors import InvalidSpreadsheetId
 from gateway.google.adapter import open_google
-from gateway.google.sheets import Render, Values, WorksheetProperties, Writing
+from gateway.google.sheets import (
+    AppendedRows,
+    Batch,
+    Block,
+    Fence,
+    Render,
+    SheetView,
+    Values,
+    WorksheetProperties,
+    WrittenCells,
+)
 from gateway.settings.model import GoogleSettings
 from tests.google.google_fake import (
     A_READ,
@@ -29,6 +39,19 @@ from tests.google.google_fake import (
 )
 
 TITLES = ["D3", "a/b", "O'Brien", "two words", "🦊 köln", "100%", "%2F", "..", "?x=#", ":append"]
+
+FENCE = Fence(id=7, key="gw", token="t")
+CREATION = {
+    "createDeveloperMetadata": {
+        "developerMetadata": {
+            "metadataId": 7,
+            "metadataKey": "gw",
+            "metadataValue": "t",
+            "location": {"spreadsheet": True},
+            "visibility": "DOCUMENT",
+        }
+    }
+}
 
 BAD_IDS = {
     "dot segments": "../../drive/v3/files",
@@ -159,77 +182,74 @@ async def test_only_grids_are_listed(settings: GoogleSettings, google: FakeGoogl
     assert query_of(google.sent) == [("fields", fields), ("prettyPrint", "false")]
 
 
-async def test_rows_are_inserted_as_they_are(settings: GoogleSettings, google: FakeGoogle) -> None:
-    """Rows are appended RAW by inserting; the answer has their place and display."""
-    google.sheets.respond(
-        json={"updates": {"updatedRange": "T!A7:C7", "updatedData": {"values": [["1", "", "x"]]}}}
+async def test_a_batch_is_one_call(settings: GoogleSettings, google: FakeGoogle) -> None:
+    """Fence and changes go together, each value with its type; the answer shows the ranges."""
+    cell = {"formattedValue": "=1", "effectiveValue": {"stringValue": "=1"}}
+    shown = {"startRow": 6, "rowData": [{"values": [cell]}]}
+    grid = {"rowCount": 9, "columnCount": 3, "frozenRowCount": 1}
+    found = {"properties": {"sheetId": 4, "title": "T", "gridProperties": grid}, "data": [shown]}
+    google.sheets.respond(json={"updatedSpreadsheet": {"sheets": [found]}})
+    batch = Batch(
+        sheet_id=4,
+        fence=FENCE,
+        changes=[
+            WrittenCells(row=7, column=1, values=["=1", "", True]),
+            AppendedRows(rows=[(1.5, None)]),
+        ],
+        forgotten=[3],
+        ranges=["'T'!7:7"],
     )
 
     async with open_google(settings) as sheets:
-        found = await sheets.append_rows(SPREADSHEET, "'T'!A7", [(1, None, "x")])
+        view = await sheets.apply(SPREADSHEET, batch)
 
-    assert found == Values(range="T!A7:C7", cells=(("1", "", "x"),))
+    block = Block(first_row=7, texts=[["=1"]], values=[["=1"]])
+    assert view == SheetView(sheet_id=4, title="T", rows=9, frozen_rows=1, blocks=[block])
     assert google.sent.method == "POST"
-    assert google.sent.url.raw_path.startswith(
-        f"/v4/spreadsheets/{SPREADSHEET}/values/%27T%27%21A7:append?".encode()
-    )
-    assert query_of(google.sent) == [
-        ("fields", "updates(updatedRange,updatedData(range,values))"),
-        ("includeValuesInResponse", "true"),
-        ("insertDataOption", "INSERT_ROWS"),
-        ("prettyPrint", "false"),
-        ("responseValueRenderOption", "FORMATTED_VALUE"),
-        ("valueInputOption", "RAW"),
-    ]
-    assert google.sent.headers["content-type"] == "application/json"
-    assert body_of(google.sent) == {"majorDimension": "ROWS", "values": [[1, None, "x"]]}
-
-
-async def test_cells_are_written_in_one_call(settings: GoogleSettings, google: FakeGoogle) -> None:
-    """Several ranges are written RAW in one call; the answer has the display of each."""
-    google.sheets.respond(
-        json={
-            "responses": [
-                {"updatedRange": "T!B7", "updatedData": {"range": "T!B7", "values": [["5"]]}},
-                {"updatedRange": "T!D7", "updatedData": {"range": "T!D7"}},
-            ]
-        }
-    )
-    writings = [Writing(range="'T'!B7", rows=[[5]]), Writing(range="'T'!D7", rows=[[""]])]
-
-    async with open_google(settings) as sheets:
-        found = await sheets.write_cells(SPREADSHEET, writings)
-
-    assert found == [Values(range="T!B7", cells=(("5",),)), Values(range="T!D7", cells=())]
-    assert google.sent.method == "POST"
-    assert google.sent.url.path == f"/v4/spreadsheets/{SPREADSHEET}/values:batchUpdate"
-    assert query_of(google.sent) == [
-        ("fields", "responses(updatedRange,updatedData(range,values))"),
-        ("prettyPrint", "false"),
+    assert google.sent.url.path == f"/v4/spreadsheets/{SPREADSHEET}:batchUpdate"
+    lookup = {"metadataId": 3, "metadataKey": "gw"}
+    written = [
+        {"userEnteredValue": {"stringValue": "=1"}},
+        {},
+        {"userEnteredValue": {"boolValue": True}},
     ]
     assert body_of(google.sent) == {
-        "valueInputOption": "RAW",
-        "includeValuesInResponse": True,
-        "responseValueRenderOption": "FORMATTED_VALUE",
-        "data": [
-            {"range": "'T'!B7", "majorDimension": "ROWS", "values": [[5]]},
-            {"range": "'T'!D7", "majorDimension": "ROWS", "values": [[""]]},
+        "requests": [
+            {"deleteDeveloperMetadata": {"dataFilter": {"developerMetadataLookup": lookup}}},
+            CREATION,
+            {
+                "updateCells": {
+                    "start": {"sheetId": 4, "rowIndex": 6, "columnIndex": 1},
+                    "rows": [{"values": written}],
+                    "fields": "userEnteredValue",
+                }
+            },
+            {
+                "appendCells": {
+                    "sheetId": 4,
+                    "rows": [{"values": [{"userEnteredValue": {"numberValue": 1.5}}, {}]}],
+                    "fields": "userEnteredValue",
+                }
+            },
         ],
+        "includeSpreadsheetInResponse": True,
+        "responseRanges": ["'T'!7:7"],
+        "responseIncludeGridData": True,
     }
 
 
-async def test_the_grid_grows_at_its_end(settings: GoogleSettings, google: FakeGoogle) -> None:
-    """Rows are added to the grid by number of the worksheet, so its title plays no part."""
+async def test_a_fence_is_created_alone(settings: GoogleSettings, google: FakeGoogle) -> None:
+    """A fence is developer metadata of the spreadsheet, and its answer is its success."""
     google.sheets.respond(json={"spreadsheetId": SPREADSHEET})
 
     async with open_google(settings) as sheets:
-        await sheets.grow_grid(SPREADSHEET, 0, 20)
+        await sheets.put_fence(SPREADSHEET, FENCE)
 
     assert google.sent.method == "POST"
     assert google.sent.url.path == f"/v4/spreadsheets/{SPREADSHEET}:batchUpdate"
     assert query_of(google.sent) == [("fields", "spreadsheetId"), ("prettyPrint", "false")]
-    growth = {"sheetId": 0, "dimension": "ROWS", "length": 20}
-    assert body_of(google.sent) == {"requests": [{"appendDimension": growth}]}
+    assert google.sent.headers["content-type"] == "application/json"
+    assert body_of(google.sent) == {"requests": [CREATION]}
 
 
 def range_in(request: httpx.Request) -> str:

@@ -16,7 +16,7 @@ from gateway.settings.model import GoogleSettings
 from tests.google.google_fake import A_READ, A_WRITE, KeyFile, failures
 
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n"
-BODY = b'{"updates":{"updatedRange":"T!A2","updatedData":{"values":[["x"]]}}}'
+BODY = b'{"spreadsheetId":"%b"}' % (b"x" * 48)
 TOKEN = b'{"access_token":"t","expires_in":3599,"token_type":"Bearer"}'
 GZIPPED = HEAD + b"content-encoding: gzip\r\ncontent-length: 5\r\n\r\nplain"
 

@@ -6,7 +6,7 @@ from gateway.errors import CircuitOpen, QuotaSpent, UpstreamUnreachable, WriteOu
 from gateway.google.assembly import assemble
 from gateway.google.call_context import CallContext, in_call_context
 from gateway.google.quota import Budgeted, open_budget
-from gateway.google.sheets import Sheets
+from gateway.google.sheets import Fence, Sheets
 from gateway.settings.model import MAIN_ACCOUNT, GoogleSettings
 from gateway.telemetry.events import RequestEvent
 from tests.fakes import BOOK, FakeSheets
@@ -35,7 +35,7 @@ async def test_a_spent_budget_is_no_outage() -> None:
     for _ in range(9):
         with pytest.raises(QuotaSpent) as caught:
             await guards.list_worksheets(BOOK)
-    await guards.grow_grid(BOOK, 0, 1)
+    await guards.put_fence(BOOK, Fence.random("gw"))
 
     assert caught.value.retry_after_seconds == 60
     assert sheets.cost() == (1, 1)
@@ -46,16 +46,16 @@ async def test_an_open_breaker_costs_nothing() -> None:
     sheets = scripted()
     guards = guarded(sheets, GoogleSettings())
     for _ in range(5):
-        sheets.before("grow_grid", WriteOutcomeUnknown("?"))
+        sheets.before("put_fence", WriteOutcomeUnknown("?"))
         with pytest.raises(WriteOutcomeUnknown):
-            await guards.grow_grid(BOOK, 0, 1)
+            await guards.put_fence(BOOK, Fence.random("gw"))
     event = RequestEvent(request_id="r", method="GET", path="/")
     with during(event):
         for _ in range(99):
             with pytest.raises(CircuitOpen):
                 await guards.list_worksheets(BOOK)
         with pytest.raises(CircuitOpen) as caught:
-            await guards.grow_grid(BOOK, 0, 1)
+            await guards.put_fence(BOOK, Fence.random("gw"))
         with in_call_context(CallContext("k", is_verification=True)):
             await guards.list_worksheets(BOOK)
 

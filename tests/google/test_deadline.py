@@ -16,6 +16,7 @@ from gateway.errors import (
     WriteOutcomeUnknown,
 )
 from gateway.google.adapter import GoogleSheets, open_google
+from gateway.google.sheets import Fence
 from gateway.settings.model import GoogleSettings
 from tests.google.google_fake import KeyFile
 
@@ -60,7 +61,7 @@ def dripping() -> Iterator[str]:
 
 CALLS: Mapping[str, Callable[[GoogleSheets], Awaitable[object]]] = {
     "read": lambda sheets: sheets.list_worksheets("book"),
-    "write": lambda sheets: sheets.append_rows("book", "'T'!A2", [["x"]]),
+    "write": lambda sheets: sheets.put_fence("book", Fence.random("gw")),
 }
 
 

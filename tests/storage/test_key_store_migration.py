@@ -42,7 +42,6 @@ NEW = replace(
     OLD,
     id="key_new",
     columns=ColumnGrant(frozenset({"a"}), frozenset({"a"})),
-    formulas=True,
     may_delete=True,
 )
 
@@ -62,7 +61,7 @@ def old_database(file: Path) -> Path:
 
 
 async def test_keys_of_an_earlier_version_may_do_what_they_might(old_database: Path) -> None:
-    """Their columns are complete; they see all columns, write no formulas, and were never used."""
+    """Their columns are complete; they see all columns, and were never used."""
     async with KeyStore.open(old_database) as store:
         assert await store.list() == [OLD]
         assert await store.changes(None, NOW) == [(KeyChange(1, b"\x01"), ANY)]

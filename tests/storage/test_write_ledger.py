@@ -15,7 +15,7 @@ from gateway.storage.write_ledger import SqlLedger
 from gateway.storage.write_records import KEPT_SECONDS, PURGED_AT_LEAST
 from gateway.worksheets.idempotency import Answer, Entry, Sending
 from tests.clock import ManualClock
-from tests.storage.by_hand import refuse, scopes, spoil
+from tests.storage.by_hand import refuse, scopes, spoil, take_fences
 from tests.storage.conftest import (
     FENCE,
     IDENTITY,
@@ -48,7 +48,9 @@ async def test_all_writes_of_a_group_are_noted_at_once(
         refuse(database, "INSERT", "NEW.scope = 's2'")
 
         with pytest.raises(unsendable[0]) as failure:
-            await ledger.sending([Sending(IDENTITY, 5, ROWS), Sending(OTHER_IDENTITY, 6, ROWS)])
+            await ledger.sending(
+                [Sending(IDENTITY, 5, ROWS), Sending(OTHER_IDENTITY, 6, ROWS)], FENCE
+            )
     assert failure.value.outcome == "not_applied"
     assert scopes(database) == set()
 
@@ -62,7 +64,7 @@ async def test_an_answer_is_kept_as_it_was(
     ledger: SqlLedger, database: Database, clock: ManualClock, answer: Answer
 ) -> None:
     """A completed record has the whole answer, and no cells beside it."""
-    await ledger.sending([Sending(IDENTITY, 5, ROWS)])
+    await ledger.sending([Sending(IDENTITY, 5, ROWS)], FENCE)
     await ledger.complete(IDENTITY, answer)
     entry = await found_after_restart(database, clock)
 
@@ -86,7 +88,7 @@ async def test_an_answer_needs_no_note_before(ledger: SqlLedger) -> None:
 
 async def test_a_dropped_record_is_no_more(ledger: SqlLedger, database: Database) -> None:
     """What was not applied may be sent as if it never had been; others stay."""
-    await ledger.sending([Sending(IDENTITY, 5, ROWS), Sending(OTHER_IDENTITY, 7, ROWS)])
+    await ledger.sending([Sending(IDENTITY, 5, ROWS), Sending(OTHER_IDENTITY, 7, ROWS)], FENCE)
     await ledger.drop(IDENTITY)
     await ledger.drop(replace(IDENTITY, scope="unknown"))
 
@@ -96,7 +98,7 @@ async def test_a_dropped_record_is_no_more(ledger: SqlLedger, database: Database
 
 async def test_a_renewed_record_counts_from_then(ledger: SqlLedger, clock: ManualClock) -> None:
     """Only its age changes; what was never noted stays so."""
-    await ledger.sending([Sending(IDENTITY, 5, ROWS)])
+    await ledger.sending([Sending(IDENTITY, 5, ROWS)], FENCE)
     before = await ledger.find("s1")
     clock.advance(60)
     await ledger.renew(IDENTITY)
@@ -123,13 +125,11 @@ async def test_a_write_that_is_sent_again_has_one_record(
 
 
 async def test_all_writes_of_a_group_have_its_fence(ledger: SqlLedger) -> None:
-    """What Google applies as one is proved by one fence; without one none is noted."""
-    third = replace(IDENTITY, scope="s3")
+    """What Google applies as one is proved by one fence."""
     await ledger.sending([Sending(IDENTITY, 5, ROWS), Sending(OTHER_IDENTITY, 7, [["a"]])], FENCE)
-    await ledger.sending([Sending(third, 9, ROWS)])
-    entries = [await ledger.find(scope) for scope in ("s1", "s2", "s3")]
+    entries = [await ledger.find(scope) for scope in ("s1", "s2")]
 
-    assert [entry and entry.fence for entry in entries] == [FENCE, FENCE, None]
+    assert [entry and entry.fence for entry in entries] == [FENCE, FENCE]
 
 
 async def test_a_completed_record_has_no_fence(ledger: SqlLedger, database: Database) -> None:
@@ -192,11 +192,12 @@ async def test_old_records_are_cleared_away_bit_by_bit(
 ) -> None:
     """New records make room for themselves, and a great heap of old ones holds nothing up."""
     old = [replace(IDENTITY, scope=f"old{number}") for number in range(2 * PURGED_AT_LEAST + 5)]
-    await ledger.sending([Sending(identity, 5, [["a"]]) for identity in old])
+    await ledger.completed([(identity, results(5)) for identity in old])
     clock.advance(KEPT_SECONDS)
     left = []
     for number in range(3):
-        await ledger.sending([Sending(replace(IDENTITY, scope=f"new{number}"), 5, [["a"]])])
+        new = replace(IDENTITY, scope=f"new{number}")
+        await ledger.sending([Sending(new, 5, [["a"]])], FENCE)
         left.append(len(scopes(database)) - number - 1)
 
     assert left == [PURGED_AT_LEAST + 5, 5, 0]
@@ -208,7 +209,8 @@ async def test_an_open_record_with_a_fence_never_ends(
     """Its fence tells at any time what became of it; without one a day is all it has."""
     proved = [replace(IDENTITY, scope=f"proved{number}") for number in range(3)]
     await ledger.sending([Sending(identity, 5, ROWS) for identity in proved], FENCE)
-    await ledger.sending([Sending(OTHER_IDENTITY, 5, ROWS)])
+    await ledger.sending([Sending(OTHER_IDENTITY, 5, ROWS)], FENCE)
+    take_fences(database, OTHER_IDENTITY.scope)
     clock.advance(10 * KEPT_SECONDS)
     await ledger.complete(IDENTITY, results(9))
     entry = await ledger.find("proved0")
@@ -234,7 +236,7 @@ async def test_a_ledger_that_fails_stops_what_is_not_sent_yet(
     spoil(database)
 
     with pytest.raises(kind) as unsent:
-        await ledger.sending([Sending(IDENTITY, 5, ROWS)])
+        await ledger.sending([Sending(IDENTITY, 5, ROWS)], FENCE)
     with pytest.raises(kind) as unread:
         await ledger.find("s1")
     assert (unsent.value.outcome, unread.value.outcome) == ("not_applied", unread_outcome)
@@ -259,7 +261,7 @@ async def test_a_note_is_finished_though_its_request_ends(
 ) -> None:
     """A cancelled request leaves no half transaction, and closing waits for it."""
     async with store.open_ledger(clock) as ledger:
-        note = asyncio.create_task(ledger.sending([Sending(IDENTITY, 5, ROWS)]))
+        note = asyncio.create_task(ledger.completed([(IDENTITY, results(5))]))
         await asyncio.sleep(0)
         note.cancel()
         with pytest.raises(asyncio.CancelledError):

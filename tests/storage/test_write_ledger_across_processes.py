@@ -11,6 +11,7 @@ from gateway.storage.write_records import KEPT_SECONDS
 from gateway.worksheets.idempotency import OpenWrite, Sending
 from gateway.worksheets.worksheet_id import WorksheetId
 from tests.clock import ManualClock
+from tests.storage.by_hand import take_fences
 from tests.storage.conftest import FENCE, IDENTITY, OTHER_IDENTITY, ROWS, WORKSHEET, results
 
 
@@ -44,7 +45,8 @@ async def test_what_a_dead_process_left_open_is_known_at_the_start(
     await ledger.sending([Sending(IDENTITY, 5, ROWS), Sending(OTHER_IDENTITY, 7, [["a"]])], FENCE)
     await ledger.sending([Sending(change, 9, [[None, "b"]], [9])], other)
     await ledger.completed([(OTHER_IDENTITY, results(7))])
-    await ledger.sending([Sending(replace(IDENTITY, scope="parsed"), 5, ROWS)])
+    await ledger.sending([Sending(replace(IDENTITY, scope="earlier"), 5, ROWS)], FENCE)
+    take_fences(database, "earlier")
     clock.advance(10)
     async with KeyStore.open(database) as store, store.open_ledger(clock) as later:
         found = later.open_writes

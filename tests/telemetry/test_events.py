@@ -22,11 +22,9 @@ from gateway.telemetry.events import (
     current_event,
     encoded_line,
     google_refused,
-    header_drift,
     header_trouble,
     line_writer,
     look_failed,
-    misplaced_write,
     note_reading,
     request_done,
     request_failed,
@@ -152,8 +150,6 @@ def test_request_before_logging_is_configured() -> None:
         pytest.param(lambda: request_done(_event(path=NASTY)), "path", id="path"),
         pytest.param(lambda: request_done(_event(worksheet=NASTY)), "worksheet", id="worksheet"),
         pytest.param(lambda: header_trouble("s", NASTY, []), "worksheet", id="header"),
-        pytest.param(lambda: header_drift("s", NASTY, [2]), "worksheet", id="drift"),
-        pytest.param(lambda: misplaced_write("x", NASTY), "found", id="misplaced"),
         pytest.param(lambda: logging.getLogger("x").warning(NASTY), "event", id="library"),
     ],
 )
@@ -172,9 +168,7 @@ def test_control_characters_are_escaped(lines: Lines, log: Callable[[], None], m
         pytest.param(lambda text: request_done(_event(worksheet=text)), 200, id="worksheet"),
         pytest.param(lambda text: header_trouble("s", text, []), 200, id="header-worksheet"),
         pytest.param(lambda text: header_trouble("s", "w", [text]), 200, id="header"),
-        pytest.param(lambda text: header_drift("s", text, [2]), 200, id="drift"),
         pytest.param(lambda text: google_refused(text), 200, id="google"),
-        pytest.param(lambda text: misplaced_write("x", text), 80, id="misplaced"),
     ],
 )
 def test_long_values_are_cut(stream: io.StringIO, log: Callable[[str], None], longest: int) -> None:
@@ -192,16 +186,6 @@ def test_many_duplicates_are_cut(lines: Lines) -> None:
     [line] = lines()
     assert (line["level"], line["event"]) == ("warning", "duplicate-headers")
     assert line["headers"] == [str(n) for n in range(10)]
-
-
-def test_drift_names_the_first_rows(lines: Lines) -> None:
-    """The warning about a changed header names fifty rows at most, and says how many there are."""
-    header_drift("s", "w", range(2, 1002))
-
-    [line] = lines()
-    assert (line["level"], line["event"]) == ("warning", "header-drift")
-    assert (line["spreadsheet"], line["worksheet"]) == ("s", "w")
-    assert (line["rows"], line["count"]) == (list(range(2, 52)), 1000)
 
 
 def test_failed_look_says_why(lines: Lines) -> None:

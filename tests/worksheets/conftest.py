@@ -32,7 +32,7 @@ from gateway.worksheets.writes import Create, Fields, Results, Update, Write, Wr
 from tests.clock import ManualClock
 from tests.fakes import BOOK, FakeSheets, FakeWorksheet, Held
 from tests.worksheets.fake_ledger import FakeLedger
-from tests.worksheets.scripted_sheets import Kind, ScriptedSheets
+from tests.worksheets.scripted_sheets import ScriptedSheets
 
 TTL_SECONDS = 10.0
 CITIES: Sequence[Sequence[Held | None]] = [
@@ -165,11 +165,6 @@ class Bench:
 
 
 MakeBench = Callable[..., Bench]
-MODES = pytest.mark.parametrize("value_input", ["raw", "user_entered"])
-"""Writes as batches with a fence, and as values calls."""
-APPENDING: Mapping[str, Kind] = {"raw": "apply", "user_entered": "append_rows"}
-UPDATING: Mapping[str, Kind] = {"raw": "apply", "user_entered": "write_cells"}
-"""The calls that write, by mode."""
 
 
 @pytest.fixture
@@ -192,7 +187,6 @@ def make_bench(clock: ManualClock) -> MakeBench:
         cache: Mapping[str, float] = NOTHING_KEPT,
         reads_per_second: float = float("inf"),
         is_counted: bool = True,
-        value_input: str = "raw",
         repeatable_ids: bool = False,
     ) -> Bench:
         fake = FakeSheets(repeatable_ids=repeatable_ids)
@@ -215,9 +209,7 @@ def make_bench(clock: ManualClock) -> MakeBench:
             ledger=ledger,
             wall_clock=clock,
             read_budget=lambda _spreadsheet: {"main": reads_per_second},
-            fences=Fences(guarded, key="gw", clock=clock, sleep=pause)
-            if value_input == "raw"
-            else None,
+            fences=Fences(guarded, key="gw", clock=clock, sleep=pause),
         )
         return Bench(
             service=service,

@@ -32,9 +32,7 @@ class FakeLedger:
         if self.lack_of_room is not None:
             raise self.lack_of_room
 
-    async def sending(
-        self, sendings: Sequence[Sending], fence: Fence | None = None
-    ) -> Collection[WriteIdentity]:
+    async def sending(self, sendings: Sequence[Sending], fence: Fence) -> Collection[WriteIdentity]:
         if self.trouble is not None and any(sending.identity for sending in sendings):
             raise self.trouble
         for identity, first_row, rows, numbers in sendings:

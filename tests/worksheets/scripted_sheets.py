@@ -4,8 +4,7 @@ import asyncio
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeVar, cast
+from typing import Literal, NamedTuple, TypeVar
 
 from gateway.errors import UpstreamRefusal
 from gateway.google.sheets import (
@@ -21,7 +20,6 @@ from gateway.google.sheets import (
     Value,
     Values,
     WorksheetProperties,
-    Writing,
     WrittenCells,
 )
 
@@ -38,13 +36,8 @@ Kind = Literal[
     "delete_fences",
     "fence_tokens",
     "fence_ids",
-    "append_rows",
-    "write_cells",
-    "grow_grid",
 ]
-WRITES: frozenset[Kind] = frozenset(
-    {"apply", "put_fence", "delete_fences", "append_rows", "write_cells", "grow_grid"}
-)
+WRITES: frozenset[Kind] = frozenset({"apply", "put_fence", "delete_fences"})
 
 _PATIENCE_SECONDS = 5.0
 
@@ -56,15 +49,8 @@ class Cost(NamedTuple):
     writes: int
 
 
-@dataclass(frozen=True)
-class Answer:
-    """The answer of the call, whatever its effect was."""
-
-    value: object
-
-
-Act = Exception | asyncio.Event | Answer | Callable[[], object]
-"""Around a call: make it fail, hold it until the event is set, answer it, or do something."""
+Act = Exception | asyncio.Event | Callable[[], object]
+"""Around a call: make it fail, hold it until the event is set, or do something."""
 
 
 class ScriptedSheets:
@@ -75,7 +61,7 @@ class ScriptedSheets:
         """By the title as it stands in the range."""
         self.poison: dict[Value, str] = {}
         """Values that are refused wherever they are written, with the words of the refusal, in
-        which `{index}` is the number of the range."""
+        which `{index}` is the number of the request."""
         self.batches: list[Batch] = []
         """All that were sent, whatever became of them."""
         self._inner = inner
@@ -158,7 +144,7 @@ class ScriptedSheets:
         self.batches.append(batch)
 
         async def apply() -> SheetView:
-            self._refuse([_rows(change) for change in batch.changes], first_index=1)
+            self._refuse(batch.changes)
             return await call(spreadsheet, batch)
 
         return await self._play("apply", batch.ranges[0], apply)
@@ -179,33 +165,9 @@ class ScriptedSheets:
         call = self._inner.fence_ids
         return await self._play("fence_ids", "", lambda: call(spreadsheet, key))
 
-    async def append_rows(
-        self, spreadsheet: str, anchor: str, rows: Sequence[Sequence[Value]]
-    ) -> Values:
-        call = self._inner.append_rows
-
-        async def append() -> Values:
-            self._refuse([rows])
-            return await call(spreadsheet, anchor, rows)
-
-        return await self._play("append_rows", anchor, append)
-
-    async def write_cells(self, spreadsheet: str, writings: Sequence[Writing]) -> list[Values]:
-        call = self._inner.write_cells
-
-        async def write() -> list[Values]:
-            self._refuse([writing.rows for writing in writings])
-            return await call(spreadsheet, writings)
-
-        return await self._play("write_cells", writings[0].range, write)
-
-    async def grow_grid(self, spreadsheet: str, sheet_id: int, rows: int) -> None:
-        call = self._inner.grow_grid
-        await self._play("grow_grid", "", lambda: call(spreadsheet, sheet_id, rows))
-
-    def _refuse(self, blocks: Sequence[Sequence[Sequence[Value]]], *, first_index: int = 0) -> None:
-        for index, block in enumerate(blocks, start=first_index):
-            for value in (value for row in block for value in row if value in self.poison):
+    def _refuse(self, changes: Sequence[Change]) -> None:
+        for index, change in enumerate(changes, start=1):
+            for value in (value for row in _rows(change) for value in row if value in self.poison):
                 raise UpstreamRefusal(self.poison[value].format(index=index))
 
     async def _play(self, kind: Kind, range_: str, call: Callable[[], Awaitable[T]]) -> T:
@@ -216,8 +178,8 @@ class ScriptedSheets:
         with self._at_once(kind, range_):
             await _perform(self._before[kind, number])
             answer = await call()
-            instead = await _perform(self._after[kind, number])
-        return answer if instead is None else cast(T, instead.value)
+            await _perform(self._after[kind, number])
+        return answer
 
     @contextmanager
     def _at_once(self, kind: Kind, range_: str) -> Iterator[None]:
@@ -237,16 +199,12 @@ def _rows(change: Change) -> Sequence[Sequence[Value]]:
     return [change.values] if isinstance(change, WrittenCells) else []
 
 
-async def _perform(acts: Sequence[Act]) -> Answer | None:
-    answer = None
+async def _perform(acts: Sequence[Act]) -> None:
     for act in acts:
         match act:
             case Exception():
                 raise act
             case asyncio.Event():
                 await act.wait()
-            case Answer():
-                answer = act
             case _:
                 act()
-    return answer

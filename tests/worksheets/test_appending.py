@@ -9,44 +9,36 @@ from gateway.errors import QuotaSpent, UpstreamRefusal
 from gateway.table.record import Stored
 from gateway.worksheets.writes import Create
 from tests.fakes import Held
-from tests.worksheets.conftest import APPENDING, CITIES, MODES, Bench, MakeBench
-from tests.worksheets.scripted_sheets import Cost, Kind
+from tests.worksheets.conftest import CITIES, Bench, MakeBench
+from tests.worksheets.scripted_sheets import Cost
 
 HEADER = CITIES[0]
 
 
 @pytest.mark.parametrize(
-    ("lines", "rows", "expected", "cost"),
+    ("lines", "rows", "expected"),
     [
-        pytest.param(CITIES, 100, 5, Cost(1, 1), id="room-below"),
-        pytest.param(CITIES, 0, 5, Cost(1, 1), id="full-grid"),
-        pytest.param([HEADER], 100, 2, Cost(1, 1), id="header-only"),
-        pytest.param([HEADER], 0, 2, Cost(1, 1), id="header-only-full-grid"),
-        pytest.param([HEADER, ["x"], [], ["y"]], 100, 5, Cost(1, 1), id="blank-row-inside"),
-        pytest.param([HEADER, ["x"], [], ["y"]], 0, 5, Cost(1, 1), id="blank-row-full-grid"),
-        pytest.param([HEADER, ["x"], [], [], ["total"]], 9, 6, Cost(1, 1), id="totals-row"),
-        pytest.param([HEADER, ["x"], [None, None, 9]], 9, 4, Cost(1, 1), id="last-starts-blank"),
-        pytest.param(
-            [HEADER, ["x"], [None, None, 9]], 0, 4, Cost(2, 2), id="last-starts-blank-full-grid"
-        ),
-        pytest.param([HEADER, *[[None, "s"]] * 3], 9, 5, Cost(1, 1), id="all-start-blank"),
-        pytest.param([HEADER, ["x"], ["", ""], [""]], 0, 3, Cost(1, 1), id="blank-rows-at-end"),
+        pytest.param(CITIES, 100, 5, id="room-below"),
+        pytest.param(CITIES, 0, 5, id="full-grid"),
+        pytest.param([HEADER], 100, 2, id="header-only"),
+        pytest.param([HEADER], 0, 2, id="header-only-full-grid"),
+        pytest.param([HEADER, ["x"], [], ["y"]], 100, 5, id="blank-row-inside"),
+        pytest.param([HEADER, ["x"], [], ["y"]], 0, 5, id="blank-row-full-grid"),
+        pytest.param([HEADER, ["x"], [], [], ["total"]], 9, 6, id="totals-row"),
+        pytest.param([HEADER, ["x"], [None, None, 9]], 9, 4, id="last-starts-blank"),
+        pytest.param([HEADER, ["x"], [None, None, 9]], 0, 4, id="last-starts-blank-full-grid"),
+        pytest.param([HEADER, *[[None, "s"]] * 3], 9, 5, id="all-start-blank"),
+        pytest.param([HEADER, ["x"], ["", ""], [""]], 0, 3, id="blank-rows-at-end"),
     ],
 )
-@MODES
 async def test_row_lands_below_the_last(
     make_bench: MakeBench,
-    value_input: str,
     lines: Sequence[Sequence[Held | None]],
     rows: int,
     expected: int,
-    cost: Cost,
 ) -> None:
-    """A new row lands below every row that is not blank, and moves none of them.
-
-    Values calls grow a full grid first if its last row begins with a blank.
-    """
-    bench = make_bench(lines, rows=rows, value_input=value_input)
+    """A new row lands below every row that is not blank, and moves none of them."""
+    bench = make_bench(lines, rows=rows)
     before = bench.cities.lines()
 
     row = await bench.create(name="Reno", state="NV", population=264165)
@@ -54,7 +46,7 @@ async def test_row_lands_below_the_last(
     assert row == expected
     blank: list[list[object]] = [[]] * (row - 1 - len(before))
     assert bench.cities.lines() == [*before, *blank, ["Reno", "NV", "264165"]]
-    assert bench.sheets.cost() == (Cost(1, 1) if value_input == "raw" else cost)
+    assert bench.sheets.cost() == Cost(1, 1)
 
 
 @pytest.mark.parametrize(
@@ -68,17 +60,15 @@ async def test_row_lands_below_the_last(
     ],
 )
 @pytest.mark.parametrize("rows", [1, 9], ids=["full-grid", "room-below"])
-@MODES
 async def test_values_stand_under_their_headers(
     make_bench: MakeBench,
-    value_input: str,
     header: Sequence[str],
     fields: Mapping[str, Stored],
     line: Sequence[str],
     rows: int,
 ) -> None:
     """Odd headers never move a value to another column."""
-    bench = make_bench([header], rows=rows, value_input=value_input)
+    bench = make_bench([header], rows=rows)
 
     written = await bench.created(fields)
 
@@ -98,22 +88,20 @@ async def test_answer_shows_what_the_sheet_displays(bench: Bench) -> None:
     ]
 
 
-@MODES
-async def test_own_row_may_start_blank(make_bench: MakeBench, value_input: str) -> None:
-    """A created row that begins with a blank and fills the grid is no anchor for the next."""
-    bench = make_bench(rows=0, value_input=value_input)
+async def test_own_row_may_start_blank(make_bench: MakeBench) -> None:
+    """A created row that begins with a blank and fills the grid is the end for the next."""
+    bench = make_bench(rows=0)
 
     rows = [await bench.create(state="NV"), await bench.create(name="Salem")]
 
     assert rows == [5, 6]
     assert bench.cities.lines()[4:] == [["", "NV"], ["Salem"]]
-    assert bench.sheets.cost() == (Cost(1, 2) if value_input == "raw" else Cost(2, 3))
+    assert bench.sheets.cost() == Cost(1, 2)
 
 
-@MODES
-async def test_last_row_of_a_list_may_start_blank(make_bench: MakeBench, value_input: str) -> None:
-    """The last of several rows says whether the grid must grow for the next, not the first."""
-    bench = make_bench(rows=0, value_input=value_input)
+async def test_last_row_of_a_list_may_start_blank(make_bench: MakeBench) -> None:
+    """The next row lands below the last of several, also if it begins with a blank."""
+    bench = make_bench(rows=0)
     await bench.together(Create(rows=({"name": "Reno"}, {"state": "NV"}), is_array=True))
 
     row = await bench.create(state="OR")
@@ -122,15 +110,13 @@ async def test_last_row_of_a_list_may_start_blank(make_bench: MakeBench, value_i
     assert bench.cities.lines()[4:] == [["Reno"], ["", "NV"], ["", "OR"]]
 
 
-@MODES
-async def test_nothing_is_answered_before_google(make_bench: MakeBench, value_input: str) -> None:
+async def test_nothing_is_answered_before_google(bench: Bench) -> None:
     """A create waits for Google's answer, though the row may be there already."""
-    bench, kind = make_bench(value_input=value_input), APPENDING[value_input]
     gate = asyncio.Event()
-    bench.sheets.after(kind, gate)
+    bench.sheets.after("apply", gate)
 
     create = asyncio.create_task(bench.create(name="Reno"))
-    await bench.sheets.begun(kind)
+    await bench.sheets.begun("apply")
     is_early = create.done()
     gate.set()
 
@@ -138,11 +124,9 @@ async def test_nothing_is_answered_before_google(make_bench: MakeBench, value_in
     assert await create == 5
 
 
-@MODES
-async def test_failed_append_is_told(make_bench: MakeBench, value_input: str) -> None:
+async def test_failed_append_is_told(bench: Bench) -> None:
     """An error of Google's comes out as it is, and the next create succeeds."""
-    bench = make_bench(value_input=value_input)
-    bench.sheets.before(APPENDING[value_input], QuotaSpent("later", outcome="not_applied"))
+    bench.sheets.before("apply", QuotaSpent("later", outcome="not_applied"))
 
     with pytest.raises(QuotaSpent):
         await bench.create(name="Reno")
@@ -151,15 +135,9 @@ async def test_failed_append_is_told(make_bench: MakeBench, value_input: str) ->
     assert await bench.create(name="Reno") == 5
 
 
-@pytest.mark.parametrize(
-    ("value_input", "kind"), [("raw", "read_sheet"), ("user_entered", "read_columns")]
-)
-async def test_failed_look_sends_nothing(
-    make_bench: MakeBench, value_input: str, kind: Kind
-) -> None:
+async def test_failed_look_sends_nothing(bench: Bench) -> None:
     """If the look fails, nothing is written."""
-    bench = make_bench(value_input=value_input)
-    bench.sheets.before(kind, QuotaSpent("later"))
+    bench.sheets.before("read_sheet", QuotaSpent("later"))
 
     with pytest.raises(QuotaSpent):
         await bench.create(name="Reno")
@@ -167,17 +145,13 @@ async def test_failed_look_sends_nothing(
     assert bench.sheets.cost() == Cost(1, 0)
 
 
-@MODES
-async def test_unexplained_refusal_is_tried_once_more(
-    make_bench: MakeBench, value_input: str
-) -> None:
+async def test_unexplained_refusal_is_tried_once_more(bench: Bench) -> None:
     """A refusal that only an old look may explain is tried again after a new one, then told."""
-    bench, kind = make_bench(value_input=value_input), APPENDING[value_input]
     await bench.create(name="Salem")
     bench.sheets.cost()
     refusal = UpstreamRefusal("Invalid requests[1].appendCells: Ungültig")
-    bench.sheets.before(kind, refusal)
-    bench.sheets.before(kind, refusal, nth=2)
+    bench.sheets.before("apply", refusal)
+    bench.sheets.before("apply", refusal, nth=2)
 
     with pytest.raises(UpstreamRefusal) as caught:
         await bench.create(name="Reno")

@@ -7,7 +7,7 @@ import pytest
 
 from gateway.errors import NoHeaderRow
 from tests.fakes import FakeWorksheet
-from tests.worksheets.conftest import MODES, TTL_SECONDS, Bench, MakeBench
+from tests.worksheets.conftest import TTL_SECONDS, Bench, MakeBench
 from tests.worksheets.scripted_sheets import Cost
 
 Edit = Callable[[FakeWorksheet], object]
@@ -30,14 +30,10 @@ EDITS: Mapping[str, tuple[Edit, int]] = {
 }
 
 
-@MODES
 @pytest.mark.parametrize("case", EDITS)
-async def test_person_edits_before_the_look(
-    make_bench: MakeBench, case: str, value_input: str
-) -> None:
+async def test_person_edits_before_the_look(bench: Bench, case: str) -> None:
     """After the header's ttl the end is looked for again, wherever a person moved it."""
     edit, expected = EDITS[case]
-    bench = make_bench(value_input=value_input)
     await bench.create(name="Reno")
     bench.cities.delete_rows(5)
     bench.clock.advance(TTL_SECONDS)
@@ -63,13 +59,10 @@ async def test_person_edits_before_the_look(
         "inserts",
     ],
 )
-@MODES
-async def test_person_edits_within_the_ttl(
-    make_bench: MakeBench, case: str, rows: int, value_input: str
-) -> None:
+async def test_person_edits_within_the_ttl(make_bench: MakeBench, case: str, rows: int) -> None:
     """Without a look the row still lands below all others, and its number is true."""
     edit, _ = EDITS[case]
-    bench = make_bench(rows=rows, value_input=value_input)
+    bench = make_bench(rows=rows)
     await bench.look()
     edit(bench.cities)
     before = bench.cities.lines()
@@ -82,12 +75,8 @@ async def test_person_edits_within_the_ttl(
     assert lines[row - 1 :] == [["Salem"]]
 
 
-@MODES
-async def test_person_edits_blank_start_within_the_ttl(
-    make_bench: MakeBench, value_input: str
-) -> None:
+async def test_person_edits_blank_start_within_the_ttl(bench: Bench) -> None:
     """A row that a person added with a blank first cell is never overwritten."""
-    bench = make_bench(value_input=value_input)
     await bench.look()
     bench.cities.type(5, None, "FL", 442241)
 
@@ -98,21 +87,17 @@ async def test_person_edits_blank_start_within_the_ttl(
 
 
 @pytest.mark.parametrize(
-    ("edit", "cost"),
+    "edit",
     [
-        pytest.param(lambda sheet: None, Cost(1, 1), id="nothing"),
-        pytest.param(EDITS["appends"][0], Cost(1, 1), id="appended"),
-        pytest.param(EDITS["deletes-the-last"][0], Cost(2, 1), id="deleted"),
-        pytest.param(EDITS["shrinks-the-grid"][0], Cost(2, 1), id="shrunk"),
-        pytest.param(EDITS["cuts-blank-rows"][0], Cost(1, 1), id="cut"),
+        pytest.param(lambda sheet: None, id="nothing"),
+        pytest.param(EDITS["appends"][0], id="appended"),
+        pytest.param(EDITS["deletes-the-last"][0], id="deleted"),
+        pytest.param(EDITS["shrinks-the-grid"][0], id="shrunk"),
+        pytest.param(EDITS["cuts-blank-rows"][0], id="cut"),
     ],
 )
-@MODES
-async def test_cost_of_another_look(
-    make_bench: MakeBench, edit: Edit, cost: Cost, value_input: str
-) -> None:
-    """After the ttl a look costs one read; for values calls one more if the last row is gone."""
-    bench = make_bench(value_input=value_input)
+async def test_cost_of_another_look(bench: Bench, edit: Edit) -> None:
+    """After the ttl a look costs one read, wherever a person moved the end."""
     await bench.look()
     bench.clock.advance(TTL_SECONDS)
     edit(bench.cities)
@@ -120,15 +105,12 @@ async def test_cost_of_another_look(
 
     await bench.create(name="Salem")
 
-    assert bench.sheets.cost() == (Cost(1, 1) if value_input == "raw" else cost)
+    assert bench.sheets.cost() == Cost(1, 1)
 
 
-@MODES
-async def test_person_empties_the_last_row_of_a_full_grid(
-    make_bench: MakeBench, value_input: str
-) -> None:
+async def test_person_empties_the_last_row_of_a_full_grid(make_bench: MakeBench) -> None:
     """A row that lands where the last one was: its number is true, and that of the next too."""
-    bench = make_bench(rows=0, value_input=value_input)
+    bench = make_bench(rows=0)
     await bench.look()
     bench.cities.type(4, "", "", "")
 
@@ -136,7 +118,7 @@ async def test_person_empties_the_last_row_of_a_full_grid(
 
     assert rows == [4, 5]
     assert bench.cities.lines()[3:] == [["Reno"], ["Salem"]]
-    assert bench.sheets.cost() == Cost(0 if value_input == "raw" else 1, 2)
+    assert bench.sheets.cost() == Cost(0, 2)
 
 
 async def test_rows_deleted_above_a_known_end(bench: Bench) -> None:
@@ -152,10 +134,8 @@ async def test_rows_deleted_above_a_known_end(bench: Bench) -> None:
     assert bench.sheets.cost() == Cost(3, 1)
 
 
-@MODES
-async def test_own_row_is_the_end_by_then(make_bench: MakeBench, value_input: str) -> None:
+async def test_own_row_is_the_end_by_then(bench: Bench) -> None:
     """The next create goes by where the last one really went, below a person's row."""
-    bench = make_bench(value_input=value_input)
     await bench.look()
     bench.cities.type(5, "Miami")
 
@@ -179,10 +159,8 @@ async def test_each_answer_shows_the_header_anew(bench: Bench) -> None:
     assert bench.sheets.cost() == Cost(1, 1)
 
 
-@MODES
-async def test_a_new_column_is_looked_for(make_bench: MakeBench, value_input: str) -> None:
+async def test_a_new_column_is_looked_for(bench: Bench) -> None:
     """A field that the header of the last look lacks asks for a new look."""
-    bench = make_bench(value_input=value_input)
     await bench.look()
     bench.cities.type(1, None, None, None, "mayor")
     bench.sheets.cost()
@@ -191,6 +169,17 @@ async def test_a_new_column_is_looked_for(make_bench: MakeBench, value_input: st
 
     assert bench.cities.lines()[row - 1] == ["Reno", "", "", "H"]
     assert bench.sheets.cost() == Cost(1, 1)
+
+
+async def test_header_swapped_after_the_ttl(bench: Bench) -> None:
+    """A create goes by the header of its own look, not by one from before the ttl."""
+    await bench.create(name="Reno")
+    bench.clock.advance(TTL_SECONDS)
+    bench.cities.type(1, "state", "name")
+
+    row = await bench.create(name="Salem")
+
+    assert bench.cities.lines()[row - 1] == ["", "Salem"]
 
 
 async def test_header_emptied_after_the_ttl(bench: Bench) -> None:
@@ -203,10 +192,9 @@ async def test_header_emptied_after_the_ttl(bench: Bench) -> None:
         await bench.create(name="Salem")
 
 
-@MODES
-async def test_forty_at_once(make_bench: MakeBench, value_input: str) -> None:
+async def test_forty_at_once(make_bench: MakeBench) -> None:
     """Parallel creates are contiguous rows with true numbers, for one read and one write."""
-    bench = make_bench(rows=0, value_input=value_input)
+    bench = make_bench(rows=0)
 
     rows = await asyncio.gather(*(bench.create(name=f"c{n}") for n in range(40)))
 
@@ -215,12 +203,8 @@ async def test_forty_at_once(make_bench: MakeBench, value_input: str) -> None:
     assert bench.sheets.cost() == Cost(1, 1)
 
 
-@MODES
-async def test_no_row_is_lost_to_a_read_that_began_before(
-    make_bench: MakeBench, value_input: str
-) -> None:
+async def test_no_row_is_lost_to_a_read_that_began_before(bench: Bench) -> None:
     """A list that began before a create and ends after it does not bring the old end back."""
-    bench = make_bench(value_input=value_input)
     gate = asyncio.Event()
     await bench.page()
     bench.sheets.after("read_columns", gate)

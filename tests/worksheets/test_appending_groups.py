@@ -17,7 +17,7 @@ from gateway.errors import (
 )
 from gateway.worksheets.fenced_writer import MAX_EXTRA_WRITES
 from gateway.worksheets.writes import Create, Fields, Results
-from tests.worksheets.conftest import CITIES, MODES, Bench, MakeBench
+from tests.worksheets.conftest import CITIES, Bench, MakeBench
 from tests.worksheets.scripted_sheets import Cost
 
 NAMED = "Invalid requests[{index}].appendCells: "
@@ -47,10 +47,8 @@ def pointers(end: Results | BaseException) -> list[str]:
     return [problem.pointer for problem in end.problems]
 
 
-@MODES
-async def test_rows_and_lists_of_rows_in_one_write(make_bench: MakeBench, value_input: str) -> None:
+async def test_rows_and_lists_of_rows_in_one_write(bench: Bench) -> None:
     """All rows are one under the other in the order of the requests, each as it was answered."""
-    bench = make_bench(value_input=value_input)
     ends = await bench.together(
         one(name="a"),
         many({"state": "b1"}, {"name": "b2", "population": 2}, {"name": "b3", "state": None}),
@@ -68,20 +66,16 @@ async def test_rows_and_lists_of_rows_in_one_write(make_bench: MakeBench, value_
     ]
 
 
-@MODES
-async def test_each_answer_has_the_tag_of_its_row(make_bench: MakeBench, value_input: str) -> None:
+async def test_each_answer_has_the_tag_of_its_row(bench: Bench) -> None:
     """The tags in the answers are those that reads of the rows give."""
-    bench = make_bench(value_input=value_input)
     ends = await bench.together(one(name="a"), many({"state": "b"}, {"population": 1}))
 
     tags = [written.tag for end in ends if isinstance(end, tuple) for written in end]
     assert tags == [(await bench.read(row)).tag for row in (5, 6, 7)]
 
 
-@MODES
-async def test_an_invalid_one_among_good_ones(make_bench: MakeBench, value_input: str) -> None:
+async def test_an_invalid_one_among_good_ones(bench: Bench) -> None:
     """A create that names an unknown field is refused alone; the others are written."""
-    bench = make_bench(value_input=value_input)
     ends = await bench.together(one(name="a"), one(name="b", mayor="x"), one(name="c"))
 
     assert rows_of(ends[0]) + rows_of(ends[2]) == [5, 6]
@@ -90,10 +84,8 @@ async def test_an_invalid_one_among_good_ones(make_bench: MakeBench, value_input
     assert bench.sheets.cost() == Cost(1, 1)
 
 
-@MODES
-async def test_a_list_with_an_invalid_row(make_bench: MakeBench, value_input: str) -> None:
+async def test_a_list_with_an_invalid_row(bench: Bench) -> None:
     """Nothing of a list is written if one of its rows is wrong; the pointer says which."""
-    bench = make_bench(value_input=value_input)
     ends = await bench.together(
         many({"name": "a"}, {"name": "b"}, {"mayor": "x", " name": "d", "name": "e"}),
         one(name="c"),
@@ -104,12 +96,8 @@ async def test_a_list_with_an_invalid_row(make_bench: MakeBench, value_input: st
     assert bench.cities.lines()[4:] == [["c"]]
 
 
-@MODES
-async def test_a_list_with_a_row_that_would_be_blank(
-    make_bench: MakeBench, value_input: str
-) -> None:
+async def test_a_list_with_a_row_that_would_be_blank(bench: Bench) -> None:
     """A row without a value is refused before anything is sent, wherever in the list it is."""
-    bench = make_bench(value_input=value_input)
     (end,) = await bench.together(many({"name": "a"}, {"name": None, "state": ""}))
 
     assert pointers(end) == ["#/1"]
@@ -128,10 +116,8 @@ async def test_a_row_left_blank_by_ignored_fields(make_bench: MakeBench) -> None
     assert rows_of(ends[2]) == [5]
 
 
-@MODES
-async def test_all_invalid(make_bench: MakeBench, value_input: str) -> None:
+async def test_all_invalid(bench: Bench) -> None:
     """Where nothing can be written nothing is sent."""
-    bench = make_bench(value_input=value_input)
     ends = await bench.together(one(mayor="x"), one(mayor="y"))
 
     assert [pointers(end) for end in ends] == [["#/mayor"]] * 2
@@ -336,10 +322,8 @@ async def test_field_gone_before_the_second_try(bench: Bench) -> None:
     assert bench.cities.lines()[4:] == [["a"], ["b"]]
 
 
-@MODES
-async def test_a_new_column_is_looked_for_once(make_bench: MakeBench, value_input: str) -> None:
+async def test_a_new_column_is_looked_for_once(bench: Bench) -> None:
     """A field that the header of the last look lacks asks for one look, for the whole group."""
-    bench = make_bench(value_input=value_input)
     await bench.look()
     bench.cities.type(1, None, None, None, "mayor")
     bench.sheets.cost()
@@ -359,16 +343,14 @@ async def test_a_new_column_is_looked_for_once(make_bench: MakeBench, value_inpu
         pytest.param([*CITIES, [], ["total"]], 20, 7, id="totals"),
     ],
 )
-@MODES
 async def test_a_group_lands_below_all(
     make_bench: MakeBench,
     lines: Sequence[Sequence[str | int | None]],
     rows: int,
     first: int,
-    value_input: str,
 ) -> None:
     """The rows of a group are neighbours, also if some of them begin with blanks."""
-    bench = make_bench(lines, rows=rows, value_input=value_input)
+    bench = make_bench(lines, rows=rows)
 
     ends = await bench.together(one(state="a"), many({"name": "b"}, {"state": "c"}), one(name="d"))
     next_row = await bench.create(state="e")

@@ -1,6 +1,6 @@
 """Edits of the in-memory Sheets by tests; the contract suite holds the rest to Google."""
 
-from gateway.google.sheets import Render, Writing
+from gateway.google.sheets import Batch, Fence, Render, WrittenCells
 from tests.fakes import BOOK, FakeSheets, Formatted
 
 
@@ -9,10 +9,12 @@ async def test_a_format_sets_text_and_value_apart() -> None:
     sheets = FakeSheets()
     sheets.add("T", [[Formatted(43831, "1 Jan 2020"), Formatted(0.25, "25%")]])
 
-    [written] = await sheets.write_cells(BOOK, [Writing(range="'T'!A1:B1", rows=[[None, 0.5]])])
+    change = WrittenCells(row=1, column=1, values=[0.5])
+    batch = Batch(sheet_id=0, fence=Fence.random("gw"), changes=[change], ranges=["'T'!1:1"])
+    view = await sheets.apply(BOOK, batch)
     typed = await sheets.read_values(BOOK, "'T'!1:1", render=Render.TYPED)
 
-    assert written.cells == (("1 Jan 2020", "0.5"),)
+    assert view.blocks[0].texts == [["1 Jan 2020", "0.5"]]
     assert typed.cells == ((43831, 0.5),)
 
 

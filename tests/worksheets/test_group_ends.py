@@ -18,13 +18,9 @@ from gateway.errors import (
 from gateway.table.tag import IfMatch
 from gateway.worksheets.writes import Create, Update, WriteIdentity
 from tests.worksheets.conftest import (
-    APPENDING,
-    MODES,
     TARGET,
-    UPDATING,
     WORKSHEET,
     Bench,
-    MakeBench,
 )
 from tests.worksheets.scripted_sheets import Kind
 
@@ -69,13 +65,11 @@ def fail(bench: Bench, kind: Kind, failure: GatewayError) -> None:
 
 
 @FAILURES
-@MODES
 async def test_an_invalid_create_is_told_so_though_the_others_failed(
-    make_bench: MakeBench, value_input: str, failure: GatewayError
+    bench: Bench, failure: GatewayError
 ) -> None:
     """The error of those that were sent is theirs alone."""
-    bench = make_bench(value_input=value_input)
-    fail(bench, APPENDING[value_input], failure)
+    fail(bench, "apply", failure)
     wrong, right = await bench.together(one(colour="red"), one(name="a"))
 
     assert isinstance(wrong, InvalidBody)
@@ -83,13 +77,11 @@ async def test_an_invalid_create_is_told_so_though_the_others_failed(
 
 
 @FAILURES
-@MODES
 async def test_updates_that_were_not_sent_end_as_they_would_alone(
-    make_bench: MakeBench, value_input: str, failure: GatewayError
+    bench: Bench, failure: GatewayError
 ) -> None:
     """Conditions, rows that are not there and unchanged rows do not share another one's failure."""
-    bench = make_bench(value_input=value_input)
-    fail(bench, UPDATING[value_input], failure)
+    fail(bench, "apply", failure)
     changed, stale, unchanged, missing = await bench.together(
         Update(row=2, fields={"name": "Salem"}),
         Update(row=3, fields={"name": "Aspen"}, condition=IfMatch(tags=frozenset({'"old"'}))),
@@ -103,12 +95,8 @@ async def test_updates_that_were_not_sent_end_as_they_would_alone(
     assert isinstance(missing, RowNotFound)
 
 
-@MODES
-async def test_writes_without_a_key_do_not_need_the_ledger(
-    make_bench: MakeBench, value_input: str
-) -> None:
+async def test_writes_without_a_key_do_not_need_the_ledger(bench: Bench) -> None:
     """Only the write that could not be noted is not sent."""
-    bench = make_bench(value_input=value_input)
     bench.ledger.trouble = RecordsUnavailable("the database is away", outcome="not_applied")
     plain, noted = await bench.together(one(name="plain"), keyed("noted"))
 
@@ -117,17 +105,13 @@ async def test_writes_without_a_key_do_not_need_the_ledger(
     assert bench.cities.lines()[4:] == [["plain"]]
 
 
-@MODES
-async def test_a_write_that_was_not_noted_is_not_open(
-    make_bench: MakeBench, value_input: str
-) -> None:
+async def test_a_write_that_was_not_noted_is_not_open(bench: Bench) -> None:
     """It did not go with those whose outcome nobody knows."""
-    bench = make_bench(value_input=value_input)
     bench.ledger.trouble = InternalError("the disk is full", outcome="not_applied")
-    fail(bench, APPENDING[value_input], UNANSWERED)
+    fail(bench, "apply", UNANSWERED)
     plain, noted = await bench.together(one(name="plain"), keyed("noted"))
     identity = WriteIdentity(scope="u", fingerprint="u", worksheet=WORKSHEET, key_id="")
-    fail(bench, UPDATING[value_input], UNANSWERED)
+    fail(bench, "apply", UNANSWERED)
     changed, unchanged = await bench.together(
         Update(row=2, fields={"name": "Salem"}),
         Update(row=3, fields={"name": "Aspen"}, identity=identity),

@@ -1,27 +1,25 @@
-"""Cached headers: lifetime and bounds."""
+"""Cached headers: lifetime, and what later reads make of them."""
 
 from dataclasses import replace
 
 import pytest
 
-from gateway.table.header import parse_header
+from gateway.table.header import Header, parse_header
 from gateway.worksheets.header_cache import HeaderCache, SheetExtent
 from tests.clock import ManualClock
 from tests.worksheets.conftest import WORKSHEET
 
-SEEN = SheetExtent(
-    header=parse_header(["a"]),
-    last_row=5,
-    starts_blank=False,
-    grid_rows=9,
-    header_as_of=1000.0,
-    as_of=5,
-)
+SEEN = SheetExtent(header=parse_header(["a"]), last_row=5, header_as_of=1000.0, as_of=5)
+OLD, NEW = parse_header(["name", "state"]), parse_header(["state", "name"])
 
 
 @pytest.fixture
 def header_cache(clock: ManualClock) -> HeaderCache:
     return HeaderCache(WORKSHEET, ttl_seconds=10.0, clock=clock)
+
+
+def extent(header: Header, as_of: int) -> SheetExtent:
+    return replace(SEEN, header=header, as_of=as_of)
 
 
 def test_fresh_until_the_ttl(header_cache: HeaderCache, clock: ManualClock) -> None:
@@ -86,3 +84,51 @@ def test_a_look_from_before_the_forgetting_is_not_kept(header_cache: HeaderCache
 
     assert early is None
     assert header_cache.last() is not None
+
+
+def test_another_header_ends_trust(header_cache: HeaderCache) -> None:
+    """An extent is forgotten when a later read shows another header, and kept with the same."""
+    header_cache.keep(extent(OLD, header_cache.moment()))
+    header_cache.compare(OLD, as_of=header_cache.moment())
+    same = header_cache.last()
+    header_cache.compare(NEW, as_of=header_cache.moment())
+
+    assert same is not None
+    assert header_cache.last() is None
+
+
+def test_an_older_read_changes_nothing(header_cache: HeaderCache) -> None:
+    """The header of the read that began later counts, in any order of arrival."""
+    older, newer = header_cache.moment(), header_cache.moment()
+    header_cache.compare(NEW, as_of=newer)
+    header_cache.keep(extent(NEW, newer))
+
+    header_cache.compare(OLD, as_of=older)
+    header_cache.keep(extent(OLD, header_cache.moment()))
+
+    kept = header_cache.last()
+    assert kept is not None
+    assert kept.header is NEW
+
+
+def test_the_read_that_saw_the_change_is_kept(header_cache: HeaderCache) -> None:
+    """The extent of a read that shows another header is itself kept."""
+    header_cache.keep(extent(OLD, header_cache.moment()))
+    moment = header_cache.moment()
+    header_cache.compare(OLD, as_of=0)
+    header_cache.compare(NEW, as_of=moment)
+
+    header_cache.keep(extent(NEW, moment))
+
+    kept = header_cache.last()
+    assert kept is not None
+    assert kept.header is NEW
+
+
+def test_a_header_known_to_have_changed_is_not_kept(header_cache: HeaderCache) -> None:
+    """A create that ends after another read saw its header changed does not bring it back."""
+    header_cache.compare(NEW, as_of=header_cache.moment())
+
+    header_cache.keep(extent(OLD, header_cache.moment()))
+
+    assert header_cache.last() is None

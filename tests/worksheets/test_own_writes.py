@@ -18,7 +18,7 @@ from gateway.query.where import parse_where
 from gateway.worksheets.access import Target
 from gateway.worksheets.worksheet_id import WorksheetId
 from tests.fakes import BOOK
-from tests.worksheets.conftest import KEPT, MODES, TTL_OF_ROWS_SECONDS, Bench, MakeBench
+from tests.worksheets.conftest import KEPT, TTL_OF_ROWS_SECONDS, Bench, MakeBench
 from tests.worksheets.scripted_sheets import Cost
 
 IN_TEXAS = Query(where=parse_where({"state": "TX"}))
@@ -248,12 +248,9 @@ async def test_an_update_that_changes_nothing_shows_what_it_saw(kept: Bench) -> 
     assert await kept.names() == ["Bostonia", "Denver", "Austin"]
 
 
-@MODES
-async def test_an_update_that_changes_nothing_is_never_missed(
-    make_bench: MakeBench, value_input: str
-) -> None:
+async def test_an_update_that_changes_nothing_is_never_missed(make_bench: MakeBench) -> None:
     """Rows from before its answer are not even served while Google fails."""
-    bench = make_bench(cache=KEPT, value_input=value_input)
+    bench = make_bench(cache=KEPT)
     await bench.page()
     bench.cities.type(2, "Bostonia")
     await bench.updated(2, {"name": "Bostonia"})

@@ -17,7 +17,7 @@ from gateway.errors import (
 from gateway.query.query import Query
 from gateway.query.where import parse_where
 from gateway.worksheets.access import Target
-from tests.worksheets.conftest import APPENDING, MODES, UPDATING, WORKSHEET, Bench, MakeBench
+from tests.worksheets.conftest import WORKSHEET, Bench
 from tests.worksheets.scripted_sheets import Cost
 
 PROTECTED = (
@@ -48,14 +48,10 @@ OPERATIONS: Mapping[str, Operation] = {
 
 
 @pytest.mark.parametrize(("text", "meaning"), MEANINGS)
-@MODES
-async def test_refused_create(
-    make_bench: MakeBench, text: str, meaning: type[GatewayError], value_input: str
-) -> None:
+async def test_refused_create(bench: Bench, text: str, meaning: type[GatewayError]) -> None:
     """A refused create is explained for one read, is not applied, and is not sent again."""
-    bench = make_bench(value_input=value_input)
     refusal = UpstreamRefusal(f"Invalid requests[1].appendCells: {text}")
-    bench.sheets.before(APPENDING[value_input], refusal)
+    bench.sheets.before("apply", refusal)
 
     with pytest.raises(GatewayError) as caught:
         await bench.create(name="x")
@@ -67,14 +63,10 @@ async def test_refused_create(
 
 
 @pytest.mark.parametrize(("text", "meaning"), MEANINGS)
-@MODES
-async def test_refused_update(
-    make_bench: MakeBench, text: str, meaning: type[GatewayError], value_input: str
-) -> None:
+async def test_refused_update(bench: Bench, text: str, meaning: type[GatewayError]) -> None:
     """A refused update is explained like a create, whatever Google puts before its words."""
-    bench = make_bench(value_input=value_input)
-    place = "requests[1].updateCells" if value_input == "raw" else "data[0]"
-    bench.sheets.before(UPDATING[value_input], UpstreamRefusal(f"Invalid {place}: {text}"))
+    refusal = UpstreamRefusal(f"Invalid requests[1].updateCells: {text}")
+    bench.sheets.before("apply", refusal)
 
     with pytest.raises(GatewayError) as caught:
         await bench.updated(2, {"name": "x"})
@@ -85,13 +77,11 @@ async def test_refused_update(
     assert bench.cities.lines()[1][0] == "Boston"
 
 
-@MODES
-async def test_refusal_with_a_fresh_header(make_bench: MakeBench, value_input: str) -> None:
+async def test_refusal_with_a_fresh_header(bench: Bench) -> None:
     """A refusal that is explained is not tried again after a look."""
-    bench = make_bench(value_input=value_input)
     await bench.look()
     refusal = UpstreamRefusal(f"Invalid requests[1].appendCells: {PROTECTED}")
-    bench.sheets.before(APPENDING[value_input], refusal)
+    bench.sheets.before("apply", refusal)
 
     with pytest.raises(ProtectedCells):
         await bench.create(name="x")
@@ -137,10 +127,8 @@ async def test_other_spelling_of_case(bench: Bench, operation: str, title: str) 
     assert bench.cities.lines() == before
 
 
-@MODES
-async def test_deleted_worksheet_within_the_ttl(make_bench: MakeBench, value_input: str) -> None:
+async def test_deleted_worksheet_within_the_ttl(bench: Bench) -> None:
     """A worksheet that a person deleted since the last look is not found, nothing written."""
-    bench = make_bench(value_input=value_input)
     await bench.look()
     bench.fake.worksheets.clear()
 

@@ -7,7 +7,6 @@ import pytest
 from gateway.errors import (
     GatewayError,
     InvalidBody,
-    MethodNotAllowed,
     PreconditionFailed,
     RowNotFound,
     RowNotRemovable,
@@ -429,12 +428,6 @@ async def test_what_waits_behind_an_open_delete_is_not_written(make_bench: MakeB
 
     assert [getattr(end, "outcome", None) for end in ends] == ["unknown", "not_applied"]
     assert data(bench) == [BOSTON, DENVER, AUSTIN]
-
-
-async def test_values_that_google_parses_are_written_singly(make_bench: MakeBench) -> None:
-    bench = make_bench(value_input="user_entered")
-    with pytest.raises(MethodNotAllowed):
-        await carried_out(bench, Delete(row=2))
 
 
 async def test_a_delete_that_cannot_be_noted_is_not_sent(bench: Bench) -> None:

@@ -6,15 +6,15 @@ import pytest
 
 from gateway.errors import InvalidBody, PreconditionFailed, RowNotFound
 from gateway.table.tag import IfMatch
-from tests.worksheets.conftest import MODES, Bench, MakeBench
+from tests.worksheets.conftest import Bench, MakeBench
 from tests.worksheets.rename import LINES, SUM, names, record, renamed, update
 from tests.worksheets.scripted_sheets import Cost
 
 
-@pytest.fixture(params=["raw", "user_entered"])
-def bench(make_bench: MakeBench, request: pytest.FixtureRequest) -> Bench:
-    """The twenty rows in a grid of 100, with either kind of calls."""
-    return make_bench(LINES, value_input=request.param)
+@pytest.fixture
+def bench(make_bench: MakeBench) -> Bench:
+    """The twenty rows in a grid of 100."""
+    return make_bench(LINES)
 
 
 async def test_one_read_and_one_write(bench: Bench) -> None:
@@ -110,12 +110,11 @@ async def test_updates_of_one_row_see_each_other(bench: Bench) -> None:
         pytest.param(21, [2, 99_999_999, 21], [2, 21], id="all but one"),
     ],
 )
-@MODES
 async def test_rows_past_the_grid(
-    make_bench: MakeBench, rows: int, asked: Sequence[int], found: Sequence[int], value_input: str
+    make_bench: MakeBench, rows: int, asked: Sequence[int], found: Sequence[int]
 ) -> None:
     """A row that the grid has not is not found; the others are written, the grid stays."""
-    bench = make_bench(LINES, rows=rows, value_input=value_input)
+    bench = make_bench(LINES, rows=rows)
 
     ends = await bench.together(*renamed(*asked))
 

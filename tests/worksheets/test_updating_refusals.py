@@ -17,16 +17,12 @@ from gateway.errors import (
     WriteOutcomeUnknown,
 )
 from gateway.worksheets.fenced_writer import MAX_EXTRA_WRITES
-from tests.worksheets.conftest import MODES, UPDATING, Bench, MakeBench
+from tests.worksheets.conftest import Bench, MakeBench
 from tests.worksheets.rename import LINES, names, record, renamed, update
 from tests.worksheets.scripted_sheets import Cost
 
-PLACE = {
-    "raw": "Invalid requests[{index}].updateCells: ",
-    "user_entered": "Invalid data[{index}]: ",
-}
-WORDS = "You are trying to edit a protected cell or object."
-NAMED = PLACE["raw"] + WORDS
+PLACE = "Invalid requests[{index}].updateCells: "
+NAMED = PLACE + "You are trying to edit a protected cell or object."
 UNANSWERED = WriteOutcomeUnknown("?")
 
 
@@ -36,29 +32,22 @@ def bench(make_bench: MakeBench) -> Bench:
     return make_bench(LINES)
 
 
-@MODES
 @pytest.mark.parametrize("bad", [2, 11, 21])
-async def test_the_named_culprit_is_left_out(
-    make_bench: MakeBench, bad: int, value_input: str
-) -> None:
+async def test_the_named_culprit_is_left_out(bench: Bench, bad: int) -> None:
     """Google says which request is to blame: one more write, and all others are there."""
-    bench = make_bench(LINES, value_input=value_input)
-    bench.sheets.poison[f"new {bad}"] = PLACE[value_input] + WORDS
+    bench.sheets.poison[f"new {bad}"] = NAMED
 
     ends = await bench.together(*renamed(*range(2, 22), note="y"))
 
     refused = {row: end for row, end in enumerate(ends, start=2) if not isinstance(end, tuple)}
     assert {row: type(end) for row, end in refused.items()} == {bad: ProtectedCells}
     assert names(bench, bad) == [f"n{bad}"]
-    # The others of a fenced batch are sent by a new look.
-    assert bench.sheets.cost() == Cost(3 if value_input == "raw" else 2, 2)
+    assert bench.sheets.cost() == Cost(3, 2)  # the others are sent by a new look
 
 
-@MODES
-async def test_the_culprit_of_several_runs(make_bench: MakeBench, value_input: str) -> None:
+async def test_the_culprit_of_several_runs(bench: Bench) -> None:
     """Requests are counted over all rows: a row of two runs has two of them."""
-    bench = make_bench(LINES, value_input=value_input)
-    bench.sheets.poison["bad"] = PLACE[value_input] + WORDS
+    bench.sheets.poison["bad"] = NAMED
 
     ends = await bench.together(
         update(2, name="a", note="b"), update(3, name="c", note="bad"), update(4, name="d")
@@ -68,12 +57,9 @@ async def test_the_culprit_of_several_runs(make_bench: MakeBench, value_input: s
     assert names(bench, 2, 3, 4) == ["a", "n3", "d"]
 
 
-@MODES
-async def test_several_named_culprits(make_bench: MakeBench, value_input: str) -> None:
+async def test_several_named_culprits(bench: Bench) -> None:
     """One after the other is left out, as long as there are writes for it."""
-    bench = make_bench(LINES, value_input=value_input)
-    named = PLACE[value_input] + WORDS
-    bench.sheets.poison |= {f"new {row}": named for row in (3, 5, 8, 13)}
+    bench.sheets.poison |= {f"new {row}": NAMED for row in (3, 5, 8, 13)}
 
     ends = await bench.together(*renamed(*range(2, 22)))
 
@@ -84,12 +70,9 @@ async def test_several_named_culprits(make_bench: MakeBench, value_input: str) -
     assert bench.sheets.cost().writes == 1 + MAX_EXTRA_WRITES
 
 
-@MODES
-async def test_too_many_named_culprits(make_bench: MakeBench, value_input: str) -> None:
+async def test_too_many_named_culprits(bench: Bench) -> None:
     """After four more writes the rest is refused, and told so without another's reason."""
-    bench = make_bench(LINES, value_input=value_input)
-    named = PLACE[value_input] + WORDS
-    bench.sheets.poison |= {f"new {row}": named for row in range(2, 8)}
+    bench.sheets.poison |= {f"new {row}": NAMED for row in range(2, 8)}
 
     ends = await bench.together(*renamed(*range(2, 22)))
 
@@ -97,17 +80,6 @@ async def test_too_many_named_culprits(make_bench: MakeBench, value_input: str) 
     assert [type(end) for end in ends[5:]] == [UpstreamError] * 15
     assert names(bench, *range(2, 22)) == [f"n{row}" for row in range(2, 22)]
     assert bench.sheets.cost().writes == 1 + MAX_EXTRA_WRITES
-
-
-async def test_a_refusal_that_names_no_range_blames_nobody(make_bench: MakeBench) -> None:
-    """Of values that Google parses no update gets the reason of another one."""
-    bench = make_bench(LINES, value_input="user_entered")
-    bench.sheets.poison["bad"] = WORDS
-
-    ends = await bench.together(update(2, name="a"), update(3, name="bad"), update(4, name="c"))
-
-    assert [type(end) for end in ends] == [UpstreamError] * 3
-    assert {end.outcome for end in ends if isinstance(end, UpstreamError)} == {"not_applied"}
 
 
 @pytest.mark.parametrize(
@@ -134,34 +106,16 @@ async def test_a_refusal_on_and_on_that_names_no_update(bench: Bench) -> None:
     assert names(bench, 2, 3) == ["n2", "n3"]
 
 
-@MODES
-async def test_row_past_the_grid_between_look_and_write(
-    make_bench: MakeBench, value_input: str
-) -> None:
+async def test_row_past_the_grid_between_look_and_write(bench: Bench) -> None:
     """A row that the grid has no more by the time of the write is not found; others are done."""
-    bench = make_bench(LINES, value_input=value_input)
-    kind = UPDATING[value_input]
-    refusal = UpstreamRefusal(PLACE["raw"].format(index=2) + "Out of range")
-    acts = [refusal] if value_input == "raw" else []
-    bench.sheets.before(kind, lambda: bench.cities.delete_rows(20, 81), *acts)
+    refusal = UpstreamRefusal(PLACE.format(index=2) + "Out of range")
+    bench.sheets.before("apply", lambda: bench.cities.delete_rows(20, 81), refusal)
 
     ends = await bench.together(*renamed(2, 20, 21))
 
     assert [type(end) for end in ends] == [tuple, RowNotFound, RowNotFound]
     assert names(bench, 2) == ["new 2"]
     assert bench.cities.rows == 19
-
-
-async def test_one_alone_is_to_blame(make_bench: MakeBench) -> None:
-    """A single update that is refused without a number has the reason of its own row."""
-    bench = make_bench(LINES, value_input="user_entered")
-    refusal = UpstreamRefusal("Ungültig")
-    bench.sheets.before("write_cells", lambda: bench.cities.delete_rows(20, 81), refusal)
-
-    (end,) = await bench.together(update(20, name="a"))
-
-    assert isinstance(end, RowNotFound)
-    assert bench.sheets.cost() == Cost(2, 1)
 
 
 async def test_worksheet_renamed_between_look_and_write(bench: Bench) -> None:

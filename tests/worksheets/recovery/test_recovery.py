@@ -1,6 +1,6 @@
 """Settling the write of an open record by its fence."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -19,15 +19,17 @@ from gateway.table.tag import row_tag
 from gateway.table.view import ColumnGrant
 from gateway.worksheets.access import Access, Target
 from gateway.worksheets.fences import BURNT
-from gateway.worksheets.idempotency import OpenWrite
+from gateway.worksheets.idempotency import OpenWrite, Sending, Settled
 from gateway.worksheets.rows import RowService
 from gateway.worksheets.writes import Delete, Update
 from tests.clock import ManualClock
 from tests.fakes import FakeSheets, FakeWorksheet
+from tests.storage.by_hand import take_fences
 from tests.worksheets.conftest import CITIES, TARGET, WORKSHEET
 from tests.worksheets.recovery.conftest import (
     BERN,
     CHANGE,
+    TICKET,
     DyingLedger,
     create,
     killed,
@@ -350,4 +352,33 @@ async def test_an_update_without_a_change_is_answered_again(
 
     assert again.is_replayed
     assert again.results[0].record == {"rowIndex": 3, "state": "CO"}
+    assert sheets.cost() == Cost(0, 0)
+
+
+REPEATS: Mapping[str, Callable[[RowService], Awaitable[Settled]]] = {
+    "create": lambda service: service.create_rows(TARGET, create()),
+    "update": lambda service: service.update_row(
+        TARGET, Update(row=2, fields={"name": "Bern"}, identity=TICKET)
+    ),
+}
+
+
+@pytest.mark.parametrize("repeat", REPEATS.values(), ids=REPEATS)
+async def test_an_open_write_without_a_fence_stays_unknown(
+    sheets: ScriptedSheets,
+    ledger: SqlLedger,
+    clock: ManualClock,
+    tmp_path: Path,
+    repeat: Callable[[RowService], Awaitable[Settled]],
+) -> None:
+    """Nothing proves what became of a write of an earlier version: it is never sent again."""
+    await ledger.sending([Sending(TICKET, 5, [["Bern"]], [2])], Fence.random("gw"))
+    take_fences(tmp_path / "keys.db", TICKET.scope)
+    async with KeyStore.open(tmp_path / "keys.db") as store, store.open_ledger(clock) as later:
+        service = restarted(sheets, later, clock, open_writes=later.open_writes)
+        for _ in range(2):
+            clock.advance(200)
+            with pytest.raises(WriteOutcomeUnknown) as caught:
+                await repeat(service)
+            assert (caught.value.outcome, caught.value.retry_after_seconds) == ("unknown", 185)
     assert sheets.cost() == Cost(0, 0)

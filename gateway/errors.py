@@ -17,8 +17,8 @@
     ├── HeaderChanged 4091 (409)            RowNumberUnknown 4094 (409)
     ├── DuplicateKey 4092 (409)             RowNotRemovable 4093 (409)
     ├── PreconditionFailed 4120 (412)       PreconditionRequired 4280 (428)
-    ├── TooLarge                BodyTooLarge 4130 · SheetTooLarge 4132 · UriTooLong 4140 (414)
-    │                           HeadersTooLarge 4310 (431)
+    ├── TooLarge                BodyTooLarge 4130 · SheetTooLarge 4132 · WriteTooLarge 4133
+    │                           UriTooLong 4140 (414) · HeadersTooLarge 4310 (431)
     ├── UnsupportedMediaType 4150 (415)     UnsupportedDocument 4221 (422)
     ├── TooManyRequests (429)   RateLimited 4290 · TooManyInFlight 4291 · TooManyAuthFailures 4292
     ├── UpstreamError 5020      UpstreamRefusal 5020 · UpstreamUnreachable 5021 · UpstreamAuth 5022

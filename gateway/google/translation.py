@@ -32,6 +32,7 @@ from gateway.errors import (
     UpstreamTimeout,
     UpstreamUnreachable,
     WriteOutcomeUnknown,
+    WriteTooLarge,
 )
 from gateway.google.token import TokenUnavailable
 from gateway.google.wire import Answer, AnswerBroken, AnswerTooLarge
@@ -216,6 +217,8 @@ def _refused(error: Exception, attempt: Attempt) -> GatewayError:
 
 
 def _bad_request(error: GoogleRefusal, attempt: Attempt) -> GatewayError:
+    if attempt.is_write and error.body.message.startswith(_PAYLOAD):
+        return _payload_too_large(error, attempt)
     if error.body.status != "FAILED_PRECONDITION":
         return UpstreamRefusal(error.body.message)
     return UnsupportedDocument(
@@ -282,8 +285,15 @@ def _consumer(metadata: object) -> str:
 def _payload_too_large(error: GoogleRefusal, attempt: Attempt) -> GatewayError:
     if not attempt.is_write:
         return SheetTooLarge(_TOO_LARGE)
-    return UpstreamError("Google refused the write as too large.", outcome=attempt.refused)
+    return WriteTooLarge(
+        "Google refused the write as too large, and nothing was written. Write fewer rows or "
+        "fields at once.",
+        outcome=attempt.refused,
+    )
 
+
+_PAYLOAD = "Request payload size exceeds the limit"
+"""Google's message, status 400, to a body above 10 MB (all its APIs have this limit)."""
 
 _QUOTA_REASONS = frozenset({"RATE_LIMIT_EXCEEDED", "RESOURCE_QUOTA_EXCEEDED"})
 

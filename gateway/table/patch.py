@@ -28,9 +28,17 @@ def patched_columns(
     changed: dict[int, list[object]] = {}
     for row, cells in rows:
         for column, value in cells.items():
-            if column not in changed:
-                changed[column] = [*columns[column]] if column < len(columns) else []
-            _put(changed[column], row, value)
+            line = changed.get(column)
+            if line is None:
+                line = changed[column] = [*columns[column]] if column < len(columns) else []
+            if row > len(line):
+                if value in ("", None):
+                    continue
+                line += [""] * (row - len(line))
+            line[row - 1] = value
+    for line in changed.values():
+        while line and line[-1] in ("", None):
+            line.pop()
     count = max([len(columns), *(column + 1 for column, cells in changed.items() if cells)])
     unchanged = dict(enumerate(columns))
     return tuple(
@@ -48,14 +56,3 @@ def last_filled(columns: Sequence[Column]) -> int:
             count -= 1
         last = max(last, count)
     return last
-
-
-def _put(cells: list[object], row: int, value: object) -> None:
-    """Change one cell of a column; blank cells at the end of a column are left out."""
-    missing = row - len(cells)
-    if missing > 0 and value in ("", None):
-        return
-    cells += [""] * missing
-    cells[row - 1] = value
-    while cells and cells[-1] in ("", None):
-        cells.pop()

@@ -4,7 +4,7 @@ Rules: each row has a value in each key field, and no two rows have the same val
 compared as a cell displays them, as far as that is known before the sheet displays them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -12,7 +12,7 @@ from starlette.requests import Request
 
 from gateway.errors import InvalidQuery, Problem
 from gateway.table.quoting import quoted
-from gateway.table.record import NEVER_STORED, Stored, key_text, pointer
+from gateway.table.record import MAX_PROBLEMS, NEVER_STORED, Stored, key_text, pointer
 from gateway.telemetry.events import note_reading
 from gateway.web.body import RowsBody, parse_rows, read_parsed
 from gateway.web.fields import unstorable
@@ -27,6 +27,8 @@ from gateway.web.parameters import (
 )
 from gateway.web.state import State
 from gateway.worksheets.writes import Fields
+
+MAX_CONFLICT_FIELDS = 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +56,7 @@ def conflict_names(text: bytes) -> tuple[str, ...]:
     for reading in asking.readings:
         note_reading(reading)
     distinct = {name.strip(): name for name in reversed(names)}
+    _check_count(distinct)
     never = NEVER_STORED & set(distinct)
     if not distinct or never:
         what = f"names {quoted(min(never))}, which is no column" if never else "names no field"
@@ -73,47 +76,58 @@ def _parse_upsert(names: Sequence[str], body: bytes, content_type: str) -> Upser
     return UpsertBody(keys=keys, rows=parsed.rows, is_array=parsed.is_array)
 
 
+def _check_count(names: Collection[str]) -> None:
+    if len(names) > MAX_CONFLICT_FIELDS:
+        raise InvalidQuery(f"{ON_CONFLICT} names more than {MAX_CONFLICT_FIELDS} fields.")
+
+
 def _keys_in(fields: Fields, names: Sequence[str]) -> tuple[str, ...]:
     """The names, decoded once more if only so they are fields of a row: each row has them."""
-    keys: list[str] = []
+    find = _finder(fields)
+    keys: dict[str, None] = {}
     for name in names:
         again = split_names(decoded_again(name)) if is_escaped(name) else ()
-        if again and _find(fields, name) is None and all(_find(fields, each) for each in again):
+        if again and find(name) is None and all(find(each) for each in again):
             note_reading(twice(ON_CONFLICT))
-            keys += again
+            keys |= dict.fromkeys(again)
         else:
-            keys.append(name)
-    return tuple(dict.fromkeys(keys))
+            keys[name] = None
+    _check_count(keys)
+    return tuple(keys)
 
 
 def _problems(body: RowsBody, keys: Sequence[str]) -> list[Problem]:
+    """The first `MAX_PROBLEMS` problems, and those of the row with the last of them."""
     problems: list[Problem] = []
     seen: dict[tuple[str, ...], int] = {}
     for number, fields in enumerate(body.rows):
         at = pointer(str(number)) if body.is_array else pointer()
-        values = [_displayed(fields, key) for key in keys]
+        find = _finder(fields)
+        found = [find(key) for key in keys]
+        values = ["" if name is None else key_text(fields[name]) for name in found]
         missing = [key for key, value in zip(keys, values, strict=True) if not value]
         problems += [
             Problem(pointer(key, at=at), f"{ON_CONFLICT} names this field, so it needs a value.")
             for key in missing
         ]
-        if missing:
-            continue
-        first = seen.setdefault(tuple(values), number)
+        first = number if missing else seen.setdefault(tuple(values), number)
         if first != number:
             problems.append(Problem(at, f"The row at {pointer(str(first))} has the same key."))
+        if len(problems) >= MAX_PROBLEMS:
+            break
     return problems
 
 
-def _displayed(fields: Fields, key: str) -> str:
-    """The text that a cell with the value of a key displays; "" without a value."""
-    name = _find(fields, key)
-    return "" if name is None else key_text(fields[name])
+def _finder(fields: Mapping[str, Stored]) -> Callable[[str], str | None]:
+    """Finds the name of a field, exactly or without blanks around it."""
+    trimmed: dict[str, str] = {}
 
+    def find(key: str) -> str | None:
+        if key in fields:
+            return key
+        if not trimmed:
+            for name in fields:
+                trimmed.setdefault(name.strip(), name)
+        return trimmed.get(key.strip())
 
-def _find(fields: Mapping[str, Stored], key: str) -> str | None:
-    """The name of a field, exactly or without blanks around it."""
-    if key in fields:
-        return key
-    trimmed = key.strip()
-    return next((name for name in fields if name.strip() == trimmed), None)
+    return find

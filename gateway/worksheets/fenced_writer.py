@@ -412,6 +412,8 @@ class FencedWriter:
             if len(refused) < len(writes):  # the others are sent by a new look
                 worksheet.header.forget()
             return unnoted | refused
+        except WriteTooLarge as too_large:
+            return unnoted | dict.fromkeys([each.index for each in writes], too_large)
         except WriteOutcomeUnknown as unknown:
             self._leave_open(worksheet, writes, fence)
             return unnoted | dict.fromkeys([each.index for each in writes], unknown)

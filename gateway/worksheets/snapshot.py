@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from gateway.table.header import Header
 from gateway.table.patch import RowPatch
-from gateway.table.record import text_at
 from gateway.table.table import Table
 from gateway.worksheets.answers import Encodings
 
@@ -134,6 +133,12 @@ class Snapshot:
             for column, text in cells.items()
         )
 
+    def has_rows(self, header: Header, rows: Mapping[int, Sequence[str]]) -> bool:
+        """True if whole rows display these texts, from column A."""
+        return self.table.header.cells == header.cells and all(
+            self.table.texts(row) == trimmed(texts) for row, texts in rows.items()
+        )
+
     def after(self, effects: Sequence[Effect]) -> "Snapshot | None":
         """The snapshot after consecutive writes; None if it contradicts them.
 
@@ -233,18 +238,32 @@ class _State:
             return patch.row > self._last_row or is_shown
         if patch.row > self._last_row:
             return False
-        width = max(len(self._table.displayed), len(before))
-        as_seen = [text_at(before, column) for column in range(width)]
-        shown = [self._text(patch.row, column) for column in range(width)]
-        written = [patch.texts.get(column, text) for column, text in enumerate(as_seen)]
-        return shown in (as_seen, written)
+        as_seen, shown = trimmed(before), self._texts(patch.row)
+        return shown == as_seen or shown == _with_texts(as_seen, patch.texts)
 
     def _shows(self, row: int, texts: Sequence[str]) -> bool:
-        width = max(len(self._table.displayed), len(texts))
-        return row <= self._last_row and all(
-            self._text(row, column) == text_at(texts, column) for column in range(width)
-        )
+        return row <= self._last_row and self._texts(row) == trimmed(texts)
+
+    def _texts(self, row: int) -> Sequence[str]:
+        texts, written = self._table.texts(row), self._written.get(row)
+        return _with_texts(texts, written) if written else texts
 
     def _text(self, row: int, column: int) -> str:
         written = self._written.get(row, {})
         return written[column] if column in written else self._table.text(row, column)
+
+
+def trimmed(texts: Sequence[str]) -> list[str]:
+    """The texts of a row without blank ones at its end."""
+    end = len(texts)
+    while end and not texts[end - 1]:
+        end -= 1
+    return [*texts[:end]]
+
+
+def _with_texts(texts: Sequence[str], written: Mapping[int, str]) -> list[str]:
+    """The texts of a row, some of them replaced, without blank ones at its end."""
+    row = [*texts, *[""] * (max(written, default=-1) + 1 - len(texts))]
+    for column, text in written.items():
+        row[column] = text
+    return trimmed(row)

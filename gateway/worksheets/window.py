@@ -8,7 +8,7 @@ from functools import cached_property
 from gateway.table.header import Header
 from gateway.table.record import text_at
 from gateway.table.table import Table
-from gateway.worksheets.snapshot import Effect, Part, RowSpan, texts_of
+from gateway.worksheets.snapshot import Effect, Part, RowSpan, texts_of, trimmed
 
 CELL_BYTES = 65
 """Approximate memory of a cell besides its characters."""
@@ -49,13 +49,13 @@ class Window:
         if isinstance(other, Table):
             width = len(other.displayed)
             return self.has_next == (other.last_row >= self._end) and all(
-                _trimmed(self._row(row)) == _trimmed([other.text(row, at) for at in range(width)])
+                trimmed(self._row(row)) == trimmed([other.text(row, at) for at in range(width)])
                 for row in self._numbers
             )
         if self.is_ended_before(other) or other.is_ended_before(self):
             return False
         common = range(max(self.span.first_row, other.span.first_row), min(self._end, other._end))
-        return all(_trimmed(self._row(row)) == _trimmed(other._row(row)) for row in common)
+        return all(trimmed(self._row(row)) == trimmed(other._row(row)) for row in common)
 
     def is_ended_before(self, other: "Window") -> bool:
         """True if the worksheet ends in this window, and the other has rows below it."""
@@ -77,6 +77,17 @@ class Window:
             for row, cells in texts.items()
             if row in self._numbers
             for column, text in cells.items()
+        )
+
+    def has_rows(self, header: Header, rows: Mapping[int, Sequence[str]]) -> bool:
+        """True if whole rows in the window display these texts, from column A."""
+        if self.header.cells and self.header.cells != header.cells:
+            return False
+        return all(
+            trimmed(self._row(row)) == trimmed(texts)
+            if row in self._numbers
+            else self.has_next or row < self._end or not any(texts)
+            for row, texts in rows.items()
         )
 
     def after(self, effects: Sequence[Effect]) -> "Window | None":
@@ -117,7 +128,7 @@ class Window:
             if before is not None:
                 seen = [text_at(before, column) for column in texts]
                 written = [patch.texts.get(column, text) for column, text in enumerate(seen)]
-                if shown not in (seen, written) or len(_trimmed(before)) > len(texts):
+                if shown not in (seen, written) or len(trimmed(before)) > len(texts):
                     return None
             rows[at] = after
         return replace(self, rows=rows)
@@ -136,7 +147,7 @@ class Window:
         inside = removed[bisect_left(removed, first_row) :]
         if inside and inside[-1] > self.last_row:
             return None
-        if any(_trimmed(self._row(row)) != _trimmed(effect.before[row]) for row in inside):
+        if any(trimmed(self._row(row)) != trimmed(effect.before[row]) for row in inside):
             return None
         gone = frozenset(inside)
         kept = [texts for row, texts in enumerate(self.rows, first_row) if row not in gone]
@@ -158,11 +169,3 @@ class Window:
     def _row(self, row: int) -> Sequence[str]:
         at = row - self.span.first_row
         return self.rows[at] if at < len(self.rows) else ()
-
-
-def _trimmed(texts: Sequence[str]) -> tuple[str, ...]:
-    """Texts without blank ones at the end."""
-    end = len(texts)
-    while end and not texts[end - 1]:
-        end -= 1
-    return tuple(texts[:end])

@@ -31,7 +31,6 @@ from gateway.google.sheets import Sheets
 from gateway.settings.model import CacheSettings
 from gateway.table.header import Header
 from gateway.table.patch import RowPatch
-from gateway.table.record import text_at
 from gateway.worksheets.demand import Demand
 from gateway.worksheets.effects import Effects
 from gateway.worksheets.header_cache import HeaderCache, SheetExtent
@@ -203,18 +202,18 @@ class Worksheet:
 
     def saw(self, header: Header, rows: Mapping[int, Sequence[str]]) -> None:
         """Take in rows read for a write, which a client may see in an answer."""
-        width = max([len(header.cells), *map(len, rows.values())])
-        texts = {
-            row: {column: text_at(cells, column) for column in range(width)}
-            for row, cells in rows.items()
-        }
-        patches = [RowPatch(row=row, texts=cells) for row, cells in texts.items()]
         self.shared.seen(self._clock(), Seen(header, rows))
-        self._effects.note(Effect(header=header, rows=patches, before=rows))
-        if any(not each.shows(header, texts) for each in self.snapshots()):
+        if self._effects.are_kept:
+            width = max([len(header.cells), *map(len, rows.values())])
+            patches = [
+                RowPatch(row=row, texts=dict(enumerate([*cells, *[""] * (width - len(cells))])))
+                for row, cells in rows.items()
+            ]
+            self._effects.note(Effect(header=header, rows=patches, before=rows))
+        if any(not each.has_rows(header, rows) for each in self.snapshots()):
             self.expire()
         for span, window in [*self._windows.items()]:
-            if not window.shows(header, texts):
+            if not window.has_rows(header, rows):
                 self._drop(span)
 
     def missed(self, row: int) -> None:

@@ -217,8 +217,8 @@ def number_only(row: int, ignored: tuple[str, ...] = ()) -> Written:
 
 def byte_count(fields: Fields) -> int:
     """About how many bytes the values take on their way to Google."""
-    texts = [*map(str, fields.values())]
-    return sum(map(len, texts)) + 3 * len(texts)
+    texts = map(str, fields.values())
+    return sum(map(len, map(str.encode, texts))) + 3 * len(fields)
 
 
 def _memory_bytes(fields: Fields) -> int:

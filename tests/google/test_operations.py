@@ -15,6 +15,7 @@ from gateway.google.operations import (
     check_growth,
 )
 from gateway.google.wire import Answer, AnswerTooLarge
+from gateway.table.steps import finish
 
 MAX_BYTES = 400_000
 
@@ -48,7 +49,7 @@ def test_what_would_grow_is_not_decoded(case: str) -> None:
     operation, *parts = GROWING[case]
 
     with pytest.raises(AnswerTooLarge):
-        operation.decode(answer_of(repeated(*parts)), MAX_BYTES)
+        finish(operation.decode(answer_of(repeated(*parts)), MAX_BYTES))
 
 
 def test_an_answer_of_its_largest_size_is_decoded() -> None:
@@ -61,8 +62,8 @@ def test_an_answer_of_its_largest_size_is_decoded() -> None:
         b"]}",
     )
 
-    assert len(READ_VALUES.decode(answer_of(rows), MAX_BYTES).values) > 2000
-    assert len(LIST_WORKSHEETS.decode(answer_of(sheets), MAX_BYTES).sheets) > 4000
+    assert len(finish(READ_VALUES.decode(answer_of(rows), MAX_BYTES)).cells) > 2000
+    assert len(finish(LIST_WORKSHEETS.decode(answer_of(sheets), MAX_BYTES))) > 4000
 
 
 def test_a_full_window_of_the_widest_worksheet_is_decoded() -> None:
@@ -70,4 +71,4 @@ def test_a_full_window_of_the_widest_worksheet_is_decoded() -> None:
     cells = b",".join([b'"a"'] * 18_278)
     body = b'{"range":"T!A1","values":[%b]}' % b",".join([b"[%b]" % cells] * 101)
 
-    check_growth(body, GROWTH * 33_554_432)
+    finish(check_growth(body, GROWTH * 33_554_432))

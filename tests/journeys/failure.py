@@ -36,6 +36,7 @@ NAMES: Mapping[int, str] = {
     4120: "PreconditionFailed",
     4130: "BodyTooLarge",
     4132: "SheetTooLarge",
+    4133: "WriteTooLarge",
     4140: "UriTooLong",
     4150: "UnsupportedMediaType",
     4220: "IdempotencyKeyReused",

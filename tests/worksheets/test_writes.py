@@ -47,7 +47,7 @@ def test_an_answer_shows_the_written_fields() -> None:
     displayed = ["Reno", "hidden", "", "7"]
     placement = Placement(cells={3: 7, 2: "", 1: "x"}, ignored=("mayor",))
 
-    written = written_row(5, placement, HEADER.whole, displayed)
+    written = written_row(5, placement, HEADER.whole, displayed, has_tag=True)
 
     assert list(written.record.items()) == [("rowIndex", 5), ("state", None), ("note", "7")]
     assert written.tag == row_tag(HEADER.cells, displayed)
@@ -56,6 +56,8 @@ def test_an_answer_shows_the_written_fields() -> None:
 
 def test_cells_past_the_end_of_the_row_are_empty() -> None:
     """Google leaves blank cells at the end of a row out."""
-    written = written_row(5, Placement(cells={0: "Reno", 3: ""}), HEADER.whole, ["Reno"])
+    placement = Placement(cells={0: "Reno", 3: ""})
+
+    written = written_row(5, placement, HEADER.whole, ["Reno"], has_tag=False)
 
     assert written.record == {"rowIndex": 5, "name": "Reno", "note": None}

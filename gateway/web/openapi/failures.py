@@ -69,6 +69,7 @@ from gateway.errors import (
     UriTooLong,
     WorksheetNotFound,
     WriteOutcomeUnknown,
+    WriteTooLarge,
 )
 from gateway.worksheets.fences import RETRY_SECONDS
 
@@ -148,6 +149,7 @@ _OF_RECORDS: Sequence[GatewayError] = (
         retry_after_seconds=RETRY_SECONDS,
     ),
     RecordsUnavailable("The database of write records is away.", retry_after_seconds=5),
+    WriteTooLarge("The rows of this request have too many cells. Name fewer rows at once."),
     StorageFull("The spreadsheet has reached Google's limit of 10 million cells."),
 )
 _OF_WRITES = (*_OF_WRITERS, *_OF_BODIES, *_OF_RECORDS)

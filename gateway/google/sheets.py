@@ -23,7 +23,7 @@ from typing import NamedTuple, Protocol, Self
 from gateway.errors import UpstreamRefusal
 
 Value = str | int | float | bool | None
-"""A cell value. In a write, None leaves the cell unchanged and "" empties it."""
+"""A cell value. In a write, "" empties a cell, and None leaves one of a new row blank."""
 
 Column = tuple[Value, ...]
 """The cells of one column from row 1, without trailing blank cells."""

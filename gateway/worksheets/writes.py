@@ -199,7 +199,7 @@ def written_row(
     """
     width, names = len(displayed), view.names
     record: dict[str, object] = {ROW_INDEX: row}
-    for column in sorted(placement.cells):
+    for column in sorted(names.keys() & placement.cells.keys()):
         record[names[column]] = (displayed[column] or None) if column < width else None
     tag = view.tag(displayed) if has_tag else ""
     return Written(row=row, record=record, tag=tag, ignored=placement.ignored)

@@ -15,6 +15,7 @@ from gateway.errors import (
     UpstreamAuth,
     UpstreamError,
     UpstreamRefusal,
+    WriteTooLarge,
 )
 from gateway.settings.model import GoogleSettings
 from tests.google.google_fake import (
@@ -248,16 +249,29 @@ async def test_an_unreadable_write_is_open(
     assert_open(*errors.values())
 
 
-async def test_413_is_about_the_sheet_on_reads_only(
+async def test_413_is_about_the_sheet_or_the_write(
     settings: GoogleSettings, google: FakeGoogle
 ) -> None:
-    """A 413 to a read is about the sheet, to a write it is a refusal."""
+    """A read finds the sheet too large, a write is too large itself: it is not sent again."""
     google.sheets.mock(return_value=httpx.Response(413))
 
     read, write = await read_and_write(settings)
 
     assert type(read) is SheetTooLarge
-    assert (type(write), write.outcome) == (UpstreamError, "not_applied")
+    assert (type(write), write.outcome) == (WriteTooLarge, "not_applied")
+    assert not write.retryable
+
+
+async def test_a_body_over_the_limit_of_all_apis(
+    settings: GoogleSettings, google: FakeGoogle
+) -> None:
+    """Google refuses a body above 10 MB with status 400."""
+    message = "Request payload size exceeds the limit: 10485760 bytes."
+    google.sheets.mock(return_value=error_answer(400, "INVALID_ARGUMENT", message))
+
+    _, write = await read_and_write(settings)
+
+    assert (type(write), write.outcome) == (WriteTooLarge, "not_applied")
 
 
 async def test_no_token_is_part_of_a_traceback(

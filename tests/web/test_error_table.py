@@ -14,6 +14,7 @@ from gateway.errors import (
     RowNotRemovable,
     RowNumberUnknown,
     TooManyRowsAffected,
+    WriteTooLarge,
 )
 from tests.error_tree import concrete_errors
 from tests.recordings import CONTRACT, needs_contract
@@ -25,7 +26,7 @@ Entry = tuple[int, int, str | None]
 ERRORS = list(concrete_errors())
 ADDED = (
     *(InvalidRequest, QueryTooCostly, RowNumberUnknown),
-    *(TooManyRowsAffected, DuplicateKey, RowNotRemovable),
+    *(TooManyRowsAffected, DuplicateKey, RowNotRemovable, WriteTooLarge),
 )
 CONTRACTED = [error for error in ERRORS if error not in ADDED]
 """The contract's table has no code for a request that cannot be read, or costs too much."""

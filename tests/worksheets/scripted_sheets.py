@@ -137,7 +137,9 @@ class ScriptedSheets:
         self, spreadsheet: str, ranges: Sequence[str], *, has_values: bool = True
     ) -> SheetView:
         call = self._inner.read_sheet
-        return await self._play("read_sheet", ranges[0], lambda: call(spreadsheet, ranges, has_values=has_values))
+        return await self._play(
+            "read_sheet", ranges[0], lambda: call(spreadsheet, ranges, has_values=has_values)
+        )
 
     async def apply(self, spreadsheet: str, batch: Batch) -> SheetView:
         call = self._inner.apply

@@ -23,6 +23,19 @@ PIECE_STEPS = 16_384
 """About 1 ms."""
 
 
+class Entered(msgspec.Struct, rename="camel", omit_defaults=True, gc=False):
+    string_value: str | None = None
+    number_value: int | float | None = None
+    bool_value: bool | None = None
+
+
+class Cell(msgspec.Struct, rename="camel", omit_defaults=True, gc=False):
+    user_entered_value: Entered | None = None
+
+
+BLANK = Cell()
+
+
 def requests_of(batch: Batch) -> Work[list[object]]:
     """The requests; changes are encoded already."""
     requests: list[object] = [
@@ -93,11 +106,12 @@ def _encoded(value: object) -> msgspec.Raw:
     return msgspec.Raw(msgspec.json.encode(value))
 
 
-def _cell(value: Value) -> dict[str, object]:
+def _cell(value: Value) -> Cell:
     """A cell with a typed value: no text is parsed, so none becomes a formula."""
     if value is None or value == "":
-        return {}
+        return BLANK
+    if isinstance(value, str):
+        return Cell(Entered(string_value=value))
     if isinstance(value, bool):
-        return {"userEnteredValue": {"boolValue": value}}
-    kind = "stringValue" if isinstance(value, str) else "numberValue"
-    return {"userEnteredValue": {kind: value}}
+        return Cell(Entered(bool_value=value))
+    return Cell(Entered(number_value=value))

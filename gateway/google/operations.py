@@ -32,6 +32,9 @@ GROWTH = 4
 PIECE_BYTES = 256 * 1024
 """Bytes of rows that are decoded at once, about 2 ms; a longer row is decoded at once too."""
 
+BLOCK_BYTES = 400
+"""To make a block takes as long as to decode so many bytes."""
+
 
 class ValueRange(msgspec.Struct):
     range: str
@@ -59,22 +62,22 @@ class SheetProperties(msgspec.Struct, rename="camel"):
     grid_properties: Grid | None = None
 
 
-class ExtendedValue(msgspec.Struct, rename="camel"):
+class ExtendedValue(msgspec.Struct, rename="camel", gc=False):
     number_value: float | int | None = None
     string_value: str | None = None
     bool_value: bool | None = None
 
 
-class Cell(msgspec.Struct, rename="camel"):
+class Cell(msgspec.Struct, rename="camel", gc=False):
     formatted_value: str = ""
     effective_value: ExtendedValue | None = None
 
 
-class RowData(msgspec.Struct):
+class RowData(msgspec.Struct, gc=False):
     values: tuple[Cell, ...] = ()
 
 
-class GridData(msgspec.Struct, rename="camel"):
+class GridData(msgspec.Struct, rename="camel", gc=False):
     start_row: int = 0
     start_column: int = 0
     row_data: tuple[msgspec.Raw, ...] = ()
@@ -204,7 +207,12 @@ def _sheet_view(spreadsheet: Spreadsheet | None) -> Work[SheetView]:
     worksheet = _worksheet(found)
     lines = [line for data in sheets[0].data for line in data.row_data]
     rows = iter((yield from mapped(_cells, lines, _length, PIECE_BYTES)))
-    blocks = [_block(data, [*islice(rows, len(data.row_data))]) for data in sheets[0].data]
+    blocks = yield from mapped(
+        lambda data: _block(data, [*islice(rows, len(data.row_data))]),
+        sheets[0].data,
+        lambda data: BLOCK_BYTES,
+        PIECE_BYTES,
+    )
     return SheetView(
         sheet_id=worksheet.sheet_id,
         title=worksheet.title,

@@ -194,6 +194,8 @@ def _filled_end(cells: Sequence[object], gaps: Gaps) -> int:
     stop = len(cells)
     while left := stop - gaps.before(stop):
         stop = gaps.nth(left - 1) + 1
+        if cells[stop - 1] not in ("", None):
+            return stop
         start = max(0, stop - BLOCK)
         piece = cells[start:stop]
         if any(piece) or not _BLANK_TYPES.issuperset(map(type, piece)):

@@ -76,15 +76,16 @@ class Table:
         cell = cell_at(self.displayed, row, column)
         return cell if isinstance(cell, str) else ""
 
-    def texts(self, row: int) -> list[str]:
-        """The displayed texts of a row from column A; blank cells at its end are left out."""
-        place = row - 1
-        texts: list[Any] = [
-            (cells[place] or "") if place < len(cells) else "" for cells in self.displayed
+    def texts(self, rows: Sequence[int]) -> list[Sequence[str]]:
+        """The displayed texts of rows, all columns of each, made column by column."""
+        if len(rows) < 2 or not self.displayed:
+            return [[self.text(row, at) for at in range(len(self.displayed))] for row in rows]
+        pick, end = self._pick(rows)
+        columns: list[Sequence[Any]] = [
+            pick(cells if len(cells) >= end else [*cells, *[""] * (end - len(cells))])
+            for cells in map(all_cells, self.displayed)
         ]
-        while texts and not texts[-1]:
-            texts.pop()
-        return texts
+        return [*zip(*columns, strict=True)]
 
     def record(self, row: int, columns: Sequence[tuple[str, int]]) -> dict[str, object]:
         """`rowIndex` and the named columns of a row; an empty cell is None."""
@@ -102,10 +103,7 @@ class Table:
         if len(rows) < 2:
             return [self.record(row, columns) for row in rows]
         names = [ROW_INDEX, *(name for name, _ in columns)]
-        places = [row - 1 for row in rows]
-        if self.gaps:
-            places = [*map(self.gaps.nth, places)]
-        pick, end = itemgetter(*places), max(places) + 1
+        pick, end = self._pick(rows)
         cells = [self._picked(column, rows, pick, end) for _, column in columns]
         return [dict(zip(names, values, strict=True)) for values in zip(rows, *cells, strict=True)]
 
@@ -202,6 +200,13 @@ class Table:
             indexes={},
             gaps=gaps,
         )
+
+    def _pick(self, rows: Sequence[int]) -> tuple[Pick, int]:
+        """Takes the cells of several rows out of all cells of a column; one past the last place."""
+        places = [row - 1 for row in rows]
+        if self.gaps:
+            places = [*map(self.gaps.nth, places)]
+        return itemgetter(*places), max(places) + 1
 
     def _picked(self, column: int, rows: Sequence[int], pick: Pick, end: int) -> Sequence[object]:
         """The displayed texts of the cells of some rows, None for empty cells.

@@ -22,7 +22,7 @@ from gateway.table.record import Stored, place, text_at
 from gateway.table.steps import Work
 from gateway.table.table import FIRST_DATA_ROW
 from gateway.worksheets.access import Access
-from gateway.worksheets.batch import Asked, answer_ranges
+from gateway.worksheets.batch import REQUEST_STEPS, Asked, answer_ranges
 from gateway.worksheets.header_cache import SheetExtent
 from gateway.worksheets.idempotency import Entry, Rows
 from gateway.worksheets.loader import check_names
@@ -120,7 +120,9 @@ class AppliedReader:
         blocks: Sequence[Block] = ()
         placed: Sequence[_Placed | None] = ()
         if view is None and changes:
-            ranges = answer_ranges(worksheet.id, sent.after_row, sent.asked, has_new_rows=False)
+            ranges = await self.scheduler.build(
+                answer_ranges(worksheet.id, sent.after_row, sent.asked, has_new_rows=False)
+            )
             seen = await self.sheets.read_sheet(worksheet.id.spreadsheet, ranges)
             header, blocks = _header(own_sheet(worksheet.id, seen)), seen.blocks[1:]
         elif view is not None:
@@ -293,7 +295,7 @@ def _seen(asked: Sequence[Asked], blocks: Sequence[Block]) -> Work[Seen]:
     seen: dict[RowChange, list[_Span]] = {}
     for each, block in zip(asked, blocks, strict=True):
         texts, values = _first_row(block)
-        yield len(texts)
+        yield REQUEST_STEPS + len(texts) // 4
         end = len(each.change.displayed) if each.last is None else each.last + 1 - each.first
         blank_count = max(0, end - len(texts))
         span = _Span(

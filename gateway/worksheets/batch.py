@@ -14,9 +14,9 @@ from operator import itemgetter
 from gateway.google.sheets import AppendedRows, Change, EmptiedRow, RemovedRows, WrittenCells
 from gateway.table import a1
 from gateway.table.record import Stored
-from gateway.table.steps import Work
+from gateway.table.steps import Work, mapped
 from gateway.worksheets.idempotency import Sending
-from gateway.worksheets.planning import Planned, RowChange
+from gateway.worksheets.planning import MOST_STEPS, Planned, RowChange
 from gateway.worksheets.worksheet_id import WorksheetId
 from gateway.worksheets.writes import DeleteWhere, Update, UpdateWhere
 
@@ -29,7 +29,11 @@ MAX_ANSWER_BYTES = 8 * 1024 * 1024
 CELL_BYTES = 70
 """JSON around a cell, which contains its text twice."""
 
+RANGE_BYTES = 250
+"""Size of a range in a request and in its answer, without its cells."""
+
 REQUEST_STEPS = 40
+"""Steps for a request, or for a range of an answer."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,9 +67,7 @@ def asked_cells(writes: Sequence[Planned]) -> Work[Sequence[Asked]]:
             wide.append(each)
             wide_bytes += _byte_count(seen) + sent_bytes
             narrow_bytes += sent_bytes
-            narrow += [
-                Asked(change=change, first=at, last=at + len(run) - 1) for at, run in change.runs
-            ]
+            narrow += _narrow(change)
         is_by_filter = isinstance(write.write, UpdateWhere | DeleteWhere)
         if wide_bytes <= min(MAX_ASKED_BYTES, left_bytes):
             left_bytes -= wide_bytes
@@ -74,6 +76,18 @@ def asked_cells(writes: Sequence[Planned]) -> Work[Sequence[Asked]]:
             left_bytes -= narrow_bytes
             asked += narrow
     return asked
+
+
+def _narrow(change: RowChange) -> list[Asked]:
+    """The written cells, and short ones between them: a range of their own takes more room."""
+    spans: list[tuple[int, int]] = []
+    for at, run in change.runs:
+        last = at + len(run) - 1
+        if spans and _byte_count(change.displayed[spans[-1][1] + 1 : at]) <= RANGE_BYTES:
+            spans[-1] = (spans[-1][0], last)
+        else:
+            spans.append((at, last))
+    return [Asked(change=change, first=first, last=last) for first, last in spans]
 
 
 def _whole_or_hull(planned: Planned, change: RowChange) -> Asked:
@@ -89,13 +103,14 @@ def _byte_count(cells: Sequence[Stored]) -> int:
 
 def answer_ranges(
     worksheet: WorksheetId, after_row: int, asked: Sequence[Asked], *, has_new_rows: bool
-) -> Sequence[str]:
+) -> Work[Sequence[str]]:
     """The ranges of an answer: the header, cells of changed rows, and all rows from the end."""
-    return [
-        a1.header_range(worksheet.title),
-        *(each.range(worksheet.title) for each in asked),
-        *([a1.rows_from(worksheet.title, after_row)] if has_new_rows else []),
-    ]
+    title = worksheet.title
+    ranges = yield from mapped(
+        lambda each: each.range(title), asked, lambda _: REQUEST_STEPS, MOST_STEPS
+    )
+    tail = [a1.rows_from(title, after_row)] if has_new_rows else []
+    return [a1.header_range(title), *ranges, *tail]
 
 
 def emptied_rows(writes: Sequence[Planned], frozen_rows: int, grid_rows: int) -> frozenset[int]:

@@ -388,18 +388,21 @@ class FencedWriter:
         writes, unnoted = await self._noted(plan, fence)
         requests = await self._scheduler.build(requests_of(writes, plan.emptied))
         asked = await self._scheduler.build(asked_cells(writes))
+        has_new_rows = any(each.created for each in writes)
+        ranges = await self._scheduler.build(
+            answer_ranges(worksheet.id, plan.after_row, asked, has_new_rows=has_new_rows)
+        )
         age_seconds = worksheet.header.now() - plan.looked_at
         if not writes:
             return unnoted
         if age_seconds > plan.fresh_seconds and not plan.is_cached:
             worksheet.header.forget()
             raise _NotSent(too_slow())
-        has_new_rows = any(each.created for each in writes)
         batch = Batch(
             sheet_id=plan.sheet_id,
             fence=fence,
             changes=[change for change, _ in requests],
-            ranges=answer_ranges(worksheet.id, plan.after_row, asked, has_new_rows=has_new_rows),
+            ranges=ranges,
         )
         resend_until = self._clock() + plan.fresh_seconds - age_seconds
         sent_seconds = worksheet.header.now()

@@ -61,6 +61,9 @@ STEPS_PER_ROW = 4
 NUMBER_STEPS = 20
 """Steps for reading the number that a text displays."""
 
+CELLS_OF_STEP = 4
+"""Cells that are taken out of their columns in one step."""
+
 MAX_WRITTEN_BYTES = 8 * 1024 * 1024
 """Values that a write by filter sends to all its rows together."""
 
@@ -183,8 +186,8 @@ class Matching:
             raise _too_large(
                 f"The {len(page.rows)} rows that match have more than {MAX_TARGET_CELLS:,} cells."
             )
-        width = len(table.displayed)
-        texts = yield from mapped(table.texts, page.rows, lambda _: width, MOST_STEPS)
+        yield len(page.rows) * len(table.displayed) // CELLS_OF_STEP
+        texts = table.texts(page.rows)
         if isinstance(write, DeleteWhere):
             slots = [number_only(row) for row in page.rows]
             rows = dict(zip(page.rows, texts, strict=True))
@@ -214,6 +217,7 @@ class Matching:
         self, table: Table, view: View, index: int, upsert: Upsert, compared: frozenset[int]
     ) -> Work[Planned]:
         columns = _key_columns(upsert, view)
+        key_columns = frozenset(columns)
         sent = yield from self.planner.new_rows(upsert, table.header)
         placements = sent.placements
         keys = [_key(each, columns, upsert.path(at)) for at, each in enumerate(placements)]
@@ -224,17 +228,20 @@ class Matching:
             )
         new = [number for number in range(len(placements)) if number not in found]
         places = {number: at for at, number in enumerate(new)}
+        yield len(found) * len(table.displayed) // CELLS_OF_STEP
+        displayed = dict(zip(found, table.texts([*found.values()]), strict=True))
 
         def slot(number: int) -> Written | RowChange | int:
             if number in places:
                 return places[number]
-            row, placement = found[number], placements[number]
-            return _merged(upsert, view, row, placement, table.texts(row), frozenset(columns))
+            return _merged(
+                upsert, view, found[number], placements[number], displayed[number], key_columns
+            )
 
         slots = yield from mapped(
             slot,
             range(len(placements)),
-            lambda number: len(table.displayed) + UPDATE_STEPS * len(placements[number].cells),
+            lambda number: UPDATE_STEPS * len(placements[number].cells),
             MOST_STEPS,
         )
         created = None

@@ -136,7 +136,8 @@ class Snapshot:
     def has_rows(self, header: Header, rows: Mapping[int, Sequence[str]]) -> bool:
         """True if whole rows display these texts, from column A."""
         return self.table.header.cells == header.cells and all(
-            self.table.texts(row) == trimmed(texts) for row, texts in rows.items()
+            is_same(shown, texts)
+            for shown, texts in zip(self.table.texts([*rows]), rows.values(), strict=True)
         )
 
     def after(self, effects: Sequence[Effect]) -> "Snapshot | None":
@@ -221,49 +222,54 @@ class _State:
         Removed rows must be as they were before it.
         """
         if effect.removed:
-            return all(self._shows(row, effect.before[row]) for row in effect.removed)
+            return effect.removed[-1] <= self._last_row and all(
+                is_same(shown, effect.before[row])
+                for row, shown in self._texts(effect.removed).items()
+            )
         new = [patch.row for patch in effect.rows if patch.row > self._last_row]
         if new and min(new) != self._last_row + 1:
             return False  # rows of others, which the table lacks, lie in between
-        if not all(self._fits(patch, effect.before.get(patch.row)) for patch in effect.rows):
-            return False
+        rows = [patch.row for patch in effect.rows if patch.row in effect.before]
+        texts = self._texts(rows)
+        for patch in effect.rows:
+            if not self._fits(patch, effect.before.get(patch.row), texts.get(patch.row, ())):
+                return False
         for patch in effect.rows:
             self._written.setdefault(patch.row, {}).update(patch.texts)
             self._last_row = max(self._last_row, patch.row)
         return True
 
-    def _fits(self, patch: RowPatch, before: Sequence[str] | None) -> bool:
+    def _fits(self, patch: RowPatch, before: Sequence[str] | None, shown: Sequence[str]) -> bool:
+        """True if a row is as it was before a write, or after it; `shown` is its whole row."""
         if before is None:  # a new row
             is_shown = all(self._text(patch.row, at) == text for at, text in patch.texts.items())
             return patch.row > self._last_row or is_shown
         if patch.row > self._last_row:
             return False
-        as_seen, shown = trimmed(before), self._texts(patch.row)
-        return shown == as_seen or shown == _with_texts(as_seen, patch.texts)
+        return is_same(shown, before) or is_same(shown, _with_texts(before, patch.texts))
 
-    def _shows(self, row: int, texts: Sequence[str]) -> bool:
-        return row <= self._last_row and self._texts(row) == trimmed(texts)
-
-    def _texts(self, row: int) -> Sequence[str]:
-        texts, written = self._table.texts(row), self._written.get(row)
-        return _with_texts(texts, written) if written else texts
+    def _texts(self, rows: Sequence[int]) -> Mapping[int, Sequence[str]]:
+        """The rows with what was written to them."""
+        texts = zip(rows, self._table.texts(rows), strict=True)
+        return {
+            row: _with_texts(shown, self._written[row]) if row in self._written else shown
+            for row, shown in texts
+        }
 
     def _text(self, row: int, column: int) -> str:
         written = self._written.get(row, {})
         return written[column] if column in written else self._table.text(row, column)
 
 
-def trimmed(texts: Sequence[str]) -> list[str]:
-    """The texts of a row without blank ones at its end."""
-    end = len(texts)
-    while end and not texts[end - 1]:
-        end -= 1
-    return [*texts[:end]]
+def is_same(row: Sequence[str], other: Sequence[str]) -> bool:
+    """True if two rows have equal texts; blank ones at their ends do not count."""
+    width = min(len(row), len(other))
+    return [*row[:width]] == [*other[:width]] and not any(row[width:]) and not any(other[width:])
 
 
 def _with_texts(texts: Sequence[str], written: Mapping[int, str]) -> list[str]:
-    """The texts of a row, some of them replaced, without blank ones at its end."""
+    """The texts of a row, some of them replaced."""
     row = [*texts, *[""] * (max(written, default=-1) + 1 - len(texts))]
     for column, text in written.items():
         row[column] = text
-    return trimmed(row)
+    return row

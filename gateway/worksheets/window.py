@@ -8,7 +8,7 @@ from functools import cached_property
 from gateway.table.header import Header
 from gateway.table.record import text_at
 from gateway.table.table import Table
-from gateway.worksheets.snapshot import Effect, Part, RowSpan, texts_of, trimmed
+from gateway.worksheets.snapshot import Effect, Part, RowSpan, is_same, texts_of
 
 CELL_BYTES = 65
 """Approximate memory of a cell besides its characters."""
@@ -47,15 +47,14 @@ class Window:
         if own and others and own != others:
             return False
         if isinstance(other, Table):
-            width = len(other.displayed)
             return self.has_next == (other.last_row >= self._end) and all(
-                trimmed(self._row(row)) == trimmed([other.text(row, at) for at in range(width)])
-                for row in self._numbers
+                is_same(self._row(row), texts)
+                for row, texts in zip(self._numbers, other.texts(self._numbers), strict=True)
             )
         if self.is_ended_before(other) or other.is_ended_before(self):
             return False
         common = range(max(self.span.first_row, other.span.first_row), min(self._end, other._end))
-        return all(trimmed(self._row(row)) == trimmed(other._row(row)) for row in common)
+        return all(is_same(self._row(row), other._row(row)) for row in common)
 
     def is_ended_before(self, other: "Window") -> bool:
         """True if the worksheet ends in this window, and the other has rows below it."""
@@ -84,7 +83,7 @@ class Window:
         if self.header.cells and self.header.cells != header.cells:
             return False
         return all(
-            trimmed(self._row(row)) == trimmed(texts)
+            is_same(self._row(row), texts)
             if row in self._numbers
             else self.has_next or row < self._end or not any(texts)
             for row, texts in rows.items()
@@ -128,7 +127,7 @@ class Window:
             if before is not None:
                 seen = [text_at(before, column) for column in texts]
                 written = [patch.texts.get(column, text) for column, text in enumerate(seen)]
-                if shown not in (seen, written) or len(trimmed(before)) > len(texts):
+                if shown not in (seen, written) or any(before[len(texts) :]):
                     return None
             rows[at] = after
         return replace(self, rows=rows)
@@ -147,7 +146,7 @@ class Window:
         inside = removed[bisect_left(removed, first_row) :]
         if inside and inside[-1] > self.last_row:
             return None
-        if any(trimmed(self._row(row)) != trimmed(effect.before[row]) for row in inside):
+        if any(not is_same(self._row(row), effect.before[row]) for row in inside):
             return None
         gone = frozenset(inside)
         kept = [texts for row, texts in enumerate(self.rows, first_row) if row not in gone]

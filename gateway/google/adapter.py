@@ -23,13 +23,14 @@ from gspread.http_client import FileType, HTTPClient, ParamsType
 from gspread.urls import SPREADSHEETS_API_V4_BASE_URL
 
 from gateway.errors import InvalidSpreadsheetId
-from gateway.google.batch_requests import creation, deletion, requests_of
+from gateway.google.batch_requests import PIECE_STEPS, creation, deletion, requests_of
 from gateway.google.credentials import load_service_account
 from gateway.google.operations import (
     APPLY,
     DONE,
     FIND_METADATA,
     LIST_WORKSHEETS,
+    PIECE_BYTES,
     READ_COLUMNS,
     READ_RANGES,
     READ_SEVERAL,
@@ -246,7 +247,7 @@ class GoogleSheets:
 
     async def apply(self, spreadsheet: str, batch: Batch) -> SheetView:
         body = {
-            "requests": await _in_turns(requests_of(batch)),
+            "requests": await _in_turns(requests_of(batch), PIECE_STEPS),
             "includeSpreadsheetInResponse": True,
             "responseRanges": list(batch.ranges),
             "responseIncludeGridData": True,
@@ -382,10 +383,10 @@ class Gspread(HTTPClient):
         return _Built(message)
 
 
-async def _in_turns(work: Work[T]) -> T:
-    """Run the work; let the event loop run after each block."""
+async def _in_turns(work: Work[T], turn_steps: int = PIECE_BYTES) -> T:
+    """Run the work; let the event loop run after so many steps."""
     metered = Metered(work)
-    while not metered.advance(1):  # noqa: ASYNC110 - it waits for nothing
+    while not metered.advance(turn_steps):  # noqa: ASYNC110 - it waits for nothing
         await asyncio.sleep(0)
     return metered.result
 

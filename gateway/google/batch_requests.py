@@ -42,16 +42,12 @@ def requests_of(batch: Batch) -> Work[list[object]]:
         *(deletion(fence_id, batch.fence.key) for fence_id in batch.forgotten),
         creation(batch.fence),
     ]
-    steps = 0
     for change in batch.changes:
+        steps = CHANGE_STEPS
         lines: list[msgspec.Raw] = []
-        steps += CHANGE_STEPS
         for row in _rows(change):
             characters = sum(len(value) for value in row if isinstance(value, str))
-            steps += CELL_STEPS * len(row) + characters // CHARACTERS_OF_STEP
-            if steps >= PIECE_STEPS:
-                yield steps
-                steps = 0
+            yield steps + CELL_STEPS * len(row) + characters // CHARACTERS_OF_STEP
             lines.append(_encoded({"values": [*map(_cell, row)]}))
         requests.append(_encoded(_change(batch.sheet_id, change, lines)))
     return requests

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from gateway.table.steps import Work
+
 Column = Sequence[object]
 """The cells of one column from row 1 down; blank cells at its end are left out."""
 
@@ -20,13 +22,14 @@ class RowPatch:
 
 def patched_columns(
     columns: Sequence[Column], rows: Iterable[tuple[int, Mapping[int, object]]]
-) -> tuple[Column, ...]:
+) -> Work[tuple[Column, ...]]:
     """Columns with the cells of some rows (by row number) changed; untouched ones are shared.
 
     Columns and cells are added as needed, except for emptied cells.
     """
     changed: dict[int, list[object]] = {}
     for row, cells in rows:
+        yield len(cells)
         for column, value in cells.items():
             line = changed.get(column)
             if line is None:

@@ -117,13 +117,18 @@ def mapped(
 ) -> Work[list[T]]:
     """The results of `take`, in blocks of about `most` steps; an item may exceed them."""
     found: list[T] = []
+    block: list[S] = []
     steps = 0
     for item in items:
+        block.append(item)
         steps += steps_of(item)
         if steps >= most:
             yield steps
-            steps = 0
-        found.append(take(item))
+            found += map(take, block)
+            block, steps = [], 0
+    if block:
+        yield steps
+        found += map(take, block)
     return found
 
 

@@ -143,21 +143,21 @@ class Table:
             gaps=NO_GAPS,
         )
 
-    def patched(self, rows: Sequence[RowPatch]) -> "Table":
+    def patched(self, rows: Sequence[RowPatch]) -> Work["Table"]:
         """The table after the gateway's own write to data rows; the header does not change.
 
         It keeps the indexes of columns that the write did not touch, and none if the number of
         rows changed.
         """
         lines = [self.gaps.nth(row.row - 1) + 1 for row in rows]  # row numbers without gaps
-        texts = zip(lines, (row.texts for row in rows), strict=True)
-        values = zip(lines, (row.values for row in rows), strict=True)
-        after = self._with_cells(
-            patched_columns([*map(all_cells, self.displayed)], texts),
-            self.typed and patched_columns([*map(all_cells, self.typed)], values),
-            self.gaps,
-        )
-        touched = {column for row in rows for column in (*row.texts, *row.values)}
+        texts = [(line, row.texts) for line, row in zip(lines, rows, strict=True)]
+        values = [(line, row.values) for line, row in zip(lines, rows, strict=True)]
+        displayed = yield from patched_columns([*map(all_cells, self.displayed)], texts)
+        typed = self.typed
+        if typed:
+            typed = yield from patched_columns([*map(all_cells, typed)], values)
+        after = self._with_cells(displayed, typed, self.gaps)
+        touched = set[int]().union(*(cells for _, cells in (*texts, *values)))
         indexes = {
             column: index
             for column, index in self.indexes.items()

@@ -127,7 +127,9 @@ class AppliedReader:
             header, blocks = _header(own_sheet(worksheet.id, seen)), seen.blocks[1:]
         elif view is not None:
             header, blocks = _header(view), view.blocks[1 : 1 + len(sent.asked)]
-            placed = _placed(view.blocks[-1], creates, at_the_end) if creates else ()
+            if creates:
+                work = _placed(view.blocks[-1], creates, at_the_end)
+                placed = await self.scheduler.build(work)
         is_found = not is_lost and None not in placed
         if creates and not is_found:
             header, placed = await self._located(worksheet, creates, sent.after_row)
@@ -149,7 +151,7 @@ class AppliedReader:
             _keep(worksheet, view, header, sent.sent_seconds, placed, removed=removed)
             extent = worksheet.header.last()
             last_row = extent.last_row if extent else 0
-            worksheet.written(replace(effect, last_row=last_row))
+            await worksheet.take_in(replace(effect, last_row=last_row))
         else:
             worksheet.forget()
             worksheet.header.forget()
@@ -166,7 +168,7 @@ class AppliedReader:
         with suppress(UpstreamRefusal):  # the grid ends above
             ranges = [a1.header_range(id_.title), a1.rows_from(id_.title, after_row)]
             view = own_sheet(id_, await self.sheets.read_sheet(spreadsheet, ranges))
-            placed = _placed(view.blocks[1], creates, searched)
+            placed = await self.scheduler.build(_placed(view.blocks[1], creates, searched))
             if None not in placed or after_row < FIRST_DATA_ROW:
                 _saw(worksheet, view, placed)
                 return _header(view), placed
@@ -175,7 +177,7 @@ class AppliedReader:
                 spreadsheet, a1.rows_from(id_.title, FIRST_DATA_ROW), render=Render.TYPED
             )
             own_area(id_, values.range)
-            firsts = searched(values.cells, creates)
+            firsts = await self.scheduler.build(searched(values.cells, creates))
             found = [
                 a1.rows_between(id_.title, first, first + len(rows) - 1)
                 for at, rows in zip(firsts, creates, strict=True)
@@ -187,10 +189,13 @@ class AppliedReader:
                 await self.sheets.read_sheet(spreadsheet, [a1.header_range(id_.title), *found]),
             )
         blocks = iter(view.blocks[1:])
-        placed = [
-            None if at is None else _placed(next(blocks), [rows], searched)[0]
-            for at, rows in zip(firsts, creates, strict=True)
-        ]
+        moved: list[_Placed | None] = []
+        for at, rows in zip(firsts, creates, strict=True):
+            if at is None:
+                moved.append(None)
+            else:
+                moved += await self.scheduler.build(_placed(next(blocks), [rows], searched))
+        placed = moved
         _saw(worksheet, view, placed)
         return _header(view), placed
 
@@ -442,11 +447,12 @@ def _first_row(block: Block) -> tuple[Sequence[str], Sequence[Value]]:
 def _placed(
     block: Block,
     creates: Sequence[Rows],
-    find: Callable[[Sequence[Sequence[Value]], Sequence[Rows]], Sequence[int | None]],
-) -> Sequence[_Placed | None]:
+    find: Callable[[Sequence[Sequence[Value]], Sequence[Rows]], Work[Sequence[int | None]]],
+) -> Work[Sequence[_Placed | None]]:
     """The rows of creates among the data rows of a block."""
     skipped = max(0, FIRST_DATA_ROW - block.first_row)
     texts, values = block.texts[skipped:], block.values[skipped:]
+    firsts = yield from find(values, creates)
     return [
         None
         if at is None
@@ -455,7 +461,7 @@ def _placed(
             texts=texts[at : at + len(rows)],
             values=values[at : at + len(rows)],
         )
-        for at, rows in zip(find(values, creates), creates, strict=True)
+        for at, rows in zip(firsts, creates, strict=True)
     ]
 
 

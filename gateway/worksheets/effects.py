@@ -8,6 +8,9 @@ from gateway.worksheets.snapshot import Effect
 MAX_EFFECTS = 64
 """A read is repeated if more writes and reads than this ended while it ran."""
 
+MAX_COMPARED_CELLS = 4_000_000
+"""A read is compared with the cells of all writes, once for each of them."""
+
 
 class Effects:
     """The effects of writes on a worksheet; `moment` numbers the events in it."""
@@ -45,4 +48,7 @@ class Effects:
         """The effects since a moment; None if they are not all known, or too many."""
         ended = [effect for moment, effect in self._ended if moment > began]
         known = [effect for effect in ended if effect is not None]
-        return known if len(known) == len(ended) <= MAX_EFFECTS else None
+        if not len(known) == len(ended) <= MAX_EFFECTS:
+            return None
+        cells = sum(effect.cell_count for effect in known)
+        return known if len(known) < 2 or cells * len(known) <= MAX_COMPARED_CELLS else None

@@ -58,6 +58,9 @@ Key = tuple[str | float, ...]
 STEPS_PER_ROW = 4
 """Steps for one cell of a key, in one pattern."""
 
+KEY_STEPS = 20
+"""Steps for one value of a key of the body."""
+
 NUMBER_STEPS = 20
 """Steps for reading the number that a text displays."""
 
@@ -220,7 +223,12 @@ class Matching:
         key_columns = frozenset(columns)
         sent = yield from self.planner.new_rows(upsert, table.header)
         placements = sent.placements
-        keys = [_key(each, columns, upsert.path(at)) for at, each in enumerate(placements)]
+        keys = yield from mapped(
+            lambda at: _key(placements[at], columns, upsert.path(at)),
+            range(len(placements)),
+            lambda _: KEY_STEPS * len(columns),
+            MOST_STEPS,
+        )
         found = yield from _rows_of(table, columns, keys)
         if len(found) * len(table.displayed) > MAX_TARGET_CELLS:
             raise _too_large(
@@ -244,6 +252,12 @@ class Matching:
             lambda number: UPDATE_STEPS * len(placements[number].cells),
             MOST_STEPS,
         )
+        new_keys = yield from mapped(
+            lambda number: _texts_of_key(placements[number], columns),
+            new,
+            lambda _: KEY_STEPS * len(columns),
+            MOST_STEPS,
+        )
         created = None
         if new:
             created = NewRows(
@@ -257,10 +271,7 @@ class Matching:
             slots=slots,
             changes=[slot for slot in slots if isinstance(slot, RowChange)],
             created=created,
-            new_keys=[
-                tuple(sorted((at, key_text(placements[number].cells[at])) for at in columns))
-                for number in new
-            ],
+            new_keys=new_keys,
             compared=compared,
         )
 
@@ -364,6 +375,10 @@ def _key(placement: Placement, columns: Sequence[int], path: str) -> Key:
         detail = "A field that 'on_conflict' names is missing or blank."
         raise InvalidBody(detail, problems=[Problem(path, detail)])
     return tuple(map(_key_part, values))
+
+
+def _texts_of_key(placement: Placement, columns: Sequence[int]) -> tuple[tuple[int, str], ...]:
+    return tuple(sorted((at, key_text(placement.cells[at])) for at in columns))
 
 
 def _key_part(value: Stored) -> str | float:

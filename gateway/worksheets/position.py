@@ -5,38 +5,48 @@ written. An ambiguous position is unknown; it is never guessed.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from gateway.google.sheets import Value
 from gateway.table.record import Stored
+from gateway.table.steps import Work
 
 Cells = Sequence[Sequence[Value]]
 Rows = Sequence[Sequence[Stored]]
 
 
-def at_the_end(lines: Cells, creates: Sequence[Rows]) -> Sequence[int | None]:
+def at_the_end(lines: Cells, creates: Sequence[Rows]) -> Work[Sequence[int | None]]:
     """The index of the first row of each create, in lines that were seen as they were appended.
 
     They are the last lines with a value in their columns: array formulas may fill others down to
     the end of the grid. If these are others, the rows are searched.
     """
     rows = [row for each in creates for row in each]
-    columns = {at for row in rows for at, value in enumerate(row) if value is not None}
+    columns: set[int] = set()
+    for row in rows:
+        yield len(row)
+        columns.update(at for at, value in enumerate(row) if value is not None)
     count = len(lines)
-    while count and _is_blank([cell for at, cell in enumerate(lines[count - 1]) if at in columns]):
+    while count:
+        yield len(lines[count - 1])
+        if not _is_blank([cell for at, cell in enumerate(lines[count - 1]) if at in columns]):
+            break
         count -= 1
     first = count - len(rows)
-    if first >= 0 and _is_at(lines, first, rows):
+    if first >= 0 and (yield from _is_at(lines, first, rows)):
         return _stacked(first, creates)
-    return searched(lines, creates)
+    return (yield from searched(lines, creates))
 
 
-def searched(lines: Cells, creates: Sequence[Rows]) -> Sequence[int | None]:
+def searched(lines: Cells, creates: Sequence[Rows]) -> Work[Sequence[int | None]]:
     """The index of the first row of each create, in lines seen later; None if it is ambiguous."""
-    together = _only(_places(lines, [row for each in creates for row in each]))
+    together = yield from _only_place(lines, [row for each in creates for row in each])
     if together is not None:
         return _stacked(together, creates)
-    return [_only(_places(lines, rows)) for rows in creates]
+    places: list[int | None] = []
+    for rows in creates:
+        places.append((yield from _only_place(lines, rows)))
+    return places
 
 
 def holds(cells: Sequence[Value], row: Sequence[Stored]) -> bool:
@@ -56,17 +66,23 @@ def _stacked(first: int, creates: Sequence[Rows]) -> Sequence[int]:
     return firsts
 
 
-def _places(lines: Cells, rows: Rows) -> Iterator[int]:
-    return (at for at in range(len(lines) - len(rows) + 1) if _is_at(lines, at, rows))
+def _only_place(lines: Cells, rows: Rows) -> Work[int | None]:
+    """The only index at which the rows are; None if there is none, or several."""
+    found: int | None = None
+    for at in range(len(lines) - len(rows) + 1):
+        if (yield from _is_at(lines, at, rows)):
+            if found is not None:
+                return None
+            found = at
+    return found
 
 
-def _only(places: Iterator[int]) -> int | None:
-    found = next(places, None)
-    return None if next(places, None) is not None else found
-
-
-def _is_at(lines: Cells, first: int, rows: Rows) -> bool:
-    return all(holds(lines[first + at], row) for at, row in enumerate(rows))
+def _is_at(lines: Cells, first: int, rows: Rows) -> Work[bool]:
+    for at, row in enumerate(rows):
+        yield 1 + len(row)
+        if not holds(lines[first + at], row):
+            return False
+    return True
 
 
 def _is_blank(line: Sequence[Value]) -> bool:

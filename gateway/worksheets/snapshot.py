@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import compress, count, islice
 from operator import ne
 from typing import NamedTuple
 
 from gateway.table.header import Header
 from gateway.table.patch import RowPatch
+from gateway.table.steps import Work
 from gateway.table.table import Table
 from gateway.worksheets.answers import Encodings
 
@@ -51,6 +53,27 @@ class Effect:
     before: Mapping[int, Sequence[str]] = field(default_factory=dict)
     removed: Sequence[int] = ()
     last_row: int = 0
+
+    @cached_property
+    def patches(self) -> Mapping[int, RowPatch]:
+        """The changes by row."""
+        return {patch.row: patch for patch in self.rows}
+
+    @cached_property
+    def new_rows(self) -> Sequence[int]:
+        """The appended rows in ascending order."""
+        return sorted(patch.row for patch in self.rows if patch.row not in self.before)
+
+    @cached_property
+    def empties_cells(self) -> bool:
+        """True if a cell of a row that existed is blank now."""
+        return any("" in each.texts.values() for each in self.rows if each.row in self.before)
+
+    @cached_property
+    def cell_count(self) -> int:
+        """Cells that it changed, and those that its rows had before."""
+        changed = sum(len(patch.texts) for patch in self.rows)
+        return changed + sum(map(len, self.before.values()))
 
 
 def texts_of(effects: Sequence[Effect]) -> Mapping[int, Mapping[int, str]]:
@@ -140,23 +163,29 @@ class Snapshot:
             for shown, texts in zip(self.table.texts([*rows]), rows.values(), strict=True)
         )
 
-    def after(self, effects: Sequence[Effect]) -> "Snapshot | None":
+    def after(self, effects: Sequence[Effect]) -> "Work[Snapshot | None]":
         """The snapshot after consecutive writes; None if it contradicts them.
 
         The read behind it may have seen the first ones already.
         """
-        counts = range(len(effects) + 1)
-        is_possible = any(self._may_have_seen(effects, count) for count in counts)
-        return self._patched(effects) if is_possible else None
+        cells = sum(effect.cell_count for effect in effects)
+        for count_ in range(len(effects) + 1):
+            yield cells
+            if self._may_have_seen(effects, count_):
+                return (yield from self._patched(effects))
+        return None
 
-    def changed(self, effect: Effect) -> "Snapshot | None":
+    def changed(self, effect: Effect) -> "Work[Snapshot | None]":
         """The snapshot after a write.
 
         None if its header or rows do not match the write, or if too many rows were removed.
         """
+        yield effect.cell_count
         if not self._may_have_seen([effect], 0):
             return None
-        return self._without(effect.removed) if effect.removed else self._patched([effect])
+        if effect.removed:
+            return self._without(effect.removed)
+        return (yield from self._patched([effect]))
 
     def _may_have_seen(self, effects: Sequence[Effect], count: int) -> bool:
         """True if the rows are consistent with exactly the first `count` writes."""
@@ -167,13 +196,14 @@ class Snapshot:
         state = _State(self.table)
         return all(state.takes(effect) for effect in effects[count:])
 
-    def _patched(self, effects: Sequence[Effect]) -> "Snapshot":
+    def _patched(self, effects: Sequence[Effect]) -> "Work[Snapshot]":
         rows = [patch for effect in effects for patch in effect.rows if patch.values]
         if not rows:
             return self  # only reads for writes, with the same rows
+        table = yield from self.table.patched(rows)
         return replace(
             self,
-            table=self.table.patched(rows),
+            table=table,
             grid_rows=max(self.grid_rows, *(patch.row for patch in rows)),
             displayed=replace(self.displayed, digest=None),
             typed=self.typed and replace(self.typed, digest=None),
@@ -242,8 +272,9 @@ class _State:
     def _fits(self, patch: RowPatch, before: Sequence[str] | None, shown: Sequence[str]) -> bool:
         """True if a row is as it was before a write, or after it; `shown` is its whole row."""
         if before is None:  # a new row
-            is_shown = all(self._text(patch.row, at) == text for at, text in patch.texts.items())
-            return patch.row > self._last_row or is_shown
+            return patch.row > self._last_row or all(
+                self._text(patch.row, at) == text for at, text in patch.texts.items()
+            )
         if patch.row > self._last_row:
             return False
         return is_same(shown, before) or is_same(shown, _with_texts(before, patch.texts))

@@ -82,12 +82,11 @@ class Window:
         """True if whole rows in the window display these texts, from column A."""
         if self.header.cells and self.header.cells != header.cells:
             return False
-        return all(
-            is_same(self._row(row), texts)
-            if row in self._numbers
-            else self.has_next or row < self._end or not any(texts)
-            for row, texts in rows.items()
-        )
+        if not self.has_next and any(
+            row >= self._end and any(texts) for row, texts in rows.items()
+        ):
+            return False
+        return all(is_same(self._row(row), rows[row]) for row in self._numbers if row in rows)
 
     def after(self, effects: Sequence[Effect]) -> "Window | None":
         """The window after consecutive writes; None if it contradicts them.
@@ -109,16 +108,21 @@ class Window:
             return None
         if effect.removed:
             return self._continued(effect) if self.has_next else self._ended(effect)
-        first_row, rows = self.span.first_row, [*self.rows]
-        for patch in effect.rows:
-            at, before = patch.row - first_row, effect.before.get(patch.row)
-            if before is None:  # a new row, below all others
-                if at < 0 or (at >= len(rows) and not self.has_next):
-                    return None
-            elif "" in patch.texts.values() or (at >= self.span.row_count and not self.has_next):
-                return None  # the worksheet may end elsewhere now
-            if at not in range(len(rows)):
+        if effect.empties_cells:
+            return None  # the worksheet may end elsewhere now
+        first_row, rows, patches = self.span.first_row, [*self.rows], effect.patches
+        last_row, new_rows = first_row + len(rows) - 1, effect.new_rows
+        if new_rows and new_rows[0] < first_row:
+            return None  # new rows are below all others
+        if not self.has_next and (
+            (new_rows and new_rows[-1] > last_row) or any(row >= self._end for row in patches)
+        ):
+            return None  # the worksheet ends elsewhere now
+        for at in range(len(rows)):
+            patch = patches.get(first_row + at)
+            if patch is None:
                 continue
+            before = effect.before.get(patch.row)
             texts = range(max([len(rows[at]), *(column + 1 for column in patch.texts)]))
             shown = [text_at(rows[at], column) for column in texts]
             after = [patch.texts.get(column, text) for column, text in enumerate(shown)]

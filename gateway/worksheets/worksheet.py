@@ -31,6 +31,7 @@ from gateway.google.sheets import Sheets
 from gateway.settings.model import CacheSettings
 from gateway.table.header import Header
 from gateway.table.patch import RowPatch
+from gateway.table.steps import finish
 from gateway.worksheets.demand import Demand
 from gateway.worksheets.effects import Effects
 from gateway.worksheets.header_cache import HeaderCache, SheetExtent
@@ -181,7 +182,7 @@ class Worksheet:
         if extent.last_row == 1 and view.rows > small_rows:
             with self._effects.kept() as began:
                 snapshot, extent = await self._loader.displayed()
-                self._land(began, snapshot)
+                await self._land(began, snapshot)
         return extent, view.sheet_id
 
     async def look_at_header(self) -> int:
@@ -226,29 +227,45 @@ class Worksheet:
             if window.last_row >= row:
                 self._drop(span)
 
-    def written(self, effect: Effect) -> None:
+    async def take_in(self, effect: Effect) -> None:
+        """Take in a confirmed write as `written` does; others run while its cells are patched."""
+        changed: dict[Snapshot, Snapshot | None] = {}
+        for snapshot in self.snapshots():
+            changed[snapshot] = await self._resources.scheduler.build(snapshot.changed(effect))
+        self.written(effect, changed)
+
+    def written(
+        self, effect: Effect, changed: Mapping[Snapshot, Snapshot | None] | None = None
+    ) -> None:
         """Take in a confirmed write: no later answer may miss it.
 
-        A read that ran while rows were removed is repeated: nobody knows which rows it saw.
+        `changed` are snapshots after it. A read that ran while rows were removed is repeated:
+        nobody knows which rows it saw.
         """
+
+        def after(snapshot: Snapshot) -> Snapshot | None:
+            if changed is not None and snapshot in changed:
+                return changed[snapshot]
+            return finish(snapshot.changed(effect))
+
         self.shared.seen(self._clock(), Written(effect))
         self.shared.show()
         self._overtake(None if effect.removed else effect)
         latest, typed = self._latest, self._typed
-        self._latest = latest and latest.changed(effect)
+        self._latest = latest and after(latest)
         if typed is latest:
             typed = self._latest
         elif typed is not None:
-            typed = typed.changed(effect)
+            typed = after(typed)
         self._typed = typed if typed is not None and typed.typed is not None else None
         if self._latest is None:
             self._drop(DISPLAYED)
         for span, window in [*self._windows.items()]:
-            changed = window.changed(effect)
-            if changed is None:
+            window_after = window.changed(effect)
+            if window_after is None:
                 self._drop(span)
             else:
-                self._windows[span] = changed
+                self._windows[span] = window_after
         self._resources.weigh(self)
 
     def may_be_written(self) -> None:
@@ -335,10 +352,23 @@ class Worksheet:
         """The rows, if they can be cached. Alone it joins no other read: that would wait for it."""
         with self._effects.kept() as began:
             if isinstance(part, RowSpan):
-                return self._land(began, await self._loader.window(part))
+                return self._keep_window(await self._loader.window(part), began)
             if part is DISPLAYED:
-                return self._land(began, await self._displayed())
-            return self._land(began, await self._both(base, began, is_alone=is_alone))
+                return await self._land(began, await self._displayed())
+            return await self._land(began, await self._both(base, began, is_alone=is_alone))
+
+    async def _land(self, began: int, snapshot: Snapshot) -> Snapshot | None:
+        """Cache the result of a read; None if it must be repeated."""
+        landed: Snapshot | None = snapshot
+        effects = self._effects.since(began)
+        while effects:  # others run while it is patched, and may write
+            landed = await self._resources.scheduler.build(snapshot.after(effects))
+            count, effects = len(effects), self._effects.since(began)
+            if effects is not None and len(effects) == count:
+                break
+        if effects is None or began < self._lost or landed is None:
+            return None
+        return self.keep(landed, began) if has_types(landed) == has_types(snapshot) else None
 
     async def _displayed(self) -> Snapshot:
         return (await self._loader.displayed(self._latest))[0]
@@ -401,18 +431,6 @@ class Worksheet:
             self._latest = self._typed = None
         self._lost = max(self._lost, self._landed.pop(part, -1))
 
-    def _land(self, began: int, rows: Rows) -> Rows | None:
-        """Cache the result of a read; None if it must be repeated."""
-        effects = self._effects.since(began)
-        if effects is None or began < self._lost:
-            return None
-        landed = rows.after(effects) if effects else rows
-        if isinstance(landed, Window):
-            return self._keep_window(landed, began)
-        if landed is None or (effects and has_types(landed) != has_types(rows)):
-            return None
-        return self.keep(landed, began)
-
     def keep(self, snapshot: Snapshot, began: int) -> Snapshot | None:
         latest = self._latest
         if latest is not None and self._landed.get(DISPLAYED, -1) > began:
@@ -437,7 +455,14 @@ class Worksheet:
         self._resources.weigh(self)
         return snapshot
 
-    def _keep_window(self, window: Window, began: int) -> Window | None:
+    def _keep_window(self, read: Window, began: int) -> Window | None:
+        """Cache a window; None if it must be read again."""
+        effects = self._effects.since(began)
+        if effects is None or began < self._lost:
+            return None
+        window = read.after(effects) if effects else read
+        if window is None:
+            return None
         others = [each for each in self._windows.values() if not each.agrees(window)]
         if any(self._landed.get(each.span, -1) > began for each in others):
             return None

@@ -4,13 +4,11 @@ Tracing tells how many instructions of Python a block of work runs; a block that
 its steps allow for was not counted. Each check is held by work that breaks it.
 """
 
-import sys
 import tracemalloc
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from random import Random
-from types import FrameType
 from typing import Any
 
 import msgspec
@@ -22,13 +20,10 @@ from gateway.query.row_sets import RowSet, sifted
 from gateway.query.where import parse_where
 from gateway.table.steps import Metered, OutOfSteps, Work, finish
 from gateway.table.table import Table
+from tests.counted_work import uncounted
 from tests.query.costly import COLUMNS, costly_query, costly_rows
 from tests.query.reference import matching_rows, ordered_rows
 from tests.query.sheet import make_sheet, text_cell
-
-INSTRUCTIONS_OF_STEP = 30
-INSTRUCTIONS_BESIDE = 10_000
-"""Of planning many conditions, and of operands that were counted a block before."""
 
 
 def costly_table(seed: int, count: int) -> tuple[Table, Any]:
@@ -89,31 +84,6 @@ def is_answered(work: Metered[Any]) -> bool:
     except OutOfSteps:
         return False
     return True
-
-
-def uncounted(work: Work[Any]) -> str:
-    """The first block that runs many more instructions than its steps; "" if there is none."""
-    instructions, steps, found = 0, 0, ""
-
-    def trace(frame: FrameType, event: str, _: object) -> Callable[..., Any]:
-        nonlocal instructions
-        frame.f_trace_opcodes, frame.f_trace_lines = True, False
-        instructions += event == "opcode"
-        return trace
-
-    sys.settrace(trace)
-    try:
-        while not found:
-            instructions = 0
-            following = next(work, None)
-            if instructions > INSTRUCTIONS_OF_STEP * steps + INSTRUCTIONS_BESIDE:
-                found = f"{instructions} instructions in a block of {steps} steps"
-            if following is None:
-                break
-            steps = following
-    finally:
-        sys.settrace(None)
-    return found
 
 
 @pytest.mark.parametrize("seed", range(25))

@@ -94,7 +94,7 @@ def test_both_renderings_change(
     """Cells, columns and the last row are as they would be read."""
     table = whole()
 
-    after = table.patched(patches)
+    after = finish(table.patched(patches))
 
     assert [list(column) for column in after.displayed] == [list(column) for column in displayed]
     assert [list(column) for column in after.typed or ()] == [list(column) for column in typed]
@@ -105,7 +105,7 @@ def test_both_renderings_change(
 
 def test_the_typed_rendering_may_be_missing() -> None:
     """A table that was only displayed so far stays so."""
-    after = make_table(DISPLAYED).patched([patch(2, {0: ("Salem", "Salem")})])
+    after = finish(make_table(DISPLAYED).patched([patch(2, {0: ("Salem", "Salem")})]))
 
     assert after.typed is None
     assert after.text(2, 0) == "Salem"
@@ -117,7 +117,7 @@ def test_what_is_kept_of_other_columns_stays() -> None:
     columns = [table.header.columns[name] for name in ("name", "population", "state")]
     kept = {column: table.index(column) for column in columns}
 
-    after = table.patched([patch(3, {2: ("AZ", "AZ")})])
+    after = finish(table.patched([patch(3, {2: ("AZ", "AZ")})]))
 
     assert [after.index(column) is kept[column] for column in kept] == [True, True, False]
     assert after.displayed[0] is table.displayed[0]
@@ -132,7 +132,7 @@ def test_a_change_in_the_number_of_rows_costs_all_indexes(row: int) -> None:
         {0: ("", ""), 1: ("", "")} if row == 4 else {0: ("x", "x")}
     )
 
-    after = table.patched([patch(row, cells)])
+    after = finish(table.patched([patch(row, cells)]))
 
     assert not after.indexes
     assert evaluate(after, BY_POPULATION).rows == ([3, 2] if row == 4 else [3, 4, 2, 5])
@@ -145,7 +145,7 @@ def test_queries_see_the_write() -> None:
     old = Query(where=parse_where({"population": {"$lt": 700_000}}))
     evaluate(table, old)
 
-    after = table.patched([patch(2, {1: ("2,000,000", 2_000_000)})])
+    after = finish(table.patched([patch(2, {1: ("2,000,000", 2_000_000)})]))
 
     assert evaluate(after, BY_POPULATION).rows == [2, 3, 4]
     assert evaluate(after, old).rows == []
@@ -169,7 +169,7 @@ def test_any_series_of_writes_gives_the_table_of_its_cells() -> None:
                 if at not in removed
             }
         else:
-            table = table.patched([RowPatch(row=row, texts=texts, values=texts)])
+            table = finish(table.patched([RowPatch(row=row, texts=texts, values=texts)]))
             cells |= {(row, column): text for column, text in texts.items()}
 
         shown = {at: text for at, text in cells.items() if text}

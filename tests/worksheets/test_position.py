@@ -6,6 +6,7 @@ import pytest
 
 from gateway.google.sheets import Value
 from gateway.table.record import Stored
+from gateway.table.steps import finish
 from gateway.worksheets.position import at_the_end, holds, searched
 
 A, B = [["a"]], [["b", None, 1]]
@@ -32,7 +33,7 @@ def test_rows_in_the_answer_of_their_write(
     firsts: list[int | None],
 ) -> None:
     """They are the last rows with a value, or else the only ones that are equal."""
-    assert list(at_the_end(lines, creates)) == firsts
+    assert list(finish(at_the_end(lines, creates))) == firsts
 
 
 @pytest.mark.parametrize(
@@ -50,7 +51,7 @@ def test_rows_seen_later(
     firsts: list[int | None],
 ) -> None:
     """A position is told only if there is one; of equal rows none is guessed."""
-    assert list(searched(lines, creates)) == firsts
+    assert list(finish(searched(lines, creates))) == firsts
 
 
 @pytest.mark.parametrize(

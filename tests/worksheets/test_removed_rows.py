@@ -141,7 +141,7 @@ def test_rows_are_read_again_after_many_went() -> None:
         for rows in (range(2, MOST_GAPS + 2), range(2, MOST_GAPS + 3))
     ]
 
-    few, many = map(snapshot.changed, effects)
+    few, many = (finish(snapshot.changed(effect)) for effect in effects)
     assert few is not None
     assert few.table.last_row == MOST_GAPS + 1
     assert many is None
@@ -158,7 +158,7 @@ def test_any_series_of_writes_leaves_what_a_read_would_show(seed: int) -> None:
     for _ in range(12):
         windows = [window_of(rows, span) for span in SPANS]
         effect, after = make_effect(rows, random)
-        snapshot = snapshot and snapshot.changed(effect)
+        snapshot = snapshot and finish(snapshot.changed(effect))
         check_snapshot(snapshot, after)
         for window in windows:
             changed = window.changed(effect)

@@ -1,0 +1,75 @@
+"""Instructions of Python that counted work runs, compared with the steps that it announces."""
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+from gateway.table.steps import Work
+
+INSTRUCTIONS_OF_STEP = 30
+INSTRUCTIONS_BESIDE = 10_000
+"""Of planning many conditions, and of operands that were counted a block before."""
+
+
+class Instructions:
+    """The count of instructions since `count` was set to 0."""
+
+    count = 0
+
+
+@contextmanager
+def counting(part: str = "") -> Iterator[Instructions]:
+    """Count the instructions of functions whose file has `part` in its path."""
+    counted = Instructions()
+
+    def trace(frame: FrameType, event: str, _: object) -> Callable[..., Any] | None:
+        if part not in frame.f_code.co_filename:
+            return None
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        counted.count += event == "opcode"
+        return trace
+
+    sys.settrace(trace)
+    try:
+        yield counted
+    finally:
+        sys.settrace(None)
+
+
+def uncounted(work: Work[Any], beside: int = INSTRUCTIONS_BESIDE) -> str:
+    """The first block that runs many more instructions than its steps; "" if there is none.
+
+    `beside` are instructions that any block may run without a step.
+    """
+    steps = 0
+    with counting() as instructions:
+        while True:
+            instructions.count = 0
+            following = next(work, None)
+            if instructions.count > INSTRUCTIONS_OF_STEP * steps + beside:
+                return f"{instructions.count} instructions in a block of {steps} steps"
+            if following is None:
+                return ""
+            steps = following
+
+
+async def longest_turn(request: Awaitable[object]) -> int:
+    """The most instructions of the gateway in one turn of the event loop, during a request."""
+    longest = 0
+    with counting("/gateway/") as instructions:
+
+        async def watch() -> None:
+            nonlocal longest
+            while True:
+                longest = max(longest, instructions.count)
+                instructions.count = 0
+                await asyncio.sleep(0)
+
+        watching = asyncio.create_task(watch())
+        await asyncio.sleep(0)
+        await request
+        watching.cancel()
+    return max(longest, instructions.count)

@@ -1,0 +1,257 @@
+"""The work of writes: counted in steps as it is taken, in short turns of the event loop.
+
+Rules
+- A block of work runs few instructions for each of its steps (`uncounted`), and no turn of the
+  loop runs many (`longest_turn`): there is no time in here.
+- Each check finds the bugs that were there once: a property made anew for each column, a form of
+  each row for each subset of its numbers, a loop that nobody counts.
+"""
+
+from collections.abc import Callable, Mapping
+from unittest.mock import patch
+
+import msgspec
+import pytest
+
+from gateway.google.batch_requests import requests_of as encoded_requests
+from gateway.google.operations import APPLY
+from gateway.google.sheets import Batch, Fence
+from gateway.google.wire import Answer
+from gateway.query.query import Comparison, make_operands
+from gateway.table.header import Header, parse_header
+from gateway.table.steps import Work, finish
+from gateway.table.table import Table, make_table
+from gateway.worksheets import matching, planning
+from gateway.worksheets.batch import answer_ranges, asked_cells, requests_of
+from gateway.worksheets.matching import Matching
+from gateway.worksheets.planning import Planned, Planner, RowChange, RowLook
+from gateway.worksheets.scheduler import Scheduler
+from gateway.worksheets.search import Search
+from gateway.worksheets.worksheet_id import WorksheetId
+from gateway.worksheets.writes import Create, DeleteWhere, UpdateRows, UpdateWhere, Upsert
+from tests.counted_work import longest_turn, uncounted
+from tests.worksheets.conftest import KEPT, Bench, MakeBench
+
+COLUMNS, ROWS = 900, 60
+NAMES = [f"f{column}" for column in range(COLUMNS)]
+MOST_INSTRUCTIONS = 1_500_000
+"""Of one turn: about 30 ms."""
+BESIDE = 60 * COLUMNS
+"""Instructions once for each column, such as a view of the header."""
+KEYS = 16
+
+PLANNER = Planner(ignore_unknown=False)
+SEARCH = Search(Scheduler(), max_steps=50_000_000, weigh=lambda _: None)
+EVERY_ROW = Comparison(field="f0", operator="$gte", operands=make_operands(["v"]))
+
+
+def line(row: int) -> list[str]:
+    return [f"v{row}", *["cell"] * (COLUMNS - 1)]
+
+
+def wide_look() -> RowLook:
+    return RowLook(
+        sheet_id=1,
+        header=wide_header(),
+        rows={2 + row: line(row) for row in range(ROWS)},
+        missing=frozenset(),
+        answered_at=0.0,
+    )
+
+
+def wide_header() -> Header:
+    return parse_header(NAMES)
+
+
+def wide_table() -> Table:
+    lines = [NAMES, *map(line, range(ROWS))]
+    columns = [*zip(*lines, strict=True)]
+    return finish(make_table(columns).with_typed(columns))
+
+
+def new_fields(row: int, count: int = COLUMNS - 1) -> dict[str, str]:
+    """Values for the columns behind the first, which tells the rows apart."""
+    return {NAMES[1 + column]: f"new {row}" for column in range(count)}
+
+
+UPDATES = UpdateRows(rows=tuple((2 + row, new_fields(row)) for row in range(ROWS)))
+CREATES = Create(rows=tuple(new_fields(row) for row in range(ROWS)), is_array=True)
+PATCH = UpdateWhere(where=EVERY_ROW, fields=new_fields(0), max_rows=100)
+REMOVAL = DeleteWhere(where=EVERY_ROW, max_rows=100)
+UPSERT = Upsert(
+    rows=tuple({"f0": f"v{row * 2}", **new_fields(row)} for row in range(ROWS)), keys=("f0",)
+)
+
+
+def by_number() -> Work[Planned]:
+    return PLANNER.by_number(0, UPDATES, wide_look())
+
+
+def by_filter(write: UpdateWhere | DeleteWhere = PATCH, *, clears: bool = False) -> Work[Planned]:
+    planner = Planner(ignore_unknown=False, clears=clears)
+    table = wide_table()
+    return Matching(planner=planner, search=SEARCH)._by_filter(
+        table, table.header.whole, 0, write, frozenset({0})
+    )
+
+
+def upserted(upsert: Upsert = UPSERT, table: Table | None = None) -> Work[Planned]:
+    table = table or wide_table()
+    return Matching(planner=PLANNER, search=SEARCH)._upsert(
+        table, table.header.whole, 0, upsert, frozenset({0})
+    )
+
+
+def numbers(count: int) -> Table:
+    """A worksheet whose key columns are all numbers."""
+    header = [*(f"k{at}" for at in range(KEYS)), "v"]
+    lines = [header, *([*map(str, range(row, row + KEYS)), "old"] for row in range(count))]
+    return make_table([*zip(*lines, strict=True)])
+
+
+def numeric_upsert(patterns: int, count: int = 500) -> Upsert:
+    """Rows whose keys are numbers and texts in so many patterns."""
+    return Upsert(
+        keys=tuple(f"k{at}" for at in range(KEYS)),
+        rows=tuple(
+            {
+                f"k{at}": str(row + at) if row % patterns >> at & 1 else row + at
+                for at in range(KEYS)
+            }
+            | {"v": "new"}
+            for row in range(count)
+        ),
+    )
+
+
+def answer(lines: int, columns: int) -> Work[object]:
+    cell = {"formattedValue": "cell", "effectiveValue": {"stringValue": "cell"}}
+    grid = {"rowCount": 1000, "columnCount": columns}
+    properties = {"title": "T", "sheetId": 1, "gridProperties": grid}
+    data = [{"startRow": row, "rowData": [{"values": [cell] * columns}]} for row in range(lines)]
+    body = msgspec.json.encode(
+        {"updatedSpreadsheet": {"sheets": [{"properties": properties, "data": data}]}}
+    )
+    return in_instructions(
+        APPLY.decode(Answer(status=200, headers={}, body=body, digest=b""), len(body))
+    )
+
+
+def in_instructions(work: Work[object]) -> Work[object]:
+    """Work whose steps are bytes, which take fewer instructions."""
+    while True:
+        try:
+            byte_count = next(work)
+        except StopIteration as done:
+            return done.value
+        yield byte_count // 10
+
+
+def batch_of(planned: Planned) -> Batch:
+    requests = finish(requests_of([planned], frozenset()))
+    fence = Fence(id=1, key="gw", token="t")
+    return Batch(sheet_id=1, fence=fence, changes=[change for change, _ in requests])
+
+
+ID = WorksheetId("book", "T")
+ALTERNATE = UpdateRows(
+    rows=tuple((2 + row, dict.fromkeys(NAMES[1::2], "new")) for row in range(ROWS))
+)
+WORKS: Mapping[str, Callable[[], Work[object]]] = {
+    "an update of rows": by_number,
+    "a create": lambda: PLANNER.create(0, CREATES, wide_header()),
+    "an update by filter": by_filter,
+    "a delete by filter": lambda: by_filter(REMOVAL),
+    "rows that are emptied": lambda: by_filter(REMOVAL, clears=True),
+    "an upsert": upserted,
+    "keys of numbers": lambda: upserted(numeric_upsert(1), numbers(3_000)),
+    "keys of numbers and texts": lambda: upserted(numeric_upsert(300), numbers(300)),
+    "requests": lambda: requests_of([finish(by_number())], frozenset()),
+    "requests of alternate columns": lambda: requests_of(
+        [finish(PLANNER.by_number(0, ALTERNATE, wide_look()))], frozenset()
+    ),
+    "encoded requests": lambda: encoded_requests(batch_of(finish(by_number()))),
+    "the cells to ask back": lambda: asked_cells([finish(by_number())]),
+    "ranges": lambda: answer_ranges(
+        ID, 2, finish(asked_cells([finish(by_number())])), has_new_rows=True
+    ),
+    "an answer of many ranges": lambda: answer(2_000, 3),
+    "an answer of wide rows": lambda: answer(30, 900),
+}
+
+
+@pytest.mark.parametrize("make", WORKS.values(), ids=list(WORKS))
+def test_all_that_a_write_does_is_counted(make: Callable[[], Work[object]]) -> None:
+    """No block runs many more instructions than it has steps."""
+    assert uncounted(make(), BESIDE) == ""
+
+
+_gathered = RowChange.values.func
+
+
+def rebuilding(change: RowChange) -> Mapping[int, object]:
+    """A planted bug: all written cells are gathered once for each column."""
+    return [_gathered(change) for _ in range(COLUMNS // 3)][-1]
+
+
+def in_all_forms(text: object) -> None:
+    """A planted bug: a row is compared once for each set of its numbers."""
+    for _ in range(2**KEYS):
+        pass
+
+
+def uncounted_loop() -> Work[object]:
+    yield 1
+    return [row for row in range(20_000) if row % 7 == 3]
+
+
+def test_uncounted_work_is_found() -> None:
+    """The check finds each of the planted bugs."""
+    change = finish(by_number()).changes[0]
+
+    def patched() -> Work[object]:
+        yield planning.UPDATE_STEPS * COLUMNS
+        return rebuilding(change)
+
+    with patch.object(matching, "_number", in_all_forms):
+        assert uncounted(upserted(numeric_upsert(1, 5), numbers(5)), BESIDE)
+    assert uncounted(patched(), BESIDE)
+    assert uncounted(uncounted_loop(), BESIDE)
+
+
+async def wide_bench(make_bench: MakeBench) -> Bench:
+    """A wide worksheet whose rows are in memory."""
+    bench = make_bench([NAMES, *map(line, range(ROWS))], cache=KEPT, rows=ROWS + 1)
+    await bench.page()
+    return bench
+
+
+WRITES: Mapping[str, Create | UpdateRows | UpdateWhere | DeleteWhere | Upsert] = {
+    "a create": CREATES,
+    "an update of rows": UPDATES,
+    "an update of alternate columns": ALTERNATE,
+    "an update by filter": PATCH,
+    "a delete by filter": REMOVAL,
+    "an upsert": UPSERT,
+}
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=list(WRITES))
+async def test_a_large_write_lets_others_run(
+    make_bench: MakeBench, write: Create | UpdateRows | UpdateWhere | DeleteWhere | Upsert
+) -> None:
+    """From the request to its answer, no turn of the loop runs many instructions."""
+    bench = await wide_bench(make_bench)
+    before = bench.cities.lines()
+
+    assert await longest_turn(bench.together(write)) < MOST_INSTRUCTIONS
+    assert bench.cities.lines() != before
+
+
+async def test_a_long_turn_is_found(make_bench: MakeBench) -> None:
+    """The check of turns finds the cells of a change gathered once for each column."""
+    bench = await wide_bench(make_bench)
+
+    with patch.object(RowChange, "values", property(rebuilding)):
+        update = UpdateRows(rows=UPDATES.rows[:1])
+        assert await longest_turn(bench.together(update)) > MOST_INSTRUCTIONS

@@ -38,10 +38,15 @@ from gateway.errors import (
     UnsupportedDocument,
     UpstreamAuth,
 )
-from gateway.google.credentials import ACCOUNTS_PAGE, check_credentials, load_service_account
+from gateway.google.credentials import (
+    ACCOUNTS_PAGE,
+    MAX_FILE_BYTES,
+    check_credentials,
+    load_service_account,
+)
 from gateway.google.sheets import Sheets
 from gateway.settings.model import ConfigError, GoogleSettings, Settings
-from gateway.settings.private_file import is_open_to_others
+from gateway.settings.private_file import is_open_to_others, open_regular
 from gateway.storage.key_store import KeyStore
 from gateway.table import a1
 from gateway.telemetry.redaction import redacted
@@ -160,8 +165,9 @@ def _asked_key_file() -> Path:
 def _protect(path: Path) -> None:
     """Ask whether to close a key file to other users; other files stay as they are."""
     is_open = False
-    with suppress(OSError):
-        is_open = is_open_to_others(path.stat().st_mode) and b'"private_key"' in path.read_bytes()
+    with suppress(OSError), open_regular(path) as file:
+        is_open = is_open_to_others(os.fstat(file.fileno()).st_mode)
+        is_open = is_open and b'"private_key"' in file.read(MAX_FILE_BYTES)
     question = f"Other users can read {path}. Let only you read it?"
     if is_open and _is_asking() and typer.confirm(question, default=True):
         with suppress(OSError):  # of another user: the file is refused then

@@ -22,7 +22,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -112,7 +111,10 @@ def listed(rows: int, columns: int, mark: object, *, step: int = 1) -> list[dict
     length = max(1, BODY_BYTES // rows // columns - 9)
     return [
         {"rowIndex": 2 + row}
-        | {wide(at * step): f"{mark}-{row}-{'y' * length}"[: max(length, 4)] for at in range(columns)}
+        | {
+            wide(at * step): f"{mark}-{row}-{'y' * length}"[: max(length, 4)]
+            for at in range(columns)
+        }
         for row in range(rows)
     ]
 
@@ -226,7 +228,10 @@ def report_shape(shape: Write, at_once: Sequence[int]) -> int:
             config = folder / "config.toml"
             config.write_text(SETTINGS.format(google=google, delete=shape.delete), "utf-8")
             site, small = make_site(config, "paid", "--delete"), make_site(config, "paid")
-            with gateway(site) as running, neighbours(running.url, small.headers, SMALL_ROWS) as others:
+            with (
+                gateway(site) as running,
+                neighbours(running.url, small.headers, SMALL_ROWS) as others,
+            ):
                 for count in at_once:
                     _warm(running, site, shape)
                     time.sleep(SETTLING_SECONDS)

@@ -10,7 +10,7 @@ import typer
 
 from gateway import __version__
 from gateway.commands.keys import keys
-from gateway.commands.options import ConfigOption, fail, settings_of
+from gateway.commands.options import ConfigOption, fail, say, settings_of
 from gateway.commands.storage import storage
 from gateway.server.version import version_problem
 
@@ -30,7 +30,7 @@ main.add_typer(storage, name="storage")
 
 def _print_version(is_set: bool) -> None:
     if is_set:
-        typer.echo(f"sheets-gateway {__version__}")
+        say(f"sheets-gateway {__version__}")
         raise typer.Exit
 
 
@@ -117,7 +117,7 @@ def demo(
     signals = stop_at_signal()
     listening = _bind(host, port)
     if source is not None:
-        typer.echo(f"Reading {source} ...")
+        say(f"Reading {source} ...")
     try:
         with log_in_file() as log, running_demo(listening, os.environ, source) as running:
             _greet(running, log)
@@ -128,21 +128,20 @@ def demo(
 
 def _greet(running: "Demo", log: Path) -> None:
     from gateway.commands.demo_lines import SPREADSHEET
-    from gateway.table.quoting import printable
 
-    typer.echo(f"Sheets gateway on {running.url}, emulator on {running.emulator_url}")
-    typer.echo(f"Spreadsheet id: {SPREADSHEET}")
-    typer.echo(f"Paid key:       {running.paid_key}")
-    typer.echo(f"Free key:       {running.free_key}")
-    typer.echo(f"Read-only key:  {running.read_only_key}")
-    typer.echo(f"Try it:         {running.url}/docs")
-    typer.echo(f"Log:            {log}")
+    say(f"Sheets gateway on {running.url}, emulator on {running.emulator_url}")
+    say(f"Spreadsheet id: {SPREADSHEET}")
+    say(f"Paid key:       {running.paid_key}")
+    say(f"Free key:       {running.free_key}")
+    say(f"Read-only key:  {running.read_only_key}")
+    say(f"Try it:         {running.url}/docs")
+    say(f"Log:            {log}")
     for path, fields in running.fields.items():
-        typer.echo(f"\n{path} has the fields {printable(', '.join(fields))}")
+        say("", f"{path} has the fields {', '.join(fields)}")
     for title, line in running.curl_lines():
-        typer.echo(f"\n# {title}\n{line}")
-    typer.echo("\nPaste these commands into another terminal.")
-    typer.echo("Ctrl-C ends the demo and deletes its data.")
+        say("", f"# {title}", line)
+    say("", "Paste these commands into another terminal.")
+    say("Ctrl-C ends the demo and deletes its data.")
 
 
 @main.command()
@@ -308,7 +307,7 @@ def check(
     async def report() -> bool:
         is_fine = True
         async for finding in check_setup(settings, spreadsheet, writes=write):
-            typer.echo(f"{finding.level:8} {finding.text}")
+            say(f"{finding.level:8} {finding.text}")
             is_fine = is_fine and finding.level != "problem"
         return is_fine
 

@@ -3,7 +3,6 @@
 import asyncio
 import signal
 import socket
-import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -25,12 +24,12 @@ from gateway.commands.demo_lines import (
     find_example,
     find_fields,
 )
+from gateway.commands.options import say
 from gateway.server.running import in_background, make_gateway_server, make_server
 from gateway.server.sockets import base_url, bind
 from gateway.settings.address import is_loopback
 from gateway.settings.model import ConfigError, Settings, load_settings
 from gateway.storage.key_store import KeyStore
-from gateway.table.quoting import printable
 from gateway.telemetry.events import configure_logging
 from sheets_emulator.app import EmulatorOptions, create_emulator
 from sheets_emulator.state.seed import Seed, SeedError, read_spreadsheet
@@ -133,7 +132,7 @@ def log_in_file() -> Iterator[Path]:
             try:
                 yield path
             except RuntimeError:  # a server did not start
-                sys.stderr.write(path.read_text("utf-8"))
+                say(*path.read_text("utf-8").splitlines(), err=True)
                 raise
             finally:
                 configure_logging()
@@ -156,7 +155,7 @@ def _seed(source: Path | None) -> Path | Seed:
     try:
         return read_spreadsheet(source, SPREADSHEET)
     except SeedError as error:
-        raise ConfigError([printable(str(error))]) from error
+        raise ConfigError([str(error)]) from error
 
 
 async def _create_keys(settings: Settings, paid_bytes: RandomBytes) -> list[str]:

@@ -30,7 +30,7 @@ from gateway.commands.doctor.finding import Finding
 from gateway.commands.doctor.refusal import refusal_words
 from gateway.commands.doctor.spreadsheet import check_header, id_words
 from gateway.commands.doctor.writing import check_writing
-from gateway.commands.options import fail, run, settings_of
+from gateway.commands.options import fail, run, say, settings_of
 from gateway.errors import (
     GatewayError,
     SpreadsheetNotFound,
@@ -38,12 +38,18 @@ from gateway.errors import (
     UnsupportedDocument,
     UpstreamAuth,
 )
-from gateway.google.credentials import ACCOUNTS_PAGE, check_credentials, load_service_account
+from gateway.google.credentials import (
+    ACCOUNTS_PAGE,
+    MAX_FILE_BYTES,
+    check_credentials,
+    load_service_account,
+)
 from gateway.google.sheets import Sheets
 from gateway.settings.model import ConfigError, GoogleSettings, Settings
-from gateway.settings.private_file import is_open_to_others
+from gateway.settings.private_file import is_open_to_others, open_regular
 from gateway.storage.key_store import KeyStore
 from gateway.table import a1
+from gateway.table.quoting import printable
 from gateway.telemetry.redaction import redacted
 from gateway.worksheets.catalogue import read_headers
 
@@ -105,8 +111,8 @@ def initialise(options: InitOptions) -> None:
         if is_new:  # the next try starts anew
             config.unlink()
         raise
-    typer.echo(f"{config} is written." if is_new else f"The settings are used unchanged: {used}")
-    typer.echo(f"\nShare the spreadsheet with this address, as Editor:\n\n  {context.who}\n")
+    say(f"{config} is written." if is_new else f"The settings are used unchanged: {used}")
+    say("", "Share the spreadsheet with this address, as Editor:", "", f"  {context.who}", "")
     worksheet = None
     while worksheet is None:
         spreadsheet = _spreadsheet_id(options.spreadsheet)
@@ -115,10 +121,9 @@ def initialise(options: InitOptions) -> None:
         except UnknownSpreadsheet as error:
             if options.spreadsheet is not None:
                 fail([str(error)])
-            typer.echo(str(error), err=True)
+            say(str(error), err=True)
     key = run(_first_key(settings, spreadsheet, worksheet, options.name))
-    for line in _next_steps(settings, options.config, spreadsheet, worksheet, key):
-        typer.echo(line)
+    say(*_next_steps(settings, options.config, spreadsheet, worksheet, key))
 
 
 def _key_file(given: Path | None) -> Path:
@@ -133,8 +138,7 @@ def _key_file(given: Path | None) -> Path:
         except ConfigError as error:
             if given is not None:
                 fail(error.problems)
-            for problem in error.problems:
-                typer.echo(problem, err=True)
+            say(*error.problems, err=True)
             continue
         return path
 
@@ -146,13 +150,13 @@ def _asked_key_file() -> Path:
         text = typer.prompt(question, default=default, show_default=bool(default)).strip()
         if not text:
             project = f"sheets-gateway-{secrets.randbelow(900_000) + 100_000}"
-            typer.echo(_GCLOUD.format(project=project, file=KEY_FILE))
+            say(*_GCLOUD.format(project=project, file=KEY_FILE).split("\n"))
             continue
         try:
             path = Path(text).expanduser()
             path.exists()
         except (OSError, RuntimeError, ValueError):  # not quoted: it may be the key itself
-            typer.echo("This is not the path of a file.", err=True)
+            say("This is not the path of a file.", err=True)
             continue
         return path
 
@@ -160,9 +164,10 @@ def _asked_key_file() -> Path:
 def _protect(path: Path) -> None:
     """Ask whether to close a key file to other users; other files stay as they are."""
     is_open = False
-    with suppress(OSError):
-        is_open = is_open_to_others(path.stat().st_mode) and b'"private_key"' in path.read_bytes()
-    question = f"Other users can read {path}. Let only you read it?"
+    with suppress(OSError), open_regular(path) as file:
+        is_open = is_open_to_others(os.fstat(file.fileno()).st_mode)
+        is_open = is_open and b'"private_key"' in file.read(MAX_FILE_BYTES)
+    question = f"Other users can read {printable(str(path))}. Let only you read it?"
     if is_open and _is_asking() and typer.confirm(question, default=True):
         with suppress(OSError):  # of another user: the file is refused then
             path.chmod(0o600)
@@ -207,7 +212,7 @@ def _spreadsheet_id(given: str | None) -> str:
             return found
         if given is not None:
             fail([f"--spreadsheet: {id_words(text)}"])
-        typer.echo(id_words(text), err=True)
+        say(id_words(text), err=True)
 
 
 async def _find_worksheet(account: GoogleSettings, spreadsheet: str, wait_seconds: float) -> str:
@@ -253,11 +258,11 @@ async def _wait_until_shared(
                 raise
             if (words := redacted(refusal_words(error, context))) != said:
                 said = words
-                typer.echo(f"Not yet: {words}")
+                say(f"Not yet: {words}")
             every = OFTEN_EVERY_SECONDS if waited < OFTEN_SECONDS else LATER_EVERY_SECONDS
             await _pause(min(every, wait_seconds - waited), started)
         else:
-            typer.echo(f"The spreadsheet {spreadsheet} is shared.")
+            say(f"The spreadsheet {spreadsheet} is shared.")
             return titles
 
 
@@ -283,7 +288,7 @@ async def _first_key(settings: Settings, spreadsheet: str, worksheet: str, name:
                 record.worksheets is None or worksheet in record.worksheets
             )
             if is_valid and is_for_it:
-                typer.echo(
+                say(
                     f"The key {record.id} may use the spreadsheet already; "
                     "sheets-gateway keys create creates another."
                 )
@@ -307,9 +312,10 @@ def _next_steps(
     rows = f"http://{host}:{settings.server.port}/v2/sheets/{quote(worksheet, safe='')}?limit=1"
     option = f" --config {shlex.quote(str(config))}" if config else ""
     if key is not None:
-        yield f"\nKey, shown only once:  {key}"
+        yield ""
+        yield f"Key, shown only once:  {key}"
     yield f"Start the gateway:     sheets-gateway serve{option}"
-    yield "\nThe first row, in another terminal:\n"
+    yield from ("", "The first row, in another terminal:", "")
     headers = f"-H 'Authorization: Bearer {key or 'sgw_…'}'"
     if key is None:  # that one may be for several
         headers += f" -H 'X-Spreadsheet-Id: {spreadsheet}'"
@@ -326,5 +332,4 @@ def _is_asking() -> bool:
 
 
 def _show(findings: Iterable[Finding]) -> None:
-    for finding in findings:
-        typer.echo(f"{finding.level:8} {redacted(finding.text)}")
+    say(*(f"{finding.level:8} {redacted(finding.text)}" for finding in findings))

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gateway.commands.options import ConfigOption, fail, run, settings_of
+from gateway.commands.options import ConfigOption, fail, run, say, settings_of
+from gateway.table.quoting import printable
 
 if TYPE_CHECKING:
     from gateway.storage.key_store import KeyRecord
@@ -116,14 +117,13 @@ def create(
 
     record, key = run(make())
     if any_spreadsheet:
-        typer.echo("Warning: this key may use every spreadsheet shared with the account.", err=True)
+        say("Warning: this key may use every spreadsheet shared with the account.", err=True)
     if delete and not settings.plans[plan].deletes:
-        typer.echo(
-            f"Warning: this key deletes nothing yet: set plans.{plan}.deletes to true.", err=True
-        )
-    made = json.dumps({"id": record.id, "key": key})
-    is_terminal = sys.stdout.isatty()
-    typer.echo(made if as_json else created_lines(record.id, key, is_terminal=is_terminal))
+        say(f"Warning: this key deletes nothing yet: set plans.{plan}.deletes to true.", err=True)
+    if as_json:
+        say(_json({"id": record.id, "key": key}))
+    else:
+        say(*created_lines(record.id, key, is_terminal=sys.stdout.isatty()))
 
 
 @keys.command("list")
@@ -139,10 +139,9 @@ def list_keys(config: ConfigOption = None, as_json: JsonOption = False) -> None:
 
     records = run(fetch())
     if as_json:
-        typer.echo(json.dumps([described(record) for record in records]))
+        say(_json([described(record) for record in records]))
         return
-    for line in listing(records):
-        typer.echo(line)
+    say(*listing(records))
 
 
 @keys.command("revoke")
@@ -160,11 +159,11 @@ def revoke(
 
     if not run(end()):
         fail([f"there is no active key {key_id}"])
-    typer.echo(f"{key_id} is revoked")
+    say(f"{key_id} is revoked")
 
 
 def _warn_of_pepper() -> None:
-    typer.echo(
+    say(
         "Warning: the pepper differs from the one last used with this key store; a gateway with "
         "another pepper will not accept this key.",
         err=True,
@@ -199,16 +198,16 @@ def described(record: "KeyRecord") -> dict[str, object]:
     }
 
 
-def created_lines(key_id: str, key: str, *, is_terminal: bool) -> str:
+def created_lines(key_id: str, key: str, *, is_terminal: bool) -> Sequence[str]:
     """The new key and its ID: labelled on a terminal, in one line for a script."""
     if not is_terminal:
-        return f"{key_id}  {key}"
-    return f"id   {key_id}\nkey  {key}  (shown only once)"
+        return [f"{key_id}  {key}"]
+    return [f"id   {key_id}", f"key  {key}  (shown only once)"]
 
 
 def listing(records: Sequence["KeyRecord"]) -> Iterator[str]:
     """The keys as a table with rights and the hour of the last use, without the keys themselves."""
-    rows = [_HEADER, *map(_row, records)]
+    rows = [_HEADER, *(tuple(map(printable, _row(record))) for record in records)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
@@ -262,6 +261,11 @@ def _grants(record: "KeyRecord") -> Iterator[str]:
 def _quoted(names: frozenset[str]) -> str:
     """Quote names of worksheets and fields, which may contain blanks, commas and line breaks."""
     return ", ".join(json.dumps(name, ensure_ascii=False) for name in sorted(names))
+
+
+def _json(value: object) -> str:
+    """JSON in printable ASCII; `json` leaves the delete character as it is."""
+    return json.dumps(value).replace("\x7f", "\\u007f")
 
 
 def _state(record: "KeyRecord") -> str:

@@ -1,4 +1,4 @@
-"""Options and error output shared by all commands."""
+"""Options and output shared by all commands."""
 
 # ruff: noqa: PLC0415 - heavy imports stay inside the commands, so that --help is quick
 
@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
 
 import typer
+
+from gateway.table.quoting import printable
 
 if TYPE_CHECKING:
     from gateway.settings.model import Settings
@@ -43,8 +45,16 @@ def run(work: Coroutine[Any, Any, T]) -> T:
         fail(error.problems)
 
 
+def say(*lines: str, err: bool = False) -> None:
+    """Print lines, with escapes for all characters in them that a terminal obeys.
+
+    Names of files, worksheets and keys, and texts of servers may have any.
+    """
+    for line in lines:
+        typer.echo(printable(line), err=err)
+
+
 def fail(problems: Sequence[str], *, status: int = 2) -> NoReturn:
     """Print one line per problem and exit."""
-    for problem in problems:
-        typer.echo(f"sheets-gateway: {problem}", err=True)
+    say(*(f"sheets-gateway: {problem}" for problem in problems), err=True)
     raise typer.Exit(status)

@@ -18,6 +18,7 @@ from starlette.types import ASGIApp
 from gateway.access.pepper import pepper_of
 from gateway.app import create_app
 from gateway.commands.listening import inherited_at, listening_at
+from gateway.commands.options import say
 from gateway.server.running import ByPort, make_gateway_server, run
 from gateway.server.server import GatewayServer
 from gateway.server.session_lock import store_lock
@@ -84,14 +85,13 @@ def serve_worker() -> NoReturn:
             sockets.append(metrics)
             said = f"{base_url(metrics)}/metrics"
     except ConfigError as error:
-        for problem in error.problems:
-            print(f"sheets-gateway: {problem}", file=sys.stderr)
+        say(*(f"sheets-gateway: {problem}" for problem in error.problems), err=True)
         sys.exit(2)
     server = _server(
         app,
         settings,
         is_inherited=is_inherited,
-        started=lambda: print(said, flush=True),
+        started=lambda: say(said),
     )
     run(server, sockets)
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from gateway.commands.options import ConfigOption, fail, run, settings_of
+from gateway.commands.options import ConfigOption, fail, run, say, settings_of
 
 storage = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="Upgrade the database, or move to PostgreSQL."
@@ -21,7 +21,7 @@ def migrate(config: ConfigOption = None) -> None:
 
     database = settings_of(config).access.database
     run(migrate_database(database))
-    typer.echo(f"{database} has the tables of schema {SCHEMA}")
+    say(f"{database} has the tables of schema {SCHEMA}")
 
 
 @storage.command("copy")
@@ -58,8 +58,8 @@ def copy(
             counts = run(copy_store(source, database))
     except LockError as error:
         fail([str(error)], status=1)
-    typer.echo(
+    say(
         f"Copied {counts['api_keys']} keys and {counts['idempotency_records']} records of writes "
         f"from {source} to {database}"
     )
-    typer.echo("Use the same pepper there: access.pepper, or its file as access.pepper_file")
+    say("Use the same pepper there: access.pepper, or its file as access.pepper_file")

@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from gateway.commands.listening import free_port_at, inherited_at, shared_at
+from gateway.commands.options import say
 from gateway.server.sockets import base_url
 from gateway.settings.model import ConfigError, Settings
 from gateway.telemetry.cluster_events import worker_ended
@@ -183,7 +184,7 @@ class _Parent:
                 self._greet()
             await self._until([self._stopping], tasks)
         except _StartError as error:
-            print("sheets-gateway: the workers do not start; the log says why", file=sys.stderr)
+            say("sheets-gateway: the workers do not start; the log says why", err=True)
             self._forward(signal.SIGTERM)
             return error.status if error.status > 0 else 1
         finally:
@@ -225,7 +226,7 @@ class _Parent:
         try:
             fd = self._sockets.of(number).fileno()
         except ConfigError as error:
-            print(f"sheets-gateway: {error}", file=sys.stderr)
+            say(f"sheets-gateway: {error}", err=True)
             return 1, False
         job = {**self._job, "fd": fd, "number": number, "parent": os.getpid()}
         # A session of its own: signals of the terminal come to it once, forwarded.
@@ -266,7 +267,7 @@ class _Parent:
         metrics = ", ".join(self._metrics[n] for n in self._serving if self._metrics[n])
         and_metrics = f", metrics on {metrics}" if metrics else ""
         count = len(self._serving)
-        print(f"Sheets gateway on {self._sockets.url}, {count} workers{and_metrics}", flush=True)
+        say(f"Sheets gateway on {self._sockets.url}, {count} workers{and_metrics}")
         self._is_greeted = True
 
     def _forward(self, number: signal.Signals) -> None:

@@ -19,7 +19,12 @@ from google.oauth2.service_account import Credentials
 from gateway.google.token import SCOPES
 from gateway.settings.address import is_allowed_endpoint
 from gateway.settings.model import ConfigError, GoogleSettings
-from gateway.settings.private_file import HOW_TO_MEND, is_changeable_by_others, is_open_to_others
+from gateway.settings.private_file import (
+    HOW_TO_MEND,
+    is_changeable_by_others,
+    is_open_to_others,
+    open_regular,
+)
 
 SETTING = "google.credentials"
 
@@ -204,7 +209,7 @@ def _endpoint_problems(info: Mapping[str, Any], allow_insecure_endpoint: bool) -
 
 def _read_file(name: str, path: Path) -> _CredentialsFile:
     try:
-        with path.open("rb") as opened:
+        with open_regular(path) as opened:
             mode = os.fstat(
                 opened.fileno()
             ).st_mode  # of the opened file, even if path was replaced

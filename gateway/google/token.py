@@ -287,7 +287,7 @@ class TokenSource:
             raise self._refused(error) from error
         except OSError as error:
             raise TokenUnavailable(
-                "the account's credentials cannot be read",
+                "the credentials of the account cannot be read",
                 retryable=False,
                 failure=TokenFailure.UNREADABLE,
             ) from error
@@ -301,18 +301,19 @@ class TokenSource:
         return headers
 
     def _refused(self, error: GoogleAuthError) -> TokenUnavailable:
+        words = google_words(error)
         return TokenUnavailable(
-            "Google's token endpoint gave no token",
+            f"the token endpoint gave no token{f': {words}' if words else ''}",
             retryable=_is_retryable(error),
             failure=token_failure(error, self._clock_offset_seconds),
-            google_words=google_words(error),
+            google_words=words,
             clock_offset_seconds=self._clock_offset_seconds,
         )
 
 
 def _invalid_answer(what: str) -> TokenUnavailable:
     return TokenUnavailable(
-        f"the token endpoint's answer makes no sense: {what}",
+        f"the answer of the token endpoint makes no sense: {what}",
         retryable=True,
         failure=TokenFailure.INVALID_ANSWER,
     )

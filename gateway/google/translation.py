@@ -7,7 +7,7 @@ Rules:
 - Google applies a request completely or not at all. A write is `not_applied` if nothing was sent or
   Google refused it (4xx but 499), otherwise `WriteOutcomeUnknown`, whatever was answered: a 5xx may
   come from a front end, while Google carries the write out.
-- Google's texts quote cells: they stay on the exception chain and never enter a message.
+- Google's texts quote cells: no message and no exception's text contains more than known words.
 """
 
 import re
@@ -36,6 +36,7 @@ from gateway.errors import (
 )
 from gateway.google.token import TokenUnavailable
 from gateway.google.wire import Answer, AnswerBroken, AnswerTooLarge
+from gateway.telemetry.foreign_words import known_words
 
 QUOTA_RETRY_SECONDS = 60
 """Google's limits are per minute, and its 429 has no Retry-After."""
@@ -53,6 +54,16 @@ _DISABLED = re.compile(
     r"https://console\.(?:developers|cloud)\.google\.com/apis/[^\s?]*\?project=([\w.:-]*\w)"
     r"|has not been used in project ([\w.:-]*\w)"
 )
+
+_STATUS_NAMES = frozenset(
+    {
+        *("CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND"),
+        *("ALREADY_EXISTS", "PERMISSION_DENIED", "UNAUTHENTICATED", "RESOURCE_EXHAUSTED"),
+        *("FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED", "INTERNAL"),
+        *("UNAVAILABLE", "DATA_LOSS"),
+    }
+)
+"""google.rpc.Code: https://cloud.google.com/apis/design/errors"""
 
 _CANCELLED = 499
 """Given up on the way, perhaps while Google carries it out."""
@@ -77,15 +88,20 @@ class _ErrorAnswer(msgspec.Struct):
 
 
 class GoogleRefusal(Exception):
-    """An answer other than 200; the text is Google's, for the log only."""
+    """An answer other than 200; the text has Google's known words only, for the log."""
 
     def __init__(self, answer: Answer) -> None:
         try:
             self.body = msgspec.json.decode(answer.body, type=_ErrorAnswer).error
         except UNREADABLE:  # usually HTML
             self.body = _ErrorBody(message=answer.body[:500].decode(errors="replace"))
-        super().__init__(f"HTTP {answer.status} {self.body.status}: {self.body.message[:500]}")
+        super().__init__(f"HTTP {answer.status} {self.name}: {known_words(self.body.message)}")
         self.status = answer.status
+
+    @property
+    def name(self) -> str:
+        """Google's name of the status; "" if it is none of Google's."""
+        return self.body.status if self.body.status in _STATUS_NAMES else ""
 
     @property
     def reasons(self) -> frozenset[str]:

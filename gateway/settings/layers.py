@@ -18,7 +18,7 @@ from typing import Any
 from pydantic_core import ErrorDetails
 
 from gateway.settings.database import is_url
-from gateway.settings.private_file import HOW_TO_MEND, is_open_to_others
+from gateway.settings.private_file import HOW_TO_MEND, is_open_to_others, open_regular
 
 KeyPath = tuple[str, ...]
 Tables = Mapping[str, Any]
@@ -30,6 +30,7 @@ _SERVICE_VARIABLE = re.compile(
 )
 
 DEFAULT_FILE = Path("config.toml")
+MAX_FILE_BYTES = 2**20
 
 # Messages by pydantic error type; other types have suitable messages.
 _WORDS = {
@@ -74,9 +75,12 @@ def file_layer(
     """
     file = path or DEFAULT_FILE
     try:
-        with file.open(encoding="utf-8-sig") as opened:
+        with open_regular(file) as opened:
             mode = os.fstat(opened.fileno()).st_mode
-            written = tomllib.loads(opened.read())
+            content = opened.read(MAX_FILE_BYTES + 1)
+        if len(content) > MAX_FILE_BYTES:
+            return Layer(problems=[f"{file}: is larger than {MAX_FILE_BYTES} bytes"])
+        written = tomllib.loads(content.decode("utf-8-sig"))
     except FileNotFoundError:
         return Layer(problems=[f"{file}: there is no such file"] if path else [])
     except OSError as error:

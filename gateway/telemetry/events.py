@@ -35,6 +35,12 @@ from gateway.errors import (
     UpstreamTimeout,
     WriteOutcomeUnknown,
 )
+from gateway.telemetry.foreign_words import (
+    cut_to_first_line,
+    known_words,
+    traceback_of,
+    unquoted,
+)
 from gateway.telemetry.redaction import redacted
 
 Kind = Literal[
@@ -286,9 +292,9 @@ def header_trouble(spreadsheet: str, worksheet: str, duplicates: list[str]) -> N
 
 
 def google_refused(google_message: str) -> None:
-    """Log Google's message about a refused request, which its client does not get."""
+    """Log the known words of Google about a refused request, which its client does not get."""
     event = current_event()
-    log.warning("google-refused", id=event and event.request_id, text=_unquoted(google_message))
+    log.warning("google-refused", id=event and event.request_id, text=known_words(google_message))
 
 
 def upstream_failed(error: BaseException) -> None:
@@ -298,8 +304,11 @@ def upstream_failed(error: BaseException) -> None:
 
 
 def causes(error: BaseException) -> list[str]:
-    """The chain of causes in the words of Google or the library, without cells."""
-    return [f"{type(each).__name__}: {_unquoted(str(each))}" for each in islice(_chain(error), 5)]
+    """The chain of causes in the words of the library, without what they quote."""
+    return [
+        f"{type(each).__name__}: {unquoted(str(each))[:_LONGEST_TEXT]}"
+        for each in islice(_chain(error), 5)
+    ]
 
 
 def look_failed(error: BaseException) -> None:
@@ -350,11 +359,6 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
     while cause is not None and cause is not error:  # a chain of causes may contain a cycle
         yield cause
         cause = cause.__cause__
-
-
-def _unquoted(text: str) -> str:
-    """Google's message up to its first quotation, which may be a cell."""
-    return text.partition('"')[0][:_LONGEST_TEXT]
 
 
 def line_writer(stream: TextIO) -> Callable[[RequestLine], None]:
@@ -420,9 +424,7 @@ def configure_logging(stream: TextIO = sys.stderr) -> None:
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
     render = structlog.processors.JSONRenderer(ensure_ascii=True)
-    traceback = structlog.processors.ExceptionRenderer(
-        structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
-    )
+    traceback = structlog.processors.ExceptionRenderer(traceback_of)
     structlog.configure(
         processors=[*shared, traceback, render, _masked],
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
@@ -441,6 +443,7 @@ def configure_logging(stream: TextIO = sys.stderr) -> None:
         )
     )
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+    logging.getLogger("asyncio").addFilter(cut_to_first_line)
 
 
 def _masked(_: object, __: str, line: Any) -> str:

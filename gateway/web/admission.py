@@ -41,6 +41,7 @@ from gateway.web.client_address import client_address
 from gateway.web.head import Head, asks_for_fresh, decode_title, head_of
 from gateway.web.lenient import QUERY_IN_NAME, other_titles
 from gateway.web.media_types import FORM
+from gateway.web.misspelling import check_spelling
 from gateway.web.parameters import (
     KEY_PARAMETER,
     READS,
@@ -114,7 +115,9 @@ class Admission:
             event.kind = kind
         head = head_of(scope)
         parameters = sift(scope["query_string"], _PARAMETERS.get(kind, READS))
-        if parameters.is_unfolded:
+        if parameters.is_odd:
+            if parameters.misspelt:
+                await self.recognise(scope, head, parameters, _OPERATIONS[kind])  # refuses it
             note_reading(QUERY_IN_NAME)
         segment = request.path_params["title"]
         operation, auth_cache = _OPERATIONS[kind], self._auth_cache
@@ -164,7 +167,7 @@ class Admission:
     async def recognise(
         self, scope: Scope, head: Head, parameters: Sifted, operation: Operation
     ) -> Recognised:
-        """Authenticate and charge a request, and check its origin."""
+        """Authenticate and charge a request, check its origin, and refuse misspelt parameters."""
         credentials = find_credentials(
             head, parameters.credentials, is_write=operation is Operation.WRITE
         )
@@ -178,6 +181,7 @@ class Admission:
         if b"origin" in head.lines:
             for origin in head.values(b"origin"):  # a browser sends one; each must be allowed
                 check_origin(caller, origin)
+        check_spelling(parameters.misspelt)
         return Recognised(caller, credentials.spreadsheet, lease)
 
     def _lease(self, scope: Scope, caller: Caller) -> RateLease:

@@ -247,4 +247,6 @@ def _identity(idempotent: IdempotentRequest | None, target: Target) -> WriteIden
 
 
 def _is_given(request: Request[State], name: str) -> bool:
-    return is_given(decoded(sift(request.scope["query_string"], WRITES).asked), name)
+    """True if a request has this parameter, or a misspelt one, which its admission refuses."""
+    sifted = sift(request.scope["query_string"], WRITES)
+    return bool(sifted.misspelt) or is_given(decoded(sifted.asked), name)

@@ -7,6 +7,8 @@ Rules
 - An empty parameter is absent, unknown parameters are ignored, and an invalid value is an error
   that names its place: no filter is dropped silently. If the plain reading fails, lenient ones are
   tried (`gateway.web.lenient`).
+- A misspelt parameter is an error, because a write without its bound changes more rows. Only
+  unknown names are compared, so that correct requests pay nothing.
 - The cache is bounded in entries and bytes of text. Errors are not cached.
 """
 
@@ -36,6 +38,7 @@ from gateway.web.lenient import (
     twice,
     where_of,
 )
+from gateway.web.misspelling import by_letters, misspelling
 
 KEY_PARAMETER = "apiKey"
 SPREADSHEET_PARAMETER = "spreadsheetId"
@@ -49,9 +52,12 @@ _CREDENTIALS = frozenset(name.encode() for name in (KEY_PARAMETER, SPREADSHEET_P
 class Known:
     """Names of parameters, and patterns to find them in other spellings."""
 
-    __slots__ = ("brackets", "encoded_brackets", "folded", "names", "unfolded")
+    __slots__ = ("bracketless", "brackets", "encoded_brackets", "folded", "names", "unfolded")
 
-    def __init__(self, names: Sequence[str], brackets: Sequence[str]) -> None:
+    def __init__(
+        self, names: Sequence[str], brackets: Sequence[str], *, bracketless: Sequence[str] = ()
+    ) -> None:
+        self.bracketless = frozenset(name.encode() for name in bracketless)
         self.names = frozenset(name.encode() for name in names)
         self.brackets = tuple(start.encode() for start in brackets)
         self.encoded_brackets = tuple(start.replace(b"[", b"%5B") for start in self.brackets)
@@ -62,8 +68,12 @@ class Known:
 
 READS: Final = Known(READ_PARAMETERS, BRACKETED)
 WRITES: Final = Known(
-    (*READ_PARAMETERS, ON_CONFLICT, MAX_AFFECTED), (*BRACKETED, f"{ON_CONFLICT}[")
+    (*READ_PARAMETERS, ON_CONFLICT, MAX_AFFECTED),
+    (*BRACKETED, f"{ON_CONFLICT}["),
+    bracketless=("limit", "skip", "count", "no-cache", MAX_AFFECTED),
 )
+
+_NAMES: Final = by_letters(name.decode() for name in sorted(WRITES.names | _CREDENTIALS))
 
 _ESCAPED_BYTE = re.compile(rb"%[0-9A-Fa-f]{2}")
 _TWICE = re.compile(rb"%25[0-9A-Fa-f]{2}")
@@ -96,8 +106,10 @@ class Sifted(NamedTuple):
 
     asked: bytes
     credentials: bytes
-    is_unfolded: bool = False
-    """True if some were folded into the name of another, or had encoded names."""
+    is_odd: bool = False
+    """True if some were folded into the name of another, had encoded names, or are misspelt."""
+    misspelt: str = ""
+    """Description of a misspelt parameter."""
 
 
 _NOTHING: Final = Sifted(b"", b"")
@@ -109,7 +121,8 @@ def sift(query_string: bytes, known: Known = READS) -> Sifted:
         return _NOTHING
     asked: list[bytes] = []
     credentials: list[bytes] = []
-    is_unfolded = False
+    is_odd = False
+    misspelt = ""
     for part in query_string.split(b"&"):
         name = part.partition(b"=")[0]
         if not _ENCODED.isdisjoint(name):  # clients may encode more of it than necessary
@@ -124,8 +137,12 @@ def sift(query_string: bytes, known: Known = READS) -> Sifted:
             inner = sift(_unfolded(part, known), known)
             asked.append(inner.asked)
             credentials.append(inner.credentials)
-            is_unfolded = True
-    return Sifted(b"&".join(filter(None, asked)), b"&".join(filter(None, credentials)), is_unfolded)
+            is_odd, misspelt = True, misspelt or inner.misspelt
+        elif wrong := misspelling(name, _NAMES, known.bracketless):
+            is_odd, misspelt = True, wrong
+    return Sifted(
+        b"&".join(filter(None, asked)), b"&".join(filter(None, credentials)), is_odd, misspelt
+    )
 
 
 def decoded(parameters: bytes) -> Parameters:
@@ -291,11 +308,13 @@ def _unfolded(part: bytes, known: Known) -> bytes:
 
 def _encoded(part: bytes, known: Known) -> bytes:
     name, _, value = part.partition(b"=")
+    others = b""
     if name not in _OF_TEXT and not name.startswith(known.brackets):
-        value = value.partition(b"&")[0]  # an unknown parameter follows
+        value, ampersand, unknown = value.partition(b"&")
+        others = ampersand + unknown
     if _ESCAPED_BYTE.search(part) is None:
         value = quote(value, safe=b"").encode("ascii")
-    return name + b"=" + value
+    return name + b"=" + value + others
 
 
 def single_text(asking: Asking, name: str) -> str | None:

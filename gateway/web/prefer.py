@@ -1,15 +1,17 @@
 """Preferences of a request: the header `Prefer` (RFC 7240).
 
-Rules: unknown preferences are ignored. An invalid value of a known one is refused: ignoring it
-could change other rows than the client means. Of repeated preferences the first one counts.
+Rules: unknown preferences are ignored. What is meant for a known one is never ignored, because it
+could change other rows than the client means: an invalid value, a misspelt name and a header that
+cannot be read are refused. Of repeated numbers the smallest counts, else the first value.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from gateway.errors import InvalidRequest
 from gateway.table.quoting import quoted
 from gateway.web.head import Head
+from gateway.web.misspelling import by_letters, misspelling
 
 PREFER = b"prefer"
 PREFERENCE_APPLIED = "Preference-Applied"
@@ -20,46 +22,68 @@ RESOLUTIONS: Mapping[str, bool] = {"merge-duplicates": True, "ignore-duplicates"
 
 _MAX_AFFECTED = "max-affected"
 _RESOLUTION = "resolution"
-_ITEM = re.compile(r'(?:"(?:[^"\\]|\\.)*"?|[^",])+')
-_PREFERENCE = re.compile(
-    r'\s*(?P<name>[\w!#$%&\'*+.^`|~-]+)\s*(?:=\s*(?:"(?P<text>(?:[^"\\]|\\.)*)"|(?P<token>[^\s";]*)))?'
+_NAMES = by_letters((_MAX_AFFECTED, _RESOLUTION))
+_PART = re.compile(
+    r"""[ \t]*(?P<name>[\w!#$%&'*+.^`|~-]+(?=[ \t]*[=,;]|[ \t]*$))?"""
+    r"""(?(name)[ \t]*(?:=[ \t]*(?:"(?P<text>(?:[^"\\]|\\.)*)"|(?P<token>[^\s",;=]*)))?)"""
+    r"""[ \t]*(?P<end>[,;]|$)"""
 )
+"""A preference, or a parameter after it; both may be blank."""
 _ESCAPED = re.compile(r"\\(.)")
 _COUNT = re.compile(r"[0-9]{1,15}")
 
 
-def preferences(head: Head) -> Mapping[str, str]:
-    """Values by lower-case name, without parameters; "" for a preference without a value."""
-    found: dict[str, str] = {}
-    for item in _ITEM.findall(",".join(head.values(PREFER))):
-        preference = _PREFERENCE.match(item)
-        if preference is not None:
-            value = preference["token"] or _ESCAPED.sub(r"\1", preference["text"] or "")
-            found.setdefault(preference["name"].lower(), value)
+def preferences(head: Head) -> Mapping[str, Sequence[str]]:
+    """Values by lower-case name, without parameters; "" for a preference without a value.
+
+    Raises InvalidRequest.
+    """
+    found: dict[str, list[str]] = {}
+    for line in head.values(PREFER):
+        at, before = 0, ","
+        while before:
+            part = _PART.match(line, at)
+            if part is None:
+                raise InvalidRequest(
+                    f"Prefer cannot be read from {quoted(line[at:])} on; send preferences with "
+                    "commas between them, as in 'Prefer: max-affected=10'."
+                )
+            name = (part["name"] or "").lower()
+            if before == ",":
+                value = part["token"] or _ESCAPED.sub(r"\1", part["text"] or "")
+                found.setdefault(name, []).append(value)
+            elif name in _NAMES.values():
+                raise InvalidRequest(
+                    f"Prefer has {name} as a parameter of another preference; put a comma before "
+                    "it, not a semicolon."
+                )
+            if mistake := misspelling(name.encode(), _NAMES):
+                raise InvalidRequest(f"Prefer has an unknown preference {mistake}")
+            at, before = part.end(), part["end"]
     return found
 
 
 def preferred_max_affected(head: Head) -> int | None:
-    """The number of `max-affected`; None without it."""
-    value = preferences(head).get(_MAX_AFFECTED)
-    if value is None:
-        return None
-    if _COUNT.fullmatch(value) is None:
-        raise InvalidRequest(
-            f"Prefer has max-affected={quoted(value)}; send a whole number from 0, as in "
-            "'Prefer: max-affected=10'."
-        )
-    return int(value)
+    """The smallest number of `max-affected`; None without it."""
+    values = preferences(head).get(_MAX_AFFECTED, ())
+    for value in values:
+        if _COUNT.fullmatch(value) is None:
+            raise InvalidRequest(
+                f"Prefer has max-affected={quoted(value)}; send a whole number from 0, as in "
+                "'Prefer: max-affected=10'."
+            )
+    return min(map(int, values), default=None)
 
 
 def preferred_resolution(head: Head) -> str | None:
     """One of `RESOLUTIONS`; None without it."""
-    value = preferences(head).get(_RESOLUTION)
-    if value is not None and value not in RESOLUTIONS:
-        raise InvalidRequest(
-            f"Prefer has resolution={quoted(value)}; send {' or '.join(RESOLUTIONS)}."
-        )
-    return value
+    values = preferences(head).get(_RESOLUTION, ())
+    for value in values:
+        if value not in RESOLUTIONS:
+            raise InvalidRequest(
+                f"Prefer has resolution={quoted(value)}; send {' or '.join(RESOLUTIONS)}."
+            )
+    return values[0] if values else None
 
 
 def applied_max_affected(number: int | None) -> Mapping[str, str]:

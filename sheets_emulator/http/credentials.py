@@ -1,7 +1,9 @@
 """The emulator's service accounts and their key files."""
 
+import errno
 import json
 import os
+import stat
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -73,9 +75,13 @@ def write_file(account: ServiceAccount, path: Path, token_uri: str) -> None:
         "token_uri": token_uri,
         "universe_domain": "googleapis.com",
     }
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE_MODE)
+    # A pipe is not waited for, and the mode of a device stays.
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK, PRIVATE_MODE)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        os.chmod(path, PRIVATE_MODE)  # an existing file would keep its mode
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "this is no regular file, but a pipe or a device")
+        os.fchmod(descriptor, PRIVATE_MODE)  # an existing file would keep its mode
+        file.truncate()
         json.dump(content, file, indent=2)
 
 

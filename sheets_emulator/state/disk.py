@@ -244,6 +244,8 @@ def _writable(place: Path) -> Path:
         os.close(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE_MODE))
     if place.is_dir():
         raise IsADirectoryError(errno.EISDIR, "this is a directory; name a file")
+    if not place.is_file():
+        raise OSError(errno.EINVAL, "this is no regular file, but a pipe or a device")
     if not (os.access(place, os.R_OK | os.W_OK) and os.access(place.parent, os.W_OK)):
         raise PermissionError(errno.EACCES, "the file or its directory cannot be written")
     return place

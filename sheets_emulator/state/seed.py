@@ -5,6 +5,8 @@ Rules:
   percent-decoded once (`A%2FB.csv` is `A/B`). Worksheets are in the order of file names.
 - `DIR/<spreadsheetId>.xlsx` is a spreadsheet too: see `seed_xlsx`.
 - The file `DIR/<spreadsheetId>.unshared` is a spreadsheet not shared with any account.
+- Only regular files are read, 100 MiB for each spreadsheet at most. A link in a folder must stay
+  within it: other programs' files are not data.
 - Other hidden files are ignored. Anything else in `DIR` or in a spreadsheet's directory is an
   error.
 - A spreadsheet has one entry in `DIR`. Titles of worksheets must satisfy the rules of `addSheet`.
@@ -15,8 +17,11 @@ Rules:
 """
 
 import csv
+import io
+import os
 import re
-from collections.abc import Iterator, Mapping
+import stat
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -35,6 +40,9 @@ UNSHARED = ".unshared"
 XLSX = ".xlsx"
 CSV = ".csv"
 TOO_LONG = f"a cell holds more than {MAX_TEXT_LENGTH} characters."
+MAX_FILE_BYTES = 100 * 2**20
+TOO_LARGE = f"the files of a spreadsheet hold {MAX_FILE_BYTES} bytes at most."
+TOO_MANY_CELLS = f"a spreadsheet holds {MAX_CELLS} cells at most."
 LOOKED_AT = 10
 """Lines that show how a file separates cells."""
 PAST_READER = "field larger than field limit"  # csv's error for an even longer text
@@ -62,14 +70,14 @@ def read_seed(directory: Path) -> Seed:
         raise SeedError(f"The seed {directory} is not a directory.")
     workbooks: dict[str, Workbook] = {}
     unshared: set[str] = set()
-    for path in _entries(directory):
+    for path in _entries(directory, directory):
         spreadsheet_id = _spreadsheet_id(path)
         if spreadsheet_id in workbooks or spreadsheet_id in unshared:
             raise SeedError(f"{path}: there is another entry for {spreadsheet_id!r}.")
         if path.suffix == UNSHARED:
             unshared.add(spreadsheet_id)
         else:
-            sheets = _from_xlsx(path) if path.suffix == XLSX else _from_directory(path)
+            sheets = _from_xlsx(path) if path.suffix == XLSX else _from_directory(path, directory)
             workbooks[spreadsheet_id] = _workbook(path, spreadsheet_id, sheets)
     return Seed(workbooks=workbooks, unshared=frozenset(unshared))
 
@@ -82,16 +90,16 @@ def read_spreadsheet(path: Path, spreadsheet_id: str) -> Seed:
     """
     kind = path.suffix.lower()
     if path.is_dir():
-        files = [each for each in _entries(path) if each.suffix.lower() == CSV]
+        files = _entries(path, path, only_csv=True)
         if not files:
             raise SeedError(f"{path}: there is no {CSV} file in this folder.")
-        sheets = [_sheet(each, number, _separator(each)) for number, each in enumerate(files)]
+        sheets = _sheets(files, finds_separator=True)
     elif not path.exists():
         raise SeedError(f"{path}: no such file or folder.")
     elif kind == XLSX:
         sheets = _from_xlsx(path)
     elif kind == CSV:
-        sheets = [_sheet(path, 0, _separator(path))]
+        sheets = _sheets([path], finds_separator=True)
     else:
         raise SeedError(f"{path}: a spreadsheet is a {XLSX} or {CSV} file: save it as one.")
     return Seed(workbooks={spreadsheet_id: _workbook(path, spreadsheet_id, sheets)})
@@ -119,13 +127,19 @@ def _utf8(path: Path, name: str) -> str:
     return name
 
 
-def _entries(directory: Path) -> list[Path]:
-    """The visible entries in order; a title may start with a dot."""
-    return sorted(
+def _entries(directory: Path, folder: Path, *, only_csv: bool = False) -> list[Path]:
+    """The visible entries in order; a title may start with a dot. None may be outside `folder`."""
+    found = sorted(
         path
         for path in directory.iterdir()
-        if path.suffix == ".csv" or not path.name.startswith(".")
+        if path.suffix == CSV or not path.name.startswith(".")
+        if path.suffix.lower() == CSV or not only_csv
     )
+    within = os.path.realpath(folder)
+    for path in found:
+        if os.path.commonpath([within, os.path.realpath(path)]) != within:
+            raise SeedError(f"{path}: this is a link out of the folder: copy its file here.")
+    return found
 
 
 def _workbook(path: Path, spreadsheet_id: str, sheets: list[Sheet]) -> Workbook:
@@ -137,13 +151,13 @@ def _workbook(path: Path, spreadsheet_id: str, sheets: list[Sheet]) -> Workbook:
             raise SeedError(f"{path}: {refusal.message}") from refusal
         workbook.sheets.append(sheet)
     if sum(sheet.cell_count for sheet in sheets) > MAX_CELLS:
-        raise SeedError(f"{path}: a spreadsheet holds {MAX_CELLS} cells at most.")
+        raise SeedError(f"{path}: {TOO_MANY_CELLS}")
     return workbook
 
 
 def _from_xlsx(path: Path) -> list[Sheet]:
     try:
-        sheets = read_xlsx(path)
+        sheets = read_xlsx(path, _content(path))
     except (OSError, XlsxError) as error:
         raise SeedError(f"{path}: {error}") from error
     if not sheets:
@@ -151,18 +165,44 @@ def _from_xlsx(path: Path) -> list[Sheet]:
     return sheets
 
 
-def _from_directory(directory: Path) -> list[Sheet]:
-    files = _entries(directory)
+def _from_directory(directory: Path, folder: Path) -> list[Sheet]:
+    files = _entries(directory, folder)
     if not files:
         raise SeedError(f"{directory}: a spreadsheet needs at least one .csv file.")
     for path in files:
         if path.suffix != ".csv" or not path.is_file():
             raise SeedError(f"{path}: a worksheet is a .csv file.")
-    return [_sheet(path, number) for number, path in enumerate(files)]
+    return _sheets(files)
 
 
-def _sheet(path: Path, sheet_id: int, separator: str = ",") -> Sheet:
-    rows = [tuple(map(bare, _cells(path, line))) for line in _lines(path, separator)]
+def _sheets(files: Sequence[Path], *, finds_separator: bool = False) -> list[Sheet]:
+    left, sheets = MAX_FILE_BYTES, []
+    for sheet_id, path in enumerate(files):
+        content = _content(path, left)
+        left -= len(content)
+        separator = _separator(content) if finds_separator else ","
+        sheets.append(_sheet(path, sheet_id, _lines(path, content, separator)))
+    return sheets
+
+
+def _content(path: Path, max_bytes: int = MAX_FILE_BYTES) -> bytes:
+    """The bytes of a regular file; a pipe or a device may have no end, and is not waited for."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as file:
+            found = os.fstat(descriptor)
+            if not stat.S_ISREG(found.st_mode):
+                raise SeedError(f"{path}: this is no regular file, but a pipe or a device.")
+            content = b"" if found.st_size > max_bytes else file.read(max_bytes + 1)
+    except OSError as error:
+        raise SeedError(f"{path}: {error.strerror}.") from error
+    if max(found.st_size, len(content)) > max_bytes:
+        raise SeedError(f"{path}: {TOO_LARGE}")
+    return content
+
+
+def _sheet(path: Path, sheet_id: int, lines: list[list[str]]) -> Sheet:
+    rows = [tuple(map(bare, _cells(path, line))) for line in lines]
     return Sheet(
         sheet_id=sheet_id,
         title=_title(path),
@@ -180,24 +220,27 @@ def _title(path: Path) -> str:
         raise SeedError(f"{path}: the file name is not percent-encoded UTF-8.") from error
 
 
-def _lines(path: Path, separator: str) -> list[list[str]]:
+def _lines(path: Path, content: bytes, separator: str) -> list[list[str]]:
+    lines: list[list[str]] = []
+    cell_count = 0
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            return list(csv.reader(file, delimiter=separator, strict=True))
+        file = io.StringIO(content.decode("utf-8-sig"), newline="")
+        for line in csv.reader(file, delimiter=separator, strict=True):
+            lines.append(line)
+            cell_count += max(len(line), 1)
+            if cell_count > MAX_CELLS:
+                raise SeedError(f"{path}: {TOO_MANY_CELLS}")
+        return lines
     except UnicodeDecodeError as error:
         raise SeedError(f"{path}: the text is not UTF-8: save it as CSV UTF-8.") from error
-    except (csv.Error, OSError) as error:
+    except csv.Error as error:
         reason = TOO_LONG if str(error).startswith(PAST_READER) else error
         raise SeedError(f"{path}: {reason}") from error
 
 
-def _separator(path: Path) -> str:
+def _separator(content: bytes) -> str:
     """The separator of the first lines; the comma if they are not clear."""
-    try:
-        with path.open("rb") as file:
-            first = [re.sub(rb'"[^"]*"', b"", line) for line in islice(file, LOOKED_AT)]
-    except OSError:  # reported when it is read
-        return ","
+    first = [re.sub(rb'"[^"]*"', b"", line) for line in islice(io.BytesIO(content), LOOKED_AT)]
     lines = [line for line in first if line.strip()]
     if not lines or b"," in lines[0]:
         return ","

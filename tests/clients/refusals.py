@@ -263,6 +263,14 @@ REFUSALS: Sequence[Case] = [
         target="/v2/sheets/Cities?limit=undefined&skip=NaN",
     ),
     refused(
+        "misspelt-parameter",
+        "a name in capitals",
+        400,
+        4002,
+        "send limit instead",
+        target="/v2/sheets/Cities?Limit=5",
+    ),
+    refused(
         "pasted-url",
         "the address of the spreadsheet",
         400,

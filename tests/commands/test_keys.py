@@ -242,3 +242,16 @@ def test_output_for_a_terminal_is_labelled(
     assert re.fullmatch(
         rf"id   {record.id}\r\nkey  sgw_\w+{record.last4}  \(shown only once\)\r\n", told
     )
+
+
+def test_names_of_a_key_do_not_write_to_the_terminal(command: Command) -> None:
+    """Lines and JSON have escapes for control characters; the columns stay aligned."""
+    nasty = "a\x1b[2J\x7f\x9b\u202eb\u2028"
+    made = command("create", "--name", "x", "--spreadsheet", "s", "--worksheet", nasty)
+    plain, as_json = command("list"), command("list", "--json")
+
+    assert made.exit_code == 0
+    for done in (plain, as_json):
+        assert [each for each in done.output if not each.isprintable() and each != "\n"] == []
+    assert "a\\u001b[2J\\x7f\\x9b\\u202eb\\u2028" in plain.output
+    assert json.loads(as_json.output)[0]["worksheets"] == [nasty]

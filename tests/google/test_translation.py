@@ -162,7 +162,7 @@ async def test_a_refused_write_was_not_applied(
 async def test_googles_reason_is_kept_for_the_service(
     settings: GoogleSettings, google: FakeGoogle
 ) -> None:
-    """The text of a 400 is kept beside the message, where its cause can be looked for."""
+    """The text of a 400 is kept beside the message; on the chain of causes are known words only."""
     text = "Range (Solar!Y1) exceeds grid limits. Max rows: 981, max columns: 24"
     google.sheets.mock(return_value=error_answer(400, "INVALID_ARGUMENT", text))
 
@@ -170,7 +170,7 @@ async def test_googles_reason_is_kept_for_the_service(
 
     assert isinstance(error, UpstreamRefusal)
     assert error.google_message == text
-    assert text in str(error.__cause__)
+    assert str(error.__cause__) == "HTTP 400 INVALID_ARGUMENT: exceeds grid limits"
 
 
 async def test_who_to_share_with_is_named(settings: GoogleSettings, google: FakeGoogle) -> None:
@@ -277,11 +277,13 @@ async def test_a_body_over_the_limit_of_all_apis(
 async def test_no_token_is_part_of_a_traceback(
     settings: GoogleSettings, google: FakeGoogle
 ) -> None:
-    """The whole chain of an error, as a log shows it, has Google's text but never the token."""
-    google.sheets.mock(return_value=error_answer(403, "PERMISSION_DENIED", "Google's text"))
+    """The whole chain of an error, as a log shows it, has known words, but not the token."""
+    google.sheets.mock(
+        return_value=error_answer(403, "PERMISSION_DENIED", "The caller does not have permission")
+    )
 
     text = "".join(traceback.format_exception(await failure(settings, A_READ)))
 
-    assert "Google's text" in text
+    assert "HTTP 403 PERMISSION_DENIED: The caller does not have permission" in text
     assert "token-1" not in text
     assert "Bearer" not in text

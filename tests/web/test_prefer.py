@@ -1,6 +1,6 @@
 """Preferences of requests."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pytest
 
@@ -18,25 +18,104 @@ def head(*values: str) -> Head:
     [
         ([], {}),
         ([""], {}),
-        ([" , ,"], {}),
-        (["max-affected=3"], {"max-affected": "3"}),
-        (["handling=strict, Max-Affected = 3"], {"handling": "strict", "max-affected": "3"}),
-        (['max-affected="3"; x="a,b=c", b'], {"max-affected": "3", "b": ""}),
-        (["a=1;max-affected=3"], {"a": "1"}),
-        (["a=1", "a=2,b=3"], {"a": "1", "b": "3"}),
-        ([r'a="x\"y", b=2'], {"a": 'x"y', "b": "2"}),
-        (["=1, a"], {"a": ""}),
-        (['"max-affected=3", a'], {"a": ""}),
-        (['a="x, max-affected=3'], {"a": ""}),
+        ([" , ;,"], {}),
+        (["max-affected=3"], {"max-affected": ["3"]}),
+        (["handling=strict, Max-Affected = 3"], {"handling": ["strict"], "max-affected": ["3"]}),
+        (['max-affected="3"; x="a,b=c" ;y, b'], {"max-affected": ["3"], "b": [""]}),
+        (["a=1;x=3;;"], {"a": ["1"]}),
+        (["a=1", "a=2,b=3"], {"a": ["1", "2"], "b": ["3"]}),
+        ([r'a="x\"y", b=2'], {"a": ['x"y'], "b": ["2"]}),
     ],
 )
-def test_preferences_are_a_list(values: Sequence[str], expected: dict[str, str]) -> None:
-    """Names have no case, parameters are cut, and the first of several values counts."""
-    assert preferences(head(*values)) == expected
+def test_preferences_are_a_list(
+    values: Sequence[str], expected: Mapping[str, Sequence[str]]
+) -> None:
+    """Names have no case, parameters are cut, and each line of the header is read by itself."""
+    found = dict(preferences(head(*values)))
+    found.pop("", None)
+
+    assert found == expected
 
 
 @pytest.mark.parametrize(
-    "value", ["max-affected", "max-affected=", "max-affected=-1", "max-affected=1.5"]
+    "value",
+    [
+        *(
+            "=1, a",
+            '"max-affected=3"',
+            'a="x, max-affected=3',
+            "max affected=3",
+            "max-affected=3 4",
+        ),
+        *("max-affected=3=4", 'max-affected=3"4"', 'max-affected="3', "<max-affected=3>", "a b"),
+        *("max-affected\x00=3", "[a], max-affected=3"),
+    ],
+)
+def test_a_header_that_cannot_be_read(value: str) -> None:
+    """It is refused: a preference behind the mistake would be ignored otherwise."""
+    with pytest.raises(InvalidRequest, match="cannot be read"):
+        preferences(head(value))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(
+            "max_affected=1",
+            "maxAffected=1",
+            "MAXAFFECTED=1",
+            "a;x=1, Max_Affected",
+            "a; max_affected",
+        ),
+        *("re_solution=ignore-duplicates", "-resolution=x"),
+    ],
+)
+def test_a_misspelt_preference(value: str) -> None:
+    """It is refused: ignored, it would allow more rows than were meant, or merge."""
+    with pytest.raises(InvalidRequest, match=r": send (max-affected|resolution) instead"):
+        preferences(head("a=1", value))
+
+
+@pytest.mark.parametrize("value", ["return=minimal; max-affected=3", ";Resolution=x"])
+def test_a_semicolon_for_a_comma(value: str) -> None:
+    """A preference after it would be a parameter, which is ignored."""
+    with pytest.raises(InvalidRequest, match="put a comma before it"):
+        preferences(head(value))
+
+
+@pytest.mark.parametrize(
+    ("values", "number"),
+    [
+        (["max-affected=100, max-affected=1"], 1),
+        (["max-affected=1, Max-Affected=100"], 1),
+        (["max-affected=7", "a", "MAX-AFFECTED=0"], 0),
+        (['max-affected="5";x=1', "max-affected=50"], 5),
+        (["max-affected=007"], 7),
+    ],
+)
+def test_the_smallest_number_of_rows_counts(values: Sequence[str], number: int) -> None:
+    """Wherever the numbers stand in the header."""
+    assert preferred_max_affected(head(*values)) == number
+
+
+def test_the_first_resolution_counts() -> None:
+    values = ["resolution=ignore-duplicates", "resolution=merge-duplicates"]
+
+    assert preferred_resolution(head(*values)) == "ignore-duplicates"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(
+            "max-affected",
+            "max-affected=",
+            "max-affected=-1",
+            "max-affected=1.5",
+            "max-affected=abc",
+        ),
+        *("max-affected=1, max-affected=x", "max-affected=1x", 'max-affected="1 "'),
+    ],
 )
 def test_a_number_of_rows_that_is_none(value: str) -> None:
     """It is refused: ignored, it would allow more rows than were meant."""

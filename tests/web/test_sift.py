@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.web.parameters import Sifted, decoded, sift
+from gateway.web.parameters import READS, WRITES, Known, Sifted, decoded, sift
 
 OTHERS = "count=true&no-cache=true&keys=a&skip=1"
 
@@ -19,11 +19,11 @@ OTHERS = "count=true&no-cache=true&keys=a&skip=1"
         ),
         pytest.param("l%69mit=%31", "l%69mit=%31", "", id="encoded name"),
         pytest.param("%61piKey=k", "", "%61piKey=k", id="encoded name of a credential"),
-        pytest.param("limit+=1&+limit=1", "", "", id="blank in a name"),
         pytest.param("where[a]=1&where%5Ba%5D=1", "where[a]=1&where%5Ba%5D=1", "", id="brackets"),
         pytest.param("wherever=1&where=&where", "where=&where", "", id="where"),
         pytest.param("limit=1&&limit=1", "limit=1&limit=1", "", id="twice"),
-        pytest.param("LIMIT=1&apikey=k", "", "", id="capitals"),
+        pytest.param("on_conflict=a&max-affected=1&limit[]=1", "", "", id="other operations"),
+        pytest.param("nocache=1&noCache=2&t=3&limits=4&wherever", "", "", id="cache busters"),
         pytest.param("limit=1;order=a", "limit=1;order=a", "", id="semicolon"),
         pytest.param("%ff=1&%=1&%zz=1&\xff=1", "", "", id="broken names"),
         pytest.param("=limit&==", "", "", id="no name"),
@@ -73,11 +73,41 @@ def test_a_query_folded_into_a_name_is_unfolded(text: str, parameters: object) -
     sifted = sift(text.encode())
 
     assert decoded(sifted.asked) == parameters
-    assert sifted.is_unfolded is bool(parameters)
+    assert sifted.is_odd is bool(parameters)
 
 
 def test_credentials_folded_into_a_name_are_credentials() -> None:
     """They end up where those of the URL are looked for, and nowhere else."""
     sifted = sift(b"apiKey%3Dk%26spreadsheetId%3Ds%26limit%3D1")
 
-    assert sifted == Sifted(b"limit=1", b"apiKey=k&spreadsheetId=s", is_unfolded=True)
+    assert sifted == Sifted(b"limit=1", b"apiKey=k&spreadsheetId=s", is_odd=True)
+
+
+@pytest.mark.parametrize("known", [READS, WRITES], ids=["read", "write"])
+@pytest.mark.parametrize(
+    ("text", "right"),
+    [
+        *(("max_affected=1", "max-affected"), ("MAX-AFFECTED=1", "max-affected")),
+        *(("maxAffected", "max-affected"), ("maxaffected[]=1", "max-affected")),
+        *(("max-affected+=1", "max-affected"), ("%20max-affected=1", "max-affected")),
+        *(("max%20affected=1", "max-affected"), ("m%61x_affected=", "max-affected")),
+        *(("Where={", "where"), ("_where=", "where"), ("WHERE[a]=1", "where")),
+        *(("Where%255Ba%255D=1", "where"), ("Where%3D%7B%7D", "where")),
+        *(("limit%3D1%26Order%3Da", "order"), ("x=1&Limit=1", "limit"), ("-skip=1", "skip")),
+        *(("KEYS=a", "keys"), ("Count=true", "count"), ("no_cache=true", "no-cache")),
+        *(("on-conflict=a", "on_conflict"), ("onConflict[0]=a", "on_conflict")),
+        *(("api_key=k", "apiKey"), ("apikey=k", "apiKey"), ("spreadsheet-id=s", "spreadsheetId")),
+    ],
+)
+def test_a_misspelt_parameter_is_found(text: str, right: str, known: Known) -> None:
+    """Capitals, blanks, `_` and `-` do not make another word; the value is not quoted."""
+    said = sift(text.encode(), known).misspelt
+
+    assert said.endswith(f": send {right} instead.")
+    assert "=k" not in said
+
+
+@pytest.mark.parametrize("name", ["max-affected[]", "limit[0]", "skip[]", "max-affected%5B%5D"])
+def test_a_bound_of_a_write_has_no_brackets(name: str) -> None:
+    """It would be ignored."""
+    assert sift(f"{name}=1".encode(), WRITES).misspelt

@@ -8,6 +8,21 @@ Prints an interface "Worksheets" with the fields of all worksheets that the key 
 KEY as an argument, beside URL and SPREADSHEET_ID, comes before SHEETS_GATEWAY_KEY.`;
 
 const ROWS_PATH = /^\/v2\/sheets\/([^/]+)$/;
+const CELL_TYPES = new Set(["string", "number", "boolean", "null"]);
+const INVISIBLE = /[\p{C}\p{Zl}\p{Zp}]/gu;
+
+/** The text with escapes for characters that an editor does not show, or a terminal obeys. */
+function visible(text, kept = "") {
+  const escaped = (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  return text.replace(INVISIBLE, (found) =>
+    kept.includes(found) ? found : found.split("").map(escaped).join(""),
+  );
+}
+
+/** A name as a string of TypeScript. */
+function quoted(name) {
+  return visible(JSON.stringify(name));
+}
 
 /** Follows a reference inside the document. */
 function resolved(document, node) {
@@ -19,8 +34,8 @@ function resolved(document, node) {
 /** The TypeScript of a field: `cell` is the schema that all cells have. */
 function fieldLine(name, cell) {
   const isOmitted = cell.type === "string" && cell.minLength === 1;
-  const type = [cell.type].flat().join(" | ");
-  return `    ${JSON.stringify(name)}${isOmitted ? "?" : ""}: ${type};`;
+  const types = [cell.type].flat().map((type) => (CELL_TYPES.has(type) ? type : "unknown"));
+  return `    ${quoted(name)}${isOmitted ? "?" : ""}: ${types.join(" | ")};`;
 }
 
 /** The fields of a worksheet, or undefined if the key may not read it. */
@@ -31,7 +46,7 @@ function worksheetLines(document, title, operations) {
   if (row?.properties === undefined) return [];
   const fields = Object.entries(row.properties).filter(([name]) => name !== "rowIndex");
   const lines = fields.map(([name, cell]) => fieldLine(name, resolved(document, cell)));
-  return [`  ${JSON.stringify(title)}: {`, ...lines, "  };"];
+  return [`  ${quoted(title)}: {`, ...lines, "  };"];
 }
 
 function declarations(document) {
@@ -52,7 +67,15 @@ async function main([url, ...others]) {
   if (url === undefined || key === undefined) throw new Error(USAGE);
   const headers = { Authorization: `Bearer ${key}` };
   if (spreadsheetId !== undefined) headers["X-Spreadsheet-Id"] = spreadsheetId;
-  const answer = await fetch(`${url.replace(/\/+$/, "")}/openapi.json`, { headers });
+  // A followed redirect would carry the key to another host.
+  const answer = await fetch(`${url.replace(/\/+$/, "")}/openapi.json`, {
+    headers,
+    redirect: "manual",
+  });
+  const place = answer.headers.get("location");
+  if (answer.status >= 300 && answer.status < 400) {
+    throw new Error(`The gateway redirects to ${place}. If you trust it, run this with its URL.`);
+  }
   const text = await answer.text();
   if (!answer.ok) throw new Error(`${answer.status}: ${text}`);
   console.log(declarations(JSON.parse(text)));
@@ -61,6 +84,6 @@ async function main([url, ...others]) {
 try {
   await main(process.argv.slice(2));
 } catch (error) {
-  console.error(error.message);
+  console.error(visible(error.message, "\n"));
   process.exitCode = 1;
 }

@@ -9,6 +9,8 @@ from urllib.request import getproxies, proxy_bypass
 
 import httpx2
 
+from gateway.telemetry.foreign_words import unquoted
+
 E = TypeVar("E", bound=BaseException)
 Words = Callable[[str, BaseException], str]
 
@@ -103,7 +105,7 @@ def _last_words(error: BaseException) -> str:
     *_, innermost = chain(error)
     if isinstance(innermost, OSError) and innermost.strerror:
         return innermost.strerror
-    return str(innermost).partition('"')[0][:120] or type(innermost).__name__
+    return unquoted(str(innermost))[:120] or type(innermost).__name__
 
 
 def chain(error: BaseException) -> Iterator[BaseException]:

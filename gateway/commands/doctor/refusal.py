@@ -156,7 +156,7 @@ def _failed(error: GatewayError, context: CheckContext) -> str:
             f"the connection to {context.sheets_host} broke. Run check again; if this persists, a "
             "firewall or proxy interferes: let this machine reach it directly."
         )
-    answered = f"{context.sheets_host} answers HTTP {refusal.status} {refusal.body.status}".rstrip()
+    answered = f"{context.sheets_host} answers HTTP {refusal.status} {refusal.name}".rstrip()
     if refusal.status >= FIRST_FAILURE:
         return f"{answered}: Google itself has a problem. Run check again in a few minutes."
     return f"{answered}. Check google.endpoint and the spreadsheet ID."

@@ -9,6 +9,7 @@ from gateway.telemetry.events import current_event
 from gateway.web.admission import find_credentials
 from gateway.web.answers import CachedResponse, encoded_answer, read_answer
 from gateway.web.head import head_of
+from gateway.web.misspelling import check_spelling
 from gateway.web.openapi.assembly import document_of, general_document
 from gateway.web.openapi.reach import reach_of, reach_of_all
 from gateway.web.parameters import sift
@@ -20,6 +21,7 @@ async def describe(request: Request[State]) -> CachedResponse:
     scope, state = request.scope, request.state
     head, parameters = head_of(scope), sift(scope["query_string"])
     if find_credentials(head, parameters.credentials, is_write=False).key is None:
+        check_spelling(parameters.misspelt)
         return encoded_answer(head, general_document(reach_of_all(state["api"])), ())
     caller, named, _ = await state["admission"].recognise(scope, head, parameters, Operation.READ)
     spreadsheet = granted_spreadsheet(caller.grants, named)

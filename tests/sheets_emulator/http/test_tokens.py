@@ -137,3 +137,21 @@ def test_credentials_file_is_for_its_owner_only(bench: Bench, tmp_path: Path) ->
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert content["type"] == "service_account"
     assert content["token_uri"] == "http://127.0.0.1:9099/token"
+
+
+def test_a_key_is_not_written_into_a_pipe_or_a_device(bench: Bench, tmp_path: Path) -> None:
+    """A pipe is not waited for, and a device keeps its mode."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    mode = os.stat(os.devnull).st_mode
+
+    with pytest.raises(OSError, match="pipe or a device"):
+        bench.emulator.write_credentials(Path(os.devnull), "http://127.0.0.1:9099/")
+    with pytest.raises(OSError, match="No such device"):
+        bench.emulator.write_credentials(pipe, "http://127.0.0.1:9099/")
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    with pytest.raises(OSError, match="pipe or a device"):
+        bench.emulator.write_credentials(pipe, "http://127.0.0.1:9099/")
+    os.close(reader)
+
+    assert os.stat(os.devnull).st_mode == mode

@@ -20,12 +20,14 @@ NOBODY = 65534
         pytest.param("none/book.db", "No such file or directory", id="no such directory"),
         pytest.param("notes.txt", "no file of an emulator", id="another file"),
         pytest.param("notes.txt/book.db", "Not a directory", id="below a file"),
+        pytest.param("pipe", "no regular file, but a pipe or a device", id="pipe"),
         pytest.param("x\0y", "null", id="no path at all"),
     ],
 )
 def test_a_path_that_cannot_be_used_says_why(tmp_path: Path, name: str, complaint: str) -> None:
     """One line that names the path and what is wrong with it."""
     (tmp_path / "notes.txt").write_text("some notes, which are longer than a header" * 50)
+    os.mkfifo(tmp_path / "pipe")
     with pytest.raises(DiskError, match=complaint) as caught:
         open_disk(tmp_path / name)
 

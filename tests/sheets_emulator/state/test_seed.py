@@ -1,10 +1,11 @@
 """Seed directories."""
 
+import os
 from pathlib import Path
 
 import pytest
 
-from sheets_emulator.state.seed import SeedError, read_seed, read_spreadsheet
+from sheets_emulator.state.seed import MAX_FILE_BYTES, SeedError, read_seed, read_spreadsheet
 from tests.sheets_emulator.bench import write_seed
 from tests.sheets_emulator.conftest import BenchBuilder
 
@@ -202,3 +203,77 @@ def test_files_of_the_seed_are_never_written(build: BenchBuilder, tmp_path: Path
     bench.client.post("/_emulator/reset")
 
     assert (tmp_path / "seed/book/A.csv").read_text() == "x\n"
+
+
+OUTSIDE = "this is a link out of the folder: copy its file here"
+IRREGULAR = "this is no regular file, but a pipe or a device"
+
+
+@pytest.mark.parametrize(
+    ("link", "target", "complaint"),
+    [
+        pytest.param("book/Z.csv", "/dev/zero", OUTSIDE, id="device"),
+        pytest.param("book/Z.csv", "../../secret.csv", OUTSIDE, id="file"),
+        pytest.param("other", "../folder", OUTSIDE, id="folder"),
+        pytest.param("other.xlsx", "/dev/zero", OUTSIDE, id="xlsx"),
+    ],
+)
+def test_a_link_out_of_the_seed_is_not_followed(
+    tmp_path: Path, link: str, target: str, complaint: str
+) -> None:
+    """Its file is no data of the seed, and may have no end."""
+    write_seed(tmp_path, {"folder/A.csv": "x", "secret.csv": "x"})
+    seed = write_seed(tmp_path / "seed", {"book/A.csv": "x"})
+    (seed / link).symlink_to(target)
+
+    with pytest.raises(SeedError, match=f"{link}: {complaint}"):
+        read_seed(seed)
+
+
+def test_a_link_out_of_a_folder_is_not_followed(tmp_path: Path) -> None:
+    """Only its .csv files are looked at."""
+    folder = write_seed(tmp_path / "folder", {"A.csv": "x"})
+    (folder / "notes").symlink_to("/dev/zero")
+    assert len(read_spreadsheet(folder, "book").workbooks["book"].sheets) == 1
+    (folder / "Z.csv").symlink_to("/dev/zero")
+
+    with pytest.raises(SeedError, match=rf"Z\.csv: {OUTSIDE}"):
+        read_spreadsheet(folder, "book")
+
+
+def test_a_link_within_the_seed_is_followed(tmp_path: Path) -> None:
+    """Kubernetes mounts files as links to a hidden folder beside them."""
+    seed = write_seed(tmp_path, {".data/A.csv": "x", "book/B.csv": "y"})
+    (seed / "book" / "A.csv").symlink_to("../.data/A.csv")
+
+    assert [sheet.title for sheet in read_seed(seed).workbooks["book"].sheets] == ["A", "B"]
+
+
+@pytest.mark.parametrize("name", ["A.csv", "A.xlsx"])
+def test_a_pipe_is_not_waited_for(tmp_path: Path, name: str) -> None:
+    """It is no file with data, in a folder or by itself."""
+    os.mkfifo(tmp_path / name)
+
+    with pytest.raises(SeedError, match=f"{name}: {IRREGULAR}"):
+        read_spreadsheet(tmp_path / name, "book")
+    if name == "A.csv":
+        with pytest.raises(SeedError, match=f"{name}: {IRREGULAR}"):
+            read_spreadsheet(tmp_path, "book")
+
+
+def test_a_device_is_not_read(tmp_path: Path) -> None:
+    """A link that was named itself is followed, but not to what has no end."""
+    (tmp_path / "A.csv").symlink_to("/dev/zero")
+
+    with pytest.raises(SeedError, match=rf"A\.csv: {IRREGULAR}"):
+        read_spreadsheet(tmp_path / "A.csv", "book")
+
+
+@pytest.mark.parametrize("name", ["A.csv", "A.xlsx"])
+def test_the_size_is_known_before_a_file_is_read(tmp_path: Path, name: str) -> None:
+    """All files of a spreadsheet together have a maximum."""
+    with (tmp_path / name).open("wb") as file:
+        file.truncate(MAX_FILE_BYTES + 1)
+
+    with pytest.raises(SeedError, match=f"{name}: the files of a spreadsheet hold 104857600 bytes"):
+        read_spreadsheet(tmp_path / name, "book")

@@ -1,6 +1,8 @@
 """Spreadsheets of a seed that are .xlsx files."""
 
+import io
 import struct
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ from sheets_emulator.app import EmulatorOptions
 from sheets_emulator.grid.cell import Cell, Content
 from sheets_emulator.grid.sheet import Sheet
 from sheets_emulator.state.seed import SeedError, read_seed
+from sheets_emulator.state.seed_xlsx import MAX_UNPACKED_BYTES
 from tests.sheets_emulator.bench import build_bench
 from tests.sheets_emulator.xlsx import (
     Tab,
@@ -210,3 +213,43 @@ def encrypted() -> bytes:
         for name, kind in entries
     )
     return header + fat + directory + bytes(512)
+
+
+@pytest.mark.parametrize(
+    "sheet",
+    [
+        '<row r="1"><c r="A1"><v>1</v></c></row><row><c r="XFD1048576"><v>2</v></c></row>',
+        f"<row r='1'>{'<c><v>1</v></c>' * 100}</row><row s=\"1\"  r = '1048576'><c/></row>",
+        f'<x:row r="999999"><x:c t="n"{" " * 2_000_000}r="XFD1"/></x:row>',
+    ],
+    ids=["stray", "no places", "long tag"],
+)
+def test_a_cell_too_far_away_is_refused(tmp_path: Path, sheet: str) -> None:
+    """All cells up to it would be made, billions of them: it is found in the file before."""
+    old = xlsx(Tab(title="A", cells={"A1": number("1")}))
+    new = io.BytesIO()
+    with (
+        zipfile.ZipFile(io.BytesIO(old)) as read,
+        zipfile.ZipFile(new, "w", zipfile.ZIP_DEFLATED) as write,
+    ):
+        for name in read.namelist():
+            is_sheet = name.startswith("xl/sheets/")
+            body = f"<worksheet><sheetData>{sheet}</sheetData></worksheet>".encode()
+            write.writestr(name, body if is_sheet else read.read(name))
+
+    with pytest.raises(SeedError, match=r"delete the cells far from the others|a tag of more than"):
+        sheets_of(tmp_path, new.getvalue())
+
+
+def test_a_file_that_is_unpacked_too_large_is_refused(tmp_path: Path) -> None:
+    """A small file may become gigabytes."""
+    content = io.BytesIO(xlsx(Tab(title="A", cells={"A1": number("1")})))
+    with (
+        zipfile.ZipFile(content, "a", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
+        archive.open("xl/x", "w") as part,
+    ):
+        for _ in range(MAX_UNPACKED_BYTES // 2**24 + 1):
+            part.write(bytes(2**24))
+
+    with pytest.raises(SeedError, match="unpacked larger than"):
+        sheets_of(tmp_path, content.getvalue())

@@ -1,0 +1,73 @@
+"""Output of the commands: what a terminal obeys is escaped where lines are printed."""
+
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import gateway.commands
+from gateway.commands.cli import main
+from gateway.commands.options import say
+
+COMMANDS = Path(gateway.commands.__file__).parent
+OBEYED = [
+    *map(chr, (*range(0x20), *range(0x7F, 0xA0))),
+    *map(chr, (*range(0x202A, 0x202F), *range(0x2066, 0x206A))),
+    *("\u2028", "\u2029", "\u200e", "\u200f", "\u061c", "\ufeff", "\u00ad", "\U000e0041", "\ud800"),
+]
+
+
+@pytest.mark.parametrize("is_error", [False, True], ids=["out", "err"])
+def test_what_a_terminal_obeys_is_escaped(
+    capsys: pytest.CaptureFixture[str], is_error: bool
+) -> None:
+    """Control characters, direction marks and line separators; a name makes no line of its own."""
+    say(*(f"a{each}b" for each in OBEYED), "Zürich 🏙 'x'", err=is_error)
+
+    read = capsys.readouterr()
+    lines = (read.err if is_error else read.out).split("\n")
+    assert lines[-2:] == ["Zürich 🏙 'x'", ""]
+    assert [line for line in lines if not line.isprintable()] == []
+    assert len(lines) == len(OBEYED) + 2
+    assert lines[0x1B] == "a\\x1bb"
+
+
+def test_all_lines_are_printed_there() -> None:
+    """Only the progress of `init` is printed otherwise, which has no text of others."""
+    found = [
+        (file.name, line.strip())
+        for file in sorted(COMMANDS.rglob("*.py"))
+        for line in file.read_text("utf-8").splitlines()
+        if re.search(r"\b(echo|print|secho|stderr\.write)\(", line)
+    ]
+
+    assert [name for name, _ in found] == ["init.py", "init.py", "options.py"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["serve", "--config", "x\x1b]0;t\x07\u202e.toml"],
+        [
+            "storage",
+            "copy",
+            "--from",
+            "x\x9b\u2028\n.db",
+            "--to",
+            "postgresql+asyncpg://u:p@127.0.0.1/y",
+        ],
+        ["emulator", "--seed", "x\x7f\n", "--port", "0"],
+        ["keys", "revoke", "\x1b[1A\n"],
+        ["keys", "create", "--name", "a\nb\x9b", "--spreadsheet", "s", "--plan", "\x1b"],
+    ],
+    ids=lambda arguments: " ".join(arguments[:2])[:12],
+)
+def test_names_do_not_write_to_the_terminal(tmp_path: Path, arguments: list[str]) -> None:
+    """Names of files, keys and plans in errors, and in the line before a file is read."""
+    environ = {"GATEWAY_ACCESS__DATABASE": str(tmp_path / "keys.db")}
+    done = CliRunner().invoke(main, arguments, env=environ)
+
+    assert done.exit_code != 0
+    assert re.search(r"\\(x1b|x9b|x7f|n)", done.output)
+    assert [each for each in done.output if not each.isprintable() and each != "\n"] == []

@@ -135,7 +135,8 @@ async def update_row(request: Request[State]) -> Response:
         except WorksheetNotFound as error:
             attempt.retry(error)
     (written,) = settled.results
-    headers = {**written_headers(settled), "ETag": written.tag}
+    tag = {"ETag": written.tag} if written.tag else {}
+    headers = {**written_headers(settled), **tag}
     return record_answer(written.record, state["api"].empty_cell, headers=headers)
 
 

@@ -20,6 +20,7 @@ from gateway.errors import (
 from gateway.query.where import parse_where
 from gateway.settings.model import ApiSettings
 from gateway.settings.plans import PlanSettings
+from gateway.table.record import MAX_PROBLEMS
 from gateway.table.tag import IfMatch
 from gateway.telemetry.events import Kind, tallies
 from gateway.worksheets.worksheet_id import WorksheetId, worksheet_not_found
@@ -216,6 +217,33 @@ def test_key_fields_are_named(
 
     assert answer.status_code == 200 + answer.json()["results"][0]["created"]
     assert [cast(Upsert, write).keys for write in rows.asked] == [keys]
+
+
+@pytest.mark.parametrize(
+    ("names", "separator"), [(17, ","), (500, "%252C")], ids=["plain", "encoded-twice"]
+)
+def test_key_fields_are_sixteen_at_most(
+    client: TestClient, rows: FakeRows, names: int, separator: str
+) -> None:
+    """More are refused before anything is asked; sixteen are taken."""
+    keys = [f"k{at}" for at in range(names)]
+    body = dict.fromkeys(keys, 1)
+
+    refused = send(client, ("POST", f"Cities?on_conflict={separator.join(keys)}", body))
+    taken = send(client, ("POST", f"Cities?on_conflict={separator.join(keys[:16])}", body))
+
+    assert (refused.status_code, refused.json()["code"]) == (400, 4002)
+    assert "16" in refused.json()["message"]
+    assert (taken.status_code, len(rows.asked)) == (200 + taken.json()["results"][0]["created"], 1)
+
+
+def test_problems_of_an_upsert_end_at_a_bound(client: TestClient, rows: FakeRows) -> None:
+    """Of 500 rows without a key the first are named."""
+    answer = send(client, ("POST", "Cities?on_conflict=sku", [{"a": 1}] * 500))
+
+    assert (answer.status_code, answer.json()["code"], rows.asked) == (400, 104, [])
+    assert len(answer.json()["problems"]) == MAX_PROBLEMS
+    assert answer.json()["problems"][-1]["pointer"] == f"#/{MAX_PROBLEMS - 1}/sku"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,190 @@
+"""Bounds of one write: what it may look at, send and get back."""
+
+from collections.abc import Sequence
+from unittest.mock import patch
+
+from gateway.errors import WriteTooLarge
+from gateway.google.sheets import WrittenCells
+from gateway.worksheets import batch, matching, planning
+from gateway.worksheets.writes import DeleteWhere, Update, UpdateRows, UpdateWhere, Upsert, Written
+from tests.worksheets.conftest import CITIES, KEPT, Bench, MakeBench
+from tests.worksheets.scripted_sheets import Cost
+from tests.worksheets.several_rows import ABOVE_700_000, carried_out, data, where
+
+COLUMNS = 20
+NAMES = [f"f{column}" for column in range(COLUMNS)]
+IN_ALL = where("f0", "$eq", "x")
+
+
+def wide(bench: MakeBench, *, rows: int, text: str, columns: int = COLUMNS) -> Bench:
+    """A worksheet of long texts, whose first column is the same in all rows."""
+    names = [f"f{column}" for column in range(columns)]
+    return bench([names, *[["x", *[text] * (columns - 1)] for _ in range(rows)]], cache=KEPT)
+
+
+def asked(bench: Bench) -> Sequence[str]:
+    """The ranges that the last batch asked back, without the worksheet's name."""
+    return [each.rpartition("!")[2] for each in bench.sheets.batches[-1].ranges]
+
+
+def sent_rows(bench: Bench) -> list[int]:
+    changes = bench.sheets.batches[-1].changes
+    return sorted({each.row for each in changes if isinstance(each, WrittenCells)})
+
+
+async def test_a_write_by_filter_sends_8_mib_at_most(make_bench: MakeBench) -> None:
+    """Fields times rows count; nothing is written, and a smaller one is."""
+    rows, bytes_ = 100, matching.MAX_WRITTEN_BYTES
+    bench = wide(make_bench, rows=rows, text="y", columns=4)
+    before = data(bench)
+    large = {"f1": "z" * 45_000, "f2": "z" * (bytes_ // rows - 45_000)}
+
+    (end,) = await bench.together(UpdateWhere(where=IN_ALL, fields=large, max_rows=rows))
+
+    assert isinstance(end, WriteTooLarge)
+    assert (end.outcome, end.retryable, data(bench) == before) == ("not_applied", False, True)
+    assert bench.sheets.cost().writes == 0
+    small = {"f1": "z" * 45_000, "f2": "z" * (bytes_ // rows - 45_010)}
+    await carried_out(bench, UpdateWhere(where=IN_ALL, fields=small, max_rows=rows))
+    assert len(data(bench)[-1][2]) == len(small["f2"])
+
+
+async def test_rows_of_one_request_have_500_000_cells_at_most(make_bench: MakeBench) -> None:
+    """An update of such a list is refused after its look; those beside it are carried out."""
+    columns = planning.MAX_TARGET_CELLS // 30
+    bench = wide(make_bench, rows=32, text="y", columns=columns)
+    listed = UpdateRows(rows=tuple((2 + at, {"f1": "new"}) for at in range(31)))
+    single = Update(row=33, fields={"f1": "single"})
+
+    ends = await bench.together(listed, single)
+
+    assert isinstance(ends[0], WriteTooLarge)
+    assert isinstance(ends[1], tuple)
+    assert [row[1] for row in data(bench)] == ["y"] * 31 + ["single"]
+
+
+async def test_updates_that_are_too_large_together_go_one_by_one(make_bench: MakeBench) -> None:
+    """Of several requests each is within the bound: all are carried out."""
+    columns = planning.MAX_TARGET_CELLS // 30
+    bench = wide(make_bench, rows=40, text="y", columns=columns)
+    halves = [
+        UpdateRows(rows=tuple((row, {"f1": f"new {row}"}) for row in rows))
+        for rows in (range(2, 22), range(22, 42))
+    ]
+
+    ends = await bench.together(*halves)
+
+    assert [type(end) for end in ends] == [tuple, tuple]
+    assert [row[1] for row in data(bench)] == [f"new {row}" for row in range(2, 42)]
+
+
+async def test_rows_that_a_filter_finds_have_500_000_cells_at_most(make_bench: MakeBench) -> None:
+    """Updates, deletes and upserts are refused alike."""
+    columns = planning.MAX_TARGET_CELLS // 30
+    names = [f"f{column}" for column in range(columns)]
+    lines = [["x", f"k{at}", *["y"] * (columns - 2)] for at in range(31)]
+    bench = make_bench([names, *lines], cache=KEPT)
+    upsert = Upsert(keys=("f1",), rows=tuple({"f1": f"k{at}", "f2": "v"} for at in range(31)))
+    before = data(bench)
+
+    for write in (
+        UpdateWhere(where=IN_ALL, fields={"f1": "new"}, max_rows=100),
+        DeleteWhere(where=IN_ALL, max_rows=100),
+        upsert,
+    ):
+        (end,) = await bench.together(write)
+        assert isinstance(end, WriteTooLarge)
+    assert (data(bench), bench.sheets.cost().writes) == (before, 0)
+
+
+async def test_what_is_asked_back(bench: Bench) -> None:
+    """Written and compared columns; of a single row all of them, for its tag."""
+    await bench.together(Update(row=2, fields={"state": "ma"}))
+    assert asked(bench) == ["1:1", "2:2"]
+
+    await bench.together(UpdateRows(rows=((2, {"state": "MA"}), (3, {"name": "Aurora"}))))
+    assert asked(bench) == ["1:1", "B2:B2", "A3:A3"]
+
+    await bench.together(UpdateWhere(where=ABOVE_700_000, fields={"name": "x"}, max_rows=9))
+    assert asked(bench) == ["1:1", "A3:C3", "A4:C4"]
+
+
+async def test_a_large_answer_is_not_asked_for(make_bench: MakeBench) -> None:
+    """A write by filter is answered without its rows, which are read again for the next list."""
+    rows = 60
+    bench = wide(make_bench, rows=rows, text="y", columns=3)
+    await bench.page()
+    text = "z" * (batch.MAX_ASKED_BYTES // 2 // rows + 1)
+    bench.sheets.cost()
+
+    await carried_out(bench, UpdateWhere(where=IN_ALL, fields={"f1": text}, max_rows=rows))
+
+    assert asked(bench) == ["1:1"]
+    assert sent_rows(bench) == [*range(2, 62)]
+    assert {record["f1"] for record in (await bench.page()).records} == {text}
+
+
+async def test_a_list_is_answered_by_its_written_cells(make_bench: MakeBench) -> None:
+    """Long texts between written columns are left out of the answer, and stay as they are."""
+    rows, text = 60, "y" * 3_000
+    bench = wide(make_bench, rows=rows, text=text)
+    await bench.page()
+    update = UpdateRows(
+        rows=tuple((2 + row, {"f1": f"a{row}", "f19": f"b{row}"}) for row in range(rows))
+    )
+
+    records = await carried_out(bench, update)
+
+    assert records[7] == {"rowIndex": 9, "f1": "a7", "f19": "b7"}
+    assert asked(bench)[:3] == ["1:1", "B2:B2", "T2:T2"]
+    bench.sheets.cost()
+    assert (await bench.record(9)) == {
+        **dict.fromkeys(NAMES, text), "rowIndex": 9, "f0": "x", "f1": "a7", "f19": "b7",
+    }  # fmt: skip
+    assert bench.sheets.cost() == Cost(0, 0)
+
+
+async def test_the_tag_of_a_huge_row_is_not_claimed(make_bench: MakeBench) -> None:
+    """The answer shows the written cells alone; a read of the row gives its tag."""
+    bench = wide(make_bench, rows=1, text="y" * 49_000, columns=30)
+
+    written = await bench.updated(2, {"f1": "new"})
+
+    assert isinstance(written, Written)
+    assert (dict(written.record), written.tag) == ({"rowIndex": 2, "f1": "new"}, "")
+    assert (await bench.read(2)).tag
+
+
+async def test_a_batch_that_google_refuses_for_its_size(bench: Bench) -> None:
+    """It is not sent again, and all its writes have the error."""
+    bench.sheets.before("apply", WriteTooLarge("large", outcome="not_applied"))
+    before = data(bench)
+
+    ends = await bench.together(*(Update(row=row, fields={"name": "x"}) for row in (2, 3)))
+
+    assert [type(end) for end in ends] == [WriteTooLarge, WriteTooLarge]
+    assert (bench.sheets.cost(), data(bench)) == (Cost(1, 1), before)
+
+
+async def test_upserts_that_depend_on_each_other_are_matched_in_turn(bench: Bench) -> None:
+    """A write that cannot go with those before it is not matched before its turn."""
+    count, matched = 12, 0
+    original = matching._rows_of
+
+    def counting(*args: object) -> object:
+        nonlocal matched
+        matched += 1
+        return original(*args)  # type: ignore[arg-type]
+
+    upserts = [
+        Upsert(keys=("name",), rows=({"name": f"new {at % 2}", "population": at},))
+        if at % 2
+        else Upsert(keys=("population",), rows=({"population": 1000 + at, "name": f"{at}"},))
+        for at in range(count)
+    ]
+    with patch.object(matching, "_rows_of", counting):
+        ends = await bench.together(*upserts)
+
+    assert all(isinstance(end, tuple) for end in ends)
+    assert matched < 3 * count
+    assert len(data(bench)) > len(CITIES)

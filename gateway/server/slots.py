@@ -91,7 +91,7 @@ class Slot:
         """Those of its address."""
 
     def take(self, client: PeerName, server: PeerName, connections: int) -> float:
-        """Take a slot as an idle connection; returns the excess, 0 if the connection may stay.
+        """Take a slot; returns the excess, 0 if the connection may stay.
 
         `connections` is the number of all open connections.
         """
@@ -105,10 +105,7 @@ class Slot:
             self._idle = slots.idle_of(self._network)
             if address_excess > 0:
                 idle, excess = self._idle, max(excess, address_excess)
-        if excess > 0 and not make_room(idle):
-            return excess
-        self.set_idle()
-        return 0
+        return excess if excess > 0 and not make_room(idle) else 0
 
     def set_idle(self) -> None:
         """The connection waits for a request, and may be closed for another."""
